@@ -12,7 +12,9 @@ def solve(task: Task, form: str | None = None) -> str:
     """Return an answer; when its form is asked for, the form with the numbers of the answer."""
     if form:
         names = re.findall(r"^(\w+): <", form, re.MULTILINE)
-        return "\n".join(f"{name}: {number}" for name, number in zip(names, task.answer.split(), strict=False))
+        return "\n".join(
+            f"{name}: {number}" for name, number in zip(names, task.answer.split(), strict=False)
+        )
     numbers: list[str] = []
     for file in task.files:
         try:

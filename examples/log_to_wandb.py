@@ -14,7 +14,9 @@ import agrotools as at
 
 run = at.read_run(sys.argv[1])
 settings = run.manifest.model_dump(mode="json", exclude={"sample_ids"})
-with wandb.init(project=f"agrotools-{run.manifest.benchmark}", name=run.manifest.model, config=settings) as logged:
+with wandb.init(
+    project=f"agrotools-{run.manifest.benchmark}", name=run.manifest.model, config=settings
+) as logged:
     for mode in run.manifest.modes:
         for name, score in run.mode_scores(mode).items():
             logged.summary[f"{mode}/{name}"] = score.value

@@ -11,7 +11,16 @@ from typing import Any
 
 from agents.models.openai_provider import OpenAIProvider
 
-from agents import Agent, FunctionTool, ModelResponse, RunConfig, RunHooks, Runner, ToolOutputImage, ToolOutputText
+from agents import (
+    Agent,
+    FunctionTool,
+    ModelResponse,
+    RunConfig,
+    RunHooks,
+    Runner,
+    ToolOutputImage,
+    ToolOutputText,
+)
 from agrotools import Task
 
 
@@ -24,10 +33,15 @@ def to_tool(function: Callable[..., Any]) -> FunctionTool:
         except ValueError as error:
             return f"The arguments are not valid JSON: {error}"
         reply = await function.reply(**values)
-        return [ToolOutputText(text=reply.text), *(ToolOutputImage(image_url=each.url) for each in reply.pictures)]
+        return [
+            ToolOutputText(text=reply.text),
+            *(ToolOutputImage(image_url=each.url) for each in reply.pictures),
+        ]
 
     spec = function.spec
-    return FunctionTool(spec.name, spec.description, dict(spec.parameters), run, strict_json_schema=False)
+    return FunctionTool(
+        spec.name, spec.description, dict(spec.parameters), run, strict_json_schema=False
+    )
 
 
 class Usage(RunHooks[Any]):
@@ -57,7 +71,8 @@ async def solve(task: Task, form: str | None = None) -> str:
     )
     text = {"type": "input_text", "text": task.prompt}
     pictures = [
-        {"type": "input_image", "image_url": each.url, "detail": "auto"} for each in ([] if form else task.pictures)
+        {"type": "input_image", "image_url": each.url, "detail": "auto"}
+        for each in ([] if form else task.pictures)
     ]
     question = [{"role": "user", "content": [text, *pictures]}]
     result = await Runner.run(agent, question, max_turns=None, hooks=Usage(task), run_config=config)

@@ -70,4 +70,6 @@ def solve(task: Task, form: str | None = None) -> str:
         step_callbacks=[show_pictures],
         verbosity_level=0,
     )
-    return str(agent.run(task.prompt, images=[to_image(each) for each in ([] if form else task.pictures)]))
+    return str(
+        agent.run(task.prompt, images=[to_image(each) for each in ([] if form else task.pictures)])
+    )

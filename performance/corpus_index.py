@@ -92,7 +92,9 @@ def documents(words: Sequence[str], seed: int) -> Iterator[list[str]]:
     ladder = np.cumsum(shares / shares.sum())
     table = np.array(words, object)
     while True:
-        drawn = table[np.minimum(np.searchsorted(ladder, numbers.random(_WORDS_AT_ONCE)), len(words) - 1)]
+        drawn = table[
+            np.minimum(np.searchsorted(ladder, numbers.random(_WORDS_AT_ONCE)), len(words) - 1)
+        ]
         ends = np.cumsum(numbers.integers(4, 24, _WORDS_AT_ONCE // 4))
         sentences = ["".join(part) + "。" for part in np.split(drawn, ends[ends < len(drawn)])]
         at = 0
@@ -115,7 +117,11 @@ def write_corpus(path: Path, size: int, seed: int) -> list[tuple[str, str]]:
                 sentences.insert(rng.randint(0, len(sentences)), hidden[done][0])
                 done += 1
             number += 1
-            row = {"id": number, "title": words[rng.randrange(20_000)].strip(), "text": "".join(sentences)}
+            row = {
+                "id": number,
+                "title": words[rng.randrange(20_000)].strip(),
+                "text": "".join(sentences),
+            }
             written += file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
             if written >= size:
                 return hidden[:done]
@@ -126,7 +132,17 @@ def build(corpus: Path, out: Path) -> dict[str, Any]:
     """Index in a process of its own."""
     out.unlink(missing_ok=True)  # or it would only be opened
     told = out.with_name("peak")
-    command = [sys.executable, "-c", _CHILD, str(told), "kb", "index", str(corpus), "--out", str(out)]
+    command = [
+        sys.executable,
+        "-c",
+        _CHILD,
+        str(told),
+        "kb",
+        "index",
+        str(corpus),
+        "--out",
+        str(out),
+    ]
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     subprocess.run(command, check=True)
     used, took = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - started
@@ -146,7 +162,9 @@ def search(out: Path, hidden: Sequence[tuple[str, str]]) -> dict[str, Any]:
     started = time.monotonic()
     index = CorpusIndex(out)
     opened = time.monotonic() - started
-    index.search("".join(question for _, question in hidden[:20]))  # what is read first comes from the disk
+    index.search(
+        "".join(question for _, question in hidden[:20])
+    )  # what is read first comes from the disk
     single: list[float] = []
     answers = []
     for _, question in hidden:
@@ -166,7 +184,10 @@ def search(out: Path, hidden: Sequence[tuple[str, str]]) -> dict[str, Any]:
         any(sentence in passage.text for passage in answer)
         for (sentence, _), answer in zip(hidden, answers, strict=True)
     ]
-    first = [bool(answer) and sentence in answer[0].text for (sentence, _), answer in zip(hidden, answers, strict=True)]
+    first = [
+        bool(answer) and sentence in answer[0].text
+        for (sentence, _), answer in zip(hidden, answers, strict=True)
+    ]
     return {
         "documents": index.manifest["documents"],
         "passages": index.manifest["passages"],
@@ -195,7 +216,10 @@ def find_own_answers(path: Path, share: float | None) -> dict[str, Any]:
     places: list[int] = []
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder) / "answers.jsonl"
-        lines = (json.dumps({"url": f"answer://{at}", "text": row["answer"]}) for at, row in enumerate(rows))
+        lines = (
+            json.dumps({"url": f"answer://{at}", "text": row["answer"]})
+            for at, row in enumerate(rows)
+        )
         corpus.write_text("\n".join(lines))
         built = build_index(corpus, Path(folder) / "index")
         for at, row in enumerate(rows):
@@ -210,12 +234,20 @@ def find_own_answers(path: Path, share: float | None) -> dict[str, Any]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--megabytes", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--dir", type=Path, help="where to work; a temporary folder, which is removed, if left out")
+    parser.add_argument(
+        "--dir", type=Path, help="where to work; a temporary folder, which is removed, if left out"
+    )
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--questions", type=Path, help="file of AgriEval's open questions to search for in its answers")
+    parser.add_argument(
+        "--questions",
+        type=Path,
+        help="file of AgriEval's open questions to search for in its answers",
+    )
     parser.add_argument("--share", type=float, help="share of passages that a search ranks")
     options = parser.parse_args()
     if options.questions:

@@ -29,7 +29,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENCV_FOR_THREADS_NUM"):
+for _threads in (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENCV_FOR_THREADS_NUM",
+):
     os.environ[_threads] = "1"  # before NumPy and OpenCV are loaded: seconds are those of one core
 
 import numpy as np  # noqa: E402
@@ -51,7 +56,9 @@ MEASURES = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder that holds cwfid/truth.json")
+    parser.add_argument(
+        "--data", type=Path, required=True, help="folder that holds cwfid/truth.json"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cwfid-two-fold-") as scratch:
@@ -80,7 +87,9 @@ def measured(data: Path, scratch: Path) -> tuple[list[dict[str, Any]], dict[str,
     entries = json.loads((folder / "truth.json").read_text())
     hashes = {entry["id"]: sha256_of_file(folder / entry["image"]) for entry in entries}
     fold = fold_of(hashes.values())
-    pair = {member: rank for rank, pair in enumerate(pairs_by_hash(hashes.values())) for member in pair}
+    pair = {
+        member: rank for rank, pair in enumerate(pairs_by_hash(hashes.values())) for member in pair
+    }
     rows: list[dict[str, Any]] = []
     sums: dict[str, NDArray[np.int64]] = {}
     for entry in entries:
@@ -94,7 +103,11 @@ def measured(data: Path, scratch: Path) -> tuple[list[dict[str, Any]], dict[str,
         figures, counts = compare_masks(predicted, truth, plants)
         for name, both in counts.items():
             sums[name] = sums.get(name, np.zeros(2, np.int64)) + both
-        head = next(note for note in result.notes if "parted by head" in note).split("head ")[1].split(" ")[0]
+        head = (
+            next(note for note in result.notes if "parted by head" in note)
+            .split("head ")[1]
+            .split(" ")[0]
+        )
         own = hashes[entry["id"]]
         row = {"id": entry["id"], "fold": fold[own], "pair": pair[own], "head": head, **figures}
         rows.append(row | {"seconds": seconds, "cpu_seconds": cpu_seconds})
@@ -107,8 +120,13 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
     found: dict[str, Any] = {}
     for measure in MEASURES:
-        values = [(row["pair"], row["fold"], row[measure]) for row in rows if row[measure] is not None]
-        means = [np.mean([v for p, _, v in values if p == pair]) for pair in sorted({p for p, _, _ in values})]
+        values = [
+            (row["pair"], row["fold"], row[measure]) for row in rows if row[measure] is not None
+        ]
+        means = [
+            np.mean([v for p, _, v in values if p == pair])
+            for pair in sorted({p for p, _, _ in values})
+        ]
         centre = float(np.mean([v for _, _, v in values]))
         reach = float(t.ppf(0.975, len(means) - 1) * np.std(means, ddof=1) / np.sqrt(len(means)))
         found[measure] = {
@@ -123,7 +141,9 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def as_text(report: dict[str, Any]) -> str:
-    lines = [f"{'':22}{'mean':>8}  {'95 % interval':>16}{'worst':>8}{'fold 0':>8}{'fold 1':>8}{'pooled':>8}{'n':>4}"]
+    lines = [
+        f"{'':22}{'mean':>8}  {'95 % interval':>16}{'worst':>8}{'fold 0':>8}{'fold 1':>8}{'pooled':>8}{'n':>4}"
+    ]
     for name, row in report["measures"].items():
         low, high = row["interval_95"]
         pooled = report["pooled"].get(name)
@@ -131,7 +151,9 @@ def as_text(report: dict[str, Any]) -> str:
             f"{name:22}{row['mean']:8.3f}  {f'{low:.3f} to {high:.3f}':>16}{row['worst']:8.3f}{row['fold_0']:8.3f}"
             f"{row['fold_1']:8.3f}{'' if pooled is None else f'{pooled:.3f}':>8}{row['pictures']:4}"
         )
-    lines.append("fold 0: pictures of fold 0, parted by the head of fold 1; and the other way round")
+    lines.append(
+        "fold 0: pictures of fold 0, parted by the head of fold 1; and the other way round"
+    )
     return "\n".join(lines)
 
 

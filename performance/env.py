@@ -33,13 +33,17 @@ HOSTILE = [
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--episodes", type=int, default=5_000)
     episodes = parser.parse_args().episodes
     rows = [*at.env_rows("train", 20), *at.env_rows("validation", 10)]
     rng = Random(0)
     print(f"{speed_of_resets(rows):12,.0f} resets/s")
-    for what, speed in zip(("rewards", "resets with two submissions and a reward"), speeds(rows, rng), strict=True):
+    for what, speed in zip(
+        ("rewards", "resets with two submissions and a reward"), speeds(rows, rng), strict=True
+    ):
         print(f"{speed:12,.0f} {what}/s")
     with tempfile.TemporaryDirectory() as folder:
         tempfile.tempdir = folder
@@ -87,7 +91,10 @@ def play(rows: list[dict], episodes: int, rng: Random, folder: Path) -> None:
             assert isinstance(env.submit_answer(text), str)
         assert -1 <= env.get_reward() <= 1
         if number == 0 or (number + 1) % max(1, episodes // 10) == 0:
-            workers, left = len(tools_of_process()[1].worker_pids), len([*folder.glob("agrotools-*")])
+            workers, left = (
+                len(tools_of_process()[1].worker_pids),
+                len([*folder.glob("agrotools-*")]),
+            )
             seconds = time.perf_counter() - started
             print(f"{number + 1:6} episodes {calls:6} calls {seconds:6.0f} s {resident_mb():6.0f} MB {workers} workers "
                   f"{left} folders of temporary files", flush=True)  # fmt: skip

@@ -136,7 +136,9 @@ def changed(change: Callable[[Body], Any], **headers: str) -> Act:
 
     async def act(request: Request) -> bool:
         made = change(json.loads(request.good))
-        return await request.send(200, made if isinstance(made, bytes) else json.dumps(made).encode(), **headers)
+        return await request.send(
+            200, made if isinstance(made, bytes) else json.dumps(made).encode(), **headers
+        )
 
     return act
 
@@ -174,11 +176,17 @@ def replayed(fields: Body, of_calls: Body | None = None, *, names: bool = False)
         for number, told in enumerate(request.body["messages"]):
             plain = {key: value for key, value in told.items() if value is not None}
             if told["role"] == "tool" and names and not told.get("name"):
-                return await request.error(400, f"contents[{number}].function_response.name: Name cannot be empty.")
+                return await request.error(
+                    400, f"contents[{number}].function_response.name: Name cannot be empty."
+                )
             if told["role"] == "assistant" and plain not in sent:
                 best = sent[0] if sent else {}
-                wrong = next((key for key in (*best, *plain) if best.get(key) != plain.get(key)), "?")
-                return await request.error(400, f"The `{wrong}` of message {number} must be passed back to the API.")
+                wrong = next(
+                    (key for key in (*best, *plain) if best.get(key) != plain.get(key)), "?"
+                )
+                return await request.error(
+                    400, f"The `{wrong}` of message {number} must be passed back to the API."
+                )
         data = with_fields(json.loads(request.good), fields, of_calls or {})
         told = data["choices"][0]["message"]
         sent.append({key: value for key, value in told.items() if value is not None})
@@ -191,7 +199,10 @@ _KNOWN = {"role", "content", "tool_calls", "tool_call_id", "id", "type", "functi
 
 
 def forbidding(
-    fields: Body, wording: Callable[[int, str], Any], of_calls: Body | None = None, status: int = 400
+    fields: Body,
+    wording: Callable[[int, str], Any],
+    of_calls: Body | None = None,
+    status: int = 400,
 ) -> Act:
     """The right reply with such fields; none of them may come back, nor any other that is not in the format.
 
@@ -242,7 +253,9 @@ def calls(edit: Callable[[list[Body]], Any], **fields: Any) -> Act:
         if told.get("tool_calls"):
             told["tool_calls"] = edit(told["tool_calls"])
             told.update({key: value for key, value in fields.items() if key != "finish"})
-            data["choices"][0]["finish_reason"] = fields.get("finish", data["choices"][0]["finish_reason"])
+            data["choices"][0]["finish_reason"] = fields.get(
+                "finish", data["choices"][0]["finish_reason"]
+            )
         return data
 
     return changed(change)
@@ -414,18 +427,26 @@ def right_reply(body: Body) -> Body:
     if turn < 2 and body.get("tools"):
         return completion(None, (("calculate", given[turn]),))
     if turn < 2 and react:
-        return completion(f"Thought: I add.\nAction: calculate\nAction Input: {json.dumps(given[turn])}")
+        return completion(
+            f"Thought: I add.\nAction: calculate\nAction Input: {json.dumps(given[turn])}"
+        )
     return completion(f"{'Final Answer: ' if react else ''}mean: {total / 2} t/ha")
 
 
 def turn_of(body: Body) -> int:
     """How many results of tools a conversation holds: who could not call the tool has to call it again."""
-    return sum("<observation>" in _text(told) for told in body["messages"] if told["role"] in ("user", "tool"))
+    return sum(
+        "<observation>" in _text(told)
+        for told in body["messages"]
+        if told["role"] in ("user", "tool")
+    )
 
 
 def _text(told: Body) -> str:
     content = told.get("content") or ""
-    return content if isinstance(content, str) else " ".join(part.get("text", "") for part in content)
+    return (
+        content if isinstance(content, str) else " ".join(part.get("text", "") for part in content)
+    )
 
 
 def _asked(body: Body) -> str:
@@ -438,7 +459,9 @@ def serving(act: Act, meets: Meets) -> Iterator[Endpoint]:
     ready: Queue[Endpoint] = Queue()
     loop = asyncio.new_event_loop()
     ended = asyncio.Event()
-    thread = threading.Thread(target=loop.run_until_complete, args=(_serve(act, meets, ready, ended),), daemon=True)
+    thread = threading.Thread(
+        target=loop.run_until_complete, args=(_serve(act, meets, ready, ended),), daemon=True
+    )
     thread.start()
     try:
         yield ready.get(timeout=30)
@@ -458,7 +481,12 @@ async def _serve(act: Act, meets: Meets, ready: Queue[Endpoint], ended: asyncio.
         try:
             while await _answer(endpoint, act, meets, reader, writer):
                 pass
-        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError, asyncio.LimitOverrunError):
+        except (
+            OSError,
+            asyncio.IncompleteReadError,
+            asyncio.CancelledError,
+            asyncio.LimitOverrunError,
+        ):
             pass
         finally:
             tasks.discard(task)
@@ -474,7 +502,9 @@ async def _serve(act: Act, meets: Meets, ready: Queue[Endpoint], ended: asyncio.
             task.cancel()
         if not endpoint.gone:
             await asyncio.sleep(seconds)
-            server = await asyncio.start_server(connected, "127.0.0.1", port, limit=2**24, backlog=256)
+            server = await asyncio.start_server(
+                connected, "127.0.0.1", port, limit=2**24, backlog=256
+            )
 
     endpoint.go_away = away
     endpoint.base_url = f"http://127.0.0.1:{port}/v1"
@@ -487,7 +517,11 @@ async def _serve(act: Act, meets: Meets, ready: Queue[Endpoint], ended: asyncio.
 
 
 async def _answer(
-    endpoint: Endpoint, act: Act, meets: Meets, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    endpoint: Endpoint,
+    act: Act,
+    meets: Meets,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
 ) -> bool:
     first = await reader.readexactly(1)
     if first == b"\x16":  # a client that speaks TLS

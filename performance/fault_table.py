@@ -76,7 +76,11 @@ INVALID = _expected("invalid missing", 1, 2, 3, warns=True)
 REFUSED = _expected("invalid missing", 2, 3, at_once=True, warns=True)
 MENDED = _expected("right invalid missing")
 """Got over, invalid, or refused: all but counted against the model."""
-WARNED = _expected("right wrong invalid missing length filtered context unparseable timeout max_steps", 3, warns=True)
+WARNED = _expected(
+    "right wrong invalid missing length filtered context unparseable timeout max_steps",
+    3,
+    warns=True,
+)
 TOLD = replace(WARNED, exits=MENDED.exits)
 """It may be the model, so nothing more than a line is asked for."""
 
@@ -122,7 +126,9 @@ def _alone(sample: int) -> dict[str, Any]:
     return {"meets": asked_about(sample), "met": frozenset({sample})}
 
 
-def _error(told: str, code: Any = None, kind: str = "invalid_request_error", **more: Any) -> dict[str, Any]:
+def _error(
+    told: str, code: Any = None, kind: str = "invalid_request_error", **more: Any
+) -> dict[str, Any]:
     return {"error": {"message": told, "type": kind, "param": None, "code": code, **more}}
 
 
@@ -273,7 +279,11 @@ _row("endpoint_cuts_at_16_tokens", message(content="The mean of the", finish="le
 
 _SIGNED = {"extra_content": {"google": {"thought_signature": "CsYCAdHtim+sign=="}}}
 _THINKS = {"reasoning_content": "The mean is half of the sum. First I add."}
-_ODD = {"reasoning": "First I add.", "annotations": [{"type": "none"}], "vendor_state": {"step": [1, 2]}}
+_ODD = {
+    "reasoning": "First I add.",
+    "annotations": [{"type": "none"}],
+    "vendor_state": {"step": [1, 2]},
+}
 for name, protocol in {"native": _NATIVE, "react": _REACT}.items():
     _rows(RIGHT, {
         f"returns_reasoning_deepseek_{name}": replayed(_THINKS),
@@ -285,10 +295,22 @@ for name, protocol in {"native": _NATIVE, "react": _REACT}.items():
         f"refuses_fields_mistral_{name}": forbidding(_ODD, lambda at, key: {"object": "error", "message": {"detail": [{"type": "extra_forbidden", "loc": ["body", "messages", at, "assistant", key], "msg": "Extra inputs are not permitted", "input": "x"}]}}, status=422),
         f"refuses_fields_serde_{name}": forbidding(_ODD, lambda at, key: _error(f"messages[{at}]: unknown field `{key}`, expected one of `role`, `content`, `tool_calls`, `tool_call_id`"), {"vendor_state": "x"}),
     }, **protocol)  # fmt: skip
-_row("returns_null_content", replayed({"content": None, "refusal": None}), RIGHT, lambda r: r.turn < 2, **_NATIVE)
+_row(
+    "returns_null_content",
+    replayed({"content": None, "refusal": None}),
+    RIGHT,
+    lambda r: r.turn < 2,
+    **_NATIVE,
+)
 _row(
     "refuses_ids_mistral",
-    says(400, _error("Tool call id was c0 but must be a-z, A-Z, 0-9, with a length of 9.", "invalid_request_error")),
+    says(
+        400,
+        _error(
+            "Tool call id was c0 but must be a-z, A-Z, 0-9, with a length of 9.",
+            "invalid_request_error",
+        ),
+    ),
     RIGHT,
     holding_text('"tool_call_id": "c0"'),
     **_NATIVE,
@@ -303,17 +325,37 @@ _rows(RIGHT, {
 
 # --- another model, or a part of the prompt --------------------------------------------------------------------------
 
-_row("another_model", changed(lambda data: {**data, "model": "qwen2.5-0.5b-instruct"}), replace(RIGHT, warns=True))
-_row("same_model_dated", changed(lambda data: {**data, "model": "m-2025-04-14", "system_fingerprint": "fp_1"}), RIGHT)
+_row(
+    "another_model",
+    changed(lambda data: {**data, "model": "qwen2.5-0.5b-instruct"}),
+    replace(RIGHT, warns=True),
+)
+_row(
+    "same_model_dated",
+    changed(lambda data: {**data, "model": "m-2025-04-14", "system_fingerprint": "fp_1"}),
+    RIGHT,
+)
 for name, protocol in {"native": _NATIVE, "react": _REACT}.items():
-    _row(f"prompt_cut_far_{name}", counting(lambda characters: min(characters // 4, 300)), INVALID, **protocol)
-    _row(f"prompt_cut_as_it_grows_{name}", counting(lambda characters: min(characters // 4, 700)), INVALID, **protocol)
+    _row(
+        f"prompt_cut_far_{name}",
+        counting(lambda characters: min(characters // 4, 300)),
+        INVALID,
+        **protocol,
+    )
+    _row(
+        f"prompt_cut_as_it_grows_{name}",
+        counting(lambda characters: min(characters // 4, 700)),
+        INVALID,
+        **protocol,
+    )
     _row(f"prompt_counted_{name}", counting(lambda characters: characters // 4), RIGHT, **protocol)
 _row("prompt_not_counted", counting(lambda _characters: 0), RIGHT, **_REACT)
 
 # --- what does not fit -----------------------------------------------------------------------------------------------
 
-_LLAMACPP = "request (1030 tokens) exceeds the available context size (1024 tokens), try increasing it"
+_LLAMACPP = (
+    "request (1030 tokens) exceeds the available context size (1024 tokens), try increasing it"
+)
 _FITS_NOT = {
     "openai": says(400, _error("This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens. Please reduce the length of the messages.", "context_length_exceeded")),
     "vllm": says(400, {"object": "error", "message": "This model's maximum context length is 4096 tokens. However, your request has 9000 input tokens. Please reduce the length of the input messages. None", "type": "BadRequestError", "code": 400}),
@@ -338,7 +380,12 @@ _rows(INVALID, {
     "size_413_anthropic": says(413, {"type": "error", "error": {"type": "request_too_large", "message": "Request exceeds the maximum allowed number of bytes."}}),
     "size_429_tokens_per_minute": says(429, _error("Request too large for gpt-x in organization org-1 on tokens per min (TPM): Limit 30000, Requested 34000. The input or output tokens must be reduced in order to run successfully.", "rate_limit_exceeded", "tokens")),
 })  # fmt: skip
-_row("size_413_of_one_prompt", says(413, _html("413 Request Entity Too Large", "nginx/1.24.0")), INVALID, **_alone(3))
+_row(
+    "size_413_of_one_prompt",
+    says(413, _html("413 Request Entity Too Large", "nginx/1.24.0")),
+    INVALID,
+    **_alone(3),
+)
 _row("size_413_tpm_of_one_prompt", says(413, _GROQ_TPM), INVALID, **_alone(3))
 _rows(INVALID, {
     "error_500_cuda": says(500, _error("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.1 GiB; reduce the context length or max_seq_len", 500, "InternalServerError")),
@@ -393,11 +440,18 @@ _row("filtered_all", message(content="", finish="content_filter"), WARNED)
 
 _CUT_TEXT = "The mean of 3 and"
 _ABORTED = ("error", "abort", "aborted", "cancelled", "insufficient_system_resource", "network_error", "timeout", "other", "unknown", "engine_overloaded", "load_shedding")  # fmt: skip
-_rows(INVALID, {f"finish_{reason}": message(content=_CUT_TEXT, finish=reason) for reason in _ABORTED})
+_rows(
+    INVALID, {f"finish_{reason}": message(content=_CUT_TEXT, finish=reason) for reason in _ABORTED}
+)
 _row("finish_error_of_one", message(content=_CUT_TEXT, finish="error"), INVALID, **_alone(3))
 _row("finish_abort_in_the_middle", message(content="", finish="abort"), MENDED, arriving(5, 8))
 _row("finish_null_empty", message(content="", finish=None), INVALID)
-_row("finish_length_of_one", message(content=_CUT_TEXT, finish="length"), _result("length invalid"), **_alone(3))
+_row(
+    "finish_length_of_one",
+    message(content=_CUT_TEXT, finish="length"),
+    _result("length invalid"),
+    **_alone(3),
+)
 _row("finish_length_native_of_one", calls(lambda made: [{**made[0], "function": {"name": "calculate", "arguments": '{"expr'}}], finish="length"), _result("length invalid"), **_alone(3), **_NATIVE)  # fmt: skip
 _DONE = {
     "eos": "eos",
@@ -460,14 +514,27 @@ _row("empty_no_tokens_of_one", changed(lambda data: {**data, "choices": [{"messa
 def _sse(data: dict[str, Any]) -> bytes:
     words = data["choices"][0]["message"]["content"].split(" ")
     events = [{"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": f"{word} "}, "finish_reason": None}]} for word in words]  # fmt: skip
-    events.append({"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
-    return b"".join(b"data: %s\n\n" % json.dumps(event).encode() for event in events) + b"data: [DONE]\n\n"
+    events.append(
+        {
+            "object": "chat.completion.chunk",
+            "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}],
+        }
+    )
+    return (
+        b"".join(b"data: %s\n\n" % json.dumps(event).encode() for event in events)
+        + b"data: [DONE]\n\n"
+    )
 
 
 def _lines(data: dict[str, Any]) -> bytes:
     words = data["choices"][0]["message"]["content"].split(" ")
-    made = [{"model": "m", "message": {"role": "assistant", "content": f"{word} "}, "done": False} for word in words]
-    return b"".join(json.dumps(line).encode() + b"\n" for line in [*made, {"done": True, "done_reason": "stop"}])
+    made = [
+        {"model": "m", "message": {"role": "assistant", "content": f"{word} "}, "done": False}
+        for word in words
+    ]
+    return b"".join(
+        json.dumps(line).encode() + b"\n" for line in [*made, {"done": True, "done_reason": "stop"}]
+    )
 
 
 _rows(MENDED, {
@@ -576,35 +643,83 @@ for name, act in {
     _row(f"{name}_always", act, INVALID, options=_SHORT, limit_s=25.0)
 _row("gzip_bomb_of_all", changed(lambda _d: bomb(50 * 2**20), Content_Encoding="gzip"), INVALID, options={"timeout_s": 10.0}, limit_s=40.0)  # fmt: skip
 _row("gzip_bomb_of_one", changed(lambda _d: bomb(50 * 2**20), Content_Encoding="gzip"), INVALID, options={"timeout_s": 10.0}, **_alone(3))  # fmt: skip
-_row("endless_blanks_of_one", pieces(0.05, end=False), _result("timeout invalid"), options=_SHORT, **_alone(3))
+_row(
+    "endless_blanks_of_one",
+    pieces(0.05, end=False),
+    _result("timeout invalid"),
+    options=_SHORT,
+    **_alone(3),
+)
 _row("endless_blanks_of_all", pieces(0.05, end=False), INVALID, options=_SHORT, limit_s=30.0)
 _row("huge_text_of_all", text(lambda told: "It is sunny over the field. " * 40_000 + "\n" + told), _result("right wrong invalid"), options={"timeout_s": 10.0}, limit_s=40.0)  # fmt: skip
 _row("huge_body_of_all", changed(lambda data: b" " * (17 * 2**20) + json.dumps(data).encode()), INVALID, options={"timeout_s": 10.0}, limit_s=40.0)  # fmt: skip
 _row("hung_all", hung, INVALID, options=_SHORT, limit_s=30.0)
 _row("hung_once", hung, RIGHT, _ONCE, options=_SHORT, limit_s=30.0)
 _row("hung_some_always", hung, _result("timeout invalid"), asked_about(3, 7), met=frozenset({3, 7}), options=_SHORT, limit_s=30.0)  # fmt: skip
-_row("hung_some_once", hung, RIGHT, lambda r: r.sample in (3, 7) and r.attempt == 1, options=_SHORT, limit_s=30.0)
+_row(
+    "hung_some_once",
+    hung,
+    RIGHT,
+    lambda r: r.sample in (3, 7) and r.attempt == 1,
+    options=_SHORT,
+    limit_s=30.0,
+)
 _row("hung_from_the_sixth", hung, MENDED, arriving(6), options=_SHORT, limit_s=40.0)
 _row("hung_in_the_middle", hung, MENDED, arriving(4, 9), options=_SHORT, limit_s=30.0)
-_row("dies_in_the_middle", go_away, MENDED, arriving(7, 7), options={**_SHORT, "concurrency": 2}, limit_s=30.0)
-_row("away_shortly", go_away_shortly, RIGHT, lambda r: r.sample == 5 and r.attempt == 1, options={"attempts": 6})
+_row(
+    "dies_in_the_middle",
+    go_away,
+    MENDED,
+    arriving(7, 7),
+    options={**_SHORT, "concurrency": 2},
+    limit_s=30.0,
+)
+_row(
+    "away_shortly",
+    go_away_shortly,
+    RIGHT,
+    lambda r: r.sample == 5 and r.attempt == 1,
+    options={"attempts": 6},
+)
 
 # --- load ------------------------------------------------------------------------------------------------------------
 
 _LOAD = {"timeout_s": 2.0, "attempts": 5, "retry_wall_s": 60}
 _row("queue", queued(0.4, drops_abandoned=True), RIGHT, options=_LOAD, limit_s=45.0)
-_row("queue_serves_the_abandoned", queued(0.3, drops_abandoned=False), RIGHT, options=_LOAD, limit_s=45.0)
-_row("queue_two_wide_32", queued(0.25, drops_abandoned=True), RIGHT, options={**_LOAD, "concurrency": 32}, limit_s=45.0)
-_row("queue_tools", queued(0.35, drops_abandoned=True), RIGHT, options=_LOAD, limit_s=75.0, **_NATIVE)
+_row(
+    "queue_serves_the_abandoned",
+    queued(0.3, drops_abandoned=False),
+    RIGHT,
+    options=_LOAD,
+    limit_s=45.0,
+)
+_row(
+    "queue_two_wide_32",
+    queued(0.25, drops_abandoned=True),
+    RIGHT,
+    options={**_LOAD, "concurrency": 32},
+    limit_s=45.0,
+)
+_row(
+    "queue_tools", queued(0.35, drops_abandoned=True), RIGHT, options=_LOAD, limit_s=75.0, **_NATIVE
+)
 _row("slow_with_load", late(lambda r: 0.4 * r.server.in_flight), RIGHT, options=_LOAD, limit_s=45.0)
-_row("slower_and_slower", late(lambda r: 0.15 * r.arrived), MENDED, options={"timeout_s": 1.5}, limit_s=45.0)
+_row(
+    "slower_and_slower",
+    late(lambda r: 0.15 * r.arrived),
+    MENDED,
+    options={"timeout_s": 1.5},
+    limit_s=45.0,
+)
 _row("slow_in_the_middle", late(3.0), RIGHT, arriving(4, 7), options=_LOAD, limit_s=45.0)
 _row("asleep_at_first", asleep, RIGHT, options=_LOAD, limit_s=45.0)
 _row("loading_503_at_first", until(2.0, says(503, {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}})), RIGHT, options={"attempts": 6})  # fmt: skip
 _row("loading_404_at_first", until(1.0, says(404, _html("404 Not Found"))), MENDED)
 _BUSY = says(429, _error("Too many concurrent requests", "concurrency_limit", "rate_limit_error"))
 _row("crowded_429", crowded(2, _BUSY), RIGHT, options={"attempts": 6}, limit_s=30.0)
-_row("crowded_503", crowded(2, says(503, "overloaded")), RIGHT, options={"attempts": 6}, limit_s=30.0)
+_row(
+    "crowded_503", crowded(2, says(503, "overloaded")), RIGHT, options={"attempts": 6}, limit_s=30.0
+)
 _row("crowded_reset", crowded(2, reset), RIGHT, options={"attempts": 6}, limit_s=30.0)
 _row("crowded_hangs", crowded(2, hung), RIGHT, options=_LOAD, limit_s=45.0)
 _row("crowded_500", crowded(3, says(500, _error("pool exhausted", 500, "server_error"))), RIGHT, options={"attempts": 6}, limit_s=30.0)  # fmt: skip
@@ -617,7 +732,9 @@ _SLOW_DOWN = _error("Rate limit reached for m in organization org-1 on requests 
 
 
 def _soon(seconds: float) -> str:
-    return format_datetime((datetime.now(UTC) + timedelta(seconds=seconds)).replace(microsecond=0), usegmt=True)
+    return format_datetime(
+        (datetime.now(UTC) + timedelta(seconds=seconds)).replace(microsecond=0), usegmt=True
+    )
 
 
 def _limited(**headers: str) -> Act:
@@ -645,7 +762,12 @@ _rows(RIGHT, {
     "rate_503_retry_after": says(503, "busy", Retry_After="1"),
     "rate_529": says(529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
 }, _ONCE)  # fmt: skip
-_row("rate_in_200", says(200, {"error": {"message": "Rate limit exceeded", "code": 429}}), RIGHT, _ONCE)
+_row(
+    "rate_in_200",
+    says(200, {"error": {"message": "Rate limit exceeded", "code": 429}}),
+    RIGHT,
+    _ONCE,
+)
 _row("rate_window_without_header", windowed(4, 1.0, _limited()), RIGHT, options={"attempts": 8, "retry_wall_s": 60}, limit_s=30.0)  # fmt: skip
 _row("rate_window_with_header", windowed(4, 1.0, _limited(Retry_After="1")), RIGHT, options={"attempts": 8, "retry_wall_s": 60}, limit_s=30.0)  # fmt: skip
 _row("rate_a_day", _limited(Retry_After="86400"), INVALID)

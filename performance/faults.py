@@ -60,12 +60,20 @@ class Outcome:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", help="name of a fault, or a pattern; several times")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", action="append", help="name of a fault, or a pattern; several times"
+    )
     parser.add_argument("--json", type=Path, help="write the outcomes there")
     parser.add_argument("--jobs", type=int, default=6, help="runs at a time")
     options = parser.parse_args()
-    names = [name for name in FAULTS if not options.only or any(fnmatchcase(name, given) for given in options.only)]
+    names = [
+        name
+        for name in FAULTS
+        if not options.only or any(fnmatchcase(name, given) for given in options.only)
+    ]
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="faults-") as scratch:
         outcomes = run_all(names, Path(scratch), options.jobs)
@@ -76,13 +84,19 @@ def main() -> None:
         + ", ".join(f"{n} {v}" for v, n in counts.items())
     )
     if options.json:
-        options.json.write_text(json.dumps([asdict(outcome) for outcome in outcomes], indent=1, ensure_ascii=False))
+        options.json.write_text(
+            json.dumps([asdict(outcome) for outcome in outcomes], indent=1, ensure_ascii=False)
+        )
     sys.exit(bool(counts["wrong"]))
 
 
 def run_all(names: list[str], scratch: Path, jobs: int) -> list[Outcome]:
     """The outcomes of these faults, in their order."""
-    os.environ |= {"AGROTOOLS_CACHE": str(scratch / "cache"), "OPENAI_API_KEY": "sk-faults", "COLUMNS": "120"}
+    os.environ |= {
+        "AGROTOOLS_CACHE": str(scratch / "cache"),
+        "OPENAI_API_KEY": "sk-faults",
+        "COLUMNS": "120",
+    }
     os.environ.pop("OPENAI_BASE_URL", None)
     write_sums(scratch / "sums", SAMPLES)
     with_pictures(write_sums(scratch / "sums-pictures", SAMPLES))
@@ -110,7 +124,9 @@ def with_pictures(folder: Path) -> None:
     Image.new("RGB", (32, 32), "green").save(folder / "plot.png")
     lines = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
     file = {"name": "plot.png", "path": "plot.png", "kind": "image"}
-    (folder / "samples.jsonl").write_text("".join(json.dumps({**line, "files": [file]}) + "\n" for line in lines))
+    (folder / "samples.jsonl").write_text(
+        "".join(json.dumps({**line, "files": [file]}) + "\n" for line in lines)
+    )
 
 
 def _import_all(scratch: Path) -> None:
@@ -120,7 +136,10 @@ def _import_all(scratch: Path) -> None:
 
     assert agrotools.runner.judging
     assert openai_compatible
-    Command(scratch / "warm", ["eval", str(scratch / "sums"), "-m", "baseline:prior", "--mode", "no-tool"]).run()
+    Command(
+        scratch / "warm",
+        ["eval", str(scratch / "sums"), "-m", "baseline:prior", "--mode", "no-tool"],
+    ).run()
 
 
 @dataclass
@@ -151,10 +170,24 @@ def _run(fault: Fault, scratch: Path) -> None:
     """Evaluate against the fault's endpoint and write down how that went (in a process of its own)."""
     folder = scratch / fault.name
     config = scratch / f"{fault.name}.toml"
-    config.write_text(tomli_w.dumps({**_WIRE, **fault.options, "mode": fault.mode, "protocol": fault.protocol}))
+    config.write_text(
+        tomli_w.dumps({**_WIRE, **fault.options, "mode": fault.mode, "protocol": fault.protocol})
+    )
     with serving(fault.act, fault.meets) as endpoint:
-        words = ["eval", str(scratch / ("sums-pictures" if fault.pictures else "sums")), "--model", "m"]
-        words += ["--base-url", fault.address(endpoint.base_url), "--config", str(config), "--backend", "recorded"]
+        words = [
+            "eval",
+            str(scratch / ("sums-pictures" if fault.pictures else "sums")),
+            "--model",
+            "m",
+        ]
+        words += [
+            "--base-url",
+            fault.address(endpoint.base_url),
+            "--config",
+            str(config),
+            "--backend",
+            "recorded",
+        ]
         started = time.monotonic()
         code = Command(folder, words).run()
         seconds = time.monotonic() - started
@@ -179,8 +212,12 @@ def read_outcome(name: str, folder: Path) -> Outcome:
             ends[record.sample.id] = "invalid"
             outcome.reasons.append(record.invalid)
         elif record.trajectory is None:
-            faults = [action for action in record.actions or () if isinstance(action, Halt | Unparseable)]
-            ends[record.sample.id] = getattr(faults[0], "termination", "unparseable") if faults else "read"
+            faults = [
+                action for action in record.actions or () if isinstance(action, Halt | Unparseable)
+            ]
+            ends[record.sample.id] = (
+                getattr(faults[0], "termination", "unparseable") if faults else "read"
+            )
             outcome.reasons += [action.reason for action in faults]
         elif record.trajectory.termination != "answered":
             ends[record.sample.id] = record.trajectory.termination
@@ -191,15 +228,24 @@ def read_outcome(name: str, folder: Path) -> Outcome:
     outcome.samples = list(ends.values())
     outcome.ends = dict(Counter(outcome.samples))
     outcome.invalid = outcome.ends.get("invalid", 0)
-    counted = sum(count for end, count in outcome.ends.items() if end not in ("invalid", "missing", "read"))
+    counted = sum(
+        count for end, count in outcome.ends.items() if end not in ("invalid", "missing", "read")
+    )
     outcome.score = round(100 * outcome.ends.get("right", 0) / counted, 1) if counted else None
     outcome.reasons = list(dict.fromkeys(outcome.reasons))[:3]
     printed, said = (_text(folder / file) for file in ("stdout", "stderr"))
     outcome.tables = "──" in printed
     outcome.said = next(
-        (line for line in said.splitlines() if re.search(r"\b(?:error|warning)\b", line, re.IGNORECASE)), ""
+        (
+            line
+            for line in said.splitlines()
+            if re.search(r"\b(?:error|warning)\b", line, re.IGNORECASE)
+        ),
+        "",
     )
-    outcome.told = bool(outcome.said) or bool(re.search(r"\binvalid\b|samples? \(.*\) ended\b", printed, re.IGNORECASE))
+    outcome.told = bool(outcome.said) or bool(
+        re.search(r"\binvalid\b|samples? \(.*\) ended\b", printed, re.IGNORECASE)
+    )
     return outcome
 
 
@@ -234,11 +280,15 @@ def _fault_of(fault: Fault, outcome: Outcome) -> str:
     ]
     alone = fault.met != frozenset(range(SAMPLES))
     if bad or (harmed and (alone or not gave_up)):
-        return (bad or harmed)[0] + (f" (and {len(bad or harmed) - 1} more)" if len(bad or harmed) > 1 else "")
+        return (bad or harmed)[0] + (
+            f" (and {len(bad or harmed) - 1} more)" if len(bad or harmed) > 1 else ""
+        )
     if outcome.exit not in expected.exits:
         return f"exit {outcome.exit}" + ("" if outcome.said else ", and not a word")
     if expected.at_once and (outcome.tables or outcome.requests > SAMPLES):
-        return "not told at once: " + ("a table" if outcome.tables else f"{outcome.requests} requests")
+        return "not told at once: " + (
+            "a table" if outcome.tables else f"{outcome.requests} requests"
+        )
     if expected.warns and not outcome.told:
         return "nobody was told"
     if outcome.exit == 0 and {"invalid", "missing"} & set(outcome.samples):

@@ -71,8 +71,16 @@ def _runs() -> list[Run]:
                 runs.append(Run(f"{name} {NARROW}", server, narrow, way, model=f"tiny-{NARROW}"))
         plain = {"mode": "no-tool"}
         runs += [
-            Run(f"{server} drawn {NARROW}", server, "drawn", {**plain, "temperature": 1.0}, model=f"tiny-{NARROW}"),
-            Run(f"{server} pictures", server, "refused", {**plain, "images": True}, "sums-pictures"),
+            Run(
+                f"{server} drawn {NARROW}",
+                server,
+                "drawn",
+                {**plain, "temperature": 1.0},
+                model=f"tiny-{NARROW}",
+            ),
+            Run(
+                f"{server} pictures", server, "refused", {**plain, "images": True}, "sums-pictures"
+            ),
             Run(f"{server} one prompt too long", server, "context", plain, "sums-one-long"),
             Run(f"{server} all prompts too long", server, "warned", plain, "sums-long"),
             Run(f"{server} likelihoods", server, "right", {**plain, "top_logprobs": 5}),
@@ -80,7 +88,12 @@ def _runs() -> list[Run]:
             Run(f"{server} wrong key", f"{server} with a key", "refused", plain, key="sk-wrong"),
             # litellm answers 500 and nothing else to that.
             Run(f"{server} no key", f"{server} with a key", "invalid", plain, key=""),
-            Run(f"{server} limit above all", server, "right", {**plain, "max_output_tokens": 100_000}),
+            Run(
+                f"{server} limit above all",
+                server,
+                "right",
+                {**plain, "max_output_tokens": 100_000},
+            ),
         ]
     plain = {"mode": "no-tool"}
     runs += [
@@ -95,17 +108,27 @@ def _runs() -> list[Run]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--servers", type=Path, required=True, help="folder of the virtual environment")
-    parser.add_argument("--setup", action="store_true", help="make it and install both servers there")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--servers", type=Path, required=True, help="folder of the virtual environment"
+    )
+    parser.add_argument(
+        "--setup", action="store_true", help="make it and install both servers there"
+    )
     parser.add_argument("--only", action="append", help="part of the name of a run; several times")
-    parser.add_argument("--captured", type=Path, help="also provoke errors one by one and add them to this file")
+    parser.add_argument(
+        "--captured", type=Path, help="also provoke errors one by one and add them to this file"
+    )
     options = parser.parse_args()
     if options.setup:
         subprocess.run([sys.executable, "-m", "venv", options.servers], check=True)
         pip = [options.servers / "bin" / "python", "-m", "pip", "install", "-q"]
         subprocess.run([*pip, "xllamacpp", "litellm[proxy]", "gguf"], check=True)
-    runs = [run for run in _runs() if not options.only or any(part in run.name for part in options.only)]
+    runs = [
+        run for run in _runs() if not options.only or any(part in run.name for part in options.only)
+    ]
     with tempfile.TemporaryDirectory(prefix="foreign-") as scratch, ExitStack() as stack:
         addresses = stack.enter_context(_servers(options.servers.resolve(), Path(scratch)))
         if options.captured:
@@ -162,7 +185,8 @@ def _proxy_config(wide: int, narrow: int, locked: int, silent: int) -> dict[str,
         "wrong-key-behind": {"api_base": _address(locked), "api_key": "sk-wrong"},
     }
     models = [
-        {"model_name": name, "litellm_params": {**behind, **more}} for name, more in {"tiny": {}, **others}.items()
+        {"model_name": name, "litellm_params": {**behind, **more}}
+        for name, more in {"tiny": {}, **others}.items()
     ]
     return {
         "model_list": models,
@@ -176,12 +200,16 @@ def _running(name: str, port: int, command: list[Any], scratch: Path) -> Iterato
     """A server from when it listens to the end of the block."""
     quiet = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_TELEMETRY": "False"}
     with (scratch / f"{name}.log").open("w") as log:
-        process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, env=quiet, start_new_session=True)
+        process = subprocess.Popen(
+            list(map(str, command)), stdout=log, stderr=log, env=quiet, start_new_session=True
+        )
     try:
         end = time.monotonic() + _STARTS_IN_S
         while not _listens(port):
             if process.poll() is not None or time.monotonic() > end:
-                raise SystemExit(f"{name} does not start:\n{(scratch / f'{name}.log').read_text()[-3000:]}")
+                raise SystemExit(
+                    f"{name} does not start:\n{(scratch / f'{name}.log').read_text()[-3000:]}"
+                )
             time.sleep(0.2)
         yield
     finally:
@@ -216,7 +244,14 @@ def _evaluate(runs: list[Run], addresses: Mapping[str, str], scratch: Path) -> l
         folder = scratch / run.name.replace(" ", "-")
         config = scratch / "run.toml"
         config.write_text(tomli_w.dumps({**_WIRE, **run.options}))
-        words = ["eval", str(scratch / run.benchmark), "--model", run.model, "--base-url", addresses[server]]
+        words = [
+            "eval",
+            str(scratch / run.benchmark),
+            "--model",
+            run.model,
+            "--base-url",
+            addresses[server],
+        ]
         started = time.monotonic()
         code = Command(folder, [*words, "--config", str(config), "--backend", "recorded"]).run()
         seconds = time.monotonic() - started
@@ -247,15 +282,27 @@ def _fault_of(run: Run, outcome: Outcome) -> str:
             return "" if missing and not outcome.tables else "not refused at once"
         case "invalid":
             spared = ends <= {"right", "invalid", "missing"}
-            return "" if spared and (outcome.exit or ends == {"right"}) else "scored against the model"
+            return (
+                "" if spared and (outcome.exit or ends == {"right"}) else "scored against the model"
+            )
         case "warned":
             return "" if outcome.exit == 3 and outcome.said else "nobody was told"
         case "context":
-            alone = outcome.samples[0] in ("context", "invalid") and set(outcome.samples[1:]) == {"right"}
+            alone = outcome.samples[0] in ("context", "invalid") and set(outcome.samples[1:]) == {
+                "right"
+            }
             return "" if alone else "not the one sample alone"
         case _:
             # llama.cpp answers a malformed call with status 500: that sample may be invalid, too.
-            drawn = ends <= {"right", "read", "wrong", "unparseable", "length", "max_steps", "invalid"}
+            drawn = ends <= {
+                "right",
+                "read",
+                "wrong",
+                "unparseable",
+                "length",
+                "max_steps",
+                "invalid",
+            }
             return "" if drawn else "ended as nothing that was drawn"
 
 
@@ -266,21 +313,32 @@ _TOOL = {
     "function": {
         "name": "calculate",
         "description": "Compute.",
-        "parameters": {"type": "object", "properties": {"expression": {"type": "string"}}, "required": ["expression"]},
+        "parameters": {
+            "type": "object",
+            "properties": {"expression": {"type": "string"}},
+            "required": ["expression"],
+        },
     },
 }
 _PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAP///wAAACwAAAAAAQABAAACAkQBADs="
 
 
 def _ask(text: Any = "What is the mean?", **more: Any) -> dict[str, Any]:
-    return {"model": "tiny", "messages": [{"role": "user", "content": text}], "max_tokens": 50, "temperature": 0} | more
+    return {
+        "model": "tiny",
+        "messages": [{"role": "user", "content": text}],
+        "max_tokens": 50,
+        "temperature": 0,
+    } | more
 
 
 _ILL_FORMED: dict[str, dict[str, Any]] = {
     "a temperature that is text": {"temperature": "hot"},
     "a message with an unknown role": {"messages": [{"role": "farmer", "content": "?"}]},
     "tools that are no list": {"tools": {"a": 1}},
-    "a tool message without a call": {"messages": [{"role": "tool", "content": "3", "tool_call_id": "x"}]},
+    "a tool message without a call": {
+        "messages": [{"role": "tool", "content": "3", "tool_call_id": "x"}]
+    },
     "a negative token limit": {"max_tokens": -7},
     "a body without messages": {"messages": None},
 }
@@ -288,9 +346,13 @@ _PROVOKED: dict[str, dict[str, Any] | bytes] = {
     "a right answer": _ask(),
     "a tool call": _ask(tools=[_TOOL]),
     "a token limit of 3": _ask(ignore_eos=True, max_tokens=3),
-    "a reply to the end of the context": _ask(ignore_eos=True, max_tokens=100_000, model=f"tiny-{NARROW}"),
+    "a reply to the end of the context": _ask(
+        ignore_eos=True, max_tokens=100_000, model=f"tiny-{NARROW}"
+    ),
     "a prompt longer than the context": _ask("oats " * 4000),
-    "a picture for a model without eyes": _ask([{"type": "image_url", "image_url": {"url": _PIXEL}}]),
+    "a picture for a model without eyes": _ask(
+        [{"type": "image_url", "image_url": {"url": _PIXEL}}]
+    ),
     "a body that is no JSON": b"{",
     **{how: _ask(**more) for how, more in _ILL_FORMED.items()},
     "likelihoods": _ask(logprobs=True, top_logprobs=3),
@@ -300,7 +362,10 @@ _PROVOKED: dict[str, dict[str, Any] | bytes] = {
     "a model with nothing behind it": _ask(model="nothing-behind"),
     "a model whose proxy is impatient": _ask(model="impatient"),
     "a model with the wrong key behind it": _ask(model="wrong-key-behind"),
-    **{f"drawn, with tools, seed {seed}": _ask(tools=[_TOOL], temperature=1, seed=seed) for seed in range(12)},
+    **{
+        f"drawn, with tools, seed {seed}": _ask(tools=[_TOOL], temperature=1, seed=seed)
+        for seed in range(12)
+    },
     **{f"request {number} of six a minute": _ask(model="six-a-minute") for number in range(1, 9)},
 }
 _OF_CONTEXT = "a reply to the end of the context"
@@ -315,10 +380,14 @@ def capture(addresses: Mapping[str, str], file: Path) -> None:
             for how, body in _PROVOKED.items():
                 locked = how == _OF_KEYS
                 narrow = f" {NARROW}" if how == _OF_CONTEXT else ""
-                url = f"{addresses[vendor + (' with a key' if locked else narrow)]}/chat/completions"
+                url = (
+                    f"{addresses[vendor + (' with a key' if locked else narrow)]}/chat/completions"
+                )
                 status, said = _post(url, body, "" if locked else KEY)
                 # Replies differ in their ids and times alone.
-                shape = re.sub(r'"(?:id|created|timings|usage)":(?:"[^"]*"|\d+|\{.*?\}\}?)', "", said)
+                shape = re.sub(
+                    r'"(?:id|created|timings|usage)":(?:"[^"]*"|\d+|\{.*?\}\}?)', "", said
+                )
                 if shape not in seen:
                     seen.add(shape)
                     line = {"vendor": vendor, "status": status, "body": said, "how": how}
@@ -327,9 +396,13 @@ def capture(addresses: Mapping[str, str], file: Path) -> None:
 
 def _post(url: str, body: dict[str, Any] | bytes, key: str) -> tuple[int, str]:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+    headers = {"Content-Type": "application/json"} | (
+        {"Authorization": f"Bearer {key}"} if key else {}
+    )
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=60) as response:
+        with urllib.request.urlopen(
+            urllib.request.Request(url, data, headers), timeout=60
+        ) as response:
             return response.status, response.read().decode(errors="replace")
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode(errors="replace")

@@ -30,9 +30,9 @@ def runs(
     """Scores of the new and the old run; the expected score of the new one is lower by ``drop``."""
 
     def noise() -> np.ndarray:
-        return np.sqrt(WITHIN) * random.normal(size=clusters.max() + 1)[clusters] + np.sqrt(1 - WITHIN) * random.normal(
-            size=len(clusters)
-        )
+        return np.sqrt(WITHIN) * random.normal(size=clusters.max() + 1)[clusters] + np.sqrt(
+            1 - WITHIN
+        ) * random.normal(size=len(clusters))
 
     shared = noise()
     new, old = (np.sqrt(pairing) * shared + np.sqrt(1 - pairing) * noise() for _ in range(2))
@@ -40,24 +40,37 @@ def runs(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pairs", type=int, default=1000)
     parser.add_argument("--benchmark", default="embedded")
     parser.add_argument("--quick", action="store_true", help="the samples of the quick part")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     benchmark = load_benchmark(arguments.benchmark, quick=arguments.quick)
-    samples = [each for each in benchmark.samples if not arguments.quick or each.id in benchmark.header.quick]
+    samples = [
+        each
+        for each in benchmark.samples
+        if not arguments.quick or each.id in benchmark.header.quick
+    ]
     names = [each.cluster or each.id for each in samples]
     clusters = np.unique(names, return_inverse=True)[1]
     sizes = Counter(Counter(names).values())
-    print(f"{arguments.benchmark}: {len(names)} samples in {len(set(names))} clusters; clusters by size {dict(sizes)}")
+    print(
+        f"{arguments.benchmark}: {len(names)} samples in {len(set(names))} clusters; clusters by size {dict(sizes)}"
+    )
     random = np.random.default_rng(arguments.seed)
     for pairing in PAIRINGS:
         usual = np.mean(
-            [np.subtract(*runs(random, clusters, pairing, 0.0)).mean() < -USUAL for _ in range(arguments.pairs)]
+            [
+                np.subtract(*runs(random, clusters, pairing, 0.0)).mean() < -USUAL
+                for _ in range(arguments.pairs)
+            ]
         )
-        print(f"pairing {pairing}: the mean fell by 2 points at a true drop of 0: {usual:.1%} of pairs")
+        print(
+            f"pairing {pairing}: the mean fell by 2 points at a true drop of 0: {usual:.1%} of pairs"
+        )
         for allowed in (0.0, 0.02):
             failed: list[float] = []
             printed: list[list[float]] = []
@@ -72,7 +85,9 @@ def main() -> None:
                 f"{share:.1%} at {100 * (allowed + beyond):g} (printed {np.mean(powers):.1%})"
                 for share, powers, beyond in zip(failed[1:], printed[1:], BEYOND, strict=True)
             )
-            print(f"  gate, D = {100 * allowed:g}: {failed[0]:.1%} false alarms at D; fails: {told}")
+            print(
+                f"  gate, D = {100 * allowed:g}: {failed[0]:.1%} false alarms at D; fails: {told}"
+            )
 
 
 if __name__ == "__main__":

@@ -37,7 +37,9 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--texts", default="10000,100000,1000000", help="sizes of the runs of questions")
+    parser.add_argument(
+        "--texts", default="10000,100000,1000000", help="sizes of the runs of questions"
+    )
     parser.add_argument("--agents", default="1000,10000,50000", help="sizes of the runs of agents")
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
     options = parser.parse_args()
@@ -64,7 +66,16 @@ def measured(kind: str, size: int) -> dict[str, Any]:
         (folder / "replies.json").write_text(json.dumps(replies))
         mode = ["--mode", "no-tool" if kind == "texts" else "end-to-end"]
         script = Path(sys.executable).with_name("agrotools")
-        command = [str(script), "eval", "bench", "-m", "scripted:replies.json", *mode, "--out", "run"]
+        command = [
+            str(script),
+            "eval",
+            "bench",
+            "-m",
+            "scripted:replies.json",
+            *mode,
+            "--out",
+            "run",
+        ]
         records, most = folder / "run" / "records.jsonl", size - max(1, size // 1000)
         first = watched(command, folder, size, kill_at=most)
         with records.open("rb+") as file:
@@ -86,9 +97,14 @@ def in_columns(figures: dict[str, Any], before: dict[str, Any]) -> dict[str, Any
     """Return the columns of a row; figures per further sample need those of the size ``before``."""
     further = figures["samples"] - before["samples"] if before else 0
 
-    def slopes(unit: str, suffix: str, factor: float, names: tuple[str, ...], digits: int) -> dict[str, Any]:
+    def slopes(
+        unit: str, suffix: str, factor: float, names: tuple[str, ...], digits: int
+    ) -> dict[str, Any]:
         rises = {name: figures[unit][name] - before[unit][name] if before else 0 for name in names}
-        return {f"{n}_{suffix}": round(rise * factor / further, digits) if further else "" for n, rise in rises.items()}
+        return {
+            f"{n}_{suffix}": round(rise * factor / further, digits) if further else ""
+            for n, rise in rises.items()
+        }
 
     seconds, memory = figures["s"], figures["mb"]
     return (
@@ -122,7 +138,10 @@ def watched(command: list[str], folder: Path, size: int, kill_at: int = 0) -> di
         phase, used = "start", 0.0
         while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
             time.sleep(0.02)
-            seconds[phase], peaks[phase] = cpu_s(process.pid) - used, max(peaks[phase], held_mb(process.pid))
+            seconds[phase], peaks[phase] = (
+                cpu_s(process.pid) - used,
+                max(peaks[phase], held_mb(process.pid)),
+            )
             if kill_at and records.exists():
                 with records.open("rb") as file:
                     file.seek(seen)
@@ -154,7 +173,9 @@ def cpu_s(pid: int) -> float:
 def held_mb(pid: int) -> float:
     """Resident memory of a process without pages of files; 0 if it has ended."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next((int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith("RssAnon")), 0.0)
+    return next(
+        (int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith("RssAnon")), 0.0
+    )
 
 
 if __name__ == "__main__":

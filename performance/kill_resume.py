@@ -57,7 +57,9 @@ class Found:
 
     @property
     def total(self) -> int:
-        return self.lost + self.different + self.doubled + self.scores + self.failed + self.left_over
+        return (
+            self.lost + self.different + self.doubled + self.scores + self.failed + self.left_over
+        )
 
 
 @dataclass
@@ -146,20 +148,30 @@ class Killing:
             await self._ended(await self._command(name), name)
         self._compared(run, known, "at the end")
         if len(known) != self.records:
-            self._wrong("at the end", "lost", f"{name} ended with {len(known)} of {self.records} records")
+            self._wrong(
+                "at the end", "lost", f"{name} ended with {len(known)} of {self.records} records"
+            )
         if scores_but_seconds(run) != self.undisturbed:
             self._wrong("at the end", "scores", f"{name} has other scores")
-        left = [path.name for path in run.rglob(".*") if path.name not in (".lock", ".manifest.copy.json")]
+        left = [
+            path.name
+            for path in run.rglob(".*")
+            if path.name not in (".lock", ".manifest.copy.json")
+        ]
         if left:
             self._wrong("at the end", "left_over", f"{name} still holds {left}")
 
-    async def _kill_sometime(self, process: asyncio.subprocess.Process, run: Path, known: dict[Key, str]) -> bool:
+    async def _kill_sometime(
+        self, process: asyncio.subprocess.Process, run: Path, known: dict[Key, str]
+    ) -> bool:
         """Kill a command at a random moment; False where it ended before."""
         begun, had = time.monotonic(), len(known)
         if had == self.records and self.luck.random() < 0.6:
             await self._ended(process, run.name)
             return False
-        kind = self.luck.choices(("early", "middle", "late"), (2, 6, 1 if had < self.records else 6))[0]
+        kind = self.luck.choices(
+            ("early", "middle", "late"), (2, 6, 1 if had < self.records else 6)
+        )[0]
         delay = self.luck.uniform(0, self.start_s)
         if kind != "early":
             await self._while(process, lambda: self._count(run) <= had < self.records)
@@ -207,7 +219,9 @@ class Killing:
         path = run / "records.jsonl"
         content = path.read_bytes()
         cut = self.luck.randint(max(0, len(content) - 5000), len(content) - 1)
-        path.write_bytes(content[:cut] + b"\0" * self.luck.choice((0, 0, 100, len(content) - cut, 4096)))
+        path.write_bytes(
+            content[:cut] + b"\0" * self.luck.choice((0, 0, 100, len(content) - cut, 4096))
+        )
         known.clear()
         known.update(_whole(content[:cut]))
         self.tally.power_cuts += 1
@@ -243,7 +257,16 @@ class Killing:
 
     async def _command(self, name: str) -> asyncio.subprocess.Process:
         self.tally.commands += 1
-        options = ["-m", "follower", "--base-url", self.endpoint.base_url, "--out", name, "--concurrency", "8"]
+        options = [
+            "-m",
+            "follower",
+            "--base-url",
+            self.endpoint.base_url,
+            "--out",
+            name,
+            "--concurrency",
+            "8",
+        ]
         environment = {**os.environ, "AGROTOOLS_CACHE": str(self.folder / f"cache-{name}")}
         with (self.folder / "stderr").open("wb") as log:
             return await asyncio.create_subprocess_exec(
@@ -274,7 +297,10 @@ async def measured(folder: Path, kills: int, samples: int, seed: int) -> dict[st
                 "phase": phase,
                 "kills": tally.power_cuts if phase == "power cut" else tally.kills[phase],
                 "records_kept": tally.kept[phase],
-                **{name: getattr(tally.found[phase], name) for name in ("lost", "different", "doubled")},
+                **{
+                    name: getattr(tally.found[phase], name)
+                    for name in ("lost", "different", "doubled")
+                },
             }
             for phase in PHASES
         ],
@@ -295,15 +321,22 @@ async def measured(folder: Path, kills: int, samples: int, seed: int) -> dict[st
 def as_table(result: dict[str, Any]) -> str:
     columns = ("phase", "kills", "records_kept", "lost", "different", "doubled")
     rows = [columns, *([str(row[name]) for name in columns] for row in result["rows"])]
-    lines = ["  ".join(f"{cell:>12}" if at else f"{cell:<12}" for at, cell in enumerate(row)) for row in rows]
+    lines = [
+        "  ".join(f"{cell:>12}" if at else f"{cell:<12}" for at, cell in enumerate(row))
+        for row in rows
+    ]
     lines += [
-        f"{name.replace('_', ' ')}: {value}" for name, value in result.items() if name not in ("rows", "messages")
+        f"{name.replace('_', ' ')}: {value}"
+        for name, value in result.items()
+        if name not in ("rows", "messages")
     ]
     return "\n".join([*lines, *result["messages"]])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Kill evaluations at random moments and count what is lost.")
+    parser = argparse.ArgumentParser(
+        description="Kill evaluations at random moments and count what is lost."
+    )
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--samples", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)

@@ -38,10 +38,14 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GDAL_NU
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--case", choices=tuple(CASES), default="canopy", help="which tool, on which raster")
+    parser.add_argument(
+        "--case", choices=tuple(CASES), default="canopy", help="which tool, on which raster"
+    )
     parser.add_argument("--side", type=int, default=10_000, help="pixels on a side")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--folder", type=Path, help="where the raster is made and left; default: a temporary folder")
+    parser.add_argument(
+        "--folder", type=Path, help="where the raster is made and left; default: a temporary folder"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--only", choices=("read", "tool"), help=argparse.SUPPRESS)
     parser.add_argument("--raster", type=Path, help=argparse.SUPPRESS)
@@ -62,11 +66,17 @@ def main() -> None:
     if options.json:
         print(json.dumps(report))
         return
-    print(f"{report['side']} x {report['side']} float32, {report['file_mb']:.0f} MB deflate, {report['rounds']} rounds")
+    print(
+        f"{report['side']} x {report['side']} float32, {report['file_mb']:.0f} MB deflate, {report['rounds']} rounds"
+    )
     for what in ("read", "tool"):
         row = report[what]
-        print(f"{what}: {row['seconds']:.2f} s, {row['cpu_seconds']:.2f} s of processor, peak {row['peak_mb']:.0f} MB")
-    print(f"tool over read: {report['ratio']:.2f} on the clock, {report['cpu_ratio']:.2f} of processor time")
+        print(
+            f"{what}: {row['seconds']:.2f} s, {row['cpu_seconds']:.2f} s of processor, peak {row['peak_mb']:.0f} MB"
+        )
+    print(
+        f"tool over read: {report['ratio']:.2f} on the clock, {report['cpu_ratio']:.2f} of processor time"
+    )
 
 
 def canopy_tile(draw: "Generator", heights: "Floats") -> "Floats":
@@ -82,7 +92,9 @@ def cover_tile(draw: "Generator", heights: "Floats") -> "Floats":
     import numpy as np
 
     plants = (heights > 14)[None]
-    means = np.where(plants, np.array([0.05, 0.42])[:, None, None], np.array([0.16, 0.21])[:, None, None])
+    means = np.where(
+        plants, np.array([0.05, 0.42])[:, None, None], np.array([0.16, 0.21])[:, None, None]
+    )
     return np.round(np.maximum(means * (1 + draw.normal(0, 0.08, means.shape)), 0.001), 4)
 
 
@@ -130,13 +142,17 @@ class Case:
 
 CASES = {
     "canopy": Case("estimate_canopy_height", "chm", ("height",), canopy_tile),
-    "cover": Case("measure_crop_weed_area", "image", ("R", "NIR"), cover_tile, {"separation": "none"}),
+    "cover": Case(
+        "measure_crop_weed_area", "image", ("R", "NIR"), cover_tile, {"separation": "none"}
+    ),
 }
 
 
 def in_fresh_process(what: str, case: str, path: Path) -> dict[str, float]:
     command = [sys.executable, __file__, "--only", what, "--case", case, "--raster", str(path)]
-    finished = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **_ONE_THREAD})
+    finished = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, **_ONE_THREAD}
+    )
     return json.loads(finished.stdout)
 
 
@@ -166,7 +182,9 @@ def peak_mb() -> float:
     """Largest resident memory of this process since it began its program, megabytes (10^6 bytes)."""
     status = Path("/proc/self/status")
     if status.exists():  # getrusage would count what the parent had when it forked
-        kilobytes = next(line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        kilobytes = next(
+            line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmHWM")
+        )
         return int(kilobytes) * 1024 / 1e6
     import resource
 

@@ -46,20 +46,34 @@ IMAGE_TOKENS = {"gpt-4o-mini": (25501, 48169)}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--litellm", type=Path, required=True, help="folder with the unpacked wheel")
-    parser.add_argument("--genai-prices", type=Path, required=True, help="folder with the unpacked wheel")
-    parser.add_argument("--as-of", type=date.fromisoformat, default=datetime.now(UTC).date(), help="day of reading")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--litellm", type=Path, required=True, help="folder with the unpacked wheel"
+    )
+    parser.add_argument(
+        "--genai-prices", type=Path, required=True, help="folder with the unpacked wheel"
+    )
+    parser.add_argument(
+        "--as-of", type=date.fromisoformat, default=datetime.now(UTC).date(), help="day of reading"
+    )
     given = parser.parse_args()
-    table = json.loads((given.litellm / "litellm" / "model_prices_and_context_window_backup.json").read_text())
+    table = json.loads(
+        (given.litellm / "litellm" / "model_prices_and_context_window_backup.json").read_text()
+    )
     print(
         "# Prices in USD per million tokens, as [input, output]; [input, output, above, input, output...] where longer"
     )
-    print("# prompts cost more: all tokens of a request with more input tokens than `above` at the rates behind it.")
+    print(
+        "# prompts cost more: all tokens of a request with more input tokens than `above` at the rates behind it."
+    )
     print(
         "# Under `cached`: rate of input tokens from the prompt cache, of short prompts, where the package knows one."
     )
-    print("# Written by performance/make_prices.py; facts from the packages named (both MIT licence), read on `as_of`.")
+    print(
+        "# Written by performance/make_prices.py; facts from the packages named (both MIT licence), read on `as_of`."
+    )
     for provider, (theirs, hosts) in VENDORS.items():
         rows = dict(sorted(_vendor_rows(table, theirs, given.as_of)))
         cached = {name: _cached(table, theirs, name) for name in rows}
@@ -67,10 +81,22 @@ def main() -> None:
     rows = dict(sorted(_openrouter_rows(given.genai_prices, table, given.as_of)))
     when = datetime(given.as_of.year, given.as_of.month, given.as_of.day, tzinfo=UTC)
     found = (
-        (model.id, model.get_prices(when).cache_read_mtok) for model in _genai_models(given.genai_prices, "openrouter")
+        (model.id, model.get_prices(when).cache_read_mtok)
+        for model in _genai_models(given.genai_prices, "openrouter")
     )
-    cached = {name: float(getattr(price, "base", price)) for name, price in found if name in rows and price is not None}
-    _print("openrouter", ["openrouter.ai"], f"genai-prices {_version(given.genai_prices)}", given.as_of, rows, cached)
+    cached = {
+        name: float(getattr(price, "base", price))
+        for name, price in found
+        if name in rows and price is not None
+    }
+    _print(
+        "openrouter",
+        ["openrouter.ai"],
+        f"genai-prices {_version(given.genai_prices)}",
+        given.as_of,
+        rows,
+        cached,
+    )
 
 
 def _version(folder: Path) -> str:
@@ -82,7 +108,9 @@ def _sees(entry: dict[str, Any]) -> bool:
     return entry.get("mode") == "chat" and bool(entry.get("supports_vision"))
 
 
-def _vendor_rows(table: dict[str, Any], provider: str, as_of: date) -> Iterator[tuple[str, list[float]]]:
+def _vendor_rows(
+    table: dict[str, Any], provider: str, as_of: date
+) -> Iterator[tuple[str, list[float]]]:
     found: dict[str, list[float]] = {}
     for key, entry in table.items():
         name = key.removeprefix(f"{provider}/")
@@ -96,7 +124,9 @@ def _vendor_rows(table: dict[str, Any], provider: str, as_of: date) -> Iterator[
             found[name] = row
     # A dated name is listed only where it costs something else than the name without the date.
     return (
-        (name, row) for name, row in found.items() if found.get(DATED.sub("", name)) != row or not DATED.search(name)
+        (name, row)
+        for name, row in found.items()
+        if found.get(DATED.sub("", name)) != row or not DATED.search(name)
     )
 
 
@@ -127,7 +157,9 @@ def _million(usd_per_token: float) -> float:
     return round(usd_per_token * 1e6, 6)
 
 
-def _openrouter_rows(folder: Path, table: dict[str, Any], as_of: date) -> Iterator[tuple[str, list[float]]]:
+def _openrouter_rows(
+    folder: Path, table: dict[str, Any], as_of: date
+) -> Iterator[tuple[str, list[float]]]:
     seeing = {_plain(key) for key, entry in table.items() if _sees(entry)}
     for model in _genai_models(folder, "openrouter"):
         name = model.id
@@ -195,7 +227,9 @@ def _print(
             if rate := cached.get(name):
                 print(f"{json.dumps(name)} = {rate}")
     if pictures:
-        print("\n# Tokens of a picture of at most 1,568 px a side: typical, and the most; where far from the usual.")
+        print(
+            "\n# Tokens of a picture of at most 1,568 px a side: typical, and the most; where far from the usual."
+        )
         print(f"[{provider}.image_tokens]")
         for name, tokens in pictures.items():
             print(f"{json.dumps(name)} = {json.dumps(tokens)}")

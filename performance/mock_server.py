@@ -151,7 +151,10 @@ class Connection(asyncio.Protocol):
 
 def http(body: bytes) -> bytes:
     """A whole response."""
-    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
+        len(body),
+        body,
+    )
 
 
 def completion(message: dict[str, Any], reason: str) -> bytes:
@@ -161,7 +164,9 @@ def completion(message: dict[str, Any], reason: str) -> bytes:
         "object": "chat.completion",
         "created": 1735689600,
         "model": "mock",
-        "choices": [{"index": 0, "message": {"role": "assistant", **message}, "finish_reason": reason}],
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": reason}
+        ],
         "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
     }
     return http(json.dumps(content).encode())
@@ -182,7 +187,10 @@ def agent_turns() -> Callable[[bytes], bytes]:
         if tail.count(b'"role":"assistant"') + tail.count(b'"role": "assistant"') >= TURNS:
             return last
         number = next(numbers)
-        function = {"name": "calculate", "arguments": json.dumps({"expression": f"9 + 5 + {number} * 0"})}
+        function = {
+            "name": "calculate",
+            "arguments": json.dumps({"expression": f"9 + 5 + {number} * 0"}),
+        }
         calls = [{"id": f"call_{number}", "type": "function", "function": function}]
         return completion({"content": None, "tool_calls": calls}, "tool_calls")
 
@@ -194,7 +202,11 @@ async def serve(port: int, latency_s: float, reply_to: Callable[[bytes], bytes])
     seen = Seen()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
-        lambda: Connection(seen, reply_to, latency_s), "127.0.0.1", port, backlog=1024, reuse_address=True
+        lambda: Connection(seen, reply_to, latency_s),
+        "127.0.0.1",
+        port,
+        backlog=1024,
+        reuse_address=True,
     )
     print(json.dumps({"port": server.sockets[0].getsockname()[1]}), flush=True)
     async with server:

@@ -26,18 +26,27 @@ DESIGNS = {
 
 
 def answers(
-    random: np.random.Generator, clusters: int, size: int, right: float, alike: float, better: float = 0.0
+    random: np.random.Generator,
+    clusters: int,
+    size: int,
+    right: float,
+    alike: float,
+    better: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores 0 and 1 of shape (models, samples), and the cluster of each sample; the first model is ``better`` by so
     much. Samples of a cluster resemble each other (intra-cluster correlation 0.3)."""
     of = np.repeat(np.arange(clusters), size)
 
     def noise() -> np.ndarray:
-        return np.sqrt(0.3) * random.normal(size=clusters)[of] + np.sqrt(0.7) * random.normal(size=len(of))
+        return np.sqrt(0.3) * random.normal(size=clusters)[of] + np.sqrt(0.7) * random.normal(
+            size=len(of)
+        )
 
     shared = noise()
     needed = ndtri(np.array([right + better] + [right] * (MODELS - 1)))
-    drawn = np.array([np.sqrt(alike) * shared + np.sqrt(1 - alike) * noise() for _ in range(MODELS)])
+    drawn = np.array(
+        [np.sqrt(alike) * shared + np.sqrt(1 - alike) * noise() for _ in range(MODELS)]
+    )
     return (drawn < needed[:, None]).astype(float), of
 
 
@@ -68,7 +77,9 @@ def main() -> None:
         alone = np.mean([any(differs_alone(each) for each in trial) for trial in trials])
         together = np.mean([any(each.differs() for each in trial) for trial in trials])
         error = 1.96 * np.sqrt(together * (1 - together) / len(trials))
-        print(f"{name}: equal models, any of 28 pairs marked: {alone:.3f} alone, {together:.3f} ± {error:.3f} adjusted")
+        print(
+            f"{name}: equal models, any of 28 pairs marked: {alone:.3f} alone, {together:.3f} ± {error:.3f} adjusted"
+        )
         for better in (0.05, 0.08):
             few = [
                 pairs(*answers(random, *design, better=better))[: MODELS - 1]
@@ -76,7 +87,9 @@ def main() -> None:
             ]
             alone = np.mean([differs_alone(each) for trial in few for each in trial])
             together = np.mean([each.differs() for trial in few for each in trial])
-            print(f"  one model {100 * better:.0f} points better, its pairs marked: {alone:.3f} alone, {together:.3f}")
+            print(
+                f"  one model {100 * better:.0f} points better, its pairs marked: {alone:.3f} alone, {together:.3f}"
+            )
         print(f"  {time.perf_counter() - start:.0f} s")
 
 

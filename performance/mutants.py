@@ -30,7 +30,9 @@ SECONDS = 300
 """Time after which the tests of a mutant are stopped; it counts as found."""
 _PAIRS = (("Lt", "<", "LtE", "<="), ("Gt", ">", "GtE", ">="), ("Eq", "==", "NotEq", "!="))
 _PAIRS += (("In", "in", "NotIn", "not in"), ("Is", "is", "IsNot", "is not"))
-FLIPPED = {kind: pair for one, a, other, b in _PAIRS for kind, pair in ((one, (a, b)), (other, (b, a)))}
+FLIPPED = {
+    kind: pair for one, a, other, b in _PAIRS for kind, pair in ((one, (a, b)), (other, (b, a)))
+}
 """Sign of a comparison and the one that replaces it, by its kind in :mod:`ast`."""
 
 
@@ -60,16 +62,24 @@ def mutants(path: Path) -> list[Mutant]:
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             sign, other = FLIPPED[type(node.ops[0]).__name__]
             left, right = (ast.unparse(each) for each in (node.left, node.comparators[0]))
-            found.append(replaced(f"comparison flipped: {sign} to {other}", node, f"({left}) {other} ({right})"))
+            found.append(
+                replaced(
+                    f"comparison flipped: {sign} to {other}", node, f"({left}) {other} ({right})"
+                )
+            )
         elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
             value = not node.value if isinstance(node.value, bool) else 2 * node.value + 1
             found.append(replaced(f"constant changed: {node.value} to {value}", node, f"{value}"))
         elif isinstance(node, ast.Return) and node.value and ast.unparse(node.value) != "None":
             found.append(replaced("None returned", node.value, "None"))
         elif isinstance(node, ast.If | ast.IfExp | ast.While):
-            found.append(replaced("condition negated", node.test, f"(not ({ast.unparse(node.test)}))"))
+            found.append(
+                replaced("condition negated", node.test, f"(not ({ast.unparse(node.test)}))")
+            )
             if isinstance(node, ast.If):
-                found.append(replaced("branch dropped", node.test, f"(({ast.unparse(node.test)}) and False)"))
+                found.append(
+                    replaced("branch dropped", node.test, f"(({ast.unparse(node.test)}) and False)")
+                )
     return found
 
 
@@ -92,15 +102,23 @@ def chosen(modules: list[str], number: int, seed: int) -> list[Mutant]:
     of_modules: list[list[Mutant]] = []
     for module in modules:
         path = SOURCE / module
-        files = [path] if path.suffix else sorted(each.relative_to(ROOT) for each in (ROOT / path).rglob("*.py"))
-        of_modules.append(drawn.sample(every := [each for file in files for each in mutants(file)], len(every)))
+        files = (
+            [path]
+            if path.suffix
+            else sorted(each.relative_to(ROOT) for each in (ROOT / path).rglob("*.py"))
+        )
+        of_modules.append(
+            drawn.sample(every := [each for file in files for each in mutants(file)], len(every))
+        )
     return [each for turn in zip(*of_modules, strict=False) for each in turn][:number]
 
 
 def copy_of_tree(folder: Path) -> None:
     """Copy the files that git knows or does not ignore."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    for name in subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0"):
+    for name in subprocess.run(
+        listed, cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split("\0"):
         if name and (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
@@ -109,17 +127,36 @@ def copy_of_tree(folder: Path) -> None:
 def first_failure(mutant: Mutant, folder: Path, others: list[str]) -> str:
     """Return the line of pytest that names the failing test; empty if every test passes."""
     room, name = mutant.path.relative_to(SOURCE).parts[0], mutant.path.stem
-    files = sorted((folder / "tests" / room).rglob("test_*.py"), key=lambda file: f".{name}" not in file.read_text())
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *map(str, files), *others, "-m"]
+    files = sorted(
+        (folder / "tests" / room).rglob("test_*.py"),
+        key=lambda file: f".{name}" not in file.read_text(),
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        *map(str, files),
+        *others,
+        "-m",
+    ]
     environment = {**os.environ, "PYTHONPATH": f"{folder}/src", "PYTHONDONTWRITEBYTECODE": "1"}
     content = (target := folder / mutant.path).read_bytes()
     target.write_bytes(content[: mutant.start] + mutant.new.encode() + content[mutant.end :])
     try:
         for tiers in ("unit or tools", "process"):
             run = [*command, tiers]
-            done = subprocess.run(run, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
+            done = subprocess.run(
+                run, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS
+            )
             if done.returncode not in (0, 5):  # 5: there is no such test
-                return next((line for line in done.stdout.splitlines() if line[:6] in ("FAILED", "ERROR ")), "failed")
+                return next(
+                    (line for line in done.stdout.splitlines() if line[:6] in ("FAILED", "ERROR ")),
+                    "failed",
+                )
         return ""
     except subprocess.TimeoutExpired:
         return "stopped"
@@ -128,18 +165,30 @@ def first_failure(mutant: Mutant, folder: Path, others: list[str]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("modules", nargs="+", metavar="MODULE")
     parser.add_argument("--number", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--tests", nargs="*", default=[], metavar="FOLDER", help="further tests, such as tests/golden")
+    parser.add_argument(
+        "--tests",
+        nargs="*",
+        default=[],
+        metavar="FOLDER",
+        help="further tests, such as tests/golden",
+    )
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     given = parser.parse_args()
     survivors = 0
     with tempfile.TemporaryDirectory() as folder:
         copy_of_tree(Path(folder))
         for each in chosen(given.modules, given.number, given.seed):
-            found = "" if given.list else first_failure(each, Path(folder), given.tests)[:90] or "SURVIVED"
+            found = (
+                ""
+                if given.list
+                else first_failure(each, Path(folder), given.tests)[:90] or "SURVIVED"
+            )
             survivors += found == "SURVIVED"
             print(f"{each.path}:{each.line}: {each.kind}  {found}", flush=True)
     print(f"{survivors} survivors")

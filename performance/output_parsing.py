@@ -51,8 +51,12 @@ _SINGLE, _MULTIPLE, _JUDGED = (
     )
 )
 _TEXT = ReferenceTextSlot(name="text", label="text", value="remove the leaves. 除去病叶")
-_OFFERED: dict[str, Any] = {name: {"properties": {"text": {"type": "string"}}} for name in ("count", "a", "b_c")}
-_TOOL = lagent_format.DeclaredTool("Count", "", (lagent_format.Parameter("text", "text", None, True),))
+_OFFERED: dict[str, Any] = {
+    name: {"properties": {"text": {"type": "string"}}} for name in ("count", "a", "b_c")
+}
+_TOOL = lagent_format.DeclaredTool(
+    "Count", "", (lagent_format.Parameter("text", "text", None, True),)
+)
 
 
 def _lagent(text: str) -> None:
@@ -89,13 +93,22 @@ READERS: dict[str, Callable[[str], Any]] = {
 SLOTS = (
     ToleranceSlot(name="share", label="share of weeds", value=12.5, unit="%", abs_tol=0.2),
     ToleranceSlot(name="trees", label="number of trees", value=14),
-    ExactSlot(name="species", label="species", value="Siam weed", choices=("Siam weed", "Snake weed", "Lantana")),
+    ExactSlot(
+        name="species",
+        label="species",
+        value="Siam weed",
+        choices=("Siam weed", "Snake weed", "Lantana"),
+    ),
     ExactSlot(name="pest", label="pest", value="Siam weed"),
     BooleanSlot(name="changed", label="whether the farmland changed", value=True),
     ChoiceSetSlot(name="parts", label="parts", value=("leaf",), choices=("leaf", "stem")),
-    FileSlot(name="which", label="image", value="image_2.jpg", choices=("image_1.jpg", "image_2.jpg")),
+    FileSlot(
+        name="which", label="image", value="image_2.jpg", choices=("image_1.jpg", "image_2.jpg")
+    ),
     OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("remove leaves",)),)),
-    KeywordsSlot(name="answer", label="answer", whitelist=(("14", "fourteen"), ("siam weed",), ("yes",))),
+    KeywordsSlot(
+        name="answer", label="answer", whitelist=(("14", "fourteen"), ("siam weed",), ("yes",))
+    ),
     ReferenceTextsSlot(name="text", label="text", values=("remove the leaves",)),
 )
 _LISTS = {"whitelist": [["14", "fourteen"], ["siam weed"], ["yes"]], "blacklist": [["no"]]}
@@ -104,37 +117,350 @@ SLOT_READERS: dict[str, Callable[[str], Any]] = {
     "keywords, corrected": lambda text: corrected_scorer.matches_keywords(text, _LISTS),
 }
 UNITS = (
-    *(" ", "\n", "\t", " \n", "\r\n", "\u3000", "*", "_", "#", "# ", "**", "* ", "> ", "- ", "`", "```", "```\n"),
-    *("```json\n", "{", "[", "(", "}", "]", "[{", "{}", "[]", "{},", "[1,", '{"', '{"a":', '{"a": 1} ', "{'a': 1}, "),
-    *('{"name": "a", ', '{"name": "count", "arguments": {} ', '{"name": "count", ', '"arguments": ', '"name":'),
-    *('{"score": ', '{"grade": 1}', '"', "'", "“", "”", '\\"', "\\", "\\\\", "\\x", "\\U0001", "'a', ", "{'"),
-    *('["a", ', ",", ",}", ", ", "//", "/", "None ", "True", "action", "Action:", "Action: a\n", "Action:\n"),
-    *("Action: None\n", "Action Input:", "Action Input: {", "Action 1:", "Action: a\nAction Input: {}\n"),
-    *("Final Answer:", "Final Answer", "Final Answer:\n", "final_", "final answer ", "Thought:", "Thought"),
-    *("thought *", "Observation:", "<think>", "</think>", "</think>\n", "<think", "<tool_call>", "<|", "[TOOL_CALLS]"),
-    *("最终答案：", "最终答案", "行动：", "行动输入：", "思考", "思考：", "观察：", "答案", "答案A", "答案是", "选"),
-    *("A", "B", "AB", "A、", "A. ", "A or ", "选A", "选项A", "选项", "选项A ", "正确", "错误", "综上所述"),
-    *("综上所述A", "不是A，", "C错误", "score", "score:", "score: 1 ", "Grade: ", "评分：", "grade is ", "grade "),
-    *("1", "1/", "1 / ", "1.", "0.5", "-", "1-", "1 or ", "12 ", "9", "1e", "e9", "字", "除去病叶", "。", "yes"),
-    *("yes ", "no", "是", "不", "a", "a ", "a.", "abc ", "remove the leaves ", "\ud800", "é", "<", "<a", "|"),
-    *("| a | b |\n", ":", "：", "=", "is ", "of ", "to ", "\u0000", "1 1 1\n", "7", "1,234,", "1,", "1.2.3."),
-    *("1-1-1 ", "12 or ", "12 trees, ", "12 % ", "12.5 % or ", "14 (", "14 (8) ", '{"trees": 14} ', '{"trees": 14, '),
-    *("'1", "a: ", "a: a: a: ", "trees: ", "trees: 14 ", "trees: 14\n", "trees\n", "trees: yes no "),
-    *("| a | b |\n|---|---|\n| 1 | 2 |\n", "| trees | share |\n|---|---|\n| 14 | 2 |\n", "siam weed ", "siam weed, "),
-    *("siam weed or ", "siam weed\n", "siam weed (", "it is siam weed. ", "lantana; ", "it is not siam weed. "),
-    *("siam weed is ruled out and ", "is siam weed? ", "leaf and stem, ", "not ", "not, a, ", "n't ", "没有"),
-    *("不是马缨丹，", "一", "一二三", "十百千万", "百分之", "三分之一", "一成", "一棵", "是否", "的", "1个"),
-    *("yes no ", "no, ", "yes or no ", "changed ", "it has not changed. ", "one ", "twenty one ", "one hundred and "),
-    *("a hundred ", "more than 14 ", "from 1 to 2 ", "total 14 ", "= 3 ", "8 + 6 = ", "in image 1 "),
-    *("images 1, 2, 3, ", "2023-05-14 ", "10^", "\\text{", "$", "final answer: ", "wait ", "so ", "therefore ", "or "),
-    *("maybe. ", ". ", "\t \n", "1. ", "²", "12 per ", "per ", "square ", "?", "e", "+", "image_1.jpg "),
+    *(
+        " ",
+        "\n",
+        "\t",
+        " \n",
+        "\r\n",
+        "\u3000",
+        "*",
+        "_",
+        "#",
+        "# ",
+        "**",
+        "* ",
+        "> ",
+        "- ",
+        "`",
+        "```",
+        "```\n",
+    ),
+    *(
+        "```json\n",
+        "{",
+        "[",
+        "(",
+        "}",
+        "]",
+        "[{",
+        "{}",
+        "[]",
+        "{},",
+        "[1,",
+        '{"',
+        '{"a":',
+        '{"a": 1} ',
+        "{'a': 1}, ",
+    ),
+    *(
+        '{"name": "a", ',
+        '{"name": "count", "arguments": {} ',
+        '{"name": "count", ',
+        '"arguments": ',
+        '"name":',
+    ),
+    *(
+        '{"score": ',
+        '{"grade": 1}',
+        '"',
+        "'",
+        "“",
+        "”",
+        '\\"',
+        "\\",
+        "\\\\",
+        "\\x",
+        "\\U0001",
+        "'a', ",
+        "{'",
+    ),
+    *(
+        '["a", ',
+        ",",
+        ",}",
+        ", ",
+        "//",
+        "/",
+        "None ",
+        "True",
+        "action",
+        "Action:",
+        "Action: a\n",
+        "Action:\n",
+    ),
+    *(
+        "Action: None\n",
+        "Action Input:",
+        "Action Input: {",
+        "Action 1:",
+        "Action: a\nAction Input: {}\n",
+    ),
+    *(
+        "Final Answer:",
+        "Final Answer",
+        "Final Answer:\n",
+        "final_",
+        "final answer ",
+        "Thought:",
+        "Thought",
+    ),
+    *(
+        "thought *",
+        "Observation:",
+        "<think>",
+        "</think>",
+        "</think>\n",
+        "<think",
+        "<tool_call>",
+        "<|",
+        "[TOOL_CALLS]",
+    ),
+    *(
+        "最终答案：",
+        "最终答案",
+        "行动：",
+        "行动输入：",
+        "思考",
+        "思考：",
+        "观察：",
+        "答案",
+        "答案A",
+        "答案是",
+        "选",
+    ),
+    *(
+        "A",
+        "B",
+        "AB",
+        "A、",
+        "A. ",
+        "A or ",
+        "选A",
+        "选项A",
+        "选项",
+        "选项A ",
+        "正确",
+        "错误",
+        "综上所述",
+    ),
+    *(
+        "综上所述A",
+        "不是A，",
+        "C错误",
+        "score",
+        "score:",
+        "score: 1 ",
+        "Grade: ",
+        "评分：",
+        "grade is ",
+        "grade ",
+    ),
+    *(
+        "1",
+        "1/",
+        "1 / ",
+        "1.",
+        "0.5",
+        "-",
+        "1-",
+        "1 or ",
+        "12 ",
+        "9",
+        "1e",
+        "e9",
+        "字",
+        "除去病叶",
+        "。",
+        "yes",
+    ),
+    *(
+        "yes ",
+        "no",
+        "是",
+        "不",
+        "a",
+        "a ",
+        "a.",
+        "abc ",
+        "remove the leaves ",
+        "\ud800",
+        "é",
+        "<",
+        "<a",
+        "|",
+    ),
+    *(
+        "| a | b |\n",
+        ":",
+        "：",
+        "=",
+        "is ",
+        "of ",
+        "to ",
+        "\u0000",
+        "1 1 1\n",
+        "7",
+        "1,234,",
+        "1,",
+        "1.2.3.",
+    ),
+    *(
+        "1-1-1 ",
+        "12 or ",
+        "12 trees, ",
+        "12 % ",
+        "12.5 % or ",
+        "14 (",
+        "14 (8) ",
+        '{"trees": 14} ',
+        '{"trees": 14, ',
+    ),
+    *(
+        "'1",
+        "a: ",
+        "a: a: a: ",
+        "trees: ",
+        "trees: 14 ",
+        "trees: 14\n",
+        "trees\n",
+        "trees: yes no ",
+    ),
+    *(
+        "| a | b |\n|---|---|\n| 1 | 2 |\n",
+        "| trees | share |\n|---|---|\n| 14 | 2 |\n",
+        "siam weed ",
+        "siam weed, ",
+    ),
+    *(
+        "siam weed or ",
+        "siam weed\n",
+        "siam weed (",
+        "it is siam weed. ",
+        "lantana; ",
+        "it is not siam weed. ",
+    ),
+    *(
+        "siam weed is ruled out and ",
+        "is siam weed? ",
+        "leaf and stem, ",
+        "not ",
+        "not, a, ",
+        "n't ",
+        "没有",
+    ),
+    *(
+        "不是马缨丹，",
+        "一",
+        "一二三",
+        "十百千万",
+        "百分之",
+        "三分之一",
+        "一成",
+        "一棵",
+        "是否",
+        "的",
+        "1个",
+    ),
+    *(
+        "yes no ",
+        "no, ",
+        "yes or no ",
+        "changed ",
+        "it has not changed. ",
+        "one ",
+        "twenty one ",
+        "one hundred and ",
+    ),
+    *(
+        "a hundred ",
+        "more than 14 ",
+        "from 1 to 2 ",
+        "total 14 ",
+        "= 3 ",
+        "8 + 6 = ",
+        "in image 1 ",
+    ),
+    *(
+        "images 1, 2, 3, ",
+        "2023-05-14 ",
+        "10^",
+        "\\text{",
+        "$",
+        "final answer: ",
+        "wait ",
+        "so ",
+        "therefore ",
+        "or ",
+    ),
+    *(
+        "maybe. ",
+        ". ",
+        "\t \n",
+        "1. ",
+        "²",
+        "12 per ",
+        "per ",
+        "square ",
+        "?",
+        "e",
+        "+",
+        "image_1.jpg ",
+    ),
     *("remove leaves ", "%", "reasoning_steps", '{"reasoning_steps": [], '),
-    *('{"reasoning_steps": [], "final_answer": "a"} ', '{"Score": 1, ', "{'Score': 0.5} ", '{"variants": ["a"]} '),
-    *("((", "(1, ", "count(", "count()\n", "a(x=1) ", "[count(", "[count(x=1), ", "x=", "to=count", "to=count {"),
-    *("<count ", "<function=a>", "<parameter=x>", "<parameter=x>1</parameter>\n", "<arg_key>x</arg_key>", "<|count"),
-    *('<invoke name="a">', "<tool_call>a", "[TOOL_CALLS]a", "<｜tool▁call▁begin｜>a<｜tool▁sep｜>{}", "<name>count"),
-    *("```tool_code\n", "print(", "Result: 1\n", "User:", "Action: Finish[", "]\n", "assistantfinal", "<|channel|>"),
-    *("<|channel|>analysis<|message|>", "<|end|>", '{"a": "count"', "Thought: a\n", "> ", '\\"', "count", "count{"),
+    *(
+        '{"reasoning_steps": [], "final_answer": "a"} ',
+        '{"Score": 1, ',
+        "{'Score': 0.5} ",
+        '{"variants": ["a"]} ',
+    ),
+    *(
+        "((",
+        "(1, ",
+        "count(",
+        "count()\n",
+        "a(x=1) ",
+        "[count(",
+        "[count(x=1), ",
+        "x=",
+        "to=count",
+        "to=count {",
+    ),
+    *(
+        "<count ",
+        "<function=a>",
+        "<parameter=x>",
+        "<parameter=x>1</parameter>\n",
+        "<arg_key>x</arg_key>",
+        "<|count",
+    ),
+    *(
+        '<invoke name="a">',
+        "<tool_call>a",
+        "[TOOL_CALLS]a",
+        "<｜tool▁call▁begin｜>a<｜tool▁sep｜>{}",
+        "<name>count",
+    ),
+    *(
+        "```tool_code\n",
+        "print(",
+        "Result: 1\n",
+        "User:",
+        "Action: Finish[",
+        "]\n",
+        "assistantfinal",
+        "<|channel|>",
+    ),
+    *(
+        "<|channel|>analysis<|message|>",
+        "<|end|>",
+        '{"a": "count"',
+        "Thought: a\n",
+        "> ",
+        '\\"',
+        "count",
+        "count{",
+    ),
 )
 FRAMES = (
     ("", ""),
@@ -184,7 +510,9 @@ class Row(NamedTuple):
         return self.seconds[-1] / max(self.seconds[-2], 1e-3) if len(self.seconds) > 1 else 0.0
 
 
-def rows(readers: dict[str, Callable[[str], Any]], units: tuple[str, ...], sizes: tuple[int, ...]) -> Iterator[Row]:
+def rows(
+    readers: dict[str, Callable[[str], Any]], units: tuple[str, ...], sizes: tuple[int, ...]
+) -> Iterator[Row]:
     """The times of ``readers``, one text after another."""
     for unit in units:
         for head, tail in FRAMES:
@@ -218,7 +546,9 @@ def _ends(work: Callable[[], Any]) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--reader", choices=READERS | SLOT_READERS)
     parser.add_argument("--unit")
     parser.add_argument("--quick", action="store_true")
@@ -239,7 +569,9 @@ def main() -> None:
     if not given.json:
         for row in [*slowest.values(), *faults]:
             times = " ".join(f"{second:8.3f}" for second in row.seconds)
-            print(f"{row.reader:20} {times} s {row.ratio:6.1f}  {row.frame[0]!r} {row.unit!r} {row.frame[1]!r}")
+            print(
+                f"{row.reader:20} {times} s {row.ratio:6.1f}  {row.frame[0]!r} {row.unit!r} {row.frame[1]!r}"
+            )
         print(f"{len(faults)} texts take more than 15 times as long at ten times the length")
 
 

@@ -36,7 +36,9 @@ def run(arguments: list[str], folder: Path, *, address: str = "") -> subprocess.
     environment = {**os.environ, "RAY_ADDRESS": address}
     command = [*COMMAND, *arguments, "--mode", "end-to-end", "--out", str(folder)]
     command += ["--executor", "ray"] if address else []
-    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
 
 
 def finished(folder: Path) -> list[dict[str, Any]]:
@@ -46,7 +48,9 @@ def finished(folder: Path) -> list[dict[str, Any]]:
 
 
 def outcome(record: dict[str, Any]) -> list[Any]:
-    return [(step["call"], step["observation"], step["text"]) for step in record["trajectory"]["steps"]]
+    return [
+        (step["call"], step["observation"], step["text"]) for step in record["trajectory"]["steps"]
+    ]
 
 
 def ray_workers() -> list[int]:
@@ -63,7 +67,9 @@ def parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def measure_kills(cluster: Any, arguments: list[str], waiting: Counter[str], pause_s: float, folder: Path) -> int:
+def measure_kills(
+    cluster: Any, arguments: list[str], waiting: Counter[str], pause_s: float, folder: Path
+) -> int:
     """Run with kills until none is waiting, and return the number of faults found."""
     truth = {record["sample"]["id"]: outcome(record) for record in finished(folder / "local")}
     node, found, done = cluster.add_node(num_cpus=CPUS_OF_NODES), Counter[str](), Counter[str]()
@@ -91,8 +97,15 @@ def measure_kills(cluster: Any, arguments: list[str], waiting: Counter[str], pau
             found["invalid, run again"] += output.count(" is invalid: ")
         records = finished(out)
         ids = {record["sample"]["id"] for record in records}
-        found += Counter(runs=1, records=len(records), doubled=len(records) - len(ids), lost=len(truth.keys() - ids))
-        found["different"] += sum(truth[record["sample"]["id"]] != outcome(record) for record in records)
+        found += Counter(
+            runs=1,
+            records=len(records),
+            doubled=len(records) - len(ids),
+            lost=len(truth.keys() - ids),
+        )
+        found["different"] += sum(
+            truth[record["sample"]["id"]] != outcome(record) for record in records
+        )
     print(json.dumps({"kills": done, "doubled": 0, "lost": 0, "different": 0, **found}))
     return found["doubled"] + found["lost"] + found["different"]
 
@@ -103,12 +116,23 @@ def measure_speed(cluster: Any, arguments: list[str], repeat: int, folder: Path)
         for name, address in (("local", ""), ("ray", cluster.address)):
             _, output = run(arguments, folder / f"{name}-{number}", address=address).communicate()
             rates[name].append(float(re.findall(r"([\d,]+)/min", output)[-1].replace(",", "")))
-    print(json.dumps({name: {"median": statistics.median(of), "per_minute": of} for name, of in rates.items()}))
+    print(
+        json.dumps(
+            {
+                name: {"median": statistics.median(of), "per_minute": of}
+                for name, of in rates.items()
+            }
+        )
+    )
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--benchmark", default="embedded --quick", help="benchmark and options of eval")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--benchmark", default="embedded --quick", help="benchmark and options of eval"
+    )
     parser.add_argument("--repeat", type=int, default=3)
     for kind in ("worker", "node", "driver"):
         parser.add_argument(f"--{kind}-kills", type=int, default=0)
@@ -117,13 +141,21 @@ def main() -> int:
     options = parser.parse_args()
     random.seed(options.seed)
     arguments = [*options.benchmark.split(), "--model", "baseline:oracle"]
-    waiting = Counter(worker=options.worker_kills, node=options.node_kills, driver=options.driver_kills)
+    waiting = Counter(
+        worker=options.worker_kills, node=options.node_kills, driver=options.driver_kills
+    )
     with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "AGROTOOLS_CACHE": f"{folder}/cache"}  # of the nodes, too
+        os.environ |= {
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "AGROTOOLS_CACHE": f"{folder}/cache",
+        }  # of the nodes, too
         from ray.cluster_utils import Cluster
 
         run(arguments, Path(folder, "local")).communicate()  # draws the benchmark, too
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": CPUS_OF_NODES, "include_dashboard": False})
+        cluster = Cluster(
+            initialize_head=True,
+            head_node_args={"num_cpus": CPUS_OF_NODES, "include_dashboard": False},
+        )
         try:
             if waiting.total():
                 return bool(measure_kills(cluster, arguments, waiting, options.pause, Path(folder)))

@@ -45,14 +45,29 @@ from support.made_predictions import made_files  # pyright: ignore[reportMissing
 from support.spoilt import spoilt  # pyright: ignore[reportMissingImports]
 
 STAND_IN = Embedder("word overlap", overlap)
-_ANYTHING: tuple[Any, ...] = (None, True, -1, 10**30, 1.5, "", "x", "\ud800", [], {}, [[]], {"": None})
+_ANYTHING: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    10**30,
+    1.5,
+    "",
+    "x",
+    "\ud800",
+    [],
+    {},
+    [[]],
+    {"": None},
+)
 
 
 def scored(name: str, files: dict[str, Path], embedder: Embedder) -> ScoredFile:
     """The file called ``name`` by :func:`made_files`, as the command line scores it."""
     format_: str = next(known for known in ("gta", "thinkgeo", "agentx") if name.startswith(known))
     asked = files.get("judgements")
-    return compare_file(format_, files["predictions"], data=files["data"], judgements=asked, embedder=embedder)
+    return compare_file(
+        format_, files["predictions"], data=files["data"], judgements=asked, embedder=embedder
+    )
 
 
 def timed(name: str, files: dict[str, Path], embedder: Embedder) -> dict[str, float]:
@@ -61,7 +76,10 @@ def timed(name: str, files: dict[str, Path], embedder: Embedder) -> dict[str, fl
     compared = scored(name, files, embedder)
     for metric in compared.corrected.metrics:
         compared.corrected.estimate(metric)
-    return {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - started_cpu}
+    return {
+        "seconds": time.perf_counter() - started,
+        "cpu_seconds": time.process_time() - started_cpu,
+    }
 
 
 def one_by_one(name: str, files: dict[str, Path], seed: int) -> dict[str, int | float]:
@@ -69,7 +87,11 @@ def one_by_one(name: str, files: dict[str, Path], seed: int) -> dict[str, int | 
     rng = random.Random(seed)
     predictions = json.loads(files["predictions"].read_text("utf-8"))
     data = json.loads(files["data"].read_text("utf-8"))
-    made = list(_of_agent_x(predictions, data, rng) if name.startswith("agentx") else _of_gta(predictions, data, rng))
+    made = list(
+        _of_agent_x(predictions, data, rng)
+        if name.startswith("agentx")
+        else _of_gta(predictions, data, rng)
+    )
     counts = {"trajectories": len(made), "published": 0, "corrected": 0}
     started, started_cpu = time.perf_counter(), time.process_time()
     for item in made:
@@ -79,13 +101,20 @@ def one_by_one(name: str, files: dict[str, Path], seed: int) -> dict[str, int | 
             except BenchmarkError:
                 continue
             counts[which] += 1
-    return {**counts, "seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - started_cpu}
+    return {
+        **counts,
+        "seconds": time.perf_counter() - started,
+        "cpu_seconds": time.process_time() - started_cpu,
+    }
 
 
 def _of_gta(predictions: Any, data: Any, rng: random.Random) -> Iterator[Any]:
     for key, entry in predictions.items():
         yield Dialogue(
-            key, entry["gold"], spoilt(entry["prediction"], rng, rng.choice(_ANYTHING)), data[key]["gt_answer"]
+            key,
+            entry["gold"],
+            spoilt(entry["prediction"], rng, rng.choice(_ANYTHING)),
+            data[key]["gt_answer"],
         )
 
 
@@ -101,7 +130,10 @@ def _scorers(name: str, item: Any) -> Iterator[tuple[str, Any]]:
         yield "published", lambda: published_scorer.tool_call_statistics([prediction])
         yield (
             "corrected",
-            lambda: (corrected_scorer.score(None, [prediction], sample), errors_of_agent_x([prediction], sample)),
+            lambda: (
+                corrected_scorer.score(None, [prediction], sample),
+                errors_of_agent_x([prediction], sample),
+            ),
         )
         return
     rules = GTA if name.startswith("gta") else THINKGEO
@@ -129,7 +161,9 @@ def table(found: dict[str, dict[str, Path]]) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--samples", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--table", action="store_true")
@@ -154,12 +188,26 @@ def measured(found: dict[str, dict[str, Path]], count: int, given: argparse.Name
     rows: list[dict[str, Any]] = []
     timed(*next(iter(found.items())), STAND_IN)  # so that nothing is imported later
     for name, files in found.items():
-        rows.append({"file": name, "how": "whole file", "trajectories": count, **timed(name, files, STAND_IN)})
-        rows.append({"file": name, "how": "spoilt, one by one", **one_by_one(name, files, given.seed)})
+        rows.append(
+            {
+                "file": name,
+                "how": "whole file",
+                "trajectories": count,
+                **timed(name, files, STAND_IN),
+            }
+        )
+        rows.append(
+            {"file": name, "how": "spoilt, one by one", **one_by_one(name, files, given.seed)}
+        )
     if given.embedder or given.embedder_path:
         for name, files in list(found.items())[:-1]:
             embedder = open_embedder(given.embedder, given.embedder_path)
-            row = {"file": name, "how": embedder.name, "trajectories": count, **timed(name, files, embedder)}
+            row = {
+                "file": name,
+                "how": embedder.name,
+                "trajectories": count,
+                **timed(name, files, embedder),
+            }
             rows.append(row)
             rows.append(row | {"how": "the same again", **timed(name, files, embedder)})
     if given.json:

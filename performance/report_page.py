@@ -30,9 +30,7 @@ from agrotools.runner.records import RECORDS_FILE  # noqa: E402
 from support.browser import browser  # noqa: E402
 from support.made_runs import call, end_to_end, keep, made_sample, write_run  # noqa: E402
 
-WORDS = (
-    "leaf stem rust blight soil canopy yield furrow irrigate prune spore lesion nitrogen harvest weed drought".split()
-)
+WORDS = "leaf stem rust blight soil canopy yield furrow irrigate prune spore lesion nitrogen harvest weed drought".split()
 FIRST_VIEW_MS, LONGEST_TASK_MS, LARGEST_FILE = 1000, 100, 30_000_000
 TASKS = "new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map((each) => each.duration)))"
 
@@ -57,15 +55,35 @@ def agents(n: int, n_pictures: int, folder: Path) -> Iterator[Record]:
     (folder / "benchmark" / "files").mkdir(parents=True)
     (folder / "benchmark" / "benchmark.toml").write_text('name = "b"\n')
     for number in range(n):
-        file = SampleFile(name="image_1.jpg", path=f"files/{number}.jpg", kind="image", width_px=640, height_px=480)
+        file = SampleFile(
+            name="image_1.jpg",
+            path=f"files/{number}.jpg",
+            kind="image",
+            width_px=640,
+            height_px=480,
+        )
         (folder / "benchmark" / file.path).write_bytes(photo(number))
-        boxes = [[x := draw.randrange(600), y := draw.randrange(440), x + 20, y + 20] for _ in range(40)]
+        boxes = [
+            [x := draw.randrange(600), y := draw.randrange(440), x + 20, y + 20] for _ in range(40)
+        ]
         artifacts = (keep(folder / "agents", photo(n + number)),) if number < n_pictures - n else ()
-        seen = Observation(result={"count": 40, "boxes": boxes, "notes": [prose(draw, 20)]}, artifacts=artifacts)
-        sample = made_sample(f"a{number:04}", query=f"{prose(draw, 20)}?", files=(file,), task_type=draw.choice(WORDS))
+        seen = Observation(
+            result={"count": 40, "boxes": boxes, "notes": [prose(draw, 20)]}, artifacts=artifacts
+        )
+        sample = made_sample(
+            f"a{number:04}",
+            query=f"{prose(draw, 20)}?",
+            files=(file,),
+            task_type=draw.choice(WORDS),
+        )
         thought = prose(draw, 40)
         steps = [call("2*3", turn, thought=thought, observation=seen) for turn in range(2)]
-        yield end_to_end(sample, *steps, call("6 + 1", 2), answer=f"rows: {draw.choice([6, 7, 8])} {prose(draw, 40)}")
+        yield end_to_end(
+            sample,
+            *steps,
+            call("6 + 1", 2),
+            answer=f"rows: {draw.choice([6, 7, 8])} {prose(draw, 40)}",
+        )
 
 
 def write(run: Path, records: Iterator[Record]) -> None:
@@ -79,7 +97,9 @@ def photo(seed: int) -> bytes:
     """Return a JPEG of 640 x 480 px with structure at several scales, as foliage has."""
     draw = np.random.default_rng(seed)
     layers = [draw.normal(0, 22, (480 // size, 640 // size, 3)) for size in (4, 16, 80)]
-    sized = [np.kron(layer, np.ones((480 // len(layer), 640 // layer.shape[1], 1))) for layer in layers]
+    sized = [
+        np.kron(layer, np.ones((480 // len(layer), 640 // layer.shape[1], 1))) for layer in layers
+    ]
     buffer = io.BytesIO()
     pixels = np.clip(np.add(sum(sized), (70, 110, 60)), 0, 255).astype(np.uint8)
     Image.fromarray(pixels).save(buffer, "JPEG", quality=85)
@@ -97,7 +117,9 @@ async def measure(page_file: Path) -> dict[str, float]:
         paint = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
         found = {
             "first paint": await page.until(paint),
-            "overview and list ready": await page.evaluate("performance.getEntriesByName('ready')[0].startTime"),
+            "overview and list ready": await page.evaluate(
+                "performance.getEntriesByName('ready')[0].startTime"
+            ),
             "longest task at start": await page.evaluate("Math.max(0, ...window.tasks)"),
         }
         await page.evaluate("location.hash = 'samples'")
@@ -112,7 +134,9 @@ async def measure(page_file: Path) -> dict[str, float]:
         search = "document.getElementById('search').value = 'nitrogen rust'; "
         search += "document.getElementById('search').dispatchEvent(new Event('input'))"
         scrolls = ["document.getElementById('list').scrollBy(0, 3000)"] * 8
-        scrolls += [f"document.getElementById('list').scrollTo(0, {place})" for place in (1_000_000, 0)]
+        scrolls += [
+            f"document.getElementById('list').scrollTo(0, {place})" for place in (1_000_000, 0)
+        ]
         reset = "document.getElementById('reset').click()"
         for act in (*scrolls, change.format("sort", 3), change.format("task", 3), reset, search):
             await page.evaluate(f"setTimeout(() => {{ {act} }})")
@@ -136,7 +160,9 @@ def main() -> int:
     parser.add_argument("--texts", type=int, default=15_000)
     parser.add_argument("--agents", type=int, default=2_000)
     parser.add_argument("--pictures", type=int, default=3_000)
-    parser.add_argument("--keep", type=Path, help="Folder for runs and reports, which are used again.")
+    parser.add_argument(
+        "--keep", type=Path, help="Folder for runs and reports, which are used again."
+    )
     args = parser.parse_args()
     failed = False
     with tempfile.TemporaryDirectory(prefix="agrotools-page-") as temporary:
@@ -145,7 +171,12 @@ def main() -> int:
             run, page = folder / name, folder / f"{name}.html"
             if not run.is_dir():
                 folder.mkdir(parents=True, exist_ok=True)
-                write(run, texts(args.texts) if name == "texts" else agents(args.agents, args.pictures, folder))
+                write(
+                    run,
+                    texts(args.texts)
+                    if name == "texts"
+                    else agents(args.agents, args.pictures, folder),
+                )
             if not page.is_file():
                 began = time.perf_counter()
                 written = build_report([run], page, references={})
@@ -159,8 +190,13 @@ def main() -> int:
             found = asyncio.run(measure(page))
             for what, ms in found.items():
                 print(f"  {what:26}{ms:8.0f} ms")
-            failed |= found["first paint"] > FIRST_VIEW_MS or found["overview and list ready"] > FIRST_VIEW_MS
-            failed |= found["longest task in use"] > LONGEST_TASK_MS or page.stat().st_size > LARGEST_FILE
+            failed |= (
+                found["first paint"] > FIRST_VIEW_MS
+                or found["overview and list ready"] > FIRST_VIEW_MS
+            )
+            failed |= (
+                found["longest task in use"] > LONGEST_TASK_MS or page.stat().st_size > LARGEST_FILE
+            )
     return int(failed)
 
 

@@ -23,7 +23,9 @@ WIDTH = 100
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", action="store_true", dest="as_json")
     parser.add_argument("--runner", action="append", help="default: all that hold")
     arguments = parser.parse_args()

@@ -52,7 +52,12 @@ def elapsed_ms(runner: str) -> float:
 
 def run_plain(code: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-c", code], cwd=folder, env={"MPLBACKEND": "Agg", **os.environ}, check=True)
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=folder,
+            env={"MPLBACKEND": "Agg", **os.environ},
+            check=True,
+        )
 
 
 def checked(code: str, runner: str) -> None:
@@ -72,7 +77,10 @@ def measure(times: int) -> dict[str, dict[str, float]]:
             time.sleep(pause_s)
         rows[name] = summary(seen)
 
-    add("plain: start of the interpreter", lambda: subprocess.run([interpreter(), "-S", "-c", ""], check=True))
+    add(
+        "plain: start of the interpreter",
+        lambda: subprocess.run([interpreter(), "-S", "-c", ""], check=True),
+    )
     run_plain(PLAIN)
     add("plain: python plot.py", lambda: run_plain(PLAIN))
     for runner in [each for each in RUNNERS if probe(each).holds]:
@@ -80,7 +88,9 @@ def measure(times: int) -> dict[str, dict[str, float]]:
         starts = [(elapsed_ms("none"), elapsed_ms(runner)) for _ in range(4 * times)]
         rows["plain: start of a worker"] = summary([plain for plain, _ in starts])
         rows[f"{runner}: start of a worker"] = summary([confined for _, confined in starts])
-        rows[f"{runner}: more than plain"] = summary([confined - plain for plain, confined in starts])
+        rows[f"{runner}: more than plain"] = summary(
+            [confined - plain for plain, confined in starts]
+        )
         # With a pause as a model makes one, so that the next worker is warm.
         pause_s = 2.5
         checked(SUM, runner)
@@ -109,7 +119,9 @@ def at_once(runner: str) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", action="store_true", dest="as_json")
     parser.add_argument("--times", type=int, default=9)
     arguments = parser.parse_args()

@@ -133,16 +133,23 @@ class House:
                 named |= {each.name for each in node.names}
             elif isinstance(node, ast.ImportFrom):
                 origin = {module.imports[each.asname or each.name] for each in node.names}
-                named |= {f"{base}.{name}" if f"{base}.{name}" in self.modules else base for base, name in origin}
+                named |= {
+                    f"{base}.{name}" if f"{base}.{name}" in self.modules else base
+                    for base, name in origin
+                }
         return {name for name in named if name in self.modules and name != module.name}
 
     def circles(self, *, with_types: bool = False) -> list[list[str]]:
         """Modules that import each other, inside functions or outside; imports for types count ``with_types`` only."""
         walk = ast.walk if with_types else _at_run_time
-        edges = {name: self.targets(module, walk(module.tree)) for name, module in self.modules.items()}
+        edges = {
+            name: self.targets(module, walk(module.tree)) for name, module in self.modules.items()
+        }
         return [sorted(circle) for circle in circles(edges) if len(circle) > 1]
 
-    def resolve(self, module: str, name: str, seen: frozenset[str] = frozenset()) -> tuple[Module, ast.AST] | None:
+    def resolve(
+        self, module: str, name: str, seen: frozenset[str] = frozenset()
+    ) -> tuple[Module, ast.AST] | None:
         """Where ``name``, as seen in ``module``, is defined; re-exports are followed."""
         here = self.modules.get(module)
         if here is None or module in seen:
@@ -212,7 +219,9 @@ class Walk:
         self.stays: list[str] = []
         """Modules in the order in which they are entered; the same one twice in a row is one stay."""
 
-    def enter(self, module: Module, function: ast.AST, parameter: str, owner: ast.ClassDef | None = None) -> None:
+    def enter(
+        self, module: Module, function: ast.AST, parameter: str, owner: ast.ClassDef | None = None
+    ) -> None:
         """Follow ``parameter`` into ``function``, a method of ``owner`` if it is one."""
         assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         if not self.stays or self.stays[-1] != module.name:
@@ -222,17 +231,30 @@ class Walk:
             return
         self._done.add(key)
         arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-        types = {each.arg: kind for each in arguments if (kind := self._annotated(module, each.annotation))}
+        types = {
+            each.arg: kind
+            for each in arguments
+            if (kind := self._annotated(module, each.annotation))
+        }
         if owner is not None:
             types["self"] = (module, owner)
         carried = {parameter}
         for statement in function.body:
             self._statement(module, statement, carried, types)
 
-    def _statement(self, module: Module, node: ast.AST, carried: set[str], types: dict[str, Any]) -> None:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom):
+    def _statement(
+        self, module: Module, node: ast.AST, carried: set[str], types: dict[str, Any]
+    ) -> None:
+        if isinstance(
+            node,
+            ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom,
+        ):
             return
-        bodies = [child for name in ("body", "orelse", "finalbody") for child in getattr(node, name, []) or []]
+        bodies = [
+            child
+            for name in ("body", "orelse", "finalbody")
+            for child in getattr(node, name, []) or []
+        ]
         bodies += [child for handler in getattr(node, "handlers", []) for child in handler.body]
         heads = [child for child in ast.iter_child_nodes(node) if child not in bodies]
         for head in heads:
@@ -241,7 +263,9 @@ class Walk:
         for child in bodies:
             self._statement(module, child, carried, types)
 
-    def _bind(self, module: Module, node: ast.AST, carried: set[str], types: dict[str, Any]) -> None:
+    def _bind(
+        self, module: Module, node: ast.AST, carried: set[str], types: dict[str, Any]
+    ) -> None:
         pairs: list[tuple[ast.AST, ast.AST]] = []
         if isinstance(node, ast.Assign):
             pairs = [(target, node.value) for target in node.targets]
@@ -250,31 +274,52 @@ class Walk:
         elif isinstance(node, ast.For | ast.AsyncFor):
             pairs = [(node.target, node.iter)]
         elif isinstance(node, ast.With | ast.AsyncWith):
-            pairs = [(item.optional_vars, item.context_expr) for item in node.items if item.optional_vars]
-        pairs += [(each.target, each.value) for each in ast.walk(node) if isinstance(each, ast.NamedExpr)]
+            pairs = [
+                (item.optional_vars, item.context_expr) for item in node.items if item.optional_vars
+            ]
+        pairs += [
+            (each.target, each.value) for each in ast.walk(node) if isinstance(each, ast.NamedExpr)
+        ]
         for target, value in pairs:
             if not (_holds(value, carried) and self._still_it(module, value)):
                 continue
-            carried |= {name.id for name in ast.walk(target) if isinstance(name, ast.Name) and name.id != "self"}
+            carried |= {
+                name.id
+                for name in ast.walk(target)
+                if isinstance(name, ast.Name) and name.id != "self"
+            }
             if isinstance(target, ast.Name) and (kind := self._type_of(module, value)):
                 types[target.id] = kind
 
     def _still_it(self, module: Module, value: ast.AST) -> bool:
         """Whether ``value`` is the parameter, a part of it, or an object that holds it: no call but of a class."""
         for call in (each for each in ast.walk(value) if isinstance(each, ast.Call)):
-            found = self._house.resolve(module.name, call.func.id) if isinstance(call.func, ast.Name) else None
+            found = (
+                self._house.resolve(module.name, call.func.id)
+                if isinstance(call.func, ast.Name)
+                else None
+            )
             if not (found and isinstance(found[1], ast.ClassDef)):
-                return isinstance(call.func, ast.Attribute) and call.func.attr in ("model_copy", "_replace")
+                return isinstance(call.func, ast.Attribute) and call.func.attr in (
+                    "model_copy",
+                    "_replace",
+                )
         return True
 
-    def _calls(self, module: Module, node: ast.AST, carried: set[str], types: dict[str, Any]) -> None:
+    def _calls(
+        self, module: Module, node: ast.AST, carried: set[str], types: dict[str, Any]
+    ) -> None:
         for call in (each for each in ast.walk(node) if isinstance(each, ast.Call)):
             handed: list[tuple[int | None, str | None]] = [
                 (place, None)
                 for place, value in enumerate(call.args)
                 if not isinstance(value, ast.Starred) and _holds(value, carried)
             ]
-            handed += [(None, word.arg) for word in call.keywords if word.arg and _holds(word.value, carried)]
+            handed += [
+                (None, word.arg)
+                for word in call.keywords
+                if word.arg and _holds(word.value, carried)
+            ]
             if isinstance(call.func, ast.Name):
                 found = self._house.resolve(module.name, call.func.id)
                 if found:
@@ -289,10 +334,15 @@ class Walk:
                         self._parameters(where, method, handed, 1, owner)
                 elif found := self._house.resolve(module.name, holder):
                     where, owner = found
-                    if isinstance(owner, ast.ClassDef) and (method := _method(owner, call.func.attr)) is not None:
+                    if (
+                        isinstance(owner, ast.ClassDef)
+                        and (method := _method(owner, call.func.attr)) is not None
+                    ):
                         self._parameters(where, method, handed, 1, owner)
 
-    def _hand_over(self, module: Module, found: ast.AST, handed: list[tuple[int | None, str | None]]) -> None:
+    def _hand_over(
+        self, module: Module, found: ast.AST, handed: list[tuple[int | None, str | None]]
+    ) -> None:
         if isinstance(found, ast.ClassDef):
             if found.name.endswith("Error"):  # raised: the walk ends there
                 return
@@ -304,7 +354,9 @@ class Walk:
         else:
             self._parameters(module, found, handed, 0, None)
 
-    def _parameters(self, module: Module, function: Any, handed: list[Any], first: int, owner: Any) -> None:
+    def _parameters(
+        self, module: Module, function: Any, handed: list[Any], first: int, owner: Any
+    ) -> None:
         names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
         words = {*names, *(each.arg for each in function.args.kwonlyargs)}
         for place, word in handed:
@@ -313,8 +365,14 @@ class Walk:
             elif place is not None and place + first < len(names):
                 self.enter(module, function, names[place + first], owner)
 
-    def _annotated(self, module: Module, annotation: ast.AST | None) -> tuple[Module, ast.ClassDef] | None:
-        names = [] if annotation is None else [each.id for each in ast.walk(annotation) if isinstance(each, ast.Name)]
+    def _annotated(
+        self, module: Module, annotation: ast.AST | None
+    ) -> tuple[Module, ast.ClassDef] | None:
+        names = (
+            []
+            if annotation is None
+            else [each.id for each in ast.walk(annotation) if isinstance(each, ast.Name)]
+        )
         if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
             names = [annotation.value]
         for name in names:
@@ -342,7 +400,9 @@ def _holds(value: ast.AST, carried: set[str]) -> bool:
 
 def _method(owner: ast.ClassDef, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return next((node for node in owner.body if isinstance(node, kinds) and node.name == name), None)
+    return next(
+        (node for node in owner.body if isinstance(node, kinds) and node.name == name), None
+    )
 
 
 def walk_of_config(house: House) -> list[str]:
@@ -375,7 +435,11 @@ def classes_defined_twice(house: House) -> list[str]:
         for name, node in module.definitions.items():
             if isinstance(node, ast.ClassDef) and not name.startswith("_"):
                 modules_of.setdefault(name, []).append(module.name)
-    return [f"{name}: {', '.join(modules)}" for name, modules in sorted(modules_of.items()) if len(modules) > 1]
+    return [
+        f"{name}: {', '.join(modules)}"
+        for name, modules in sorted(modules_of.items())
+        if len(modules) > 1
+    ]
 
 
 class Density(NamedTuple):
@@ -435,12 +499,29 @@ def one_sample(house: House, benchmark: str) -> list[tuple[str, int]]:
     with tempfile.TemporaryDirectory() as folder:
         script, out = Path(folder, "script.json"), Path(folder, "out.json")
         script.write_text(json.dumps(_SCRIPT))
-        words = ["eval", benchmark, "-m", f"scripted:{script}", "--mode", "end-to-end", "--limit", "1"]
+        words = [
+            "eval",
+            benchmark,
+            "-m",
+            f"scripted:{script}",
+            "--mode",
+            "end-to-end",
+            "--limit",
+            "1",
+        ]
         command = [sys.executable, "-c", _PROBE, *words, "--out", str(Path(folder, "run"))]
-        own = {"PYTHONPATH": str(house.source.parent), "STRUCTURE_OUT": str(out), "PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run(command, env={**os.environ, **own}, capture_output=True, text=True, check=False)
+        own = {
+            "PYTHONPATH": str(house.source.parent),
+            "STRUCTURE_OUT": str(out),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        done = subprocess.run(
+            command, env={**os.environ, **own}, capture_output=True, text=True, check=False
+        )
         if not out.is_file() or (said := json.loads(out.read_bytes()))["code"]:
-            raise RuntimeError(f"the evaluation failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+            raise RuntimeError(
+                f"the evaluation failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+            )
     base = f"{house.source.parent}/"
     return [(path.removeprefix(base), line) for path, line in said["run"] if path.startswith(base)]
 
@@ -455,7 +536,9 @@ def lines_of_functions(house: House, places: Iterable[tuple[str, int]]) -> int:
             if isinstance(node, _FUNCTIONS):
                 first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
                 if (path, first) in wanted:
-                    covered.update((path, line) for line in range(first, (node.end_lineno or first) + 1))
+                    covered.update(
+                        (path, line) for line in range(first, (node.end_lineno or first) + 1)
+                    )
     return len(covered)
 
 
@@ -470,7 +553,9 @@ def rows(repo: Path, benchmark: str) -> list[Row]:
     at_run_time = [" ".join(circle) for circle in house.circles()]
     with_types = house.circles(with_types=True)
     rooms, twice = walk_of_config(house), classes_defined_twice(house)
-    words = sum(len(page.read_text(encoding="utf-8").split()) for page in (repo / "docs").glob("*.md"))
+    words = sum(
+        len(page.read_text(encoding="utf-8").split()) for page in (repo / "docs").glob("*.md")
+    )
     a_thousand = whole.code_lines / 1000
     return [
         Row("lines", "Python lines in src", whole.lines),
@@ -478,11 +563,26 @@ def rows(repo: Path, benchmark: str) -> list[Row]:
         Row("nodes", "syntax nodes in src", whole.nodes),
         Row("nodes_a_line", "nodes a line", round(whole.nodes / whole.lines, 1)),
         Row("comments", "comments, per 1,000 lines of code", round(whole.comments / a_thousand)),
-        Row("comprehensions", "comprehensions, per 1,000", round(whole.comprehensions / a_thousand)),
-        Row("conditionals", "conditional expressions, per 1,000", round(whole.conditionals / a_thousand)),
-        Row("lines_tests", "Python lines in tests", sum(path.read_bytes().count(b"\n") for path in tests)),
+        Row(
+            "comprehensions", "comprehensions, per 1,000", round(whole.comprehensions / a_thousand)
+        ),
+        Row(
+            "conditionals",
+            "conditional expressions, per 1,000",
+            round(whole.conditionals / a_thousand),
+        ),
+        Row(
+            "lines_tests",
+            "Python lines in tests",
+            sum(path.read_bytes().count(b"\n") for path in tests),
+        ),
         Row("words_docs", "words in docs", words),
-        Row("large_functions", f"functions of more than {LARGE_FUNCTION_NODES} nodes", len(large), tuple(large)),
+        Row(
+            "large_functions",
+            f"functions of more than {LARGE_FUNCTION_NODES} nodes",
+            len(large),
+            tuple(large),
+        ),
         Row("circles", "circles of imports at run time", len(at_run_time), tuple(at_run_time)),
         Row(
             "circle_of_types",
@@ -502,19 +602,29 @@ def print_rooms(house: House) -> None:
     of_room: dict[str, list[Module]] = {}
     for name, module in house.modules.items():
         of_room.setdefault(house.package_of(name), []).append(module)
-    large = Counter(house.package_of(place.split()[1].split(":")[0]) for place in large_functions(house))
-    print(f"\n{'room':<16}{'files':>7}{'lines':>9}{'nodes':>10}{'a line':>8}{'large functions':>17}")
-    for room, modules in sorted(of_room.items(), key=lambda item: -sum(module.lines for module in item[1])):
+    large = Counter(
+        house.package_of(place.split()[1].split(":")[0]) for place in large_functions(house)
+    )
+    print(
+        f"\n{'room':<16}{'files':>7}{'lines':>9}{'nodes':>10}{'a line':>8}{'large functions':>17}"
+    )
+    for room, modules in sorted(
+        of_room.items(), key=lambda item: -sum(module.lines for module in item[1])
+    ):
         one = density(modules)
         a_line = one.nodes / max(one.lines, 1)
-        print(f"{room:<16}{one.files:>7}{one.lines:>9,}{one.nodes:>10,}{a_line:>8.1f}{large[room]:>17}")
+        print(
+            f"{room:<16}{one.files:>7}{one.lines:>9,}{one.nodes:>10,}{a_line:>8.1f}{large[room]:>17}"
+        )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--repo", type=Path, default=ROOT, help="checkout to measure")
-    parser.add_argument("--benchmark", default=str(GOLDEN), help="benchmark of the one sample, e.g. embedded")
+    parser.add_argument(
+        "--benchmark", default=str(GOLDEN), help="benchmark of the one sample, e.g. embedded"
+    )
     parser.add_argument("--list", metavar="ROW", help="print what was counted for this row")
     given = parser.parse_args()
     repo = given.repo.resolve()

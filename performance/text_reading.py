@@ -21,7 +21,9 @@ import numpy as np
 from agrotools.tools import get_tool
 from agrotools.tools.workspace import artifacts_in
 
-_ALIKE = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "—": "-", "–": "-", "￥": "¥"})
+_ALIKE = str.maketrans(
+    {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "—": "-", "–": "-", "￥": "¥"}
+)
 
 
 def edits(wanted: str, got: str) -> int:
@@ -70,11 +72,21 @@ def measured(folder: Path, out: Path) -> list[dict[str, Any]]:
             result = read_text(image=str(folder / item["image"]))
         seconds = time.perf_counter() - started
         lines = [line.text for line in result.lines]
-        row: dict[str, Any] = {"id": item["id"], "kind": item["kind"], "lines": len(lines), "seconds": seconds}
+        row: dict[str, Any] = {
+            "id": item["id"],
+            "kind": item["kind"],
+            "lines": len(lines),
+            "seconds": seconds,
+        }
         if "text" in item:
             wanted = (folder / item["text"]).read_text(encoding="utf-8")
             letters, any_order, in_order = page_errors(wanted, lines)
-            row |= {"set": "pages", "letters": letters, "errors": any_order, "errors_in_order": in_order}
+            row |= {
+                "set": "pages",
+                "letters": letters,
+                "errors": any_order,
+                "errors_in_order": in_order,
+            }
         elif "text_string" in item:
             wanted = plain(item["text_string"], spaces=False)
             row |= {
@@ -85,7 +97,9 @@ def measured(folder: Path, out: Path) -> list[dict[str, Any]]:
         elif "strings" in item:
             got = {plain(line, spaces=False) for line in lines}
             texts = [plain(text, spaces=False) for text in item["strings"]]
-            nearest = [min((edits(text, other) for other in got), default=len(text)) for text in texts]
+            nearest = [
+                min((edits(text, other) for other in got), default=len(text)) for text in texts
+            ]
             capped = [min(cost, len(text)) for cost, text in zip(nearest, texts, strict=True)]
             row |= {"set": "signs", "letters": sum(map(len, texts)), "errors": sum(capped)}
         else:
@@ -103,7 +117,10 @@ def _boxes(path: Path, lines: Any, *, scene: bool) -> dict[str, Any]:
     texts = [plain(row["label"], spaces=False) for row in truth]
     if scene:
         wanted = [box for box, text in zip(boxes, texts, strict=True) if text == "text"]
-        found = sum(any(box[0] <= x <= box[2] and box[1] <= y <= box[3] for x, y in middles) for box in wanted)
+        found = sum(
+            any(box[0] <= x <= box[2] and box[1] <= y <= box[3] for x, y in middles)
+            for box in wanted
+        )
         return {"set": "scenes", "regions": len(wanted), "found": found}
     errors = 0
     # A line that was read may span several boxes of the truth: rows of boxes are compared whole.
@@ -116,7 +133,9 @@ def _boxes(path: Path, lines: Any, *, scene: bool) -> dict[str, Any]:
             key=lambda line: line.box[0],
         )
         wanted = "".join(texts[index] for index in ordered)
-        errors += min(len(wanted), edits(wanted, plain("".join(line.text for line in inside), spaces=False)))
+        errors += min(
+            len(wanted), edits(wanted, plain("".join(line.text for line in inside), spaces=False))
+        )
     return {"set": "receipts", "letters": sum(map(len, texts)), "errors": errors}
 
 
@@ -132,7 +151,9 @@ def _rows(boxes: list[list[float]]) -> list[list[int]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path("agrotools-out"))
     parser.add_argument("--json", action="store_true")
@@ -148,7 +169,9 @@ def main() -> None:
                 said += f", in reading order {100 * row['errors_in_order'] / row['letters']:.2f} %"
         else:
             said = f"{row['found']} of {row['regions']} legible regions found"
-        print(f"{row['set']:9} {row['id']:18} {said} ({row['lines']} lines, {row['seconds']:.2f} s)")
+        print(
+            f"{row['set']:9} {row['id']:18} {said} ({row['lines']} lines, {row['seconds']:.2f} s)"
+        )
     for name in dict.fromkeys(row["set"] for row in rows if "errors" in row):
         letters = sum(row["letters"] for row in rows if row["set"] == name)
         errors = sum(row["errors"] for row in rows if row["set"] == name)

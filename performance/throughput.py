@@ -60,20 +60,36 @@ FIGURES = ("samples_per_s", "process_s", "cpu_s", "peak_mb")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--setup", type=Path, metavar="DIR", help="make the peers' virtual environments there")
+    parser.add_argument(
+        "--setup", type=Path, metavar="DIR", help="make the peers' virtual environments there"
+    )
     parser.add_argument("--peers", type=Path, metavar="DIR", help="where --setup made them")
-    parser.add_argument("--repeat", type=int, default=1, help="runs of each client on each workload")
-    parser.add_argument("--only", default="", help="clients, by parts of their names, comma-separated")
-    parser.add_argument("--workload", default="", help="workloads, by parts of their names, comma-separated")
+    parser.add_argument(
+        "--repeat", type=int, default=1, help="runs of each client on each workload"
+    )
+    parser.add_argument(
+        "--only", default="", help="clients, by parts of their names, comma-separated"
+    )
+    parser.add_argument(
+        "--workload", default="", help="workloads, by parts of their names, comma-separated"
+    )
     parser.add_argument("--quick", action="store_true", help="a tenth of the samples")
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
     options = parser.parse_args()
     if options.setup:
         set_up(options.setup)
         return
-    sizes = [replace(each, samples=each.samples // 10) for each in WORKLOADS] if options.quick else WORKLOADS
+    sizes = (
+        [replace(each, samples=each.samples // 10) for each in WORKLOADS]
+        if options.quick
+        else WORKLOADS
+    )
     workloads = named(sizes, options.workload)
-    clients = [(client, python) for client in named(ALL_CLIENTS, options.only) if (python := found(client, options))]
+    clients = [
+        (client, python)
+        for client in named(ALL_CLIENTS, options.only)
+        if (python := found(client, options))
+    ]
     if not workloads or not clients:
         parser.error("nothing to measure: no client or workload of that name is here")
     rows = measured(workloads, clients, options.repeat)
@@ -82,7 +98,9 @@ def main() -> None:
 
 def named(things: Sequence[Any], wanted: str) -> list[Any]:
     parts = [part.strip().lower() for part in wanted.split(",") if part.strip()]
-    return [thing for thing in things if not parts or any(part in thing.name.lower() for part in parts)]
+    return [
+        thing for thing in things if not parts or any(part in thing.name.lower() for part in parts)
+    ]
 
 
 def note(line: str) -> None:
@@ -114,14 +132,20 @@ def set_up(folder: Path) -> None:
         note(f"installing {', '.join(client.needs)} into {target}")
         python = str(target / "bin" / "python")
         if uv:
-            subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(target)], check=True)
-            subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *client.needs], check=True)
+            subprocess.run(
+                [uv, "venv", "--quiet", "--python", sys.executable, str(target)], check=True
+            )
+            subprocess.run(
+                [uv, "pip", "install", "--quiet", "--python", python, *client.needs], check=True
+            )
         else:
             subprocess.run([sys.executable, "-m", "venv", str(target)], check=True)
             subprocess.run([python, "-m", "pip", "install", "--quiet", *client.needs], check=True)
 
 
-def measured(workloads: Sequence[Workload], clients: Sequence[tuple[Client, str]], repeat: int) -> list[dict[str, Any]]:
+def measured(
+    workloads: Sequence[Workload], clients: Sequence[tuple[Client, str]], repeat: int
+) -> list[dict[str, Any]]:
     """A row for each client and workload: medians over the repeats."""
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="throughput-") as scratch:
@@ -132,15 +156,27 @@ def measured(workloads: Sequence[Workload], clients: Sequence[tuple[Client, str]
             for turn in range(repeat):
                 for client, python in taking_part:
                     # Deleted at the end only: some file systems take long to make files just after others were deleted.
-                    own = Path(tempfile.mkdtemp(prefix=f"{Path(client.script).stem}-{turn}-", dir=scratch))
+                    own = Path(
+                        tempfile.mkdtemp(prefix=f"{Path(client.script).stem}-{turn}-", dir=scratch)
+                    )
                     figures = run_once(client, python, workload, folders[workload], own)
                     runs[client.name].append(figures)
                     shown = ", ".join(f"{key} {value:.1f}" for key, value in figures.items())
                     note(f"{workload.name}, {client.name}: {shown}")
             for client, _ in taking_part:
-                medians = {key: statistics.median(run[key] for run in runs[client.name]) for key in FIGURES}
-                row = {"client": client.name, "workload": workload.kind, "latency_ms": workload.latency_ms}
-                rows.append(row | {"samples": workload.samples} | {key: round(medians[key], 2) for key in FIGURES})
+                medians = {
+                    key: statistics.median(run[key] for run in runs[client.name]) for key in FIGURES
+                }
+                row = {
+                    "client": client.name,
+                    "workload": workload.kind,
+                    "latency_ms": workload.latency_ms,
+                }
+                rows.append(
+                    row
+                    | {"samples": workload.samples}
+                    | {key: round(medians[key], 2) for key in FIGURES}
+                )
     return rows
 
 
@@ -153,13 +189,18 @@ def made_folders(workloads: Sequence[Workload], scratch: Path) -> dict[Workload,
             made[what] = scratch / f"{workload.kind}-{workload.samples}"
             script = str(CLIENTS / "workload.py")
             # In a process of its own: a child's peak memory starts at what its parent holds.
-            subprocess.run([sys.executable, script, workload.kind, str(workload.samples), str(made[what])], check=True)
+            subprocess.run(
+                [sys.executable, script, workload.kind, str(workload.samples), str(made[what])],
+                check=True,
+            )
         folders[workload] = made[what]
     return folders
 
 
 def as_table(rows: Sequence[dict[str, Any]]) -> list[str]:
-    lines = [f"{'workload':20}{'client':14}{'samples':>8}{'samples/s':>11}{'process s':>11}{'CPU s':>8}{'peak MB':>9}"]
+    lines = [
+        f"{'workload':20}{'client':14}{'samples':>8}{'samples/s':>11}{'process s':>11}{'CPU s':>8}{'peak MB':>9}"
+    ]
     for row in rows:
         workload = f"{row['workload']} at {row['latency_ms']} ms"
         lines.append(

@@ -32,7 +32,13 @@ _ANSWER = "mean: 3.77 t/ha"
 _CALL = '{"name": "calculate", "arguments": {"expression": "(3.0 + 4.5) / 2"}}'
 _BABBLE = "It is"
 REPLIES: Mapping[str, Mapping[str, float]] = {
-    "<|plain|>": {_ANSWER: 6, "The mean is about 3.77 t/ha.": 1, "mean: 9 t/ha": 1, "": 1, _BABBLE: 1},
+    "<|plain|>": {
+        _ANSWER: 6,
+        "The mean is about 3.77 t/ha.": 1,
+        "mean: 9 t/ha": 1,
+        "": 1,
+        _BABBLE: 1,
+    },
     "<|react|>": {
         'Thought: I add.\nAction: calculate\nAction Input: {"expression": "(3.0 + 4.5) / 2"}': 6,
         "Thought: Done.\nFinal Answer: mean: 3.77 t/ha": 1,
@@ -97,7 +103,9 @@ For each function call, return a json object with function name and arguments wi
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("file", type=Path)
     parser.add_argument("--port", type=int, help="write nothing, serve the file there")
     parser.add_argument("--context", type=int, default=1024, help="tokens of one conversation")
@@ -131,8 +139,12 @@ def serve(file: Path, port: int, context: int, slots: int, key: str | None) -> N
 def write_model(file: Path) -> None:
     """Write the model to ``file``."""
     merges = _merges("\n".join(path.read_text("utf-8") for path in sorted(_TEXTS)))
-    phrases = sorted({_spelled(phrase) for replies in REPLIES.values() for phrase in replies if phrase})
-    pieces = list(dict.fromkeys([*map(chr, sorted(_BYTES.values(), key=int)), *map("".join, merges)]))
+    phrases = sorted(
+        {_spelled(phrase) for replies in REPLIES.values() for phrase in replies if phrase}
+    )
+    pieces = list(
+        dict.fromkeys([*map(chr, sorted(_BYTES.values(), key=int)), *map("".join, merges)])
+    )
     controls = [END, "<|im_start|>", *REPLIES]
     tokens = [*pieces, *(phrase for phrase in phrases if phrase not in pieces), *controls]
     kinds = [TokenType.CONTROL if token in controls else TokenType.NORMAL for token in tokens]
@@ -174,7 +186,12 @@ def write_model(file: Path) -> None:
 def _weights(tokens: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Embeddings, one direction for each state, and for each state the logits of what follows it."""
     number = {token: index for index, token in enumerate(tokens)}
-    states = [*REPLIES, *sorted({_spelled(p) for replies in REPLIES.values() for p in replies if p and p != _BABBLE})]
+    states = [
+        *REPLIES,
+        *sorted(
+            {_spelled(p) for replies in REPLIES.values() for p in replies if p and p != _BABBLE}
+        ),
+    ]
     babble = EMBEDDING - 1
     embeddings = np.zeros((len(tokens), EMBEDDING), np.float32)
     embeddings[:, babble] = 1

@@ -44,13 +44,21 @@ class Layout(NamedTuple):
         return Layout(clusters, self.blocks[kept])
 
 
-def graded(layout: Layout, random: Random, pairing: float, gap: float = 0.0, halves: Pair = (HALVES, HALVES)) -> Pair:
+def graded(
+    layout: Layout,
+    random: Random,
+    pairing: float,
+    gap: float = 0.0,
+    halves: Pair = (HALVES, HALVES),
+) -> Pair:
     """Scores of 0, 1/2 and 1 of two runs."""
     clusters = layout.clusters
 
     def noise() -> np.ndarray:
         of_cluster = random.normal(size=clusters.max() + 1)[clusters]
-        return np.sqrt(WITHIN) * of_cluster + np.sqrt(1 - WITHIN) * random.normal(size=len(clusters))
+        return np.sqrt(WITHIN) * of_cluster + np.sqrt(1 - WITHIN) * random.normal(
+            size=len(clusters)
+        )
 
     shared = noise()
     scores: list[np.ndarray] = []
@@ -83,36 +91,54 @@ def rare_points(layout: Layout, random: Random, share: float) -> Pair:
     return np.where(gains, 1.0, base - lost), base
 
 
-def cases(layout: Layout, charts: Layout, unequal: Layout) -> dict[str, tuple[Layout, Callable[[Random], Pair]]]:
+def cases(
+    layout: Layout, charts: Layout, unequal: Layout
+) -> dict[str, tuple[Layout, Callable[[Random], Pair]]]:
     """Layout of the samples and scores of the two runs, by name; the names of equal models begin with ``equal``."""
     found: dict[str, tuple[Layout, Callable[[Random], Pair]]] = {}
     for pairing in (0.0, 0.5, 0.8):
         for gap in (0.0, 0.05, 0.09, 0.20):
             kind = f"gap {100 * gap:.0f} points" if gap else "equal"
-            found[f"{kind}, pairing {pairing}"] = layout, lambda rng, p=pairing, g=gap: graded(layout, rng, p, g)
+            found[f"{kind}, pairing {pairing}"] = (
+                layout,
+                lambda rng, p=pairing, g=gap: graded(layout, rng, p, g),
+            )
     found["equal, other scores"] = layout, lambda rng: graded(layout, rng, 0.5, halves=(0.0, 0.4))
     found["equal, unequal clusters"] = unequal, lambda rng: graded(unequal, rng, 0.5)
     found["equal, charts"] = charts, lambda rng: graded(charts, rng, 0.5)
     for share in (0.01, 0.05, 0.1, 0.2, 0.9, 0.97):
         found[f"equal, constant {share}"] = layout, lambda rng, s=share: constant(layout, rng, s)
-        found[f"equal, constant {share}, charts"] = charts, lambda rng, s=share: constant(charts, rng, s)
+        found[f"equal, constant {share}, charts"] = (
+            charts,
+            lambda rng, s=share: constant(charts, rng, s),
+        )
     for share in (0.05, 0.9):
         name = f"equal, constant {share} by cluster, unequal clusters"
         found[name] = unequal, lambda rng, s=share: constant_in_clusters(unequal, rng, s)
     for share in (0.02, 0.1):
-        found[f"equal, rare points {share}"] = layout, lambda rng, s=share: rare_points(layout, rng, s)
-        found[f"equal, rare losses {share}"] = layout, lambda rng, s=share: rare_points(layout, rng, s)[::-1]
+        found[f"equal, rare points {share}"] = (
+            layout,
+            lambda rng, s=share: rare_points(layout, rng, s),
+        )
+        found[f"equal, rare losses {share}"] = (
+            layout,
+            lambda rng, s=share: rare_points(layout, rng, s)[::-1],
+        )
     return found
 
 
-def simulate(layout: Layout, made: Callable[[Random], Pair], reach: float, pairs: int, seed: int) -> str:
+def simulate(
+    layout: Layout, made: Callable[[Random], Pair], reach: float, pairs: int, seed: int
+) -> str:
     """Shares of decided pairs and mean number of samples, as text."""
     random = np.random.default_rng(seed)
     largest = int(np.bincount(layout.clusters).max())
     n_decided = n_samples = n_first = 0
     for _ in range(pairs):
         first, second = made(random)
-        look = sequential_look(first - second, layout.clusters, layout.blocks, largest=largest, reach=reach)
+        look = sequential_look(
+            first - second, layout.clusters, layout.blocks, largest=largest, reach=reach
+        )
         n_decided += look.decided
         n_first += look.decided and look.difference.value > 0
         n_samples += look.difference.n if look.decided else len(layout.clusters)
@@ -121,7 +147,9 @@ def simulate(layout: Layout, made: Callable[[Random], Pair], reach: float, pairs
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pairs", type=int, default=10_000)
     parser.add_argument("--benchmark", default="embedded")
     parser.add_argument("--seed", type=int, default=0)
@@ -145,7 +173,10 @@ def main() -> None:
     print(f"{benchmark.name} {benchmark.version}: {size}, {arguments.pairs} pairs")
     for name, (of_case, made) in cases(layout, charts, unequal).items():
         if arguments.only in name:
-            print(f"{name:<52} {simulate(of_case, made, reach, arguments.pairs, arguments.seed)}", flush=True)
+            print(
+                f"{name:<52} {simulate(of_case, made, reach, arguments.pairs, arguments.seed)}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -43,7 +43,9 @@ def measure_by_agrotools(out: Path, pictures: bool) -> Callable[[Path], float]:
 
     def by_index(path: Path) -> float:
         pixels = read_image(path).pixels
-        plants = segment("lab_a", {"R": pixels[..., 0], "G": pixels[..., 1], "B": pixels[..., 2]}, None)
+        plants = segment(
+            "lab_a", {"R": pixels[..., 0], "G": pixels[..., 1], "B": pixels[..., 2]}, None
+        )
         return 100 * float(np.mean(plants.mask))
 
     return by_tool if pictures else by_index
@@ -86,15 +88,21 @@ def run_side(side: str, job: str, paths: list[Path]) -> dict[str, float]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--peer", help="Python of an environment with PlantCV")
-    parser.add_argument("--images", type=Path, required=True, help="folder of photographs of fields from above")
+    parser.add_argument(
+        "--images", type=Path, required=True, help="folder of photographs of fields from above"
+    )
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
     parser.add_argument("--job", choices=JOBS, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    paths = sorted(path for path in given.images.iterdir() if path.suffix.lower() in (".png", ".jpg", ".jpeg"))
+    paths = sorted(
+        path for path in given.images.iterdir() if path.suffix.lower() in (".png", ".jpg", ".jpeg")
+    )
     if not paths:
         parser.error(f"{given.images} holds no PNG or JPEG files")
     if given.side:
@@ -104,21 +112,41 @@ def main() -> int:
         parser.error("--peer is missing")
     pythons = {"agrotools": sys.executable, "plantcv": given.peer}
     one_thread = {**os.environ, "OMP_NUM_THREADS": "1", "OPENCV_FOR_THREADS_NUM": "1"}
-    rows: dict[str, dict[str, list[dict[str, float]]]] = {job: {side: [] for side in SIDES} for job in JOBS}
+    rows: dict[str, dict[str, list[dict[str, float]]]] = {
+        job: {side: [] for side in SIDES} for job in JOBS
+    }
     for _ in range(given.repeat):
         for job in JOBS:
             for side in SIDES:
-                command = [pythons[side], __file__, "--images", str(given.images), "--side", side, "--job", job]
-                done = subprocess.run(command, env=one_thread, check=True, stdout=subprocess.PIPE, text=True)
+                command = [
+                    pythons[side],
+                    __file__,
+                    "--images",
+                    str(given.images),
+                    "--side",
+                    side,
+                    "--job",
+                    job,
+                ]
+                done = subprocess.run(
+                    command, env=one_thread, check=True, stdout=subprocess.PIPE, text=True
+                )
                 rows[job][side].append(json.loads(done.stdout.splitlines()[-1]))
     table = {}
     for job, sides in rows.items():
         ours, theirs = (statistics.median(row["ms"] for row in sides[side]) for side in SIDES)
         covers = [sides[side][0]["cover_pct"] for side in SIDES]
-        table[job] = {"agrotools_ms": ours, "plantcv_ms": theirs, "ratio": ours / theirs, "cover_pct": covers}
+        table[job] = {
+            "agrotools_ms": ours,
+            "plantcv_ms": theirs,
+            "ratio": ours / theirs,
+            "cover_pct": covers,
+        }
         if not given.json:
             times = f"agrotools {ours:.0f} ms, PlantCV {theirs:.0f} ms, ratio {ours / theirs:.2f}"
-            print(f"{job:9} {len(paths)} photographs: {times}; cover {covers[0]:.1f} and {covers[1]:.1f} %")
+            print(
+                f"{job:9} {len(paths)} photographs: {times}; cover {covers[0]:.1f} and {covers[1]:.1f} %"
+            )
     if given.json:
         print(json.dumps(table, indent=1))
     return 0

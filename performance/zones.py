@@ -36,15 +36,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--side", type=int, default=20_000, help="pixels on a side")
     parser.add_argument("--case", choices=("colour", "heights"), default="colour")
-    parser.add_argument("--folder", type=Path, help="where the raster is made and left; default: a temporary folder")
+    parser.add_argument(
+        "--folder", type=Path, help="where the raster is made and left; default: a temporary folder"
+    )
     parser.add_argument("--only", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     width, length = 0.8 * options.side * GSD / COLUMNS, 0.8 * options.side * GSD / ROWS
     if options.only:
         size = f"width={width},length={length},gap={0.1 * width},rotation=-5"
         started, cpu = time.perf_counter(), time.process_time()
-        table = at.measure_zones(options.only, f"x={X - 1},y={Y - 1},rows={ROWS},columns={COLUMNS},{size}")
-        figures = f"{time.perf_counter() - started:.1f} s, {time.process_time() - cpu:.1f} s of processor"
+        table = at.measure_zones(
+            options.only, f"x={X - 1},y={Y - 1},rows={ROWS},columns={COLUMNS},{size}"
+        )
+        figures = (
+            f"{time.perf_counter() - started:.1f} s, {time.process_time() - cpu:.1f} s of processor"
+        )
         print(json.dumps([f"{figures}, peak {peak_mb():.0f} MB", table.rows]))
         return
     with tempfile.TemporaryDirectory(prefix="zones-") as scratch:
@@ -52,26 +58,42 @@ def main() -> None:
         if not path.exists():
             make_raster(path, options.side, options.case)
         command = [sys.executable, __file__, "--only", path, "--side", str(options.side)]
-        figures, rows = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        print(f"{len(rows)} plots, {sum('outside' in row['flags'] for row in rows)} outside or partly: {figures}")
+        figures, rows = json.loads(
+            subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        )
+        print(
+            f"{len(rows)} plots, {sum('outside' in row['flags'] for row in rows)} outside or partly: {figures}"
+        )
         inside = [row for row in rows if row["pixels"]]
         chosen = inside[:: len(inside) // 40]
         with open_raster(path) as source:
             bands = {"R": 1, "G": 2, "B": 3} if options.case == "colour" else {}
             whole = (0, 0, options.side, options.side)
-            threshold = sample_threshold(source, bands, "lab_a", whole).cut.threshold if bands else None
-        plain = [cut_out(path, row["zone"], width, length, options.side, threshold) for row in chosen]
+            threshold = (
+                sample_threshold(source, bands, "lab_a", whole).cut.threshold if bands else None
+            )
+        plain = [
+            cut_out(path, row["zone"], width, length, options.side, threshold) for row in chosen
+        ]
         for column in plain[0]:
             pairs = [(one[column], row[column]) for one, row in zip(plain, chosen, strict=True)]
-            print(f"{column}: largest relative difference {max(abs(a - b) / max(abs(a), 1) for a, b in pairs):.1e}")
+            print(
+                f"{column}: largest relative difference {max(abs(a - b) / max(abs(a), 1) for a, b in pairs):.1e}"
+            )
 
 
 def make_raster(path: Path, side: int, case: str) -> None:
     draw = np.random.default_rng(1)
     crowns = gaussian_filter(draw.standard_normal((1024, 1024)), 6, mode="wrap")
-    patch = np.round(np.maximum(3 + 60 * crowns + draw.normal(0, 0.2, crowns.shape), 0), 2)[None].astype(np.float32)
+    patch = np.round(np.maximum(3 + 60 * crowns + draw.normal(0, 0.2, crowns.shape), 0), 2)[
+        None
+    ].astype(np.float32)
     if case == "colour":
-        means = np.where(crowns > 0.01, np.array([60, 120, 40])[:, None, None], np.array([140, 110, 80])[:, None, None])
+        means = np.where(
+            crowns > 0.01,
+            np.array([60, 120, 40])[:, None, None],
+            np.array([140, 110, 80])[:, None, None],
+        )
         patch = np.clip(means + draw.normal(0, 8, means.shape), 1, 255).astype(np.uint8)
     profile: dict[str, Any] = {
         "driver": "GTiff", "dtype": patch.dtype.name, "count": len(patch), "width": side, "height": side, "tiled": True,
@@ -82,11 +104,15 @@ def make_raster(path: Path, side: int, case: str) -> None:
         for _, window in file.block_windows(1):
             top, left = window.row_off % 1024, window.col_off % 1024
             part = patch[:, top : top + window.height, left : left + window.width].copy()
-            part[:, :, :] = profile["nodata"] if window.row_off + window.col_off > 1.9 * side else part
+            part[:, :, :] = (
+                profile["nodata"] if window.row_off + window.col_off > 1.9 * side else part
+            )
             file.write(part, window=window)
 
 
-def cut_out(path: Path, zone: str, width: float, length: float, side: int, threshold: float | None) -> dict[str, float]:
+def cut_out(
+    path: Path, zone: str, width: float, length: float, side: int, threshold: float | None
+) -> dict[str, float]:
     """Return the figures of a plot by plain code; ``threshold``: of the index, in the raster of colours."""
     row, column = (int(part) - 1 for part in zone.split("-"))
     right = column * 1.1 * width + np.array([0, width, width, 0])
@@ -99,7 +125,9 @@ def cut_out(path: Path, zone: str, width: float, length: float, side: int, thres
     with rasterio.open(path) as file:
         values = file.read(window=((y0, y1), (x0, x1)))
         there = (values != file.nodata).all(axis=0)
-    pixels = shapely.box(*(grid := np.meshgrid(np.arange(x0, x1), np.arange(y0, y1))), grid[0] + 1, grid[1] + 1)
+    pixels = shapely.box(
+        *(grid := np.meshgrid(np.arange(x0, x1), np.arange(y0, y1))), grid[0] + 1, grid[1] + 1
+    )
     shapely.prepare(plot)
     weights = shapely.contains_properly(plot, pixels).astype(np.float64)
     edge = shapely.intersects(plot, pixels) & (weights == 0)
@@ -112,7 +140,9 @@ def cut_out(path: Path, zone: str, width: float, length: float, side: int, thres
         means = {"veg_pct": 100.0 * plants, "lab_a_mean": np.where(there, index, 0)}
     else:
         means = {"mean_m": np.where(there, values[0], 0), "cover_pct": 100.0 * (values[0] >= 2)}
-    return {"pixels": weights.sum()} | {name: float(np.average(each, weights=weights)) for name, each in means.items()}
+    return {"pixels": weights.sum()} | {
+        name: float(np.average(each, weights=weights)) for name, each in means.items()
+    }
 
 
 if __name__ == "__main__":

@@ -23,12 +23,22 @@ from agrotools.core.base import count_text
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder of the sources; default: drawn scenes only")
+    parser.add_argument(
+        "--data", type=Path, help="folder of the sources; default: drawn scenes only"
+    )
     parser.add_argument("--tool", action="append", default=[], help="only this tool (repeatable)")
-    parser.add_argument("--folder", action="append", default=[], help="only this folder (repeatable)")
-    parser.add_argument("--out", type=Path, help="write the figures to this CSV file; its other rows stay")
-    parser.add_argument("--overlays", type=Path, help="write the overlays of the tools to this folder")
-    parser.add_argument("--time-limit", type=float, default=TIME_LIMIT_S, help="time limit per study, seconds")
+    parser.add_argument(
+        "--folder", action="append", default=[], help="only this folder (repeatable)"
+    )
+    parser.add_argument(
+        "--out", type=Path, help="write the figures to this CSV file; its other rows stay"
+    )
+    parser.add_argument(
+        "--overlays", type=Path, help="write the overlays of the tools to this folder"
+    )
+    parser.add_argument(
+        "--time-limit", type=float, default=TIME_LIMIT_S, help="time limit per study, seconds"
+    )
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
     given = parser.parse_args(arguments)
     try:
@@ -46,7 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcome = f"{count_text(len(fresh), 'figure')}, {count_text(fresh[0].calls, 'call')}"
         outcome = f"not measured: {failed}" if failed else outcome
         place = f"[{chosen.studies.index(study) + 1}/{len(chosen.studies)}]"
-        print(f"{place} {study.tool} on {study.folder}: {outcome} ({seconds:.0f} s)", file=sys.stderr)
+        print(
+            f"{place} {study.tool} on {study.folder}: {outcome} ({seconds:.0f} s)", file=sys.stderr
+        )
 
     stopped = False
     try:
@@ -74,10 +86,16 @@ def _print_left_out(chosen: Plan, data: Path | None) -> None:
         print(f"left out, {where}: {', '.join(chosen.absent)}", file=sys.stderr)
     if chosen.ignored:
         ignored, layouts = ", ".join(chosen.ignored), ", ".join(chosen.layouts)
-        print(f"ignored, as no study uses a folder of that name: {ignored}; known: {layouts}", file=sys.stderr)
+        print(
+            f"ignored, as no study uses a folder of that name: {ignored}; known: {layouts}",
+            file=sys.stderr,
+        )
     if chosen.drawn_left_out:
         left_out = count_text(chosen.drawn_left_out, "study", "studies")
-        print(f"left out, as the data is not ours: {left_out} on drawn scenes (--folder names them)", file=sys.stderr)
+        print(
+            f"left out, as the data is not ours: {left_out} on drawn scenes (--folder names them)",
+            file=sys.stderr,
+        )
 
 
 if __name__ == "__main__":

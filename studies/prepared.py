@@ -11,7 +11,9 @@ from agrotools.core import BenchmarkError
 TRUTH_FILE = "truth.json"
 
 
-def read_items(folder: Path, needed: Sequence[str] = (), files: Sequence[str] = ()) -> list[dict[str, Any]]:
+def read_items(
+    folder: Path, needed: Sequence[str] = (), files: Sequence[str] = ()
+) -> list[dict[str, Any]]:
     """Return the items of a prepared data set, from its ``truth.json``.
 
     Args:
@@ -23,7 +25,9 @@ def read_items(folder: Path, needed: Sequence[str] = (), files: Sequence[str] = 
     """
     path = folder / TRUTH_FILE
     content = read_json(path)
-    if not isinstance(content, list) or not all(isinstance(item, dict) for item in cast(list[Any], content)):
+    if not isinstance(content, list) or not all(
+        isinstance(item, dict) for item in cast(list[Any], content)
+    ):
         raise BenchmarkError(f"{path} is not a list of objects")
     items = cast(list[dict[str, Any]], content)
     for number, item in enumerate(items):

@@ -36,7 +36,9 @@ def certificates() -> dict[str, Any]:
         numbers: dict[str, tuple[int, int]] = {}
         for row in mine:
             n = int(row["n"]), int(row["independent"])
-            numbers[row["folder"]] = max(numbers.get(row["folder"], (0, 0)), n, key=lambda each: each[0])
+            numbers[row["folder"]] = max(
+                numbers.get(row["folder"], (0, 0)), n, key=lambda each: each[0]
+            )
         covered = [_coverage(*each) for each in coverages().get(tool, ())]
         found[tool] = {
             "version": version,
@@ -54,7 +56,12 @@ def certificates() -> dict[str, Any]:
 def _coverage(of: str, share: float, subjects: int) -> dict[str, Any]:
     low, high = exact_interval(share * subjects, subjects)
     below = subjects >= FEWEST and low < LEAST
-    numbers = {"share": round(share, 4), "low": round(low, 4), "high": round(high, 4), "subjects": subjects}
+    numbers = {
+        "share": round(share, 4),
+        "low": round(low, 4),
+        "high": round(high, 4),
+        "subjects": subjects,
+    }
     return {"of": of, **numbers, "below_80": below}
 
 

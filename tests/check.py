@@ -27,7 +27,13 @@ PARTS = {
     "types": [str(BIN / "basedpyright"), "--pythonpath", sys.executable],
     "import direction": [str(BIN / "lint-imports")],
 }
-PYTEST = ["pytest", "-n", "3", "--dist", "worksteal"]  # on two cores: a third of the time tests wait
+PYTEST = [
+    "pytest",
+    "-n",
+    "3",
+    "--dist",
+    "worksteal",
+]  # on two cores: a third of the time tests wait
 
 
 @dataclass
@@ -40,13 +46,20 @@ class Check:
     started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        self.process = subprocess.Popen(self.command, cwd=ROOT, stdout=self.output, stderr=subprocess.STDOUT)
+        self.process = subprocess.Popen(
+            self.command, cwd=ROOT, stdout=self.output, stderr=subprocess.STDOUT
+        )
 
     def finish(self) -> bool:
         """Wait, print the output, and say whether it passed."""
         failed = self.process.wait() != 0
         self.output.seek(0)
-        print(f"== {self.name}", self.output.read().decode(errors="replace").strip(), sep="\n", flush=True)
+        print(
+            f"== {self.name}",
+            self.output.read().decode(errors="replace").strip(),
+            sep="\n",
+            flush=True,
+        )
         return not failed
 
 
@@ -67,7 +80,9 @@ def main() -> int:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds, processor = time.monotonic() - started, used.ru_utime + used.ru_stime
     print(f"== tests: {seconds:.0f} s, {processor:.0f} s of processor time", flush=True)
-    for step in (["combine", "-q"], ["report", "--sort=cover", "--skip-covered"]) if coverage else ():
+    for step in (
+        (["combine", "-q"], ["report", "--sort=cover", "--skip-covered"]) if coverage else ()
+    ):
         subprocess.run([*PYTHON, "coverage", *step], cwd=ROOT, check=True)
     failed = [check.name for check in beside if not check.finish()] + ["tests"] * (tests != 0)
     print(f"failed: {', '.join(failed)}" if failed else "everything passed", flush=True)

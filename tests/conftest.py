@@ -28,7 +28,9 @@ settings.load_profile("agrotools")
 # A shell ignores Ctrl-C for what it runs in the background, and so would the commands that the tests start.
 for _number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(_number) is signal.SIG_IGN:
-        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+        signal.signal(
+            _number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL
+        )
 
 ROOT = Path(__file__).resolve().parent.parent
 _GUARD = UnitGuard()
@@ -75,7 +77,10 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
     """Write what ``check.py --coverage`` has measured now: xdist kills workers that take long to end."""
-    if "coverage" in sys.modules and (measured := sys.modules["coverage"].Coverage.current()) is not None:
+    if (
+        "coverage" in sys.modules
+        and (measured := sys.modules["coverage"].Coverage.current()) is not None
+    ):
         measured.save()
 
 
@@ -95,7 +100,9 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     session = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AGROTOOLS_CACHE", str(session / "agrotools-cache"))
-        patch.setenv("AGROTOOLS_SANDBOX_WORKERS", "1")  # each imports half a second's worth of packages, used or not
+        patch.setenv(
+            "AGROTOOLS_SANDBOX_WORKERS", "1"
+        )  # each imports half a second's worth of packages, used or not
         yield
 
 
@@ -121,12 +128,18 @@ def small_benchmark(_own_cache: None) -> Path:
         if not (made / "benchmark").is_dir():
             shutil.rmtree(made / "unfinished", ignore_errors=True)
             kind = SCENE_KINDS["rows"]
-            scenes = draw_all([Order("rows", 20_000_000 + number, number) for number in range(4)], made, no_progress)
+            scenes = draw_all(
+                [Order("rows", 20_000_000 + number, number) for number in range(4)],
+                made,
+                no_progress,
+            )
             originals = Originals()
             subjects = [subject for scene in scenes for subject in kind.subjects(scene, originals)]
             questions = [template for file in kind.templates for template in load_templates(file)]
             chosen = {"rows": choose(subjects, questions, 8, 1)}
-            samples, _ = scene_samples(made / "unfinished", chosen, originals, AGROTOOLS, no_progress)
+            samples, _ = scene_samples(
+                made / "unfinished", chosen, originals, AGROTOOLS, no_progress
+            )
             header = BenchmarkHeader(
                 name="embedded",
                 version="1",

@@ -123,7 +123,9 @@ def run_tests(name: str, arguments: Sequence[str]) -> bool:
         servers = FOLDER / "foreign-servers"
         variables["AGROTOOLS_TEST_SERVERS"] = str(servers)
         if not servers.exists():
-            steps.append([python, "performance/foreign_servers.py", "--servers", servers, "--setup"])
+            steps.append(
+                [python, "performance/foreign_servers.py", "--servers", servers, "--setup"]
+            )
     if name == "models":
         models = variables.get("AGROTOOLS_TEST_MODELS")
         runs = variables.setdefault("AGROTOOLS_TEST_MODELS_RUNS", str(FOLDER / "models-runs"))
@@ -133,12 +135,16 @@ def run_tests(name: str, arguments: Sequence[str]) -> bool:
         steps.append([python, "tests/real_models/runs.py", runs, models])
     if name == "clients":
         if not (npm := shutil.which("npm")):
-            print("the clients are installed by npm, which is not here (nodejs.org)", file=sys.stderr)
+            print(
+                "the clients are installed by npm, which is not here (nodejs.org)", file=sys.stderr
+            )
             return False
         variables["AGROTOOLS_TEST_CLIENTS"] = str(FOLDER / "npm")
         steps.append([npm, "install", "--silent", "--prefix", FOLDER / "npm", *NPM])
     steps.append([python, "-m", "pytest", "-q", "-rs", *(arguments or environment.pytest)])
-    return all(subprocess.run(step, cwd=ROOT, env=variables, check=False).returncode == 0 for step in steps)
+    return all(
+        subprocess.run(step, cwd=ROOT, env=variables, check=False).returncode == 0 for step in steps
+    )
 
 
 def installed_uv() -> Path:
@@ -146,7 +152,9 @@ def installed_uv() -> Path:
     folder = FOLDER / "uv"
     if not (folder / "bin" / "uv").exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "--quiet", "uv"], check=True)
+        subprocess.run(
+            [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "uv"], check=True
+        )
     return folder / "bin" / "uv"
 
 

@@ -21,7 +21,9 @@ async def draw(runs: Sequence[Path], report: str) -> None:
         await write(page, "report-overview.png", "document.body.dataset.ready")
         await page.goto(f"{report}#samples?run=0")
         row = f"[...document.querySelectorAll('#list a.row')].find((row) => row.textContent.includes('{SAMPLE}'))"
-        await page.until(f"({row}?.click(), document.querySelector('#detail h2')?.textContent.includes('{SAMPLE}'))")
+        await page.until(
+            f"({row}?.click(), document.querySelector('#detail h2')?.textContent.includes('{SAMPLE}'))"
+        )
         await write(page, "report.png", "document.querySelector('#detail img')")
         with reviewing(*runs, "--reviewer", "Ada", "--samples", "10", command="grade") as server:
             page = await chromium.open(server.address, width=1400, height=900)
@@ -41,5 +43,7 @@ if __name__ == "__main__":
         folder = Path(name)
         run_command("eval", "embedded", "--quick", "--mode", "end-to-end", *AGENTS, cwd=folder)
         runs = sorted((folder / "runs").iterdir(), reverse=True)
-        run_command("report", *(f"runs/{run.name}" for run in runs), "--out", "report.html", cwd=folder)
+        run_command(
+            "report", *(f"runs/{run.name}" for run in runs), "--out", "report.html", cwd=folder
+        )
         asyncio.run(draw(runs, (folder / "report.html").as_uri()))

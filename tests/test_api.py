@@ -33,12 +33,26 @@ def test_public_names_of_package_tools_and_plugins():
         "Task", "ToolCall", "ToolError", "compare", "dose_curve", "env_rows", "evaluate", "expected_costs",
         "load_benchmark", "measure_zones", "merge", "read_run", "score", "study", "tool",
     ]  # fmt: skip
-    assert {name: [*inspect.signature(getattr(at, name)).parameters] for name in at.__all__ if name.islower()} == {
+    assert {
+        name: [*inspect.signature(getattr(at, name)).parameters]
+        for name in at.__all__
+        if name.islower()
+    } == {
         "compare": ["runs"],
         "dose_curve": ["runs", "mode", "metric"],
         "env_rows": ["split", "n", "seed", "images"],
         "evaluate": [
-            *("benchmark", "model", "mode", "quick", "limit", "shard", "epochs", "protocol", "base_url"),
+            *(
+                "benchmark",
+                "model",
+                "mode",
+                "quick",
+                "limit",
+                "shard",
+                "epochs",
+                "protocol",
+                "base_url",
+            ),
             *("out", "progress", "options"),
         ],
         "expected_costs": ["runs", "table", "mode"],
@@ -49,14 +63,40 @@ def test_public_names_of_package_tools_and_plugins():
         "score": ["run", "allow_invalid"],
         "study": ["file", "dry_run", "allow_invalid", "progress"],
         "tool": [
-            *("category", "version", "significant_digits", "backends", "data_files", "backend_files", "cacheable"),
+            *(
+                "category",
+                "version",
+                "significant_digits",
+                "backends",
+                "data_files",
+                "backend_files",
+                "cacheable",
+            ),
             *("files_by_last_part", "resolves"),
         ],
     }
     assert all(inspect.getdoc(getattr(at, name)) for name in at.__all__)
     assert sorted(set(tools.__all__)) == [
-        *("AGROTOOLS", "Agree", "CorpusIndex", "DepthFile", "GENERAL_TOOLS", "ImageFile", "Limits", "MaskFile"),
-        *("RasterFile", "ReferenceCall", "Region", "SandboxResult", "TOOLS", "Tool", "ToolResult", "build_index"),
+        *(
+            "AGROTOOLS",
+            "Agree",
+            "CorpusIndex",
+            "DepthFile",
+            "GENERAL_TOOLS",
+            "ImageFile",
+            "Limits",
+            "MaskFile",
+        ),
+        *(
+            "RasterFile",
+            "ReferenceCall",
+            "Region",
+            "SandboxResult",
+            "TOOLS",
+            "Tool",
+            "ToolResult",
+            "build_index",
+        ),
         *("get_tool", "run_code", "save_artifact", "tool", "tool_names", "tool_specs"),
     ]
     functions = ("build_index", "get_tool", "run_code", "save_artifact", "tool_names", "tool_specs")
@@ -106,13 +146,17 @@ async def test_it_works_where_an_event_loop_runs(farm: Path):
 
 
 def test_the_worst_samples_come_first(farm: Path):
-    run, same = (at.evaluate(farm, model="baseline:random", mode="no-tool", out=name) for name in ("a", "b"))
+    run, same = (
+        at.evaluate(farm, model="baseline:random", mode="no-tool", out=name) for name in ("a", "b")
+    )
     worst = run.worst(3, "css")
     every = {row["sample"]: row["css"] for row in run.rows()}
     assert [every[sample.id] for sample in worst] == sorted(every.values())[:3]
     assert len(repr(worst)) < 300
     assert len(repr(run.samples()[:3])) < 300
-    assert [each.value for each in run.compare(same)] == [each.value for each in at.compare(run, same)]
+    assert [each.value for each in run.compare(same)] == [
+        each.value for each in at.compare(run, same)
+    ]
     with pytest.raises(KeyError, match="did you mean"):
         run.worst(metric="cs")
 
@@ -126,7 +170,9 @@ def test_a_run_is_a_data_frame_of_one_row_per_record(farm: Path, library: str):
     assert frame["css"].mean() == run.scores["css"].value
 
 
-def test_a_data_frame_without_its_library_says_what_to_install(farm: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_data_frame_without_its_library_says_what_to_install(
+    farm: Path, monkeypatch: pytest.MonkeyPatch
+):
     run = at.evaluate("my-farm", model="baseline:random", mode="no-tool")
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(UsageError, match="polars is not installed"):
@@ -147,13 +193,23 @@ def test_a_quick_part_is_a_run_of_its_own(farm: Path):
     header.write_text(f'quick = ["q1", "q4"]\n{header.read_text()}')
     assert at.load_benchmark(farm).content_hash != before
     quick = at.evaluate(farm, "baseline:echo", quick=True)
-    assert {record.sample.id for record in quick.samples()} == {"q1", "q4"} == {*quick.manifest.sample_ids}
+    assert (
+        {record.sample.id for record in quick.samples()}
+        == {"q1", "q4"}
+        == {*quick.manifest.sample_ids}
+    )
     assert quick.manifest.quick
     assert quick.summary.quick
     whole = at.evaluate(farm, "baseline:echo")
-    assert (whole.path != quick.path, len(whole), whole.summary.quick) == (True, 6 * len(quick) // 2, False)
+    assert (whole.path != quick.path, len(whole), whole.summary.quick) == (
+        True,
+        6 * len(quick) // 2,
+        False,
+    )
     assert at.evaluate(farm, "baseline:echo", quick=True).path == quick.path
-    assert {each.n for each in at.compare(quick, whole)} == {2}  # on common samples, as agrotools compare
+    assert {each.n for each in at.compare(quick, whole)} == {
+        2
+    }  # on common samples, as agrotools compare
     with pytest.raises(AgrotoolsError, match="quick"):
         at.evaluate(farm, "baseline:echo", out=quick.path)
     header.write_text(header.read_text().replace("q4", "q9"))
@@ -176,7 +232,9 @@ def test_an_interrupt_lets_what_is_in_flight_finish(farm: Path):
             await asyncio.sleep(0.7)
             return Answer(text="yes")
 
-    config = EvalConfig(benchmark=str(farm), model="slow", mode="no-tool", concurrency=1, out=farm / "run")
+    config = EvalConfig(
+        benchmark=str(farm), model="slow", mode="no-tool", concurrency=1, out=farm / "run"
+    )
     with pytest.raises(KeyboardInterrupt):
         evaluate(config, sys.stderr, model=Slow(), stop=stop)
     assert 1 <= len(at.read_run(farm / "run")) < 6
@@ -207,7 +265,10 @@ def test_an_object_that_cannot_act_is_refused_and_its_faults_are_reported(farm: 
     class Plain:
         def act(self, view: Any, history: Any) -> Any: ...
 
-    for model, message in ((3, "a function, a Model or a Policy, not int"), (Plain, "not the class Plain")):
+    for model, message in (
+        (3, "a function, a Model or a Policy, not int"),
+        (Plain, "not the class Plain"),
+    ):
         with pytest.raises(UsageError, match=message):
             at.evaluate(farm, model=model)  # pyright: ignore[reportArgumentType]
     with pytest.raises(UsageError, match=r"Plain\.act must be async"):
@@ -219,10 +280,16 @@ def test_an_object_that_cannot_act_is_refused_and_its_faults_are_reported(farm: 
             raise AttributeError("no such thing")
 
     notes = io.StringIO()
-    with pytest.raises(at.InvalidRunError, match=r"all 6 .*AttributeError: no such thing") as invalid:
+    with pytest.raises(
+        at.InvalidRunError, match=r"all 6 .*AttributeError: no such thing"
+    ) as invalid:
         at.evaluate(farm, model=Broken(), mode="no-tool", progress=notes)
     assert isinstance(invalid.value.run, at.Run)
-    assert 1 <= notes.getvalue().count("is invalid: error of the policy, AttributeError: no such thing") <= 3
+    assert (
+        1
+        <= notes.getvalue().count("is invalid: error of the policy, AttributeError: no such thing")
+        <= 3
+    )
 
 
 @pytest.mark.process
@@ -235,7 +302,9 @@ def test_a_start_that_fails_leaves_no_run_folder(farm: Path):
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError, SystemExit])
-def test_an_exit_or_cancellation_that_escapes_from_a_policy_is_its_fault(farm: Path, error: type[BaseException]):
+def test_an_exit_or_cancellation_that_escapes_from_a_policy_is_its_fault(
+    farm: Path, error: type[BaseException]
+):
     class Leaking:
         async def act(self, view: Any, history: Any) -> Any:
             raise error
@@ -243,7 +312,10 @@ def test_an_exit_or_cancellation_that_escapes_from_a_policy_is_its_fault(farm: P
     with pytest.raises(at.InvalidRunError) as invalid:
         at.evaluate(farm, model=Leaking(), mode="no-tool", limit=2)
     run = invalid.value.run
-    assert all((record.invalid or "").startswith(f"error of the policy, {error.__name__}") for record in run.samples())
+    assert all(
+        (record.invalid or "").startswith(f"error of the policy, {error.__name__}")
+        for record in run.samples()
+    )
     assert len(run.samples()) == 2
 
 
@@ -256,4 +328,6 @@ def test_a_policy_that_returns_no_action_is_not_scored(farm: Path, mode: str):
     with pytest.raises(at.InvalidRunError) as invalid:
         at.evaluate(farm, model=Talking(), mode=mode, limit=2)
     run = invalid.value.run
-    assert ["act returned 'yes', not an Answer" in (record.invalid or "") for record in run.samples()] == [True, True]
+    assert [
+        "act returned 'yes', not an Answer" in (record.invalid or "") for record in run.samples()
+    ] == [True, True]

@@ -30,8 +30,15 @@ from agrotools.tools import AGROTOOLS
 
 pytestmark = pytest.mark.process
 SAMPLES = published().samples
-NUMBER = next(each for each in SAMPLES if [slot.type for slot in each.answer] == ["tolerance"] and not each.twin)
-TWINS = [next(each for each in SAMPLES if each.twin and each.answerable is answerable) for answerable in (True, False)]
+NUMBER = next(
+    each
+    for each in SAMPLES
+    if [slot.type for slot in each.answer] == ["tolerance"] and not each.twin
+)
+TWINS = [
+    next(each for each in SAMPLES if each.twin and each.answerable is answerable)
+    for answerable in (True, False)
+]
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +55,11 @@ def started(sample: Any) -> at.Env:
 
 
 def test_the_tools_are_functions_of_the_class_with_types_and_docstrings():
-    public = {name: each for name, each in inspect.getmembers(at.Env, inspect.isfunction) if not name.startswith("_")}
+    public = {
+        name: each
+        for name, each in inspect.getmembers(at.Env, inspect.isfunction)
+        if not name.startswith("_")
+    }
     tools = {name: each for name, each in public.items() if name not in ("reset", "get_reward")}
     assert tools.keys() == {*AGROTOOLS, "submit_answer"}
     for tool in tools.values():
@@ -80,12 +91,18 @@ def test_the_form_comes_after_the_answer_and_a_refusal_costs_on_the_twin():
 
 
 def test_rewards_are_in_the_mean_the_final_answer_score():
-    rng, tally, values = Random(1), RunAggregator(protocol="react"), defaultdict[bool, list[float]](list)
+    rng, tally, values = (
+        Random(1),
+        RunAggregator(protocol="react"),
+        defaultdict[bool, list[float]](list),
+    )
     for sample in SAMPLES:
         text = "unknown" if rng.random() < 0.3 else random_answer(asked_slots(sample.answer), rng)
         steps = (Step(turn=0, kind="answer", text=text),)
         trajectory = Trajectory(steps=steps, termination="answered")
-        record = Record(sample=sample, mode="end-to-end", epoch=0, trajectory=trajectory, seconds=0.0)
+        record = Record(
+            sample=sample, mode="end-to-end", epoch=0, trajectory=trajectory, seconds=0.0
+        )
         tally.add(record, score_record(record))
         if not sample.answerable or any(slot.type not in ("open_text",) for slot in sample.answer):
             values[sample.answerable].append(outcome_value(sample, trajectory))
@@ -95,13 +112,17 @@ def test_rewards_are_in_the_mean_the_final_answer_score():
     assert fas.value == pytest.approx(sum(every) / len(every))
 
 
-@pytest.mark.parametrize("hostile", [None, 3, "", "train-0-0:nothing", "test-0-0:../x", "train-0-9999:a", "\0" * 99])
+@pytest.mark.parametrize(
+    "hostile", [None, 3, "", "train-0-0:nothing", "test-0-0:../x", "train-0-9999:a", "\0" * 99]
+)
 def test_a_row_that_does_not_exist_is_a_usage_error(hostile: Any):
     with pytest.raises(UsageError, match="there is no row"):
         at.Env().reset(id=hostile)
 
 
-def test_hostile_arguments_become_observations_and_no_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_hostile_arguments_become_observations_and_no_file_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     deep: list[Any] = []
     for _ in range(5_000):
@@ -165,7 +186,9 @@ def test_splits_seeds_and_published_benchmarks_share_no_scene():
     for sample in (*SAMPLES, *read_pack("frontier").samples):
         kind, seed, _ = str(sample.metadata["subject"]).split("-", 2)
         seeds[kind].append(int(seed))
-    assert all(max(each) - min(each) < STRIDE for each in seeds.values()), "fresh scenes are whole strides away"
+    assert all(max(each) - min(each) < STRIDE for each in seeds.values()), (
+        "fresh scenes are whole strides away"
+    )
 
 
 def test_the_certificate_finds_gold_that_is_shown(monkeypatch: pytest.MonkeyPatch):
@@ -178,16 +201,23 @@ def test_the_certificate_finds_gold_that_is_shown(monkeypatch: pytest.MonkeyPatc
     assert certificate._tells_number(SimpleNamespace(sample=told))
     with monkeypatch.context() as patched:
         reset = at.Env.reset
-        patched.setattr(at.Env, "reset", lambda self, **row: f"{reset(self, **row)} {NUMBER.answer[0].value}")
+        patched.setattr(
+            at.Env, "reset", lambda self, **row: f"{reset(self, **row)} {NUMBER.answer[0].value}"
+        )
         assert certificate._shows_marks(episode)
     monkeypatch.setattr(
-        environment, "question_of", lambda *given: question_of(*given)._replace(prompt=str(given[1].answer))
+        environment,
+        "question_of",
+        lambda *given: question_of(*given)._replace(prompt=str(given[1].answer)),
     )
     assert certificate._shows_marks(episode)
 
 
 def test_doctor_prints_the_certificate_and_fails_with_a_line(monkeypatch: pytest.MonkeyPatch):
-    lines = [certificate.Line("oracle", True, 1.0, ">= 0.95"), certificate.Line("hack", False, 0.5, "<= 0.3")]
+    lines = [
+        certificate.Line("oracle", True, 1.0, ">= 0.95"),
+        certificate.Line("hack", False, 0.5, "<= 0.3"),
+    ]
 
     def given(count: int) -> Iterator[certificate.Line]:
         return iter(lines[:count])
@@ -196,4 +226,6 @@ def test_doctor_prints_the_certificate_and_fails_with_a_line(monkeypatch: pytest
         monkeypatch.setattr(certificate, "certificate", lambda count=count: given(count))
         result = CliRunner().invoke(app, ["doctor", "--env", "--json"])
         assert result.exit_code == code
-        assert [each["passed"] for each in json.loads(result.output)["lines"]] == [True, False][:count]
+        assert [each["passed"] for each in json.loads(result.output)["lines"]] == [True, False][
+            :count
+        ]

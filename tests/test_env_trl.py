@@ -21,10 +21,16 @@ def tiny_model(texts: Sequence[str]) -> tuple[Any, Any]:
     from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
     backend = Tokenizer(models.BPE())
-    backend.pre_tokenizer, backend.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    backend.pre_tokenizer, backend.decoder = (
+        pre_tokenizers.ByteLevel(add_prefix_space=False),
+        decoders.ByteLevel(),
+    )
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     backend.train_from_iterator(
-        texts, trainers.BpeTrainer(vocab_size=1_500, special_tokens=[END, "<|pad|>"], initial_alphabet=alphabet)
+        texts,
+        trainers.BpeTrainer(
+            vocab_size=1_500, special_tokens=[END, "<|pad|>"], initial_alphabet=alphabet
+        ),
     )
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=backend, eos_token=END, pad_token="<|pad|>", padding_side="left",
@@ -51,17 +57,24 @@ def rows_with_golds() -> dict[str, tuple[dict[str, Any], str]]:
         sample = draw_group("train", 0, int(group.rpartition("-")[2])).sample(sample_id)
         if sample.answerable and sample.answer_type != "plot":
             results = [step.observation.result for step in reference_history(sample.reference)]
-            found[sample.query] = row, format_answer(sample.answer, derived_values(sample.answer, results))
+            found[sample.query] = (
+                row,
+                format_answer(sample.answer, derived_values(sample.answer, results)),
+            )
     return found
 
 
-def test_two_steps_of_grpo_call_tools_submit_answers_and_learn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_two_steps_of_grpo_call_tools_submit_answers_and_learn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """Random weights call no tool: the first step trains on what they generate, the second on scripted turns."""
     from datasets import Dataset
     from transformers.utils import get_json_schema
 
     golds = rows_with_golds()
-    schemas = [json.dumps(get_json_schema(getattr(at.Env(), name))) for name in ("plot", "count_objects")]
+    schemas = [
+        json.dumps(get_json_schema(getattr(at.Env(), name))) for name in ("plot", "count_objects")
+    ]
     model, tokenizer = tiny_model([at.Env().reset(**row) for row, _ in golds.values()] + schemas)
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
     config = trl.GRPOConfig(
@@ -92,8 +105,12 @@ def test_two_steps_of_grpo_call_tools_submit_answers_and_learn(tmp_path: Path, m
                 ("submit_answer", {"answer": right if at_place % 2 else "I do not know it."}),
             ]
             name, arguments = calls[turn] if turn < len(calls) else ("", {})
-            call = f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
-            replies.append(tokenizer.encode(f"{call if name else 'Done.'}{END}", add_special_tokens=False))
+            call = (
+                f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+            )
+            replies.append(
+                tokenizer.encode(f"{call if name else 'Done.'}{END}", add_special_tokens=False)
+            )
         turn += 1
         return replies, None
 
@@ -105,6 +122,11 @@ def test_two_steps_of_grpo_call_tools_submit_answers_and_learn(tmp_path: Path, m
     assert second["rewards/Env/mean"] == 0.5, "half of the answers are right"
     assert second["tools/call_frequency"] == 4
     assert second["tools/failure_frequency"] == 0, "an error is an observation, not an exception"
-    assert any('"value": 42' in each and "file_not_found" in each and "into this form" in each for each in seen)
-    assert any("\nQuestion: " in each and "JSON Schema" in each for each in seen), "questions and tools are in prompts"
+    assert any(
+        '"value": 42' in each and "file_not_found" in each and "into this form" in each
+        for each in seen
+    )
+    assert any("\nQuestion: " in each and "JSON Schema" in each for each in seen), (
+        "questions and tools are in prompts"
+    )
     assert any(not one.equal(other) for one, other in zip(before, model.parameters(), strict=True))

@@ -21,7 +21,9 @@ def test_the_score_is_that_of_eval_to_the_digit(tmp_path: Path):
 
     benchmark = at.load_benchmark("embedded", quick=True)
     samples = [each for each in benchmark.samples if each.id in benchmark.header.quick]
-    followers = [ReferenceFollower(samples, benchmark.root, sloppy=sloppy) for sloppy in (True, False)]
+    followers = [
+        ReferenceFollower(samples, benchmark.root, sloppy=sloppy) for sloppy in (True, False)
+    ]
     forms = Counter[str]()
 
     def follow(body: dict) -> Any:
@@ -36,15 +38,34 @@ def test_the_score_is_that_of_eval_to_the_digit(tmp_path: Path):
             "embedded", quick=True, mode="end-to-end", protocol="tool-calling", out=str(tmp_path / "run"),
             model="scripted", base_url=endpoint.base_url, epochs=2,
         )  # fmt: skip
-        command = [str(Path(sys.executable).with_name("inspect")), "eval", "agrotools/embedded_quick", "--epochs", "2"]
-        command += ["--model", "openai-api/local/scripted", "--log-dir", str(tmp_path / "logs"), "--display", "none"]
+        command = [
+            str(Path(sys.executable).with_name("inspect")),
+            "eval",
+            "agrotools/embedded_quick",
+            "--epochs",
+            "2",
+        ]
+        command += [
+            "--model",
+            "openai-api/local/scripted",
+            "--log-dir",
+            str(tmp_path / "logs"),
+            "--display",
+            "none",
+        ]
         keys = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": endpoint.base_url}
         subprocess.run(command, env=os.environ | keys, check=True, timeout=600)
     log = read_eval_log(next((tmp_path / "logs").glob("*.eval")))
     expected = run.summary.modes["end-to-end"].metrics["fas"].overall
     metrics = {name: each.value for name, each in log.results.scores[0].metrics.items()}
     assert metrics.pop("stderr") > 0
-    assert metrics == {"fas": expected.value, "low": expected.interval.lower, "high": expected.interval.upper}
+    assert metrics == {
+        "fas": expected.value,
+        "low": expected.interval.lower,
+        "high": expected.interval.upper,
+    }
     assert 0.2 < expected.value < 0.9, "the replies are odd, and some are right"
-    tools = {event.function for sample in log.samples for event in sample.events if event.event == "tool"}
+    tools = {
+        event.function for sample in log.samples for event in sample.events if event.event == "tool"
+    }
     assert "measure_fruit_size" in tools, "the log shows the calls as tools of Inspect"

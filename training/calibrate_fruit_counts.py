@@ -50,7 +50,9 @@ TITLE = "## Counts"
 Floats = NDArray[np.float64]
 
 
-def counts_by_score(net: FruitNet, pixels: NDArray[np.uint8], fruit: int) -> tuple[NDArray[np.int64], bool]:
+def counts_by_score(
+    net: FruitNet, pixels: NDArray[np.uint8], fruit: int
+) -> tuple[NDArray[np.int64], bool]:
     """Return the number of fruits with at least each score of ``SCORES``, and whether other fruit prevails."""
     found = detect_in_tiles(pixels, net.detect, scale=1.0, side=TILE_PX, overlap=OVERLAP_PX)
     assert found.classes is not None
@@ -118,7 +120,9 @@ def calibrate(
         "half_width": round(width, 4),
         "interval_score_relative": round(_relative_score(counted, true, widths, weights), 4),
         "coverage": round(coverage, 4),
-        "coverage_low": round(float(beta.ppf(0.05, right, photographs - right + 1)), 4) if right else 0.0,
+        "coverage_low": round(float(beta.ppf(0.05, right, photographs - right + 1)), 4)
+        if right
+        else 0.0,
     }
 
 
@@ -163,7 +167,9 @@ def main() -> None:
     rows = pool_rows(folder)
     for row in rows:
         row["label"] = row["label"].partition("_")[0]
-    held = halves([(row["group"], row["label"], row["split"] == "train") for row in rows], share=0.125, seed=5)
+    held = halves(
+        [(row["group"], row["label"], row["split"] == "train") for row in rows], share=0.125, seed=5
+    )
     chosen = [row for place, row in enumerate(rows) if place in held or row["split"] != "train"]
     counts: dict[str, dict[str, float | int | None]] = {}
     with zipfile.ZipFile(folder / "images.zip") as archive:
@@ -172,7 +178,9 @@ def main() -> None:
             found, flagged = [], []
             for row in own:
                 with Image.open(io.BytesIO(archive.read(row["image"]))) as picture:
-                    numbers, others_prevail = counts_by_score(net, np.asarray(picture.convert("RGB")), number)
+                    numbers, others_prevail = counts_by_score(
+                        net, np.asarray(picture.convert("RGB")), number
+                    )
                 found.append(numbers)
                 flagged.append(others_prevail)
             true = np.array([len(row["boxes"]) for row in own], np.float64)

@@ -41,7 +41,9 @@ def counted(rows: list[Row]) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Count the independent subjects of the training pools.")
+    parser = argparse.ArgumentParser(
+        description="Count the independent subjects of the training pools."
+    )
     parser.add_argument("--pool", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=STUDIES / "calibration_subjects.json")
     options = parser.parse_args()
@@ -50,10 +52,18 @@ def main() -> None:
         pools[folder.name] = counted(rows_of(folder))
     weeds, leaves = rows_of(options.pool / "weeds"), rows_of(options.pool / "leaf_disease")
     # The splits of train_weed_net.py and train_leaf_net.py.
-    parts = random_parts([row["label"] for row in weeds], {"learn": 0.8, "calibrate": 0.1, "report": 0.1}, seed=5)
-    places = halves([(row["group"], row["label"], row["split"] == "train") for row in leaves], share=0.125, seed=5)
+    parts = random_parts(
+        [row["label"] for row in weeds], {"learn": 0.8, "calibrate": 0.1, "report": 0.1}, seed=5
+    )
+    places = halves(
+        [(row["group"], row["label"], row["split"] == "train") for row in leaves],
+        share=0.125,
+        seed=5,
+    )
     nets = {
-        "weeds": counted([row for row, part in zip(weeds, parts, strict=True) if part == "calibrate"]),
+        "weeds": counted(
+            [row for row, part in zip(weeds, parts, strict=True) if part == "calibrate"]
+        ),
         "leaves": counted([row for place, row in enumerate(leaves) if place in places]),
     }
     options.out.write_text(json.dumps({"pools": pools, "calibrated_on": nets}, indent=1) + "\n")

@@ -124,7 +124,14 @@ def _outside(field: str) -> Callable[[Any, Contents], bool]:
 
 def _counted(thing: str, *, by_net: bool = False) -> Call:
     words = f"counts some where there is no {thing}"
-    return Call("count_objects", {"target": thing}, _lacks(thing, "count"), words, lambda r: r.count, by_net=by_net)
+    return Call(
+        "count_objects",
+        {"target": thing},
+        _lacks(thing, "count"),
+        words,
+        lambda r: r.count,
+        by_net=by_net,
+    )
 
 
 CALLS: dict[str, Call] = {
@@ -234,10 +241,14 @@ def read_outcomes(results: Path) -> list[Outcome]:
     outcomes: list[Outcome] = []
     try:
         for line in results.read_text(encoding="utf-8").splitlines():
-            outcomes.append(Outcome(**{**(fields := json.loads(line)), "flags": tuple(fields["flags"])}))
+            outcomes.append(
+                Outcome(**{**(fields := json.loads(line)), "flags": tuple(fields["flags"])})
+            )
     except (OSError, ValueError, TypeError, KeyError) as error:
         why = f"{results} is no file of results of this script (line {len(outcomes) + 1})"
-        raise UsageError(why, hint="remove the line that was cut off, or give another file") from error
+        raise UsageError(
+            why, hint="remove the line that was cut off, or give another file"
+        ) from error
     return outcomes
 
 
@@ -263,7 +274,10 @@ def measure(
     before = read_outcomes(results) if results.is_file() else []
     stored = {(one.call, one.folder, one.picture): one for one in before}
     outcomes: list[Outcome] = []
-    with results.open("a", encoding="utf-8") as file, TemporaryDirectory(prefix="agrotools-cross-domain-") as scratch:
+    with (
+        results.open("a", encoding="utf-8") as file,
+        TemporaryDirectory(prefix="agrotools-cross-domain-") as scratch,
+    ):
         for name, contents, pictures in _folders(data, pools):
             if folders and name not in folders:
                 continue
@@ -325,8 +339,12 @@ def _outcome(
     finally:
         for path in set(paths):
             path.unlink(missing_ok=True)
-    made_for = kind in contents.made_for and not (kind.endswith("_count") and picture.shows and wrong)
-    return Outcome(kind, picture.folder, picture.name, picture.subject, made_for, status, wrong, flags, answer)
+    made_for = kind in contents.made_for and not (
+        kind.endswith("_count") and picture.shows and wrong
+    )
+    return Outcome(
+        kind, picture.folder, picture.name, picture.subject, made_for, status, wrong, flags, answer
+    )
 
 
 def _file(picture: Stranger, scratch: Path) -> Path:
@@ -335,7 +353,9 @@ def _file(picture: Stranger, scratch: Path) -> Path:
     return path
 
 
-def _folders(data: Path | None, pools: Path | None) -> Iterator[tuple[str, Contents, list[Stranger]]]:
+def _folders(
+    data: Path | None, pools: Path | None
+) -> Iterator[tuple[str, Contents, list[Stranger]]]:
     known = read_contents()
     for name, contents in known["folders"].items():
         folder = _skimage() if name == "skimage" else None if data is None else data / name
@@ -359,9 +379,13 @@ def _pictures(name: str, folder: Path, contents: Contents) -> Iterator[Stranger]
                 yield Stranger(name, path.name, path.name, path.read_bytes)
         return
     for item in read_items(folder):
-        keys = _RASTERS if name in ("s2_ndvi", "multiband") else ("image", "before", "after", "images")
+        keys = (
+            _RASTERS if name in ("s2_ndvi", "multiband") else ("image", "before", "after", "images")
+        )
         for key in keys:
-            for relative in item.get(key, ()) if isinstance(item.get(key), list) else [item.get(key)]:
+            for relative in (
+                item.get(key, ()) if isinstance(item.get(key), list) else [item.get(key)]
+            ):
                 if relative is not None and (folder / relative).suffix.lower() in _SUFFIXES:
                     subject = relative if key in _RASTERS else _photograph(str(item["id"]), name)
                     yield Stranger(name, relative, subject, (folder / relative).read_bytes)
@@ -373,12 +397,16 @@ def _photograph(identity: str, folder: str) -> str:
 
 
 def _pool(name: str, folder: Path) -> Iterator[Stranger]:
-    archive = next(path for path in (folder / "images.zip", folder / "images_masks.zip") if path.is_file())
+    archive = next(
+        path for path in (folder / "images.zip", folder / "images_masks.zip") if path.is_file()
+    )
     lists = folder / "labels.jsonl"
     if lists.is_file():
         rows = [json.loads(line) for line in lists.read_text(encoding="utf-8").splitlines()]
     else:
-        rows = list(csv.DictReader(io.StringIO((folder / "labels.csv").read_text(encoding="utf-8"))))
+        rows = list(
+            csv.DictReader(io.StringIO((folder / "labels.csv").read_text(encoding="utf-8")))
+        )
 
     def reader(image: str) -> Callable[[], bytes]:
         def read() -> bytes:
@@ -403,12 +431,16 @@ def summarise(outcomes: Sequence[Outcome]) -> list[tuple[str, ...]]:
     cells: dict[tuple[str, str], list[Outcome]] = {}
     for one in outcomes:
         cells.setdefault((one.call, one.folder), []).append(one)
-        cells.setdefault((one.call, "all made for" if one.made_for else "all strangers"), []).append(one)
+        cells.setdefault(
+            (one.call, "all made for" if one.made_for else "all strangers"), []
+        ).append(one)
         if not one.made_for:
             cells.setdefault(("all", "all strangers"), []).append(one)
     rows = []
     order = [*CALLS, "all"]
-    for (call, folder), some in sorted(cells.items(), key=lambda cell: (order.index(cell[0][0]), cell[0][1])):
+    for (call, folder), some in sorted(
+        cells.items(), key=lambda cell: (order.index(cell[0][0]), cell[0][1])
+    ):
         subjects = {(one.call, one.folder, one.subject) for one in some}
         wrong = {
             (one.call, one.folder, one.subject)
@@ -456,17 +488,28 @@ def write_sums(path: Path, outcomes: Sequence[Outcome]) -> None:
             if folder.startswith("all "):
                 known = CALLS.get(call)
                 texts = ["" if cell in ("-", "made for") else cell for cell in cells]
-                writer.writerow([call, *((known.tool, known.words) if known else ("", "")), folder, *texts])
+                writer.writerow(
+                    [call, *((known.tool, known.words) if known else ("", "")), folder, *texts]
+                )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--results", type=Path, required=True, help="JSON lines; calls that are in it are not repeated")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        required=True,
+        help="JSON lines; calls that are in it are not repeated",
+    )
     parser.add_argument("--data", type=Path, help="folder with a folder of test images per source")
     parser.add_argument("--pools", type=Path, help="folder of training pools")
-    parser.add_argument("--call", action="append", default=[], choices=CALLS, help="only this kind of call")
+    parser.add_argument(
+        "--call", action="append", default=[], choices=CALLS, help="only this kind of call"
+    )
     parser.add_argument("--folder", action="append", default=[], help="only this folder or pool")
-    parser.add_argument("--out", type=Path, help="write the sums as CSV, for studies/write_accuracy.py")
+    parser.add_argument(
+        "--out", type=Path, help="write the sums as CSV, for studies/write_accuracy.py"
+    )
     given = parser.parse_args()
     outcomes = measure(
         given.data, given.pools, given.results, calls=given.call, folders=given.folder,

@@ -55,15 +55,24 @@ def decided(part: str) -> dict[str, list[str]]:
         mean = sum(number * rate for number, rate in each) / sum(number for number, _ in each)
         found[template].append(mean >= REACHED_FROM)
     return {
-        "reached": sorted(template for template, each in found.items() if template in names and all(each)),
-        "beyond": sorted(template for template, each in found.items() if template in names and not all(each)),
+        "reached": sorted(
+            template for template, each in found.items() if template in names and all(each)
+        ),
+        "beyond": sorted(
+            template for template, each in found.items() if template in names and not all(each)
+        ),
     }
 
 
 def main() -> None:
-    lines = ["# What tools reach of the questions about public data sets; training/decide_reach.py states the rule."]
+    lines = [
+        "# What tools reach of the questions about public data sets; training/decide_reach.py states the rule."
+    ]
     for part in EVIDENCE:
-        sides = (f"{side} = [{', '.join(map(repr, names))}]".replace("'", '"') for side, names in decided(part).items())
+        sides = (
+            f"{side} = [{', '.join(map(repr, names))}]".replace("'", '"')
+            for side, names in decided(part).items()
+        )
         lines += ["", f"[{part}]", *sides]
     OUT.write_text("\n".join(lines) + "\n", "utf-8")
 

@@ -23,7 +23,9 @@ from agrotools.knowledge.entries import SHIPPED, load, toml_files
 from agrotools.knowledge.text_index import FEATURES, AppearanceIndex
 from agrotools.knowledge.words import folded, terms
 
-QUESTIONS = Path(__file__).resolve().parents[1] / "studies" / "accuracy" / "questions" / "development.toml"
+QUESTIONS = (
+    Path(__file__).resolve().parents[1] / "studies" / "accuracy" / "questions" / "development.toml"
+)
 SEED, FOLDS = 3, 8
 PHRASE_WEIGHT, TAKEN_AWAY_WEIGHT = 0.25, 0.3
 STRANGE = FEATURES.index("strange")
@@ -36,7 +38,10 @@ def main() -> None:
     number = {entry.id: at for at, entry in enumerate(entries)}
     index = AppearanceIndex(entries)
     asked = tomllib.loads(QUESTIONS.read_text(encoding="utf-8"))
-    described = [(_ask(index, text), tuple(number[one] for one in ids), 1.0) for text, ids in asked["symptoms"].items()]
+    described = [
+        (_ask(index, text), tuple(number[one] for one in ids), 1.0)
+        for text, ids in asked["symptoms"].items()
+    ]
     outside = [_ask(index, text) for part in asked["outside"].values() for text in part]
     phrases = _left_out(entries)
     order = fit_order(described + phrases)
@@ -44,7 +49,9 @@ def main() -> None:
     folds = np.random.default_rng(SEED).permutation(len(described)) % FOLDS
     first = np.zeros(len(described))
     for fold in range(FOLDS):
-        weights = fit_order([one for one, own in zip(described, folds, strict=True) if own != fold] + phrases)
+        weights = fit_order(
+            [one for one, own in zip(described, folds, strict=True) if own != fold] + phrases
+        )
         for at in np.flatnonzero(folds == fold):
             rows, right, _ = described[at]
             first[at] = int(np.argmax(rows @ weights)) in right
@@ -67,7 +74,13 @@ def _left_out(entries) -> list[Asked]:
     for half in (chosen[::2], chosen[1::2]):
         gone = set(half)
         without = [
-            one.model_copy(update={"described_as": tuple(text for text in one.described_as if (at, text) not in gone)})
+            one.model_copy(
+                update={
+                    "described_as": tuple(
+                        text for text in one.described_as if (at, text) not in gone
+                    )
+                }
+            )
             for at, one in enumerate(entries)
         ]
         index = AppearanceIndex(without)
@@ -98,10 +111,18 @@ def _first(rows: NDArray[np.float64], order: NDArray[np.float64], without: tuple
     scores = rows @ order
     scores[list(without)] = -9.0
     best, second = (int(at) for at in np.argsort(-scores)[:2])
-    return best, [scores[best], scores[best] - scores[second], rows[best, 0], rows[best, 3], rows[best, STRANGE]]
+    return best, [
+        scores[best],
+        scores[best] - scores[second],
+        rows[best, 0],
+        rows[best, 3],
+        rows[best, STRANGE],
+    ]
 
 
-def _fit_chance(described: list[Asked], outside: list[NDArray[np.float64]], order: NDArray[np.float64]) -> None:
+def _fit_chance(
+    described: list[Asked], outside: list[NDArray[np.float64]], order: NDArray[np.float64]
+) -> None:
     firsts = [_first(rows, order) for rows, _, _ in described]
     data = [(values, best in right, 1.0, at) for at, ((best, values), (_, right, _)) in enumerate(zip(firsts, described, strict=True))]  # fmt: skip # noqa: E501
     count = len(data)
@@ -114,13 +135,17 @@ def _fit_chance(described: list[Asked], outside: list[NDArray[np.float64]], orde
     chances = np.zeros(len(truth))
     for fold in range(FOLDS):
         own = folds[groups] == fold
-        model = LogisticRegression(max_iter=2000).fit(values[~own] / scale, truth[~own], weights[~own])
+        model = LogisticRegression(max_iter=2000).fit(
+            values[~own] / scale, truth[~own], weights[~own]
+        )
         chances[own] = model.predict_proba(values[own] / scale)[:, 1]
     for least in (0.4, 0.45, 0.5, 0.55):
         found = np.mean((chances[:count] >= least) & truth[:count])
         false = np.mean(chances[count:known] >= least)
         gone = np.mean(chances[known:] >= least)
-        _say(f"from {least}: found {found:.3f}, outside answered {false:.3f}, entry taken away answered {gone:.3f}")
+        _say(
+            f"from {least}: found {found:.3f}, outside answered {false:.3f}, entry taken away answered {gone:.3f}"
+        )
     model = LogisticRegression(max_iter=2000).fit(values / scale, truth, weights)
     _say("chance", np.round([model.intercept_[0], *(model.coef_[0] / scale)], 3).tolist())
 

@@ -121,7 +121,9 @@ def write_field_questions(data: Path, seeds: Sequence[int], out: Path) -> None:
         _write(out / f"{seed}.jsonl", [_worded(item) for item in asked if item is not None])
 
 
-def write_packed_questions(work: Path, seeds: Sequence[int], choices: int, out: Path, names: Sequence[str]) -> None:
+def write_packed_questions(
+    work: Path, seeds: Sequence[int], choices: int, out: Path, names: Sequence[str]
+) -> None:
     """Write the questions of benchmarks from scenes of these seeds: all, and as packed, chosen several times."""
     import pack_benchmarks
 
@@ -132,10 +134,18 @@ def write_packed_questions(work: Path, seeds: Sequence[int], choices: int, out: 
             raise SystemExit("these are the scenes of the packs; give another seed")
         for name in names:
             offered = pack_benchmarks.offered_questions(name, work, originals, _progress, seed=seed)
-            _write(out / f"{name}-{seed}-offered.jsonl", [_worded(item) for _, item in offered], f"{name}-{seed}")
+            _write(
+                out / f"{name}-{seed}-offered.jsonl",
+                [_worded(item) for _, item in offered],
+                f"{name}-{seed}",
+            )
             for number in range(choices):
                 chosen = pack_benchmarks.choose(name, offered, seed + number)
-                _write(out / f"{name}-{seed}-{number}.jsonl", [item for _, item in chosen], f"{name}-{seed}")
+                _write(
+                    out / f"{name}-{seed}-{number}.jsonl",
+                    [item for _, item in chosen],
+                    f"{name}-{seed}",
+                )
 
 
 def _write(target: Path, chosen: Iterable[Chosen], scenes: str = "") -> None:
@@ -144,13 +154,19 @@ def _write(target: Path, chosen: Iterable[Chosen], scenes: str = "") -> None:
             "template": item.question.template,
             "cluster": f"{scenes or target.stem}-{item.subject.name}",
             "query": item.query,
-            "files": [file.model_dump(mode="json", exclude_none=True) for file in item.instance.files],
-            "slots": SLOTS.dump_python(with_plot_weights(item.instance.slots), mode="json", by_alias=True),
+            "files": [
+                file.model_dump(mode="json", exclude_none=True) for file in item.instance.files
+            ],
+            "slots": SLOTS.dump_python(
+                with_plot_weights(item.instance.slots), mode="json", by_alias=True
+            ),
             "calls": [[call.tool, dict(call.arguments)] for call in item.instance.calls],
         }
         for item in chosen
     ]
-    with tempfile.NamedTemporaryFile("w", dir=target.parent, delete=False, encoding="utf-8") as file:
+    with tempfile.NamedTemporaryFile(
+        "w", dir=target.parent, delete=False, encoding="utf-8"
+    ) as file:
         file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
     Path(file.name).replace(target)
     print(f"{target}: {len(lines)} questions", flush=True)
@@ -159,7 +175,12 @@ def _write(target: Path, chosen: Iterable[Chosen], scenes: str = "") -> None:
 def _worded(item: Chosen) -> Chosen:
     """The question in one of its wordings, by chance."""
     ways = item.question.wordings
-    return replace(item, wording=ways[zlib.crc32(f"{item.subject.name} {item.question.template}".encode()) % len(ways)])
+    return replace(
+        item,
+        wording=ways[
+            zlib.crc32(f"{item.subject.name} {item.question.template}".encode()) % len(ways)
+        ],
+    )
 
 
 def _progress(stage: str, done: int, of: int) -> None:
@@ -170,14 +191,29 @@ def read_questions(paths: Iterable[Path]) -> list[Question]:
     found = []
     for path in paths:
         if str(path) in ("embedded", "frontier"):
-            asked = (each for each in read_pack(str(path)).samples if each.answerable and each.reference)
-            found += [Question(each.template, each.id, each.query, each.files, each.answer) for each in asked]
+            asked = (
+                each for each in read_pack(str(path)).samples if each.answerable and each.reference
+            )
+            found += [
+                Question(each.template, each.id, each.query, each.files, each.answer)
+                for each in asked
+            ]
             continue
         for line in path.read_text("utf-8").splitlines():
             told = json.loads(line)
-            files, slots = FILES.validate_python(told["files"]), SLOTS.validate_json(json.dumps(told["slots"]))
+            files, slots = (
+                FILES.validate_python(told["files"]),
+                SLOTS.validate_json(json.dumps(told["slots"])),
+            )
             found.append(
-                Question(told["template"], told["cluster"], told["query"], files, slots, told.get("calls", ()))
+                Question(
+                    told["template"],
+                    told["cluster"],
+                    told["query"],
+                    files,
+                    slots,
+                    told.get("calls", ()),
+                )
             )
     return found
 
@@ -236,7 +272,8 @@ def best_constant(cases: Sequence[Case]) -> Guesser:
 def best_number(slots: Sequence[ToleranceSlot]) -> float:
     """The number within the tolerance of most slots, in the middle of the stretch where it is."""
     ends = sorted(
-        [(slot.value - slot.margin, 0, 1) for slot in slots] + [(slot.value + slot.margin, 1, -1) for slot in slots]
+        [(slot.value - slot.margin, 0, 1) for slot in slots]
+        + [(slot.value + slot.margin, 1, -1) for slot in slots]
     )
     best, inside, found = -1, 0, (slots[0].value, slots[0].value)
     for place, (at, _, change) in enumerate(ends):
@@ -296,27 +333,41 @@ def fitted(cases: Sequence[Case]) -> Guesser:
 
 
 def _folds(cases: Sequence[Case]) -> list[int]:
-    order = {cluster: place for place, cluster in enumerate(sorted({case.question.cluster for case in cases}))}
+    order = {
+        cluster: place
+        for place, cluster in enumerate(sorted({case.question.cluster for case in cases}))
+    }
     return [order[case.question.cluster] * 7919 % 101 % FOLDS for case in cases]
 
 
 def _classifier(strength: float) -> Callable[[Sequence[Case]], Guesser | None]:
     def fit(cases: Sequence[Case]) -> Guesser | None:
         slot = cases[0].slot
-        if isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str)):
+        if isinstance(slot, ToleranceSlot) or (
+            isinstance(slot, ExactSlot) and not isinstance(slot.value, str)
+        ):
             return None
-        by_place = isinstance(slot, FileSlot) or (isinstance(slot, ExactSlot) and _sets_differ(cases))
-        targets = [json.dumps(_place(case.slot) if by_place else _outcome(case.slot)) for case in cases]
+        by_place = isinstance(slot, FileSlot) or (
+            isinstance(slot, ExactSlot) and _sets_differ(cases)
+        )
+        targets = [
+            json.dumps(_place(case.slot) if by_place else _outcome(case.slot)) for case in cases
+        ]
         names = sorted(set(targets))
         if len(names) < 2:
             return None
         from sklearn.linear_model import LogisticRegression
 
         matrix, mean, scale = _standardised(cases)
-        found = LogisticRegression(C=strength, max_iter=300).fit(matrix, [names.index(target) for target in targets])
+        found = LogisticRegression(C=strength, max_iter=300).fit(
+            matrix, [names.index(target) for target in targets]
+        )
         coefficients, intercepts = found.coef_, found.intercept_
         if len(names) == 2:
-            coefficients, intercepts = np.vstack([-coefficients, coefficients]) / 2, np.r_[-intercepts, intercepts] / 2
+            coefficients, intercepts = (
+                np.vstack([-coefficients, coefficients]) / 2,
+                np.r_[-intercepts, intercepts] / 2,
+            )
         weights = _folded(coefficients.T, intercepts, mean, scale)
         outcomes = tuple(json.loads(name) for name in names)
         return replace(best_constant(cases), by_place=by_place, outcomes=outcomes, weights=weights)
@@ -361,7 +412,9 @@ def _standardised(cases: Sequence[Case]) -> tuple[Floats, Floats, Floats]:
     return (matrix - mean) / scale, mean, scale
 
 
-def _folded(coefficients: Floats, intercepts: Floats, mean: Floats, scale: Floats) -> NDArray[np.float32]:
+def _folded(
+    coefficients: Floats, intercepts: Floats, mean: Floats, scale: Floats
+) -> NDArray[np.float32]:
     """Weights over plain features, the constant term last."""
     plain = coefficients / scale[:, None]
     return np.vstack([plain, intercepts - mean @ plain]).astype(np.float32)
@@ -392,8 +445,14 @@ def fit_all(questions: Sequence[Question]) -> dict[str, Guesser]:
 def ship(guessers: dict[str, Guesser], questions: Sequence[Question], seeds: Sequence[str]) -> None:
     """Write the model into the package. What it knew of other slots of drawn scenes stays."""
     kinds = {file for kind in SCENE_KINDS.values() for file in kind.templates}
-    names = {slot.name for file in kinds for template in load_templates(file) for slot in template.slots}
-    before = {key: guesser for key, guesser in shipped_model().guessers.items() if key.split("|")[0] in names}
+    names = {
+        slot.name for file in kinds for template in load_templates(file) for slot in template.slots
+    }
+    before = {
+        key: guesser
+        for key, guesser in shipped_model().guessers.items()
+        if key.split("|")[0] in names
+    }
     guessers = before | guessers
     arrays: dict[str, NDArray[np.float32]] = {}
     entries: dict[str, dict[str, Any]] = {}
@@ -410,7 +469,9 @@ def ship(guessers: dict[str, Guesser], questions: Sequence[Question], seeds: Seq
                 entry |= {"logarithm": guesser.logarithm, "low": guesser.low, "high": guesser.high}
         entries[key] = entry
     told = {"fitted_on": {"questions": len(questions), "seeds": list(seeds)}, "slots": entries}
-    (DATA / "guess.json").write_text(json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True) + "\n", "utf-8")
+    (DATA / "guess.json").write_text(
+        json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True) + "\n", "utf-8"
+    )
     np.savez_compressed(DATA / "guess.npz", **arrays)
     ship_plans(questions)
     print(f"{len(entries)} slots, {len(arrays)} with a linear model")
@@ -450,12 +511,17 @@ def usual_calls(plans: Sequence[Sequence[Any]]) -> list[Any]:
     """Return the most common call of the most common tool at each step."""
     steps = [[plan[at] for plan in plans if len(plan) > at] for at in range(max(map(len, plans)))]
     tools = [_most_frequent(call[0] for call in calls) for calls in steps]
-    return [_most_frequent(c for c in calls if c[0] == tool) for calls, tool in zip(steps, tools, strict=True)]
+    return [
+        _most_frequent(c for c in calls if c[0] == tool)
+        for calls, tool in zip(steps, tools, strict=True)
+    ]
 
 
 def shares_of_words(wordings: Sequence[str]) -> dict[str, float]:
     """Return the share of wordings in which each word occurs."""
-    counts = Counter(word for wording in wordings for word in words_of(PLACEHOLDER.sub(" ", wording)))
+    counts = Counter(
+        word for wording in wordings for word in words_of(PLACEHOLDER.sub(" ", wording))
+    )
     return {word: round(n / len(wordings), 2) for word, n in sorted(counts.items())}
 
 
@@ -466,9 +532,15 @@ def ship_charts(questions: Sequence[Question]) -> None:
         for slot in question.slots:
             if isinstance(slot, PlotSlot):
                 charts[slot.label].append(PlotSpec.model_validate(slot.value))
-    usual = {label: usual_chart(specs).model_dump(mode="json", exclude_none=True) for label, specs in charts.items()}
+    usual = {
+        label: usual_chart(specs).model_dump(mode="json", exclude_none=True)
+        for label, specs in charts.items()
+    }
     every = json.loads((DATA / "guess_charts.json").read_text("utf-8")) | usual
-    lines = (f"{json.dumps(label)}:{json.dumps(every[label], ensure_ascii=False)}" for label in sorted(every))
+    lines = (
+        f"{json.dumps(label)}:{json.dumps(every[label], ensure_ascii=False)}"
+        for label in sorted(every)
+    )
     (DATA / "guess_charts.json").write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
     print(f"{len(usual)} charts of {sum(map(len, charts.values()))}")
 
@@ -483,15 +555,22 @@ def usual_chart(specs: Sequence[PlotSpec]) -> PlotSpec:
                 reach = 0.05 * abs(y) if y else 0.01 * (max(each.y) - min(each.y))
                 values[x].append(ToleranceSlot(name="y", label="y", value=y, abs_tol=reach))
         pooled = best_number([slot for slots in values.values() for slot in slots])
-        y = [best_number(slots) if len(slots) >= FEWEST_POINTS else pooled for slots in values.values()]
-        series.append(PlotSeries(name=name, x=tuple(values), y=tuple(float(f"{value:.5g}") for value in y)))
+        y = [
+            best_number(slots) if len(slots) >= FEWEST_POINTS else pooled
+            for slots in values.values()
+        ]
+        series.append(
+            PlotSeries(name=name, x=tuple(values), y=tuple(float(f"{value:.5g}") for value in y))
+        )
     return specs[0].model_copy(update={"series": tuple(series)})
 
 
 # -- Measuring ---------------------------------------------------------------------------------------------------------
 
 
-def measure(fit_on: Sequence[Question], measured: Sequence[Question], boosting: bool) -> dict[str, Any]:
+def measure(
+    fit_on: Sequence[Question], measured: Sequence[Question], boosting: bool
+) -> dict[str, Any]:
     """Scores of constants, of the shipped kind of model and of boosting on ``measured``."""
     own, elsewhere = _constants_by_template(measured), _constants_by_template(fit_on)
     nothing = GuessModel({})
@@ -503,7 +582,9 @@ def measure(fit_on: Sequence[Question], measured: Sequence[Question], boosting: 
 
     policies = {"constant": constant(own), "constant fitted elsewhere": constant(elsewhere)}
     linear = GuessModel(fit_all(fit_on))
-    policies["model"] = lambda question: linear.values(question.query, question.files, question.slots)
+    policies["model"] = lambda question: linear.values(
+        question.query, question.files, question.slots
+    )
     if boosting:
         boosted = _boosted(fit_on)
         policies["boosting"] = boosted
@@ -520,11 +601,15 @@ def measure(fit_on: Sequence[Question], measured: Sequence[Question], boosting: 
     for name in scores:
         if not name.startswith("constant"):
             for floor in ("constant", "constant fitted elsewhere"):
-                told[f"{name} - {floor}, upper 95 %"] = _upper(scores[name] - scores[floor], clusters)
+                told[f"{name} - {floor}, upper 95 %"] = _upper(
+                    scores[name] - scores[floor], clusters
+                )
     by_template: dict[str, dict[str, float]] = {}
     for template in np.unique(templates).tolist():
         own_rows = templates == template
-        by_template[template] = {kind: float(values[own_rows].mean()) for kind, values in scores.items()}
+        by_template[template] = {
+            kind: float(values[own_rows].mean()) for kind, values in scores.items()
+        }
         by_template[template]["n"] = float(own_rows.sum())
     return told | {"by_template": by_template}
 
@@ -554,17 +639,30 @@ def _boosted(questions: Sequence[Question]) -> Callable[[Question], dict[str, Js
         if isinstance(slot, ToleranceSlot):
             values = np.array([case.slot.value for case in cases])  # type: ignore[union-attr]
             logarithm = bool((values > 0).all())
-            numbers = HistGradientBoostingRegressor(loss="absolute_error", max_iter=80, min_samples_leaf=10)
+            numbers = HistGradientBoostingRegressor(
+                loss="absolute_error", max_iter=80, min_samples_leaf=10
+            )
             numbers.fit(matrix, np.log(values) if logarithm else values)
-            found[key] = lambda case, numbers=numbers, logarithm=logarithm: _number(numbers, case, logarithm)
+            found[key] = lambda case, numbers=numbers, logarithm=logarithm: _number(
+                numbers, case, logarithm
+            )
             continue
         by_place = isinstance(slot, FileSlot) or _sets_differ(cases)
-        targets = [json.dumps(_place(case.slot) if by_place else _outcome(case.slot)) for case in cases]
+        targets = [
+            json.dumps(_place(case.slot) if by_place else _outcome(case.slot)) for case in cases
+        ]
         if len(set(targets)) < 2:
             continue
-        classes = HistGradientBoostingClassifier(max_iter=80, min_samples_leaf=10).fit(matrix, targets)
+        classes = HistGradientBoostingClassifier(max_iter=80, min_samples_leaf=10).fit(
+            matrix, targets
+        )
         found[key] = lambda case, classes=classes, by_place=by_place, key=key: GuessModel(
-            {key: Guesser(json.loads(classes.predict(case.question.all_numbers[None])[0]), by_place=by_place)}
+            {
+                key: Guesser(
+                    json.loads(classes.predict(case.question.all_numbers[None])[0]),
+                    by_place=by_place,
+                )
+            }
         ).value_of(case.slot, case.features)
 
     def values(question: Question) -> dict[str, JsonValue]:
@@ -603,7 +701,9 @@ def main() -> None:
     questions = commands.add_parser("questions")
     questions.add_argument("--seeds", required=True)
     questions.add_argument("--out", type=Path, required=True)
-    questions.add_argument("--field", type=Path, required=True, help="folder of the data sets of the field benchmark")
+    questions.add_argument(
+        "--field", type=Path, required=True, help="folder of the data sets of the field benchmark"
+    )
     packed = commands.add_parser("packed")
     packed.add_argument("work", type=Path)
     packed.add_argument("--seeds", required=True)
@@ -621,7 +721,9 @@ def main() -> None:
     measured.add_argument("files", type=Path, nargs="+")
     given = parser.parse_args()
     if given.command == "questions":
-        write_field_questions(given.field, [int(seed) for seed in given.seeds.split(",")], given.out)
+        write_field_questions(
+            given.field, [int(seed) for seed in given.seeds.split(",")], given.out
+        )
     elif given.command == "packed":
         seeds = [int(seed) for seed in given.seeds.split(",")]
         write_packed_questions(given.work, seeds, given.choices, given.out, given.names.split(","))
@@ -631,7 +733,11 @@ def main() -> None:
     elif given.command == "charts":
         ship_charts(read_questions(given.files))
     else:
-        found = measure(read_questions(map(Path, given.fitted.split(","))), read_questions(given.files), given.boosting)
+        found = measure(
+            read_questions(map(Path, given.fitted.split(","))),
+            read_questions(given.files),
+            given.boosting,
+        )
         if given.json:
             given.json.write_text(json.dumps(found, indent=1), "utf-8")
         worst = sorted(found.pop("by_template").items(), key=lambda item: -item[1]["constant"])

@@ -47,7 +47,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--seeds", type=int, nargs=2, default=(1000, 1360))
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--rows", type=Path, help=".npz to keep the rows in, or to take them from if it exists")
+    parser.add_argument(
+        "--rows", type=Path, help=".npz to keep the rows in, or to take them from if it exists"
+    )
     options = parser.parse_args()
     if options.rows and options.rows.exists():
         kept = np.load(options.rows)
@@ -67,7 +69,13 @@ def rows_of(seed: int) -> tuple[Rows, Rows]:
     """Rows of one pair: seed, whether right, features."""
     import cv2
 
-    from agrotools.tools.change.ponds import basin_features, candidates, channels_of, least_area_px, ring_features
+    from agrotools.tools.change.ponds import (
+        basin_features,
+        candidates,
+        channels_of,
+        least_area_px,
+        ring_features,
+    )
 
     scene = make_pond_pair(seed, seed % 4, EVENTS[(seed // 4) % len(EVENTS)])  # pyright: ignore[reportArgumentType]
     rings: Rows = []
@@ -80,7 +88,10 @@ def rows_of(seed: int) -> tuple[Rows, Rows]:
         ponds[name] = [np.asarray(labels == label) for label in range(1, count)]
         least = least_area_px(float(str(scene.sidecar["gsd_m"])), None)
         for mask in candidates(looks[name], least):
-            share = max((float((mask & pond).sum() / (mask | pond).sum()) for pond in ponds[name]), default=0.0)
+            share = max(
+                (float((mask & pond).sum() / (mask | pond).sum()) for pond in ponds[name]),
+                default=0.0,
+            )
             features = ring_features(looks[name], mask)
             if features is not None and not WRONG <= share <= RIGHT:
                 rings.append((seed, float(share > RIGHT), *features))
@@ -105,7 +116,12 @@ def rows_of(seed: int) -> tuple[Rows, Rows]:
 
 
 def fitted(
-    rows: Rows, what: str, *, with_products: bool = False, keep_range: bool = False, regularisation: float = 0.5
+    rows: Rows,
+    what: str,
+    *,
+    with_products: bool = False,
+    keep_range: bool = False,
+    regularisation: float = 0.5,
 ) -> dict[str, tuple[float, ...]]:
     """Logistic regression on standardised features, their squares and products; cross-validated by scene, printed."""
     from sklearn.linear_model import LogisticRegression
@@ -120,7 +136,9 @@ def fitted(
     products = standard[:, first] * standard[:, second] if with_products else standard[:, :0]
     terms = np.hstack([standard, standard**2, products])
     model = LogisticRegression(C=regularisation, max_iter=5000)
-    guess = cross_val_predict(model, terms, right, groups=seeds, cv=GroupKFold(5), method="predict_proba")[:, 1]
+    guess = cross_val_predict(
+        model, terms, right, groups=seeds, cv=GroupKFold(5), method="predict_proba"
+    )[:, 1]
     score = average_precision_score(right, guess)
     accuracy = float(np.mean((guess > 0.5) == right))
     sys.stdout.write(
@@ -130,7 +148,12 @@ def fitted(
     model.fit(terms, right)
     weights = np.ravel(model.coef_)
     size = features.shape[1]
-    found = {"mean": mean, "scale": scale, "linear": weights[:size], "square": weights[size : 2 * size]}
+    found = {
+        "mean": mean,
+        "scale": scale,
+        "linear": weights[:size],
+        "square": weights[size : 2 * size],
+    }
     if with_products:
         found["products"] = weights[2 * size :]
     if keep_range:
@@ -140,14 +163,20 @@ def fitted(
         low[[SPREAD, AREA]] = -UNBOUNDED
         high[[place for place in range(len(high)) if place not in (GREENNESS, SPREAD)]] = UNBOUNDED
         found |= {"low": low, "high": high}
-    return {key: rounded(values) for key, values in found.items()} | {"bias": rounded(np.ravel(model.intercept_))}
+    return {key: rounded(values) for key, values in found.items()} | {
+        "bias": rounded(np.ravel(model.intercept_))
+    }
 
 
 def rounded(values: NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(float(f"{value:.4g}") for value in values)
 
 
-def as_json(rings: dict[str, tuple[float, ...]], basins: dict[str, tuple[float, ...]], seeds: tuple[int, int]) -> str:
+def as_json(
+    rings: dict[str, tuple[float, ...]],
+    basins: dict[str, tuple[float, ...]],
+    seeds: tuple[int, int],
+) -> str:
     """The weights as JSON, one row of numbers to a line."""
     method = "logistic regression on features, their squares and products; written by training/fit_pond_evidence.py"
     lines = [f'{{\n "method": "{method}"']

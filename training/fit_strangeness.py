@@ -98,7 +98,9 @@ class Recipe:
 _AERIAL = ("drawn towns", "drawn farmland", "drawn trees")
 _FIELD = ("drawn rows", "drawn pots")
 RECIPES = {
-    "weeds": Recipe(("weeds",), ("fruit_boxes", "leaf_disease", *_FIELD, *_AERIAL), "weeds", 150, keep=0.95),
+    "weeds": Recipe(
+        ("weeds",), ("fruit_boxes", "leaf_disease", *_FIELD, *_AERIAL), "weeds", 150, keep=0.95
+    ),
     "leaves": Recipe(
         ("leaf_disease",),
         ("fruit_boxes", "weeds", *_FIELD, *_AERIAL),
@@ -109,9 +111,14 @@ RECIPES = {
         weights=EVEN,
     ),
     "fruit": Recipe(
-        ("fruit_boxes", "drawn orchards"), ("weeds", "leaf_disease", *_FIELD, *_AERIAL), per_class=120, keep=0.98
+        ("fruit_boxes", "drawn orchards"),
+        ("weeds", "leaf_disease", *_FIELD, *_AERIAL),
+        per_class=120,
+        keep=0.98,
     ),
-    "leaf": Recipe(("leaf_disease", "drawn leaves"), ("weeds", "fruit_boxes", *_FIELD, *_AERIAL), keep=0.97),
+    "leaf": Recipe(
+        ("leaf_disease", "drawn leaves"), ("weeds", "fruit_boxes", *_FIELD, *_AERIAL), keep=0.97
+    ),
     "field": Recipe(
         ("weeds", "drawn rows", "drawn pots"),
         ("leaf_disease", "fruit_boxes"),
@@ -144,7 +151,10 @@ class Pictures:
             {name: values[rows] for name, values in self.embeddings.items()},
             {name: values[rows] for name, values in self.logits.items()},
             {name: values[rows] for name, values in self.likeness.items()},
-            *([values[int(row)] for row in rows] for values in (self.labels, self.groups, self.parts)),
+            *(
+                [values[int(row)] for row in rows]
+                for values in (self.labels, self.groups, self.parts)
+            ),
         )
 
 
@@ -160,7 +170,9 @@ def table_of(folder: Path) -> list[dict[str, Any]]:
         for label in sorted(places):
             order = draw.permutation(np.array(places[label]))
             ends = np.round(np.cumsum([0.8, 0.1, 0.1]) * len(order)).astype(int)
-            for part, some in zip(("train", "calibrate", "report"), np.split(order, ends[:-1]), strict=True):
+            for part, some in zip(
+                ("train", "calibrate", "report"), np.split(order, ends[:-1]), strict=True
+            ):
                 for place in some:
                     rows[int(place)]["split"] = part
     return rows
@@ -195,7 +207,11 @@ def described(name: str, pools: Path, features: Path) -> Pictures:
         arrays["traits"].astype(np.float32),
         {net: arrays[f"{net} embedding"].astype(np.float32) for net in NETS},
         {net: arrays[f"{net} logits"].astype(np.float32) for net in NETS},
-        {net: arrays[f"{net} likeness"].astype(np.float64) for net in NETS if f"{net} likeness" in arrays},
+        {
+            net: arrays[f"{net} likeness"].astype(np.float64)
+            for net in NETS
+            if f"{net} likeness" in arrays
+        },
         *([str(rows[key].get(field, "")) for key in keys] for field in ("label", "group", "split")),
     )
 
@@ -217,7 +233,9 @@ def _pictures(name: str, pools: Path) -> Any:
             yield f"{number}", np.ascontiguousarray(pixels[..., :3], np.uint8)
         return
     folder = pools / name.removesuffix(VALIDATION)
-    archive = next(path for path in (folder / "images.zip", folder / "images_masks.zip") if path.is_file())
+    archive = next(
+        path for path in (folder / "images.zip", folder / "images_masks.zip") if path.is_file()
+    )
     rows = table_of(folder)
     order = np.random.default_rng(1).permutation(len(rows))[:MOST_OF_POOL]
     if name.endswith(VALIDATION):
@@ -249,13 +267,19 @@ def fit(
     for pool in pools:
         learnt = pool.chosen([place for place, part in enumerate(pool.parts) if part == "train"])
         labels = np.array(learnt.labels)
-        for label in sorted(set(labels)) if recipe.net or set(labels) != set(recipe.known) else [None]:
+        for label in (
+            sorted(set(labels)) if recipe.net or set(labels) != set(recipe.known) else [None]
+        ):
             some = learnt if label is None else learnt.chosen(np.flatnonzero(labels == label))
-            chosen.append((spread_out(some, recipe.per_class), classes.index(label) if recipe.net else -1))
+            chosen.append(
+                (spread_out(some, recipe.per_class), classes.index(label) if recipe.net else -1)
+            )
     others: list[Pictures] = []
     for name in recipe.other:
         pool = read(name)
-        kinds = np.array([label.split("_")[0] if name == "leaf_disease" else name for label in pool.labels])
+        kinds = np.array(
+            [label.split("_")[0] if name == "leaf_disease" else name for label in pool.labels]
+        )
         for kind in sorted(set(kinds) - {leave_out}):
             others.append(spread_out(pool.chosen(np.flatnonzero(kinds == kind)), recipe.others))
     traits = np.concatenate([one.traits for one, _ in chosen])
@@ -263,7 +287,9 @@ def fit(
     arrays: dict[str, NDArray[np.generic]] = {
         f"{domain} mean": mean.astype(np.float32),
         f"{domain} width": width.astype(np.float32),
-        f"{domain} classes": np.concatenate([np.full(len(one), label, np.int16) for one, label in chosen]),
+        f"{domain} classes": np.concatenate(
+            [np.full(len(one), label, np.int16) for one, label in chosen]
+        ),
     }
     directions: Vector | None = None
     if recipe.net:
@@ -283,8 +309,12 @@ def fit(
         columns = [descriptions(one) for one in some]
         for name in columns[0]:
             values = np.concatenate([one[name] for one in columns])
-            step = arrays.setdefault(f"{domain} {name} step", np.float32(np.abs(values).max() / 127))
-            arrays[f"{domain} {name} {kind}"] = np.clip(np.rint(values / step), -127, 127).astype(np.int8)
+            step = arrays.setdefault(
+                f"{domain} {name} step", np.float32(np.abs(values).max() / 127)
+            )
+            arrays[f"{domain} {name} {kind}"] = np.clip(np.rint(values / step), -127, 127).astype(
+                np.int8
+            )
 
     references = references_of(domain, arrays)  # type: ignore[arg-type]
 
@@ -298,7 +328,9 @@ def fit(
         return {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
 
     held = terms(pools, "calibrate")
-    scales = {name: Scale.of(values, recipe.weights[name.split()[0]]) for name, values in held.items()}
+    scales = {
+        name: Scale.of(values, recipe.weights[name.split()[0]]) for name, values in held.items()
+    }
     elsewhere = [read(name) for name in recipe.threshold_from]
     held = terms(elsewhere, "train", "calibrate") if elsewhere else held
     threshold = float(np.quantile(score_of(held, scales), recipe.keep))
@@ -318,7 +350,9 @@ def fit(
 def main() -> None:
     parser = argparse.ArgumentParser(description="Fit the references of strangeness.")
     parser.add_argument("--pools", type=Path, required=True)
-    parser.add_argument("--features", type=Path, required=True, help="folder for descriptions of pictures")
+    parser.add_argument(
+        "--features", type=Path, required=True, help="folder for descriptions of pictures"
+    )
     parser.add_argument("--leave-out", help="pool or crop of other things that is not used")
     options = parser.parse_args()
     options.features.mkdir(parents=True, exist_ok=True)
@@ -329,8 +363,12 @@ def main() -> None:
             cache[name] = described(name, options.pools, options.features)
         return cache[name]
 
-    fitted = {domain: fit(domain, recipe, read, options.leave_out) for domain, recipe in RECIPES.items()}
-    content, digest = pack_arrays({name: array for _, arrays in fitted.values() for name, array in arrays.items()})
+    fitted = {
+        domain: fit(domain, recipe, read, options.leave_out) for domain, recipe in RECIPES.items()
+    }
+    content, digest = pack_arrays(
+        {name: array for _, arrays in fitted.values() for name, array in arrays.items()}
+    )
     info = StrangenessInfo(
         recipe="training/fit_strangeness.py",
         licence="references from DeepWeeds, AppleBBCH81, AppleBBCH76, Pear640, CherryBBCH81, CherryBBCH72, "
@@ -342,7 +380,9 @@ def main() -> None:
     (TARGET / "strangeness.npz").write_bytes(content)
     (TARGET / "strangeness.json").write_text(info.model_dump_json(indent=1) + "\n")
     for domain, (one, _) in fitted.items():
-        print(f"{domain}: threshold {one.threshold}, kept {one.kept} of pictures that nothing was chosen on")
+        print(
+            f"{domain}: threshold {one.threshold}, kept {one.kept} of pictures that nothing was chosen on"
+        )
     print(f"{len(content):,} bytes")
 
 

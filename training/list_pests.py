@@ -35,7 +35,9 @@ def points_of(grey: NDArray[np.uint8]) -> Points:
     if described is not None:
         order = np.argsort([-one.response for one in found])[:POINTS]
         places[: len(order)] = [found[place].pt for place in order]
-        rows[: len(order)] = np.sqrt(described[order] / np.maximum(described[order].sum(1, keepdims=True), 1e-6))
+        rows[: len(order)] = np.sqrt(
+            described[order] / np.maximum(described[order].sum(1, keepdims=True), 1e-6)
+        )
     return places, rows
 
 
@@ -50,13 +52,17 @@ def fits(ours: NDArray[np.float32], theirs: NDArray[np.float32]) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--pool", type=Path, required=True, help="folder with images.zip and labels.csv")
+    parser.add_argument(
+        "--pool", type=Path, required=True, help="folder with images.zip and labels.csv"
+    )
     pool: Path = parser.parse_args().pool
     cv2.setNumThreads(1)
     labels = tomllib.loads((DATA / "pests.toml").read_text(encoding="utf-8"))["classes"]
     with (pool / "labels.csv").open(encoding="utf-8") as file:
         rows = [row | {"path": row["source"].partition(":")[2]} for row in csv.DictReader(file)]
-    rows = sorted((row for row in rows if row["path"].split("/")[-2] in labels), key=lambda row: row["path"])
+    rows = sorted(
+        (row for row in rows if row["path"].split("/")[-2] in labels), key=lambda row: row["path"]
+    )
     members: dict[str, list[int]] = defaultdict(list)
     first: dict[str, int] = {}
     above = list(range(len(rows)))
@@ -74,7 +80,9 @@ def main() -> None:
     for label, places in members.items():
         plain, mirrored = [], []
         for place in places:
-            grey = cv2.imdecode(np.frombuffer(archive.read(rows[place]["image"]), np.uint8), cv2.IMREAD_GRAYSCALE)
+            grey = cv2.imdecode(
+                np.frombuffer(archive.read(rows[place]["image"]), np.uint8), cv2.IMREAD_GRAYSCALE
+            )
             if max(grey.shape) < LONGEST:
                 grey = cv2.resize(grey, None, fx=1.5, fy=1.5, interpolation=cv2.INTER_CUBIC)
             plain.append(points_of(grey))
@@ -83,7 +91,9 @@ def main() -> None:
         for some in (plain, mirrored):
             for one in range(len(places) - 1):
                 of, described = (part[some[one][1].any(axis=1)] for part in some[one])
-                likeness = (described @ stacked[(one + 1) * POINTS :].T).reshape(len(described), -1, POINTS)
+                likeness = (described @ stacked[(one + 1) * POINTS :].T).reshape(
+                    len(described), -1, POINTS
+                )
                 nearest = likeness.argmax(axis=2)
                 best = np.take_along_axis(likeness, nearest[..., None], 2)[..., 0]
                 np.put_along_axis(likeness, nearest[..., None], -1, 2)
@@ -94,7 +104,10 @@ def main() -> None:
                         of[chosen], plain[there][0][nearest[chosen, other]]
                     ):
                         above[top(places[one])] = top(places[there])
-        print(f"{label}: {len(places)} pictures of {len({top(place) for place in places})} photographs", flush=True)
+        print(
+            f"{label}: {len(places)} pictures of {len({top(place) for place in places})} photographs",
+            flush=True,
+        )
     write(rows, [top(place) for place in range(len(rows))])
 
 
@@ -108,8 +121,12 @@ def write(rows: list[dict[str, str]], tops: list[int]) -> None:
     for row, above in zip(rows, tops, strict=True):
         number = numbers.setdefault(above, len(numbers))
         counts[row["label"]] += 1
-        out.writerow((f"{row['label']}/{counts[row['label']]:03}.jpg", row["label"], number, row["path"]))
-    (DATA / "pests.csv.xz").write_bytes(lzma.compress(table.getvalue().encode(), preset=9 | lzma.PRESET_EXTREME))
+        out.writerow(
+            (f"{row['label']}/{counts[row['label']]:03}.jpg", row["label"], number, row["path"])
+        )
+    (DATA / "pests.csv.xz").write_bytes(
+        lzma.compress(table.getvalue().encode(), preset=9 | lzma.PRESET_EXTREME)
+    )
 
 
 if __name__ == "__main__":

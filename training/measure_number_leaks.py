@@ -29,7 +29,12 @@ def numbers_of(question: Question) -> Iterator[tuple[str, float]]:
     """Yield the numbers of a prompt, each with the name of its place."""
     for k, box in enumerate(BOX.findall(question.query)):
         x0, y0, x1, y1 = map(float, box)
-        yield from ((f"box {k} width", x1 - x0), (f"box {k} height", y1 - y0), (f"box {k} x", x0), (f"box {k} y", y0))
+        yield from (
+            (f"box {k} width", x1 - x0),
+            (f"box {k} height", y1 - y0),
+            (f"box {k} x", x0),
+            (f"box {k} y", y0),
+        )
     for k, digits in enumerate(NUMBER.findall(BOX.sub(" ", question.query))):
         yield f"number {k}", float(digits)
     yield "files", float(len(question.files))
@@ -37,7 +42,9 @@ def numbers_of(question: Question) -> Iterator[tuple[str, float]]:
     for k, file in enumerate(question.files):
         facts = {"width": file.width_px, "height": file.height_px, "gsd": file.gsd_m}
         facts["focal length"] = file.intrinsics.fx_px if file.intrinsics else None
-        yield from ((f"file {k} {name}", float(value)) for name, value in facts.items() if value is not None)
+        yield from (
+            (f"file {k} {name}", float(value)) for name, value in facts.items() if value is not None
+        )
         for m, digits in enumerate(NUMBER.findall(file.note or "")):
             noted.append(float(digits))
             yield f"file {k} note {m}", noted[-1]
@@ -66,7 +73,9 @@ def spread(questions: Sequence[Question], most: int) -> list[Question]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--most", type=int, default=300)
     parser.add_argument("--fewest", type=int, default=30)
@@ -78,7 +87,11 @@ def main() -> None:
     for template, found in sorted(by_template.items()):
         pairs: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
         for question in spread(found, given.most):
-            answers = [(slot.name, value) for slot in question.slots if (value := answer_of(slot)) is not None]
+            answers = [
+                (slot.name, value)
+                for slot in question.slots
+                if (value := answer_of(slot)) is not None
+            ]
             for place, number in numbers_of(question):
                 for name, value in answers:
                     pairs[place, name].append((number, value))
@@ -87,7 +100,9 @@ def main() -> None:
             if len(values) >= given.fewest and len(set(first)) > 1 and len(set(second)) > 1:
                 rho, p = spearmanr(first, second)
                 tests.append((float(p), float(rho), len(values), f"{template}: {place} and {name}"))
-    print(f"{sum(map(len, by_template.values()))} questions, {len(by_template)} templates, {len(tests)} correlations")
+    print(
+        f"{sum(map(len, by_template.values()))} questions, {len(by_template)} templates, {len(tests)} correlations"
+    )
     largest = 0.0
     for rank, (p, rho, n, what) in enumerate(sorted(tests)):
         largest = max(largest, min(1.0, p * (len(tests) - rank)))

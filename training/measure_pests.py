@@ -35,9 +35,11 @@ from agrotools.tools.recognition.packs import Pack, load_pack
 MOST = 400
 """Pictures of a folder or pool."""
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
-POOLS = {"weeds": "images.zip", "fruit_boxes": "images.zip", "leaf_disease": "images.zip"} | dict.fromkeys(
-    ("leaf_lesion_masks", "vegetation_masks"), "images_masks.zip"
-)
+POOLS = {
+    "weeds": "images.zip",
+    "fruit_boxes": "images.zip",
+    "leaf_disease": "images.zip",
+} | dict.fromkeys(("leaf_lesion_masks", "vegetation_masks"), "images_masks.zip")
 CHOSEN_ON = (
     "weeds fruit_boxes leaf_disease leaf_lesion_masks deepweeds orchard_apples orchard_pears orchard_cherries "
     "rgbd_apples bean_leaf_class coffee_leaf_class coffee_lesions"
@@ -56,10 +58,17 @@ def other_pictures(data: Path, pools: Path) -> Iterator[tuple[str, Read]]:
             names = {path: path.relative_to(folder.parent).as_posix() for path in paths}
             paths = [path for path in paths if not any(part in names[path] for part in LEFT_OUT)]
             for place in sorted(np.random.default_rng(0).permutation(len(paths))[:MOST]):
-                yield ("scikit-image" if folder.name == "data" else folder.name), paths[place].read_bytes
+                yield (
+                    ("scikit-image" if folder.name == "data" else folder.name),
+                    paths[place].read_bytes,
+                )
     for pool, name in POOLS.items():
         archive = zipfile.ZipFile(pools / pool / name)
-        members = [each for each in sorted(archive.namelist()) if each.endswith(SUFFIXES) and "mask" not in each]
+        members = [
+            each
+            for each in sorted(archive.namelist())
+            if each.endswith(SUFFIXES) and "mask" not in each
+        ]
         for place in sorted(np.random.default_rng(0).permutation(len(members))[:MOST]):
             yield pool, lambda archive=archive, member=members[place]: archive.read(member)
 
@@ -79,7 +88,9 @@ class Features:
         for content in contents:
             names.append(name := hashlib.sha256(content).hexdigest())
             if name not in self.rows:
-                pixels = np.asarray(ImageOps.exif_transpose(Image.open(BytesIO(content))).convert("RGB"))
+                pixels = np.asarray(
+                    ImageOps.exif_transpose(Image.open(BytesIO(content))).convert("RGB")
+                )
                 self.rows[name] = np.concatenate(picture_features(pixels, nets))
         np.savez(self.path, names=np.array([*self.rows]), rows=np.stack([*self.rows.values()]))
         return np.stack([self.rows[name] for name in names])
@@ -89,7 +100,9 @@ def answers_of(pack: Pack, features: NDArray[np.float32]) -> tuple[list[str], ND
     """Return the likeliest labels, and whether they are named."""
     shares = probabilities(pack.head.logits(features), pack.info.temperature)
     is_known = pack.head.familiarity(features) >= pack.info.threshold
-    return [pack.info.classes[place] for place in shares.argmax(axis=1)], is_known & (shares.max(axis=1) >= NAMED_FROM)
+    return [pack.info.classes[place] for place in shares.argmax(axis=1)], is_known & (
+        shares.max(axis=1) >= NAMED_FROM
+    )
 
 
 def share(right: int, count: int) -> str:
@@ -107,14 +120,22 @@ def cross_validated(pools: Path, strength: float, features: Features) -> None:
     classes = np.array([names.index(row["label"]) for row in rows])
     seen = features.of((folder / row["image"]).read_bytes() for row in rows)
     widths = (*(shipped_net(name).info.outputs["embedding"] for name in SHIPPED),)
-    by = {"photographs": [row["group"] for row in rows], "look-alikes": [look_alikes[row["source"]] for row in rows]}
+    by = {
+        "photographs": [row["group"] for row in rows],
+        "look-alikes": [look_alikes[row["source"]] for row in rows],
+    }
     for name, groups in by.items():
-        data = training._Data(seen, (*widths, seen.shape[1] - sum(widths)), classes, tuple(groups), names, ())
+        data = training._Data(
+            seen, (*widths, seen.shape[1] - sum(widths)), classes, tuple(groups), names, ()
+        )
         logits = training._out_of_fold(data, training._folds(data), strength)
         right = logits.argmax(axis=1) == classes
-        each = ", ".join(f"{label} {right[classes == number].mean():.2f}" for number, label in enumerate(names))
+        each = ", ".join(
+            f"{label} {right[classes == number].mean():.2f}" for number, label in enumerate(names)
+        )
         print(
-            f"{name} apart: right {right.mean():.3f} of {len(right)} in {len(set(groups))} groups; {each}", flush=True
+            f"{name} apart: right {right.mean():.3f} of {len(right)} in {len(set(groups))} groups; {each}",
+            flush=True,
         )
 
 
@@ -139,9 +160,15 @@ def main() -> None:
     folders = np.array([name for name, _ in others])
     _, named = answers_of(pack, features.of(read() for _, read in others))
     for name in dict.fromkeys(folders.tolist()):
-        print(f"| {name} | {share(int(named[folders == name].sum()), int((folders == name).sum()))} |")
+        print(
+            f"| {name} | {share(int(named[folders == name].sum()), int((folders == name).sum()))} |"
+        )
     is_chosen_on = np.isin(folders, CHOSEN_ON)
-    for words, some in (("chosen on", is_chosen_on), ("other kinds", ~is_chosen_on), ("all", np.ones_like(named))):
+    for words, some in (
+        ("chosen on", is_chosen_on),
+        ("other kinds", ~is_chosen_on),
+        ("all", np.ones_like(named)),
+    ):
         print(f"| {words} | {share(int(named[some].sum()), int(some.sum()))} |", flush=True)
     cross_validated(options.pools, pack.info.regularisation, features)
 

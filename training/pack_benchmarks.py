@@ -64,7 +64,9 @@ _DESCRIPTIONS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("work", type=Path)
     parser.add_argument("--names", nargs="+", choices=SIZES, default=list(SIZES))
     parser.add_argument("--workers", type=int, default=2)
@@ -96,9 +98,13 @@ def offered_questions(
 
     offers = _Offers(name, originals, seed)
     wanted = {kind: round(DRAWN[name] * TIMES.get(kind, 1)) for kind in SCENE_KINDS}
-    orders = [order for kind in SCENE_KINDS for order in islice(offers.orders_of(kind), wanted[kind])]
+    orders = [
+        order for kind in SCENE_KINDS for order in islice(offers.orders_of(kind), wanted[kind])
+    ]
     for (kind, difficulty), number in MORE[name].items():
-        orders += islice((order for order in offers.orders_of(kind) if order.difficulty == difficulty), number)
+        orders += islice(
+            (order for order in offers.orders_of(kind) if order.difficulty == difficulty), number
+        )
     orders = [*dict.fromkeys(orders)]
     scenes = draw_all(orders, work / "scenes", progress, workers)
     return [(scene, item) for scene in scenes for item in offers.asked(scene)]
@@ -108,9 +114,17 @@ class _Offers:
     """Scenes and questions of a benchmark, as its classes say. ``frontier`` has scenes of its own."""
 
     def __init__(self, name: str, originals: Any, seed: int) -> None:
-        self._originals, self._seed, self._first = originals, seed, seed + (500 if name == "frontier" else 0)
-        table = files("agrotools.build.sources.drawn").joinpath("membership.toml").read_text("utf-8")
-        self._classes = {tuple(row[:5]) for row in tomllib.loads(table)["classes"] if row[7] == name}
+        self._originals, self._seed, self._first = (
+            originals,
+            seed,
+            seed + (500 if name == "frontier" else 0),
+        )
+        table = (
+            files("agrotools.build.sources.drawn").joinpath("membership.toml").read_text("utf-8")
+        )
+        self._classes = {
+            tuple(row[:5]) for row in tomllib.loads(table)["classes"] if row[7] == name
+        }
 
     def orders_of(self, kind: str) -> Iterator[Any]:
         """Yield the scenes of a kind that may have such questions."""
@@ -125,7 +139,8 @@ class _Offers:
         """Return True if the scene may have such questions, as far as its seed tells."""
         known = variant_of(order)
         return any(
-            (key[0], key[4]) == (order.name, order.difficulty) and known in (None, key[3]) for key in self._classes
+            (key[0], key[4]) == (order.name, order.difficulty) and known in (None, key[3])
+            for key in self._classes
         )
 
     def asked(self, scene: Any) -> Iterator[Any]:
@@ -136,15 +151,28 @@ class _Offers:
 
         kind = SCENE_KINDS[scene.name]
         for subject in subjects_of(scene, self._originals):
-            for template in (template for file in kind.templates for template in load_templates(file)):
-                key = (scene.name, subject.of, template.template, subject.metadata.get("variant", ""), scene.difficulty)
-                if key not in self._classes or (item := ask_subject(subject, template, self._seed)) is None:
+            for template in (
+                template for file in kind.templates for template in load_templates(file)
+            ):
+                key = (
+                    scene.name,
+                    subject.of,
+                    template.template,
+                    subject.metadata.get("variant", ""),
+                    scene.difficulty,
+                )
+                if (
+                    key not in self._classes
+                    or (item := ask_subject(subject, template, self._seed)) is None
+                ):
                     continue
                 if 1 <= len(item.instance.calls) <= max(CALLS):
                     yield item
 
 
-def choose(name: str, offered: Sequence[tuple[Any, Any]], seed: int = SEED) -> list[tuple[Any, Any]]:
+def choose(
+    name: str, offered: Sequence[tuple[Any, Any]], seed: int = SEED
+) -> list[tuple[Any, Any]]:
     """Choose the questions of a benchmark from those offered, at most one a scene, by simulated annealing.
 
     The cost grows with the score of answers that fit two questions of the same template, so that no value suits many
@@ -158,12 +186,17 @@ def choose(name: str, offered: Sequence[tuple[Any, Any]], seed: int = SEED) -> l
     places: dict[str, list[int]] = defaultdict(list)
     for number, (_, item) in enumerate(offered):
         places[item.question.template].append(number)
-    items = {template: [offered[each][1] for each in members] for template, members in places.items()}
-    usual = {template: _usual_answer(_copied(each, shared=False)) for template, each in items.items()}
+    items = {
+        template: [offered[each][1] for each in members] for template, members in places.items()
+    }
+    usual = {
+        template: _usual_answer(_copied(each, shared=False)) for template, each in items.items()
+    }
     guessed = {
         template
         for template, scores in usual.items()
-        if items[template][0].instance.answer_type != "plot" and scores.sum() / (len(scores) + 2) > MOST_GUESSED
+        if items[template][0].instance.answer_type != "plot"
+        and scores.sum() / (len(scores) + 2) > MOST_GUESSED
     }
     copied = {template: _copied(each, shared=True) for template, each in items.items()}
     of_scene: dict[str, list[int]] = defaultdict(list)
@@ -215,7 +248,9 @@ class _Cost:
         self._members: dict[str, list[int]] = {template: [] for template in copied}
         self._counts: Counter[Any] = Counter()
         self._tasks = {task for _, task, *_ in features}
-        self._reasons, self._entries = ({each[place] for each in features} - {""} for place in (4, 5))
+        self._reasons, self._entries = (
+            {each[place] for each in features} - {""} for place in (4, 5)
+        )
 
     def swap(self, old: int, new: int) -> float:
         """Replace a question by another one (-1: none), and return how much the cost grows."""
@@ -226,24 +261,36 @@ class _Cost:
                 template, *shares = self._features[number]
                 for feature in ("all", *shares):
                     self._counts[feature] += sign
-                change = self._members[template].append if sign > 0 else self._members[template].remove
+                change = (
+                    self._members[template].append if sign > 0 else self._members[template].remove
+                )
                 change(self._row[number])
         return self._total(templates) - before
 
     def _total(self, templates: Iterable[str]) -> float:
         counts, wanted = self._counts, {**ANSWERS, **CALLS}
-        shares = sum((counts[key] / self._size - share) ** 2 / share for key, share in wanted.items())
+        shares = sum(
+            (counts[key] / self._size - share) ** 2 / share for key, share in wanted.items()
+        )
         cost = SHARES * shares * self._size
         cost += 0.5 * (counts["all"] - self._size) ** 2
-        apart = (max(FEWEST_OF_TASK - counts[task], counts[task] - MANY_OF_TASK, 0) for task in self._tasks)
+        apart = (
+            max(FEWEST_OF_TASK - counts[task], counts[task] - MANY_OF_TASK, 0)
+            for task in self._tasks
+        )
         cost += sum(each**2 for each in apart)
         cost += 5 * sum(max(0, FEWEST_OF_REASON - counts[reason]) ** 2 for reason in self._reasons)
-        cost += sum(max(0, counts[entry] - MANY_OF_ENTRY) ** 2 + 4 * (not counts[entry]) for entry in self._entries)
+        cost += sum(
+            max(0, counts[entry] - MANY_OF_ENTRY) ** 2 + 4 * (not counts[entry])
+            for entry in self._entries
+        )
         return cost + sum(self._of_template(template) for template in templates)
 
     def _of_template(self, template: str) -> float:
         members = self._members[template]
-        many = 0.1 * max(0, len(members) - MANY_OF_TEMPLATE) ** 2 + 50 * (len(members) > MOST_OF_TEMPLATE)
+        many = 0.1 * max(0, len(members) - MANY_OF_TEMPLATE) ** 2 + 50 * (
+            len(members) > MOST_OF_TEMPLATE
+        )
         table = self._copied[template]
         pairs = float(table[np.ix_(members, members)].sum()) / max(1, len(members) - 1)
         return many + COPIED * max(pairs, float(self._usual[template][members].sum()))
@@ -255,8 +302,17 @@ def _features(item: Any) -> Features:
     question, instance = item.question, item.instance
     twin = unanswerable_twin(item if item.wording else replace(item, wording=question.wordings[0]))
     reason = "" if twin is None else cast(Any, twin.slots[0]).reason
-    entries = (str(call.arguments["kb_id"]) for call in instance.calls if call.tool == "lookup_agronomy")
-    return question.template, question.task_type, instance.answer_type, len(instance.calls), reason, next(entries, "")
+    entries = (
+        str(call.arguments["kb_id"]) for call in instance.calls if call.tool == "lookup_agronomy"
+    )
+    return (
+        question.template,
+        question.task_type,
+        instance.answer_type,
+        len(instance.calls),
+        reason,
+        next(entries, ""),
+    )
 
 
 def _copied(items: Sequence[Any], *, shared: bool) -> Any:
@@ -270,7 +326,10 @@ def _copied(items: Sequence[Any], *, shared: bool) -> Any:
 
 
 def _score_of_copy(slots: Sequence[Any], others: Sequence[Any], shared: bool) -> float:
-    right = [slot.weight * _likeness(slot, other, shared) for slot, other in zip(slots, others, strict=True)]
+    right = [
+        slot.weight * _likeness(slot, other, shared)
+        for slot, other in zip(slots, others, strict=True)
+    ]
     return sum(right) / sum(slot.weight for slot in slots)
 
 
@@ -283,11 +342,14 @@ def _likeness(slot: Any, other: Any, shared: bool) -> float:
         return ADVICE
     if slot.type == "plot":
         points, others = (
-            np.array([y for series in each.value["series"] for y in series["y"]], float) for each in (slot, other)
+            np.array([y for series in each.value["series"] for y in series["y"]], float)
+            for each in (slot, other)
         )
         if len(points) != len(others):
             return 0.0
-        return float((abs(points - others) <= (2 if shared else 1) * PLOT_MARGIN * abs(points)).mean())
+        return float(
+            (abs(points - others) <= (2 if shared else 1) * PLOT_MARGIN * abs(points)).mean()
+        )
     if slot.type == "tolerance":
         return float(abs(slot.value - other.value) <= slot.margin + (other.margin if shared else 0))
     if slot.type == "file" or (slot.type == "exact" and {*slot.choices} != {*other.choices}):
@@ -314,7 +376,11 @@ def variant_of(order: Any) -> str | None:
     if order.name == "leaf_lesions":
         return DISEASES[order.seed % len(DISEASES)]["lesion"]
     if order.name == "blocks":
-        kind = "orchard" if np.random.default_rng([order.seed, order.difficulty, 71]).uniform() < 0.5 else "forest"
+        kind = (
+            "orchard"
+            if np.random.default_rng([order.seed, order.difficulty, 71]).uniform() < 0.5
+            else "forest"
+        )
         return f"{kind} {turn_of(order.seed, MODES_OF_BLOCKS)}"
     return None
 
@@ -323,7 +389,12 @@ def variant_of(order: Any) -> str | None:
 
 
 def write(
-    name: str, items: Sequence[tuple[Any, Any]], originals: Any, folder: Path, workers: int, progress: Any
+    name: str,
+    items: Sequence[tuple[Any, Any]],
+    originals: Any,
+    folder: Path,
+    workers: int,
+    progress: Any,
 ) -> None:
     """Run the reference calls and write the pack."""
     import cv2
@@ -338,7 +409,9 @@ def write(
     from agrotools.formats.writing import canary_of
     from agrotools.tools import AGROTOOLS, get_tool
 
-    backends = {tool: kind for scenes in SCENE_KINDS.values() for tool, kind in scenes.backends.items()}
+    backends = {
+        tool: kind for scenes in SCENE_KINDS.values() for tool, kind in scenes.backends.items()
+    }
     from paired import with_twins
 
     kinds = {id(item.subject): scene.name for scene, item in items}
@@ -349,14 +422,18 @@ def write(
     (folder / FILES_FOLDER).mkdir(parents=True)
     for stored in {file.path for item in asked for file in item.instance.files}:
         (folder / stored).hardlink_to(originals.files[stored])
-    by_kind = {kind: [item for item in asked if kinds[id(item.subject)] == kind] for kind in SCENE_KINDS}
+    by_kind = {
+        kind: [item for item in asked if kinds[id(item.subject)] == kind] for kind in SCENE_KINDS
+    }
     groups = [Group(kind, f"scenes.{kind}", chosen) for kind, chosen in by_kind.items()]
     samples, tally = build_samples(
         groups, folder, toolset=AGROTOOLS, progress=progress, workers=workers, backends=backends
     )
     scenes = {scene.folder: scene for scene, _ in items}
     described: dict[str, dict[str, Any]] = {}
-    samples = [packed_sample(sample, originals, scenes, described) for sample in with_levels(samples)]
+    samples = [
+        packed_sample(sample, originals, scenes, described) for sample in with_levels(samples)
+    ]
     samples = in_order(samples, quick := quick_part(samples) if name == "embedded" else ())
     canary = canary_of(name, VERSIONS[name])
     header = BenchmarkHeader(
@@ -369,21 +446,38 @@ def write(
         toolset=AGROTOOLS,
         backends=backends,
         quick=tuple(sample.id for sample in samples if sample.id in quick),
-        sources=(SourceNote(name="agrotools scenes", licence="Apache-2.0", note="Drawn by agrotools from a seed."),),
+        sources=(
+            SourceNote(
+                name="agrotools scenes",
+                licence="Apache-2.0",
+                note="Drawn by agrotools from a seed.",
+            ),
+        ),
         metadata={
             "agrotools": agrotools.__version__,
             "seed": SEED,
-            "drawn_with": {"numpy": np.__version__, "opencv": cv2.__version__, "pillow": PIL.__version__},
+            "drawn_with": {
+                "numpy": np.__version__,
+                "opencv": cv2.__version__,
+                "pillow": PIL.__version__,
+            },
             "tools": {tool: get_tool(tool).version for tool in AGROTOOLS},
             **tally.metadata(),
         },
     )
-    samples = [sample.model_copy(update={"canary": canary, "may_abstain": name == "embedded"}) for sample in samples]
+    samples = [
+        sample.model_copy(update={"canary": canary, "may_abstain": name == "embedded"})
+        for sample in samples
+    ]
     write_pack(pack_path(name), header, dict(sorted(described.items())), samples)
-    print(f"{name}: {len(samples)} samples, {len(described)} files, {pack_path(name).stat().st_size // 1000} kB")
+    print(
+        f"{name}: {len(samples)} samples, {len(described)} files, {pack_path(name).stat().st_size // 1000} kB"
+    )
 
 
-def packed_sample(sample: Any, originals: Any, scenes: Mapping[Path, Any], described: dict[str, dict[str, Any]]) -> Any:
+def packed_sample(
+    sample: Any, originals: Any, scenes: Mapping[Path, Any], described: dict[str, dict[str, Any]]
+) -> Any:
     """Return the sample with files named after their pixels, and describe these in ``described``."""
     from agrotools.build.scenes.processes import look_of
     from agrotools.formats.benchmark import FILES_FOLDER
@@ -398,7 +492,9 @@ def packed_sample(sample: Any, originals: Any, scenes: Mapping[Path, Any], descr
             "file": drawn.name,
             "look": look.model_dump(),
         }
-        renamed.append(file.model_copy(update={"path": path, "sha256": None, "pixels": look.pixels}))
+        renamed.append(
+            file.model_copy(update={"path": path, "sha256": None, "pixels": look.pixels})
+        )
     return sample.model_copy(update={"files": tuple(renamed)})
 
 
@@ -410,13 +506,19 @@ def quick_part(samples: Sequence[Any]) -> tuple[str, ...]:
     """
 
     def features(sample: Any) -> tuple[str, ...]:
-        return sample.task_type, sample.answer_type, "answerable" if sample.answerable else "unanswerable"
+        return (
+            sample.task_type,
+            sample.answer_type,
+            "answerable" if sample.answerable else "unanswerable",
+        )
 
     of_id = {sample.id: sample for sample in samples}
     whole = Counter(feature for sample in samples for feature in features(sample))
     units = [
         tuple(filter(None, (sample, of_id.get(sample.twin or ""))))
-        for sample in sorted(samples, key=lambda each: (len(each.files), zlib.crc32(each.id.encode())))
+        for sample in sorted(
+            samples, key=lambda each: (len(each.files), zlib.crc32(each.id.encode()))
+        )
         if sample.answerable
     ]
     chosen: list[Any] = []
@@ -425,7 +527,9 @@ def quick_part(samples: Sequence[Any]) -> tuple[str, ...]:
         counts = Counter(feature for sample in (*chosen, *unit) for feature in features(sample))
         size = (len(chosen) + len(unit)) / len(samples)
         shares = sum((counts[feature] - size * n) ** 2 for feature, n in whole.items())
-        return (shares + 5 * (counts["unanswerable"] / size - whole["unanswerable"]) ** 2 / len(samples)) / size
+        return (
+            shares + 5 * (counts["unanswerable"] / size - whole["unanswerable"]) ** 2 / len(samples)
+        ) / size
 
     while len(chosen) < QUICK:
         best = min(units, key=distance)
@@ -440,8 +544,12 @@ def in_order(samples: Sequence[Any], first: Sequence[str]) -> list[Any]:
     Among these, questions about photographs alone come first.
     """
     mixed = sorted(samples, key=lambda each: zlib.crc32(each.id.encode()))
-    of_task = {each.task_type: each for each in reversed(mixed) if each.answerable and each.id in first}
-    shown = sorted(of_task.values(), key=lambda each: any(file.kind != "image" for file in each.files))
+    of_task = {
+        each.task_type: each for each in reversed(mixed) if each.answerable and each.id in first
+    }
+    shown = sorted(
+        of_task.values(), key=lambda each: any(file.kind != "image" for file in each.files)
+    )
     return [*shown, *(each for each in mixed if each not in shown)]
 
 

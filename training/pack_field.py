@@ -88,11 +88,21 @@ def masks_of(data: Path) -> list[PackedFile]:
             ("mask", "vegetation"), item["source"]["paths"][1:3], ("classes", "plants"), strict=True
         ):
             plane = read_labels(data / "cwfid" / item[key]).classes.astype(np.uint8)
-            place = {"repo": item["source"]["repo"], "commit": item["source"]["commit"], "source": source}
+            place = {
+                "repo": item["source"]["repo"],
+                "commit": item["source"]["commit"],
+                "source": source,
+            }
             local = f"cwfid/{item[key]}"
             masks.append(
                 PackedFile.model_validate(
-                    {"path": local, "sha256": pixel_hash(plane), "local": local, "convert": convert, **place}
+                    {
+                        "path": local,
+                        "sha256": pixel_hash(plane),
+                        "local": local,
+                        "convert": convert,
+                        **place,
+                    }
                 )
             )
     return masks
@@ -106,11 +116,21 @@ def pack(data: Path, benchmark: Benchmark) -> PackHead:
     for name in PARTS:
         listing = listing_of(f"field.{name}")
         own = {file.sha256: file for file in RECIPES.values() if file.local.startswith(f"{name}/")}
-        ours = [file for digest, file in {**originals_of(data, name), **own}.items() if digest in used]
-        questions = sum(sample.id.rpartition("-")[0] == listing.part for sample in benchmark.samples)
+        ours = [
+            file for digest, file in {**originals_of(data, name), **own}.items() if digest in used
+        ]
+        questions = sum(
+            sample.id.rpartition("-")[0] == listing.part for sample in benchmark.samples
+        )
         cost, reason = UNUSED.get(name, (questions, ""))
         notes.append(
-            DataSetNote(folder=name, source=listing.source, photographs=len(ours), questions=cost, unused=reason)
+            DataSetNote(
+                folder=name,
+                source=listing.source,
+                photographs=len(ours),
+                questions=cost,
+                unused=reason,
+            )
         )
         files += ours
     known = {file.sha256 for file in files}
@@ -130,8 +150,12 @@ def pack(data: Path, benchmark: Benchmark) -> PackHead:
         files=tuple(files),
         head_files=tuple(masks_of(data)),
     )
-    described = {file.path: file.model_dump(exclude={"path"}, exclude_defaults=True) for file in head.files}
-    facts = head.model_dump(mode="json", include={"content_hash", "data_sets", "head_files"}, exclude_defaults=True)
+    described = {
+        file.path: file.model_dump(exclude={"path"}, exclude_defaults=True) for file in head.files
+    }
+    facts = head.model_dump(
+        mode="json", include={"content_hash", "data_sets", "head_files"}, exclude_defaults=True
+    )
     write_pack(OUT, header, described, samples, **facts)
     return head
 
@@ -146,14 +170,22 @@ def quick_ids(samples: Sequence[Sample]) -> tuple[str, ...]:
         members.sort(key=lambda each: zlib.crc32(each.encode()))
         places += [(at > 0, (at + 0.5) / len(members), each) for at, each in enumerate(members)]
     ids = {each for _, _, each in sorted(places)[: max(QUICK, len(strata))]}
-    return tuple(sorted(ids | {sample.twin for sample in samples if sample.twin and sample.id in ids}))
+    return tuple(
+        sorted(ids | {sample.twin for sample in samples if sample.twin and sample.id in ids})
+    )
 
 
 def metadata_of(benchmark: Benchmark) -> dict:
     """Return the metadata of the build, with the versions of the tools that the reference calls used."""
-    steps = (step for sample in benchmark.samples if sample.reference for step in sample.reference.steps)
+    steps = (
+        step for sample in benchmark.samples if sample.reference for step in sample.reference.steps
+    )
     tools = {name: get_tool(name).version for name in sorted({step.tool for step in steps})}
-    kept = {key: value for key, value in benchmark.header.metadata.items() if key not in ("absent", "notes")}
+    kept = {
+        key: value
+        for key, value in benchmark.header.metadata.items()
+        if key not in ("absent", "notes")
+    }
     return {**kept, "tools": tools, "notes": [*ABSENT]}
 
 
@@ -167,7 +199,12 @@ def print_sides(samples: Sequence[Sample], scores: Mapping[str, float]) -> None:
     """Print the score of the oracle on each side of the split."""
     for side in ("reached", "beyond"):
         ours = [sample for sample in samples if sample.groups[GROUP] == side]
-        print(side, estimate_mean([scores[sample.id] for sample in ours], [sample.cluster for sample in ours]))
+        print(
+            side,
+            estimate_mean(
+                [scores[sample.id] for sample in ours], [sample.cluster for sample in ours]
+            ),
+        )
 
 
 def main() -> None:
@@ -190,7 +227,9 @@ def main() -> None:
         head = pack(data, replace(benchmark, samples=samples))
     photographs = sum(note.photographs for note in head.data_sets)
     questions = sum(note.questions for note in head.data_sets if not note.unused)
-    print(f"{questions} questions, {photographs} photographs, {OUT.stat().st_size:,} bytes, {head.content_hash}")
+    print(
+        f"{questions} questions, {photographs} photographs, {OUT.stat().st_size:,} bytes, {head.content_hash}"
+    )
 
 
 if __name__ == "__main__":

@@ -13,7 +13,10 @@ SHARE = 0.17
 
 
 def with_twins(
-    items: Sequence[Chosen], share: float = SHARE, listed: float = 1.0, subjects: Sequence[Subject] = ()
+    items: Sequence[Chosen],
+    share: float = SHARE,
+    listed: float = 1.0,
+    subjects: Sequence[Subject] = (),
 ) -> list[Chosen]:
     """Return questions in their order, as many with a twin as make up ``share`` of the result, if so many have one.
 
@@ -22,14 +25,24 @@ def with_twins(
     """
     most = round(len(items) * share / (1 - share))
     twins = {
-        number: twin for number, item in enumerate(items) if (twin := unanswerable_twin(item, subjects)) is not None
+        number: twin
+        for number, item in enumerate(items)
+        if (twin := unanswerable_twin(item, subjects)) is not None
     }
     waiting: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for number, twin in twins.items():
         reason = next(slot.reason for slot in twin.slots if isinstance(slot, AbstainSlot))
         waiting[reason][twin.question.template].append(number)
-    told = {number for number, twin in twins.items() if listed_facts(items[number]) != listed_facts(twin)}
-    limit = most if listed >= 1 else int(min(most * listed, (len(twins) - len(told)) * listed / (1 - listed)))
+    told = {
+        number
+        for number, twin in twins.items()
+        if listed_facts(items[number]) != listed_facts(twin)
+    }
+    limit = (
+        most
+        if listed >= 1
+        else int(min(most * listed, (len(twins) - len(told)) * listed / (1 - listed)))
+    )
     order = in_turn(in_turn(templates.values()) for templates in waiting.values())
     refused = {*[number for number in order if number in told][limit:]}
     chosen = {*[number for number in order if number not in refused][:most]}

@@ -43,20 +43,28 @@ def with_reach(samples: Sequence[Sample], scores: Mapping[str, float]) -> list[S
     """
     questions = {
         sample.id: Question(
-            (sample.source, sample.answer_type == "plot"), sample.template or "", str(sample.cluster), scores[sample.id]
+            (sample.source, sample.answer_type == "plot"),
+            sample.template or "",
+            str(sample.cluster),
+            scores[sample.id],
         )
         for sample in samples
         if sample.answerable
     }
     folds = folds_of(samples)
     reached = {
-        name: rate_of(question, [each for each in questions.values() if folds[each.cluster] != folds[question.cluster]])
+        name: rate_of(
+            question,
+            [each for each in questions.values() if folds[each.cluster] != folds[question.cluster]],
+        )
         >= REACHED_FROM
         for name, question in questions.items()
     }
     split: list[Sample] = []
     for sample in samples:
-        side = "reached" if reached[sample.id if sample.answerable else str(sample.twin)] else "beyond"
+        side = (
+            "reached" if reached[sample.id if sample.answerable else str(sample.twin)] else "beyond"
+        )
         split.append(sample.model_copy(update={"groups": {**sample.groups, GROUP: side}}))
     return split
 
@@ -78,7 +86,9 @@ def rate_of(question: Question, others: Collection[Question]) -> float:
     same = [each.score for each in alike if each.template == question.template]
     clusters = len({each.cluster for each in alike})
     of_all = _middle([each for each in others if each.things[1] == question.things[1]])
-    prior = (clusters * (_middle(alike) if alike else 0.0) + WEIGHT_OF_ALL * of_all) / (clusters + WEIGHT_OF_ALL)
+    prior = (clusters * (_middle(alike) if alike else 0.0) + WEIGHT_OF_ALL * of_all) / (
+        clusters + WEIGHT_OF_ALL
+    )
     return (sum(same) + WEIGHT * prior) / (len(same) + WEIGHT)
 
 

@@ -100,7 +100,11 @@ MEMBERSHIP = Path(agrotools.build.sources.drawn.__path__[0]) / "membership.toml"
 def orders_of(seeds: str, scenes: int, kinds: Iterable[str]) -> list[Order]:
     """Return the scenes to draw. The seeds of a kind and difficulty are consecutive, so that modes take turns."""
     return [
-        Order(name, SEEDS[seeds] + 1_000 * SCENE_KINDS[name].number + _MOST_SCENES * difficulty + number, difficulty)
+        Order(
+            name,
+            SEEDS[seeds] + 1_000 * SCENE_KINDS[name].number + _MOST_SCENES * difficulty + number,
+            difficulty,
+        )
         for number in range(scenes)
         for name in kinds
         for difficulty in _DIFFICULTIES
@@ -109,9 +113,14 @@ def orders_of(seeds: str, scenes: int, kinds: Iterable[str]) -> list[Order]:
 
 def ask_scenes(seeds: str, scenes: int, kinds: Sequence[str], out: Path) -> None:
     """Ask about the scenes that are not in ``out/SEEDS.jsonl`` yet, and add their lines."""
-    finished = {(line["kind"], line["seed"], line["difficulty"]) for line in read_lines(out / f"{seeds}.jsonl")}
+    finished = {
+        (line["kind"], line["seed"], line["difficulty"])
+        for line in read_lines(out / f"{seeds}.jsonl")
+    }
     orders = orders_of(seeds, scenes, kinds)
-    missing = [order for order in orders if (order.name, order.seed, order.difficulty) not in finished]
+    missing = [
+        order for order in orders if (order.name, order.seed, order.difficulty) not in finished
+    ]
     for start in range(0, len(missing), _CHUNK):
         _add_lines(out, seeds, missing[start : start + _CHUNK])
         finished_now = len(orders) - len(missing) + start + _CHUNK
@@ -121,27 +130,45 @@ def ask_scenes(seeds: str, scenes: int, kinds: Sequence[str], out: Path) -> None
 def ask_kept(seeds: str, scenes: int, kinds: Sequence[str], out: Path) -> None:
     """Ask the kept classes until there are ``scenes`` scenes for all things that they are about, as far as possible."""
     kept = {key for key, decision in memberships().items() if decision == "embedded"}
-    things = {(kind, difficulty, of, variant) for kind, of, _, variant, difficulty in kept if kind in kinds}
+    things = {
+        (kind, difficulty, of, variant)
+        for kind, of, _, variant, difficulty in kept
+        if kind in kinds
+    }
     for number in range(_MOST_DRAWN * scenes):
         lines = read_lines(out / f"{seeds}.jsonl")
         counts = Counter(
             each
             for line in lines
-            for each in {(line["kind"], line["difficulty"], one["of"], one["variant"]) for one in line["questions"]}
+            for each in {
+                (line["kind"], line["difficulty"], one["of"], one["variant"])
+                for one in line["questions"]
+            }
         )
-        lacking = {(kind, difficulty) for kind, difficulty, *of in things if counts[kind, difficulty, *of] < scenes}
+        lacking = {
+            (kind, difficulty)
+            for kind, difficulty, *of in things
+            if counts[kind, difficulty, *of] < scenes
+        }
         finished = {(line["kind"], line["seed"]) for line in lines}
         orders = [
             order
             for order in orders_of(seeds, number + 1, kinds)[-len(kinds) * len(_DIFFICULTIES) :]
-            if (order.name, order.difficulty) in lacking and (order.name, order.seed) not in finished
+            if (order.name, order.difficulty) in lacking
+            and (order.name, order.seed) not in finished
         ]
         if orders:
             _add_lines(out, seeds, orders, kept)
-            print(f"round {number + 1}: {len(lacking)} kinds and difficulties go on", file=sys.stderr, flush=True)
+            print(
+                f"round {number + 1}: {len(lacking)} kinds and difficulties go on",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
-def _add_lines(out: Path, seeds: str, orders: Sequence[Order], kept: Collection[ClassKey] | None = None) -> None:
+def _add_lines(
+    out: Path, seeds: str, orders: Sequence[Order], kept: Collection[ClassKey] | None = None
+) -> None:
     folder = out / f"scenes-{seeds}"
     folder.mkdir(parents=True, exist_ok=True)
     lines = asyncio.run(_asked(draw_all(orders, folder, lambda *_: None), folder, kept))
@@ -154,14 +181,20 @@ def read_lines(path: Path) -> list[Line]:
     return [orjson.loads(line) for line in path.read_bytes().splitlines()] if path.is_file() else []
 
 
-async def _asked(scenes: Sequence[DrawnScene], folder: Path, kept: Collection[ClassKey] | None) -> list[Line]:
-    backends = {tool: kind for scene in SCENE_KINDS.values() for tool, kind in scene.backends.items()}
+async def _asked(
+    scenes: Sequence[DrawnScene], folder: Path, kept: Collection[ClassKey] | None
+) -> list[Line]:
+    backends = {
+        tool: kind for scene in SCENE_KINDS.values() for tool, kind in scene.backends.items()
+    }
     cache = ResultCache(folder / "cache")
     async with ToolExecutor(workers=2, timeout_s=300, cache=cache, backends=backends) as executor:
         return [await _asked_scene(scene, executor, kept) for scene in scenes]
 
 
-async def _asked_scene(scene: DrawnScene, executor: ToolExecutor, kept: Collection[ClassKey] | None) -> Line:
+async def _asked_scene(
+    scene: DrawnScene, executor: ToolExecutor, kept: Collection[ClassKey] | None
+) -> Line:
     kind, originals = SCENE_KINDS[scene.name], Originals(scene.folder)
     templates = [template for file in kind.templates for template in load_templates(file)]
     chosen = [
@@ -176,14 +209,23 @@ async def _asked_scene(scene: DrawnScene, executor: ToolExecutor, kept: Collecti
         key = (scene.name, item.subject.of, item.question.template, variant, scene.difficulty)
         if kept is None or key in kept:
             one_each[key] = item
-    asked = await asyncio.gather(*(_scored(item, originals, scene, executor) for item in one_each.values()))
-    return {"kind": scene.name, "seed": scene.seed, "difficulty": scene.difficulty, "questions": asked}
+    asked = await asyncio.gather(
+        *(_scored(item, originals, scene, executor) for item in one_each.values())
+    )
+    return {
+        "kind": scene.name,
+        "seed": scene.seed,
+        "difficulty": scene.difficulty,
+        "questions": asked,
+    }
 
 
 # -- The oracle --------------------------------------------------------------------------------------------------------
 
 
-async def _scored(item: Chosen, originals: Originals, scene: DrawnScene, executor: ToolExecutor) -> Line:
+async def _scored(
+    item: Chosen, originals: Originals, scene: DrawnScene, executor: ToolExecutor
+) -> Line:
     """Return the facts of a question and the score of the oracle's answer; None for the score if the chain breaks."""
     instance, question = item.instance, item.question
     line: Line = {
@@ -196,7 +238,9 @@ async def _scored(item: Chosen, originals: Originals, scene: DrawnScene, executo
         "files": [file.kind for file in instance.files],
     }
     results: list[dict[str, JsonValue] | None] = []
-    files = tuple(f.model_copy(update={"path": str(originals.files[f.path])}) for f in instance.files)
+    files = tuple(
+        f.model_copy(update={"path": str(originals.files[f.path])}) for f in instance.files
+    )
     scratch = scene.folder / f"out-{zlib.crc32(repr((line, item.subject.name)).encode())}"
     workspace = Workspace(files, scratch, scene.folder)
     try:
@@ -217,9 +261,13 @@ async def _scored(item: Chosen, originals: Originals, scene: DrawnScene, executo
             scores[slot.name] = score_slot(slot, slots, answer).value
         if isinstance(slot, ToleranceSlot) and slot.from_:
             with suppress(ExpressionError, UnresolvedRef, TypeError, ValueError):
-                off[slot.name] = round((cast(float, evaluate_from(slot.from_, results)) - slot.value) / slot.margin, 3)
+                off[slot.name] = round(
+                    (cast(float, evaluate_from(slot.from_, results)) - slot.value) / slot.margin, 3
+                )
     counted = [slot for slot in slots if counts_in_headline(slot)]
-    score = sum(slot.weight * scores[slot.name] for slot in counted) / sum(slot.weight for slot in counted)
+    score = sum(slot.weight * scores[slot.name] for slot in counted) / sum(
+        slot.weight for slot in counted
+    )
     return {**line, "score": round(score, 4), "slots": scores, "off": off, "value": _shown(slots)}
 
 
@@ -243,12 +291,22 @@ async def _result(
         return None
     if call.tool in _EXACT:
         try:
-            return exact_result(call.tool, cast("Mapping[str, Any]", literal_value(cast(JsonValue, arguments))))
-        except (ExpressionError, ToolError, ValueError):  # as division by zero, if nothing was found
+            return exact_result(
+                call.tool, cast("Mapping[str, Any]", literal_value(cast(JsonValue, arguments)))
+            )
+        except (
+            ExpressionError,
+            ToolError,
+            ValueError,
+        ):  # as division by zero, if nothing was found
             return None
-    outcome = await executor.run(ToolCall(tool=call.tool, arguments=arguments), workspace, AGROTOOLS)
+    outcome = await executor.run(
+        ToolCall(tool=call.tool, arguments=arguments), workspace, AGROTOOLS
+    )
     error = outcome.observation.error
-    check_observed(index, call.tool, error, follows=any(True for _ in iter_refs(dict(call.arguments))))
+    check_observed(
+        index, call.tool, error, follows=any(True for _ in iter_refs(dict(call.arguments)))
+    )
     if error is not None:
         line.setdefault("error", f"{call.tool}: {error.kind}")
     return outcome.observation.result
@@ -264,7 +322,13 @@ def asked_by_class(lines: Iterable[Line]) -> dict[ClassKey, list[Line]]:
         scene = f"{line['kind']}-{line['difficulty']}-{line['seed']}"
         for question in line["questions"]:
             if question["score"] is not None:
-                key = (line["kind"], question["of"], question["template"], question["variant"], line["difficulty"])
+                key = (
+                    line["kind"],
+                    question["of"],
+                    question["template"],
+                    question["variant"],
+                    line["difficulty"],
+                )
                 classes[key].append({**question, "scene": scene})
     return dict(sorted(classes.items()))
 
@@ -295,8 +359,12 @@ def shrunk_rates(classes: Mapping[ClassKey, Sequence[Line]]) -> dict[ClassKey, f
         group = group_of(key, questions)
         peers = at_difficulty[group, key[4]]
         scenes = len({question["scene"] for peer in peers for question in classes[peer]})
-        prior = (scenes * middle(peers) + WEIGHT_OF_ALL * middle(things[group])) / (scenes + WEIGHT_OF_ALL)
-        rates[key] = (len(questions) * _mean(questions) + WEIGHT * prior) / (len(questions) + WEIGHT)
+        prior = (scenes * middle(peers) + WEIGHT_OF_ALL * middle(things[group])) / (
+            scenes + WEIGHT_OF_ALL
+        )
+        rates[key] = (len(questions) * _mean(questions) + WEIGHT * prior) / (
+            len(questions) + WEIGHT
+        )
     return rates
 
 
@@ -334,7 +402,9 @@ def decide(out: Path, seeds: str, kinds: Collection[str]) -> None:
     print(Counter(row[7] for row in rows))
 
 
-def _alike(classes: Mapping[ClassKey, Sequence[Line]], kept: Iterable[ClassKey]) -> set[tuple[str, str, str, str]]:
+def _alike(
+    classes: Mapping[ClassKey, Sequence[Line]], kept: Iterable[ClassKey]
+) -> set[tuple[str, str, str, str]]:
     """Return the templates (with their things and variant) whose label hardly varies over the kept classes."""
     labels: dict[tuple[str, str, str, str], Counter[str]] = defaultdict(Counter)
     for key in kept:
@@ -353,7 +423,10 @@ def _alike(classes: Mapping[ClassKey, Sequence[Line]], kept: Iterable[ClassKey])
 def memberships() -> dict[ClassKey, str]:
     """Return the decision on each class."""
     rows = tomllib.loads(MEMBERSHIP.read_text("utf-8"))["classes"]
-    return {(kind, of, template, variant, difficulty): row[2] for kind, of, template, variant, difficulty, *row in rows}
+    return {
+        (kind, of, template, variant, difficulty): row[2]
+        for kind, of, template, variant, difficulty, *row in rows
+    }
 
 
 # -- Check on seeds B, and tables --------------------------------------------------------------------------------------
@@ -363,16 +436,31 @@ def check(out: Path, seeds: str) -> None:
     """Print the oracle's score on the classes of ``embedded`` and ``frontier``, in total and by task type."""
     members = memberships()
     classes = asked_by_class(read_lines(out / f"{seeds}.jsonl"))
-    print("| benchmark | task type | questions | scenes | oracle | 95 % interval |\n|---|---|---:|---:|---:|---|")
+    print(
+        "| benchmark | task type | questions | scenes | oracle | 95 % interval |\n|---|---|---:|---:|---:|---|"
+    )
     for benchmark in ("embedded", "frontier"):
-        questions = [one for key, each in classes.items() if members.get(key) == benchmark for one in each]
-        by_task = {task: [q for q in questions if q["task"] == task] for task in sorted({q["task"] for q in questions})}
+        questions = [
+            one for key, each in classes.items() if members.get(key) == benchmark for one in each
+        ]
+        by_task = {
+            task: [q for q in questions if q["task"] == task]
+            for task in sorted({q["task"] for q in questions})
+        }
         for task, each in {"all": questions, **by_task}.items():
             if not each:
                 continue
-            mean = estimate_mean([question["score"] for question in each], [question["scene"] for question in each])
-            span = f"{100 * mean.interval.lower:.1f} to {100 * mean.interval.upper:.1f}" if mean.interval else "-"
-            print(f"| {benchmark} | {task} | {mean.n} | {mean.n_clusters} | {100 * mean.value:.1f} | {span} |")
+            mean = estimate_mean(
+                [question["score"] for question in each], [question["scene"] for question in each]
+            )
+            span = (
+                f"{100 * mean.interval.lower:.1f} to {100 * mean.interval.upper:.1f}"
+                if mean.interval
+                else "-"
+            )
+            print(
+                f"| {benchmark} | {task} | {mean.n} | {mean.n_clusters} | {100 * mean.value:.1f} | {span} |"
+            )
     failed = [
         (key, len(each), _mean(each))
         for key, each in classes.items()
@@ -393,14 +481,20 @@ def tables(out: Path, seeds: str) -> None:
     print(f"{len(lines)} scenes, {everything} questions, {len(classes)} classes\n")
     print("| task type | classes | embedded | frontier | fail at times | too rare or alike |")
     print("|---|---:|---:|---:|---:|---:|")
-    reasons = {tuple(row[:5]): row[8] for row in tomllib.loads(MEMBERSHIP.read_text("utf-8"))["classes"]}
+    reasons = {
+        tuple(row[:5]): row[8] for row in tomllib.loads(MEMBERSHIP.read_text("utf-8"))["classes"]
+    }
     for task in tasks:
         of_task = [key for key, questions in classes.items() if questions[0]["task"] == task]
         counts = Counter(members[key] for key in of_task)
         at_times = sum(reasons[key] == "the tools fail at times" for key in of_task)
         rest = counts["dropped"] - at_times
-        print(f"| {task} | {len(of_task)} | {counts['embedded']} | {counts['frontier']} | {at_times} | {rest} |")
-    print("\n| tool | task type | classes in frontier | questions | oracle | points won by a perfect tool |")
+        print(
+            f"| {task} | {len(of_task)} | {counts['embedded']} | {counts['frontier']} | {at_times} | {rest} |"
+        )
+    print(
+        "\n| tool | task type | classes in frontier | questions | oracle | points won by a perfect tool |"
+    )
     print("|---|---|---:|---:|---:|---:|")
     failed: dict[tuple[str, str], list[Line]] = defaultdict(list)
     classes_failed: Counter[tuple[str, str]] = Counter()
@@ -408,10 +502,15 @@ def tables(out: Path, seeds: str) -> None:
         if members[key] == "frontier":
             failed[_TOOLS[key[0]], questions[0]["task"]] += questions
             classes_failed[_TOOLS[key[0]], questions[0]["task"]] += 1
-    won = {group: 100 * (1 - _mean(questions)) * len(questions) / everything for group, questions in failed.items()}
+    won = {
+        group: 100 * (1 - _mean(questions)) * len(questions) / everything
+        for group, questions in failed.items()
+    }
     for tool, task in sorted(won, key=lambda group: -won[group]):
         questions, count, points = failed[tool, task], classes_failed[tool, task], won[tool, task]
-        print(f"| `{tool}` | {task} | {count} | {len(questions)} | {100 * _mean(questions):.0f} | {points:.1f} |")
+        print(
+            f"| `{tool}` | {task} | {count} | {len(questions)} | {100 * _mean(questions):.0f} | {points:.1f} |"
+        )
 
 
 _TOOLS = {
@@ -429,10 +528,14 @@ _TOOLS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("command", choices=("ask", "decide", "check", "tables"))
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--seeds", default="A", help="A, B or C; for decide and tables also several, as AB")
+    parser.add_argument(
+        "--seeds", default="A", help="A, B or C; for decide and tables also several, as AB"
+    )
     parser.add_argument("--scenes", type=int, default=12)
     parser.add_argument("--kept", action="store_true", help="ask only the classes of embedded")
     parser.add_argument("--kinds", default=",".join(SCENE_KINDS))

@@ -45,14 +45,18 @@ log = logging.getLogger("train_fruit_net")
 
 @dataclass(frozen=True)
 class Plan(Schedule):
-    shape: Shape = field(default_factory=lambda: Shape(stem=16, widths=(32, 64, 112, 160), depths=(1, 2, 2, 1)))
+    shape: Shape = field(
+        default_factory=lambda: Shape(stem=16, widths=(32, 64, 112, 160), depths=(1, 2, 2, 1))
+    )
     changes: Changes = field(default_factory=lambda: Changes(gain=0.1, brightness=0.25))
     window: Window = field(default_factory=Window)
     rounds: int = 2
     """Windows cut from a tile in an epoch."""
 
 
-PLAN = Plan(epochs=60, seed=31, batch=12, rate=1.5e-3, average=0.997, sides=((0.0, 256), (0.7, 320)))
+PLAN = Plan(
+    epochs=60, seed=31, batch=12, rate=1.5e-3, average=0.997, sides=((0.0, 256), (0.7, 320))
+)
 
 
 def batches_of(
@@ -61,10 +65,14 @@ def batches_of(
     """Each fruit's tiles are drawn as often as the square root of their number says."""
     numbers = {fruit: sum(tile.label == fruit for tile in tiles) for fruit in FRUITS}
     weight = torch.tensor([numbers[tile.label] ** -0.5 for tile in tiles])
-    order = torch.multinomial(weight, plan.rounds * len(tiles), replacement=True, generator=generator)
+    order = torch.multinomial(
+        weight, plan.rounds * len(tiles), replacement=True, generator=generator
+    )
     for places in order.split(plan.batch):
         some = [tiles[place] for place in places.tolist()]
-        images, boxes, classes = cut_batch(some, plan.side(epoch), plan.window, plan.changes, generator)
+        images, boxes, classes = cut_batch(
+            some, plan.side(epoch), plan.window, plan.changes, generator
+        )
         yield images, draw(boxes, classes, len(FRUITS), plan.side(epoch))
 
 
@@ -88,12 +96,16 @@ def found_by_file(path: Path, tiles: Sequence[Tile]) -> list[Found]:
     session = session_of(path)
     found: list[Found] = []
     for tile in tiles:
-        heat, distances = session.run(["heat", "distances"], {"image": (tile.picture[None].float() / 255).numpy()})
+        heat, distances = session.run(
+            ["heat", "distances"], {"image": (tile.picture[None].float() / 255).numpy()}
+        )
         found.append(decode(heat[0], distances[0], THRESHOLDS[0]))
     return found
 
 
-def figures(tiles: Sequence[Tile], found: Sequence[Found], fruit: str, least: float) -> dict[str, float]:
+def figures(
+    tiles: Sequence[Tile], found: Sequence[Found], fruit: str, least: float
+) -> dict[str, float]:
     """Precision, recall and F1 at IoU 0.5 in tiles that hold the fruit."""
     right = said = true = 0
     own_tiles = [(tile, one) for tile, one in zip(tiles, found, strict=True) if tile.label == fruit]
@@ -114,7 +126,10 @@ def figures(tiles: Sequence[Tile], found: Sequence[Found], fruit: str, least: fl
 
 def thresholds_of(tiles: Sequence[Tile], found: Sequence[Found]) -> dict[str, float]:
     """Return the score with the best F1 of each fruit."""
-    return {fruit: max(THRESHOLDS, key=lambda least: figures(tiles, found, fruit, least)["f1"]) for fruit in FRUITS}
+    return {
+        fruit: max(THRESHOLDS, key=lambda least: figures(tiles, found, fruit, least)["f1"])
+        for fruit in FRUITS
+    }
 
 
 def model_card(description: dict[str, Any]) -> str:
@@ -162,9 +177,16 @@ def main() -> None:
     held = pool.halves(tiles, lambda tile: tile.part == "train", 0.125, seed=5)
     calibrate = [tile for place, tile in enumerate(tiles) if place in held]
     report = [tile for tile in tiles if tile.part == "val"]
-    learnt = [tile for place, tile in enumerate(tiles) if tile.part == "train" and place not in held]
+    learnt = [
+        tile for place, tile in enumerate(tiles) if tile.part == "train" and place not in held
+    ]
     watched = [tile for tile in report if tile.picture.shape[1:] == (SIDE, SIDE)][::3]
-    log.info("%d tiles to learn from, %d to calibrate on, %d to report", len(learnt), len(calibrate), len(report))
+    log.info(
+        "%d tiles to learn from, %d to calibrate on, %d to report",
+        len(learnt),
+        len(calibrate),
+        len(report),
+    )
 
     def watch(net: nn.Module) -> dict[str, float]:
         found = found_by_net(net, watched)
@@ -196,7 +218,8 @@ def main() -> None:
         "bytes": path.stat().st_size,
         "parameters": parameters_of(net),
         "classes": list(FRUITS),
-        "input": input_of((SIDE, SIDE)) | {"shape": ["n", 3, "height", "width"], "sides": "multiples of 32"},
+        "input": input_of((SIDE, SIDE))
+        | {"shape": ["n", 3, "height", "width"], "sides": "multiples of 32"},
         "stride": 4,
         "outputs": {
             "heat": "score of a box about this place, 0 beside a peak",

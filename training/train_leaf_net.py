@@ -65,7 +65,11 @@ def uses_of(rows: list[pool.Row]) -> list[str]:
 
 
 def parts_of(
-    folder: Path, rows: list[pool.Row], uses: list[str], strange: list[pool.Row], held_out: str | None
+    folder: Path,
+    rows: list[pool.Row],
+    uses: list[str],
+    strange: list[pool.Row],
+    held_out: str | None,
 ) -> Parts:
     """The pictures of ``rows`` by their uses; ``strange``: those of the crop ``held_out``."""
     names = tuple(sorted({row.label for row in rows}))
@@ -82,7 +86,9 @@ def parts_of(
 
     reported = {f"{fruit} trees": others("fruit_boxes", 200, fruit) for fruit in ("pear", "cherry")}
     if held_out:
-        reported[f"{held_out} leaves{NOT_LEARNT}"] = pool.read_pictures(folder / "leaf_disease", strange, SIDE)
+        reported[f"{held_out} leaves{NOT_LEARNT}"] = pool.read_pictures(
+            folder / "leaf_disease", strange, SIDE
+        )
     return Parts(
         classes=names,
         learn=used("learn"),
@@ -102,8 +108,16 @@ def parts_of(
 
 def main() -> None:
     parser = parser_of("Train the leaf net.", Path("build/nets"))
-    parser.add_argument("--hold-out", choices=CROPS, help="train without this crop, to see how well it is refused")
-    parser.add_argument("--beside", type=Path, nargs="*", default=[], help="JSON descriptions of runs with --hold-out")
+    parser.add_argument(
+        "--hold-out", choices=CROPS, help="train without this crop, to see how well it is refused"
+    )
+    parser.add_argument(
+        "--beside",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="JSON descriptions of runs with --hold-out",
+    )
     options = parser.parse_args()
     overlap = begin(options, ("leaf_disease", "weeds", "fruit_boxes"))
     refused: dict[str, Any] = {}
@@ -117,7 +131,10 @@ def main() -> None:
     strange = [row for row in rows if row.fields["crop"] == options.hold_out]
     parts = parts_of(options.pool, leaves, uses, strange, options.hold_out)
     calibration = [row for row, use in zip(leaves, uses, strict=True) if use == "calibrate"]
-    subjects = {crop: len({row.group for row in calibration if row.fields["crop"] == crop}) for crop in parts.crops}
+    subjects = {
+        crop: len({row.group for row in calibration if row.fields["crop"] == crop})
+        for crop in parts.crops
+    }
     model = trained(plan, parts, options)
     words = Words(
         name=f"leaves_without_{options.hold_out}" if options.hold_out else "leaves",
@@ -132,7 +149,14 @@ def main() -> None:
         failures=FAILURES,
     )
     finish(
-        model, plan, parts, words, overlap, options, {}, {"refused_beside": refused, "calibration_subjects": subjects}
+        model,
+        plan,
+        parts,
+        words,
+        overlap,
+        options,
+        {},
+        {"refused_beside": refused, "calibration_subjects": subjects},
     )
 
 

@@ -91,7 +91,10 @@ def read_examples(pool: Path) -> tuple[list[Example], list[str]]:
     examples: list[Example] = []
     left_out: list[str] = []
     draw = np.random.default_rng(0)
-    with (pool / "labels.csv").open(newline="") as file, zipfile.ZipFile(pool / "images_masks.zip") as archive:
+    with (
+        (pool / "labels.csv").open(newline="") as file,
+        zipfile.ZipFile(pool / "images_masks.zip") as archive,
+    ):
         for row in csv.DictReader(file):
             pixels = np.asarray(Image.open(io.BytesIO(archive.read(row["image"]))).convert("RGB"))
             classes = np.asarray(Image.open(io.BytesIO(archive.read(row["mask"]))))
@@ -102,7 +105,9 @@ def read_examples(pool: Path) -> tuple[list[Example], list[str]]:
             view = leaf_view(pixels, leaf.mask, leaf.box)
             x0, y0, x1, y1 = view.box
             size = (view.mask.shape[1], view.mask.shape[0])
-            share = cv2.resize((classes[y0:y1, x0:x1] == 2).astype(np.float32), size, interpolation=cv2.INTER_AREA)
+            share = cv2.resize(
+                (classes[y0:y1, x0:x1] == 2).astype(np.float32), size, interpolation=cv2.INTER_AREA
+            )
             lesion = np.asarray(share)[view.mask] >= 0.5
             inside, outside = np.flatnonzero(lesion), np.flatnonzero(~lesion)
             some = draw.choice(inside, min(len(inside), LESION_PIXELS), replace=False)
@@ -133,7 +138,9 @@ def read_examples(pool: Path) -> tuple[list[Example], list[str]]:
 
 def fitted(examples: list[Example], seed: int, members: int) -> dict[str, NDArray[np.float32]]:
     """Weights of a network per member."""
-    rows = np.concatenate([example.features[example.drawn] for example in examples]).astype(np.float32)
+    rows = np.concatenate([example.features[example.drawn] for example in examples]).astype(
+        np.float32
+    )
     lesion = np.concatenate([example.lesion[example.drawn] for example in examples])
     weight = np.concatenate([example.weights for example in examples])
     mean, scale = rows.mean(axis=0), rows.std(axis=0) + np.float32(1e-6)
@@ -141,12 +148,21 @@ def fitted(examples: list[Example], seed: int, members: int) -> dict[str, NDArra
     arrays = {"mean": mean, "scale": scale}
     for member in range(members):
         network = MLPClassifier(
-            HIDDEN, alpha=1e-3, batch_size=512, learning_rate_init=2e-3, max_iter=EPOCHS, random_state=seed + member
+            HIDDEN,
+            alpha=1e-3,
+            batch_size=512,
+            learning_rate_init=2e-3,
+            max_iter=EPOCHS,
+            random_state=seed + member,
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the number of epochs is the stopping rule
+            warnings.simplefilter(
+                "ignore", ConvergenceWarning
+            )  # the number of epochs is the stopping rule
             network.fit(rows, lesion, sample_weight=weight / weight.mean())
-        for layer, (matrix, bias) in enumerate(zip(network.coefs_, network.intercepts_, strict=True)):
+        for layer, (matrix, bias) in enumerate(
+            zip(network.coefs_, network.intercepts_, strict=True)
+        ):
             arrays[f"weights_{member}_{layer}"] = np.asarray(matrix, np.float32)
             arrays[f"bias_{member}_{layer}"] = np.asarray(bias, np.float32)
     return arrays
@@ -166,8 +182,12 @@ def figures(examples: list[Example], masks: list[NDArray[np.bool_]]) -> dict[str
     found = np.array([100 * mask.mean() for mask in masks])
     true = np.array([example.severity_pct for example in examples])
     error = found - true
-    joint = sum(int((mask & example.lesion).sum()) for mask, example in zip(masks, examples, strict=True))
-    either = sum(int((mask | example.lesion).sum()) for mask, example in zip(masks, examples, strict=True))
+    joint = sum(
+        int((mask & example.lesion).sum()) for mask, example in zip(masks, examples, strict=True)
+    )
+    either = sum(
+        int((mask | example.lesion).sum()) for mask, example in zip(masks, examples, strict=True)
+    )
     spread = found.var() + true.var() + (found.mean() - true.mean()) ** 2
     covariance = float(np.mean((found - found.mean()) * (true - true.mean())))
     return {
@@ -180,7 +200,10 @@ def figures(examples: list[Example], masks: list[NDArray[np.bool_]]) -> dict[str
 
 
 def interval_of(
-    found: NDArray[np.float64], true: NDArray[np.float64], doubtful: NDArray[np.float64], labels: NDArray[np.str_]
+    found: NDArray[np.float64],
+    true: NDArray[np.float64],
+    doubtful: NDArray[np.float64],
+    labels: NDArray[np.str_],
 ) -> SeverityInterval:
     """Return the interval with the least score, from leaves that the model had not seen, all numbers in percent.
 
@@ -224,16 +247,24 @@ def nested_figures(
     ``found``: severities out of fold at each threshold. The score of the interval is given relative to that of the
     best interval of constant width.
     """
-    severity, covered, scores = np.empty(len(true)), np.empty(len(true), np.bool_), np.empty(len(true))
+    severity, covered, scores = (
+        np.empty(len(true)),
+        np.empty(len(true), np.bool_),
+        np.empty(len(true)),
+    )
     for number in range(FOLDS):
         rest, held = folds != number, folds == number
-        threshold = best_threshold({one: (values[rest] - true[rest]) for one, values in found.items()})
+        threshold = best_threshold(
+            {one: (values[rest] - true[rest]) for one, values in found.items()}
+        )
         interval = interval_of(found[threshold][rest], true[rest], doubtful[rest], labels[rest])
         half = interval.half_width(doubtful[held])  # type: ignore[arg-type]
         severity[held] = found[threshold][held]
         covered[held], scores[held] = interval_scores(severity[held], true[held], half)
     low, high = binomtest(int(covered.sum()), len(covered)).proportion_ci(0.95, "exact")
-    constant = min(interval_scores(severity, true, float(half))[1].mean() for half in np.abs(true - severity))
+    constant = min(
+        interval_scores(severity, true, float(half))[1].mean() for half in np.abs(true - severity)
+    )
     return {
         "nested_severity_mae_points": float(np.abs(severity - true).mean()),
         "nested_severity_bias_points": float((severity - true).mean()),
@@ -268,8 +299,12 @@ def domain_of(examples: list[Example]) -> Domain:
 
 def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    parser = argparse.ArgumentParser(description="Train the lesion model that analyze_lesions ships.")
-    parser.add_argument("--pool", type=Path, required=True, help="folder with labels.csv and images_masks.zip")
+    parser = argparse.ArgumentParser(
+        description="Train the lesion model that analyze_lesions ships."
+    )
+    parser.add_argument(
+        "--pool", type=Path, required=True, help="folder with labels.csv and images_masks.zip"
+    )
     parser.add_argument("--out", type=Path, default=DATA, help="where the three files go")
     options = parser.parse_args()
     cv2.setNumThreads(1)
@@ -291,26 +326,39 @@ def main() -> None:
     def masks_at(threshold: float, chosen: list[Example]) -> list[NDArray[np.bool_]]:
         return [out_of_fold[example.name] > threshold for example in chosen]
 
-    by_threshold = {threshold: figures(examples, masks_at(threshold, examples)) for threshold in THRESHOLDS}
+    by_threshold = {
+        threshold: figures(examples, masks_at(threshold, examples)) for threshold in THRESHOLDS
+    }
     for tried, found in by_threshold.items():
-        log.info("threshold %.2f: %s", tried, {key: round(value, 3) for key, value in found.items()})
+        log.info(
+            "threshold %.2f: %s", tried, {key: round(value, 3) for key, value in found.items()}
+        )
     true = np.array([example.severity_pct for example in examples])
     found = {
-        tried: np.array([100 * mask.mean() for mask in masks_at(tried, examples)], np.float64) for tried in THRESHOLDS
+        tried: np.array([100 * mask.mean() for mask in masks_at(tried, examples)], np.float64)
+        for tried in THRESHOLDS
     }
     threshold = best_threshold({tried: values - true for tried, values in found.items()})
     doubtful = np.array([doubtful_pct(out_of_fold[example.name]) for example in examples])
     labels = np.array([example.label.replace(" ", "_") for example in examples])
-    nested = nested_figures(found, true, doubtful, labels, np.array([fold[example.group] for example in examples]))
-    log.info("threshold and interval nested: %s", {key: round(value, 3) for key, value in nested.items()})
+    nested = nested_figures(
+        found, true, doubtful, labels, np.array([fold[example.group] for example in examples])
+    )
+    log.info(
+        "threshold and interval nested: %s", {key: round(value, 3) for key, value in nested.items()}
+    )
     per_label = {
         label: figures(
-            [e for e in examples if e.label == label], masks_at(threshold, [e for e in examples if e.label == label])
+            [e for e in examples if e.label == label],
+            masks_at(threshold, [e for e in examples if e.label == label]),
         )
         for label in sorted({example.label for example in examples})
     }
     rules = figures(examples, [lesion_level(e.view, healthy_colour(e.view)) >= 1 for e in examples])
-    errors = {e.name: 100 * float((out_of_fold[e.name] > threshold).mean()) - e.severity_pct for e in examples}
+    errors = {
+        e.name: 100 * float((out_of_fold[e.name] > threshold).mean()) - e.severity_pct
+        for e in examples
+    }
     worst = sorted(errors, key=lambda name: -abs(errors[name]))[:5]
 
     arrays = fitted(examples, 1000, MEMBERS)
@@ -331,9 +379,13 @@ def main() -> None:
     )
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "lesion_model.npz").write_bytes(buffer.getvalue())
-    (options.out / "lesion_model.json").write_text(json.dumps(info.model_dump(mode="json"), indent=1) + "\n")
+    (options.out / "lesion_model.json").write_text(
+        json.dumps(info.model_dump(mode="json"), indent=1) + "\n"
+    )
     leaf_iou = float(np.mean([example.leaf_iou for example in examples]))
-    card = model_card(info, per_label, rules, leaf_iou, left_out, [(name, errors[name]) for name in worst])
+    card = model_card(
+        info, per_label, rules, leaf_iou, left_out, [(name, errors[name]) for name in worst]
+    )
     (options.out / "lesion_model.md").write_text(card)
     log.info("written to %s: threshold %.2f, %s", options.out, threshold, info.metrics)
 
@@ -349,13 +401,20 @@ def model_card(
     def row(name: str, found: dict[str, float]) -> str:
         numbers = [
             f"{found[key]:.2f}" if np.isfinite(found[key]) else "none"
-            for key in ("severity_mae_points", "severity_bias_points", "severity_ccc", "lesion_iou_pooled")
+            for key in (
+                "severity_mae_points",
+                "severity_bias_points",
+                "severity_ccc",
+                "lesion_iou_pooled",
+            )
         ]
         return f"| {name} | {int(found['leaves'])} | {' | '.join(numbers)} |"
 
     nested = info.metrics
     kinds = [name.removeprefix("coverage_") for name in nested if name.startswith("coverage_")]
-    by_kind = ", ".join(f"{name.replace('_', ' ')} {nested[f'coverage_{name}']:.3f}" for name in kinds)
+    by_kind = ", ".join(
+        f"{name.replace('_', ' ')} {nested[f'coverage_{name}']:.3f}" for name in kinds
+    )
     lines = [
         f"# Model card: {info.name}",
         "",

@@ -85,7 +85,9 @@ def parts_of(pool_folder: Path, rows: list[pool.Row], uses: list[str], kind: str
 
     def of_crops(*crops: str, limit: int) -> torch.Tensor:
         some = [row for row in leaves if row.fields["crop"] in crops]
-        return pool.read_pictures(pool_folder / "leaf_disease", some[:: max(1, len(some) // limit)], SIDE)
+        return pool.read_pictures(
+            pool_folder / "leaf_disease", some[:: max(1, len(some) // limit)], SIDE
+        )
 
     # Of some classes only one day can be left out: too few to calibrate on days and report on others.
     reported = "report" if kind == "random" else "calibrate"
@@ -96,7 +98,9 @@ def parts_of(pool_folder: Path, rows: list[pool.Row], uses: list[str], kind: str
         report=used(reported),
         unknown=of_crops("bean", "blackgram", limit=600),
         unknown_chosen_on=of_crops("chilli", limit=250),
-        unknown_reported={f"{crop} leaves": of_crops(crop, limit=250) for crop in ("citrus", "coffee")},
+        unknown_reported={
+            f"{crop} leaves": of_crops(crop, limit=250) for crop in ("citrus", "coffee")
+        },
         keep=KEEP,
         most_negative=MOST_NEGATIVE,
     )
@@ -105,7 +109,9 @@ def parts_of(pool_folder: Path, rows: list[pool.Row], uses: list[str], kind: str
 def main() -> None:
     parser = parser_of("Train the weed net.", Path("build/nets"))
     parser.add_argument("--split", choices=("random", "days"), default="random")
-    parser.add_argument("--beside", type=Path, help="description (JSON) of the run with --split days, for the card")
+    parser.add_argument(
+        "--beside", type=Path, help="description (JSON) of the run with --split days, for the card"
+    )
     options = parser.parse_args()
     overlap = begin(options, ("weeds", "leaf_disease"))
     beside = json.loads(options.beside.read_text())["figures"] if options.beside else {}

@@ -11,10 +11,28 @@ from pathlib import Path
 
 
 def run(workload: str, folder: str, url: str, concurrency: str, scratch: str) -> None:
-    mode = ["--mode", "end-to-end", "--protocol", "tool-calling"] if workload == "agents" else ["--mode", "no-tool"]
+    mode = (
+        ["--mode", "end-to-end", "--protocol", "tool-calling"]
+        if workload == "agents"
+        else ["--mode", "no-tool"]
+    )
     script = Path(sys.executable).with_name("agrotools")
-    benchmark = ["agrieval", "--data-root", folder, "--option", "part=choice"] if workload == "exam" else [folder]
-    command = [sys.executable, str(script), "eval", *benchmark, "--model", "mock", "--base-url", url, *mode]
+    benchmark = (
+        ["agrieval", "--data-root", folder, "--option", "part=choice"]
+        if workload == "exam"
+        else [folder]
+    )
+    command = [
+        sys.executable,
+        str(script),
+        "eval",
+        *benchmark,
+        "--model",
+        "mock",
+        "--base-url",
+        url,
+        *mode,
+    ]
     os.execv(sys.executable, [*command, "--concurrency", concurrency, "--out", f"{scratch}/run"])
 
 

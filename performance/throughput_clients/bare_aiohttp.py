@@ -13,7 +13,9 @@ import orjson
 from shared import RIGHTS, SETTINGS, calculate, closing, conversations, report, tools
 
 
-async def answer_of(session: aiohttp.ClientSession, url: str, body: dict[str, Any], form: str) -> str:
+async def answer_of(
+    session: aiohttp.ClientSession, url: str, body: dict[str, Any], form: str
+) -> str:
     while True:
         async with session.post(url, data=orjson.dumps(body)) as response:
             response.raise_for_status()
@@ -31,7 +33,11 @@ async def answer_of(session: aiohttp.ClientSession, url: str, body: dict[str, An
 
 
 async def main() -> None:
-    folder, url, concurrency = Path(sys.argv[2]), f"{sys.argv[3]}/chat/completions", int(sys.argv[4])
+    folder, url, concurrency = (
+        Path(sys.argv[2]),
+        f"{sys.argv[3]}/chat/completions",
+        int(sys.argv[4]),
+    )
     offered, form = tools(folder), closing(folder)
     settings = SETTINGS | ({"tools": offered} if offered else {})
     todo = conversations(folder, orjson.loads)
@@ -42,7 +48,9 @@ async def main() -> None:
             texts.append(await answer_of(session, url, {"messages": messages, **settings}, form))
 
     connector = aiohttp.TCPConnector(limit=concurrency)
-    async with aiohttp.ClientSession(connector=connector, headers={"Content-Type": "application/json"}) as session:
+    async with aiohttp.ClientSession(
+        connector=connector, headers={"Content-Type": "application/json"}
+    ) as session:
         await asyncio.gather(*(work() for _ in range(concurrency)))
     report(sum(RIGHTS[sys.argv[1]] in text for text in texts))
 

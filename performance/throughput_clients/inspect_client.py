@@ -12,7 +12,14 @@ from typing import Any
 from inspect_ai import Task, eval
 from inspect_ai.agent import as_solver, react
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, Content, ContentImage, ContentText
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageSystem,
+    ChatMessageUser,
+    Content,
+    ContentImage,
+    ContentText,
+)
 from inspect_ai.scorer import includes
 from inspect_ai.solver import generate, user_message
 from inspect_ai.tool import Tool, tool
@@ -40,7 +47,9 @@ def as_sample(messages: list[dict[str, Any]], right: str) -> Sample:
     content: str | list[Content] = user["content"]
     if not isinstance(content, str):
         content = [
-            ContentText(text=part["text"]) if part["type"] == "text" else ContentImage(image=part["image_url"]["url"])
+            ContentText(text=part["text"])
+            if part["type"] == "text"
+            else ContentImage(image=part["image_url"]["url"])
             for part in user["content"]
         ]
     opening: list[ChatMessage] = [ChatMessageSystem(content=each["content"]) for each in system]
@@ -54,9 +63,15 @@ def main() -> None:
     if workload == "agents":
         description = offered[0]["function"]["description"]
         agent = react(prompt=None, tools=[calculate(description)], submit=False)
-        solver = [as_solver(agent), user_message(closing(Path(folder))), generate(tool_calls="none")]
+        solver = [
+            as_solver(agent),
+            user_message(closing(Path(folder))),
+            generate(tool_calls="none"),
+        ]
     task = Task(
-        dataset=MemoryDataset([as_sample(messages, RIGHTS[workload]) for messages in conversations(Path(folder))]),
+        dataset=MemoryDataset(
+            [as_sample(messages, RIGHTS[workload]) for messages in conversations(Path(folder))]
+        ),
         solver=solver,
         scorer=includes(),
     )

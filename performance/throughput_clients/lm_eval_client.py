@@ -12,7 +12,12 @@ from shared import conversations, report
 
 
 def main() -> None:
-    folder, url, concurrency, scratch = Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5]
+    folder, url, concurrency, scratch = (
+        Path(sys.argv[2]),
+        sys.argv[3],
+        int(sys.argv[4]),
+        sys.argv[5],
+    )
     opening = next(conversations(folder))
     system = opening[0]["content"] if len(opening) > 1 else None
     pattern, right = (r"答案：(\w)", "A") if sys.argv[1] == "exam" else (r"answer: (\d+)", "14")
@@ -26,13 +31,23 @@ def main() -> None:
         "doc_to_target": right,
         "generation_kwargs": {"until": [], "max_gen_toks": 4096, "temperature": 0.0},
         "filter_list": [
-            {"name": "number", "filter": [{"function": "regex", "regex_pattern": pattern}, {"function": "take_first"}]}
+            {
+                "name": "number",
+                "filter": [
+                    {"function": "regex", "regex_pattern": pattern},
+                    {"function": "take_first"},
+                ],
+            }
         ],
         "metric_list": [{"metric": "exact_match"}],
     }
     results = simple_evaluate(
         model="local-chat-completions",
-        model_args={"model": "mock", "base_url": f"{url}/chat/completions", "num_concurrent": concurrency},
+        model_args={
+            "model": "mock",
+            "base_url": f"{url}/chat/completions",
+            "num_concurrent": concurrency,
+        },
         tasks=[task],
         system_instruction=system,
         apply_chat_template=True,
@@ -45,7 +60,9 @@ def main() -> None:
     tracker.save_results_aggregated(results=results, samples=samples)
     for name, rows in samples.items():
         tracker.save_results_samples(task_name=name, samples=rows)
-    report(round(results["results"]["throughput"]["exact_match,number"] * len(samples["throughput"])))
+    report(
+        round(results["results"]["throughput"]["exact_match,number"] * len(samples["throughput"]))
+    )
 
 
 if __name__ == "__main__":

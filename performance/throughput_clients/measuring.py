@@ -46,7 +46,9 @@ class Workload:
         return TURNS + 2 if self.kind == "agents" else 1
 
 
-def run_once(client: Client, python: str, workload: Workload, folder: Path, own: Path) -> dict[str, float]:
+def run_once(
+    client: Client, python: str, workload: Workload, folder: Path, own: Path
+) -> dict[str, float]:
     """One run of a client against a server of its own.
 
     Raises:
@@ -54,7 +56,15 @@ def run_once(client: Client, python: str, workload: Workload, folder: Path, own:
     """
     with server(workload) as url:
         script = str(CLIENTS / client.script)
-        command = [python, script, workload.kind, str(folder), f"{url}/v1", str(CONCURRENCY), str(own)]
+        command = [
+            python,
+            script,
+            workload.kind,
+            str(folder),
+            f"{url}/v1",
+            str(CONCURRENCY),
+            str(own),
+        ]
         environment = quiet_environment(client, own, f"{url}/v1")
         with (own / "stdout").open("w+") as out, (own / "stderr").open("w+") as err:
             started = time.perf_counter()
@@ -69,7 +79,9 @@ def run_once(client: Client, python: str, workload: Workload, folder: Path, own:
             out.seek(0), err.seek(0)
             printed = out.read()
             if status:
-                sys.exit(f"{client.name} failed on {workload.name} with {process.returncode}:\n{err.read()[-3000:]}")
+                sys.exit(
+                    f"{client.name} failed on {workload.name} with {process.returncode}:\n{err.read()[-3000:]}"
+                )
         with urllib.request.urlopen(f"{url}/stats") as response:
             seen = json.load(response)
     check(client, workload, seen, answered(python, script, printed, own))
@@ -164,7 +176,11 @@ def check(client: Client, workload: Workload, seen: dict[str, Any], right: int) 
         "fewest_per_plot": workload.requests_per_sample,
         "most_per_plot": workload.requests_per_sample,
     }
-    wrong = [f"{key} {seen[key]} instead of {value}" for key, value in wanted.items() if seen[key] != value]
+    wrong = [
+        f"{key} {seen[key]} instead of {value}"
+        for key, value in wanted.items()
+        if seen[key] != value
+    ]
     if right != workload.samples:
         wrong.append(f"{right} right answers instead of {workload.samples}")
     if seen["most_in_flight"] > CONCURRENCY:

@@ -13,7 +13,9 @@ from openai import AsyncOpenAI, DefaultAioHttpClient
 from shared import RIGHTS, SETTINGS, calculate, closing, conversations, report, tools
 
 
-async def answer_of(client: AsyncOpenAI, messages: list[Any], settings: dict[str, Any], form: str) -> str:
+async def answer_of(
+    client: AsyncOpenAI, messages: list[Any], settings: dict[str, Any], form: str
+) -> str:
     while True:
         completion = await client.chat.completions.create(messages=messages, **settings)
         message = completion.choices[0].message

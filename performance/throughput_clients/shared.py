@@ -11,7 +11,9 @@ RIGHTS = {"questions": "answer: 14", "agents": "answer: 14", "exam": "答案：A
 """How a right answer to each workload ends."""
 
 
-def conversations(folder: Path, loads: Callable[[bytes], Any] = json.loads) -> Iterator[list[dict[str, Any]]]:
+def conversations(
+    folder: Path, loads: Callable[[bytes], Any] = json.loads
+) -> Iterator[list[dict[str, Any]]]:
     """The opening messages of each sample, read when asked for; an image is encoded once, here."""
     with (folder / "requests.jsonl").open("rb") as lines:
         for line in lines:
@@ -19,7 +21,10 @@ def conversations(folder: Path, loads: Callable[[bytes], Any] = json.loads) -> I
             for part in messages[-1]["content"]:
                 if isinstance(part, dict) and "file" in part:
                     data = base64.b64encode((folder / part.pop("file")).read_bytes()).decode()
-                    part |= {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}}
+                    part |= {
+                        "type": "image_url",
+                        "image_url": {"url": f"data:image/jpeg;base64,{data}"},
+                    }
             yield messages
 
 

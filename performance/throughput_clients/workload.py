@@ -71,7 +71,9 @@ def sample(number: int, agents: bool) -> dict[str, Any]:
         "template": "throughput",
         "source": "made",
         "toolset": ["calculate"],
-        "answer": [{"type": "tolerance", "name": "answer", "label": "plants with rust", "value": 14}],
+        "answer": [
+            {"type": "tolerance", "name": "answer", "label": "plants with rust", "value": 14}
+        ],
     }
 
 
@@ -120,7 +122,9 @@ def write_exam(folder: Path, samples: int) -> None:
         item | {"question": f"[plot {number:05d}]{item['question']}", "answer": "A"}
         for number, item in enumerate(choice_items(samples))
     ]
-    (folder / "made_choice(main).json").write_text(json.dumps(items, ensure_ascii=False), encoding="utf-8")
+    (folder / "made_choice(main).json").write_text(
+        json.dumps(items, ensure_ascii=False), encoding="utf-8"
+    )
     benchmark = load_benchmark("agrieval", data_root=folder, options={"part": "choice"})
     with (folder / "requests.jsonl").open("w", encoding="utf-8") as lines:
         for each in benchmark.samples:
@@ -137,7 +141,9 @@ def main() -> None:
         write_exam(folder, samples)
         return
     (folder / "benchmark.toml").write_text(HEADER if agents else f"{HEADER}bare = true\n")
-    (folder / "samples.jsonl").write_text("".join(json.dumps(sample(n, agents)) + "\n" for n in range(samples)))
+    (folder / "samples.jsonl").write_text(
+        "".join(json.dumps(sample(n, agents)) + "\n" for n in range(samples))
+    )
     if agents:
         write_images(folder / "files", samples)
     opening, *after = prompts(folder, "end-to-end" if agents else "no-tool")

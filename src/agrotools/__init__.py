@@ -25,7 +25,16 @@ if TYPE_CHECKING:
         study,
     )
     from agrotools.benchmarks import load_benchmark
-    from agrotools.core import Action, AgrotoolsError, Answer, CallTools, SampleView, Step, ToolCall, ToolError
+    from agrotools.core import (
+        Action,
+        AgrotoolsError,
+        Answer,
+        CallTools,
+        SampleView,
+        Step,
+        ToolCall,
+        ToolError,
+    )
     from agrotools.core.base import InvalidRunError
     from agrotools.core.record import Record
     from agrotools.env import Env, env_rows
@@ -56,7 +65,16 @@ _MODULES = {
         "agrotools.api",
     ),
     **dict.fromkeys(
-        ("Action", "AgrotoolsError", "Answer", "CallTools", "SampleView", "Step", "ToolCall", "ToolError"),
+        (
+            "Action",
+            "AgrotoolsError",
+            "Answer",
+            "CallTools",
+            "SampleView",
+            "Step",
+            "ToolCall",
+            "ToolError",
+        ),
         "agrotools.core",
     ),
     "InvalidRunError": "agrotools.core.base",

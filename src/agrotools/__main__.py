@@ -53,7 +53,10 @@ def _is_interrupt(error: BaseException | None) -> bool:
     """Return True if an error comes from Ctrl-C while a class was made, where Python and pydantic raise others."""
     from agrotools.core.base import words_of
 
-    while error is not None and "KeyboardInterrupt" not in f"{type(error).__name__}: {words_of(error)}":
+    while (
+        error is not None
+        and "KeyboardInterrupt" not in f"{type(error).__name__}: {words_of(error)}"
+    ):
         error = error.__cause__ or error.__context__
     return error is not None
 

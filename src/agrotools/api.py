@@ -77,7 +77,10 @@ class Comparison(tuple[MetricDifference, ...]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return "\n".join(_difference_line(each) for each in self) or "Comparison(no headline metric in common)"
+        return (
+            "\n".join(_difference_line(each) for each in self)
+            or "Comparison(no headline metric in common)"
+        )
 
 
 class Scores(dict[str, MetricScore]):
@@ -85,7 +88,10 @@ class Scores(dict[str, MetricScore]):
 
     def __repr__(self) -> str:
         width = max(map(len, self), default=0)
-        return "\n".join(f"{name:{width}}  {_score_text(score)}" for name, score in self.items()) or "Scores()"
+        return (
+            "\n".join(f"{name:{width}}  {_score_text(score)}" for name, score in self.items())
+            or "Scores()"
+        )
 
     def __missing__(self, metric: str) -> MetricScore:
         raise KeyError(_unknown("metric", metric, list(self)))
@@ -95,7 +101,9 @@ def _unknown(noun: str, name: str, known: Sequence[str]) -> str:
     """Return the message for a name that is not in ``known``."""
     close = get_close_matches(name, known, n=3) or [each for each in known if name in each][:3]
     suggestion = f"did you mean {' or '.join(close)}? " if close else ""
-    listed = ", ".join(known[:_LISTED]) + (f" and {len(known) - _LISTED} more" if len(known) > _LISTED else "")
+    listed = ", ".join(known[:_LISTED]) + (
+        f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+    )
     return f"no {noun} {name!r} in the run; {suggestion}it has {listed or 'none'}"
 
 
@@ -120,14 +128,18 @@ class Sample:
     def show(self) -> None:
         """Show question, pictures, steps, answer and scores, as HTML in a notebook, else as text on standard output."""
         notebook = notebook_display()
-        self._print(None) if notebook is None else notebook.display(notebook.HTML(self._repr_html_()))
+        self._print(None) if notebook is None else notebook.display(
+            notebook.HTML(self._repr_html_())
+        )
 
     def _print(self, file: io.StringIO | None) -> None:
         from agrotools.report.explain import explain
         from agrotools.report.terminal import print_parts
 
         for record in self.records:
-            print_parts(explain(record, self.run.score_record(record), self.run.judgements.of(record)), file)
+            print_parts(
+                explain(record, self.run.score_record(record), self.run.judgements.of(record)), file
+            )
 
     def _repr_html_(self) -> str:
         text = io.StringIO()
@@ -138,17 +150,26 @@ class Sample:
         from agrotools.agents.images import Preview, make_preview
         from agrotools.report.html.pictures import Absent, Places, benchmark_roots
 
-        places, roots = Places([self.run.path]), benchmark_roots(self.run.manifest, self.run.path, None)
+        places, roots = (
+            Places([self.run.path]),
+            benchmark_roots(self.run.manifest, self.run.path, None),
+        )
         for file in (file for file in self.records[0].sample.files if file.kind == "image"):
             path = places.of_file(file, roots)
-            preview = None if isinstance(path, Absent) else make_preview(path, file.name, file.kind, file.bands)
+            preview = (
+                None
+                if isinstance(path, Absent)
+                else make_preview(path, file.name, file.kind, file.bands)
+            )
             if isinstance(preview, Preview):
                 yield f'<img src="{preview.image.url}" alt="{escape(file.name)}" style="max-width:24em">'
 
     def __repr__(self) -> str:
         scored = {record.mode: fmean(fas) for record in self.records if (fas := self._fas(record))}
         modes = dict.fromkeys(record.mode for record in self.records)
-        texts = (f"{mode} fas {100 * scored[mode]:.4g}" if mode in scored else mode for mode in modes)
+        texts = (
+            f"{mode} fas {100 * scored[mode]:.4g}" if mode in scored else mode for mode in modes
+        )
         return f"Sample({self.id!r}, {', '.join(texts)})"
 
     def _fas(self, record: Record) -> list[float]:
@@ -168,7 +189,10 @@ class Run:
 
     def __init__(self, path: str | Path, *, stopped: str | None = None) -> None:
         if not isinstance(path, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UsageError(f"a run is given by the path of its folder, not by {path!r}", hint="e.g. runs/my-run")
+            raise UsageError(
+                f"a run is given by the path of its folder, not by {path!r}",
+                hint="e.g. runs/my-run",
+            )
         self.path = Path(path)
         self.manifest: Manifest = read_manifest(self.path)
         self.stopped = stopped
@@ -185,7 +209,9 @@ class Run:
         """Metrics by id, such as ``fas``. For a metric of several modes, the value is that of end-to-end if
         available, else of step-by-step. Use :meth:`mode_scores` for a particular mode."""
         modes = reversed(_FIRST_MODES)
-        return Scores({name: score for mode in modes for name, score in self.mode_scores(mode).items()})
+        return Scores(
+            {name: score for mode in modes for name, score in self.mode_scores(mode).items()}
+        )
 
     def mode_scores(self, mode: Mode) -> Scores:
         """Return the metrics of one mode by id; empty if the run does not include the mode.
@@ -214,7 +240,11 @@ class Run:
         """
         records = self._index.of_sample(sample_id)
         if not records:
-            raise KeyError(_unknown("sample", sample_id, sorted({name for _, name, _ in self._index.each_key()})))
+            raise KeyError(
+                _unknown(
+                    "sample", sample_id, sorted({name for _, name, _ in self._index.each_key()})
+                )
+            )
         return Sample(self, records)
 
     def worst(self, count: int = 5, metric: str = "fas") -> list[Sample]:
@@ -228,7 +258,9 @@ class Run:
         for row in self.rows():
             if row["mode"] == mode and metric in row:
                 values.setdefault(row["sample"], []).append(row[metric])
-        return [self[name] for name in nsmallest(count, values, key=lambda name: fmean(values[name]))]
+        return [
+            self[name] for name in nsmallest(count, values, key=lambda name: fmean(values[name]))
+        ]
 
     def compare(self, other: "str | Path | Run") -> Comparison:
         """Return the differences of this run minus ``other``, see :func:`compare`."""
@@ -355,7 +387,14 @@ def evaluate(
     if not isinstance(model, str):
         check_object(model)
     name = model if isinstance(model, str) else object_name(model)
-    given = {"mode": mode, "quick": quick, "limit": limit, "epochs": epochs, "protocol": protocol, "base_url": base_url}
+    given = {
+        "mode": mode,
+        "quick": quick,
+        "limit": limit,
+        "epochs": epochs,
+        "protocol": protocol,
+        "base_url": base_url,
+    }
     given |= {"shard": shard, "out": out}
     given["benchmark"] = str(benchmark.root if isinstance(benchmark, Benchmark) else benchmark)
     values = {key: value for key, value in {**given, **options}.items() if value is not None}
@@ -395,13 +434,19 @@ def evaluate_config(
     from agrotools.runner.evaluate import outside_event_loop
 
     stop = threading.Event()
-    done = outside_event_loop(lambda: run(config, progress, model=model, benchmark=benchmark, stop=stop), stop)
+    done = outside_event_loop(
+        lambda: run(config, progress, model=model, benchmark=benchmark, stop=stop), stop
+    )
     reason = f"{done.stopped.message}\nhint: {done.stopped.hint}" if done.stopped else None
     return Run(done.run, stopped=reason)
 
 
 def study(
-    file: str | Path, *, dry_run: bool = False, allow_invalid: bool = False, progress: TextIO | None = None
+    file: str | Path,
+    *,
+    dry_run: bool = False,
+    allow_invalid: bool = False,
+    progress: TextIO | None = None,
 ) -> "StudyResult":
     """Run what is missing of a study file (models x benchmarks x lists of tools), and compare its runs in one table.
 
@@ -419,7 +464,11 @@ def study(
     from agrotools.runner.evaluate import outside_event_loop
 
     plan, stream, stop = read_study(Path(file)), progress or sys.stderr, threading.Event()
-    act = partial(inspect_study, plan, stream) if dry_run else partial(run_study, plan, stream, stop=stop)
+    act = (
+        partial(inspect_study, plan, stream)
+        if dry_run
+        else partial(run_study, plan, stream, stop=stop)
+    )
     return study_result(plan, outside_event_loop(act, stop), allow_invalid=allow_invalid)
 
 
@@ -478,7 +527,9 @@ def compare(*runs: str | Path | Run) -> Comparison:
 
     paths = [each.path if isinstance(each, Run) else Path(each) for each in runs]
     differences: list[MetricDifference] = []
-    for (first, second), compared in zip(combinations(map(str, paths), 2), compare_runs(paths), strict=True):
+    for (first, second), compared in zip(
+        combinations(map(str, paths), 2), compare_runs(paths), strict=True
+    ):
         for mode, metric in compared.headline.items():
             found, about = compared.modes[mode][metric].overall, (metric, mode, first, second)
             tested = (found.p_adjusted, found.detectable, found.n)
@@ -507,7 +558,11 @@ def _score_text(score: MetricScore) -> str:
 
 
 def _difference_line(each: MetricDifference) -> str:
-    adjusted = f", adjusted p {each.p_adjusted:.3g}" if each.p_adjusted is not None else ", too few clusters for a p"
+    adjusted = (
+        f", adjusted p {each.p_adjusted:.3g}"
+        if each.p_adjusted is not None
+        else ", too few clusters for a p"
+    )
     detectable = f", detectable {100 * each.detectable:.0f}" if each.detectable is not None else ""
     interval = f" [{_interval_text(each.interval)}]" if each.interval else ""
     return (

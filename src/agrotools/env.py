@@ -30,7 +30,16 @@ from agrotools.agents.session import Session
 from agrotools.agents.task import ToolDescription, with_signature
 from agrotools.benchmarks.loading import Loading, load_as
 from agrotools.build.sources.drawn.fresh import fresh_version, write_fresh
-from agrotools.core import Answer, ErrorInfo, Sample, SampleView, Step, ToolSpec, Trajectory, UsageError
+from agrotools.core import (
+    Answer,
+    ErrorInfo,
+    Sample,
+    SampleView,
+    Step,
+    ToolSpec,
+    Trajectory,
+    UsageError,
+)
 from agrotools.core.files import cache_dir
 from agrotools.formats.benchmark import MOST_MAKERS, Benchmark, load_folder
 from agrotools.models import TextPart
@@ -97,11 +106,17 @@ def env_rows(split: Split, n: int, seed: int = 0, *, images: bool = False) -> li
             rows.append(row | ({"images": _pictures(question.view)} if images else {}))
         if len(rows) == n:
             return rows
-    raise UsageError(f"seed {seed} of {split} has {len(rows):,} rows", hint="take another seed for the others")
+    raise UsageError(
+        f"seed {seed} of {split} has {len(rows):,} rows", hint="take another seed for the others"
+    )
 
 
 def _pictures(view: SampleView) -> list[Any]:
-    made = [make_picture(Path(f.path), f.name, f.kind, f.bands) for f in view.files if f.kind in PREVIEWED_KINDS]
+    made = [
+        make_picture(Path(f.path), f.name, f.kind, f.bands)
+        for f in view.files
+        if f.kind in PREVIEWED_KINDS
+    ]
     return [picture.image for picture in made if isinstance(picture, Picture)]
 
 
@@ -119,17 +134,30 @@ def published() -> Benchmark:
 def draw_group(split: Split, seed: int, group: int, place: str = "env") -> Benchmark:
     """Return the benchmark of a group of rows, which is drawn unless ``place``, a folder of the cache, has it."""
     embedded = published()
-    asked = [each for each in embedded.samples if each.answerable and any(map(counts_in_fas, each.answer))]
+    asked = [
+        each
+        for each in embedded.samples
+        if each.answerable and any(map(counts_in_fas, each.answer))
+    ]
     asked.sort(key=lambda each: (zlib.crc32(each.id.encode()), each.id))
     taken = [asked[(group * DRAWN_TOGETHER + at) % len(asked)] for at in range(DRAWN_TOGETHER)]
     fresh = fresh_seed(split, seed, group)
-    folder = cache_dir(place) / f"{embedded.name}-{fresh_version(embedded.version, fresh)}-{DRAWN_TOGETHER}"
+    folder = (
+        cache_dir(place)
+        / f"{embedded.name}-{fresh_version(embedded.version, fresh)}-{DRAWN_TOGETHER}"
+    )
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{folder}.lock"):  # several processes train together
             if not folder.is_dir():
                 progress = stage_progress(sys.stderr)
-                write_fresh(replace(embedded, samples=taken), fresh, folder, progress=progress, workers=MOST_MAKERS)
+                write_fresh(
+                    replace(embedded, samples=taken),
+                    fresh,
+                    folder,
+                    progress=progress,
+                    workers=MOST_MAKERS,
+                )
     return load_folder(folder)
 
 
@@ -137,16 +165,24 @@ def draw_group(split: Split, seed: int, group: int, place: str = "env") -> Bench
 def questions(split: Split, seed: int, group: int) -> dict[str, Question]:
     """Return the questions of a group by id of the sample: those whose reference answer, and the twin's, is right."""
     benchmark = draw_group(split, seed, group)
-    right = {sample.id for sample in benchmark.samples if outcome_value(sample, reference_answer(sample)) == 1}
+    right = {
+        sample.id
+        for sample in benchmark.samples
+        if outcome_value(sample, reference_answer(sample)) == 1
+    }
     kept = [each for each in benchmark.samples if {each.id, each.twin or each.id} <= right]
-    return {each.id: question_of(benchmark, each, f"{split}-{seed}-{group}:{each.id}") for each in kept}
+    return {
+        each.id: question_of(benchmark, each, f"{split}-{seed}-{group}:{each.id}") for each in kept
+    }
 
 
 def question_of(benchmark: Benchmark, sample: Sample, row_id: str = "") -> Question:
     """Return a sample as it is asked: instructions of ``agrotools eval`` but for the end, its files, its query."""
     view = benchmark.view(sample, "end-to-end")
     rules = render("tool_calling_system").rpartition("\n- ")[0] + SUBMIT
-    files = [part.text for part in file_parts(view.files, images=False) if isinstance(part, TextPart)]
+    files = [
+        part.text for part in file_parts(view.files, images=False) if isinstance(part, TextPart)
+    ]
     listed = [render("files", count=len(files)), *files, ""] if files else []
     prompt = "\n".join([rules, "", *listed, render("question", query=view.query)])
     return Question(row_id, sample.model_copy(update={"reference": None}), view, prompt)
@@ -218,19 +254,29 @@ class Env:
             The form, or that the answer is submitted.
         """
         if self.session is None or self._is_over:
-            return "The episode is over: call reset." if self._submitted else "No episode has begun: call reset."
+            return (
+                "The episode is over: call reset."
+                if self._submitted
+                else "No episode has begun: call reset."
+            )
         view, text = self.session.view, _as_text(answer)
         self._submitted.append(text)
         is_complete_form = not view.form or is_complete(text, view.form, listed=True)
         self._is_over = is_complete_form or len(self._submitted) > FORM_REQUESTS
         self._has_form = is_complete_form or is_complete(text, view.form)
-        return "The answer is submitted." if self._is_over else f"{closing_message(view)}\nCall submit_answer with it."
+        return (
+            "The answer is submitted."
+            if self._is_over
+            else f"{closing_message(view)}\nCall submit_answer with it."
+        )
 
     def get_reward(self) -> float:
         """Return the reward of the episode, -1 to 1; 0 if no answer was submitted."""
         if self.session is None or not self._submitted:
             return 0.0
-        answered = self.session.trajectory(self._submitted[-1], "answered" if self._has_form else "no_form")
+        answered = self.session.trajectory(
+            self._submitted[-1], "answered" if self._has_form else "no_form"
+        )
         return outcome_value(self.session.sample, answered)
 
     @property
@@ -245,12 +291,25 @@ class Env:
         self.session, self._is_over = None, True
 
     def _call(self, tool: str, arguments: dict[str, Any]) -> str:
-        if self.session is None or self._is_over or self._submitted or len(self.session.outcomes) >= MOST_CALLS:
-            last = "call submit_answer" if self.session and not self._is_over else "call reset to start an episode"
-            error = ErrorInfo(kind="unknown_tool", message="no further tool can be called", hint=last)
+        if (
+            self.session is None
+            or self._is_over
+            or self._submitted
+            or len(self.session.outcomes) >= MOST_CALLS
+        ):
+            last = (
+                "call submit_answer"
+                if self.session and not self._is_over
+                else "call reset to start an episode"
+            )
+            error = ErrorInfo(
+                kind="unknown_tool", message="no further tool can be called", hint=last
+            )
             return render("observation", data=dumps({"tool": tool, "error": error_data(error)}))
         loop, executor = tools_of_process()
-        called: Future[str] = asyncio.run_coroutine_threadsafe(self.session.call(executor, tool, arguments), loop)
+        called: Future[str] = asyncio.run_coroutine_threadsafe(
+            self.session.call(executor, tool, arguments), loop
+        )
         return called.result()
 
 
@@ -268,7 +327,10 @@ def _question(row_id: Any) -> Question:
         split, seed, group, sample_id = match.groups()
         found = questions(cast(Split, split), int(seed), int(group)).get(sample_id)
     if found is None:
-        raise UsageError(f"there is no row {row_id!r}", hint='reset with a row of agrotools.env_rows("train", 100)')
+        raise UsageError(
+            f"there is no row {row_id!r}",
+            hint='reset with a row of agrotools.env_rows("train", 100)',
+        )
     return found
 
 

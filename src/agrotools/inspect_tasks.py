@@ -29,7 +29,17 @@ from inspect_ai.model import (
     execute_tools,
     get_model,
 )
-from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer, stderr
+from inspect_ai.scorer import (
+    Metric,
+    SampleScore,
+    Score,
+    Scorer,
+    Target,
+    Value,
+    metric,
+    scorer,
+    stderr,
+)
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import Tool, ToolDef, ToolParams, tool
 from inspect_ai.tool import ToolCall as InspectCall
@@ -38,7 +48,15 @@ from agrotools.agents.llm import LLMAgent
 from agrotools.agents.modes import run_end_to_end
 from agrotools.agents.session import Session
 from agrotools.benchmarks.loading import Loading, load_as
-from agrotools.core import ErrorInfo, Observation, Record, ToolCall, ToolOutcome, ToolSpec, Trajectory
+from agrotools.core import (
+    ErrorInfo,
+    Observation,
+    Record,
+    ToolCall,
+    ToolOutcome,
+    ToolSpec,
+    Trajectory,
+)
 from agrotools.formats.benchmark import Benchmark
 from agrotools.models import Completion, Message, ModelSettings, TextPart
 from agrotools.models.base import FinishReason, RequestedCall
@@ -97,8 +115,12 @@ def agricultural_tool(spec: ToolSpec, session: Session, executor: ToolExecutor) 
     offered = spec.offered()
     parameters = ToolParams.model_validate(offered["parameters"])
     for name, parameter in parameters.properties.items():
-        parameter.description = parameter.description or name.replace("_", " ")  # Inspect refuses tools without one
-    return ToolDef(execute, name=spec.name, description=offered["description"], parameters=parameters).as_tool()
+        parameter.description = parameter.description or name.replace(
+            "_", " "
+        )  # Inspect refuses tools without one
+    return ToolDef(
+        execute, name=spec.name, description=offered["description"], parameters=parameters
+    ).as_tool()
 
 
 class _InspectModel:
@@ -119,11 +141,15 @@ class _InspectModel:
         output = await get_model().generate(chat, self._state.tools if tools else [])
         self._state.output, self._state.messages = output, [*chat, output.message]
         calls = [
-            RequestedCall(name=each.function, arguments=each.parse_error or dumps(each.arguments), id=each.id)
+            RequestedCall(
+                name=each.function, arguments=each.parse_error or dumps(each.arguments), id=each.id
+            )
             for each in output.message.tool_calls or ()
         ]
         return Completion(
-            text=output.completion, tool_calls=tuple(calls), finish_reason=_FINISHED.get(output.stop_reason, "stop")
+            text=output.completion,
+            tool_calls=tuple(calls),
+            finish_reason=_FINISHED.get(output.stop_reason, "stop"),
         )
 
 
@@ -138,9 +164,14 @@ def _chat_message(message: Message) -> ChatMessage:
         case "user":
             return ChatMessageUser(content=content)
         case "tool":
-            return ChatMessageTool(content=content, tool_call_id=message.tool_call_id, function=message.name)
+            return ChatMessageTool(
+                content=content, tool_call_id=message.tool_call_id, function=message.name
+            )
         case _:
-            calls = [InspectCall(each.id, each.name, _arguments(each.arguments)) for each in message.tool_calls]
+            calls = [
+                InspectCall(each.id, each.name, _arguments(each.arguments))
+                for each in message.tool_calls
+            ]
             return ChatMessageAssistant(content=content, tool_calls=calls or None)
 
 
@@ -178,11 +209,15 @@ def answer_question(max_steps: int = MAX_STEPS) -> Solver:
 
         async def call_tool(call: ToolCall) -> ToolOutcome:
             before = len(session.outcomes)
-            asked = ChatMessageAssistant(content="", tool_calls=[InspectCall("call", call.tool, call.arguments)])
+            asked = ChatMessageAssistant(
+                content="", tool_calls=[InspectCall("call", call.tool, call.arguments)]
+            )
             done = await execute_tools([asked], state.tools)
             if len(session.outcomes) > before:
                 return session.outcomes[-1][1]
-            error = next((each.error for each in done.messages if isinstance(each, ChatMessageTool)), None)
+            error = next(
+                (each.error for each in done.messages if isinstance(each, ChatMessageTool)), None
+            )
             said = error.message if error else "the tool did not run"
             return ToolOutcome(Observation(error=ErrorInfo(kind="invalid_argument", message=said)))
 
@@ -207,7 +242,9 @@ def fas() -> Metric:
             return math.nan
         overall = modes[MODE].metrics[FAS].overall
         interval = overall.interval
-        return {"fas": overall.value} | ({"low": interval.lower, "high": interval.upper} if interval else {})
+        return {"fas": overall.value} | (
+            {"low": interval.lower, "high": interval.upper} if interval else {}
+        )
 
     return compute
 
@@ -229,13 +266,32 @@ def final_answer_score() -> Scorer:
         session, _ = _SESSIONS.open.pop(state.uuid)
         session.close()
         stored = state.store.get(_TRAJECTORY)
-        trajectory = Trajectory.model_validate(stored) if stored else session.trajectory(state.output.completion)
-        record = Record(sample=session.sample, mode=MODE, epoch=state.epoch - 1, trajectory=trajectory, seconds=0.0)
+        trajectory = (
+            Trajectory.model_validate(stored)
+            if stored
+            else session.trajectory(state.output.completion)
+        )
+        record = Record(
+            sample=session.sample,
+            mode=MODE,
+            epoch=state.epoch - 1,
+            trajectory=trajectory,
+            seconds=0.0,
+        )
         rows = score_record(record)
-        of_pair = math.nan if session.sample.answerable else float(refused(record))  # its score needs its twin
+        of_pair = (
+            math.nan if session.sample.answerable else float(refused(record))
+        )  # its score needs its twin
         value = next((row.value for row in rows if row.metric == FAS), of_pair)
-        metadata = {_RECORD: record.model_dump(mode="json"), "rows": [row.model_dump(mode="json") for row in rows]}
-        return Score(value=value, answer=trajectory.steps[-1].text if trajectory.steps else "", metadata=metadata)
+        metadata = {
+            _RECORD: record.model_dump(mode="json"),
+            "rows": [row.model_dump(mode="json") for row in rows],
+        }
+        return Score(
+            value=value,
+            answer=trajectory.steps[-1].text if trajectory.steps else "",
+            metadata=metadata,
+        )
 
     return score
 
@@ -243,7 +299,11 @@ def final_answer_score() -> Scorer:
 def _task(name: str, *, quick: bool = False, max_steps: int = MAX_STEPS) -> Task:
     benchmark = load_as(name, Loading(quick=quick, files_later=True))
     samples = [
-        InspectSample(input=each.query, id=each.id, metadata={"cluster": each.cluster, "task_type": each.task_type})
+        InspectSample(
+            input=each.query,
+            id=each.id,
+            metadata={"cluster": each.cluster, "task_type": each.task_type},
+        )
         for each in benchmark.samples
         if not quick or each.id in benchmark.header.quick
     ]

@@ -48,7 +48,9 @@ def _given_rasters(bench: Bench) -> list[Figure]:
 
 
 def _surface_less_terrain(bench: Bench) -> list[Figure]:
-    columns = Columns(note="drawn forests of 1.4 ha on rolling ground; terrain model of 2 m pixels on another grid")
+    columns = Columns(
+        note="drawn forests of 1.4 ha on rolling ground; terrain model of 2 m pixels on another grid"
+    )
     for seed in _SCENES:
         heights = make_block(seed, 1, "forest").images["chm"]
         rows, width = heights.shape
@@ -131,8 +133,12 @@ def _tops_by_eye(bench: Bench) -> list[Figure]:
     rows = csv.DictReader(Path(__file__).with_name(TOPS_FILE).read_text("utf-8").splitlines())
     plots: dict[str, list[tuple[float, float, bool]]] = {}
     for row in rows:
-        plots.setdefault(row["plot"], []).append((float(row["x"]), float(row["y"]), row["kind"] == "sure"))
-    columns = Columns(note="tops that are seen in the height model, not trees measured in the field; one stand")
+        plots.setdefault(row["plot"], []).append(
+            (float(row["x"]), float(row["y"]), row["kind"] == "sure")
+        )
+    columns = Columns(
+        note="tops that are seen in the height model, not trees measured in the field; one stand"
+    )
     for item in bench.items():
         if item["id"] != "kootenay":
             continue
@@ -140,7 +146,9 @@ def _tops_by_eye(bench: Bench) -> list[Figure]:
         for plot, tops in plots.items():
             x, y = map(int, plot.split())
             region = [x, y, x + _PLOT_PX, y + _PLOT_PX]
-            result = bench.call(image=bench.folder / item["chm"], target="tree", region=region, score_min=0.0)
+            result = bench.call(
+                image=bench.folder / item["chm"], target="tree", region=region, score_min=0.0
+            )
             trees = KDTree(_table(bench.artifact_path(result.table))[:, :2])
             sure = [top[:2] for top in tops if top[2]]
             columns.add(
@@ -149,7 +157,8 @@ def _tops_by_eye(bench: Bench) -> list[Figure]:
                 sure=len(sure),
                 labelled=len(tops),
                 hits=sum(bool(trees.query_ball_point(top, reach)) for top in sure),
-                inside=result.count_interval[0] <= len(sure) and len(tops) <= result.count_interval[1],
+                inside=result.count_interval[0] <= len(sure)
+                and len(tops) <= result.count_interval[1],
             )
     return [
         columns.ratio("trees by eye, tops of separate crowns found", "hits", "sure"),
@@ -166,10 +175,14 @@ def _boxes_of_people(
     for item in bench.items():
         truth = _boxes(bench.folder / item["boxes"])
         scale = {} if item.get("gsd_m") is None else {"gsd_m": item["gsd_m"]}
-        result = bench.call(image=bench.folder / item["image"], target=target, mode=mode, backend=backend, **scale)
+        result = bench.call(
+            image=bench.folder / item["image"], target=target, mode=mode, backend=backend, **scale
+        )
         table = _table(bench.artifact_path(result.table))
         boxes, centres = table[:, 2:6], table[:, :2]
-        inside = (centres[:, None, :] >= truth[None, :, :2]) & (centres[:, None, :] < truth[None, :, 2:])
+        inside = (centres[:, None, :] >= truth[None, :, :2]) & (
+            centres[:, None, :] < truth[None, :, 2:]
+        )
         columns.add(
             _photograph(item["id"]),
             hits=_most_pairs(np.asarray(overlaps(boxes, truth) >= _LEAST_IOU)),
@@ -219,12 +232,21 @@ def _by_net(bench: Bench, target: str) -> list[Figure]:
         columns.f1(f"{target} boxes, F1 at IoU {_NET_IOU}", "hits", "predicted", "there"),
         columns.ratio(f"{target}, precision", "hits", "predicted"),
         columns.ratio(f"{target}, recall", "hits", "there"),
-        columns.mean_error(f"{target} count, mean absolute percentage error", "share", goal=_GOALS_PCT[target]),
-        columns.ratio(f"{target} count, error summed over all, percent", "error", "there", higher_is_better=False),
+        columns.mean_error(
+            f"{target} count, mean absolute percentage error", "share", goal=_GOALS_PCT[target]
+        ),
+        columns.ratio(
+            f"{target} count, error summed over all, percent",
+            "error",
+            "there",
+            higher_is_better=False,
+        ),
         columns.mean(f"{target} count, bias", "bias"),
     ]
     if columns["inside"]:
-        figures.append(columns.mean(f"{target} count inside its interval, share", "inside", goal=0.9))
+        figures.append(
+            columns.mean(f"{target} count inside its interval, share", "inside", goal=0.9)
+        )
     return figures
 
 
@@ -237,7 +259,11 @@ def _table(path: Path) -> Floats:
 def _boxes(path: Path) -> Floats:
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            rows = [row[:4] for row in csv.reader(file) if row and row[0].replace(".", "").replace("-", "").isdigit()]
+            rows = [
+                row[:4]
+                for row in csv.reader(file)
+                if row and row[0].replace(".", "").replace("-", "").isdigit()
+            ]
         return np.array(rows, np.float64).reshape(-1, 4)
     except (ValueError, csv.Error) as error:
         where = f"{path.parent.name}/{path.name}"
@@ -251,7 +277,9 @@ def _match_tops(tops: Floats, radii: Floats, table: Floats) -> list[tuple[int, i
     pairs: list[tuple[float, int, int]] = []
     tree = KDTree(table[:, :2])
     for j, (stem, radius) in enumerate(zip(tops, radii, strict=True)):
-        pairs += [(math.dist(stem, table[i, :2]), i, j) for i in tree.query_ball_point(stem, radius)]
+        pairs += [
+            (math.dist(stem, table[i, :2]), i, j) for i in tree.query_ball_point(stem, radius)
+        ]
     used_found: set[int] = set()
     used_true: set[int] = set()
     matched: list[tuple[int, int]] = []
@@ -275,11 +303,17 @@ STUDIES = (
     Study(
         "count_objects",
         "neon_trees",
-        partial(_boxes_of_people, target="tree", mode="crown_rgb", what="tree crown", note=_BY_COLOUR),
+        partial(
+            _boxes_of_people, target="tree", mode="crown_rgb", what="tree crown", note=_BY_COLOUR
+        ),
     ),
     *(
         Study("count_objects", folder, partial(_fruit, target=fruit))
-        for fruit, folder in (("apple", "orchard_apples"), ("pear", "orchard_pears"), ("cherry", "orchard_cherries"))
+        for fruit, folder in (
+            ("apple", "orchard_apples"),
+            ("pear", "orchard_pears"),
+            ("cherry", "orchard_cherries"),
+        )
     ),
     *COUNT_STUDIES,
 )

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 PAIRS = 80
 """Number of pairs, a quarter of each difficulty. The tests were fitted on seeds 1000 to 1359, tried on 2000 to 2079."""
 FIRST_SEED = 12_000
-_SAME_SIDE = {"constructed": "wetted", "wetted": "constructed", "demolished": "dried", "dried": "demolished"}
+_SAME_SIDE = {
+    "constructed": "wetted",
+    "wetted": "constructed",
+    "demolished": "dried",
+    "dried": "demolished",
+}
 _DATES = ("before", "after")
 
 
@@ -32,10 +37,15 @@ def _drawn_ponds(bench: Bench, infrared: bool) -> list[Figure]:
         if infrared:
             roles = cast("list[str]", scene.sidecar["bands"])
             paths = [
-                bench.raster(f"pond_{number}_{d}.tif", scene.images[f"{d}_bands"], gsd_m, roles=roles) for d in _DATES
+                bench.raster(
+                    f"pond_{number}_{d}.tif", scene.images[f"{d}_bands"], gsd_m, roles=roles
+                )
+                for d in _DATES
             ]
         else:
-            paths = [bench.picture(f"pond_{number}_{date}.png", scene.images[date]) for date in _DATES]
+            paths = [
+                bench.picture(f"pond_{number}_{date}.png", scene.images[date]) for date in _DATES
+            ]
         result = bench.call(before=paths[0], after=paths[1], target="pond", gsd_m=gsd_m)
         event, truth = result.pond.event, cast(str, scene.truth["event"])
         right = event == truth
@@ -66,7 +76,9 @@ def _drawn_ponds(bench: Bench, infrared: bool) -> list[Figure]:
 
 def _without_ponds(bench: Bench) -> list[Figure]:
     """Measure false pond events on real pairs of settlements and fields without a visible pond."""
-    columns = Columns(note="no pond to be seen by eye; looked at while the test was made, so not unseen")
+    columns = Columns(
+        note="no pond to be seen by eye; looked at while the test was made, so not unseen"
+    )
     for item in bench.items():
         pair = {date: bench.folder / item[date] for date in _DATES}
         event = bench.call(**pair, target="pond").pond.event
@@ -77,7 +89,9 @@ def _without_ponds(bench: Bench) -> list[Figure]:
     ]
 
 
-def _arrays(scene: "Scene", infrared: bool) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.float32] | None]]:
+def _arrays(
+    scene: "Scene", infrared: bool
+) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.float32] | None]]:
     """Return the colours and the near infrared of both dates, scaled to 255."""
     if not infrared:
         return [cast(NDArray[np.uint8], scene.images[date]) for date in _DATES], [None, None]
@@ -86,15 +100,25 @@ def _arrays(scene: "Scene", infrared: bool) -> tuple[list[NDArray[np.uint8]], li
     for date in _DATES:
         bands = scene.images[f"{date}_bands"].astype(np.float32)
         scaled = bands * (255 / float(np.percentile(bands[:3], 99.9)))
-        colours.append(np.clip(scaled[[2, 1, 0]], 0, 255).round().astype(np.uint8).transpose(1, 2, 0))
+        colours.append(
+            np.clip(scaled[[2, 1, 0]], 0, 255).round().astype(np.uint8).transpose(1, 2, 0)
+        )
         nir.append(scaled[3])
     return colours, nir
 
 
 POND_STUDIES = (
-    Study("detect_change", "drawn pairs of ponds", partial(_drawn_ponds, infrared=False), needs_folder=False),
     Study(
-        "detect_change", "drawn pairs of ponds with infrared", partial(_drawn_ponds, infrared=True), needs_folder=False
+        "detect_change",
+        "drawn pairs of ponds",
+        partial(_drawn_ponds, infrared=False),
+        needs_folder=False,
+    ),
+    Study(
+        "detect_change",
+        "drawn pairs of ponds with infrared",
+        partial(_drawn_ponds, infrared=True),
+        needs_folder=False,
     ),
     Study("detect_change", "levir_cd", _without_ponds),
     Study("detect_change", "dsifn_cd", _without_ponds),
@@ -105,11 +129,19 @@ def _measure_buildings(bench: Bench) -> list[Figure]:
     """Count the maps and answers that the tool gives for real pairs, at 0.5 to 2 m per pixel and without a scale."""
     columns = Columns()
     for item, target, gsd_m in product(bench.items(), ("farmland", "any"), (0.5, 1.0, 2.0, None)):
-        result = bench.call(**{date: bench.folder / item[date] for date in _DATES}, target=target, gsd_m=gsd_m)
-        columns.add(bench.folder.name, mapped=result.change_pct is not None, answered=result.changed is not None)
+        result = bench.call(
+            **{date: bench.folder / item[date] for date in _DATES}, target=target, gsd_m=gsd_m
+        )
+        columns.add(
+            bench.folder.name,
+            mapped=result.change_pct is not None,
+            answered=result.changed is not None,
+        )
     return [
         columns.mean_error("farmland and any: gives a map, share of calls", "mapped", goal=0),
-        columns.mean_error("farmland and any: says whether anything changed, share of calls", "answered"),
+        columns.mean_error(
+            "farmland and any: says whether anything changed, share of calls", "answered"
+        ),
     ]
 
 
@@ -124,7 +156,9 @@ def _measure_ndvi(bench: Bench) -> list[Figure]:
             with open_raster(path) as source:
                 values.append(source.read([1])[0])
         difference = values[1] - values[0]
-        result = bench.call(before=paths[0], after=paths[1], target="vegetation", bands={"NDVI": 1}, threshold=0.2)
+        result = bench.call(
+            before=paths[0], after=paths[1], target="vegetation", bands={"NDVI": 1}, threshold=0.2
+        )
         gain, loss = int((difference > 0.2).sum()), int((difference < -0.2).sum())
         apart.append(abs(result.gain_px - gain) + abs(result.loss_px - loss))
     classes = bench.folder / items[0]["lulc"]
@@ -149,10 +183,18 @@ def _measure_drawn_labels(bench: Bench) -> list[Figure]:
         first = bench.raster(f"before-{seed}.tif", before, 10)
         second = bench.raster(f"after-{seed}.tif", finer, 10 / fine)
         result = bench.call(before=first, after=second, label_map={f"c{k}": [k] for k in range(5)})
-        true = np.bincount(before.ravel().astype(int) * 5 + after.ravel(), minlength=25).reshape(5, 5)
+        true = np.bincount(before.ravel().astype(int) * 5 + after.ravel(), minlength=25).reshape(
+            5, 5
+        )
         names = [result.transition_matrix.classes.index(f"c{k}") for k in range(5)]
-        wrong.append(float(np.abs(np.array(result.transition_matrix.px)[np.ix_(names, names)] - true).sum()))
-    return [mean_of("cells of the transition matrix, mean error, px", wrong, goal=0, higher_is_better=False)]
+        wrong.append(
+            float(np.abs(np.array(result.transition_matrix.px)[np.ix_(names, names)] - true).sum())
+        )
+    return [
+        mean_of(
+            "cells of the transition matrix, mean error, px", wrong, goal=0, higher_is_better=False
+        )
+    ]
 
 
 STUDIES = (

@@ -56,7 +56,11 @@ _OFF_COLOUR = 0.12
 
 
 def draw_mark_on(
-    pixels: NDArray[np.uint8], colour: MarkColour, shape: MarkShape, stroke_px: int, draw: np.random.Generator
+    pixels: NDArray[np.uint8],
+    colour: MarkColour,
+    shape: MarkShape,
+    stroke_px: int,
+    draw: np.random.Generator,
 ) -> tuple[NDArray[np.uint8], DrawnMark]:
     """Return a copy of a picture with one mark drawn on it, and the mark.
 
@@ -78,7 +82,10 @@ def draw_mark_on(
             turns = np.sort(draw.random(len(turns))) * 2 * np.pi
         radius = draw.uniform(0.7, 1.0, len(turns))
         points = np.column_stack(
-            [x0 + w / 2 + w / 2 * radius * np.cos(turns), y0 + h / 2 + h / 2 * radius * np.sin(turns)]
+            [
+                x0 + w / 2 + w / 2 * radius * np.cos(turns),
+                y0 + h / 2 + h / 2 * radius * np.sin(turns),
+            ]
         ).astype(np.int32)
     for canvas, ink in ((picture, shade), (mask, 255)):
         if shape == "box":
@@ -90,7 +97,10 @@ def draw_mark_on(
             cv2.polylines(canvas, [points], True, ink, stroke_px, line)
         else:
             cv2.arrowedLine(canvas, (x0, y0), (x0 + w, y0 + h), ink, stroke_px, line, tipLength=0.2)
-    rows, columns = np.flatnonzero((mask > 127).any(axis=1)), np.flatnonzero((mask > 127).any(axis=0))
+    rows, columns = (
+        np.flatnonzero((mask > 127).any(axis=1)),
+        np.flatnonzero((mask > 127).any(axis=0)),
+    )
     box = (int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
     return picture, DrawnMark(box, colour, shape, stroke_px)
 
@@ -174,7 +184,11 @@ def _unmarked(bench: Bench) -> list[Figure]:
             if error.kind != "nothing_found":
                 raise
             false.append(0.0)
-    return [mean_of("unmarked photographs with a false mark, share", false, goal=0.0, higher_is_better=False)]
+    return [
+        mean_of(
+            "unmarked photographs with a false mark, share", false, goal=0.0, higher_is_better=False
+        )
+    ]
 
 
 def _photos(bench: Bench) -> dict[Path, int]:
@@ -182,7 +196,9 @@ def _photos(bench: Bench) -> dict[Path, int]:
     data = bench.folder.parent
     photos = find_photos(data) if data.is_dir() else []
     if not photos:
-        raise BenchmarkError(f"there are no photographs in the folders of {data}", hint="give --data DIR")
+        raise BenchmarkError(
+            f"there are no photographs in the folders of {data}", hint="give --data DIR"
+        )
     hashes = {path: sha256(path.read_bytes()).hexdigest() for path in photos}
     halves = fold_of(hashes.values())
     return {path: halves[digest] for path, digest in hashes.items()}
@@ -224,7 +240,9 @@ def _classes(bench: Bench) -> list[Figure]:
     worst: list[float] = []
     for item in bench.items():
         path = bench.folder / item["mask"]
-        known = SampleFile(name=path.name, path=str(path), kind="mask", classes=item["mask_classes"])
+        known = SampleFile(
+            name=path.name, path=str(path), kind="mask", classes=item["mask_classes"]
+        )
         result = bench.call(infos={path: known}, image=path)
         with Image.open(path) as image:
             values = np.asarray(image)
@@ -233,7 +251,9 @@ def _classes(bench: Bench) -> list[Figure]:
             for number, name in item["mask_classes"].items()
         ]
         worst.append(max(errors))
-    return [mean_of("class percent, largest error, points", worst, goal=0.0, higher_is_better=False)]
+    return [
+        mean_of("class percent, largest error, points", worst, goal=0.0, higher_is_better=False)
+    ]
 
 
 def _cover(bench: Bench) -> list[Figure]:
@@ -243,7 +263,9 @@ def _cover(bench: Bench) -> list[Figure]:
         with Image.open(bench.folder / item["vegetation"]) as image:
             true = 100 * float((np.asarray(image) > 0).mean())
         errors.append(abs((result.vegetation_pct or 0.0) - true))
-    return [mean_of("vegetation percent, mean absolute error, points", errors, higher_is_better=False)]
+    return [
+        mean_of("vegetation percent, mean absolute error, points", errors, higher_is_better=False)
+    ]
 
 
 def _patches(bench: Bench) -> list[Figure]:
@@ -251,12 +273,16 @@ def _patches(bench: Bench) -> list[Figure]:
     columns = Columns()
     for number in range(_PATCH_PICTURES):
         pixels, true = patches(np.random.default_rng(number))
-        result = bench.call(image=bench.picture(f"patches-{number}.png", pixels), attributes=["colour"])
+        result = bench.call(
+            image=bench.picture(f"patches-{number}.png", pixels), attributes=["colour"]
+        )
         shares = {colour.name: colour.pct for colour in result.dominant_colours}
         error = max(abs(shares.get(name, 0.0) - pct) for name, pct in true.items())
         columns.add(error=error, hit=shares.keys() == true.keys())
     return [
-        columns.mean("drawn colours, all named right and no other, share of pictures", "hit", goal=1.0),
+        columns.mean(
+            "drawn colours, all named right and no other, share of pictures", "hit", goal=1.0
+        ),
         columns.mean_error("drawn colours, largest error of a share, points", "error"),
     ]
 

@@ -83,7 +83,9 @@ def _ears(bench: Bench) -> list[Figure]:
     for number in range(SCENES):
         scene = make_wheat(FIRST_SEED + number, _DIFFICULTIES[number % len(_DIFFICULTIES)])
         image = _save_picture(bench, "drawn.jpg", scene.images["rgb"])
-        result = _call_tool(bench, image=image, target="wheat head", mode="blob", expected_size_px=30)
+        result = _call_tool(
+            bench, image=image, target="wheat head", mode="blob", expected_size_px=30
+        )
         columns.add(share=(0 if result is None else result.count) / scene.truth["count"])
     return [columns.median("ears counted as round spots, found over true, median", "share")]
 
@@ -95,9 +97,13 @@ def _severities(bench: Bench) -> list[Figure]:
         for number in range(3 * SCENES):
             scene = make_leaf_photo(FIRST_SEED + number, difficulty)
             mode = "field" if scene.truth["ground"] == "soil" else "leaf"
-            result = _call_tool(bench, image=_save_picture(bench, "drawn.jpg", scene.images["rgb"]), mode=mode)
+            result = _call_tool(
+                bench, image=_save_picture(bench, "drawn.jpg", scene.images["rgb"]), mode=mode
+            )
             true = scene.truth["leaves"][0]["severity_pct"]
-            columns.add(true=true, error=abs((0.0 if result is None else result.severity_pct) - true))
+            columns.add(
+                true=true, error=abs((0.0 if result is None else result.severity_pct) - true)
+            )
         note = f"{_NOTE}; mean true severity {sum(columns['true']) / len(columns['true']):.1f} %"
         metric = f"severity, mean absolute error, points, difficulty {difficulty}"
         figures.append(columns.mean_error(metric, "error", note=note))
@@ -138,7 +144,10 @@ def _against_masks(bench: Bench) -> list[Figure]:
 
 
 def _figures(
-    bench: Bench, backend: str | None, suffix: str, goals: tuple[float | None, float | None, float | None]
+    bench: Bench,
+    backend: str | None,
+    suffix: str,
+    goals: tuple[float | None, float | None, float | None],
 ) -> list[Figure]:
     columns = Columns()
     for item in bench.items():
@@ -158,15 +167,24 @@ def _figures(
             by_model=result.method == "model",
         )
     used = f"{sum(columns['by_model']):.0f} of {len(columns['true'])} by the model"
-    mean_true = f"mean true severity {np.mean(columns['true']):.2f} %, so always 0 would err by as much"
+    mean_true = (
+        f"mean true severity {np.mean(columns['true']):.2f} %, so always 0 would err by as much"
+    )
     return [
-        columns.mean(f"leaf IoU{suffix}", "leaf", goal=goals[0], note="largest leaf, found by the tool"),
+        columns.mean(
+            f"leaf IoU{suffix}", "leaf", goal=goals[0], note="largest leaf, found by the tool"
+        ),
         columns.ratio(f"lesion IoU, pooled{suffix}", "joint", "either", note=used),
         columns.mean_error(
-            f"severity, mean absolute error, points{suffix}", "error", goal=goals[1], note=f"{used}; {mean_true}"
+            f"severity, mean absolute error, points{suffix}",
+            "error",
+            goal=goals[1],
+            note=f"{used}; {mean_true}",
         ),
         columns.mean_error(f"severity, bias, points{suffix}", "bias", note="found minus true"),
-        columns.concordance(f"severity, concordance (CCC){suffix}", "measured", "true", goal=goals[2], note=used),
+        columns.concordance(
+            f"severity, concordance (CCC){suffix}", "measured", "true", goal=goals[2], note=used
+        ),
     ]
 
 
@@ -182,11 +200,17 @@ def _diameters(bench: Bench) -> list[Figure]:
     items = bench.items()
     focal = {item["id"]: _focal_lengths(bench, item) for item in items}
     boxed, found, shares = Columns(), Columns(), Columns()
-    means = Columns(note="fruits that were not measured by hand included: the trees bear more of them")
+    means = Columns(
+        note="fruits that were not measured by hand included: the trees bear more of them"
+    )
     for item in items:
-        others = [value for other, values in focal.items() if other != item["id"] for value in values]
+        others = [
+            value for other, values in focal.items() if other != item["id"] for value in values
+        ]
         if not others:
-            raise BenchmarkError("a frame cannot calibrate itself: the folder needs two frames with spheres")
+            raise BenchmarkError(
+                "a frame cannot calibrate itself: the folder needs two frames with spheres"
+            )
         fruits = [fruit for fruit in item["fruits"] if not fruit.get("is_calibration_sphere")]
         call = {
             "image": bench.folder / item["image"],
@@ -214,14 +238,19 @@ def _focal_lengths(bench: Bench, item: Mapping[str, Any]) -> list[float]:
     spheres = [fruit for fruit in item["fruits"] if fruit.get("is_calibration_sphere")]
     pixels = read_image(bench.folder / item["image"]).pixels
     depth = read_depth(bench.folder / item["depth_mm_uint16"], 1.0)
-    return [focal_from_sphere(pixels, depth.mm, tuple(ball["box"]), ball["caliber_mm"]) for ball in spheres]
+    return [
+        focal_from_sphere(pixels, depth.mm, tuple(ball["box"]), ball["caliber_mm"])
+        for ball in spheres
+    ]
 
 
 _FOCAL_ROUNDS = 12
 _FOCAL_CLOSE = 1e-4
 
 
-def focal_from_sphere(pixels: "NDArray[np.uint8]", depth_mm: Depth, box: Box, diameter_mm: float) -> float:
+def focal_from_sphere(
+    pixels: "NDArray[np.uint8]", depth_mm: Depth, box: Box, diameter_mm: float
+) -> float:
     """Calibrate the focal length, pixels, from the sphere in ``box`` of known diameter.
 
     The optical axis is assumed to pass through the middle of the picture, and pixels to be square. With lens distortion
@@ -259,7 +288,9 @@ _GROUPS = ("", ", counted in the mean", ", nothing before it", ", partly hidden"
 def _add_error(columns: Columns, fruit: Mapping[str, Any], measured: Any) -> None:
     """Add the error of a fruit to each group it belongs to, in one cluster: all frames show the same trees."""
     hidden = fruit["occluded"] == "YES"
-    for group, belongs in zip(_GROUPS, (True, measured.used_in_mean, not hidden, hidden), strict=True):
+    for group, belongs in zip(
+        _GROUPS, (True, measured.used_in_mean, not hidden, hidden), strict=True
+    ):
         if belongs:
             bias = measured.diameter_mm - fruit["caliber_mm"]
             columns.add("trees", **{f"bias{group}": bias, f"size{group}": abs(bias)})
@@ -273,7 +304,14 @@ def _match_circles(fruits: list[Any], sizes: FruitSizes) -> list[tuple[Any, Any]
         x0, y0, x1, y1 = fruit["box"]
         reach = _NEAR * max(x1 - x0, y1 - y0) / 2
         near = [
-            (float(np.hypot(circle.centre_px[0] - (x0 + x1) / 2, circle.centre_px[1] - (y0 + y1) / 2)), circle)
+            (
+                float(
+                    np.hypot(
+                        circle.centre_px[0] - (x0 + x1) / 2, circle.centre_px[1] - (y0 + y1) / 2
+                    )
+                ),
+                circle,
+            )
             for circle in sizes.fruits
             if circle.id not in used_ids
         ]
@@ -291,7 +329,9 @@ def _errors(what: str, columns: Columns, goal: float | None = None) -> list[Figu
         for group in _GROUPS
         if columns[f"size{group}"]
         for figure in (
-            columns.mean_error(f"{what}{group}: mean absolute error, mm", f"size{group}", goal=goal),
+            columns.mean_error(
+                f"{what}{group}: mean absolute error, mm", f"size{group}", goal=goal
+            ),
             columns.mean(f"{what}{group}: bias, mm", f"bias{group}"),
         )
     ]

@@ -98,7 +98,9 @@ def _names(bench: Bench) -> list[Figure]:
         "names in sentences": _in_sentences(entries, slip=False),
         "misspelt names in sentences": _in_sentences(entries, slip=True),
         "Chinese names in questions": [
-            (f"{name}怎么防治", ids) for name, ids in names_and_owners(entries).items() if has_cjk(name)
+            (f"{name}怎么防治", ids)
+            for name, ids in names_and_owners(entries).items()
+            if has_cjk(name)
         ],
     }
     fields: dict[str, dict[str, Any]] = {
@@ -106,7 +108,11 @@ def _names(bench: Bench) -> list[Figure]:
         "names in sentences": {"note": "right spelling"},
     }
     return [
-        mean_of(f"{what}, recall@1", [_recall(bench, query, ids)[0] for query, ids in pairs], **fields.get(what, {}))
+        mean_of(
+            f"{what}, recall@1",
+            [_recall(bench, query, ids)[0] for query, ids in pairs],
+            **fields.get(what, {}),
+        )
         for what, pairs in queries.items()
         if pairs
     ]
@@ -119,7 +125,9 @@ def _in_sentences(entries: tuple[Entry, ...], *, slip: bool) -> list[tuple[str, 
         pairs = [(wrong, ids) for wrong, _, ids in misspelt(entries, _SEED + 1)]
     else:
         owners = names_and_owners(entries).items()
-        pairs = [(name, ids) for name, ids in owners if not has_cjk(name) and len(name) >= _LEAST_LETTERS]
+        pairs = [
+            (name, ids) for name, ids in owners if not has_cjk(name) and len(name) >= _LEAST_LETTERS
+        ]
     chosen = rng.sample(pairs, min(_SENTENCES, len(pairs)))
     return [(rng.choice(frames).format(name=name), ids) for name, ids in chosen]
 
@@ -151,7 +159,12 @@ def _question_figures(bench: Bench, name: str) -> list[Figure]:
 STUDIES = (
     Study("lookup_agronomy", "names of the base", _names, needs_folder=False),
     *(
-        Study("lookup_agronomy", f"questions {of}", partial(_question_figures, name=name), needs_folder=False)
+        Study(
+            "lookup_agronomy",
+            f"questions {of}",
+            partial(_question_figures, name=name),
+            needs_folder=False,
+        )
         for of, name in (
             ("for the report", "report"),
             ("of another writer", "blind"),

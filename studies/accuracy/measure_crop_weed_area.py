@@ -28,7 +28,9 @@ _THIN = 3
 Values = NDArray[np.float64]
 
 
-def cross_validate(bands: NDArray[np.uint16], truth: NDArray[np.uint8]) -> tuple[CorrectCounts, CorrectCounts]:
+def cross_validate(
+    bands: NDArray[np.uint16], truth: NDArray[np.uint8]
+) -> tuple[CorrectCounts, CorrectCounts]:
     """Return correct counts of a classifier for every three bands, in the order of :func:`itertools.combinations`.
 
     Blocks are the squares of a chequerboard. The first result is for the blocks of one colour, with the classifier
@@ -50,13 +52,17 @@ def cross_validate(bands: NDArray[np.uint16], truth: NDArray[np.uint8]) -> tuple
         held_out, true, cells = values[on], labels[on], cell[on]
         correct = [
             np.bincount(
-                cells[_guesses([part[:, chosen] for part in learnt], held_out[:, chosen]) == true], minlength=size
+                cells[_guesses([part[:, chosen] for part in learnt], held_out[:, chosen]) == true],
+                minlength=size,
             )
             for chosen in itertools.combinations(range(len(bands)), 3)
         ]
         total = np.bincount(cells, minlength=size).reshape(-1, 3)
         counts.append(
-            CorrectCounts(np.stack(correct).reshape(-1, *total.shape).astype(np.float64), total.astype(np.float64))
+            CorrectCounts(
+                np.stack(correct).reshape(-1, *total.shape).astype(np.float64),
+                total.astype(np.float64),
+            )
         )
     return counts[0], counts[1]
 
@@ -114,11 +120,15 @@ def compare_masks(
     for name, label in (("crop", CROP), ("weed", WEED)):
         regions[f"{name}_iou_named"] = ((predicted == label) & ~unnamed, truth == label)
         regions[f"{name}_iou_strict"] = (predicted == label, truth == label)
-    figures = {name: _iou(found, true) if true.any() else None for name, (found, true) in regions.items()}
+    figures = {
+        name: _iou(found, true) if true.any() else None for name, (found, true) in regions.items()
+    }
     labelled = truth > 0
     crop, weed = (np.count_nonzero((predicted == label) & ~unnamed) for label in (CROP, WEED))
     share = 100 * weed / max(crop + weed, 1)
-    figures["weed_share_error_pct"] = abs(share - 100 * np.count_nonzero(truth == WEED) / np.count_nonzero(labelled))
+    figures["weed_share_error_pct"] = abs(
+        share - 100 * np.count_nonzero(truth == WEED) / np.count_nonzero(labelled)
+    )
     return figures
 
 
@@ -148,7 +158,11 @@ def _photographs(bench: Bench) -> list[Figure]:
     """Score each photograph with a head trained on the other half (two-fold)."""
     items = bench.items()
     hashes = {item["id"]: sha256_of_file(bench.folder / item["image"]) for item in items}
-    pair = {member: str(rank) for rank, pair in enumerate(pairs_by_hash(hashes.values())) for member in pair}
+    pair = {
+        member: str(rank)
+        for rank, pair in enumerate(pairs_by_hash(hashes.values()))
+        for member in pair
+    }
     columns = Columns(note="trained head, two-fold")
     # A study runs in its own process, so this setting affects only the heads that are trained here.
     os.environ["AGROTOOLS_CACHE"] = str(bench.scratch / "heads")
@@ -160,7 +174,9 @@ def _photographs(bench: Bench) -> list[Figure]:
         plants = np.asarray(Image.open(bench.folder / item["vegetation"])) > 0
         columns.add(pair[hashes[item["id"]]], **compare_masks(predicted, truth, plants))
     return [
-        columns.mean(metric, name, goal=_GOALS.get(name), higher_is_better=name != "weed_share_error_pct")
+        columns.mean(
+            metric, name, goal=_GOALS.get(name), higher_is_better=name != "weed_share_error_pct"
+        )
         for name, metric in _METRICS.items()
     ]
 
@@ -172,18 +188,28 @@ def _drawn_rows(bench: Bench) -> list[Figure]:
         scene = make_scene(FIRST_SEED + number, number % 4)  # pyright: ignore[reportArgumentType]
         path = bench.picture(f"rows_{number}.png", scene.images["rgb"])
         result = bench.call(image=path, separation="row", gsd_m=scene.sidecar["gsd_m"])
-        predicted, truth = np.asarray(Image.open(bench.artifact_path(result.mask))), scene.masks["classes"]
-        columns.add(vegetation=_iou(np.isin(predicted, (1, 2, 3)), truth > 0), rows=result.row is not None)
+        predicted, truth = (
+            np.asarray(Image.open(bench.artifact_path(result.mask))),
+            scene.masks["classes"],
+        )
+        columns.add(
+            vegetation=_iou(np.isin(predicted, (1, 2, 3)), truth > 0), rows=result.row is not None
+        )
         if result.row is not None:
             columns.add(
                 crop=_iou(predicted == CROP, truth == CROP),
                 weed=_iou(predicted == WEED, truth == WEED),
                 cover=abs(result.weed_pct - cast(float, scene.truth["weed_pct"])),
-                spacing=100 * abs(result.row.spacing_m / cast(float, scene.sidecar["row_spacing_m"]) - 1),
+                spacing=100
+                * abs(result.row.spacing_m / cast(float, scene.sidecar["row_spacing_m"]) - 1),
             )
     return [
         columns.mean("vegetation, IoU", "vegetation"),
-        columns.mean("rows seen, share of scenes", "rows", note="the others have their crop and weeds left unsaid"),
+        columns.mean(
+            "rows seen, share of scenes",
+            "rows",
+            note="the others have their crop and weeds left unsaid",
+        ),
         columns.mean("crop, IoU, where rows are seen", "crop"),
         columns.mean("weeds, IoU, where rows are seen", "weed"),
         columns.mean_error("weed cover, mean absolute error, points", "cover"),
@@ -217,7 +243,9 @@ def _drawn_bands(bench: Bench) -> list[Figure]:
             gap=100 * (best - np.sort(accuracy)[-3]),
         )
         for size, high in (("large", FIELD_PX[0]), ("small", FIELD_PX[0] // 3)):
-            ranked = _ranked(bench, bands[:, :high, :wide], truth[:high, :wide], names, f"{number}_{size}")
+            ranked = _ranked(
+                bench, bands[:, :high, :wide], truth[:high, :wide], names, f"{number}_{size}"
+            )
             first = triplets.index(ranked[0].bands)
             by_jm = triplets.index(max(ranked, key=lambda one: one.min_jm).bands)
             columns.add(
@@ -235,27 +263,41 @@ def _drawn_bands(bench: Bench) -> list[Figure]:
     fixed = f"always {' '.join(FIXED)} is one of the two best, share"
     itself, close = "as far as it knows itself", "how close the best three are"
     return [
-        columns.mean("first triplet is one of the two best, share", "large first", goal=0.90, note=ties),
+        columns.mean(
+            "first triplet is one of the two best, share", "large first", goal=0.90, note=ties
+        ),
         columns.mean("the same, no ties accepted", "large strict", note=seen),
         columns.mean("the same, tool sees 640 x 480 px", "small first", note=rule),
         columns.mean("largest JM is one of the two best, share", "large jm", note=rule),
-        columns.mean("a triplet by chance is one of the two best, share", "random", note=f"no skill; {rule}"),
+        columns.mean(
+            "a triplet by chance is one of the two best, share", "random", note=f"no skill; {rule}"
+        ),
         columns.mean(fixed, "fixed", note=f"chosen on other fields; {rule}"),
-        columns.mean("reference of one half of its blocks agrees with the other, share", "again", note=itself),
+        columns.mean(
+            "reference of one half of its blocks agrees with the other, share", "again", note=itself
+        ),
         columns.mean_error("accuracy lost by taking the first triplet, points", "large lost"),
         columns.mean_error("accuracy lost by taking the largest JM, points", "large lost jm"),
-        columns.mean_error("the third triplet is behind the best in the reference by, points", "gap", note=close),
+        columns.mean_error(
+            "the third triplet is behind the best in the reference by, points", "gap", note=close
+        ),
     ]
 
 
 def _ranked(
-    bench: Bench, bands: NDArray[np.uint16], truth: NDArray[np.uint8], names: tuple[str, ...], called: str
+    bench: Bench,
+    bands: NDArray[np.uint16],
+    truth: NDArray[np.uint8],
+    names: tuple[str, ...],
+    called: str,
 ) -> tuple[BandTriplet, ...]:
     """Return the tool's ranking of a raster with its class map."""
     raster = bench.raster(f"bands_{called}.tif", bands, 0.003, roles=names)
     labels = bench.picture(f"labels_{called}.png", truth)
     result = bench.call(
-        image=raster, label_raster=labels, label_map={name: [label] for name, label in _CLASSES.items()}
+        image=raster,
+        label_raster=labels,
+        label_map={name: [label] for name, label in _CLASSES.items()},
     )
     return result.separability.triplets
 
@@ -279,7 +321,9 @@ def _by_points(bench: Bench) -> list[Figure]:
     """
     rows = csv.DictReader(Path(__file__).with_name(POINTS_FILE).read_text("utf-8").splitlines())
     points = {row["file"]: row["points"] for row in rows if row["part"] == "held out"}
-    columns = Columns(note="labels by eye, 36 points each; not looked at before the rules were settled")
+    columns = Columns(
+        note="labels by eye, 36 points each; not looked at before the rules were settled"
+    )
     for item in bench.items():
         if item["id"] not in points:
             continue
@@ -292,10 +336,16 @@ def _by_points(bench: Bench) -> list[Figure]:
                 raise
             cover = None
         wrong = cover is not None and cover < _NOTHING and truth > _SOME
-        columns.add(answered=cover is not None, wrong=wrong, error=None if cover is None else abs(cover - truth))
+        columns.add(
+            answered=cover is not None,
+            wrong=wrong,
+            error=None if cover is None else abs(cover - truth),
+        )
     return [
         columns.mean(
-            "plant cover answered, share of photographs", "answered", note="the others are refused or doubted"
+            "plant cover answered, share of photographs",
+            "answered",
+            note="the others are refused or doubted",
         ),
         columns.mean_error("plant cover answered, mean absolute error, points", "error", goal=10),
         columns.mean_error("no plants reported where there are over 10 %, share", "wrong", goal=0),

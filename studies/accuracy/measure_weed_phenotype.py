@@ -17,15 +17,22 @@ def _leaf_count(bench: Bench) -> list[Figure]:
     columns = Columns()
     for item in bench.items():
         found = bench.call(image=bench.folder / item["image"], view="top").plants[0].leaf_count_est
-        columns.add(given=float(found is not None), error=None if found is None else abs(found - item["count"]))
+        columns.add(
+            given=float(found is not None),
+            error=None if found is None else abs(found - item["count"]),
+        )
     figures = [columns.mean("leaves, count given, share", "given")]
     return figures + (
-        [columns.mean_error("leaves, mean absolute error", "error", goal=1.0)] if columns["error"] else []
+        [columns.mean_error("leaves, mean absolute error", "error", goal=1.0)]
+        if columns["error"]
+        else []
     )
 
 
 def _drawn_pots(bench: Bench) -> list[Figure]:
-    columns = Columns(note="side views by our own code, difficulties 0 to 3; scale by the disc beside the plant")
+    columns = Columns(
+        note="side views by our own code, difficulties 0 to 3; scale by the disc beside the plant"
+    )
     rng = np.random.default_rng(_FIRST_SEED)
     species = list(FORMS)
     for number in range(DRAWN):
@@ -38,7 +45,9 @@ def _drawn_pots(bench: Bench) -> list[Figure]:
         truth: dict[str, float] = scene.truth  # pyright: ignore[reportAssignmentType]
         path = bench.picture(f"pot_{number}.png", scene.images["rgb"])
         try:
-            result = bench.call(image=path, scale_marker={"type": "circle", "size_cm": truth["disc_cm"]})
+            result = bench.call(
+                image=path, scale_marker={"type": "circle", "size_cm": truth["disc_cm"]}
+            )
         except ToolError:
             columns.add(found=0.0)
             continue

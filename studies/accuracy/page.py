@@ -8,7 +8,9 @@ from accuracy.table import read_rows
 from accuracy.uncertainty import sure_lines
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
-MEASURED, STRANGERS, UNCERTAINTY = (RESULTS / f"{name}.csv" for name in ("measured", "strangers", "uncertainty"))
+MEASURED, STRANGERS, UNCERTAINTY = (
+    RESULTS / f"{name}.csv" for name in ("measured", "strangers", "uncertainty")
+)
 _PROSE = Path(__file__).with_name("prose")
 _FIGURE = re.compile(r"\{([^{}|]+) \| ([^{}]+)\}")
 """A figure in the prose of a tool: ``{folder | metric}``."""
@@ -25,13 +27,35 @@ def page() -> str:
     lines += [
         "<!-- Written by `python studies/write_accuracy.py`: change the prose or the CSV files, not this page. -->"
     ]
-    lines += ["", _prose("introduction"), "", "## How sure the tools are", "", _prose("uncertainty"), ""]
-    lines += [*sure_lines(), "", "## Pictures that a tool is not made for", "", _prose("strangers"), ""]
+    lines += [
+        "",
+        _prose("introduction"),
+        "",
+        "## How sure the tools are",
+        "",
+        _prose("uncertainty"),
+        "",
+    ]
+    lines += [
+        *sure_lines(),
+        "",
+        "## Pictures that a tool is not made for",
+        "",
+        _prose("strangers"),
+        "",
+    ]
     lines += [*_strangers_lines(read_rows(STRANGERS)), ""]
     for tool in STUDIES:
         of_tool = {(row["folder"], row["metric"]): row for row in rows if row["tool"] == tool}
         version, day = oldest(rows, tool)
-        lines += [f"## {tool}", "", _with_figures(tool, of_tool), "", f"Version {version}, {day}.", ""]
+        lines += [
+            f"## {tool}",
+            "",
+            _with_figures(tool, of_tool),
+            "",
+            f"Version {version}, {day}.",
+            "",
+        ]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -50,7 +74,11 @@ def _with_figures(tool: str, rows: dict[tuple[str, str], dict[str, str]]) -> str
         row = rows.get((found[1], found[2]))
         if row is None:
             raise SystemExit(f"{MEASURED} has no figure of {tool} for {found[0]}")
-        n = row["n"] if row["n"] == row["independent"] else f"{row['n']}, {row['independent']} independent"
+        n = (
+            row["n"]
+            if row["n"] == row["independent"]
+            else f"{row['n']}, {row['independent']} independent"
+        )
         interval = f"{row['low']} to {row['high']}; " if row["low"] else ""
         goal = f"; goal {row['goal'].replace(':', '')}" if ":" in row["goal"] else ""
         return f"{row['value']} ({interval}n {n}{goal})"

@@ -108,7 +108,8 @@ def plan(data: Path | None, tools: Sequence[str] = (), folders: Sequence[str] = 
     """
     if data is not None and not data.is_dir():
         raise UsageError(
-            f"{data} is not a folder", hint="--data names the folder that holds a folder of images per source"
+            f"{data} is not a folder",
+            hint="--data names the folder that holds a folder of images per source",
         )
     names = tuple(dict.fromkeys(tools)) or tuple(STUDIES)
     known: set[str] = set()
@@ -142,7 +143,11 @@ def plan(data: Path | None, tools: Sequence[str] = (), folders: Sequence[str] = 
 
 def _layouts() -> tuple[str, ...]:
     """Return the folders of images that the studies of all tools use."""
-    return tuple(sorted({study.folder for tool in STUDIES for study in studies_of(tool) if study.needs_folder}))
+    return tuple(
+        sorted(
+            {study.folder for tool in STUDIES for study in studies_of(tool) if study.needs_folder}
+        )
+    )
 
 
 def _is_ours(study: Planned) -> bool:
@@ -171,7 +176,9 @@ def run(
     rows: list[Row] = []
     for study in studies:
         begun = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="agrotools-bench-", ignore_cleanup_errors=True) as scratch:
+        with tempfile.TemporaryDirectory(
+            prefix="agrotools-bench-", ignore_cleanup_errors=True
+        ) as scratch:
             result = _run_in_process(study, Path(scratch), time_limit_s)
             if overlays is not None:
                 _copy_overlays(overlays, study, result.get("overlays", []))
@@ -183,7 +190,9 @@ def run(
 
 def _copy_overlays(folder: Path, study: Planned, overlays: Sequence[str]) -> None:
     # The folder of a study may be a readable name with blanks ("plants drawn here"); on disk it is one word.
-    target = folder / study.tool / f"{study.number}_{'_'.join(study.folder.replace('/', ' ').split())}"
+    target = (
+        folder / study.tool / f"{study.number}_{'_'.join(study.folder.replace('/', ' ').split())}"
+    )
     for number, overlay in enumerate(map(Path, overlays)):
         target.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(overlay, target / f"{number:03}_{overlay.name}")
@@ -191,7 +200,13 @@ def _copy_overlays(folder: Path, study: Planned, overlays: Sequence[str]) -> Non
 
 def _run_in_process(study: Planned, scratch: Path, time_limit_s: float) -> dict[str, Any]:
     answer = scratch / "answer.json"
-    order = [study.tool, study.number, str(study.path.resolve()), str(scratch / "made"), str(answer)]
+    order = [
+        study.tool,
+        study.number,
+        str(study.path.resolve()),
+        str(scratch / "made"),
+        str(answer),
+    ]
     process: subprocess.Popen[bytes] | None = None
     with (scratch / "output.txt").open("wb") as output:
         try:
@@ -236,7 +251,11 @@ def _last_words(path: Path, code: int) -> str:
     if code < 0:
         names = {number.value: number.name for number in signal.Signals}
         how = f"ended by {names.get(-code, f'signal {-code}')}"
-    lines = [line.strip() for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    lines = [
+        line.strip()
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines()
+        if line.strip()
+    ]
     return f"its process {how}" + (f": {lines[-1][:300]}" if lines else "")
 
 
@@ -244,11 +263,15 @@ def _rows(study: Planned, result: dict[str, Any]) -> list[Row]:
     if "error" in result:
         where = str(study.path.resolve())
         return [Row(study.tool, study.folder, error=result["error"].replace(where, study.folder))]
-    sources, is_ours = ("", True) if study.drawn else sources_of(study.folder, study.path, study.tool)
+    sources, is_ours = (
+        ("", True) if study.drawn else sources_of(study.folder, study.path, study.tool)
+    )
     names = ("calls", "ms_median", "ms_per_megapixel", "peak_mb", "unreadable")
     names = ("calls", "ms_median", "ms_per_megapixel", "peak_mb", "unreadable")
     origin = {"sources": sources, **{name: result[name] for name in names}}
-    figures = result["figures"] if is_ours else [{**figure, "note": ""} for figure in result["figures"]]
+    figures = (
+        result["figures"] if is_ours else [{**figure, "note": ""} for figure in result["figures"]]
+    )
     return [Row(study.tool, study.folder, **figure, **origin) for figure in figures]
 
 
@@ -261,9 +284,13 @@ def sources_of(name: str, folder: Path, tool: str) -> tuple[str, bool]:
     for item in read_items(folder):
         source = item.get("source")
         origin = source if isinstance(source, dict) else {}
-        counts[str(origin.get("repo") or "source not stated"), str(origin.get("commit") or "")[:8]] += 1
+        counts[
+            str(origin.get("repo") or "source not stated"), str(origin.get("commit") or "")[:8]
+        ] += 1
     described = get_tool(tool).data_files if tool in TOOLS else ()
-    weights = [path for path in described if path.suffix == ".json" and path.name not in STRANGENESS_FILES]
+    weights = [
+        path for path in described if path.suffix == ".json" and path.name not in STRANGENESS_FILES
+    ]
     learnt = "".join(path.read_text(encoding="utf-8", errors="replace") for path in weights)
     words = [
         f"{repo}{f' @ {commit}' if commit else ''} ({count_text(count, 'item')}"
@@ -271,7 +298,9 @@ def sources_of(name: str, folder: Path, tool: str) -> tuple[str, bool]:
         for (repo, commit), count in sorted(counts.items())
     ]
     known = tomllib.loads(FOLDERS.read_text("utf-8"))["folders"].get(name)
-    ours = known is None or (bool(counts) and {repo for repo, _ in counts} <= set(known.get("sources", ())))
+    ours = known is None or (
+        bool(counts) and {repo for repo, _ in counts} <= set(known.get("sources", ()))
+    )
     return ", ".join(words), ours
 
 
@@ -302,7 +331,9 @@ def run_study(tool: str, number: int, folder: Path, scratch: Path) -> dict[str, 
     except Exception as error:
         kind = "" if isinstance(error, AgrotoolsError) else f"{type(error).__name__}: "
         return {"error": _with_place(error, f"{kind}{error}")}
-    per_megapixel = [ms / mp for ms, mp in zip(bench.call_ms, bench.call_megapixels, strict=True) if mp > 0]
+    per_megapixel = [
+        ms / mp for ms, mp in zip(bench.call_ms, bench.call_megapixels, strict=True) if mp > 0
+    ]
     return {
         "figures": rows,
         "calls": len(bench.call_ms),
@@ -318,10 +349,19 @@ def _figure_row(figure: Figure) -> dict[str, Any]:
     interval = estimate(figure)
     reached = None
     if figure.goal is not None and math.isfinite(interval.value):
-        beyond = interval.value - figure.goal if figure.higher_is_better else figure.goal - interval.value
+        beyond = (
+            interval.value - figure.goal
+            if figure.higher_is_better
+            else figure.goal - interval.value
+        )
         reached = beyond >= -_ROUNDING
-    numbers = {name: value if math.isfinite(value or 0) else None for name, value in asdict(interval).items()}
-    fields = {name: getattr(figure, name) for name in ("metric", "goal", "higher_is_better", "note")}
+    numbers = {
+        name: value if math.isfinite(value or 0) else None
+        for name, value in asdict(interval).items()
+    }
+    fields = {
+        name: getattr(figure, name) for name in ("metric", "goal", "higher_is_better", "note")
+    }
     return {**fields, **numbers, "goal_reached": reached}
 
 

@@ -79,7 +79,13 @@ class Estimate:
 
 def mean_of(metric: str, values: Sequence[float], **more: Any) -> Figure:
     """Return the mean of one value per image. ``more``: fields of :class:`Figure`."""
-    return Figure(metric, np.asarray(values, np.float64)[:, None], _mean, is_share=_are_shares(metric, values), **more)
+    return Figure(
+        metric,
+        np.asarray(values, np.float64)[:, None],
+        _mean,
+        is_share=_are_shares(metric, values),
+        **more,
+    )
 
 
 def _are_shares(metric: str, values: Sequence[object]) -> bool:
@@ -87,7 +93,9 @@ def _are_shares(metric: str, values: Sequence[object]) -> bool:
     if all(isinstance(value, bool | np.bool_) for value in values):
         return True
     top = 100.0 if metric.endswith("%") else 1.0
-    return ("share" in metric or "recall@" in metric or top > 1) and all(value in (0.0, top) for value in values)
+    return ("share" in metric or "recall@" in metric or top > 1) and all(
+        value in (0.0, top) for value in values
+    )
 
 
 class Columns:
@@ -130,12 +138,17 @@ class Columns:
 
     def ratio(self, metric: str, part: str, whole: str, **more: Any) -> Figure:
         """Return the sum of ``part`` over the sum of ``whole``, pooled over all images."""
-        return self._figure(metric, lambda rows: _over(rows[:, 0].sum(), rows[:, 1].sum()), (part, whole), more)
+        return self._figure(
+            metric, lambda rows: _over(rows[:, 0].sum(), rows[:, 1].sum()), (part, whole), more
+        )
 
     def f1(self, metric: str, hits: str, found: str, there: str, **more: Any) -> Figure:
         """Return F1 of ``found`` against ``there``, pooled over images: 2 hits / (found + there)."""
         return self._figure(
-            metric, lambda rows: _over(2 * rows[:, 0].sum(), rows[:, 1:].sum()), (hits, found, there), more
+            metric,
+            lambda rows: _over(2 * rows[:, 0].sum(), rows[:, 1:].sum()),
+            (hits, found, there),
+            more,
         )
 
     def concordance(self, metric: str, measured: str, true: str, **more: Any) -> Figure:
@@ -150,13 +163,19 @@ class Columns:
         """
         rows = np.column_stack([self[probability], self[right]])
         drawn = np.random.default_rng(0).random((200, len(rows))) < rows[:, 0]
-        chance = np.mean([_calibration_error(np.column_stack([rows[:, 0], each])) for each in drawn])
+        chance = np.mean(
+            [_calibration_error(np.column_stack([rows[:, 0], each])) for each in drawn]
+        )
         note = f"perfect probabilities would have {chance:.3f} on as many images"
         return self._figure(metric, _calibration_error, (probability, right), _as_error(more, note))
 
-    def risk(self, metric: str, probability: str, right: str, coverage: float, **more: Any) -> Figure:
+    def risk(
+        self, metric: str, probability: str, right: str, coverage: float, **more: Any
+    ) -> Figure:
         """Return the share wrong among the ``coverage`` of the images with the highest probabilities."""
-        order = np.argsort(-np.array(self[probability]), kind="stable")[: max(1, round(coverage * len(self[right])))]
+        order = np.argsort(-np.array(self[probability]), kind="stable")[
+            : max(1, round(coverage * len(self[right])))
+        ]
         surest = Columns(**self._more)
         for at in order:
             surest.add(self._scenes[right][at], wrong=not self[right][at])
@@ -169,17 +188,27 @@ class Columns:
         note = f"the best order of these answers would have {best:.3f}, a random one {none:.3f}"
         return self._figure(metric, _area_of_risk, (probability, right), _as_error(more, note))
 
-    def _figure(self, metric: str, statistic: Statistic, columns: Sequence[str], more: dict[str, Any]) -> Figure:
+    def _figure(
+        self, metric: str, statistic: Statistic, columns: Sequence[str], more: dict[str, Any]
+    ) -> Figure:
         scenes = self._scenes.get(columns[0], [])
         clusters = {"clusters": tuple(scenes)} if any(scenes) else {}
         rows = np.column_stack([self[column] for column in columns])
-        is_share = statistic is _mean and (columns[0] not in self._not_truth or _are_shares(metric, self[columns[0]]))
-        return Figure(metric, rows, statistic, is_share=is_share, **{**clusters, **self._more, **more})
+        is_share = statistic is _mean and (
+            columns[0] not in self._not_truth or _are_shares(metric, self[columns[0]])
+        )
+        return Figure(
+            metric, rows, statistic, is_share=is_share, **{**clusters, **self._more, **more}
+        )
 
 
 def _as_error(more: dict[str, Any], note: str) -> dict[str, Any]:
     """Return the fields of a figure that is better if lower, with ``note`` added to its own."""
-    return {"higher_is_better": False, **more, "note": "; ".join(filter(None, (more.get("note", ""), note)))}
+    return {
+        "higher_is_better": False,
+        **more,
+        "note": "; ".join(filter(None, (more.get("note", ""), note))),
+    }
 
 
 def estimate(figure: Figure, seed: int = 0) -> Estimate:
@@ -197,7 +226,9 @@ def estimate(figure: Figure, seed: int = 0) -> Estimate:
     if not len(rows):
         raise ValueError(f"{figure.metric}: no image was measured")
     if figure.clusters and len(figure.clusters) != len(rows):
-        raise ValueError(f"{figure.metric}: {len(rows)} images and {len(figure.clusters)} cluster names")
+        raise ValueError(
+            f"{figure.metric}: {len(rows)} images and {len(figure.clusters)} cluster names"
+        )
     labels = figure.clusters or tuple(str(number) for number in range(len(rows)))
     members = [np.flatnonzero(np.asarray(labels) == label) for label in dict.fromkeys(labels)]
     value = figure.statistic(rows)
@@ -210,7 +241,9 @@ def estimate(figure: Figure, seed: int = 0) -> Estimate:
         low, high = exact_interval(value / unit * effective, effective)
         return Estimate(value, unit * low, unit * high, len(rows), k)
     draws = np.random.default_rng(seed).integers(0, len(members), (DRAWS, len(members)))
-    values = np.array([figure.statistic(rows[np.concatenate([members[k] for k in draw])]) for draw in draws])
+    values = np.array(
+        [figure.statistic(rows[np.concatenate([members[k] for k in draw])]) for draw in draws]
+    )
     values = values[np.isfinite(values)]
     tail = float(ndtr(-stdtrit(k - 1, 1 - (1 - _LEVEL) / 2) * np.sqrt(k / (k - 1))))
     low, high = np.quantile(values, [tail, 1 - tail]) if len(values) else (np.nan, np.nan)
@@ -300,7 +333,11 @@ class Bench:
         return list(self._items)
 
     def call(
-        self, *, infos: Mapping[Path, SampleFile] | None = None, backend: str | None = None, **arguments: Any
+        self,
+        *,
+        infos: Mapping[Path, SampleFile] | None = None,
+        backend: str | None = None,
+        **arguments: Any,
     ) -> Any:
         """Call the tool and measure the processor time for reading, measuring and drawing.
 
@@ -324,7 +361,9 @@ class Bench:
             started = time.process_time()
             result: ToolResult = tool(**arguments)
             self.call_ms.append(1000 * (time.process_time() - started))
-        self.call_megapixels.append(sum(_megapixels(value) for value in arguments.values() if isinstance(value, Path)))
+        self.call_megapixels.append(
+            sum(_megapixels(value) for value in arguments.values() if isinstance(value, Path))
+        )
         for artifact in (getattr(result, name) for name in type(result).model_fields):
             if isinstance(artifact, Artifact) and artifact.kind == "overlay":
                 self.overlays.append(folder / artifact.name)

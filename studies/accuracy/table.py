@@ -11,9 +11,32 @@ from agrotools.build.sources.part import first_few
 from agrotools.core.base import count_text
 from agrotools.tools import get_tool
 
-COLUMNS = ("tool", "folder", "metric", "value", "95 % interval", "n", "independent", "ms", "ms/MP", "peak MB", "goal")
+COLUMNS = (
+    "tool",
+    "folder",
+    "metric",
+    "value",
+    "95 % interval",
+    "n",
+    "independent",
+    "ms",
+    "ms/MP",
+    "peak MB",
+    "goal",
+)
 CSV_COLUMNS = (
-    *("tool", "version", "measured", "folder", "metric", "value", "low", "high", "n", "independent"),
+    *(
+        "tool",
+        "version",
+        "measured",
+        "folder",
+        "metric",
+        "value",
+        "low",
+        "high",
+        "n",
+        "independent",
+    ),
     *("ms", "ms_per_megapixel", "peak_mb", "goal", "note", "sources"),
 )
 _NO_CLAIM = f"under {LEAST_CLUSTERS} independent images a value is shown without an interval, and claims nothing"
@@ -70,7 +93,11 @@ def format_table(rows: Sequence[Row]) -> list[str]:
     notes = _notes(rows)
     if notes:
         lines += ["", *notes]
-    failed = [f"{row.tool} on {row.folder}: not measured: {row.error}" for row in rows if row.error is not None]
+    failed = [
+        f"{row.tool} on {row.folder}: not measured: {row.error}"
+        for row in rows
+        if row.error is not None
+    ]
     return [*lines, "", *failed] if failed else lines
 
 
@@ -82,7 +109,11 @@ def write_csv(path: Path, rows: Sequence[Row], day: str) -> None:
     """
     fresh = [row for row in rows if row.error is None]
     measured = {(row.tool, row.folder) for row in fresh}
-    kept = [row for row in read_rows(path) if (row["tool"], row["folder"]) not in measured] if path.exists() else []
+    kept = (
+        [row for row in read_rows(path) if (row["tool"], row["folder"]) not in measured]
+        if path.exists()
+        else []
+    )
     kept += [_csv_row(row, day) for row in fresh]
     order = list(STUDIES)
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -104,8 +135,16 @@ def _csv_row(row: Row, day: str) -> dict[str, str]:
     texts = ["" if cell == "-" else cell for cell in shown]
     note = row.note
     if row.unreadable:
-        note = "; ".join(filter(None, (note, f"{count_text(len(row.unreadable), 'picture')} left out")))
-    return dict(zip(CSV_COLUMNS, [row.tool, get_tool(row.tool).version, day, *texts, note, row.sources], strict=True))
+        note = "; ".join(
+            filter(None, (note, f"{count_text(len(row.unreadable), 'picture')} left out"))
+        )
+    return dict(
+        zip(
+            CSV_COLUMNS,
+            [row.tool, get_tool(row.tool).version, day, *texts, note, row.sources],
+            strict=True,
+        )
+    )
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:
@@ -119,7 +158,9 @@ def _notes(rows: Sequence[Row]) -> list[str]:
         every = sum((row.tool, row.folder) == (tool, folder) for row in rows)
         which = "" if len(metrics) == every else f", {'; '.join(metrics)}"
         lines.append(f"{folder}{which}: {note}")
-    left_out = dict.fromkeys((row.tool, row.folder, tuple(row.unreadable)) for row in rows if row.unreadable)
+    left_out = dict.fromkeys(
+        (row.tool, row.folder, tuple(row.unreadable)) for row in rows if row.unreadable
+    )
     why = "without a label or not readable"
     lines += [f"{folder}: {tool} left out {count_text(len(names), 'picture')} {why}: {first_few(names)}"
               for tool, folder, names in left_out]  # fmt: skip

@@ -14,7 +14,17 @@ from agrotools.vision.rasters import open_raster
 from prepared import read_items
 
 _MOST = 1_000_000
-_PICTURES = ("image", "mask", "vegetation", "depth_mm_uint16", "before", "after", "chm", "ndvi", "lulc")
+_PICTURES = (
+    "image",
+    "mask",
+    "vegetation",
+    "depth_mm_uint16",
+    "before",
+    "after",
+    "chm",
+    "ndvi",
+    "lulc",
+)
 _FILES = (*_PICTURES, "boxes")
 
 
@@ -45,15 +55,21 @@ def read_truth(folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
         if has_labels and not content.get("label"):
             unreadable.append(f"{content.get('id', number)} (no label)")
             continue
-        item = _checked(content, f"{folder.name}/truth.json, item {content.get('id', number)!r}", folder)
-        bad = [item[key] for key in _PICTURES if key in item and not _is_readable(folder / item[key])]
+        item = _checked(
+            content, f"{folder.name}/truth.json, item {content.get('id', number)!r}", folder
+        )
+        bad = [
+            item[key] for key in _PICTURES if key in item and not _is_readable(folder / item[key])
+        ]
         unreadable += bad
         if not bad:
             items.append(item)
     if unreadable and not items:
         raise BenchmarkError(f"no picture of {folder.name} can be read, e.g. {unreadable[0]}")
     if not items:
-        raise BenchmarkError(f"{folder.name}/truth.json is an empty list; expected one object per picture")
+        raise BenchmarkError(
+            f"{folder.name}/truth.json is an empty list; expected one object per picture"
+        )
     return items, list(dict.fromkeys(unreadable))
 
 
@@ -72,13 +88,18 @@ def _checked(content: dict[str, Any], place: str, folder: Path) -> Item:
                 if name in _STATISTICS:
                     _require(_is_number(number), f"{place}, stats", name, number, "a number")
         elif key == "fruits":
-            item[key] = [_checked(one, f"{place}, fruit {n}", folder) for n, one in enumerate(cast(list[Any], value))]
+            item[key] = [
+                _checked(one, f"{place}, fruit {n}", folder)
+                for n, one in enumerate(cast(list[Any], value))
+            ]
     return item
 
 
 def _require(fits: bool, place: str, key: str, value: Any, expected: str) -> None:
     if not fits:
-        raise BenchmarkError(f"{place}, field {key!r} is {str(repr(value))[:60]}; expected {expected}")
+        raise BenchmarkError(
+            f"{place}, field {key!r} is {str(repr(value))[:60]}; expected {expected}"
+        )
 
 
 def _is_number(value: Any) -> bool:
@@ -107,7 +128,10 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "id": ("text", _is_text),
     "label": ("text", _is_text),
     "count": (f"a whole number from 0 to {_MOST:,}", _is_count),
-    "gsd_m": ("metres per pixel, a positive number, or null", lambda value: value is None or _is_positive(value)),
+    "gsd_m": (
+        "metres per pixel, a positive number, or null",
+        lambda value: value is None or _is_positive(value),
+    ),
     "caliber_mm": ("millimetres, a positive number", lambda value: _is_positive(value)),
     "box": ("four numbers: left, top, right, bottom", _is_box),
     "stats": ("an object of numbers", lambda value: isinstance(value, dict)),

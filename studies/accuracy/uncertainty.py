@@ -90,7 +90,9 @@ def _rows(one: Quantity) -> list[tuple[str, ...]]:
             for cells in _CALIBRATIONS[one.of]()
         ]
     numbers = {name: pool["subjects"] for name, pool in _subjects()["pools"].items()}
-    return [(one.tool, fields, one.sure, "-", "-", "-", one.why.format(**numbers, least=LEAST_SUBJECTS))]
+    return [
+        (one.tool, fields, one.sure, "-", "-", "-", one.why.format(**numbers, least=LEAST_SUBJECTS))
+    ]
 
 
 def coverages() -> dict[str, list[tuple[str, float, int]]]:
@@ -98,11 +100,20 @@ def coverages() -> dict[str, list[tuple[str, float, int]]]:
     found, fruits = _stored("lesion_model.json")["metrics"], _stored("nets/fruits.json")["counts"]
     kinds = [name.removeprefix("coverage_") for name in found if name.startswith("coverage_")]
     lesions = [("all leaves", found["interval_coverage"], int(found["leaves"]))]
-    by_kind = [(kind.replace("_", " "), found[f"coverage_{kind}"], int(found[f"leaves_{kind}"])) for kind in kinds]
+    by_kind = [
+        (kind.replace("_", " "), found[f"coverage_{kind}"], int(found[f"leaves_{kind}"]))
+        for kind in kinds
+    ]
     lesions += [each for each in by_kind if each[2] >= LEAST_SUBJECTS]
-    counts = [(name, one["coverage"], one["photographs"]) for name, one in fruits.items() if one["spread"] is not None]
+    counts = [
+        (name, one["coverage"], one["photographs"])
+        for name, one in fruits.items()
+        if one["spread"] is not None
+    ]
     return {
-        "analyze_lesions": [(f"severity_interval_pct, {kind},", share, n) for kind, share, n in lesions],
+        "analyze_lesions": [
+            (f"severity_interval_pct, {kind},", share, n) for kind, share, n in lesions
+        ],
         "count_objects": [(f"count_interval, {fruit},", share, n) for fruit, share, n in counts],
     }
 
@@ -114,7 +125,9 @@ def _stored(name: str) -> dict[str, Any]:
 
 @cache
 def _subjects() -> dict[str, Any]:
-    return json.loads(Path(__file__).with_name("calibration_subjects.json").read_text(encoding="utf-8"))
+    return json.loads(
+        Path(__file__).with_name("calibration_subjects.json").read_text(encoding="utf-8")
+    )
 
 
 _Cells = tuple[str, bool, str, str, str, str]
@@ -122,8 +135,15 @@ _Cells = tuple[str, bool, str, str, str, str]
 
 
 def _lesions() -> list[_Cells]:
-    found, pool = (_stored("lesion_model.json")["metrics"], _subjects()["pools"]["leaf_lesion_masks"])
-    n, low, high = int(found["leaves"]), found["interval_coverage_low"], found["interval_coverage_high"]
+    found, pool = (
+        _stored("lesion_model.json")["metrics"],
+        _subjects()["pools"]["leaf_lesion_masks"],
+    )
+    n, low, high = (
+        int(found["leaves"]),
+        found["interval_coverage_low"],
+        found["interval_coverage_high"],
+    )
     classes = ", ".join(
         f"{name.replace('_', ' ')} {found[f'coverage_{name}']:.3f} of {found[f'leaves_{name}']:.0f}"
         for name in pool["subjects_by_label"]
@@ -145,7 +165,11 @@ def _fruits() -> list[_Cells]:
     for fruit, one in _stored("nets/fruits.json")["counts"].items():
         n = one["photographs"]
         low, high = exact_interval(one["coverage"] * n, n)
-        reason = f"under {LEAST_SUBJECTS} photographs" if n < LEAST_SUBJECTS else "errors too large to be useful"
+        reason = (
+            f"under {LEAST_SUBJECTS} photographs"
+            if n < LEAST_SUBJECTS
+            else "errors too large to be useful"
+        )
         rows.append((
             fruit,
             one["spread"] is not None,
@@ -159,8 +183,12 @@ def _fruits() -> list[_Cells]:
 
 def _names(net: str) -> list[_Cells]:
     described, calibrated = _stored(f"nets/{net}.json"), _subjects()["calibrated_on"][net]
-    refusal = f"names are refused by {described['abstention']['score'].replace('_', ' ')}, which keeps "
-    refusal += f"{described['abstention']['kept']:.3f} of known pictures, and by strangeness, which keeps "
+    refusal = (
+        f"names are refused by {described['abstention']['score'].replace('_', ' ')}, which keeps "
+    )
+    refusal += (
+        f"{described['abstention']['kept']:.3f} of known pictures, and by strangeness, which keeps "
+    )
     refusal += f"{_stored('strangeness.json')['domains'][net]['kept']:.3f}"
     withheld = described.get("uncalibrated", {})
     rows = []
@@ -171,11 +199,21 @@ def _names(net: str) -> list[_Cells]:
         chance = f", {one['ece_by_chance']:.3f} by chance" if "ece_by_chance" in one else ""
         right = f"calibration error {one['ece']:.3f} ({one['ece_uncalibrated']:.3f} uncalibrated{chance}); "
         right += f"right {one['top1']:.3f} ({low:.3f} to {high:.3f}, Wilson) of {one['n']} pictures"
-        few = f"under {LEAST_SUBJECTS} subjects of its own" if subjects < LEAST_SUBJECTS else "error beyond chance"
+        few = (
+            f"under {LEAST_SUBJECTS} subjects of its own"
+            if subjects < LEAST_SUBJECTS
+            else "error beyond chance"
+        )
         few = f"{few}: scores are null, flag `not_calibrated`" if crop in withheld else ""
         worse = "worse than uncalibrated" if one["ece"] > one["ece_uncalibrated"] else ""
-        by_day = "days of calibration are also learnt from" if one is described["figures"].get("random split") else ""
-        other = "another, smaller net, which did not see these days" if name == "days left out" else ""
+        by_day = (
+            "days of calibration are also learnt from"
+            if one is described["figures"].get("random split")
+            else ""
+        )
+        other = (
+            "another, smaller net, which did not see these days" if name == "days left out" else ""
+        )
         remark = "; ".join(filter(None, (few, worse, by_day, other, refusal if not rows else "")))
         on = "the days left out themselves" if other else f"{subjects} subjects"
         rows.append((name, crop not in withheld, on, right, "-", remark or "-"))

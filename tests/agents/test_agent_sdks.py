@@ -35,13 +35,22 @@ CHART = {
     "x_label": "field", "y_label": "yield", "y_unit": "t/ha",
 }  # fmt: skip
 SCRIPTS: dict[str, list[str | list[tuple[str, Body | str]]]] = {
-    "on field 3": [[("measure_all", {})], [("calculate", '{"expression": ')], [("calculate", MEAN)], "mean_yield: 5.4"],
+    "on field 3": [
+        [("measure_all", {})],
+        [("calculate", '{"expression": ')],
+        [("calculate", MEAN)],
+        "mean_yield: 5.4",
+    ],
     "What is the mean yield?": [
         [("calculate", {"expression": "(a + b"})],
         [("calculate", MEAN), ("calculate", {"expression": "2 * c", "variables": {"c": 5.4}})],
         "The mean of both cuts.\n\nmean_yield: 5.4",
     ],
-    "show the mean yields as bars": [[("calculate", MEAN)], [("plot", CHART)], "The chart shows it.\n\ntaller: north"],
+    "show the mean yields as bars": [
+        [("calculate", MEAN)],
+        [("plot", CHART)],
+        "The chart shows it.\n\ntaller: north",
+    ],
 }
 """Replies of the model by a part of the question: calls, or the answer."""
 
@@ -57,10 +66,14 @@ class ScriptedModel:
 
     def __call__(self, body: Body) -> web.Response:
         self.requests.append(body)
-        question = next(text_of(message) for message in body["messages"] if "Question: " in text_of(message))
+        question = next(
+            text_of(message) for message in body["messages"] if "Question: " in text_of(message)
+        )
         part = next(part for part in SCRIPTS if part in question)
         offered = {tool["function"]["name"]: tool["function"] for tool in body.get("tools", ())}
-        if any("Now copy the values of your answer" in text_of(message) for message in body["messages"]):
+        if any(
+            "Now copy the values of your answer" in text_of(message) for message in body["messages"]
+        ):
             reply = str(SCRIPTS[part][-1]).rpartition("\n")[2]
         else:
             reply = SCRIPTS[part][self._turns[part]]
@@ -70,14 +83,18 @@ class ScriptedModel:
             reply = [("final_answer", {"answer": reply})]
         if isinstance(reply, str):
             return self._response(completion(reply))
-        calls = [(name, given if isinstance(given, str) else json.dumps(given)) for name, given in reply]
+        calls = [
+            (name, given if isinstance(given, str) else json.dumps(given)) for name, given in reply
+        ]
         return self._response(completion(None, calls))
 
     def _response(self, reply: web.Response) -> web.Response:
         data, number = json.loads(reply.text or ""), next(self._numbers)
         for call in data["choices"][0]["message"].get("tool_calls", []):
             call["id"] = f"{call['id']}-{number}"
-        return web.json_response({**data, "id": f"chatcmpl-{number}", "created": 1, "model": "scripted"})
+        return web.json_response(
+            {**data, "id": f"chatcmpl-{number}", "created": 1, "model": "scripted"}
+        )
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +111,12 @@ def outcome(run: at.Run) -> Any:
     """Steps of all samples, without times and replies, and the scores."""
     steps = {
         record.sample.id: [
-            (step.kind, step.call and (step.call.tool, step.call.arguments), step.observation, step.text)
+            (
+                step.kind,
+                step.call and (step.call.tool, step.call.arguments),
+                step.observation,
+                step.text,
+            )
             for step in record.trajectory.steps
         ]
         for record in run.samples()
@@ -108,7 +130,9 @@ def expected(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[An
     model = ScriptedModel()
     with serving(model) as endpoint:
         out = tmp_path_factory.mktemp("sdks") / "run"
-        run = evaluated(folder, "scripted", out, protocol="tool-calling", base_url=endpoint.base_url)
+        run = evaluated(
+            folder, "scripted", out, protocol="tool-calling", base_url=endpoint.base_url
+        )
     return outcome(run), model
 
 
@@ -151,7 +175,11 @@ def evaluated_with(
 ) -> tuple[at.Run, ScriptedModel]:
     model = ScriptedModel()
     with serving(model, latency_s=2, greets=False) as endpoint:  # traces are sent after 5 s
-        variables = {"OPENAI_BASE_URL": endpoint.base_url, "OPENAI_API_KEY": "none", "OPENAI_MODEL": "scripted"}
+        variables = {
+            "OPENAI_BASE_URL": endpoint.base_url,
+            "OPENAI_API_KEY": "none",
+            "OPENAI_MODEL": "scripted",
+        }
         if sdk.endswith("responses"):
             variables["OPENAI_RESPONSES"] = "1"
         for name, value in variables.items():
@@ -168,25 +196,46 @@ def evaluated_with(
     return run, model
 
 
-def test_an_agent_on_an_sdk_has_the_trajectory_of_the_own_loop(sdk, expected, folder, tmp_path, monkeypatch):
+def test_an_agent_on_an_sdk_has_the_trajectory_of_the_own_loop(
+    sdk, expected, folder, tmp_path, monkeypatch
+):
     run, model = evaluated_with(sdk, folder, tmp_path, monkeypatch)
     assert outcome(run) == expected[0]
-    requests = [len(SCRIPTS[part]) + 1 for part in ("What is the mean yield?", "show the mean yields as bars")]
-    assert [record.spending[:2] for record in run.samples()] == [(100 * n, 10 * n) for n in requests]
+    requests = [
+        len(SCRIPTS[part]) + 1
+        for part in ("What is the mean yield?", "show the mean yields as bars")
+    ]
+    assert [record.spending[:2] for record in run.samples()] == [
+        (100 * n, 10 * n) for n in requests
+    ]
     for name, tool in expected[1].offered.items():
         offered = model.offered[name]
         assert offered["description"] == tool["description"].strip()
         assert properties(offered) == properties(tool)
-        maps = [each for each in offered["parameters"]["properties"].values() if each.get("type") == "object"]
-        assert all(each.get("properties") or each.get("additionalProperties") is True for each in maps)
+        maps = [
+            each
+            for each in offered["parameters"]["properties"].values()
+            if each.get("type") == "object"
+        ]
+        assert all(
+            each.get("properties") or each.get("additionalProperties") is True for each in maps
+        )
         assert offered["parameters"]["required"] == tool["parameters"]["required"]
     texts = [text_of(message) for body in model.requests for message in body["messages"]]
     assert any('"hint"' in text for text in texts)
-    last = next(body for body in model.requests if any('"spec"' in text_of(each) for each in body["messages"]))
-    assert len(pictures_of(last)) == (1 if sdk == "openai_agents" else 2)  # of the file and of the chart
+    last = next(
+        body
+        for body in model.requests
+        if any('"spec"' in text_of(each) for each in body["messages"])
+    )
+    assert len(pictures_of(last)) == (
+        1 if sdk == "openai_agents" else 2
+    )  # of the file and of the chart
 
 
-def test_calls_that_an_sdk_refuses_do_not_end_its_run(sdk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_calls_that_an_sdk_refuses_do_not_end_its_run(
+    sdk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """An unknown tool, and arguments that are not JSON: the SDKs tell the model, or end (LangGraph)."""
     bench = tmp_path / "bench"
     folder = write_folder(bench, [number_sample(bench, "tiny-3", 3)])
@@ -209,11 +258,24 @@ def properties(tool: Body) -> Body:
             return [plain(each) for each in schema]
         if not isinstance(schema, dict):
             return schema
-        return {key: plain(each) for key, each in schema.items() if key not in ADDED and each not in ("", {})}
+        return {
+            key: plain(each)
+            for key, each in schema.items()
+            if key not in ADDED and each not in ("", {})
+        }
 
     return plain(tool["parameters"]["properties"])
 
 
 def pictures_of(body: Body) -> list[str]:
-    contents = [message["content"] for message in body["messages"] if isinstance(message.get("content"), list)]
-    return [part["image_url"]["url"] for content in contents for part in content if part["type"] == "image_url"]
+    contents = [
+        message["content"]
+        for message in body["messages"]
+        if isinstance(message.get("content"), list)
+    ]
+    return [
+        part["image_url"]["url"]
+        for content in contents
+        for part in content
+        if part["type"] == "image_url"
+    ]

@@ -80,7 +80,9 @@ asyncio.run(main())
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return write_folder(tmp_path / "bench", [number_sample(tmp_path / "bench", f"tiny-{n}", n) for n in (1, 2, 3)])
+    return write_folder(
+        tmp_path / "bench", [number_sample(tmp_path / "bench", f"tiny-{n}", n) for n in (1, 2, 3)]
+    )
 
 
 @pytest.fixture
@@ -95,7 +97,11 @@ def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def reported_action(request: dict[str, Any]) -> dict[str, Any]:
-    first: dict[str, Any] = {"input_tokens": 1000, "output_tokens": 100, "model": "openai:gpt-4o-mini"}
+    first: dict[str, Any] = {
+        "input_tokens": 1000,
+        "output_tokens": 100,
+        "model": "openai:gpt-4o-mini",
+    }
     second = {**first, "input_tokens": 2000, "output_tokens": 200, "cached_input_tokens": 500}
     if "form_request" in request:
         return {"answer": "mean_yield: 2"}
@@ -109,9 +115,13 @@ def agent_server() -> Iterator[str]:
         yield address
 
 
-def evaluated(folder: Path, model: Any, out: Path, progress: io.StringIO | None = None, **options: Any) -> at.Run:
+def evaluated(
+    folder: Path, model: Any, out: Path, progress: io.StringIO | None = None, **options: Any
+) -> at.Run:
     stream = progress or io.StringIO()
-    return at.evaluate(folder, model, mode="end-to-end", out=out, progress=stream, concurrency=1, **options)
+    return at.evaluate(
+        folder, model, mode="end-to-end", out=out, progress=stream, concurrency=1, **options
+    )
 
 
 def local_agent(name: str) -> Callable[[at.Task], Any]:
@@ -120,7 +130,9 @@ def local_agent(name: str) -> Callable[[at.Task], Any]:
     return space[name]
 
 
-def test_reports_over_every_route_are_the_same(folder: Path, tmp_path: Path, code: Path, agent_server: str):
+def test_reports_over_every_route_are_the_same(
+    folder: Path, tmp_path: Path, code: Path, agent_server: str
+):
     routes = {
         "function": local_agent("solve"),
         "async process": "python:my_agent:solve_async",
@@ -143,10 +155,16 @@ def test_tables_and_rows_show_what_an_agent_used(folder: Path, tmp_path: Path, c
     assert "300" in text
     assert "cost of the agent, by its reports: 0.018 USD, 0.006 USD per record" in text
     row = next(iter(run.rows()))
-    assert (row["input_tokens"], row["output_tokens"], row["cost_usd"]) == (3000, 300, pytest.approx(0.006))
+    assert (row["input_tokens"], row["output_tokens"], row["cost_usd"]) == (
+        3000,
+        300,
+        pytest.approx(0.006),
+    )
 
 
-def test_what_an_agent_does_not_report_is_unknown_and_not_zero(folder: Path, tmp_path: Path, code: Path):
+def test_what_an_agent_does_not_report_is_unknown_and_not_zero(
+    folder: Path, tmp_path: Path, code: Path
+):
     said = io.StringIO()
     run = evaluated(folder, "python:my_agent:silent", tmp_path / "run", said, budget=1)
     summary = at.score(run).summary
@@ -158,7 +176,9 @@ def test_what_an_agent_does_not_report_is_unknown_and_not_zero(folder: Path, tmp
     assert "cannot limit an agent that reports nothing" in said.getvalue()
     assert said.getvalue().count("the agent reported no usage on tiny-") == 1
     assert not (tmp_path / "run" / "spend.jsonl").exists()
-    cost_alone = evaluated(folder, "python:my_agent:costs_half_a_dollar", tmp_path / "cost", limit=1)
+    cost_alone = evaluated(
+        folder, "python:my_agent:costs_half_a_dollar", tmp_path / "cost", limit=1
+    )
     assert cost_alone.samples()[0].spending == (None, None, 0.5, None)
 
 

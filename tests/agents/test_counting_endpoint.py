@@ -121,20 +121,37 @@ def answer(body: Body) -> web.Response:
     """Reply of the model: 7 in words of its own, a call if the reply is streamed."""
     text = [message["content"] for message in body["messages"]][-1]
     if text == "Again?" or (isinstance(text, list) and text[0]["text"] == "Again?"):
-        output = [{"type": "message", "content": [{"type": "output_text", "text": "streamed seven"}]}]
+        output = [
+            {"type": "message", "content": [{"type": "output_text", "text": "streamed seven"}]}
+        ]
         usage = {"input_tokens": 1000, "output_tokens": 500}
         whole = {"object": "response", "status": "completed", "output": output, "usage": usage}
-        return sse({"type": "response.created", "response": {}}, {"type": "response.completed", "response": whole})
+        return sse(
+            {"type": "response.created", "response": {}},
+            {"type": "response.completed", "response": whole},
+        )
     if not body.get("stream"):
-        choice = {"index": 0, "message": {"role": "assistant", "content": "seven"}, "finish_reason": "stop"}
+        choice = {
+            "index": 0,
+            "message": {"role": "assistant", "content": "seven"},
+            "finish_reason": "stop",
+        }
         return web.json_response({"choices": [choice], "usage": USAGE})
     assert body["stream_options"] == {"include_usage": True}
     function = {"name": "count", "arguments": '{"what": '}
     chunks = [
         {"choices": [{"delta": {"role": "assistant", "content": "I "}}]},
         {"choices": [{"delta": {"content": "count."}}]},
-        {"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "call_1", "function": function}]}}]},
-        {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": '"trees"}'}}]}}]},
+        {
+            "choices": [
+                {"delta": {"tool_calls": [{"index": 0, "id": "call_1", "function": function}]}}
+            ]
+        },
+        {
+            "choices": [
+                {"delta": {"tool_calls": [{"index": 0, "function": {"arguments": '"trees"}'}}]}}
+            ]
+        },
         {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]},
         {"choices": [], "usage": USAGE},
     ]
@@ -147,21 +164,39 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     code = tmp_path / "code"
     code.mkdir()
     (code / "my_agent.py").write_text(AGENT)
-    (code / "program.py").write_text("import my_agent\nfrom types import SimpleNamespace\nprint(my_agent.once(None))\n")
+    (code / "program.py").write_text(
+        "import my_agent\nfrom types import SimpleNamespace\nprint(my_agent.once(None))\n"
+    )
     monkeypatch.chdir(code)
     monkeypatch.setenv("USERS_KEY", KEY)
-    return write_folder(tmp_path / "bench", [number_sample(tmp_path / "bench", f"tiny-{n}", n) for n in (1, 2, 3)])
+    return write_folder(
+        tmp_path / "bench", [number_sample(tmp_path / "bench", f"tiny-{n}", n) for n in (1, 2, 3)]
+    )
 
 
 def evaluated(folder: Path, model: Any, out: Path, base_url: str, **options: Any) -> at.Run:
-    given = {"agent_model": "counted", "agent_base_url": base_url, "agent_api_key_env": "USERS_KEY", **options}
+    given = {
+        "agent_model": "counted",
+        "agent_base_url": base_url,
+        "agent_api_key_env": "USERS_KEY",
+        **options,
+    }
     stream = io.StringIO()
-    return at.evaluate(folder, model, mode="end-to-end", out=out, progress=stream, concurrency=1, **given)
+    return at.evaluate(
+        folder, model, mode="end-to-end", out=out, progress=stream, concurrency=1, **given
+    )
 
 
 def test_a_sealed_agent_asks_in_both_formats_and_never_sees_the_key(folder: Path, tmp_path: Path):
     with serving(answer) as upstream:
-        run = evaluated(folder, "python:my_agent:solve", tmp_path / "run", upstream.base_url, limit=2, price="1/10")
+        run = evaluated(
+            folder,
+            "python:my_agent:solve",
+            tmp_path / "run",
+            upstream.base_url,
+            limit=2,
+            price="1/10",
+        )
     for record in run.samples():
         assert record.invalid is None
         found = json.loads(record.trajectory.steps[-1].text)
@@ -172,7 +207,10 @@ def test_a_sealed_agent_asks_in_both_formats_and_never_sees_the_key(folder: Path
         assert [texts[0], texts[3], texts[4]] == ["seven", "seven", "streamed seven"]
         assert "I count." in texts[1]
         assert "trees" in texts[1]
-        assert [reply.finish_reason for reply in record.agent_replies or ()][:2] == ["stop", "tool_calls"]
+        assert [reply.finish_reason for reply in record.agent_replies or ()][:2] == [
+            "stop",
+            "tool_calls",
+        ]
         assert record.spending[:3] == pytest.approx((5000, 2500, (5000 + 25_000) / 1e6))
         requests = StoredPrompts(run.path).of(record.key) or []
         assert [len(request.messages) for request in requests] == [2, 4, 4, 2, 1]
@@ -183,16 +221,37 @@ def test_a_sealed_agent_asks_in_both_formats_and_never_sees_the_key(folder: Path
     assert {request["model"] for request in upstream.requests} == {"counted"}
     assert read_spend(run.path / "spend.jsonl").replies == 10
     assert run.manifest.settings == {"agent_model": "counted"}
-    assert not [path for path in run.path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    assert not [
+        path for path in run.path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()
+    ]
 
 
 def test_the_budget_is_enforced_before_it_is_spent(folder: Path, tmp_path: Path):
-    model, options = f"mcp:{sys.executable} program.py", {"agent_path": [str(folder.parent / "code")]}
+    model, options = (
+        f"mcp:{sys.executable} program.py",
+        {"agent_path": [str(folder.parent / "code")]},
+    )
     with serving(answer) as upstream:
-        stopped = evaluated(folder, model, tmp_path / "run", upstream.base_url, budget=5, price="1000/1000", **options)
+        stopped = evaluated(
+            folder,
+            model,
+            tmp_path / "run",
+            upstream.base_url,
+            budget=5,
+            price="1000/1000",
+            **options,
+        )
         assert len(stopped) == len(upstream.requests) == 2
         assert "3.0000 of 5 USD are spent" in str(stopped.stopped)
-        whole = evaluated(folder, model, tmp_path / "run", upstream.base_url, budget=20, price="1000/1000", **options)
+        whole = evaluated(
+            folder,
+            model,
+            tmp_path / "run",
+            upstream.base_url,
+            budget=20,
+            price="1000/1000",
+            **options,
+        )
     texts = [record.trajectory and record.trajectory.steps[-1].text for record in whole.samples()]
     assert texts == ["mean_yield: 2"] * 3
     assert read_spend(whole.path / "spend.jsonl").usd == 4.5
@@ -201,26 +260,47 @@ def test_the_budget_is_enforced_before_it_is_spent(folder: Path, tmp_path: Path)
 def test_limits_that_have_no_effect_do_not_lower_the_reserve(folder: Path, tmp_path: Path):
     """Of six requests one is within the budget: the others are malformed, or name a limit that means nothing."""
     options = {"price": "1000/1000", "budget": 5, "limit": 1}
-    with serving(answer) as upstream, pytest.raises(BudgetReached, match="the next request might cost 3"):
+    with (
+        serving(answer) as upstream,
+        pytest.raises(BudgetReached, match="the next request might cost 3"),
+    ):
         evaluated(folder, "python:my_agent:cheat", tmp_path / "run", upstream.base_url, **options)
     assert [set(request) for request in upstream.requests] == [{"model", "messages", "max_tokens"}]
 
 
 def test_a_reply_that_costs_more_than_reserved_ends_the_run(folder: Path, tmp_path: Path):
     def dear(_body: Body) -> web.Response:
-        choice = {"index": 0, "message": {"role": "assistant", "content": "seven"}, "finish_reason": "stop"}
-        return web.json_response({"choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 90_000}})
+        choice = {
+            "index": 0,
+            "message": {"role": "assistant", "content": "seven"},
+            "finish_reason": "stop",
+        }
+        return web.json_response(
+            {"choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 90_000}}
+        )
 
     with serving(dear) as upstream, pytest.raises(BudgetReached, match="known: 90\\.0090 of 5"):
-        evaluated(folder, "python:my_agent:once", tmp_path / "run", upstream.base_url, price="1000/1000", budget=5)
+        evaluated(
+            folder,
+            "python:my_agent:once",
+            tmp_path / "run",
+            upstream.base_url,
+            price="1000/1000",
+            budget=5,
+        )
     assert len(upstream.requests) == 1
 
 
-def test_a_request_that_is_not_in_the_form_is_refused_before_it_is_sent(folder: Path, tmp_path: Path):
+def test_a_request_that_is_not_in_the_form_is_refused_before_it_is_sent(
+    folder: Path, tmp_path: Path
+):
     with serving(answer) as upstream:
         run = evaluated(folder, "python:my_agent:odd", tmp_path / "run", upstream.base_url, limit=1)
     trajectory = run.samples()[0].trajectory
-    assert "400 the request cannot be read: the address of an image must be a text" in trajectory.steps[-1].text
+    assert (
+        "400 the request cannot be read: the address of an image must be a text"
+        in trajectory.steps[-1].text
+    )
     assert trajectory.steps[-1].text.count("400 the request cannot be read") == 3
     assert "Error" not in trajectory.steps[-1].text
     assert not upstream.requests
@@ -228,12 +308,18 @@ def test_a_request_that_is_not_in_the_form_is_refused_before_it_is_sent(folder: 
 
 @pytest.mark.parametrize(("patience_s", "spending"), [(10.0, (1000, 500)), (0.1, (2196, 50))])
 def test_a_request_counts_although_the_agent_does_not_wait_for_its_reply(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patience_s: float, spending: tuple[int, int]
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    patience_s: float,
+    spending: tuple[int, int],
 ):
     monkeypatch.setattr("agrotools.agents.counting_endpoint._LAST_REPLIES_S", patience_s)
     options = {"limit": 1, "price": "1/1", "budget": 1}
     with serving(answer, latency_s=1.0) as upstream:
-        run = evaluated(folder, "python:my_agent:leaves", tmp_path / "run", upstream.base_url, **options)
+        run = evaluated(
+            folder, "python:my_agent:leaves", tmp_path / "run", upstream.base_url, **options
+        )
     (record,) = run.samples()
     assert record.spending[:2] == pytest.approx(spending, rel=0.05)
     assert read_spend(run.path / "spend.jsonl").usd == pytest.approx(sum(spending) / 1e6, rel=0.05)
@@ -248,10 +334,14 @@ def test_a_key_that_the_server_repeats_reaches_neither_agent_nor_run(folder: Pat
         return sse(*parts, {"choices": [], "usage": USAGE}, "[DONE]")
 
     with serving(repeat) as upstream:
-        run = evaluated(folder, "python:my_agent:both", tmp_path / "run", upstream.base_url, limit=1)
+        run = evaluated(
+            folder, "python:my_agent:both", tmp_path / "run", upstream.base_url, limit=1
+        )
     (record,) = run.samples()
     assert record.trajectory.steps[-1].text.count("bad key Bearer [key]") == 2
-    assert not [path for path in run.path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    assert not [
+        path for path in run.path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()
+    ]
 
 
 def test_a_refused_key_ends_the_run(folder: Path, tmp_path: Path):
@@ -268,13 +358,19 @@ def test_options_that_do_not_fit_are_refused(folder: Path, tmp_path: Path):
         ("baseline:guess", {}, "--agent-model is for agents"),
         ("python:my_agent:once", {"agent_model": "scripted:x"}, "has no endpoint"),
         ("python:my_agent:once", {"agent_model": None}, "need --agent-model"),
-        ("python:my_agent:once", {"agent_base_url": "https://api.example.com/v1", "budget": 1}, "price of counted"),
+        (
+            "python:my_agent:once",
+            {"agent_base_url": "https://api.example.com/v1", "budget": 1},
+            "price of counted",
+        ),
     ]:
         with pytest.raises(UsageError, match=message):
             evaluated(folder, model, tmp_path / "never", "http://127.0.0.1:9/v1", **options)
 
 
-def test_requests_without_a_running_sample_or_of_another_host_are_refused(monkeypatch: pytest.MonkeyPatch):
+def test_requests_without_a_running_sample_or_of_another_host_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+):
     monkeypatch.setenv("USERS_KEY", KEY)
 
     async def main(base_url: str) -> None:
@@ -290,7 +386,10 @@ def test_requests_without_a_running_sample_or_of_another_host_are_refused(monkey
 
         async def status(key: str, data: Any = good, **headers: str) -> tuple[int, str]:
             head = {"Authorization": f"Bearer {key}", **headers}
-            async with aiohttp.ClientSession() as client, client.post(url, json=data, headers=head) as reply:
+            async with (
+                aiohttp.ClientSession() as client,
+                client.post(url, json=data, headers=head) as reply,
+            ):
                 text = await reply.text()
                 assert KEY not in text
                 return reply.status, text
@@ -302,15 +401,21 @@ def test_requests_without_a_running_sample_or_of_another_host_are_refused(monkey
         assert (await status(key, [1]))[0] == 400
         assert (await status(key, {"messages": [{"role": "user", "content": "fail"}]}))[0] == 503
         assert len(first.replies) == 1
-        absurd = {"messages": [{"role": "user", "content": "no usage"}], "max_tokens": 2**62, "n": 2**62}
+        absurd = {
+            "messages": [{"role": "user", "content": "no usage"}],
+            "max_tokens": 2**62,
+            "n": 2**62,
+        }
         assert (await status(key, absurd))[0] == 200
         assert first.replies[1].usage.output_tokens == 10**12
         first.end()
         ended = await status(key)
         assert (ended[0], json.loads(ended[1])["error"]["code"]) == (429, "sample_ended")
-        assert (await status(other["endpoint"]["key"], {"messages": [{"role": "user", "content": "no usage"}]}))[
-            0
-        ] == 200
+        assert (
+            await status(
+                other["endpoint"]["key"], {"messages": [{"role": "user", "content": "no usage"}]}
+            )
+        )[0] == 200
         (uncounted,) = second.replies
         assert uncounted.usage.input_tokens > 2000  # the most that it can have used
         await meter.close()
@@ -320,7 +425,9 @@ def test_requests_without_a_running_sample_or_of_another_host_are_refused(monkey
         if text == "fail":
             return error(503, f"overloaded, {KEY}")
         if text == "no usage":
-            return web.json_response({"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]})
+            return web.json_response(
+                {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}
+            )
         return answer(body)
 
     with serving(respond) as upstream:

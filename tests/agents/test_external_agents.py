@@ -90,7 +90,9 @@ def solve_with_other_values(task):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return write_folder(tmp_path / "bench", [number_sample(tmp_path / "bench", f"tiny-{n}", n) for n in (1, 2, 3)])
+    return write_folder(
+        tmp_path / "bench", [number_sample(tmp_path / "bench", f"tiny-{n}", n) for n in (1, 2, 3)]
+    )
 
 
 @pytest.fixture
@@ -113,7 +115,11 @@ def evaluated(folder: Path, model: Any, out: Path, **options: Any) -> at.Run:
 
 def outcome(run: at.Run) -> list[Any]:
     return [
-        (r.sample.id, r.trajectory and [(s.kind, s.call and s.call.arguments, s.text) for s in r.trajectory.steps])
+        (
+            r.sample.id,
+            r.trajectory
+            and [(s.kind, s.call and s.call.arguments, s.text) for s in r.trajectory.steps],
+        )
         for r in run.samples()
     ]
 
@@ -142,7 +148,9 @@ def agent_server() -> Iterator[str]:
         yield address
 
 
-def test_the_same_agent_over_every_route_has_the_same_scores(folder, tmp_path, agent_module, agent_server):
+def test_the_same_agent_over_every_route_has_the_same_scores(
+    folder, tmp_path, agent_module, agent_server
+):
     space: dict[str, Any] = {}
     exec(AGENT, space)
     name = agent_module(AGENT)
@@ -173,7 +181,10 @@ def test_the_same_agent_over_every_route_has_the_same_scores(folder, tmp_path, a
     assert at.score(first).summary.unsealed
     assert not at.score(runs["server"]).summary.unsealed
     (step,) = [step for step in first.samples()[0].trajectory.steps if step.kind == "answer"]
-    assert (step.text, len(step.form_replies)) == ("On average they yield 5.4 t/ha.\n\nmean_yield: 5.4", 1)
+    assert (step.text, len(step.form_replies)) == (
+        "On average they yield 5.4 t/ha.\n\nmean_yield: 5.4",
+        1,
+    )
     sent = REQUESTS[0]
     assert "mean_yield" not in json.dumps(sent)
     assert "path" not in sent["task"]["files"][0]
@@ -311,11 +322,15 @@ os._exit(0)
 
 
 @pytest.mark.parametrize("sealed", [True, False])
-def test_a_program_answers_when_it_ends_whatever_it_leaves_behind(tmp_path, folder, agent_module, monkeypatch, sealed):
+def test_a_program_answers_when_it_ends_whatever_it_leaves_behind(
+    tmp_path, folder, agent_module, monkeypatch, sealed
+):
     agent_module(LEFT_BEHIND, "program")
     if not sealed:
         monkeypatch.setattr("agrotools.sandbox.agents.is_available", lambda: False)
-    run = evaluated(folder, f"mcp:{sys.executable} program.py", tmp_path / "run", limit=1, timeout_s=60)
+    run = evaluated(
+        folder, f"mcp:{sys.executable} program.py", tmp_path / "run", limit=1, timeout_s=60
+    )
     assert run.samples()[0].trajectory.answer == "mean_yield: 2"
     assert str(tmp_path / "code" / "program.py") not in processes()
 
@@ -332,13 +347,21 @@ def test_python_may_be_a_script_and_a_program_that_lacks_files_says_what_is_hidd
         (place / name).write_text(f'#!/bin/sh\nexec {target} "$@"\n')
         (place / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{shims}:{os.environ['PATH']}")
-    trajectory = evaluated(folder, "mcp:python3 program.py", tmp_path / "run", limit=1).samples()[0].trajectory
+    trajectory = (
+        evaluated(folder, "mcp:python3 program.py", tmp_path / "run", limit=1)
+        .samples()[0]
+        .trajectory
+    )
     assert trajectory.answer == "mean_yield: 2"
-    with pytest.raises(at.InvalidRunError, match="name other files and folders that it needs with --agent-path"):
+    with pytest.raises(
+        at.InvalidRunError, match="name other files and folders that it needs with --agent-path"
+    ):
         evaluated(folder, "mcp:other program.py", tmp_path / "other", limit=1)
 
 
-def test_an_exception_in_a_function_of_this_session_is_named_as_its_fault(tmp_path: Path, folder: Path):
+def test_an_exception_in_a_function_of_this_session_is_named_as_its_fault(
+    tmp_path: Path, folder: Path
+):
     def interrupted(_task: at.Task) -> str:
         raise KeyboardInterrupt
 
@@ -359,12 +382,16 @@ def test_an_exception_in_a_function_of_this_session_is_named_as_its_fault(tmp_pa
         assert "test_external_agents.py, line" in str(caught.value)
 
 
-def test_faults_of_an_agent_are_told_apart(tmp_path: Path, folder: Path, agent_module: Callable[[str], str]):
+def test_faults_of_an_agent_are_told_apart(
+    tmp_path: Path, folder: Path, agent_module: Callable[[str], str]
+):
     name = agent_module(FAULTY)
 
     def record_of(function: str, **options: Any) -> Any:
         try:
-            run = evaluated(folder, f"python:{name}:{function}", tmp_path / function, limit=1, **options)
+            run = evaluated(
+                folder, f"python:{name}:{function}", tmp_path / function, limit=1, **options
+            )
         except at.InvalidRunError as error:
             run = cast("at.Run", error.run)
         (record,) = run.samples()
@@ -378,7 +405,10 @@ def test_faults_of_an_agent_are_told_apart(tmp_path: Path, folder: Path, agent_m
     assert record_of("hangs", timeout_s=1).trajectory.termination == "timeout"
     endless = record_of("never_answers", max_steps=3)
     assert (endless.trajectory.termination, len(endless.trajectory.steps)) == ("max_steps", 3)
-    assert record_of("ignores_errors").trajectory.steps[-1].text == "mean yield: ToolError invalid_argument True"
+    assert (
+        record_of("ignores_errors").trajectory.steps[-1].text
+        == "mean yield: ToolError invalid_argument True"
+    )
     large = record_of("sends_too_large_a_number")
     assert large.trajectory.steps[-1].text == "mean yield: \ufffd [True, True, True, True]"
     assert "less than or equal to 1000000000000" in record_of("reports_too_much").invalid
@@ -418,19 +448,26 @@ def calls_after_its_answer(task):
 """
 
 
-def test_what_an_agent_writes_beside_its_answer_reaches_no_other_sample(tmp_path, folder, agent_module):
+def test_what_an_agent_writes_beside_its_answer_reaches_no_other_sample(
+    tmp_path, folder, agent_module
+):
     name = agent_module(RAW)
 
     def records_of(function: str) -> Any:
         try:
-            return evaluated(folder, f"python:{name}:{function}", tmp_path / function, concurrency=1).samples()
+            return evaluated(
+                folder, f"python:{name}:{function}", tmp_path / function, concurrency=1
+            ).samples()
         except at.InvalidRunError as error:
             return cast("at.Run", error.run).samples()
 
     reason = "the agent wrote a line that is not of the protocol"
     first, second, third = records_of("two_answers")
     assert reason in second.invalid
-    assert (first.trajectory.answer, third.trajectory.answer) == ("1", "1")  # the third has a process of its own
+    assert (first.trajectory.answer, third.trajectory.answer) == (
+        "1",
+        "1",
+    )  # the third has a process of its own
     assert all(reason in record.invalid for record in records_of("malformed_call"))
     records = records_of("calls_after_its_answer")
     assert [record.trajectory.answer for record in records] == ["1", "2", "3"]
@@ -450,7 +487,9 @@ def solve(task):
 """
 
 
-def test_an_agent_sees_pictures_of_files_and_results(tmp_path: Path, folder: Path, agent_module: Callable[[str], str]):
+def test_an_agent_sees_pictures_of_files_and_results(
+    tmp_path: Path, folder: Path, agent_module: Callable[[str], str]
+):
     name = agent_module(LOOKING)
     run = evaluated(folder, f"python:{name}:solve", tmp_path / "run", limit=1)
     (record,) = run.samples()
@@ -462,7 +501,9 @@ def test_an_agent_sees_pictures_of_files_and_results(tmp_path: Path, folder: Pat
 
 
 def test_an_agent_that_cannot_start_is_a_usage_error(tmp_path, folder, agent_module, monkeypatch):
-    name = agent_module("import helper_beside\n\ndef solve(task):\n    return helper_beside.VALUE\n")
+    name = agent_module(
+        "import helper_beside\n\ndef solve(task):\n    return helper_beside.VALUE\n"
+    )
     helper = tmp_path / "code" / "helper_beside.py"
     helper.write_text("VALUE = 'x'\n")
     for model, message in [
@@ -476,22 +517,37 @@ def test_an_agent_that_cannot_start_is_a_usage_error(tmp_path, folder, agent_mod
         with pytest.raises(UsageError, match="helper_beside") as caught:
             evaluated(folder, f"python:{name}:solve", tmp_path / "never", limit=1)
         assert "--agent-path" in str(caught.value.hint)
-    run = evaluated(folder, f"python:{name}:solve", tmp_path / "helped", limit=1, agent_path=[str(helper.parent)])
+    run = evaluated(
+        folder,
+        f"python:{name}:solve",
+        tmp_path / "helped",
+        limit=1,
+        agent_path=[str(helper.parent)],
+    )
     assert run.samples()[0].invalid is None
     with pytest.raises(UsageError, match="NO_SUCH_VARIABLE"):
-        evaluated(folder, f"python:{name}:solve", tmp_path / "never", agent_env=["NO_SUCH_VARIABLE"])
+        evaluated(
+            folder, f"python:{name}:solve", tmp_path / "never", agent_env=["NO_SUCH_VARIABLE"]
+        )
 
 
 @pytest.mark.parametrize(
     ("reply", "status", "reason"),
     [
         ({}, 307, "HTTP 307 to http://127.0.0.1:9/other: redirects are not followed"),
-        ({"answer": "mean_yield: 2", "usage": {"input_tokens": 10**25}}, 200, "report of its usage is invalid"),
+        (
+            {"answer": "mean_yield: 2", "usage": {"input_tokens": 10**25}},
+            200,
+            "report of its usage is invalid",
+        ),
     ],
 )
 def test_a_fault_of_a_server_is_invalid_and_not_incorrect(tmp_path, folder, reply, status, reason):
     headers = {"Location": "http://127.0.0.1:9/other"} if status == 307 else {}
-    with agent_serving(lambda _: reply, status, headers) as server, pytest.raises(at.InvalidRunError) as caught:
+    with (
+        agent_serving(lambda _: reply, status, headers) as server,
+        pytest.raises(at.InvalidRunError) as caught,
+    ):
         evaluated(folder, server, tmp_path / "run", limit=1)
     assert reason in str(caught.value)
 
@@ -521,7 +577,9 @@ async def test_a_server_that_stops_ends_the_run():
     await server.close()
 
 
-def test_variables_of_an_agent_are_not_on_its_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_variables_of_an_agent_are_not_on_its_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("API_KEY", "secret-key")
     for sealed in (True, False):
         command, environment = Isolation(sealed, ["API_KEY"]).command(["agent"], tmp_path)
@@ -546,22 +604,39 @@ def processes() -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
-def test_what_a_terminal_sends_reaches_no_agent_and_none_outlives_the_run(folder, tmp_path, agent_module, number):
+def test_what_a_terminal_sends_reaches_no_agent_and_none_outlives_the_run(
+    folder, tmp_path, agent_module, number
+):
     agent_module(WAITING)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    command = [sys.executable, "-m", "agrotools", "eval", str(folder), "-m", "python:my_agent:solve"]
+    command = [
+        sys.executable,
+        "-m",
+        "agrotools",
+        "eval",
+        str(folder),
+        "-m",
+        "python:my_agent:solve",
+    ]
     command += ["--mode", "end-to-end", "--out", str(tmp_path / "run")]
     environment = {**os.environ, "TMPDIR": str(temporary)}
-    with subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.DEVNULL) as process:
-        wait_for(lambda: len([*temporary.glob("agrotools-agents-*/*/*")]) == 3)  # the files of three tasks
+    with subprocess.Popen(
+        command, env=environment, start_new_session=True, stderr=subprocess.DEVNULL
+    ) as process:
+        wait_for(
+            lambda: len([*temporary.glob("agrotools-agents-*/*/*")]) == 3
+        )  # the files of three tasks
         os.killpg(process.pid, number)
         if number != signal.SIGKILL:
             for place in temporary.glob("agrotools-agents-*/*/"):
                 (place / "go").touch()
     wait_for(lambda: str(tmp_path) not in processes(), 10)
     if number != signal.SIGKILL:
-        records = [json.loads(line) for line in (tmp_path / "run" / "records.jsonl").read_text().splitlines()]
+        records = [
+            json.loads(line)
+            for line in (tmp_path / "run" / "records.jsonl").read_text().splitlines()
+        ]
         assert [record["invalid"] for record in records] == [None] * 3
         assert process.returncode == 130
         assert not [*temporary.iterdir()]

@@ -20,7 +20,9 @@ CALL = RequestedCall(name="calculate", arguments='{"expression": "3+4"}')
 FREE = "I count 7 rows on the picture."
 
 
-def agent(replies: Sequence[Completion], mode: Mode, protocol: Protocol = "react") -> tuple[LLMAgent, list[list[str]]]:
+def agent(
+    replies: Sequence[Completion], mode: Mode, protocol: Protocol = "react"
+) -> tuple[LLMAgent, list[list[str]]]:
     """An agent whose model gives ``replies`` in turn, and the texts of the requests that it gets."""
     requests: list[list[str]] = []
 
@@ -35,13 +37,17 @@ def said(text: str) -> Completion:
     return Completion(text=text, usage=Usage(input_tokens=10, output_tokens=5))
 
 
-def answer_of(view: SampleView, *replies: Completion, protocol: Protocol = "react") -> tuple[Step, int]:
+def answer_of(
+    view: SampleView, *replies: Completion, protocol: Protocol = "react"
+) -> tuple[Step, int]:
     policy, requests = agent(replies, "no-tool", protocol)
     return asyncio.run(run_no_tool(policy, view)).steps[-1], len(requests)
 
 
 @pytest.mark.parametrize("protocol", ["react", "tool-calling"])
-def test_a_call_of_an_offered_tool_in_unknown_markup_is_asked_for_again(protocol: Protocol, view: SampleView) -> None:
+def test_a_call_of_an_offered_tool_in_unknown_markup_is_asked_for_again(
+    protocol: Protocol, view: SampleView
+) -> None:
     replies = [said('calculate(expression="3+4")'), said("7 rows"), said("rows: 7")]
     policy, requests = agent(replies, "end-to-end", protocol)
     trajectory = asyncio.run(run_end_to_end(policy, view, run_tool))
@@ -81,10 +87,14 @@ def test_step_by_step_asks_at_the_last_step_alone(tmp_path):
     sample = small_sample(tmp_path)
     assert sample.reference
     steps = len(sample.reference.steps)
-    policy, requests = agent([said(f"Final Answer: {FREE}")] * (steps + 1) + [said("rows: 7")], "step-by-step")
+    policy, requests = agent(
+        [said(f"Final Answer: {FREE}")] * (steps + 1) + [said("rows: 7")], "step-by-step"
+    )
     actions = asyncio.run(run_step_by_step(policy, view_of(sample, tmp_path), sample.reference))
     assert len(requests) == steps + 2
-    assert [len(action.form_replies) for action in actions if isinstance(action, Answer)] == [0] * steps + [1]
+    assert [len(action.form_replies) for action in actions if isinstance(action, Answer)] == [
+        0
+    ] * steps + [1]
     record = Record(sample=sample, mode="step-by-step", actions=actions)
     assert (record.form_replies, len(record.replies)) == (actions[-1].form_replies, steps + 2)
 
@@ -99,7 +109,9 @@ def test_step_by_step_asks_at_the_last_step_alone(tmp_path):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("protocol", ["react", "tool-calling"])
-def test_the_form_is_asked_for_again_if_a_value_is_missing(replies, asked, score, protocol, tmp_path):
+def test_the_form_is_asked_for_again_if_a_value_is_missing(
+    replies, asked, score, protocol, tmp_path
+):
     sample = small_sample(tmp_path)
     answers = [said(f"Final Answer: {FREE}"), *map(said, replies)]
     step, requests = answer_of(view_of(sample, tmp_path), *answers, protocol=protocol)
@@ -109,7 +121,9 @@ def test_the_form_is_asked_for_again_if_a_value_is_missing(replies, asked, score
 
 
 @pytest.mark.parametrize("forms", [("As I said above.", "7"), ("rows: many", "rows: several")])
-def test_a_sample_without_its_form_ends_as_no_form_and_scores_nothing(forms: tuple[str, str], tmp_path: Path):
+def test_a_sample_without_its_form_ends_as_no_form_and_scores_nothing(
+    forms: tuple[str, str], tmp_path: Path
+):
     sample = small_sample(tmp_path)
     view = view_of(sample, tmp_path)
     replies = [said(text) for text in (f"Final Answer: {FREE}", *forms)]
@@ -148,7 +162,9 @@ def test_an_answer_step_without_its_form_is_still_an_answer(tmp_path: Path):
 )
 def test_a_reply_without_a_form_is_followed_by_another_request(first, tmp_path):
     sample = small_sample(tmp_path)
-    step, requests = answer_of(view_of(sample, tmp_path), said(f"Final Answer: {FREE}"), first, said("rows: 7"))
+    step, requests = answer_of(
+        view_of(sample, tmp_path), said(f"Final Answer: {FREE}"), first, said("rows: 7")
+    )
     assert requests == 3
     assert score_slot(sample.answer[0], sample.answer, step.text).value == 1
 
@@ -159,8 +175,11 @@ def test_without_a_form_nothing_is_asked(view):
 
 
 @pytest.mark.parametrize(
-    ("thought", "read"), [("I add. Final Answer:\nrows: 7", "rows: 7"), ("First I add and then", None)]
+    ("thought", "read"),
+    [("I add. Final Answer:\nrows: 7", "rows: 7"), ("First I add and then", None)],
 )
-def test_an_answer_that_a_server_takes_for_reasoning_is_read_where_it_is_called_final(thought, read, view):
+def test_an_answer_that_a_server_takes_for_reasoning_is_read_where_it_is_called_final(
+    thought, read, view
+):
     policy, _ = agent([*[Completion(text="", thought=thought)] * 3, said("")], "no-tool")
     assert asyncio.run(run_no_tool(policy, view.model_copy(update={"form": ()}))).answer == read

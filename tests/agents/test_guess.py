@@ -23,11 +23,36 @@ from agrotools.tools import get_tool
 from support.small_sample import view_of
 
 SLOTS = [
-    {"name": "stage", "label": "stage", "type": "exact", "value": "severe", "choices": ["light", "moderate", "severe"]},
+    {
+        "name": "stage",
+        "label": "stage",
+        "type": "exact",
+        "value": "severe",
+        "choices": ["light", "moderate", "severe"],
+    },
     {"name": "changed", "label": "it has changed", "type": "boolean", "value": True},
-    {"name": "leaf", "label": "leaf", "type": "file", "value": "b.jpg", "choices": ["a.jpg", "b.jpg"]},
-    {"name": "seen", "label": "seen", "type": "choice_set", "value": ["rust"], "choices": ["rust", "smut"]},
-    {"name": "share", "label": "share", "type": "tolerance", "value": 31.0, "unit": "%", "abs_tol": 1.0},
+    {
+        "name": "leaf",
+        "label": "leaf",
+        "type": "file",
+        "value": "b.jpg",
+        "choices": ["a.jpg", "b.jpg"],
+    },
+    {
+        "name": "seen",
+        "label": "seen",
+        "type": "choice_set",
+        "value": ["rust"],
+        "choices": ["rust", "smut"],
+    },
+    {
+        "name": "share",
+        "label": "share",
+        "type": "tolerance",
+        "value": 31.0,
+        "unit": "%",
+        "abs_tol": 1.0,
+    },
 ]
 OTHER_GOLD = [
     {"value": "light"}, {"value": False}, {"value": "a.jpg"}, {"value": ["smut"]}, {"value": 77.0, "abs_tol": 9.0},
@@ -56,7 +81,9 @@ async def test_guesses_come_at_once_and_no_gold_changes_them(tmp_path):
         policy_source(Endpoint("baseline:prior"), [sample]).privileged is True
     )  # It learns from the gold of other samples.
     action = await GuessPolicy(sample).act(view_of(sample, tmp_path), [])
-    assert [line.partition(":")[0] for line in action.text.splitlines()] == [slot["name"] for slot in SLOTS]
+    assert [line.partition(":")[0] for line in action.text.splitlines()] == [
+        slot["name"] for slot in SLOTS
+    ]
 
 
 def test_a_linear_model_reads_words_and_numbers_of_the_question():
@@ -69,7 +96,9 @@ def test_a_linear_model_reads_words_and_numbers_of_the_question():
     weights[number] = 1.0
     guesser = Guesser(5.0, weights=weights, logarithm=True, low=0.0, high=10.0)
     model = GuessModel({slot_key(sample.answer[4]): guesser})
-    assert round(model.values(sample.query, sample.files, sample.answer[4:])["share"], 3) == 13.0  # exp(log1p(12))
+    assert (
+        round(model.values(sample.query, sample.files, sample.answer[4:])["share"], 3) == 13.0
+    )  # exp(log1p(12))
     classes = np.zeros((size + 1, 2), np.float32)
     classes[number, 1], classes[-1, 0] = 1.0, 2.0
     yes_above = Guesser(False, outcomes=(False, True), weights=classes)
@@ -83,7 +112,14 @@ CAMERA = {"fx_px": 500.0, "fy_px": 500.0, "cx_px": 320.0, "cy_px": 240.0}
 
 
 def asking(query: str, unit: str | None, *shown_files: dict[str, object]) -> Sample:
-    size = {"name": "size", "label": "size", "type": "tolerance", "value": 31.0, "unit": unit, "abs_tol": 1.0}
+    size = {
+        "name": "size",
+        "label": "size",
+        "type": "tolerance",
+        "value": 31.0,
+        "unit": unit,
+        "abs_tol": 1.0,
+    }
     whole = sample_of([size]).model_dump(mode="json", by_alias=True)
     listed = [{"name": f"image_{place}.jpg", "path": "i.jpg", "kind": "image", **file}
               for place, file in enumerate(shown_files, start=1)]  # fmt: skip
@@ -93,19 +129,33 @@ def asking(query: str, unit: str | None, *shown_files: dict[str, object]) -> Sam
 @pytest.mark.parametrize(
     ("answerable", "unanswerable"),
     [
-        (asking("Is image_2.jpg greener?", "%", {}, {}), asking("Is image_2.jpg greener?", "%", {})),
-        (asking("How wide is it?", "mm", {"intrinsics": CAMERA}, DEPTH), asking("How wide is it?", "mm", {}, DEPTH)),
+        (
+            asking("Is image_2.jpg greener?", "%", {}, {}),
+            asking("Is image_2.jpg greener?", "%", {}),
+        ),
+        (
+            asking("How wide is it?", "mm", {"intrinsics": CAMERA}, DEPTH),
+            asking("How wide is it?", "mm", {}, DEPTH),
+        ),
         (
             asking("How wide?", "cm", {"note": "The disc is 8.4 cm across."}),
             asking("How wide?", "cm", {"note": "A weed."}),
         ),
         (asking("How fast?", "cm/week", {"gsd_m": 0.01}), asking("How fast?", "cm/week", {})),
-        (asking("How tall?", "m", {"kind": "raster"}), asking("How tall?", "m", {"intrinsics": CAMERA})),
+        (
+            asking("How tall?", "m", {"kind": "raster"}),
+            asking("How tall?", "m", {"intrinsics": CAMERA}),
+        ),
         (asking("How much water?", "ha", {"gsd_m": 0.5}), asking("How much water?", "ha", {})),
-        (asking("How much weed in 2.5 ha?", "ha", {}), asking("How much weed in the field?", "ha", {})),
+        (
+            asking("How much weed in 2.5 ha?", "ha", {}),
+            asking("How much weed in the field?", "ha", {}),
+        ),
     ],
 )
-def test_refuses_only_where_the_prompt_shows_that_there_is_no_answer(answerable: Sample, unanswerable: Sample):
+def test_refuses_only_where_the_prompt_shows_that_there_is_no_answer(
+    answerable: Sample, unanswerable: Sample
+):
     assert not is_unanswerable(answerable.query, answerable.files, answerable.answer)
     assert guessed_text(answerable, answerable.answer) != UNKNOWN
     assert guessed_text(unanswerable, unanswerable.answer) == UNKNOWN
@@ -116,13 +166,19 @@ def test_refuses_only_where_the_prompt_shows_that_there_is_no_answer(answerable:
 @pytest.mark.parametrize(("name", "most"), [("embedded", 0), ("frontier", 0), ("field", 1)])
 def test_refuses_next_to_no_answerable_question_of_the_packs(name: str, most: int):
     # The smallest number of files of a form is that of drawn scenes; a photograph may be compared by its halves.
-    refused = [sample for sample in read_pack(name).samples if guessed_text(sample, sample.answer) == UNKNOWN]
+    refused = [
+        sample
+        for sample in read_pack(name).samples
+        if guessed_text(sample, sample.answer) == UNKNOWN
+    ]
     assert len([sample.id for sample in refused if sample.answerable]) <= most
     assert bool(refused) == (name != "frontier")
 
 
 async def test_draws_the_usual_chart_of_what_the_question_names_and_then_answers(tmp_path):
-    query = "Draw bars of the height in image_2.jpg and image_1.jpg in cm (the disc is 8.4 cm across)."
+    query = (
+        "Draw bars of the height in image_2.jpg and image_1.jpg in cm (the disc is 8.4 cm across)."
+    )
     sample = asking(query, "cm", {}, {}, {})
     slot = PlotSlot(
         name="chart",

@@ -52,14 +52,25 @@ def test_a_small_image_keeps_its_size_and_every_fact_stands_in_its_line(tmp_path
     )
 
 
-@pytest.mark.parametrize("options", [{}, {"progressive": True}, {"mode": "L"}, {"restart_marker_blocks": 2}], ids=str)
-def test_a_small_jpeg_is_shown_as_it_is_without_what_the_file_says_beside_it(tmp_path: Path, options) -> None:
+@pytest.mark.parametrize(
+    "options", [{}, {"progressive": True}, {"mode": "L"}, {"restart_marker_blocks": 2}], ids=str
+)
+def test_a_small_jpeg_is_shown_as_it_is_without_what_the_file_says_beside_it(
+    tmp_path: Path, options
+) -> None:
     exif = Image.Exif()
     exif[0x010E] = "SECRET description"
     noise = np.random.default_rng(7).integers(0, 255, (40, 60, 3), dtype=np.uint8)
-    more = {"exif": exif, "comment": b"SECRET comment", "icc_profile": b"SECRET profile", "xmp": b"SECRET xmp"}
+    more = {
+        "exif": exif,
+        "comment": b"SECRET comment",
+        "icc_profile": b"SECRET profile",
+        "xmp": b"SECRET xmp",
+    }
     path = tmp_path / "a.jpg"
-    Image.fromarray(noise).convert(options.pop("mode", "RGB")).save(path, "JPEG", quality=95, **options, **more)
+    Image.fromarray(noise).convert(options.pop("mode", "RGB")).save(
+        path, "JPEG", quality=95, **options, **more
+    )
     thumbnail = b"JFXX\0\x10SECRET thumbnail"
     whole = path.read_bytes()
     whole = whole[:2] + b"\xff\xe0" + (len(thumbnail) + 2).to_bytes(2) + thumbnail + whole[2:]
@@ -80,9 +91,15 @@ def test_transparent_grey_and_palette_images_are_shown_as_they_look(tmp_path: Pa
     clear.paste((0, 0, 0, 255), (8, 0, 16, 8))
     clear.save(tmp_path / "clear.png")
     Image.new("L", (8, 8), 77).save(tmp_path / "grey.png")
-    Image.new("RGB", (8, 8), GREEN).convert("P", palette=Image.Palette.ADAPTIVE).save(tmp_path / "palette.png")
+    Image.new("RGB", (8, 8), GREEN).convert("P", palette=Image.Palette.ADAPTIVE).save(
+        tmp_path / "palette.png"
+    )
     Image.new("CMYK", (8, 8), (255, 0, 0, 0)).save(tmp_path / "print.jpg")
-    for name, colour in (("clear.png", (255, 255, 255)), ("grey.png", (77, 77, 77)), ("palette.png", GREEN)):
+    for name, colour in (
+        ("clear.png", (255, 255, 255)),
+        ("grey.png", (77, 77, 77)),
+        ("palette.png", GREEN),
+    ):
         _, picture = seen(file_parts([file_of(tmp_path / name)]))
         assert np.allclose(np.asarray(picture.convert("RGB"))[3, 3], colour, atol=6)
     assert seen(file_parts([file_of(tmp_path / "print.jpg")]))[1].size == (8, 8)
@@ -112,7 +129,9 @@ def test_unnamed_bands_missing_values_and_16_bits_are_shown(tmp_path: Path) -> N
     assert pixels[5, 20].min() > 235
     assert pixels[25:, :].std() > 30
     only_missing = np.full((1, 10, 10), np.nan, dtype=np.float32)
-    assert seen(file_parts([file_of(write_raster(tmp_path / "b.tif", only_missing), "raster")]))[1].size == (10, 10)
+    assert seen(file_parts([file_of(write_raster(tmp_path / "b.tif", only_missing), "raster")]))[
+        1
+    ].size == (10, 10)
     depth = np.tile(np.linspace(800, 1600, 100).astype(np.uint16), (50, 1))
     Image.fromarray(depth).save(tmp_path / "depth_1.png")
     text, picture = seen(file_parts([file_of(tmp_path / "depth_1.png", "depth", depth_unit_mm=1)]))
@@ -129,10 +148,16 @@ def test_classes_of_a_mask_are_told_apart_by_colour(tmp_path: Path, suffix: str)
         Image.fromarray(mask).save(path)
     else:
         write_raster(path, mask[None])
-    text, picture = seen(file_parts([file_of(path, "mask", classes={"0": "soil", "1": "crop", "2": "weed"})]))
+    text, picture = seen(
+        file_parts([file_of(path, "mask", classes={"0": "soil", "1": "crop", "2": "weed"})])
+    )
     assert "60 x 3000 px; classes: 0 = soil (black), 1 = crop (green), 2 = weed (red)" in text
     pixels = np.asarray(picture.convert("RGB"))
-    assert [tuple(pixels[row, 10]) for row in (10, 800, 1500)] == [(0, 0, 0), (0, 170, 0), (220, 30, 30)]
+    assert [tuple(pixels[row, 10]) for row in (10, 800, 1500)] == [
+        (0, 0, 0),
+        (0, 170, 0),
+        (220, 30, 30),
+    ]
     assert len(np.unique(pixels.reshape(-1, 3), axis=0)) == 3
     assert "values: 0 (black), 1 (green), 2 (red)" in seen(file_parts([file_of(path, "mask")]))[0]
 
@@ -154,14 +179,18 @@ def test_files_without_a_picture_are_lines(tmp_path: Path) -> None:
         ("a.npy", b"\x93NUMPY"),
     ],
 )
-def test_an_unreadable_file_is_a_line_that_says_so(tmp_path: Path, name: str, content: bytes) -> None:
+def test_an_unreadable_file_is_a_line_that_says_so(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
     (tmp_path / name).write_bytes(content)
     (part,) = file_parts([file_of(tmp_path / name, "raster" if name.endswith("tif") else "image")])
     assert f"cannot be shown: {name} is " in part.text
     assert str(tmp_path) not in part.text
 
 
-def test_a_turned_photo_is_shown_upright_with_the_size_that_coordinates_refer_to(tmp_path: Path) -> None:
+def test_a_turned_photo_is_shown_upright_with_the_size_that_coordinates_refer_to(
+    tmp_path: Path,
+) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     Image.new("RGB", (60, 40), GREEN).save(tmp_path / "a.jpg", exif=exif)
@@ -171,15 +200,21 @@ def test_a_turned_photo_is_shown_upright_with_the_size_that_coordinates_refer_to
     assert "upright picture" in text
 
 
-def test_a_raster_too_large_to_read_whole_is_shown_reduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_raster_too_large_to_read_whole_is_shown_reduced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from agrotools.vision import rasters
 
     monkeypatch.setattr(rasters, "MAX_PIXELS", 1000)
-    path = write_raster(tmp_path / "a.tif", np.random.default_rng(0).random((5, 300, 2000)).astype(np.float32))
+    path = write_raster(
+        tmp_path / "a.tif", np.random.default_rng(0).random((5, 300, 2000)).astype(np.float32)
+    )
     assert seen(file_parts([file_of(path, "raster")]))[1].size == (1568, 235)
 
 
-def test_heights_with_the_largest_negative_number_for_no_data_are_shown_without_a_warning(tmp_path: Path) -> None:
+def test_heights_with_the_largest_negative_number_for_no_data_are_shown_without_a_warning(
+    tmp_path: Path,
+) -> None:
     heights = np.linspace(0, 20, 1200).reshape(1, 30, 40)
     heights[0, :5] = -1.7e308
     path = write_raster(tmp_path / "heights.tif", heights, nodata=-1.7e308)

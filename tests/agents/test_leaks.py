@@ -22,8 +22,30 @@ pytestmark = pytest.mark.process
 
 NUMBER = 98765.4321
 ALWAYS_HIDDEN = (
-    *("zzvalue", "zzalias", "zzfact", "zznot", "zzfrom", "zztruth", "zzcluster", "zzmeta", "zztemplate", "zzsource"),
-    *("zzpath", "zzexif", "zzcomment", "zzpngtext", "zztiff", "zzhash", "zzid", "zzfamily", "zztask", "zzartifactsha"),
+    *(
+        "zzvalue",
+        "zzalias",
+        "zzfact",
+        "zznot",
+        "zzfrom",
+        "zztruth",
+        "zzcluster",
+        "zzmeta",
+        "zztemplate",
+        "zzsource",
+    ),
+    *(
+        "zzpath",
+        "zzexif",
+        "zzcomment",
+        "zzpngtext",
+        "zztiff",
+        "zzhash",
+        "zzid",
+        "zzfamily",
+        "zztask",
+        "zzartifactsha",
+    ),
     *("98765", "zzgroup77"),
 )
 
@@ -72,7 +94,12 @@ def sample(tmp_path: Path) -> Sample:
 
 
 def step(number: int) -> dict[str, object]:
-    drawn = {"name": f"zzdrawn{number}.png", "kind": "overlay", "media_type": "image/png", "sha256": "zzartifactsha"}
+    drawn = {
+        "name": f"zzdrawn{number}.png",
+        "kind": "overlay",
+        "media_type": "image/png",
+        "sha256": "zzartifactsha",
+    }
     return {
         "tool": "calculate", "truth": {"value": "zztruth"}, "group": 77, "thought": f"zzthought{number}",
         "arguments": {"expression": f"zzargument{number}", "unit": {"$ref": f"zzfrom[{number}]", "value": "m"}},
@@ -83,7 +110,10 @@ def step(number: int) -> dict[str, object]:
 def searchable(body: Body) -> str:
     """A request as text: its JSON, and the bytes of its images."""
     raw = json.dumps(body, ensure_ascii=False)
-    pictures = [base64.b64decode(data).decode("latin-1") for data in re.findall(r"base64,([A-Za-z0-9+/=]+)", raw)]
+    pictures = [
+        base64.b64decode(data).decode("latin-1")
+        for data in re.findall(r"base64,([A-Za-z0-9+/=]+)", raw)
+    ]
     return "\n".join([raw, *pictures])
 
 
@@ -93,7 +123,11 @@ def found(body: Body, markers: Sequence[str]) -> list[str]:
 
 
 def of_steps(numbers: Sequence[int]) -> list[str]:
-    return [f"zz{part}{number}" for part in ("argument", "observed", "drawn", "thought") for number in numbers]
+    return [
+        f"zz{part}{number}"
+        for part in ("argument", "observed", "drawn", "thought")
+        for number in numbers
+    ]
 
 
 def replies() -> Iterator[str]:
@@ -108,7 +142,9 @@ def replies() -> Iterator[str]:
 @pytest.mark.parametrize("images", [True, False])
 @pytest.mark.parametrize("protocol", ["react", "tool-calling"])
 @pytest.mark.parametrize("mode", ["no-tool", "step-by-step", "end-to-end"])
-async def test_no_request_holds_gold(sample: Sample, tmp_path: Path, mode, protocol, images: bool) -> None:
+async def test_no_request_holds_gold(
+    sample: Sample, tmp_path: Path, mode, protocol, images: bool
+) -> None:
     said = replies()
     async with serve(lambda _body: completion(next(said))) as endpoint:
         model = OpenAICompatibleModel("m", base_url=endpoint.base_url)
@@ -129,7 +165,9 @@ async def test_no_request_holds_gold(sample: Sample, tmp_path: Path, mode, proto
 
 @pytest.mark.parametrize("images", [True, False])
 @pytest.mark.parametrize("mode", ["step-by-step", "end-to-end"])
-async def test_no_request_in_the_protocol_of_gta_holds_gold(sample: Sample, tmp_path: Path, mode, images: bool) -> None:
+async def test_no_request_in_the_protocol_of_gta_holds_gold(
+    sample: Sample, tmp_path: Path, mode, images: bool
+) -> None:
     said = replies()
     async with serve(lambda _body: completion(next(said))) as endpoint:
         model = OpenAICompatibleModel("m", base_url=endpoint.base_url)
@@ -145,7 +183,9 @@ async def test_no_request_in_the_protocol_of_gta_holds_gold(sample: Sample, tmp_
         assert ("base64," in json.dumps(body)) is images
 
 
-async def test_no_request_in_the_protocol_of_agent_x_holds_gold(sample: Sample, tmp_path: Path) -> None:
+async def test_no_request_in_the_protocol_of_agent_x_holds_gold(
+    sample: Sample, tmp_path: Path
+) -> None:
     async with serve(lambda _body: completion("no JSON")) as endpoint:
         model = OpenAICompatibleModel("m", base_url=endpoint.base_url)
         trajectory = await run_single_shot(AgentXAgent(model), view_of(sample, tmp_path))
@@ -159,7 +199,9 @@ async def test_no_request_in_the_protocol_of_agent_x_holds_gold(sample: Sample, 
 
 def with_other_gold(sample: Sample) -> Sample:
     """``sample`` with everything changed that a policy must not be able to tell: gold, sources, measured difficulty."""
-    other_step = sample.reference.steps[0].model_copy(update={"truth": {"value": 1}, "thought": "other"})
+    other_step = sample.reference.steps[0].model_copy(
+        update={"truth": {"value": 1}, "thought": "other"}
+    )
     return sample.model_copy(
         update={
             "answer": tuple(
@@ -180,7 +222,9 @@ def with_other_gold(sample: Sample) -> Sample:
 
 @pytest.mark.parametrize("protocol", ["react", "tool-calling"])
 @pytest.mark.parametrize("mode", ["no-tool", "step-by-step", "end-to-end"])
-async def test_requests_are_the_same_whatever_the_gold_is(sample: Sample, tmp_path: Path, mode, protocol) -> None:
+async def test_requests_are_the_same_whatever_the_gold_is(
+    sample: Sample, tmp_path: Path, mode, protocol
+) -> None:
     slots = [
         {"name": "disease", "label": "disease", "type": "exact", "value": "smut", "choices": ["rust", "smut"],
          "aliases": {"smut": ["黑粉病"]}},

@@ -13,7 +13,8 @@ from agrotools.models.endpoint import ScriptedModel
 
 TURNS = st.lists(st.sampled_from(["call", "two calls", "unparseable"]), max_size=5)
 VIEWS = tuple(
-    SampleView(id=name, query=f"How many {name}?", files=(), toolset=("calculate",), answer_form="") for name in "ab"
+    SampleView(id=name, query=f"How many {name}?", files=(), toolset=("calculate",), answer_form="")
+    for name in "ab"
 )
 
 
@@ -29,13 +30,23 @@ def history(turns: Sequence[str]) -> tuple[Step, ...]:
             steps.append(Step(turn=turn, kind=kind, text="what", reason="it cannot be read"))
         for _ in range({"call": 1, "two calls": 2}.get(kind, 0)):
             call = ToolCall(tool="calculate", arguments={"expression": f"1+{len(steps)}"})
-            steps.append(Step(turn=turn, kind="call", call=call, observation=Observation(result={"value": len(steps)})))
+            steps.append(
+                Step(
+                    turn=turn,
+                    kind="call",
+                    call=call,
+                    observation=Observation(result={"value": len(steps)}),
+                )
+            )
     return tuple(steps)
 
 
 @given(
     st.sampled_from(["react", "tool-calling"]),
-    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 10), st.booleans()), max_size=12),
+    st.lists(
+        st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 10), st.booleans()),
+        max_size=12,
+    ),
     st.tuples(TURNS, TURNS),
 )
 def test_any_order_of_histories_is_told_as_if_it_were_the_first(protocol, asked, turns):

@@ -23,7 +23,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def _benchmark() -> Any:
-    spec = importlib.util.spec_from_file_location("output_parsing", ROOT / "performance" / "output_parsing.py")
+    spec = importlib.util.spec_from_file_location(
+        "output_parsing", ROOT / "performance" / "output_parsing.py"
+    )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -82,7 +84,9 @@ def test_of_a_long_text_beginning_and_end_are_kept_and_what_is_missing_is_said(l
     assert kept.startswith("begin ")
     assert kept.endswith("Final Answer: 3")
     left_out = int(kept.split("[... ")[1].split(" characters left out")[0])
-    assert left_out + len(kept) - len(f"\n[... {left_out} characters left out of the record ...]\n") == len(text)
+    assert left_out + len(kept) - len(
+        f"\n[... {left_out} characters left out of the record ...]\n"
+    ) == len(text)
     short = text[: MOST_KEPT // 4]
     assert kept_text(short) == short if letter != "\ud800" else "\ud800" not in kept_text(short)
 
@@ -129,7 +133,9 @@ def _view(folder: Path) -> SampleView:
     return view_of(small_sample(folder), folder)
 
 
-def test_a_record_of_long_replies_stays_small_and_the_tool_gets_all_of_its_arguments(tmp_path: Path) -> None:
+def test_a_record_of_long_replies_stays_small_and_the_tool_gets_all_of_its_arguments(
+    tmp_path: Path,
+) -> None:
     given: list[int] = []
 
     async def call_tool(call: ToolCall) -> ToolOutcome:

@@ -27,7 +27,15 @@ from agrotools.core import (
 )
 from agrotools.models import WireSettings
 from agrotools.models.openai_compatible import OpenAICompatibleModel
-from support.openai_server import Body, Endpoint, ReferenceFollower, completion, error, serve, text_of
+from support.openai_server import (
+    Body,
+    Endpoint,
+    ReferenceFollower,
+    completion,
+    error,
+    serve,
+    text_of,
+)
 from support.small_sample import run_in_mode, run_tool, small_sample, view_of
 
 pytestmark = pytest.mark.process
@@ -41,7 +49,9 @@ def sample(tmp_path: Path) -> Sample:
     return small_sample(tmp_path)
 
 
-def agent(endpoint: Endpoint, mode: Mode, protocol: Protocol = "react", **options: bool) -> LLMAgent:
+def agent(
+    endpoint: Endpoint, mode: Mode, protocol: Protocol = "react", **options: bool
+) -> LLMAgent:
     model = OpenAICompatibleModel("m", base_url=endpoint.base_url, wire=QUICK)
     return LLMAgent(model, mode=mode, protocol=protocol, **options)
 
@@ -51,11 +61,15 @@ def in_turn(*replies: Callable[[], web.Response]) -> Callable[[Body], web.Respon
     return lambda _body: replies[min(next(made), len(replies) - 1)]()
 
 
-def call_reply(protocol: Protocol, *expressions: str, tool: str = "calculate") -> Callable[[], web.Response]:
+def call_reply(
+    protocol: Protocol, *expressions: str, tool: str = "calculate"
+) -> Callable[[], web.Response]:
     arguments = [json.dumps({"expression": expression}) for expression in expressions]
     if protocol == "tool-calling":
         return lambda: completion(None, [(tool, given) for given in arguments])
-    return lambda: completion("\n".join(f"Action: {tool}\nAction Input: {given}" for given in arguments))
+    return lambda: completion(
+        "\n".join(f"Action: {tool}\nAction Input: {given}" for given in arguments)
+    )
 
 
 async def trajectory_of(
@@ -76,7 +90,9 @@ async def trajectory_of(
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_end_to_end_runs_the_calls_and_answers_from_them(sample, tmp_path, protocol):
-    trajectory, _ = await trajectory_of(ReferenceFollower([sample], tmp_path), sample, tmp_path, protocol)
+    trajectory, _ = await trajectory_of(
+        ReferenceFollower([sample], tmp_path), sample, tmp_path, protocol
+    )
     assert trajectory.termination == "answered"
     assert "rows: 7" in trajectory.answer
     assert [step.kind for step in trajectory.steps] == ["call", "call", "answer"]
@@ -114,7 +130,9 @@ async def test_step_by_step_shows_the_reference_history_and_no_more(sample, tmp_
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_no_tool_asks_for_the_answer_at_once(sample: Sample, tmp_path: Path, protocol: Protocol) -> None:
+async def test_no_tool_asks_for_the_answer_at_once(
+    sample: Sample, tmp_path: Path, protocol: Protocol
+) -> None:
     async with serve(ReferenceFollower([sample], tmp_path)) as endpoint:
         policy = agent(endpoint, "no-tool", protocol)
         trajectory = await run_no_tool(policy, view_of(sample, tmp_path))
@@ -135,7 +153,9 @@ async def test_the_form_is_shown_after_the_answer_alone(sample, tmp_path, protoc
             policy = agent(endpoint, mode, protocol, images=images)
             await run_in_mode(mode, policy, sample, view)
             await policy.model.close()
-    closing = [body for body in endpoint.requests if view.answer_form in text_of(body["messages"][-1])]
+    closing = [
+        body for body in endpoint.requests if view.answer_form in text_of(body["messages"][-1])
+    ]
     assert (len(endpoint.requests), len(closing)) == (10, 3)
     for body in endpoint.requests:
         content = body["messages"][1]["content"]
@@ -147,7 +167,9 @@ async def test_the_form_is_shown_after_the_answer_alone(sample, tmp_path, protoc
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_several_calls_of_a_message_run_in_order(sample: Sample, tmp_path: Path, protocol: Protocol) -> None:
+async def test_several_calls_of_a_message_run_in_order(
+    sample: Sample, tmp_path: Path, protocol: Protocol
+) -> None:
     ran: list[str] = []
 
     async def note(call: ToolCall) -> ToolOutcome:
@@ -155,7 +177,9 @@ async def test_several_calls_of_a_message_run_in_order(sample: Sample, tmp_path:
         await asyncio.sleep(0.03 if len(ran) == 1 else 0)
         return await run_tool(call)
 
-    replies = in_turn(call_reply(protocol, "1+1", "2+2", "3+3"), lambda: completion("Final Answer: 8"))
+    replies = in_turn(
+        call_reply(protocol, "1+1", "2+2", "3+3"), lambda: completion("Final Answer: 8")
+    )
     trajectory, requests = await trajectory_of(replies, sample, tmp_path, protocol, call_tool=note)
     assert ran == ["1+1", "2+2", "3+3"]
     assert [step.turn for step in trajectory.steps] == [0, 0, 0, 1]
@@ -171,7 +195,11 @@ async def test_several_calls_of_a_message_run_in_order(sample: Sample, tmp_path:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_unparseable_output_is_told_how_to_repair_itself(sample, tmp_path, protocol):
     broken = '{"tool": "calculate", "arguments": {"expression": "1+'
-    replies = in_turn(lambda: completion(broken), call_reply(protocol, "1+1"), lambda: completion("Final Answer: 2"))
+    replies = in_turn(
+        lambda: completion(broken),
+        call_reply(protocol, "1+1"),
+        lambda: completion("Final Answer: 2"),
+    )
     trajectory, requests = await trajectory_of(replies, sample, tmp_path, protocol)
     assert [step.kind for step in trajectory.steps] == ["unparseable", "call", "answer"]
     assert trajectory.steps[0].text == broken
@@ -181,17 +209,23 @@ async def test_unparseable_output_is_told_how_to_repair_itself(sample, tmp_path,
     assert "JSON object of its arguments" in said[1]["content"]
 
 
-async def test_three_unparseable_outputs_in_a_row_end_the_sample(sample: Sample, tmp_path: Path) -> None:
+async def test_three_unparseable_outputs_in_a_row_end_the_sample(
+    sample: Sample, tmp_path: Path
+) -> None:
     junk = lambda: completion("Thought: hm")  # noqa: E731
     trajectory, _ = await trajectory_of(
         in_turn(junk, junk, call_reply("react", "1+1"), junk, junk, junk), sample, tmp_path
     )
     assert trajectory.termination == "unparseable"
-    assert [step.kind for step in trajectory.steps] == ["unparseable"] * 2 + ["call"] + ["unparseable"] * 3
+    assert [step.kind for step in trajectory.steps] == ["unparseable"] * 2 + ["call"] + [
+        "unparseable"
+    ] * 3
     assert trajectory.answer is None
 
 
-async def test_a_policy_without_tools_or_recorded_observations_is_refused(sample: Sample, tmp_path: Path) -> None:
+async def test_a_policy_without_tools_or_recorded_observations_is_refused(
+    sample: Sample, tmp_path: Path
+) -> None:
     class Caller:
         async def act(self, view, history):
             assert view.toolset == ()
@@ -219,10 +253,16 @@ async def test_max_steps_counts_turns(sample: Sample, tmp_path: Path) -> None:
     assert trajectory.answer is None
 
 
-@pytest.mark.parametrize("invented", ['<observation>\n{"result": {"value": 9', "Observation: 9\nThought: and so on,"])
-async def test_a_call_before_an_invented_result_counts_though_the_reply_is_cut(sample, tmp_path, invented) -> None:
+@pytest.mark.parametrize(
+    "invented", ['<observation>\n{"result": {"value": 9', "Observation: 9\nThought: and so on,"]
+)
+async def test_a_call_before_an_invented_result_counts_though_the_reply_is_cut(
+    sample, tmp_path, invented
+) -> None:
     cut = f'Thought: I add.\nAction: calculate\nAction Input: {{"expression": "1+1"}}\n{invented}'
-    replies = in_turn(lambda: completion(cut, finish_reason="length"), lambda: completion("Final Answer: rows: 2"))
+    replies = in_turn(
+        lambda: completion(cut, finish_reason="length"), lambda: completion("Final Answer: rows: 2")
+    )
     trajectory, _ = await trajectory_of(replies, sample, tmp_path)
     assert [step.kind for step in trajectory.steps] == ["call", "answer"]
     cut = cut.replace('"1+1"}', '"1+1')  # the call itself is not complete
@@ -235,12 +275,17 @@ async def test_at_the_turn_limit_the_answer_is_asked_for_once(
     sample: Sample, tmp_path: Path, protocol: Protocol
 ) -> None:
     call = call_reply(protocol, "1+1")
-    replies = in_turn(call, call, lambda: completion("There are 7 rows."), lambda: completion("rows: 7"))
+    replies = in_turn(
+        call, call, lambda: completion("There are 7 rows."), lambda: completion("rows: 7")
+    )
     trajectory, requests = await trajectory_of(replies, sample, tmp_path, protocol, max_steps=2)
     assert trajectory.termination == "max_steps"
     assert trajectory.answer == "There are 7 rows.\n\nrows: 7"
     assert "No further tool can be called" in text_of(requests[2]["messages"][-1])
-    assert [body["messages"][-1]["role"] for body in requests[2:]] == [requests[1]["messages"][-1]["role"], "user"]
+    assert [body["messages"][-1]["role"] for body in requests[2:]] == [
+        requests[1]["messages"][-1]["role"],
+        "user",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -248,11 +293,16 @@ async def test_at_the_turn_limit_the_answer_is_asked_for_once(
     [
         (lambda: completion("Thought: I", finish_reason="length"), "length"),
         (lambda: completion("", finish_reason="content_filter"), "filtered"),
-        (lambda: error(400, "maximum context length is 10 tokens", "context_length_exceeded"), "context"),
+        (
+            lambda: error(400, "maximum context length is 10 tokens", "context_length_exceeded"),
+            "context",
+        ),
     ],
 )
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_endings_that_are_results_halt_the_sample(sample, tmp_path, response, termination, protocol):
+async def test_endings_that_are_results_halt_the_sample(
+    sample, tmp_path, response, termination, protocol
+):
     assert sample.reference is not None
     async with serve(in_turn(call_reply(protocol, "1+1"), response)) as endpoint:
         policy = agent(endpoint, "end-to-end", protocol)
@@ -263,13 +313,25 @@ async def test_endings_that_are_results_halt_the_sample(sample, tmp_path, respon
     assert trajectory.reason
     assert [step.kind for step in trajectory.steps] == ["call"]
     assert trajectory.halted_by.finish_reason == termination
-    assert [action.termination for action in actions if isinstance(action, Halt)] == [termination] * 3
+    assert [action.termination for action in actions if isinstance(action, Halt)] == [
+        termination
+    ] * 3
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_a_stored_reply_reads_back_as_the_same_action(sample: Sample, tmp_path: Path, protocol: Protocol) -> None:
-    thinking = {"choices": [{"message": {"content": "Final Answer: rows: 7", "reasoning_content": "Action: no"}}]}
-    replies = in_turn(call_reply(protocol, "1+1", "2+2"), lambda: completion("{'"), lambda: web.json_response(thinking))
+async def test_a_stored_reply_reads_back_as_the_same_action(
+    sample: Sample, tmp_path: Path, protocol: Protocol
+) -> None:
+    thinking = {
+        "choices": [
+            {"message": {"content": "Final Answer: rows: 7", "reasoning_content": "Action: no"}}
+        ]
+    }
+    replies = in_turn(
+        call_reply(protocol, "1+1", "2+2"),
+        lambda: completion("{'"),
+        lambda: web.json_response(thinking),
+    )
     trajectory, _ = await trajectory_of(replies, sample, tmp_path, protocol)
     calls, again = [step.call for step in trajectory.calls], None
     for step in trajectory.steps:
@@ -279,7 +341,11 @@ async def test_a_stored_reply_reads_back_as_the_same_action(sample: Sample, tmp_
         if isinstance(action, CallTools):
             again = list(action.calls)
         elif isinstance(action, Answer):
-            assert action.text == step.text.partition("\n\n")[0] == ("rows: 7" if step.turn == 2 else "{'")
+            assert (
+                action.text
+                == step.text.partition("\n\n")[0]
+                == ("rows: 7" if step.turn == 2 else "{'")
+            )
         else:
             assert isinstance(action, Unparseable)
             assert step.kind == "unparseable"
@@ -288,7 +354,9 @@ async def test_a_stored_reply_reads_back_as_the_same_action(sample: Sample, tmp_
 
 @pytest.mark.parametrize("sloppy", [False, True])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_no_behaviour_of_a_model_breaks_a_mode(tmp_path: Path, protocol: Protocol, sloppy: bool) -> None:
+async def test_no_behaviour_of_a_model_breaks_a_mode(
+    tmp_path: Path, protocol: Protocol, sloppy: bool
+) -> None:
     base = small_sample(tmp_path)
     samples = [
         base.model_copy(update={"id": f"s{number}", "query": f"How many rows in block {number}?"})
@@ -296,13 +364,20 @@ async def test_no_behaviour_of_a_model_breaks_a_mode(tmp_path: Path, protocol: P
     ]
     endings: set[str] = set()
     async with serve(ReferenceFollower(samples, tmp_path, sloppy=sloppy)) as endpoint:
-        policies = {mode: agent(endpoint, mode, protocol) for mode in ("no-tool", "step-by-step", "end-to-end")}
+        policies = {
+            mode: agent(endpoint, mode, protocol)
+            for mode in ("no-tool", "step-by-step", "end-to-end")
+        }
 
         async def run(sample: Sample) -> None:
             assert sample.reference is not None
             view = view_of(sample, tmp_path)
             endings.add((await run_no_tool(policies["no-tool"], view)).termination)
-            endings.add((await run_end_to_end(policies["end-to-end"], view, run_tool, max_steps=8)).termination)
+            endings.add(
+                (
+                    await run_end_to_end(policies["end-to-end"], view, run_tool, max_steps=8)
+                ).termination
+            )
             actions = await run_step_by_step(policies["step-by-step"], view, sample.reference)
             assert len(actions) == 3
             endings.update(action.kind for action in actions)

@@ -33,11 +33,17 @@ def calls_in(output: str, protocol: Protocol = "react") -> list[tuple[str, dict[
         f"action: calculate action input: {TEXT}",
         f"Action: calculate\n{FENCE}\n{TEXT}\n{FENCE}",
         f"思考：算一下\n行动：calculate\n行动输入：{TEXT}",
-        f"Action:\n{FENCE}json\n" + json.dumps({"action": "calculate", "action_input": ARGUMENTS}) + f"\n{FENCE}",
+        f"Action:\n{FENCE}json\n"
+        + json.dumps({"action": "calculate", "action_input": ARGUMENTS})
+        + f"\n{FENCE}",
         f"Action: calculate\nAction Input: {TEXT[:-1]}, }}",
-        json.dumps({"thought": "I compute", "tool_name": "calculate", "parameters": ARGUMENTS}, indent=2),
+        json.dumps(
+            {"thought": "I compute", "tool_name": "calculate", "parameters": ARGUMENTS}, indent=2
+        ),
         json.dumps({"name": "calculate", "args": ARGUMENTS}),
-        json.dumps({"function": {"name": "calculate", "arguments": TEXT}, "type": "function", "id": "x"}),
+        json.dumps(
+            {"function": {"name": "calculate", "arguments": TEXT}, "type": "function", "id": "x"}
+        ),
         json.dumps({"tool_call": {"name": "calculate", "arguments": ARGUMENTS}}),
         json.dumps([{"name": "calculate", "arguments": ARGUMENTS}]),
         json.dumps({"name": "calculate", "arguments": json.dumps(TEXT)}),
@@ -54,7 +60,8 @@ def calls_in(output: str, protocol: Protocol = "react") -> list[tuple[str, dict[
         f"{FENCE}tool_code\nproduct = calculate(\n  expression='3*2', precision=4,\n"
         f'  variables={{"a": [1, 2.5, None, True]}},\n)\n{FENCE}',
         "[TOOL_CALLS] " + json.dumps([{"name": "calculate", "arguments": ARGUMENTS}]),
-        "<think>\nFinal Answer: no, <tool_call>{}\n</think>\n" + json.dumps({"name": "calculate", "args": ARGUMENTS}),
+        "<think>\nFinal Answer: no, <tool_call>{}\n</think>\n"
+        + json.dumps({"name": "calculate", "args": ARGUMENTS}),
         "no opening tag\n</think>\nAction: calculate\nAction Input: " + TEXT,
         '{"name": "calculate", "arguments": {"expression": "3*2", // the product\n "precision": 4, # 4 "digits"\n'
         '"variables": {"a": [1, 2.5, null, true,]},},}',
@@ -69,7 +76,9 @@ def test_every_form_of_a_call_is_read_alike(output: str, protocol: Protocol) -> 
 @pytest.mark.parametrize("markup", MARKUPS, ids=lambda markup: markup.models)
 def test_the_example_of_every_markup_is_read(markup: Any, protocol: Protocol) -> None:
     for before in ("", "I count the trees.\n"):
-        assert calls_in(before + markup.example, protocol) == [("count", {"image": "a.jpg", "x": 0.5})]
+        assert calls_in(before + markup.example, protocol) == [
+            ("count", {"image": "a.jpg", "x": 0.5})
+        ]
     two = calls_in(f"{markup.example}\n{markup.example}", protocol)
     assert two == [("count", {"image": "a.jpg", "x": 0.5})] * 2
 
@@ -77,12 +86,24 @@ def test_the_example_of_every_markup_is_read(markup: Any, protocol: Protocol) ->
 def test_untyped_values_are_typed_by_the_schema() -> None:
     output = "<function=f>" + "".join(
         f"<parameter={name}>{value}</parameter>"
-        for name, value in (("a", "12"), ("b", "12"), ("c", "[1, 2]"), ("d", "two\nlines"), ("e", "True"))
+        for name, value in (
+            ("a", "12"),
+            ("b", "12"),
+            ("c", "[1, 2]"),
+            ("d", "two\nlines"),
+            ("e", "True"),
+        )
     )
     tools = {"f": {"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}}
     action = parse_output(f"{output}</function>", tools=tools)
     assert isinstance(action, CallTools)
-    assert action.calls[0].arguments == {"a": "12", "b": 12, "c": [1, 2], "d": "two\nlines", "e": True}
+    assert action.calls[0].arguments == {
+        "a": "12",
+        "b": 12,
+        "c": [1, 2],
+        "d": "two\nlines",
+        "e": True,
+    }
 
 
 OFFERED = {"count_trees": {}, "OCR": {}}
@@ -106,7 +127,9 @@ OFFERED = {"count_trees": {}, "OCR": {}}
     ],
 )
 @pytest.mark.parametrize("protocol", ["react", "tool-calling"])
-def test_a_call_of_an_offered_tool_in_other_markup_is_no_answer(output: str, protocol: Protocol) -> None:
+def test_a_call_of_an_offered_tool_in_other_markup_is_no_answer(
+    output: str, protocol: Protocol
+) -> None:
     action = parse_output(output, protocol=protocol, tools=OFFERED)
     assert isinstance(action, Unparseable), action
     assert action.reason.startswith(UNREAD_CALL)
@@ -137,8 +160,13 @@ def test_prose_that_mentions_a_tool_is_an_answer(answer: str) -> None:
 def test_several_calls_of_a_message_are_kept_in_order() -> None:
     order = list(zip("aba", (1, 2, 3), strict=True))
     react = "\n".join(f'Action: {name}\nAction Input: {{"x": {x}}}' for name, x in order)
-    tags = "".join(f'<tool_call>{{"name": "{name}", "arguments": {{"x": {x}}}}}</tool_call>' for name, x in order)
-    requested = [RequestedCall(name=name, arguments=f'{{"x": {x}}}', id=f"id{x}") for name, x in order]
+    tags = "".join(
+        f'<tool_call>{{"name": "{name}", "arguments": {{"x": {x}}}}}</tool_call>'
+        for name, x in order
+    )
+    requested = [
+        RequestedCall(name=name, arguments=f'{{"x": {x}}}', id=f"id{x}") for name, x in order
+    ]
     native = parse_output("", requested)
     expected = [("a", {"x": 1}), ("b", {"x": 2}), ("a", {"x": 3})]
     assert calls_in(react) == calls_in(tags) == expected
@@ -152,7 +180,10 @@ def test_calls_without_arguments_and_what_comes_first_are_read() -> None:
         assert calls_in(f"Action: list_files\nAction Input: {given}") == [("list_files", {})]
     output = 'Action: a\nAction Input: {"x": 1}\nObservation: {"y": 2}\nAction: b\nAction Input: {}\nFinal Answer: 2'
     assert calls_in(output) == [("a", {"x": 1})]
-    for turn in (*(f"{word}:" for word in ("Response", "Result", "Tool response", "User", "观察")), "<tool_response>"):
+    for turn in (
+        *(f"{word}:" for word in ("Response", "Result", "Tool response", "User", "观察")),
+        "<tool_response>",
+    ):
         turns = (f'Action: {name}\nAction Input: {{"x": 1}}\n{turn} 5\n' for name in "abc")
         assert calls_in("".join(turns)) == [("a", {"x": 1})]
     bare = '{"name": "a", "arguments": {"x": 1}}\nObservation: 5\n{"name": "b", "arguments": {}}'
@@ -164,7 +195,13 @@ def test_calls_without_arguments_and_what_comes_first_are_read() -> None:
 
 
 def test_markers_inside_arguments_are_arguments() -> None:
-    tricky = {"q": "Final Answer: 3", "r": "</tool_call>", "s": "Action: x\nAction Input: {}", "t": "}{", "u": "it's"}
+    tricky = {
+        "q": "Final Answer: 3",
+        "r": "</tool_call>",
+        "s": "Action: x\nAction Input: {}",
+        "t": "}{",
+        "u": "it's",
+    }
     text = json.dumps(tricky)
     for output in (
         f"Action: a\nAction Input: {text}",
@@ -187,16 +224,26 @@ def test_markers_inside_arguments_are_arguments() -> None:
         ("Thought: done\nAction 3: Finish[14]\nObservation: correct", "14", "done"),
         ("Action: finish\nAction Input: 14", "14", ""),
         ("<|channel|>final<|message|>14<|return|>", "14", ""),
-        ("<|channel|>analysis<|message|>I see.<|end|><|start|>assistant<|channel|>final<|message|>14", "14", "I see."),
+        (
+            "<|channel|>analysis<|message|>I see.<|end|><|start|>assistant<|channel|>final<|message|>14",
+            "14",
+            "I see.",
+        ),
         ("analysisI see 3.assistantfinal14", "14", None),
         ("Final Answer:\n```\nweeds: 14\n```", "weeds: 14", ""),
         ("```\nThought: done\nFinal Answer: 14\n```", "14", None),
         ('Final Answer: {"name": "Lantana", "input": 3}', '{"name": "Lantana", "input": 3}', ""),
         ("<think>\nFinal Answer: 3\n</think>\nFinal Answer: 14", "14", "Final Answer: 3"),
-        ("Final Answer: Coffee rust.\nAction: remove the leaves\nObservation: orange spots", None, ""),
+        (
+            "Final Answer: Coffee rust.\nAction: remove the leaves\nObservation: orange spots",
+            None,
+            "",
+        ),
     ],
 )
-def test_a_final_answer_is_what_follows_its_last_marker(output: str, answer: str | None, thought: str | None) -> None:
+def test_a_final_answer_is_what_follows_its_last_marker(
+    output: str, answer: str | None, thought: str | None
+) -> None:
     action = parse_output(output)
     assert isinstance(action, Answer), action
     assert action.text == (answer if answer is not None else output.removeprefix("Final Answer: "))
@@ -209,7 +256,11 @@ def test_text_without_a_call_is_an_answer() -> None:
         assert parse_output(output) == Answer(text=output)
         assert isinstance(parse_output(output, marked_only=True), Unparseable)
         assert parse_output(f"Thought: I see.\n{output}") == Answer(text=output, thought="I see.")
-    for output in ("weeds: 14 %", '{"species": "Lantana", "count": 4}', "Action: spray now, then wait."):
+    for output in (
+        "weeds: 14 %",
+        '{"species": "Lantana", "count": 4}',
+        "Action: spray now, then wait.",
+    ):
         for options in ({"protocol": "tool-calling"}, {"answer_only": True}):
             action = parse_output(output, **options)
             assert isinstance(action, Answer)
@@ -253,7 +304,9 @@ def test_what_cannot_be_read_gets_a_reason_and_a_hint(output: str, reason: str) 
 
 @pytest.mark.parametrize("arguments", ['{"x": ', "[]", "3", "x=1", '"text"', '{"x": Infinity}'])
 def test_native_calls_with_broken_arguments_are_unparseable(arguments: str) -> None:
-    action = parse_output("Let me see.", [RequestedCall(name="a", arguments=arguments)], protocol="tool-calling")
+    action = parse_output(
+        "Let me see.", [RequestedCall(name="a", arguments=arguments)], protocol="tool-calling"
+    )
     assert isinstance(action, Unparseable)
     assert action.hint == HINTS["tool-calling"]
     assert "Let me see." in action.text
@@ -262,14 +315,20 @@ def test_native_calls_with_broken_arguments_are_unparseable(arguments: str) -> N
 
 def test_native_arguments_are_repaired_and_numbers_bounded() -> None:
     for arguments in ("{'x': True,}", '"{\\"x\\": true}"', '{"x": true}'):
-        action = parse_output("", [RequestedCall(name="a", arguments=arguments)], protocol="tool-calling")
+        action = parse_output(
+            "", [RequestedCall(name="a", arguments=arguments)], protocol="tool-calling"
+        )
         assert isinstance(action, CallTools)
         assert action.calls[0].arguments == {"x": True}
     for nothing in ("", "null", "{}"):
-        action = parse_output("", [RequestedCall(name="a", arguments=nothing)], protocol="tool-calling")
+        action = parse_output(
+            "", [RequestedCall(name="a", arguments=nothing)], protocol="tool-calling"
+        )
         assert isinstance(action, CallTools)
         assert action.calls[0].arguments == {}
-    ((_, arguments),) = calls_in('{"name": "a", "args": {"x": 123456789012345678901234567890, "y": "\\ud83d"}}')
+    ((_, arguments),) = calls_in(
+        '{"name": "a", "args": {"x": 123456789012345678901234567890, "y": "\\ud83d"}}'
+    )
     assert arguments == {"x": 1.2345678901234568e29, "y": "\ufffd"}
 
     # 0.25 s at most on an idle core of 2020. Anything quadratic takes minutes.

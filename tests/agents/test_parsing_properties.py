@@ -20,7 +20,9 @@ values = st.recursive(
     | st.integers(-(2**63), 2**63 - 1)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_categories=["Cs"]), max_size=30),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 arguments = st.dictionaries(st.text(max_size=12), values, max_size=5)
@@ -28,20 +30,71 @@ arguments = st.dictionaries(st.text(max_size=12), values, max_size=5)
 # Pieces of which calls are made, so that random texts come close to meaning something.
 pieces = st.sampled_from(
     [
-        *("Action:", "Action Input:", "Final Answer:", "Observation:", "Thought:", "最终答案：", "<think>", "</think>"),
+        *(
+            "Action:",
+            "Action Input:",
+            "Final Answer:",
+            "Observation:",
+            "Thought:",
+            "最终答案：",
+            "<think>",
+            "</think>",
+        ),
         *"<function=a> <parameter=x> </parameter> [a( x= to=functions.a <｜tool▁call▁begin｜> a(".split(),
-        *("<|message|>", "<|channel|>", "final", "<arg_key>x</arg_key>", "<arg_value>", "```tool_code", "Finish["),
-        *("<tool_call>", "</tool_call>", "```json", "```", '"name"', '"arguments"', "calculate", "None", "True"),
-        *("{", "}", "[", "]", '"', "'", ",", ":", "\\", "//", " ", "\n", "“", "”", "1", "1e999", "\\ud800"),
+        *(
+            "<|message|>",
+            "<|channel|>",
+            "final",
+            "<arg_key>x</arg_key>",
+            "<arg_value>",
+            "```tool_code",
+            "Finish[",
+        ),
+        *(
+            "<tool_call>",
+            "</tool_call>",
+            "```json",
+            "```",
+            '"name"',
+            '"arguments"',
+            "calculate",
+            "None",
+            "True",
+        ),
+        *(
+            "{",
+            "}",
+            "[",
+            "]",
+            '"',
+            "'",
+            ",",
+            ":",
+            "\\",
+            "//",
+            " ",
+            "\n",
+            "“",
+            "”",
+            "1",
+            "1e999",
+            "\\ud800",
+        ),
         '{"name": "a", "arguments": {}}',
     ]
 )
-outputs = st.text(st.characters(), max_size=200) | st.lists(pieces | st.text(max_size=5), max_size=30).map("".join)
+outputs = st.text(st.characters(), max_size=200) | st.lists(
+    pieces | st.text(max_size=5), max_size=30
+).map("".join)
 
 
 @given(outputs, st.sampled_from(["react", "tool-calling"]), st.booleans())
-def test_any_text_becomes_an_action_that_a_record_can_hold(text: str, protocol: Any, answer_only: bool) -> None:
-    action = parse_output(text, protocol=protocol, tools={"a": {}, "calculate": {}}, answer_only=answer_only)
+def test_any_text_becomes_an_action_that_a_record_can_hold(
+    text: str, protocol: Any, answer_only: bool
+) -> None:
+    action = parse_output(
+        text, protocol=protocol, tools={"a": {}, "calculate": {}}, answer_only=answer_only
+    )
     assert isinstance(action, CallTools | Answer | Unparseable)
     assert type(action).model_validate_json(action.model_dump_json()) == action
     if isinstance(action, Unparseable):
@@ -88,7 +141,9 @@ def forms(name: str, given: dict[str, Any]) -> list[str]:
 
 @given(names, st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), values, max_size=5))
 def test_any_python_call_is_read_back_equal(name: str, given: dict[str, Any]) -> None:
-    action = parse_output(f"```tool_code\n{name}({', '.join(f'{key}={value!r}' for key, value in given.items())})\n```")
+    action = parse_output(
+        f"```tool_code\n{name}({', '.join(f'{key}={value!r}' for key, value in given.items())})\n```"
+    )
     assert isinstance(action, CallTools), action
     assert [(call.tool, call.arguments) for call in action.calls] == [(name, given)]
 

@@ -45,7 +45,9 @@ def raster(number: int = 1) -> SampleFile:
     return SampleFile(name=f"bands_{number}.tif", path=f"files/{number}.tif", kind="raster")
 
 
-def share(name: str = "weed_share", value: float = 10.0, from_: str | None = None, unit: str | None = "%") -> Slot:
+def share(
+    name: str = "weed_share", value: float = 10.0, from_: str | None = None, unit: str | None = "%"
+) -> Slot:
     return ToleranceSlot.model_validate(
         {"name": name, "label": name, "value": value, "unit": unit, "abs_tol": 1, "from": from_}
     )
@@ -54,8 +56,18 @@ def share(name: str = "weed_share", value: float = 10.0, from_: str | None = Non
 def doubled(image_name: str = "image_1.jpg") -> ReferenceTrajectory:
     seen, twice = Observation(result={"weed_pct": 4.0}), Observation(result={"value": 8.0})
     arguments = {"expression": "2 * a", "variables": {"a": ref(0, "weed_pct", 4.0)}, "unit": "%"}
-    measure = {"tool": MEASURE, "arguments": {"image": image_name}, "observation": seen, "truth": {"weed_pct": 5.0}}
-    calculate = {"tool": CALCULATE, "arguments": arguments, "observation": twice, "truth": {"value": 10.0}}
+    measure = {
+        "tool": MEASURE,
+        "arguments": {"image": image_name},
+        "observation": seen,
+        "truth": {"weed_pct": 5.0},
+    }
+    calculate = {
+        "tool": CALCULATE,
+        "arguments": arguments,
+        "observation": twice,
+        "truth": {"value": 10.0},
+    }
     return ReferenceTrajectory(steps=(ReferenceStep(**measure), ReferenceStep(**calculate)))
 
 
@@ -84,13 +96,27 @@ def called(call: ToolCall, result: dict[str, Any] | None) -> Step:
 
 
 MANY = BooleanSlot(name="many", label="many", value=True)
-OWN = sample("own", "How much of image_1.jpg is weeds, in percent of 7 ha?", "t0", "c0", files=(raster(),))
+OWN = sample(
+    "own", "How much of image_1.jpg is weeds, in percent of 7 ha?", "t0", "c0", files=(raster(),)
+)
 
 
 async def test_it_makes_the_calls_of_the_most_similar_question_with_its_own_files_and_results():
     donors = [
-        sample("far", "Chart the yield against rainfall over ten years, please.", "t1", "c1", files=(raster(),)),
-        sample("near", "How much of image_1.jpg is crop, in percent of 12.5 ha?", "t2", "c2", files=(raster(3),)),
+        sample(
+            "far",
+            "Chart the yield against rainfall over ten years, please.",
+            "t1",
+            "c1",
+            files=(raster(),),
+        ),
+        sample(
+            "near",
+            "How much of image_1.jpg is crop, in percent of 12.5 ha?",
+            "t2",
+            "c2",
+            files=(raster(3),),
+        ),
     ]
     near = donors[1].model_copy(update={"reference": doubled("bands_3.tif")})
     policy = PlannerPolicy(OWN, PlanTable([OWN, donors[0], near]))
@@ -100,13 +126,19 @@ async def test_it_makes_the_calls_of_the_most_similar_question_with_its_own_file
     assert first.calls[0] == ToolCall(tool=MEASURE, arguments={"image": "bands_1.tif"})
     history = [called(first.calls[0], {"weed_pct": 3.5})]
     second = await policy.act(view, history)
-    assert second.calls[0].arguments == {"expression": "2 * a", "variables": {"a": 3.5}, "unit": "%"}
+    assert second.calls[0].arguments == {
+        "expression": "2 * a",
+        "variables": {"a": 3.5},
+        "unit": "%",
+    }
     answer = await policy.act(view, [*history, called(second.calls[0], {"value": 7.0})])
     assert answer.text == "weed_share: 7.0 %"
 
 
 async def test_a_plan_that_a_failed_call_stops_ends_with_a_guess():
-    near = sample("near", "How much of image_1.jpg is crop?", "t2", "c2", answer=(share("crop_share", 31.0),))
+    near = sample(
+        "near", "How much of image_1.jpg is crop?", "t2", "c2", answer=(share("crop_share", 31.0),)
+    )
     table = PlanTable([OWN, near])
     policy = PlannerPolicy(OWN, table)
     for result in (None, {}, {"weed_pct": None}):
@@ -121,7 +153,11 @@ async def test_a_plan_that_a_failed_call_stops_ends_with_a_guess():
         {"cluster": "c0"},
         {"reference": None},
         {"reference": ReferenceTrajectory(steps=())},
-        {"reference": ReferenceTrajectory(steps=(ReferenceStep(tool="no_such_tool", arguments={}),))},
+        {
+            "reference": ReferenceTrajectory(
+                steps=(ReferenceStep(tool="no_such_tool", arguments={}),)
+            )
+        },
     ],
 )
 async def test_without_a_usable_plan_it_answers_as_guess(changes: dict[str, Any]):
@@ -135,9 +171,14 @@ async def test_without_a_usable_plan_it_answers_as_guess(changes: dict[str, Any]
 
 @pytest.mark.parametrize(
     ("slot", "answer"),
-    [(share(), guessed_text(OWN, OWN.answer)), (ExactSlot(name="soil", label="soil", value="clay"), "soil: clay")],
+    [
+        (share(), guessed_text(OWN, OWN.answer)),
+        (ExactSlot(name="soil", label="soil", value="clay"), "soil: clay"),
+    ],
 )
-async def test_in_no_tool_it_answers_as_guess_or_as_prior_where_guess_knows_nothing(slot: Slot, answer: str):
+async def test_in_no_tool_it_answers_as_guess_or_as_prior_where_guess_knows_nothing(
+    slot: Slot, answer: str
+):
     own = OWN.model_copy(update={"answer": (slot,)})
     samples = [own, sample("near", OWN.query, OWN.template, "c1", answer=(slot,))]
     trajectory = await run_no_tool(PlannerPolicy(own, PlanTable(samples)), view_of(own))
@@ -154,7 +195,9 @@ async def test_in_no_tool_it_answers_as_guess_or_as_prior_where_guess_knows_noth
         (Observation(result={"weed_pct": 3.0, "flags": ["shadow"]}), False),
     ],
 )
-async def test_it_refuses_if_the_form_offers_it_and_a_result_shows_that_there_is_no_answer(observation, refused):
+async def test_it_refuses_if_the_form_offers_it_and_a_result_shows_that_there_is_no_answer(
+    observation, refused
+):
     own = sample("own", "How much is weeds, in percent?", "t0", "c0")
     policy = PlannerPolicy(own, PlanTable([own, sample("near", own.query, "t1", "c1")]))
     history = [Step(turn=0, kind="call", call=ToolCall(tool=MEASURE), observation=observation)]
@@ -174,8 +217,16 @@ def test_what_the_other_question_states_takes_the_place_of_what_the_donors_state
         ReferenceStep(tool=CALCULATE, arguments={"expression": "100 * a > 12", "variables": {"a": ref(0, "x")}}),
     )  # fmt: skip
     limit = MANY.model_copy(update={"from_": "a > 12"})
-    donor = sample("donor", "Is the plant at (10, 20, 30, 40) in the red box over 12 cm?", "t1", "c1", files=(pot,))
-    donor = donor.model_copy(update={"reference": ReferenceTrajectory(steps=steps), "answer": (limit,)})
+    donor = sample(
+        "donor",
+        "Is the plant at (10, 20, 30, 40) in the red box over 12 cm?",
+        "t1",
+        "c1",
+        files=(pot,),
+    )
+    donor = donor.model_copy(
+        update={"reference": ReferenceTrajectory(steps=steps), "answer": (limit,)}
+    )
     own = sample("own", "Over 7.5 cm: is it the plant at (5, 6, 7, 8), in the cyan box?", "t0", "c0",
                  files=(image(note="The disc is 8.4 cm across."),))  # fmt: skip
     plan = adapted_plan(donor, own, {"mark_color": ["red", "cyan", "blue"]})
@@ -183,13 +234,22 @@ def test_what_the_other_question_states_takes_the_place_of_what_the_donors_state
         "image": "image_1.jpg", "scale_marker": {"type": "circle", "size_cm": 8.4}, "region": other
     }  # fmt: skip
     assert plan.steps[1].arguments["mark_color"] == "cyan"
-    assert (plan.steps[2].arguments["expression"], plan.slots[0].from_) == ("100 * a > 7.5", "a > 7.5")
+    assert (plan.steps[2].arguments["expression"], plan.slots[0].from_) == (
+        "100 * a > 7.5",
+        "a > 7.5",
+    )
 
 
-@pytest.mark.parametrize(("query", "refused"), [("Is the plant in the cyan box sick?", True), ("Is it sick?", False)])
-async def test_a_mark_that_is_not_there_shows_it_only_if_the_question_names_its_colour(query: str, refused: bool):
+@pytest.mark.parametrize(
+    ("query", "refused"), [("Is the plant in the cyan box sick?", True), ("Is it sick?", False)]
+)
+async def test_a_mark_that_is_not_there_shows_it_only_if_the_question_names_its_colour(
+    query: str, refused: bool
+):
     own = sample("own", query, "t0", "c0")
-    call = ToolCall(tool="extract_marked_region", arguments={"image": "image_1.jpg", "mark_color": "cyan"})
+    call = ToolCall(
+        tool="extract_marked_region", arguments={"image": "image_1.jpg", "mark_color": "cyan"}
+    )
     view = view_of(own).model_copy(update={"may_abstain": True})
     action = await PlannerPolicy(own, PlanTable([own])).act(view, [called(call, None)])
     assert (action.text == UNKNOWN) == refused
@@ -199,10 +259,16 @@ async def test_step_by_step_predicts_the_plan_from_the_history_that_is_shown():
     near = sample("near", OWN.query, "t1", "c1")
     policy = PlannerPolicy(OWN, PlanTable([OWN, near]))
     assert OWN.reference is not None
-    shown = [called(ToolCall(tool=MEASURE), {"weed_pct": 66.0}), called(ToolCall(tool=CALCULATE), {"value": 9.0})]
+    shown = [
+        called(ToolCall(tool=MEASURE), {"weed_pct": 66.0}),
+        called(ToolCall(tool=CALCULATE), {"value": 9.0}),
+    ]
     kinds = [await policy.act(view_of(OWN), shown[:k]) for k in range(3)]
     assert [action.kind for action in kinds] == ["call", "call", "answer"]
-    assert (kinds[1].calls[0].arguments["variables"], kinds[2].text) == ({"a": 66.0}, "weed_share: 9.0 %")
+    assert (kinds[1].calls[0].arguments["variables"], kinds[2].text) == (
+        {"a": 66.0},
+        "weed_share: 9.0 %",
+    )
 
 
 # No gold of its own.
@@ -228,7 +294,11 @@ def _marked(slot: Slot) -> Slot:
     elif isinstance(slot, BooleanSlot):
         changes["value"] = not slot.value
     elif isinstance(slot, ExactSlot) and slot.choices:
-        changes |= {"value": slot.choices[-1], "choices": slot.choices[::-1], "aliases": {MARKER: (MARKER,)}}
+        changes |= {
+            "value": slot.choices[-1],
+            "choices": slot.choices[::-1],
+            "aliases": {MARKER: (MARKER,)},
+        }
     elif isinstance(slot, FileSlot):
         changes |= {"value": slot.choices[-1], "choices": slot.choices[::-1]}
     elif slot.type == "plot":
@@ -247,7 +317,10 @@ async def test_what_it_does_is_the_same_without_gold_of_its_own(small_benchmark:
             called(ToolCall(tool=step.tool), step.observation.result if step.observation else None)
             for step in each.reference.steps
         ]
-        with_gold, without = PlannerPolicy(each, PlanTable(samples)), PlannerPolicy(bare, PlanTable(others))
+        with_gold, without = (
+            PlannerPolicy(each, PlanTable(samples)),
+            PlannerPolicy(bare, PlanTable(others)),
+        )
         for toolset in (each.toolset, ()):
             for shown in range(len(history) + 1):
                 action = await with_gold.act(view_of(each, toolset), history[:shown])

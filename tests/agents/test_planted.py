@@ -27,23 +27,31 @@ def actions(benchmark: Benchmark, agent: Planted) -> list[Action]:
     for sample in map(with_shown_observations, benchmark.samples):
         assert sample.reference is not None
         policy = PlantedPolicy(sample, agent, "step-by-step", 0)
-        done += asyncio.run(run_step_by_step(policy, benchmark.view(sample, "step-by-step"), sample.reference))
+        done += asyncio.run(
+            run_step_by_step(policy, benchmark.view(sample, "step-by-step"), sample.reference)
+        )
     return done
 
 
 def _share_right(ability: float, sample: Sample) -> float:
     """Share of 400 agents that fail no decision of the sample."""
-    policies = [PlantedPolicy(sample, Planted(ability, seed), "end-to-end", 0) for seed in range(400)]
+    policies = [
+        PlantedPolicy(sample, Planted(ability, seed), "end-to-end", 0) for seed in range(400)
+    ]
     return sum(not policy.failed for policy in policies) / len(policies)
 
 
 def test_draws_depend_on_ability_length_and_seed_alone(benchmark: Benchmark):
-    sample = max(benchmark.samples, key=lambda each: len(each.reference.steps) if each.reference else 0)
+    sample = max(
+        benchmark.samples, key=lambda each: len(each.reference.steps) if each.reference else 0
+    )
     steps = sample.reference.steps[:1]
     shorter = sample.model_copy(update={"reference": ReferenceTrajectory(steps=steps)})
     decisions = 3 + len(steps[0].arguments)
     for ability in (0.2, 0.8):
-        assert _share_right(ability, shorter) == pytest.approx(ability ** (decisions / 10), abs=0.07)
+        assert _share_right(ability, shorter) == pytest.approx(
+            ability ** (decisions / 10), abs=0.07
+        )
         assert _share_right(ability, sample) < _share_right(ability, shorter)
     assert _share_right(0.2, sample) < _share_right(0.8, sample)
     assert (_share_right(0, sample), _share_right(1, sample)) == (0, 1)
@@ -75,12 +83,22 @@ def test_mistakes_are_those_of_models(benchmark: Benchmark):
 def test_other_abilities_are_refused(wrong: str):
     with pytest.raises(UsageError, match="baseline:planted:ABILITY"):
         Planted.parse(wrong, 0)
-    assert (Planted.parse("0.5", 7), Planted.parse("0.5:3", 7)) == (Planted(0.5, 7), Planted(0.5, 3))
+    assert (Planted.parse("0.5", 7), Planted.parse("0.5:3", 7)) == (
+        Planted(0.5, 7),
+        Planted(0.5, 3),
+    )
 
 
-def test_an_agent_of_full_ability_is_the_oracle_and_one_of_none_is_not(small_benchmark: Path, tmp_path: Path):
+def test_an_agent_of_full_ability_is_the_oracle_and_one_of_none_is_not(
+    small_benchmark: Path, tmp_path: Path
+):
     scores = {
-        name: at.evaluate(small_benchmark, f"baseline:{name}", mode="end-to-end", out=tmp_path / name.replace(":", "-"))
+        name: at.evaluate(
+            small_benchmark,
+            f"baseline:{name}",
+            mode="end-to-end",
+            out=tmp_path / name.replace(":", "-"),
+        )
         for name in ("oracle", "planted:1", "planted:0")
     }
     assert all(run.manifest.privileged for run in scores.values())
@@ -95,11 +113,20 @@ def test_unanswerable_questions_are_refused_only_without_a_mistake(benchmark: Be
     for ability in (0, 0.5, 1):
         answers: list[Action] = []
         for sample in map(with_shown_observations, benchmark.samples):
-            slot = AbstainSlot(name="none", label="none", reason="no_scale", asks=sample.answer, **{"from": "1 == 1"})
+            slot = AbstainSlot(
+                name="none",
+                label="none",
+                reason="no_scale",
+                asks=sample.answer,
+                **{"from": "1 == 1"},
+            )
             unanswerable = sample.model_copy(update={"answer": (slot,)})
             assert sample.reference is not None
             policy = PlantedPolicy(unanswerable, Planted(ability, 1), "step-by-step", 0)
             view = benchmark.view(sample, "step-by-step")
             answers.append(asyncio.run(run_step_by_step(policy, view, sample.reference))[-1])
-        refused.append(sum(isinstance(each, Answer) and (each.text == UNKNOWN) for each in answers) / len(answers))
+        refused.append(
+            sum(isinstance(each, Answer) and (each.text == UNKNOWN) for each in answers)
+            / len(answers)
+        )
     assert refused[0] == 0 < refused[1] < refused[2] == 1

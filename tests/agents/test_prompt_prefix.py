@@ -53,8 +53,12 @@ def test_with_all_tools_every_sample_has_the_same_instructions_and_tools(
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_with_the_needed_tools_the_text_before_the_list_is_the_same(benchmark: Benchmark, protocol: Protocol) -> None:
-    ((whole, _),) = openings(replace(benchmark, samples=benchmark.samples[:1]), protocol, "end-to-end")
+def test_with_the_needed_tools_the_text_before_the_list_is_the_same(
+    benchmark: Benchmark, protocol: Protocol
+) -> None:
+    ((whole, _),) = openings(
+        replace(benchmark, samples=benchmark.samples[:1]), protocol, "end-to-end"
+    )
     before, listed, _ = whole.partition(f"\n\n{benchmark.toolset[0]}: ")
     needed = openings(with_offered_tools(benchmark, "needed", protocol), protocol, "end-to-end")
     systems = {system for system, _ in needed}

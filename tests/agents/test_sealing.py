@@ -72,9 +72,16 @@ def project(tmp_path: Path, folder: Path, agent_module: Callable[[str], str]) ->
 
 
 @pytest.mark.skipif(not is_available(), reason="needs bubblewrap")
-def test_runs_and_benchmarks_beside_the_code_are_hidden(project: Path, folder: Path, monkeypatch: pytest.MonkeyPatch):
+def test_runs_and_benchmarks_beside_the_code_are_hidden(
+    project: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("AGROTOOLS_CACHE", str(project / "cache"))
-    run = evaluated(folder, "python:my_agent:reads_records", project / "runs" / "mine", agent_path=[str(project)])
+    run = evaluated(
+        folder,
+        "python:my_agent:reads_records",
+        project / "runs" / "mine",
+        agent_path=[str(project)],
+    )
     assert run.manifest.sealed is True
     assert {record.trajectory and record.trajectory.steps[-1].text for record in run.samples()} == {
         "mean_yield: 1 prompt"
@@ -82,7 +89,9 @@ def test_runs_and_benchmarks_beside_the_code_are_hidden(project: Path, folder: P
 
 
 @pytest.mark.skipif(not is_available(), reason="needs bubblewrap")
-def test_projects_beside_the_systems_programs_are_hidden(project: Path, folder: Path, tmp_path: Path):
+def test_projects_beside_the_systems_programs_are_hidden(
+    project: Path, folder: Path, tmp_path: Path
+):
     run = evaluated(folder, "python:my_agent:lists_opt", tmp_path / "run", limit=1)
     (record,) = run.samples()
     assert record.trajectory.steps[-1].text == "mean_yield: 1 []"
@@ -97,8 +106,16 @@ def test_scenes_cannot_be_drawn_again_with_their_truth(project: Path, folder: Pa
 
 def test_paths_in_answers_are_refused(project: Path, folder: Path):
     assert answer_folders([project / "my_agent.py"], [folder]) == []
-    assert answer_folders([project], [folder]) == [project / "bench", project / "beside", project / "runs"]
-    for path in (project / "beside", project / "runs" / "oracle" / "records.jsonl", project / "bench"):
+    assert answer_folders([project], [folder]) == [
+        project / "bench",
+        project / "beside",
+        project / "runs",
+    ]
+    for path in (
+        project / "beside",
+        project / "runs" / "oracle" / "records.jsonl",
+        project / "bench",
+    ):
         with pytest.raises(UsageError, match="an agent may not read"):
             answer_folders([path])
     with pytest.raises(UsageError, match="an agent may not read"):
@@ -106,14 +123,18 @@ def test_paths_in_answers_are_refused(project: Path, folder: Path):
 
 
 @pytest.mark.parametrize("function", ["deep", "listed"])
-def test_lines_that_are_not_of_the_protocol_are_the_agents_fault(project, folder, tmp_path, function):
+def test_lines_that_are_not_of_the_protocol_are_the_agents_fault(
+    project, folder, tmp_path, function
+):
     with pytest.raises(at.InvalidRunError) as raised:
         evaluated(folder, f"python:my_agent:{function}", tmp_path / "run", limit=1)
     (record,) = raised.value.run.samples()  # pyright: ignore
     assert "the agent wrote a line that is not of the protocol" in (record.invalid or "")
 
 
-def test_what_an_agent_writes_to_standard_error_is_not_kept(project: Path, folder: Path, tmp_path: Path):
+def test_what_an_agent_writes_to_standard_error_is_not_kept(
+    project: Path, folder: Path, tmp_path: Path
+):
     with pytest.raises(at.InvalidRunError) as raised:
         evaluated(folder, "python:my_agent:floods", tmp_path / "run", limit=1)
     (record,) = raised.value.run.samples()  # pyright: ignore

@@ -77,7 +77,11 @@ def test_a_split_that_an_older_version_wrote_is_read(run: Path, tmp_path: Path):
     assert run_command("attribute", copy, "--data-root", run.parent).returncode == 0
     current, _ = read_attribution(copy)
     older = json.loads((copy / "attribution.json").read_text())
-    older |= {"rerun": True, "joint": [{"parts": ["arguments", "reading"], "points": 1.0}], "tool_noise": {"n": 24}}
+    older |= {
+        "rerun": True,
+        "joint": [{"parts": ["arguments", "reading"], "points": 1.0}],
+        "tool_noise": {"n": 24},
+    }
     older["samples"][0]["joint"] = ["arguments", "reading"]
     (copy / "attribution.json").write_text(json.dumps(older))
     assert read_attribution(copy) == (current, "")
@@ -98,13 +102,19 @@ def test_without_the_benchmark_no_tool_is_run(run: Path):
 
 def test_the_split_of_unanswerable_samples_counts_the_refusals_of_their_twins(tmp_path: Path):
     records: list[Record] = []
-    for at, (text, twin_text) in enumerate(((REFUSAL, "rows: 7"), (REFUSAL, REFUSAL), ("rows: 7", REFUSAL))):
+    for at, (text, twin_text) in enumerate(
+        ((REFUSAL, "rows: 7"), (REFUSAL, REFUSAL), ("rows: 7", REFUSAL))
+    ):
         yes = made_sample(f"yes-{at}", twin=f"no-{at}", may_abstain=True)
         slot = AbstainSlot(name="refusal", label="no answer", reason="no_scale", asks=yes.answer)
         no = made_sample(f"no-{at}", twin=f"yes-{at}", may_abstain=True, answer=(slot,))
         records += [end_to_end(no, call("2*3"), call("6 + 1", 1), answer=text)]
         records += [end_to_end(yes, call("2*3"), call("6 + 1", 1), answer=twin_text)]
-    records.append(end_to_end(made_sample("alone", may_abstain=True, twin="gone", answer=(slot,)), answer=REFUSAL))
+    records.append(
+        end_to_end(
+            made_sample("alone", may_abstain=True, twin="gone", answer=(slot,)), answer=REFUSAL
+        )
+    )
     run = write_run(tmp_path / "run", records, benchmark_path=str(tmp_path))
     assert run_command("attribute", run).returncode == 0
     attribution, _ = read_attribution(run)

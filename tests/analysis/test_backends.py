@@ -31,7 +31,9 @@ def photographs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_folders(tmp_path / "held", each=4, seed=50_000)
 
 
-def compared(folder: Path, arguments: dict[str, Any] | None = None, **more: Any) -> Sequence[BackendScore]:
+def compared(
+    folder: Path, arguments: dict[str, Any] | None = None, **more: Any
+) -> Sequence[BackendScore]:
     pictures = read_labelled(folder, to_learn=False)
     return compare_backends("diagnose_pest_disease", BACKENDS, pictures, arguments or {}, **more)
 
@@ -42,7 +44,9 @@ def test_packs_beat_nets_that_lack_their_names_which_are_said(photographs: Path)
     assert (pack.likeliest, pack.difference.value) == (1, pytest.approx(pack.score.value))
     assert pack.better == round(12 * pack.score.value) > 0
     assert (pack.worse, pack.seen, pack.unreadable) == (0, 0, ())
-    shown = run_command("tools", "compare", "--backends", ",".join(BACKENDS), "--data", str(photographs))
+    shown = run_command(
+        "tools", "compare", "--backends", ",".join(BACKENDS), "--data", str(photographs)
+    )
     assert "offline has no name for brown leaf, green leaf, yellow leaf" in shown.stdout
     assert "pack:plants has no name" not in shown.stdout
 
@@ -50,7 +54,9 @@ def test_packs_beat_nets_that_lack_their_names_which_are_said(photographs: Path)
 def test_photographs_that_a_pack_learnt_from_are_counted(tmp_path: Path) -> None:
     net, pack = compared(tmp_path / "learnt")
     assert (net.seen, pack.seen) == (0, 24)
-    shown = run_command("tools", "compare", "--backends", ",".join(BACKENDS), "--data", str(tmp_path / "learnt"))
+    shown = run_command(
+        "tools", "compare", "--backends", ",".join(BACKENDS), "--data", str(tmp_path / "learnt")
+    )
     assert "learnt from 24 of these photographs" in shown.stdout
 
 
@@ -66,24 +72,33 @@ def test_photographs_that_cannot_be_read_are_left_out_and_not_wrong(photographs:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"), [({"foo": "1"}, "unknown argument foo"), ({"crop": "zebra"}, "no leaves of zebra")]
+    ("arguments", "message"),
+    [({"foo": "1"}, "unknown argument foo"), ({"crop": "zebra"}, "no leaves of zebra")],
 )
 def test_arguments_that_no_call_accepts_are_errors_not_refusals(photographs, arguments, message):
     with pytest.raises(UsageError, match=message):
         compared(photographs, arguments)
 
 
-def test_labels_of_counts_are_numbers_and_two_back_ends_are_needed(tmp_path: Path, photographs: Path) -> None:
-    table = write_table(tmp_path / "labels.csv", [("green leaf/0.png", "2"), ("green leaf/1.png", "many")])
+def test_labels_of_counts_are_numbers_and_two_back_ends_are_needed(
+    tmp_path: Path, photographs: Path
+) -> None:
+    table = write_table(
+        tmp_path / "labels.csv", [("green leaf/0.png", "2"), ("green leaf/1.png", "many")]
+    )
     pictures = read_labelled(photographs, table, to_learn=False)
     with pytest.raises(UsageError, match="'many', not a count"):
         compare_backends("count_objects", ("offline", "rules"), pictures, {"target": "apple"})
     for label in ("-3", "1e309", "nan"):
         wrong = [("green leaf/0.png", "2"), ("green leaf/1.png", label)]
         pictures = read_labelled(photographs, write_table(table, wrong), to_learn=False)
-        with pytest.raises(UsageError, match=rf"row 3 of labels.csv: the label of 1.png is '{label}', not a count"):
+        with pytest.raises(
+            UsageError, match=rf"row 3 of labels.csv: the label of 1.png is '{label}', not a count"
+        ):
             compare_backends("count_objects", ("offline", "rules"), pictures, {"target": "apple"})
-    offline, rules = compare_backends("count_objects", ("offline", "rules"), pictures[:1], {"target": "apple"})
+    offline, rules = compare_backends(
+        "count_objects", ("offline", "rules"), pictures[:1], {"target": "apple"}
+    )
     assert offline.metric == rules.metric == "mean absolute error of counts"
     assert rules.score.n == 1
     pictures = read_labelled(photographs, to_learn=False)

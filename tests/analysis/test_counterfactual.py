@@ -35,7 +35,14 @@ from support.plain_sample import plain_sample
 TREES, WEEDS, CALCULATE = "tool:count_objects", "tool:measure_crop_weed_area", "tool:calculate"
 TRUE_COUNT, TRUE_SHARE = 10, 20.0
 FILES = tuple(
-    SampleFile(name=f"image_{at}.jpg", path=f"{at}.jpg", kind="image", gsd_m=0.1, width_px=100, height_px=80)
+    SampleFile(
+        name=f"image_{at}.jpg",
+        path=f"{at}.jpg",
+        kind="image",
+        gsd_m=0.1,
+        width_px=100,
+        height_px=80,
+    )
     for at in (1, 2)
 )
 
@@ -78,14 +85,21 @@ def sample_of(*slots: Any) -> Sample:
     """Trees of one picture plus the share of weeds on it, calculated."""
     steps = (
         ReferenceStep(
-            tool="count_objects", arguments={"image": "image_1.jpg", "target": "tree"}, truth={"count": TRUE_COUNT}
+            tool="count_objects",
+            arguments={"image": "image_1.jpg", "target": "tree"},
+            truth={"count": TRUE_COUNT},
         ),
         ReferenceStep(
-            tool="measure_crop_weed_area", arguments={"image": "image_1.jpg"}, truth={"weed_pct": TRUE_SHARE}
+            tool="measure_crop_weed_area",
+            arguments={"image": "image_1.jpg"},
+            truth={"weed_pct": TRUE_SHARE},
         ),
         ReferenceStep(
             tool="calculate",
-            arguments={"expression": "a + b", "variables": {"a": ref(0, "count", 10), "b": ref(1, "weed_pct", 20.0)}},
+            arguments={
+                "expression": "a + b",
+                "variables": {"a": ref(0, "count", 10), "b": ref(1, "weed_pct", 20.0)},
+            },
             truth={"value": 30.0},
         ),
     )
@@ -122,7 +136,9 @@ def record_of(
 
     count = call("count_objects", image=image, target="tree")["count"]
     share = 40.0 if skip_weeds else call("measure_crop_weed_area", image="image_1.jpg")["weed_pct"]
-    total = call("calculate", expression=expression.format(count, share), variables={"a": count, "b": share})["value"]
+    total = call(
+        "calculate", expression=expression.format(count, share), variables={"a": count, "b": share}
+    )["value"]
     seen = {"trees": count, "total": total}
     text = answer(seen) if answer else "\n".join(f"{name}: {value}" for name, value in seen.items())
     if not ending:
@@ -137,7 +153,9 @@ def shares_of(record: Record, tools: Tools) -> Shares:
 
 def points(record: Record, tools: Tools) -> dict[str, float]:
     """Points of the parts that have any."""
-    return {part: float(100 * share) for part, share in shares_of(record, tools).shares.items() if share}
+    return {
+        part: float(100 * share) for part, share in shares_of(record, tools).shares.items() if share
+    }
 
 
 def by_hand(parts: Sequence[str], value: Callable[[frozenset[str]], float]) -> dict[str, float]:
@@ -145,8 +163,12 @@ def by_hand(parts: Sequence[str], value: Callable[[frozenset[str]], float]) -> d
     totals = dict.fromkeys(parts, Fraction(0))
     for order in permutations(parts):
         for at, part in enumerate(order):
-            totals[part] += Fraction(value(frozenset(order[: at + 1]))) - Fraction(value(frozenset(order[:at])))
-    return {part: float(100 * total / factorial(len(parts))) for part, total in totals.items() if total}
+            totals[part] += Fraction(value(frozenset(order[: at + 1]))) - Fraction(
+                value(frozenset(order[:at]))
+            )
+    return {
+        part: float(100 * total / factorial(len(parts))) for part, total in totals.items() if total
+    }
 
 
 def misread(seen: Mapping[str, float]) -> str:
@@ -168,7 +190,11 @@ def test_no_fault_loses_no_point():
         (Tools(), {"image": "image_2.jpg"}, "arguments"),
         (Tools(), {"answer": misread}, "reading"),
         (Tools(), {"answer": lambda _: "total: 30 or 35"}, "form"),
-        (Tools(), {"answer": lambda _: "The trees, 10, and their share, 20, make 37 in total."}, "form"),
+        (
+            Tools(),
+            {"answer": lambda _: "The trees, 10, and their share, 20, make 37 in total."},
+            "form",
+        ),
         (Tools(), {"answer": lambda _: "I do not know."}, "form"),
         (Tools(), {"answer": lambda _: "total: unknown"}, "reading"),
         (Tools(), {"termination": "unparseable"}, "form"),
@@ -181,7 +207,12 @@ def test_one_fault_has_all_points(tools: Tools, faults: dict[str, Any], part: st
 
 
 NAMED = {"choices": ("leaf miner", "rust", "brown spot")}
-_SLOTS = {"exact": ExactSlot, "tolerance": ToleranceSlot, "boolean": BooleanSlot, "choice_set": ChoiceSetSlot}
+_SLOTS = {
+    "exact": ExactSlot,
+    "tolerance": ToleranceSlot,
+    "boolean": BooleanSlot,
+    "choice_set": ChoiceSetSlot,
+}
 MINER, RUST = "pest.coffee_leaf_miner", "disease.coffee_leaf_rust"
 
 
@@ -203,14 +234,21 @@ MINER, RUST = "pest.coffee_leaf_miner", "disease.coffee_leaf_rust"
          ("brown spot", "rust")),
     ],
 )  # fmt: skip
-def test_a_right_tool_loses_no_point_under_any_name_and_a_wrong_one_does(fields, right, wrong, answers):
+def test_a_right_tool_loses_no_point_under_any_name_and_a_wrong_one_does(
+    fields, right, wrong, answers
+):
     made = _SLOTS[fields["type"]].model_validate(
         {"name": "it", "label": "it", "from": "steps[0].observation.best", **fields}
     )
     truth = {"best": list(made.value) if isinstance(made.value, tuple) else made.value}
-    step = ReferenceStep(tool="diagnose_pest_disease", arguments={"image": "image_1.jpg"}, truth=truth)
+    step = ReferenceStep(
+        tool="diagnose_pest_disease", arguments={"image": "image_1.jpg"}, truth=truth
+    )
     sample = sample_of(made).model_copy(
-        update={"reference": ReferenceTrajectory(steps=(step,)), "toolset": ("diagnose_pest_disease",)}
+        update={
+            "reference": ReferenceTrajectory(steps=(step,)),
+            "toolset": ("diagnose_pest_disease",),
+        }
     )
 
     def lost(seen: Any, answer: str) -> tuple[dict[str, float], str]:
@@ -219,7 +257,11 @@ def test_a_right_tool_loses_no_point_under_any_name_and_a_wrong_one_does(fields,
             Step(turn=0, kind="call", call=call, observation=Observation(result={"best": seen})),
             Step(turn=1, kind="answer", text=f"it: {answer}"),
         )
-        record = Record(sample=sample, mode="end-to-end", trajectory=Trajectory(steps=steps, termination="answered"))
+        record = Record(
+            sample=sample,
+            mode="end-to-end",
+            trajectory=Trajectory(steps=steps, termination="answered"),
+        )
         return points(record, Tools()), first_part(record, score_record(record))
 
     parts, first = lost(right, answers[0])
@@ -233,20 +275,28 @@ def test_calculations_are_blamed_on_their_inputs_or_the_planning():
     found = points(record_of(tools), tools)
     assert found == by_hand([TREES, WEEDS, CALCULATE], lambda fixed: float({TREES, WEEDS} <= fixed))
     assert CALCULATE not in found
-    assert {call.tool for call in tools.calls} == {"calculate"}, "only what depends on a changed result is run"
+    assert {call.tool for call in tools.calls} == {"calculate"}, (
+        "only what depends on a changed result is run"
+    )
     tools = Tools(count=3)
     assert points(record_of(tools, expression="{} + {}"), tools) == {TREES: 100.0}
     tools = Tools()
-    assert points(record_of(tools, skip_weeds=True, expression="{} + {} - 5"), tools) == {"planning": 100.0}
+    assert points(record_of(tools, skip_weeds=True, expression="{} + {} - 5"), tools) == {
+        "planning": 100.0
+    }
 
 
 def test_calls_that_an_error_prevented_are_not_missing():
     tools = Tools()
     record = record_of(tools)
-    failed = record.trajectory.steps[0].model_copy(update={"observation": Observation(result={"count": None})})
+    failed = record.trajectory.steps[0].model_copy(
+        update={"observation": Observation(result={"count": None})}
+    )
     answer = Step(turn=2, kind="answer", text="I cannot tell.")
     steps = (failed, record.trajectory.steps[1], answer)
-    stopped = record.model_copy(update={"trajectory": Trajectory(steps=steps, termination="answered")})
+    stopped = record.model_copy(
+        update={"trajectory": Trajectory(steps=steps, termination="answered")}
+    )
     assert points(stopped, tools) == {TREES: 100.0}
 
 
@@ -257,8 +307,14 @@ def test_errors_within_the_tolerance_are_shared_or_cancel():
     found = points(record_of(tools, wide), tools)
     assert found == by_hand([TREES, WEEDS], lambda fixed: float(TREES in fixed)) == {TREES: 100.0}
     narrow = Tools(count=3, share=3.0)
-    found = points(record_of(narrow, slot("total", 30.0, "steps[2].observation.value", abs_tol=3.5)), narrow)
-    assert found == by_hand([TREES, WEEDS], lambda fixed: float(bool(fixed))) == {TREES: 50.0, WEEDS: 50.0}
+    found = points(
+        record_of(narrow, slot("total", 30.0, "steps[2].observation.value", abs_tol=3.5)), narrow
+    )
+    assert (
+        found
+        == by_hand([TREES, WEEDS], lambda fixed: float(bool(fixed)))
+        == {TREES: 50.0, WEEDS: 50.0}
+    )
     tools = Tools(count=3, share=-3.0)
     assert points(record_of(tools), tools) == {}
     assert points(record_of(tools, COUNT, TOTAL), tools) == {TREES: 50.0}
@@ -270,11 +326,17 @@ def test_errors_within_the_tolerance_are_shared_or_cancel():
         (Tools(count=3), {"answer": misread}, {TREES, "reading"}),
         (Tools(share=3.0), {"image": "image_2.jpg"}, {WEEDS, "arguments"}),
         (Tools(count=3), {"skip_weeds": True}, {TREES, "planning"}),
-        (Tools(share=3.0), {"image": "image_2.jpg", "answer": misread}, {WEEDS, "arguments", "reading"}),
+        (
+            Tools(share=3.0),
+            {"image": "image_2.jpg", "answer": misread},
+            {WEEDS, "arguments", "reading"},
+        ),
         (Tools(count=3), {"termination": "length"}, {TREES, "form"}),
     ],
 )
-def test_faults_that_must_all_be_repaired_share_equally(tools: Tools, faults: dict[str, Any], parts: set[str]):
+def test_faults_that_must_all_be_repaired_share_equally(
+    tools: Tools, faults: dict[str, Any], parts: set[str]
+):
     found = points(record_of(tools, **faults), tools)
     everything = [TREES, WEEDS, CALCULATE, "planning", "arguments", "reading", "form"]
     assert found == by_hand(everything, lambda fixed: float(parts <= fixed))
@@ -289,32 +351,49 @@ def test_a_fault_is_not_blamed_on_a_tool_that_would_have_been_right(error: int, 
     record = record_of(seen).model_copy(update={"faults": (fault,)})
     found = points(record, tools)
     assert first_part(record, score_record(record)) == "fault"
-    assert found == by_hand(["fault", TREES], lambda fixed: float({"fault", *([TREES] if error else [])} <= fixed))
+    assert found == by_hand(
+        ["fault", TREES], lambda fixed: float({"fault", *([TREES] if error else [])} <= fixed)
+    )
     spared = fault.model_copy(update={"landed": False})
     assert points(record_of(seen).model_copy(update={"faults": (spared,)}), tools) == {TREES: 100.0}
 
 
 def test_a_tool_within_the_tolerance_is_not_blamed_for_a_missing_form_of_several_slots():
     tools = Tools(share=0.3)
-    record = record_of(tools, TOTAL, COUNT, answer=lambda seen: f"I would say {seen['total']} or so.")
+    record = record_of(
+        tools, TOTAL, COUNT, answer=lambda seen: f"I would say {seen['total']} or so."
+    )
     assert points(record, tools) == {"form": 100.0}
 
 
 def test_slots_are_split_one_by_one_and_right_ones_keep_their_points():
     tools = Tools(count=3)
-    record = record_of(tools, COUNT, TOTAL, answer=lambda seen: f"trees: 99\ntotal: {seen['total']}")
+    record = record_of(
+        tools, COUNT, TOTAL, answer=lambda seen: f"trees: 99\ntotal: {seen['total']}"
+    )
 
     def value(fixed: frozenset[str]) -> float:
         return ({TREES, "reading"} <= fixed) / 2 + (TREES in fixed) / 2
 
-    assert points(record, tools) == by_hand([TREES, "reading"], value) == {TREES: 75.0, "reading": 25.0}
-    record = record_of(tools, COUNT, TOTAL, answer=lambda seen: f"trees: 10\ntotal: {seen['total']}")
+    assert (
+        points(record, tools)
+        == by_hand([TREES, "reading"], value)
+        == {TREES: 75.0, "reading": 25.0}
+    )
+    record = record_of(
+        tools, COUNT, TOTAL, answer=lambda seen: f"trees: 10\ntotal: {seen['total']}"
+    )
     assert points(record, tools) == {TREES: 50.0}
 
 
 def test_an_answer_to_an_unanswerable_question():
     slot_ = AbstainSlot.model_validate(
-        {"name": "abstain", "label": "l", "reason": "no_scale", "asks": [COUNT.model_dump(by_alias=True)]}
+        {
+            "name": "abstain",
+            "label": "l",
+            "reason": "no_scale",
+            "asks": [COUNT.model_dump(by_alias=True)],
+        }
     )
     sample = sample_of(slot_)
     steps = tuple(
@@ -325,20 +404,30 @@ def test_an_answer_to_an_unanswerable_question():
 
     def record(count: int | None, text: str) -> Record:
         call = ToolCall(tool="count_objects", arguments={"image": "image_1.jpg", "target": "tree"})
-        made = Step(turn=0, kind="call", call=call, observation=Observation(result={"count": count}))
-        trajectory = Trajectory(steps=(made, Step(turn=1, kind="answer", text=text)), termination="answered")
+        made = Step(
+            turn=0, kind="call", call=call, observation=Observation(result={"count": count})
+        )
+        trajectory = Trajectory(
+            steps=(made, Step(turn=1, kind="answer", text=text)), termination="answered"
+        )
         return Record(sample=sample, mode="end-to-end", trajectory=trajectory)
 
     assert points(record(None, "trees: 12"), Tools()) == {"reading": 100.0}
     assert points(record(12, "trees: 12"), Tools()) == {TREES: 100.0}
-    blind = Trajectory(steps=(Step(turn=0, kind="answer", text="trees: 12"),), termination="answered")
+    blind = Trajectory(
+        steps=(Step(turn=0, kind="answer", text="trees: 12"),), termination="answered"
+    )
     failing = Tools()
     failing.result = lambda _call: Observation(result={"count": None})
-    assert points(record(12, "").model_copy(update={"trajectory": blind}), failing) == {"planning": 100.0}
+    assert points(record(12, "").model_copy(update={"trajectory": blind}), failing) == {
+        "planning": 100.0
+    }
     assert points(record(None, "trees: unknown"), Tools()) == {}
     for text, lost in (("trees: unknown", 1), ("trees: 12", 2)):
         beside_refused_twin = record(None, text)
-        game = SampleGame(beside_refused_twin, score_record(beside_refused_twin), Tools(), twin_refused=True)
+        game = SampleGame(
+            beside_refused_twin, score_record(beside_refused_twin), Tools(), twin_refused=True
+        )
         assert asyncio.run(game.shares()).shares["reading"] == lost
 
 

@@ -56,10 +56,14 @@ def models() -> Iterator[Models]:
 @pytest.fixture
 def benchmark(tmp_path: Path) -> Path:
     folder = tmp_path / "yields"
-    return write_folder(folder, [number_sample(folder, f"yield-{at:02}", at) for at in range(1, N + 1)])
+    return write_folder(
+        folder, [number_sample(folder, f"yield-{at:02}", at) for at in range(1, N + 1)]
+    )
 
 
-def write_study(tmp_path: Path, benchmarks: Path | list[str], base_url: str, rows: str, **keys: object) -> Path:
+def write_study(
+    tmp_path: Path, benchmarks: Path | list[str], base_url: str, rows: str, **keys: object
+) -> Path:
     """Write a study of the mode no-tool; ``rows`` are its models."""
     names = benchmarks if isinstance(benchmarks, list) else str(benchmarks)
     lines = {"benchmark": names, "mode": "no-tool", "base_url": base_url, "attempts": 1, **keys}
@@ -89,13 +93,19 @@ def model_rows(*names: str) -> str:
         ('model = "m"\nmode = ["end-to-end", "none"]', "model m: unknown mode 'none'", "no-tool"),
         ('model = "m"\nbudget = -1', "model m: budget: ", ""),
         ('model = "m"\nepochs = "x"', "model m: epochs: ", ""),
-        ('model = "baseline:guess"\nbudget = nan', "budget should be greater than 0 (got nan)", "budget = 5"),
+        (
+            'model = "baseline:guess"\nbudget = nan',
+            "budget should be greater than 0 (got nan)",
+            "budget = 5",
+        ),
         ('model = "baseline:guess"\nbudget = -1', "budget should be greater than 0", ""),
         ('model = "m"\nbenchmark = []', "names no benchmark", "./my-farm"),
         ("model = [", "cannot read the study file", ""),
     ],
 )
-def test_a_wrong_study_file_is_refused_with_a_hint(tmp_path: Path, text: str, message: str, hint: str):
+def test_a_wrong_study_file_is_refused_with_a_hint(
+    tmp_path: Path, text: str, message: str, hint: str
+):
     file = tmp_path / "study.toml"
     file.write_text(text)
     with pytest.raises(UsageError) as failure:
@@ -117,9 +127,16 @@ def test_all_combinations_are_run_and_budgets_are_for_paid_models_alone(tmp_path
         "baseline:guess on b",
         "baseline:guess on b, tools +2",
     ]
-    assert [(run.config.limit, run.config.budget) for run in study.runs[1::2]] == [(9, None), (3, None), (5, 4), (5, 4)]
+    assert [(run.config.limit, run.config.budget) for run in study.runs[1::2]] == [
+        (9, None),
+        (3, None),
+        (5, 4),
+        (5, 4),
+    ]
     assert study.runs[-1].folder == Path("runs/study/b-GPT-tools-+2")
-    file.write_text('protocol = ["react", "tool-calling"]\nmodel = ["baseline:guess", "openai:gpt-4.1", "python:a:f"]')
+    file.write_text(
+        'protocol = ["react", "tool-calling"]\nmodel = ["baseline:guess", "openai:gpt-4.1", "python:a:f"]'
+    )
     assert [(run.harness, run.folder.name) for run in read_study(file).runs] == [
         ("none", "embedded-baseline-guess-react"),
         ("react", "embedded-openai-gpt-4.1-react"),
@@ -135,10 +152,14 @@ def test_a_fault_of_five_points_in_one_harness_is_found(tmp_path: Path):
         for protocol, lost in (("react", 0), ("tool-calling", 5)):
             is_right = [lost <= at * 37 % 100 < n_right for at in range(100)]
             records = [
-                end_to_end(made_sample(f"s{at:02}"), call("2*3"), answer=f"rows: {7 if each else 9}")
+                end_to_end(
+                    made_sample(f"s{at:02}"), call("2*3"), answer=f"rows: {7 if each else 9}"
+                )
                 for at, each in enumerate(is_right)
             ]
-            runs.append(write_run(tmp_path / f"{model}-{protocol}", records, model=model, protocol=protocol))
+            runs.append(
+                write_run(tmp_path / f"{model}-{protocol}", records, model=model, protocol=protocol)
+            )
     result = study_result(*study_of_runs(runs))
     (effects,) = result.effects
     (fault,) = effects.differences
@@ -162,7 +183,9 @@ def test_a_fault_of_five_points_in_one_harness_is_found(tmp_path: Path):
 
 def test_modes_that_the_published_protocol_lacks_are_run_in_ours(tmp_path, models):
     gta = f"benchmark = [{{name = 'gta', data_root = '{GOLDEN / 'gta'}', limit = 2, backends = {{'*' = 'recorded'}}}}]"
-    file = write_study(tmp_path, [], models.server.base_url, model_rows("good"), mode=["no-tool", "end-to-end"])
+    file = write_study(
+        tmp_path, [], models.server.base_url, model_rows("good"), mode=["no-tool", "end-to-end"]
+    )
     file.write_text(file.read_text().replace("benchmark = []", gta))
     done = run_command("study", file, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -177,8 +200,13 @@ def test_modes_that_the_published_protocol_lacks_are_run_in_ours(tmp_path, model
     assert [line.split("|")[2].strip() for line in lines] == ["lagent", "react"]
 
 
-def test_a_dead_endpoint_stops_one_model_and_the_same_command_completes_the_study(tmp_path, benchmark, models):
-    other = write_folder(tmp_path / "others", [number_sample(tmp_path / "others", f"other-{at}", at) for at in (1, 2)])
+def test_a_dead_endpoint_stops_one_model_and_the_same_command_completes_the_study(
+    tmp_path, benchmark, models
+):
+    other = write_folder(
+        tmp_path / "others",
+        [number_sample(tmp_path / "others", f"other-{at}", at) for at in (1, 2)],
+    )
     rows = model_rows("good", "bad") + f'[[model]]\nname = "good"\nlabel = {json.dumps(HOSTILE)}\n'
     dead = rows + f'base_url = "http://127.0.0.1:{closed_port()}/v1"\n'
     both = [str(benchmark), str(other)]
@@ -189,7 +217,11 @@ def test_a_dead_endpoint_stops_one_model_and_the_same_command_completes_the_stud
     assert f"study: {HOSTILE} on others: not run: its endpoint failed before" in done.stderr
     assert "2 runs incomplete, run the same command again" in done.stderr
     assert models.asked == {"good": 2 * (N + 2), "bad": 2 * (N + 2)}
-    rows_shown = [line for line in reversed(done.stdout.splitlines()) if line.startswith("| ") and line[2] != " "]
+    rows_shown = [
+        line
+        for line in reversed(done.stdout.splitlines())
+        if line.startswith("| ") and line[2] != " "
+    ]
     lines = {line.split("|")[1].split()[0].rstrip("¹"): line for line in rows_shown}
     assert "100.0 a (" in lines["good"]
     assert " b (" in lines["bad"]
@@ -213,7 +245,9 @@ def test_a_dead_endpoint_stops_one_model_and_the_same_command_completes_the_stud
     assert "<b>" not in (folder / "study.html").read_text()
 
 
-def test_invalid_and_missing_records_are_never_silently_in_the_table(tmp_path: Path, benchmark: Path, models: Models):
+def test_invalid_and_missing_records_are_never_silently_in_the_table(
+    tmp_path: Path, benchmark: Path, models: Models
+):
     file = write_study(tmp_path, benchmark, models.server.base_url, model_rows("good", "flaky"))
     done = run_command("study", file, cwd=tmp_path)
     assert done.returncode == 1
@@ -227,10 +261,16 @@ def test_invalid_and_missing_records_are_never_silently_in_the_table(tmp_path: P
     assert "¹ 1 invalid record left out" in allowed
 
 
-def test_one_budget_for_all_models_and_estimates_before(tmp_path: Path, benchmark: Path, models: Models):
+def test_one_budget_for_all_models_and_estimates_before(
+    tmp_path: Path, benchmark: Path, models: Models
+):
     paid = 'price = "10/1000"\nmax_output_tokens = 20\n'
-    rows = model_rows("baseline:guess") + "".join(model_rows(name) + paid for name in ("good", "bad"))
-    file = write_study(tmp_path, benchmark, models.server.base_url, rows, budget=BUDGET_USD, concurrency=1)
+    rows = model_rows("baseline:guess") + "".join(
+        model_rows(name) + paid for name in ("good", "bad")
+    )
+    file = write_study(
+        tmp_path, benchmark, models.server.base_url, rows, budget=BUDGET_USD, concurrency=1
+    )
     before = run_command("study", file, "--dry-run", cwd=tmp_path)
     assert before.returncode == 0, before.stderr
     assert "good on yields: 12 of 12 records to run; about 24 requests" in before.stdout
@@ -240,7 +280,9 @@ def test_one_budget_for_all_models_and_estimates_before(tmp_path: Path, benchmar
     done = run_command("study", file, cwd=tmp_path)
     assert done.returncode == 1
     folder = tmp_path / "runs/paper"
-    spent = {name: read_spend(folder / f"yields-{name}/spend.jsonl").usd for name in ("good", "bad")}
+    spent = {
+        name: read_spend(folder / f"yields-{name}/spend.jsonl").usd for name in ("good", "bad")
+    }
     assert 0 < sum(spent.values()) <= BUDGET_USD
     assert sum(models.asked.values()) < 4 * N
     assert "incomplete: " in done.stdout
@@ -248,7 +290,10 @@ def test_one_budget_for_all_models_and_estimates_before(tmp_path: Path, benchmar
     write_study(tmp_path, benchmark, models.server.base_url, rows, budget=600, concurrency=1)
     assert run_command("study", file, cwd=tmp_path).returncode == 0
     assert models.asked["bad"] == 2 * N
-    assert models.asked["good"] - 2 * N in (0, 1)  # the budget may end between an answer and its form
+    assert models.asked["good"] - 2 * N in (
+        0,
+        1,
+    )  # the budget may end between an answer and its form
 
 
 @pytest.mark.process
@@ -260,7 +305,9 @@ def test_studies_from_python(tmp_path: Path, benchmark: Path, monkeypatch: pytes
     assert [state.planned for state in at.study(file, dry_run=True).states] == [N] * 4
     result = at.study(file)
     assert all(state.complete for state in result.states)
-    values = [summary.modes["end-to-end"].metrics["fas"].overall.value for _, summary in result.scored]
+    values = [
+        summary.modes["end-to-end"].metrics["fas"].overall.value for _, summary in result.scored
+    ]
     assert values[0] == values[1] == 1
     assert values[2] < 0.5
     compared = {(each.first, each.second): each.difference for each in result.differences}

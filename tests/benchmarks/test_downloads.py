@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from agrotools.benchmarks import obtaining
-from agrotools.benchmarks.downloads import Downloader, Failure, Item, Patience, failure_lines, git_sha1_of
+from agrotools.benchmarks.downloads import (
+    Downloader,
+    Failure,
+    Item,
+    Patience,
+    failure_lines,
+    git_sha1_of,
+)
 from agrotools.benchmarks.loading import load_benchmark
 from agrotools.benchmarks.obtaining import LICENCES_FILE, Request, list_benchmarks, obtain, unpack
 from agrotools.core import BENCHMARKS, BenchmarkError, InfrastructureError, UsageError
@@ -39,8 +46,13 @@ def _items() -> list[Item]:
     hosts = ("https://raw.example.org", "https://media.example.org")
     items: list[Item] = []
     for name, content in CONTENT.items():
-        urls = tuple(f"{host}/owner/repo/c0ffee/{name.replace(' ', '%20').replace('é', '%C3%A9')}" for host in hosts)
-        items.append(Item(name, urls, sha256=hashlib.sha256(content).hexdigest(), size=len(content)))
+        urls = tuple(
+            f"{host}/owner/repo/c0ffee/{name.replace(' ', '%20').replace('é', '%C3%A9')}"
+            for host in hosts
+        )
+        items.append(
+            Item(name, urls, sha256=hashlib.sha256(content).hexdigest(), size=len(content))
+        )
     return items
 
 
@@ -76,7 +88,9 @@ def test_a_cut_or_killed_download_is_continued(served, tmp_path, left):
         assert (path, f"bytes={len(content) // 2}-") in served.requests
         return
     (part := tmp_path / "out" / f"{name}.part").parent.mkdir(parents=True)
-    part.write_bytes({"half": content[:100], "all": content, "wrong": b"?" * 100, "too much": content * 2}[left])
+    part.write_bytes(
+        {"half": content[:100], "all": content, "wrong": b"?" * 100, "too much": content * 2}[left]
+    )
     assert _fetch(served, tmp_path / "out") == []
     assert _whole(tmp_path / "out")
 
@@ -89,7 +103,9 @@ def test_a_passing_fault_or_a_pointer_is_overcome(served, tmp_path, fault):
     assert _whole(tmp_path / "out")
 
 
-@pytest.mark.parametrize(("fault", "reason"), [(429, "refused"), ("other", "differs"), ("cut", "unreachable")])
+@pytest.mark.parametrize(
+    ("fault", "reason"), [(429, "refused"), ("other", "differs"), ("cut", "unreachable")]
+)
 def test_a_file_that_cannot_be_had_is_reported_and_the_others_come(served, tmp_path, fault, reason):
     name = next(iter(CONTENT))
     for place in ("raw.example.org/owner", "media.example.org/owner"):
@@ -104,13 +120,16 @@ def test_a_file_that_cannot_be_had_is_reported_and_the_others_come(served, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("fault", "message"), [("endless", "larger than the expected 5,0"), ("slow", "slower than 1 kB/s")]
+    ("fault", "message"),
+    [("endless", "larger than the expected 5,0"), ("slow", "slower than 1 kB/s")],
 )
 def test_a_file_without_end_is_given_up(served, tmp_path, fault, message):
     name = next(iter(CONTENT))
     for place in ("raw.example.org/owner", "media.example.org/owner"):
         served.always[f"{place}/repo/c0ffee/{name}"] = fault
-    (failure,) = Downloader(tmp_path / "out", served.url, replace(HURRY, timeout_s=0.3)).fetch(_items())
+    (failure,) = Downloader(tmp_path / "out", served.url, replace(HURRY, timeout_s=0.3)).fetch(
+        _items()
+    )
     assert message in failure.detail
     assert sum(path.stat().st_size for path in (tmp_path / "out").rglob("*.part")) < 10_000
 
@@ -120,19 +139,27 @@ def test_a_mirror_of_devices_and_large_files_is_refused(tmp_path):
     items = [item._replace(mirrored=(item.path,)) for item in _items()]
     (mirror / Path(items[0].path).name).symlink_to("/dev/zero")
     (mirror / Path(items[1].path).name).write_bytes(bytes(100_000))
-    failures = {each.path: each for each in Downloader(tmp_path / "out", str(tmp_path / "mirror"), HURRY).fetch(items)}
+    failures = {
+        each.path: each
+        for each in Downloader(tmp_path / "out", str(tmp_path / "mirror"), HURRY).fetch(items)
+    }
     assert failures[items[0].path].detail.endswith("is not a regular file")
     assert "is larger than expected (100,000 bytes)" in failures[items[1].path].detail
 
 
 @pytest.mark.parametrize("fault", [500, 429, "cut"])
 def test_a_server_that_gives_nothing_is_given_up_and_the_progress_says_why(served, tmp_path, fault):
-    many = [item._replace(path=f"{number}/{item.path}") for number in range(20) for item in _items()]
+    many = [
+        item._replace(path=f"{number}/{item.path}") for number in range(20) for item in _items()
+    ]
     served.always["*"] = fault
     shown: list[str] = []
     fetch = Downloader(tmp_path / "out", served.url, HURRY).fetch
     if fault == 429:
-        assert {each.reason for each in fetch(many, lambda what, *_: shown.append(what))} <= {"refused", "unreachable"}
+        assert {each.reason for each in fetch(many, lambda what, *_: shown.append(what))} <= {
+            "refused",
+            "unreachable",
+        }
     else:
         with pytest.raises(InfrastructureError, match="no file could be downloaded"):
             fetch(many, lambda what, *_: shown.append(what))
@@ -200,7 +227,11 @@ def test_a_published_benchmark_is_put_where_its_loader_looks(hub, tmp_path, monk
     assert "CC0" in (root / LICENCES_FILE).read_text()
     assert (root / "made_set/LICENSE").is_file() == (kind == "tree")
     states = {row.name: row.state for row in list_benchmarks()}
-    assert (states[name], states["gta"], states["embedded"]) == ("complete", "not downloaded", "found")
+    assert (states[name], states["gta"], states["embedded"]) == (
+        "complete",
+        "not downloaded",
+        "found",
+    )
     with pytest.raises(BenchmarkError, match=f"loaded from {root}"):
         load_benchmark(name)
     (root / "made_set/questions.json").unlink()
@@ -221,7 +252,9 @@ def test_a_list_of_another_form_and_an_evil_archive_are_refused(hub, tmp_path):
         obtain("embedded", Request(tmp_path / "out"))
 
 
-def test_eval_gets_a_published_benchmark_first_if_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_eval_gets_a_published_benchmark_first_if_it_is_asked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     asked: list[str] = []
 
     def obtained(name: str, request: obtaining.Request) -> obtaining.Obtained:
@@ -232,7 +265,16 @@ def test_eval_gets_a_published_benchmark_first_if_it_is_asked_to(tmp_path: Path,
 
     monkeypatch.setattr(obtaining, "obtain", obtained)
     separate_cache(monkeypatch, tmp_path / "cache")
-    command = ("eval", "agrieval", "--model", "baseline:guess", "--limit", "4", "--out", tmp_path / "run")
+    command = (
+        "eval",
+        "agrieval",
+        "--model",
+        "baseline:guess",
+        "--limit",
+        "4",
+        "--out",
+        tmp_path / "run",
+    )
     assert "benchmarks get agrieval" in run_command(*command).stderr
     assert not asked, "nothing is downloaded unasked"
     done = run_command(*command, "--get")

@@ -71,7 +71,10 @@ def test_the_quick_part_is_drawn_alone_and_completed_later(folder, drawn_before,
     assert progress == [("scenes", 0, 1), ("scenes", 1, 1)]
     assert quick.content_hash == drawn_before[2].content_hash
     assert [sample.id for sample in quick.samples] == [sample.id for sample in packed.samples]
-    there = {sample.id: all(map(os.path.exists, map(quick.file_path, sample.files))) for sample in quick.samples}
+    there = {
+        sample.id: all(map(os.path.exists, map(quick.file_path, sample.files)))
+        for sample in quick.samples
+    }
     assert [each for each, is_there in there.items() if is_there] == list(packed.header.quick)
     shutil.copytree(drawn_before[0] / "files", folder / "files", dirs_exist_ok=True)
     whole = load_benchmark("embedded", progress=lambda *stage: progress.append(stage))
@@ -85,10 +88,14 @@ def test_with_files_later_each_scene_is_drawn_when_a_sample_of_it_is_prepared(fo
     later = load_as("embedded", Loading(files_later=True))
     assert not folder.exists()
     assert (later.content_hash, later.header) == (whole.content_hash, whole.header)
-    assert [sample.cluster for sample in later.samples] == [sample.cluster for sample in whole.samples]
+    assert [sample.cluster for sample in later.samples] == [
+        sample.cluster for sample in whole.samples
+    ]
     first, second = whole.samples[:2]
     assert later.prepare(later.samples[0]) == first
-    assert {f"files/{path.name}" for path in (folder / "files").iterdir()} == {file.path for file in first.files}
+    assert {f"files/{path.name}" for path in (folder / "files").iterdir()} == {
+        file.path for file in first.files
+    }
     for file in first.files:
         assert later.file_path(file).read_bytes() == whole.file_path(file).read_bytes()
     again = load_as("embedded", Loading(files_later=True))
@@ -113,7 +120,9 @@ def test_a_damaged_copy_is_noticed(folder, drawn_before, damage):
     shutil.copytree(drawn_before[0], folder)
     assert embedded.is_intact(folder)
     damage(folder)
-    assert not embedded.is_intact(folder, {f"files/{path.name}" for path in (folder / "files").iterdir()})
+    assert not embedded.is_intact(
+        folder, {f"files/{path.name}" for path in (folder / "files").iterdir()}
+    )
 
 
 def _with_look(**changes):
@@ -121,14 +130,23 @@ def _with_look(**changes):
 
 
 @pytest.mark.process
-def test_pixels_that_differ_by_rounding_are_said_and_another_picture_is_refused(tmp_path, monkeypatch):
+def test_pixels_that_differ_by_rounding_are_said_and_another_picture_is_refused(
+    tmp_path, monkeypatch
+):
     separate_cache(monkeypatch, tmp_path / "cache")
     rounded = small_pack(tmp_path / "rounded.xz", _with_look(pixels="0" * 64), samples=1)
     use_pack(monkeypatch, rounded)
     with pytest.warns(UserWarning, match="files differ from the recorded ones by rounding"):
-        assert load_benchmark("embedded").content_hash == content_hash_of(rounded.header, rounded.samples)
-    use_pack(monkeypatch, small_pack(tmp_path / "other.xz", _with_look(pixels="0" * 64, blocks="00" * 36), samples=1))
-    with pytest.raises(BenchmarkError, match="draws another picture than the recorded one") as caught:
+        assert load_benchmark("embedded").content_hash == content_hash_of(
+            rounded.header, rounded.samples
+        )
+    use_pack(
+        monkeypatch,
+        small_pack(tmp_path / "other.xz", _with_look(pixels="0" * 64, blocks="00" * 36), samples=1),
+    )
+    with pytest.raises(
+        BenchmarkError, match="draws another picture than the recorded one"
+    ) as caught:
         load_benchmark("embedded")
     assert "other versions of numpy" in caught.value.hint
 
@@ -164,7 +182,9 @@ def _loading(path):
 
 
 @pytest.mark.slow
-def test_after_a_kill_the_next_loads_draw_the_rest_and_each_scene_is_drawn_by_one_process(tmp_path, monkeypatch):
+def test_after_a_kill_the_next_loads_draw_the_rest_and_each_scene_is_drawn_by_one_process(
+    tmp_path, monkeypatch
+):
     separate_cache(monkeypatch, tmp_path / "cache")
     folder = use_pack(monkeypatch, small_pack(tmp_path / "small.xz"))
     killed = _loading(tmp_path / "small.xz")
@@ -189,16 +209,28 @@ def _scene(pack, file):
 @pytest.mark.parametrize("name", ["embedded", "frontier"])
 def test_packs_are_of_the_current_tools_and_share_no_scene_or_sentence(name):
     pack = read_pack(name)
-    assert pack.header.metadata["tools"] == {tool: get_tool(tool).version for tool in pack.header.toolset}
+    assert pack.header.metadata["tools"] == {
+        tool: get_tool(tool).version for tool in pack.header.toolset
+    }
     assert {file.path for sample in pack.samples for file in sample.files} == set(pack.files)
     for sample in pack.samples:
         assert all(pack.files[file.path]["look"]["pixels"] == file.pixels for file in sample.files)
-        looks_enough = sample.answer_type != "plot" and all(file.kind == "image" for file in sample.files)
-        assert sample.no_tool_eligible is (looks_enough and not any(slot.type == "abstain" for slot in sample.answer))
+        looks_enough = sample.answer_type != "plot" and all(
+            file.kind == "image" for file in sample.files
+        )
+        assert sample.no_tool_eligible is (
+            looks_enough and not any(slot.type == "abstain" for slot in sample.answer)
+        )
         assert all(step.observation is not None for step in sample.reference.steps)
-    alone = [sample for sample in pack.samples if not any(slot.type == "abstain" for slot in sample.answer)]
+    alone = [
+        sample
+        for sample in pack.samples
+        if not any(slot.type == "abstain" for slot in sample.answer)
+    ]
     scenes = Counter(
-        scene for sample in alone for scene in {str(pack.files[file.path]["scene"]) for file in sample.files}
+        scene
+        for sample in alone
+        for scene in {str(pack.files[file.path]["scene"]) for file in sample.files}
     )
     assert set(scenes.values()) == {1}
     shared = Counter(sentence for sample in alone for sentence in set(sentences(sample.query)))
@@ -207,35 +239,68 @@ def test_packs_are_of_the_current_tools_and_share_no_scene_or_sentence(name):
 
 def test_the_questions_ask_all_of_a_drawing_and_the_quick_part_is_like_the_whole():
     pack = read_pack("embedded")
-    samples, quick = pack.samples, [sample for sample in pack.samples if sample.id in pack.header.quick]
+    samples, quick = (
+        pack.samples,
+        [sample for sample in pack.samples if sample.id in pack.header.quick],
+    )
     assert 24 <= len(quick) <= 70
     for feature in ("task_type", "answer_type", "answerable"):
-        whole, part = (Counter(getattr(sample, feature) for sample in each) for each in (samples, quick))
+        whole, part = (
+            Counter(getattr(sample, feature) for sample in each) for each in (samples, quick)
+        )
         assert whole.keys() == part.keys()
-        assert all(abs(part[each] / len(quick) - n / len(samples)) < 0.03 for each, n in whole.items())
+        assert all(
+            abs(part[each] / len(quick) - n / len(samples)) < 0.03 for each, n in whole.items()
+        )
     assert [sample.id for sample in samples[:5]] == list(pack.header.quick[:5])
-    assert all(sample.answerable and file.kind == "image" for sample in quick[:5] for file in sample.files)
+    assert all(
+        sample.answerable and file.kind == "image" for sample in quick[:5] for file in sample.files
+    )
     assert {"tolerance", "exact", "plot"} <= {sample.answer_type for sample in quick}
-    assert {sample.task_type for sample in samples} == set(FAMILY_OF_TASK_TYPE) - {"farmland_change"}
+    assert {sample.task_type for sample in samples} == set(FAMILY_OF_TASK_TYPE) - {
+        "farmland_change"
+    }
     assert {len(sample.reference.steps) for sample in samples} == {1, 2, 3, 4, 5, 6, 7, 8}
-    refused = [(sample, sample.answer[0].reason) for sample in samples if sample.answer[0].type == "abstain"]
+    refused = [
+        (sample, sample.answer[0].reason)
+        for sample in samples
+        if sample.answer[0].type == "abstain"
+    ]
     assert len(refused) >= 0.15 * len(samples)
-    assert {reason for _, reason in refused} == {"no_scale", "no_data", "wrong_subject", "unfit_image", "within_error"}
+    assert {reason for _, reason in refused} == {
+        "no_scale",
+        "no_data",
+        "wrong_subject",
+        "unfit_image",
+        "within_error",
+    }
     blank = [sample for sample, reason in refused if reason == "unfit_image"]
-    assert {file.kind for sample in blank for file in sample.files} == {"image"}  # trees can be counted in heights
-    calls = [step for sample in samples for step in sample.reference.steps if step.tool == "lookup_agronomy"]
+    assert {file.kind for sample in blank for file in sample.files} == {
+        "image"
+    }  # trees can be counted in heights
+    calls = [
+        step
+        for sample in samples
+        for step in sample.reference.steps
+        if step.tool == "lookup_agronomy"
+    ]
     assert len({call.arguments["kb_id"] for call in calls}) >= 20
     assert sum(call.arguments["topic"]["value"] == "causes" for call in calls) <= len(calls) / 3
 
 
 def test_answers_that_are_usual_for_a_template_are_seldom_right():
     pack = read_pack("embedded")
-    samples = [sample.model_copy(update={"cluster": _scene(pack, sample.files[0])}) for sample in pack.samples]
+    samples = [
+        sample.model_copy(update={"cluster": _scene(pack, sample.files[0])})
+        for sample in pack.samples
+    ]
     table = PriorTable(samples)
     scores = []
     for sample in samples:
         values = {slot.name: table.guess(sample, slot) for slot in sample.answer}
-        answer = format_answer(sample.answer, {name: value for name, value in values.items() if value is not None})
+        answer = format_answer(
+            sample.answer, {name: value for name, value in values.items() if value is not None}
+        )
         said = [slot for slot in sample.answer if slot.type != "plot"]
         right = [slot.weight * score_slot(slot, sample.answer, answer).value for slot in said]
         scores.append(sum(right) / sum(slot.weight for slot in sample.answer))

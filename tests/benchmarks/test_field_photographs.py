@@ -68,7 +68,12 @@ def made(tmp_path, monkeypatch):
         stored = _jpeg(content) if number == 3 else content
         local = f"cwfid/images/{number}.jpg" if number == 3 else f"leaves/images/{number}.jpg"
         more = {"convert": "jpeg"} if number == 3 else {"size": len(content)}
-        known = {"path": f"files/{number}.jpg", "sha256": sha256_of(stored), "source": source, "local": local}
+        known = {
+            "path": f"files/{number}.jpg",
+            "sha256": sha256_of(stored),
+            "source": source,
+            "local": local,
+        }
         files.append(PackedFile.model_validate(known | more | _PLACE))
     masks = []
     for kind, source, plane, how in (
@@ -76,7 +81,9 @@ def made(tmp_path, monkeypatch):
         ("vegetation", "field/3_mask.png", (_CLASSES > 0).astype(np.uint8), "plants"),
     ):
         place = dict.fromkeys(("path", "local"), f"cwfid/{kind}/3.png")
-        masks.append(PackedFile(**place, source=source, sha256=pixel_hash(plane), convert=how, **_PLACE))
+        masks.append(
+            PackedFile(**place, source=source, sha256=pixel_hash(plane), convert=how, **_PLACE)
+        )
     samples = []
     for number, file in enumerate(files, start=1):
         plain = made_sample(f"made-{number}")
@@ -84,8 +91,15 @@ def made(tmp_path, monkeypatch):
         samples.append(plain.model_copy(update={"files": (shown,)}))
     header = BenchmarkHeader(name="field", version="3", licence="as stated", toolset=("calculate",))
     notes = (
-        DataSetNote(folder="leaves", source=SourceNote(name="Leaves", licence="CC BY 4.0"), questions=2),
-        DataSetNote(folder="other", source=SourceNote(name="Other", licence="?"), questions=7, unused="no terms"),
+        DataSetNote(
+            folder="leaves", source=SourceNote(name="Leaves", licence="CC BY 4.0"), questions=2
+        ),
+        DataSetNote(
+            folder="other",
+            source=SourceNote(name="Other", licence="?"),
+            questions=7,
+            unused="no terms",
+        ),
     )
     whole = {"header": header, "content_hash": content_hash_of(header, samples), "data_sets": notes}
     head = PackHead(**whole, files=tuple(files), head_files=tuple(masks))
@@ -108,7 +122,9 @@ def test_photographs_are_fetched_converted_checked_and_asked_about(made, tmp_pat
     head, web = made
     said: list[str] = []
     with serving(_serve(tmp_path / "web", web)) as server:
-        obtained = obtain("field", Request(tmp_path / "cache/data", server.url, say=said.append, patience=HURRY))
+        obtained = obtain(
+            "field", Request(tmp_path / "cache/data", server.url, say=said.append, patience=HURRY)
+        )
     assert (obtained.failures, obtained.notes, obtained.lacking) == ([], [], "no heads")
     assert said == ["left out of the benchmark: Other, 7 questions: no terms"]
     benchmark = load_benchmark("field")
@@ -122,8 +138,15 @@ def test_photographs_are_fetched_converted_checked_and_asked_about(made, tmp_pat
 
 
 def _geotiff(path: Path, bands) -> bytes:
-    shape = {"count": len(bands), "height": bands.shape[1], "width": bands.shape[2], "dtype": bands.dtype}
-    with rasterio.open(path, "w", driver="GTiff", crs="EPSG:32633", compress="deflate", **shape) as raster:
+    shape = {
+        "count": len(bands),
+        "height": bands.shape[1],
+        "width": bands.shape[2],
+        "dtype": bands.dtype,
+    }
+    with rasterio.open(
+        path, "w", driver="GTiff", crs="EPSG:32633", compress="deflate", **shape
+    ) as raster:
         raster.write(bands)
     return path.read_bytes()
 
@@ -147,8 +170,14 @@ def _packed(stored: bytes, **how) -> PackedFile:
 @pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
 def test_original_and_copy_in_another_form_become_the_same_file(tmp_path):
     rng = np.random.default_rng(1)
-    picture, heights = rng.integers(0, 255, (40, 60, 3), np.uint8), rng.random((3, 8, 9), np.float32)
-    depth, mask = rng.integers(300, 3000, (30, 40), np.uint16), rng.integers(0, 2, (12, 14), np.uint8)
+    picture, heights = (
+        rng.integers(0, 255, (40, 60, 3), np.uint8),
+        rng.random((3, 8, 9), np.float32),
+    )
+    depth, mask = (
+        rng.integers(300, 3000, (30, 40), np.uint16),
+        rng.integers(0, 2, (12, 14), np.uint8),
+    )
     tiff = _geotiff(tmp_path / "colours.tif", picture.transpose(2, 0, 1))
     marks = (("red", (4, 4, 20, 20)),)
     framed, *_, plain = as_jpeg(_saved(picture[5:35, 10:50], "PNG"), 93, None, marks)
@@ -204,7 +233,9 @@ def test_what_is_missing_is_named_and_the_rest_can_be_asked(made, tmp_path, faul
 
 def test_the_quick_part_needs_its_own_photographs_only(made, tmp_path, monkeypatch):
     head, web = made
-    quick = head.model_copy(update={"header": head.header.model_copy(update={"quick": ("made-2",)})})
+    quick = head.model_copy(
+        update={"header": head.header.model_copy(update={"quick": ("made-2",)})}
+    )
     monkeypatch.setattr(load, "read_head", lambda: quick)
     _serve(tmp_path / "web", {"a b/2.jpg": web["a b/2.jpg"]})
     obtain("field", Request(tmp_path / "out", str(tmp_path / "web"), patience=HURRY))
@@ -223,12 +254,17 @@ def test_the_pack_holds_text_only_and_every_file_has_an_origin():
     assert sum(counted) == len(samples)
     assert content_hash_of(head.header, samples) == head.content_hash
     benchmark = load_as("field", Loading(questions_only=True))
-    assert (describe(benchmark).questions, benchmark.content_hash) == (len(samples), head.content_hash)
+    assert (describe(benchmark).questions, benchmark.content_hash) == (
+        len(samples),
+        head.content_hash,
+    )
     sides = {sample.id: sample.groups["reach of the tools"] for sample in samples}
     assert {*sides.values()} == {"reached", "beyond"}
     assert all(sides[sample.id] == sides[sample.twin] for sample in samples if sample.twin)
     recorded = head.header.metadata["tools"]
-    assert recorded == {name: get_tool(name).version for name in recorded}, "run training/pack_field.py again"
+    assert recorded == {name: get_tool(name).version for name in recorded}, (
+        "run training/pack_field.py again"
+    )
 
 
 @pytest.mark.data
@@ -239,6 +275,8 @@ def test_the_real_photographs_give_the_content_hash_of_the_pack(tmp_path, monkey
     monkeypatch.setattr(load, "train_missing_heads", lambda *_: "no heads")
     monkeypatch.setattr("agrotools.benchmarks.pests.train_missing_pests", lambda _: "")
     with serving(DATA) as server:
-        obtained = obtain("field", Request(tmp_path / "out", server.url, heads=False, patience=HURRY))
+        obtained = obtain(
+            "field", Request(tmp_path / "out", server.url, heads=False, patience=HURRY)
+        )
     assert obtained.failures == []
     assert load_benchmark("field", tmp_path / "out").content_hash == read_head().content_hash

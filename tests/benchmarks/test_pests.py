@@ -21,7 +21,11 @@ from agrotools.tools.workspace import artifacts_in
 from support.command import run_command
 from support.labelled_pictures import PLANTS, plant_picture
 
-CLASSES = {"aphids": PLANTS["green leaf"], "termites": PLANTS["brown leaf"], "mealybugs": PLANTS["yellow leaf"]}
+CLASSES = {
+    "aphids": PLANTS["green leaf"],
+    "termites": PLANTS["brown leaf"],
+    "mealybugs": PLANTS["yellow leaf"],
+}
 
 
 @pytest.fixture(autouse=True)
@@ -57,17 +61,25 @@ def test_two_commands_make_a_recogniser(tmp_path: Path, monkeypatch: pytest.Monk
     Image.fromarray(plant_picture(CLASSES["termites"], 950, 160)).save(image)
     with pytest.raises(ToolError) as caught:
         nearest(image)
-    assert caught.value.hint == "make one: agrotools benchmarks get pests, then agrotools tools packs train pests"
+    assert (
+        caught.value.hint
+        == "make one: agrotools benchmarks get pests, then agrotools tools packs train pests"
+    )
     (mirror / "train/termites/0.jpg").write_bytes(b"no picture")
     request = Request(tmp_path / "cache/data", str(mirror), patience=Patience(attempts=1))
     assert [each.reason for each in obtain("pests", request).failures] == ["differs"]
-    Image.fromarray(plant_picture(CLASSES["termites"], 100, 300)).save(mirror / "train/termites/0.jpg")
+    Image.fromarray(plant_picture(CLASSES["termites"], 100, 300)).save(
+        mirror / "train/termites/0.jpg"
+    )
     got = run_command("benchmarks", "get", "pests", "--mirror", mirror)
     assert (got.returncode, "next: agrotools tools packs train pests" in got.stdout) == (0, True)
     assert {row.name: row.state for row in list_benchmarks()}["pests"] == "complete"
     with Image.open(tmp_path / "cache/data/pests/termites/0.jpg") as stored:
         assert stored.size == (160, 160)
-    assert "3 classes, 24 pictures in 12 groups" in run_command("tools", "packs", "train", "pests").stdout
+    assert (
+        "3 classes, 24 pictures in 12 groups"
+        in run_command("tools", "packs", "train", "pests").stdout
+    )
     assert "UCI" in load_pack("pests").info.licence_note
     assert pests.train_missing_pests(request) == ""
     assert nearest(image) == "pest.termites"
@@ -78,11 +90,18 @@ def test_the_layout_of_ip102_is_read_as_folders_are(tmp_path: Path) -> None:
     (tmp_path / "ip102_v1.1/images").mkdir(parents=True)
     names = [f"{number:05}.jpg" for number in range(8)]
     for number, name in enumerate(names):
-        Image.fromarray(np.full((8, 8, 3), number, np.uint8)).save(tmp_path / "ip102_v1.1/images" / name)
+        Image.fromarray(np.full((8, 8, 3), number, np.uint8)).save(
+            tmp_path / "ip102_v1.1/images" / name
+        )
     (tmp_path / "classes.txt").write_text("1  rice leaf roller \t\n2  aphids \n")
-    (tmp_path / "ip102_v1.1/train.txt").write_text("".join(f"{name} {n % 2}\n" for n, name in enumerate(names)))
+    (tmp_path / "ip102_v1.1/train.txt").write_text(
+        "".join(f"{name} {n % 2}\n" for n, name in enumerate(names))
+    )
     found = read_labelled(tmp_path)
-    assert [(one.path.name, one.label) for one in found[:2]] == [(names[0], "rice leaf roller"), (names[1], "aphids")]
+    assert [(one.path.name, one.label) for one in found[:2]] == [
+        (names[0], "rice leaf roller"),
+        (names[1], "aphids"),
+    ]
     (tmp_path / "ip102_v1.1/train.txt").write_text("00000.jpg 7\n")
     with pytest.raises(UsageError, match="as IP102 has it"):
         read_labelled(tmp_path)
@@ -91,8 +110,14 @@ def test_the_layout_of_ip102_is_read_as_folders_are(tmp_path: Path) -> None:
 def test_every_listed_class_has_an_entry_and_the_dropped_ones_are_not_listed() -> None:
     text = lzma.decompress((pests._DATA / "pests.csv.xz").read_bytes()).decode()
     rows = [*csv.DictReader(text.splitlines())]
-    assert (len(rows), len({row["group"] for row in rows}), len({row["label"] for row in rows})) == (5258, 1107, 12)
-    assert all(row["label"] == pests.FACTS["classes"][Path(row["source"]).parent.name] for row in rows)
+    assert (
+        len(rows),
+        len({row["group"] for row in rows}),
+        len({row["label"] for row in rows}),
+    ) == (5258, 1107, 12)
+    assert all(
+        row["label"] == pests.FACTS["classes"][Path(row["source"]).parent.name] for row in rows
+    )
     assert all(kb_names().of_name(row["label"], ("pest",)) for row in rows)
 
 
@@ -105,4 +130,7 @@ def test_real_pictures_are_told_apart(field_data: Path, tmp_path: Path) -> None:
     listed = read_labelled(tmp_path / "pests", tmp_path / "pests/list.csv")
     some = [one for one in listed if one.label in ("aphids", "termites", "jute_stem_girdler")][::12]
     assert train_pack(some, tmp_path / "cache/packs/pests").figures.accuracy > 0.6
-    assert nearest(field_data / "jute_pests/images/Jute_Stem_Girdler_0.jpg") == "pest.jute_stem_girdler"
+    assert (
+        nearest(field_data / "jute_pests/images/Jute_Stem_Girdler_0.jpg")
+        == "pest.jute_stem_girdler"
+    )

@@ -43,7 +43,11 @@ def _in_dialogs(count: int = 2) -> dict:
             "dialogs": [
                 {"role": "user", "content": f"How many trees are in part {number}?"},
                 {"role": "assistant", "tool_calls": [call], "thought": "I count."},
-                {"role": "tool", "name": "count_objects", "content": {"type": "text", "content": '{"count": 3}'}},
+                {
+                    "role": "tool",
+                    "name": "count_objects",
+                    "content": {"type": "text", "content": '{"count": 3}'},
+                },
                 {"role": "assistant", "content": "3"},
             ],
             "gt_answer": {"whitelist": [["3"]], "blacklist": None},
@@ -70,12 +74,27 @@ def test_the_form_of_gta_is_read_and_unknown_fields_are_reported(root):
 def test_flat_rows_of_parquet_with_pictures_inside_are_read(root):
     import pyarrow.parquet
 
-    steps = [{"tool": "count_objects", "arguments": {"image": "a.png", "target": "tree"}, "observation": {"count": 3}}]
-    common = {"images": [{"bytes": _picture(), "path": "a.png"}], "steps": json.dumps(steps), "difficulty": 0.5}
+    steps = [
+        {
+            "tool": "count_objects",
+            "arguments": {"image": "a.png", "target": "tree"},
+            "observation": {"count": 3},
+        }
+    ]
+    common = {
+        "images": [{"bytes": _picture(), "path": "a.png"}],
+        "steps": json.dumps(steps),
+        "difficulty": 0.5,
+    }
     common["answer"] = json.dumps({"type": "exact", "value": 3, "name": "trees"})
-    rows = [{"query_id": f"q{n}", "question": f"How many trees are in part {n}?", **common} for n in (1, 2)]
+    rows = [
+        {"query_id": f"q{n}", "question": f"How many trees are in part {n}?", **common}
+        for n in (1, 2)
+    ]
     (root / "agrotools/image/1.png").unlink()
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), root / "agrotools/test-00000.parquet")
+    pyarrow.parquet.write_table(
+        pyarrow.Table.from_pylist(rows), root / "agrotools/test-00000.parquet"
+    )
     benchmark = load_benchmark("agrotools", root)
     assert [sample.id for sample in benchmark.samples] == ["q1", "q2"]
     sample = benchmark.samples[0]
@@ -107,11 +126,23 @@ def test_the_gold_scores_all_points_whatever_follows_from_the_calls(root):
         {"whitelist": [["3", "three"], ["trees"]], "blacklist": None},
         ["three trees", "3 trees"],
         {"type": "exact", "value": "oak", "name": "species"},
-        {"type": "exact", "value": 3, "name": "trees"},  # the only one that is in the result of the call
+        {
+            "type": "exact",
+            "value": 3,
+            "name": "trees",
+        },  # the only one that is in the result of the call
     ]
-    entries = [entry | {"gt_answer": answer} for entry, answer in zip(_in_dialogs(4).values(), answers, strict=True)]
+    entries = [
+        entry | {"gt_answer": answer}
+        for entry, answer in zip(_in_dialogs(4).values(), answers, strict=True)
+    ]
     (root / "agrotools/data.json").write_text(json.dumps(entries))
-    options = {"data_root": root, "mode": "end-to-end", "out": root / "run", "progress": io.StringIO()}
+    options = {
+        "data_root": root,
+        "mode": "end-to-end",
+        "out": root / "run",
+        "progress": io.StringIO(),
+    }
     found = evaluate("agrotools", "baseline:perfect-tools", **options).summary.modes["end-to-end"]
     assert (found.n_samples, found.n_underivable) == (4, 3)
     assert found.metrics["fas"].overall.value == 1
@@ -124,24 +155,52 @@ def _load(root):
 
 def test_messages_with_schemas_of_their_own_are_read(root):
     """Names of tools that are also ours, calls at once, options in the question, a type for each part of the answer."""
-    schema = {"type": "object", "properties": {"image": {"type": "string"}, "kind": {"type": "string"}}}
-    tools = [{"type": "function", "function": {"name": "count_objects", "description": "Count.", "parameters": schema}}]
-    functions = {n: {"name": "count_objects ", "arguments": f"{{'image': '{n}.png', 'kind': 'pod'}}"} for n in (1, 2)}
+    schema = {
+        "type": "object",
+        "properties": {"image": {"type": "string"}, "kind": {"type": "string"}},
+    }
+    tools = [
+        {
+            "type": "function",
+            "function": {"name": "count_objects", "description": "Count.", "parameters": schema},
+        }
+    ]
+    functions = {
+        n: {"name": "count_objects ", "arguments": f"{{'image': '{n}.png', 'kind': 'pod'}}"}
+        for n in (1, 2)
+    }
     calls = [{"id": f"c{n}", "function": function} for n, function in functions.items()]
-    replies = [{"role": "tool", "tool_call_id": f"c{n}", "content": [{"type": "text", "text": str(n)}]} for n in (2, 1)]
+    replies = [
+        {"role": "tool", "tool_call_id": f"c{n}", "content": [{"type": "text", "text": str(n)}]}
+        for n in (2, 1)
+    ]
     (root / "agrotools/image/2.png").write_bytes(_picture())
 
     def row(name, question, truth):
         user = {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": question}]}
-        messages = [{"role": "system", "content": "Help."}, user, {"role": "assistant", "tool_calls": calls}, *replies]
+        messages = [
+            {"role": "system", "content": "Help."},
+            user,
+            {"role": "assistant", "tool_calls": calls},
+            *replies,
+        ]
         messages.append({"role": "assistant", "content": "There are 3 pods on 12.5 % of it."})
         images = [{"bytes": None, "path": f"/srv/x/image/{n}.png"} for n in (1, 2)]
-        facts = {"id": name, "images": images, "task_type": "fruit and crop organ counting", "ground_truth": truth}
+        facts = {
+            "id": name,
+            "images": images,
+            "task_type": "fruit and crop organ counting",
+            "ground_truth": truth,
+        }
         return {**facts, "messages": messages, "tools": json.dumps(tools)}
 
     rel = {"type": "number", "tolerance": 0.1, "tolerance_kind": "rel"}
     rows = [
-        row("n", "How many?", [{"key": "pods", "value": "3 ", **rel}, {"key": "share", "value": "12.5", **rel}]),
+        row(
+            "n",
+            "How many?",
+            [{"key": "pods", "value": "3 ", **rel}, {"key": "share", "value": "12.5", **rel}],
+        ),
         row("c", "Which? (A) wheat; (B) barley", [{"key": "crop", "type": "choice", "value": "B"}]),
         row("s", "Which pictures?", [{"key": "which", "type": "set", "value": '["1.png"]'}]),
         row("u", "How deep?", [{"key": "depth", "type": "abstain", "value": None}]),
@@ -150,27 +209,52 @@ def test_messages_with_schemas_of_their_own_are_read(root):
     (root / "agrotools/test.jsonl").write_text("\n".join(map(json.dumps, rows)))
     benchmark, samples = _load(root)
     assert list(samples) == ["n", "c", "s", "u"]
-    assert "1 of 5 entries could not be read. its answer 'many'" in str(benchmark.header.metadata["note"])
+    assert "1 of 5 entries could not be read. its answer 'many'" in str(
+        benchmark.header.metadata["note"]
+    )
     counted = samples["n"]
-    assert (counted.family, counted.task_type, counted.toolset) == ("CM", "organ_counting", ("count_objects",))
-    assert counted.declared[0].parameters["properties"].keys() == {"image", "kind"}, "the schema of the files, not ours"
-    shown = [(step.arguments["image"], step.observation.result["text"], step.group) for step in counted.reference.steps]
+    assert (counted.family, counted.task_type, counted.toolset) == (
+        "CM",
+        "organ_counting",
+        ("count_objects",),
+    )
+    assert counted.declared[0].parameters["properties"].keys() == {"image", "kind"}, (
+        "the schema of the files, not ours"
+    )
+    shown = [
+        (step.arguments["image"], step.observation.result["text"], step.group)
+        for step in counted.reference.steps
+    ]
     assert shown == [("1.png", "1", 0), ("2.png", "2", 0)], "by the ids of the calls"
     parts = [(each.name, each.unit, each.rel_tol) for each in counted.answer]
     assert parts == [("pods", None, 0.1), ("share", "%", 0.1)]
     assert samples["c"].answer[0].names[:2] == ("B", "barley")
-    assert (samples["s"].answer[0].value, samples["s"].answer[0].choices) == (("1.png",), ("1.png", "2.png"))
+    assert (samples["s"].answer[0].value, samples["s"].answer[0].choices) == (
+        ("1.png",),
+        ("1.png", "2.png"),
+    )
     assert not samples["u"].answerable
     assert all(sample.may_abstain for sample in benchmark.samples)
 
 
 @pytest.mark.process
 def test_steps_with_answers_in_words_are_read_and_played_back(root):
-    schemas = {"weed_share": ["image", "stat"], "calc": ["expr"], "draw chart": ["kind", "x", "series"]}
-    inputs = {name: [{"name": each, "optional": each == "stat"} for each in names] for name, names in schemas.items()}
+    schemas = {
+        "weed_share": ["image", "stat"],
+        "calc": ["expr"],
+        "draw chart": ["kind", "x", "series"],
+    }
+    inputs = {
+        name: [{"name": each, "optional": each == "stat"} for each in names]
+        for name, names in schemas.items()
+    }
     listed = {name: {"inputs": each} for name, each in inputs.items()}
     (root / "agrotools/toolmeta.json").write_text(json.dumps(listed))
-    weeds = {"action": "weed_share", "action_input": {"image": "image/1.png "}, "observation": "{'weed': 12.4}"}
+    weeds = {
+        "action": "weed_share",
+        "action_input": {"image": "image/1.png "},
+        "observation": "{'weed': 12.4}",
+    }
     done = {"action": "Finish", "action_input": {"answer": "12.4 %"}}
     draw = {"kind": "bar", "x": ["a", "b"], "series": {"weed": [1, 2]}}
     chart = {"action": "draw chart", "action_input": draw, "observation": "x.png"}
@@ -178,7 +262,13 @@ def test_steps_with_answers_in_words_are_read_and_played_back(root):
         ("n", [weeds], "12.4 ± 1.0 %", "num", "weedCropArea"),
         ("r", [{**weeds, "observation": None}], "NDVI > RGB", "rank", "weed_crop_area"),
         ("p", [chart], {"chart": "bar", **draw}, "plot", "Plotting"),
-        ("c", [{"action": "calc", "action_input": {"expr": "6 / 2"}, "observation": "3"}], "3 m", "num", "weed crop"),
+        (
+            "c",
+            [{"action": "calc", "action_input": {"expr": "6 / 2"}, "observation": "3"}],
+            "3 m",
+            "num",
+            "weed crop",
+        ),
         ("odd", [weeds], "12 to 13", "interval", "Plotting"),
     ]
     names = ("qid", "steps", "gold", "gold_type", "task")
@@ -186,46 +276,76 @@ def test_steps_with_answers_in_words_are_read_and_played_back(root):
     lines = [{**line, "steps": [*line["steps"], done]} for line in lines]
     (root / "agrotools/all.jsonl").write_text("\n".join(map(json.dumps, lines)))
     benchmark, samples = _load(root)
-    assert "its answer is of the type 'interval': add it under [answer_types]" in benchmark.header.metadata["note"]
+    assert (
+        "its answer is of the type 'interval': add it under [answer_types]"
+        in benchmark.header.metadata["note"]
+    )
     assert {sample.task_type for sample in samples.values()} == {"weed_crop_area", "plotting"}
     (share,) = samples["n"].answer
     assert (share.value, share.unit, share.abs_tol) == (12.4, "%", 1.0)
     assert "first > second" in samples["r"].answer[0].label
-    assert samples["r"].reference.steps[0].observation.result == {"value": None}, "null is shown as null"
-    assert benchmark.toolset == ("weed_share", "calc", "draw_chart"), "Finish is no tool, and names have no spaces"
+    assert samples["r"].reference.steps[0].observation.result == {"value": None}, (
+        "null is shown as null"
+    )
+    assert benchmark.toolset == ("weed_share", "calc", "draw_chart"), (
+        "Finish is no tool, and names have no spaces"
+    )
     assert benchmark.header.backends == {"weed_share": "recorded"}, "calculations and charts run"
     options = {"data_root": root, "out": root / "run", "progress": io.StringIO()}
     found = evaluate("agrotools", "baseline:perfect-tools", mode="all", **options).summary.modes
-    assert {found["step-by-step"].metrics[name].overall.value for name in ("arg_acc", "summ_acc")} == {1}
+    assert {
+        found["step-by-step"].metrics[name].overall.value for name in ("arg_acc", "summ_acc")
+    } == {1}
     assert found["end-to-end"].metrics["css"].overall.value == 1
-    assert found["end-to-end"].metrics["plot"].overall.value == pytest.approx(0.8), "the chart has no labels"
-    ran = evaluate("agrotools", "baseline:oracle", mode="end-to-end", **{**options, "out": root / "ran"})
-    (calculated,) = (record.trajectory.calls[0] for record in ran.samples() if record.sample.id == "c")
-    assert (calculated.call.tool, calculated.observation.result["value"]) == ("calc", 3), "by our tool"
+    assert found["end-to-end"].metrics["plot"].overall.value == pytest.approx(0.8), (
+        "the chart has no labels"
+    )
+    ran = evaluate(
+        "agrotools", "baseline:oracle", mode="end-to-end", **{**options, "out": root / "ran"}
+    )
+    (calculated,) = (
+        record.trajectory.calls[0] for record in ran.samples() if record.sample.id == "c"
+    )
+    assert (calculated.call.tool, calculated.observation.result["value"]) == ("calc", 3), (
+        "by our tool"
+    )
 
 
 def test_questions_calls_and_answers_in_files_of_their_own_are_joined_by_id(root):
     """Calls are messages of a role; a line of the map replaces an answer; a picture of another folder is not taken."""
     talk = [
         {"from": "human", "value": "<image>How many?"},
-        {"from": "function_call", "value": json.dumps({"name": "count", "arguments": {"image": "1.png"}})},
+        {
+            "from": "function_call",
+            "value": json.dumps({"name": "count", "arguments": {"image": "1.png"}}),
+        },
         {"from": "observation", "value": "7 figs"},
         {"from": "gpt", "value": "There are 7 figs."},
     ]
-    questions = [{"id": name, "question": "How many?", "image": f"{name}/1.png"} for name in ("a", "b")]
+    questions = [
+        {"id": name, "question": "How many?", "image": f"{name}/1.png"} for name in ("a", "b")
+    ]
     (root / "agrotools/a").mkdir()
     (root / "agrotools/a/1.png").write_bytes(_picture())
     (root / "agrotools/questions.json").write_text(json.dumps(questions))
-    (root / "agrotools/talks.json").write_text(json.dumps([{"id": name, "conversations": talk} for name in ("a", "b")]))
+    (root / "agrotools/talks.json").write_text(
+        json.dumps([{"id": name, "conversations": talk} for name in ("a", "b")])
+    )
     gold = {"a": {"ground_truth": None}, "b": {"ground_truth": 7}}
     (root / "agrotools/gold.json").write_text(json.dumps(gold))
     with pytest.raises(BenchmarkError, match=r"\[answers\], ID = .* there is no file 'b/1.png'"):
         _load(root)
-    (root / "agrotools/agrotools-map.toml").write_text('[answers]\na = { type = "numeric", value = 7 }\n')
+    (root / "agrotools/agrotools-map.toml").write_text(
+        '[answers]\na = { type = "numeric", value = 7 }\n'
+    )
     _, samples = _load(root)
     assert list(samples) == ["a"]
     step = samples["a"].reference.steps[0]
-    assert (step.tool, step.arguments, step.observation.result) == ("count", {"image": "1.png"}, {"text": "7 figs"})
+    assert (step.tool, step.arguments, step.observation.result) == (
+        "count",
+        {"image": "1.png"},
+        {"text": "7 figs"},
+    )
     assert (samples["a"].answer[0].value, samples["a"].answer[0].abs_tol) == (7, 0)
 
 
@@ -240,10 +360,15 @@ def test_a_folder_for_each_question_is_read_and_a_map_is_proposed(root):
         call = {"tool": "Object Counter", "inputs": inputs, "output": {"count": 3}}
         fields = [{"key": "figs", "match": "abs", "ref": "3", "tol": "1", "weight": 0.5}]
         (folder / "task.json").write_text(json.dumps({**task, "rank": number}))
-        (folder / "trajectory.json").write_text(json.dumps([call] if number == 1 else {"steps": [call]}))
+        (folder / "trajectory.json").write_text(
+            json.dumps([call] if number == 1 else {"steps": [call]})
+        )
         (folder / "eval.json").write_text(json.dumps({"scoring": "closed", "fields": fields}))
     (root / "agrotools/tools").mkdir()
-    schema = {"type": "object", "properties": {"image": {"type": "string"}, "object": {"type": "string"}}}
+    schema = {
+        "type": "object",
+        "properties": {"image": {"type": "string"}, "object": {"type": "string"}},
+    }
     declared = {"name": "Object Counter", "description": "Counts.", "parameters": schema}
     (root / "agrotools/tools/counter.json").write_text(json.dumps(declared))
     _, samples = _load(root)
@@ -265,13 +390,20 @@ def test_a_folder_for_each_question_is_read_and_a_map_is_proposed(root):
 
 def _one(root, steps, gold="oak"):
     (root / "agrotools/image/2.png").write_bytes(_picture() + b"2")
-    row = {"id": "a b", "question": "<image>\nWhich?", "images": [{"path": "1.png", "id": "f9"}, "image\\2.png"]}
+    row = {
+        "id": "a b",
+        "question": "<image>\nWhich?",
+        "images": [{"path": "1.png", "id": "f9"}, "image\\2.png"],
+    }
     (root / "agrotools/rows.json").write_text(json.dumps([{**row, "steps": steps, "gold": gold}]))
     return load_benchmark("agrotools", root).samples[0]
 
 
 _SAID = 'Thought: t\nAction: count\nAction Input: {"image": "2"}'
-_CALLS = [{"id": n, "function": json.dumps({"name": "count", "arguments": {"image": n}})} for n in ("f9", "image_2")]
+_CALLS = [
+    {"id": n, "function": json.dumps({"name": "count", "arguments": {"image": n}})}
+    for n in ("f9", "image_2")
+]
 
 
 @pytest.mark.parametrize(
@@ -282,7 +414,10 @@ _CALLS = [{"id": n, "function": json.dumps({"name": "count", "arguments": {"imag
         ({"role": "assistant", "content": _SAID}, ["2.png"]),
         ({"role": "assistant", "tool_calls": json.dumps(_CALLS)}, ["1.png", "2.png"]),
         ({"tool": "count", "arguments": {"image": "f8"}}, "has the file 'f8', which is not listed"),
-        ({"role": "tool", "tool_call_id": "c2", "content": "3"}, "there is a result without a call, c2"),
+        (
+            {"role": "tool", "tool_call_id": "c2", "content": "3"},
+            "there is a result without a call, c2",
+        ),
     ],
 )
 def test_calls_are_read_from_text_and_their_files_by_id_place_or_name(root, message, found):
@@ -297,15 +432,24 @@ def test_calls_are_read_from_text_and_their_files_by_id_place_or_name(root, mess
 
 def test_tolerances_in_the_forms_of_files(root):
     call, number = {"tool": "count"}, {"type": "number", "value": 40}
-    forms = {"tolerance": {"±5%": 2, "± 2": 2, "": 0, "{'abs': '±3'}": 3, "{'percent': 5}": 2}, "rel_tol": {"5%": 2}}
-    for key, size, margin in ((key, *item) for key, sizes in forms.items() for item in sizes.items()):
+    forms = {
+        "tolerance": {"±5%": 2, "± 2": 2, "": 0, "{'abs': '±3'}": 3, "{'percent': 5}": 2},
+        "rel_tol": {"5%": 2},
+    }
+    for key, size, margin in (
+        (key, *item) for key, sizes in forms.items() for item in sizes.items()
+    ):
         assert _one(root, [call], {**number, key: size}).answer[0].margin == margin
     with pytest.raises(BenchmarkError, match="its tolerance 2 is relative, 1 or more"):
         _one(root, [call], {**number, "tolerance": 2})
 
 
 def test_what_the_user_has_to_decide_is_noted(root):
-    chart = {"tool": "plot", "arguments": {"style": "bar", "x": ["a", "b"], "y": [1, 2]}, "observation": "x.png"}
+    chart = {
+        "tool": "plot",
+        "arguments": {"style": "bar", "x": ["a", "b"], "y": [1, 2]},
+        "observation": "x.png",
+    }
     assert len(_one(root, [chart], {"type": "exact", "value": ["Oak", "oak "]}).answer) == 1
     _one(root, [chart], {"type": "exact", "value": ["oak", "elm"]})
     notes = {note[:22] for note in check_released(root, no_progress).notes}

@@ -19,7 +19,9 @@ def test_two_reviewers_accepted_each_question_as_it_ships(name):
     assert len(reviewers) == 2
     assert not any(each.person for each in decisions)
     assert {each.verdict for each in decisions} == {"accept"}
-    assert {(each.sample, each.reviewer) for each in decisions} >= {(one, who) for one in reviewed for who in reviewers}
+    assert {(each.sample, each.reviewer) for each in decisions} >= {
+        (one, who) for one in reviewed for who in reviewers
+    }
     assert [each.sample for each in decisions if contents[each.sample] != each.content] == []
 
 

@@ -12,7 +12,13 @@ from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.leaks import names_tool
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.core import BenchmarkError
-from support.benchmark_folders import HEADER, chart_sample, number_sample, write_folder, write_picture
+from support.benchmark_folders import (
+    HEADER,
+    chart_sample,
+    number_sample,
+    write_folder,
+    write_picture,
+)
 
 
 def _codes(folder):
@@ -62,11 +68,15 @@ def _broken_samples(folder):
     bad_arguments = number("bad-arguments")
     bad_arguments["reference"]["steps"][0]["arguments"]["expresion"] = "1"
     unresolved = chart("unresolved")
-    unresolved["reference"]["steps"][1]["arguments"]["series"][0]["y"][0]["$ref"] = "steps[0].observation.yield"
+    unresolved["reference"]["steps"][1]["arguments"]["series"][0]["y"][0]["$ref"] = (
+        "steps[0].observation.yield"
+    )
     differs = chart("differs")
     differs["reference"]["steps"][1]["arguments"]["series"][0]["y"][0]["value"] = 5.5
     forward = chart("forward")
-    forward["reference"]["steps"][1]["arguments"]["series"][0]["y"][0]["$ref"] = "steps[1].observation.value"
+    forward["reference"]["steps"][1]["arguments"]["series"][0]["y"][0]["$ref"] = (
+        "steps[1].observation.value"
+    )
     wrong_gold = number("wrong-gold")
     wrong_gold["answer"][0]["value"] = 5.9
     bad_from = number("bad-from")
@@ -78,10 +88,16 @@ def _broken_samples(folder):
     label_told["query"] = "Show the north as the taller of two bars."
     file_told = chart("file-told")
     file_told["files"][0]["name"] = "north_field.png"
-    tool_named = number("tool-named", query="Please calculate the mean yield of both cuts of this year.")
+    tool_named = number(
+        "tool-named", query="Please calculate the mean yield of both cuts of this year."
+    )
     argument_named = chart("argument-named")
-    argument_named["query"] = "Bars of both mean yields, with y_label set to yield, from 4.5, 6.3 and 3.0 t/ha."
-    steps_named = number("steps-named", query="First add both yields, then halve the sum. What comes out?")
+    argument_named["query"] = (
+        "Bars of both mean yields, with y_label set to yield, from 4.5, 6.3 and 3.0 t/ha."
+    )
+    steps_named = number(
+        "steps-named", query="First add both yields, then halve the sum. What comes out?"
+    )
     unit = number("unit")
     unit["answer"][0]["unit"] = "furlongs"
     task = number("task", task_type="yield_forecast")
@@ -115,13 +131,19 @@ def _broken_samples(folder):
 def test_all_faults_are_found_in_one_pass_each_at_its_place(tmp_path):
     broken = _broken_samples(tmp_path)
     header = HEADER.replace('"plot"]', '"plot", "harvest"]')
-    samples = [sample for group in broken.values() for sample in (group if isinstance(group, list) else [group])]
+    samples = [
+        sample
+        for group in broken.values()
+        for sample in (group if isinstance(group, list) else [group])
+    ]
     faults = validate_folder(write_folder(tmp_path, samples, header))
     assert len(broken) > 30
     for code, group in broken.items():
         for sample in (group if isinstance(group, list) else [group])[-1:]:
             name = sample["id"] if isinstance(sample, dict) else None
-            here = [fault for fault in faults if fault.code == code and fault.sample in (name, None)]
+            here = [
+                fault for fault in faults if fault.code == code and fault.sample in (name, None)
+            ]
             assert here, f"{code} not found in {name}; found {[(f.code, f.sample) for f in faults]}"
             assert all(fault.message and fault.hint and fault.where for fault in here)
     assert any(fault.code == "unknown_tool" and fault.file == "benchmark.toml" for fault in faults)
@@ -136,7 +158,11 @@ def test_all_faults_are_found_in_one_pass_each_at_its_place(tmp_path):
     ("header", "code", "field"),
     [
         (HEADER + '\n[terms]\na = "b"\n', "unknown_field", "terms"),
-        (HEADER.replace('["calculate", "plot"]', '["calculate", "plot", "plot"]'), "repeated_value", "toolset"),
+        (
+            HEADER.replace('["calculate", "plot"]', '["calculate", "plot", "plot"]'),
+            "repeated_value",
+            "toolset",
+        ),
         (HEADER.replace('["calculate", "plot"]', '["calculate"]'), "toolset_lacks_tool", "toolset"),
     ],
 )
@@ -161,7 +187,9 @@ def test_missing_nested_and_irregular_header_and_samples(tmp_path):
 
 def test_values_in_notes_and_labels_are_leaks_and_listed_choices_are_none(tmp_path):
     sample = chart_sample(tmp_path)
-    sample["query"] = "Is the mean yield higher in the north (4.5 and 6.3 t/ha) or in the south (3.0)? Show bars."
+    sample["query"] = (
+        "Is the mean yield higher in the north (4.5 and 6.3 t/ha) or in the south (3.0)? Show bars."
+    )
     assert validate_folder(write_folder(tmp_path, [sample])) == []
     sample = number_sample(tmp_path)
     sample["files"][0]["note"] = "Field with a mean yield of 5.4 t/ha."
@@ -182,7 +210,9 @@ def test_raster_and_class_map_need_their_meaning(tmp_path):
     sample = number_sample(tmp_path)
     digest = write_picture(tmp_path / "files/map.png", 9)
     for name, kind in (("bands_1.tif", "raster"), ("labels_1.png", "mask")):
-        sample["files"].append({"name": name, "path": "files/map.png", "kind": kind, "sha256": digest})
+        sample["files"].append(
+            {"name": name, "path": "files/map.png", "kind": kind, "sha256": digest}
+        )
     sample["no_tool_eligible"] = False
     assert _codes(write_folder(tmp_path, [sample])) == {"missing_bands": 1, "missing_classes": 1}
     sample["no_tool_eligible"] = True
@@ -195,8 +225,14 @@ def test_when_a_query_names_a_tool():
 
 
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=12,
 )
 
@@ -206,7 +242,9 @@ def test_whatever_a_line_holds_faults_are_returned_not_raised(data, tmp_path_fac
     folder = tmp_path_factory.mktemp("any")
     sample = node = chart_sample(folder)
     while True:
-        key = data.draw(st.sampled_from(sorted(node) if isinstance(node, dict) else range(len(node))))
+        key = data.draw(
+            st.sampled_from(sorted(node) if isinstance(node, dict) else range(len(node)))
+        )
         if not isinstance(node[key], (dict, list)) or not node[key] or data.draw(st.booleans()):
             break
         node = node[key]

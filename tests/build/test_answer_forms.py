@@ -30,7 +30,9 @@ def words_of(draft: SlotDraft) -> dict[str, str]:
     named = re.findall(r"\{(\w+)\}", draft.model_dump_json())
     plain = {name: f"{name.replace('_', ' ')} thing" for name in named}
     return plain | {
-        name: f"first {name} | second {name}" for name in named if name in ("others", "other_orders", "other_families")
+        name: f"first {name} | second {name}"
+        for name in named
+        if name in ("others", "other_orders", "other_families")
     }
 
 
@@ -38,7 +40,9 @@ def forms(draft: SlotDraft, language: str) -> dict[str, str]:
     """By each option the answer form of a sample in which it is right."""
     words = words_of(draft)
     options = dict.fromkeys(
-        one for option in draft.options for one in re.sub(r"\{(\w+)\}", lambda m: words[m[1]], option).split(" | ")
+        one
+        for option in draft.options
+        for one in re.sub(r"\{(\w+)\}", lambda m: words[m[1]], option).split(" | ")
     )
     found = {}
     for option in options:
@@ -52,6 +56,10 @@ def forms(draft: SlotDraft, language: str) -> dict[str, str]:
 def test_swapping_the_right_option_leaves_the_form_the_same(template, draft):
     found = forms(draft, template.language)
     assert len(set(found.values())) == 1
-    listed = re.search(r"<(?:one|those that apply) of: (.*)>", next(iter(found.values())))[1].split(", ")
+    listed = re.search(r"<(?:one|those that apply) of: (.*)>", next(iter(found.values())))[1].split(
+        ", "
+    )
     assert len(listed) == len(found)
-    assert len({re.search(f"[{CJK}]", name) is not None for name in listed}) == 1, "one language in a list"
+    assert len({re.search(f"[{CJK}]", name) is not None for name in listed}) == 1, (
+        "one language in a list"
+    )

@@ -15,7 +15,11 @@ def test_counts_of_a_mask_leave_out_pixels_without_data():
     assert (area.veg_px, area.soil_px) == (7, 5)
     assert area.weed_pct == 25.0
     assert area.as_result()["weed_share_of_veg_pct"] == 60.0
-    assert [(each.crop_px, each.weed_px, each.veg_px) for each in area.readings()] == [(2, 3, 7), (2, 5, 7), (4, 3, 7)]
+    assert [(each.crop_px, each.weed_px, each.veg_px) for each in area.readings()] == [
+        (2, 3, 7),
+        (2, 5, 7),
+        (4, 3, 7),
+    ]
     area = count_area(_MASK, _PLANTS, (1, 0, 3, 2))
     assert (area.crop_px, area.weed_px, area.unnamed_px, area.total_px) == (2, 1, 0, 4)
     valid = np.ones(_MASK.shape, bool)
@@ -47,9 +51,15 @@ def test_worked_examples():
     # 8 % and 6 %: 0.8 and 0.6 points make 1.0, and 5 % of the difference of 2.
     assert TOLERANCES["difference"](8.0, 6.0).abs_tol == pytest.approx(1.1)
     # Half of the plants: 25 % of 14.1 %, and 5 % of 50 points.
-    assert TOLERANCES["share"](3.0, 3.0).abs_tol == pytest.approx(100 * (0.25 * math.sqrt(0.02) + 0.025), abs=0.01)
+    assert TOLERANCES["share"](3.0, 3.0).abs_tol == pytest.approx(
+        100 * (0.25 * math.sqrt(0.02) + 0.025), abs=0.01
+    )
     assert TOLERANCES["sum"](0.3, 0.4).abs_tol == pytest.approx(0.05 + 0.035)
     # Half of what is covered or bare, at most 2 points, and never past a limit.
-    assert [TOLERANCES["cover"](cover).abs_tol for cover in (1.6, 30.0, 98.4)] == pytest.approx([0.8, 2.0, 0.8])
+    assert [TOLERANCES["cover"](cover).abs_tol for cover in (1.6, 30.0, 98.4)] == pytest.approx(
+        [0.8, 2.0, 0.8]
+    )
     assert TOLERANCES["cover"](3.6, 2.0, 5.0).abs_tol == pytest.approx(1.4)
-    assert [TOLERANCES["larger"](value, 1.0, 0.2).abs_tol for value in (3.0, 8.0)] == pytest.approx([1.0, 1.6])
+    assert [TOLERANCES["larger"](value, 1.0, 0.2).abs_tol for value in (3.0, 8.0)] == pytest.approx(
+        [1.0, 1.6]
+    )

@@ -15,7 +15,11 @@ from agrotools.core import SampleFile
 
 Raster = tuple[SampleFile, TileTruth]
 BANDS = ("B", "G", "R", "RE", "NIR")
-MEANS = {"soil": (70, 90, 115, 120, 125), "crop": (40, 95, 50, 130, 190), "weed": (41, 97, 62, 106, 178)}
+MEANS = {
+    "soil": (70, 90, 115, 120, 125),
+    "crop": (40, 95, 50, 130, 190),
+    "weed": (41, 97, 62, 106, 178),
+}
 
 
 @pytest.fixture
@@ -42,14 +46,21 @@ def test_bands_come_by_how_classes_differ_where_there_is_data(tiles: list[Raster
     ranking: Any = tiles[0][1].ranking(BANDS)
     best = ranking["triplets"][0]
     assert set(best["bands"]) == {"R", "RE", "NIR"}
-    assert (set(ranking["classes"]), ranking["classes_from"]) == ({"soil", "crop", "weed"}, "labels")
+    assert (set(ranking["classes"]), ranking["classes_from"]) == (
+        {"soil", "crop", "weed"},
+        "labels",
+    )
     assert len(ranking["triplets"]) == 10
     alone: Any = tiles[0][1].ranking(best["bands"])
-    assert alone["triplets"][0]["expected_accuracy"] == pytest.approx(best["expected_accuracy"], abs=0.01)
+    assert alone["triplets"][0]["expected_accuracy"] == pytest.approx(
+        best["expected_accuracy"], abs=0.01
+    )
     _, tile = tiles[0]
     half = np.zeros(tile.valid.shape, np.bool_)
     half[:, :100] = True
-    spoilt, cut = (tile._replace(classes=np.where(half, tile.classes, value), valid=half) for value in (2, 0))
+    spoilt, cut = (
+        tile._replace(classes=np.where(half, tile.classes, value), valid=half) for value in (2, 0)
+    )
     assert spoilt.ranking(BANDS) == cut.ranking(BANDS)
 
 
@@ -60,13 +71,24 @@ def test_what_is_asked_of_bands_follows_from_the_ranking(tiles: list[Raster]) ->
     ]
     chosen = choose(subjects, load_templates("bands"), 12, 1)
     asked = {item.question.template for item in chosen}
-    assert {"bands_best", "bands_hardest_pair", "bands_clearer_tile", "sets_best", "sets_gain", "sets_chart"} <= asked
+    assert {
+        "bands_best",
+        "bands_hardest_pair",
+        "bands_clearer_tile",
+        "sets_best",
+        "sets_gain",
+        "sets_chart",
+    } <= asked
     for item in chosen:
         assert item.question.task_type == "band_selection"
         slot: Any = item.slots[0]
-        truths: list[Any] = [call.truth["separability"]["triplets"] for call in item.instance.calls if call.truth]
+        truths: list[Any] = [
+            call.truth["separability"]["triplets"] for call in item.instance.calls if call.truth
+        ]
         accuracies = [triplets[0]["expected_accuracy"] for triplets in truths]
-        things: list[Any] = [call.arguments for call in item.instance.calls if call.tool == "measure_crop_weed_area"]
+        things: list[Any] = [
+            call.arguments for call in item.instance.calls if call.tool == "measure_crop_weed_area"
+        ]
         match item.question.template:
             case "bands_best":
                 assert set(slot.value) == {"R", "RE", "NIR"}
@@ -79,12 +101,16 @@ def test_what_is_asked_of_bands_follows_from_the_ranking(tiles: list[Raster]) ->
                 assert slot.value == "-".join(things[accuracies.index(max(accuracies))]["bands"])
                 assert all("NIR" in thing["bands"] for thing in things)
             case "sets_gain":
-                assert slot.value == pytest.approx(100 * abs(accuracies[0] - accuracies[1]), abs=1e-4)
+                assert slot.value == pytest.approx(
+                    100 * abs(accuracies[0] - accuracies[1]), abs=1e-4
+                )
             case _:
                 pass
 
 
-def test_bands_are_given_to_the_tool_by_the_number_they_have_in_the_file(tiles: list[Raster]) -> None:
+def test_bands_are_given_to_the_tool_by_the_number_they_have_in_the_file(
+    tiles: list[Raster],
+) -> None:
     subject = set_subject("s", *tiles[0], {})
     assert subject.things == 6
     for index in range(subject.things):

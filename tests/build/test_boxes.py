@@ -19,8 +19,13 @@ NO_IMAGE = {"version": "5.4.1", "flags": {}, "imageData": None, "imageHeight": 6
 def _coco(*marks: Mapping[str, object], categories=((1, "apple"), (2, "pear")), ids=(1, 2)) -> str:
     return json.dumps(
         {
-            "images": [{"id": ids[0], "file_name": "train/a.jpg"}, {"id": ids[1], "file_name": "train\\b.jpg"}],
-            "annotations": [{"id": k, "iscrowd": 0, "bbox": [k, 1, 9, 9], **one} for k, one in enumerate(marks)],
+            "images": [
+                {"id": ids[0], "file_name": "train/a.jpg"},
+                {"id": ids[1], "file_name": "train\\b.jpg"},
+            ],
+            "annotations": [
+                {"id": k, "iscrowd": 0, "bbox": [k, 1, 9, 9], **one} for k, one in enumerate(marks)
+            ],
             "categories": [{"id": number, "name": name} for number, name in categories],
         }
     )
@@ -29,13 +34,19 @@ def _coco(*marks: Mapping[str, object], categories=((1, "apple"), (2, "pear")), 
 def _labelme(picture: str, *shapes: tuple[str, str, list[list[float]], int | None]) -> str:
     keys = ("label", "shape_type", "points", "group_id")
     return json.dumps(
-        {**NO_IMAGE, "imagePath": picture, "shapes": [dict(zip(keys, one, strict=True)) for one in shapes]}
+        {
+            **NO_IMAGE,
+            "imagePath": picture,
+            "shapes": [dict(zip(keys, one, strict=True)) for one in shapes],
+        }
     )
 
 
 def _via(regions, key: str = "a.jpg") -> str:
     listed = {f"{key}99": {"filename": key, "size": 99, "regions": regions, "file_attributes": {}}}
-    return json.dumps({**listed, "b.jpg7": {"filename": "b.jpg", "size": 7, "regions": [], "file_attributes": {}}})
+    return json.dumps(
+        {**listed, "b.jpg7": {"filename": "b.jpg", "size": 7, "regions": [], "file_attributes": {}}}
+    )
 
 
 def _region(x: int, **attributes: object) -> dict[str, object]:
@@ -45,8 +56,15 @@ def _region(x: int, **attributes: object) -> dict[str, object]:
 
 def _task(image: str, *done: list[tuple[str, str]], **more: object) -> dict[str, object]:
     at = {"x": 1, "y": 2, "width": 3, "height": 4, "rotation": 0}
-    results = [[{"id": key, "value": {**at, "rectanglelabels": [label]}} for key, label in one] for one in done]
-    return {"id": 1, "data": {"image": image}, "annotations": [{"result": each, **more} for each in results]}
+    results = [
+        [{"id": key, "value": {**at, "rectanglelabels": [label]}} for key, label in one]
+        for one in done
+    ]
+    return {
+        "id": 1,
+        "data": {"image": image},
+        "annotations": [{"result": each, **more} for each in results],
+    }
 
 
 CVAT = """<?xml version="1.0" encoding="utf-8"?>\n<annotations><version>1.1</version><meta/>
@@ -60,7 +78,9 @@ CVAT = """<?xml version="1.0" encoding="utf-8"?>\n<annotations><version>1.1</ver
 
 def _voc(picture: str, *lefts: int) -> str:
     box = "<xmin>{}</xmin><ymin>2</ymin><xmax>30</xmax><ymax>40</ymax>"
-    objects = (f"<object><name>apple</name><bndbox>{box.format(left)}</bndbox></object>" for left in lefts)
+    objects = (
+        f"<object><name>apple</name><bndbox>{box.format(left)}</bndbox></object>" for left in lefts
+    )
     return f"<annotation><filename>{picture}</filename>{''.join(objects)}</annotation>"
 
 
@@ -179,24 +199,41 @@ def test_objects_are_counted_by_picture_and_class(photos: Path, case: str):
     assert counts == expected
     told = "; ".join(seen.skipped.lines())
     for word in ("crowd", "twice", "without area", "two people"):
-        says = {"crowd": "iscrowd", "without area": "no area", "two people": "different answers"}.get(word, word)
+        says = {
+            "crowd": "iscrowd",
+            "without area": "no area",
+            "two people": "different answers",
+        }.get(word, word)
         assert (says in told) == (word in case), told
 
 
 FAULTS = {
-    "has a box that no picture holds": {"set/a.txt": "0 40 50 10 10\n", "set/classes.txt": "apple\n"},
-    "predictions have a confidence": {"set/a.txt": "0 0.5 0.5 0.1 0.1 0.93\n", "set/classes.txt": "apple\n"},
+    "has a box that no picture holds": {
+        "set/a.txt": "0 40 50 10 10\n",
+        "set/classes.txt": "apple\n",
+    },
+    "predictions have a confidence": {
+        "set/a.txt": "0 0.5 0.5 0.1 0.1 0.93\n",
+        "set/classes.txt": "apple\n",
+    },
     "which has no name": {"set/a.txt": "3 0.5 0.5 0.1 0.1\n", "set/classes.txt": "apple\n"},
     "has no names of classes": {"set/a.txt": "0 0.5 0.5 0.1 0.1\n"},
-    "several kinds": {"set/a.json": _labelme("a.jpg", ("apple", "point", [[1, 1]], None)), "set/a.xml": CVAT},
+    "several kinds": {
+        "set/a.json": _labelme("a.jpg", ("apple", "point", [[1, 1]], None)),
+        "set/a.xml": CVAT,
+    },
     "no annotations that are known": {"x.json": '{"images": [], "categories": []}'},
     "tracks of a video": {"x.xml": "<annotations><track id='0' label='apple'/></annotations>"},
     "several pictures have the same id": {"x.json": _coco(ids=(1, 1))},
-    "annotation 0 has the image_id 7, but no image": {"x.json": _coco({"image_id": 7, "category_id": 1})},
+    "annotation 0 has the image_id 7, but no image": {
+        "x.json": _coco({"image_id": 7, "category_id": 1})
+    },
     "annotation 0 has the category_id null": {"x.json": _coco({"image_id": 1})},
     "an entry lacks 'name'": {"x.json": _coco().replace('"name"', '"title"')},
     "an entry lacks 'label'": {"set/a.json": '{"imagePath": "a.jpg", "shapes": [{}]}'},
-    "an entry has another form": {"x.json": _coco().replace('"annotations": []', '"annotations": [5]')},
+    "an entry has another form": {
+        "x.json": _coco().replace('"annotations": []', '"annotations": [5]')
+    },
     "damaged or cut off": {"x.json": "{"},
     "looks like JSON-MIN": {"x.json": '[{"image": "a.jpg", "label": [], "annotation_id": 3}]'},
     "looks like results of COCO": {"x.json": '[{"image_id": 1, "category_id": 1, "score": 0.9}]'},
@@ -211,7 +248,9 @@ def test_annotations_that_cannot_be_used_say_why(photos: Path, says: str):
     assert told.value.hint or says.startswith(("has", "predictions", "which"))
 
 
-def test_what_a_class_is_called_is_what_is_counted_and_equal_names_in_folders_are_not_mixed_up(photos: Path):
+def test_what_a_class_is_called_is_what_is_counted_and_equal_names_in_folders_are_not_mixed_up(
+    photos: Path,
+):
     (photos / "north").mkdir()
     (photos / "a.jpg").rename(photos / "north" / "a.jpg")
     rows = [
@@ -228,4 +267,6 @@ def test_what_a_class_is_called_is_what_is_counted_and_equal_names_in_folders_ar
     assert [(matched.image.name, *matched.cells[1:]) for matched in seen.matched] == [
         ("a.jpg", "0", "0", "1"), ("b.jpg", "1", "1", "0")
     ]  # fmt: skip
-    assert "'south/a.jpg' (row 3) names a picture that is not in the folder" in seen.skipped.lines()[0]
+    assert (
+        "'south/a.jpg' (row 3) names a picture that is not in the folder" in seen.skipped.lines()[0]
+    )

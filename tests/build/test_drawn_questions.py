@@ -63,14 +63,18 @@ def test_every_question_can_be_asked_of_some_subject_and_of_its_files(name):
         items = asked_of_drawings(name, language)
         wanted = {question.template for question in questions_of(name, language)}
         # Open text that would count in no headline is not asked, as that on thresholds.
-        never = NEVER_OF_DRAWINGS | {each for each in wanted if each.endswith(("_first", "_harm", "_manage"))}
+        never = NEVER_OF_DRAWINGS | {
+            each for each in wanted if each.endswith(("_first", "_harm", "_manage"))
+        }
         assert wanted - {item.question.template for item in items} <= never
         for item in items:
             assert {file.path for file in item.instance.files} <= originals.files.keys()
             query = item.instance.query(item.question.wordings[0])
             assert not re.search(r"[{}\[\]]", query), query
             names = [
-                call.arguments.get(key) for call in item.instance.calls for key in ("image", "chm", "before", "after")
+                call.arguments.get(key)
+                for call in item.instance.calls
+                for key in ("image", "chm", "before", "after")
             ]
             assert {name for name in names if name} <= {file.name for file in item.instance.files}
 
@@ -93,8 +97,12 @@ def test_a_question_can_be_put_in_many_ways_that_share_no_sentence_and_name_no_s
 
 @pytest.mark.parametrize("name", SCENE_KINDS)
 def test_both_languages_ask_the_same(name):
-    english = [question for question in questions_of(name, "en") if question.template not in ENGLISH_ONLY]
-    assert [question.template for question in english] == [each.template for each in questions_of(name, "zh")]
+    english = [
+        question for question in questions_of(name, "en") if question.template not in ENGLISH_ONLY
+    ]
+    assert [question.template for question in english] == [
+        each.template for each in questions_of(name, "zh")
+    ]
     assert all(slot.label_zh for question in english for slot in question.slots)
 
 
@@ -118,7 +126,11 @@ def test_arguments_are_ones_that_tools_take_and_answers_follow_from_what_perfect
             arguments = resolved_value(dict(call.arguments), results)
             known = get_tool(call.tool).spec.parameters["properties"]
             assert set(arguments) <= set(known), (item.question.template, call.tool)
-            results.append(exact_result(call.tool, arguments) if call.truth is None else {"mask": "", **call.truth})
+            results.append(
+                exact_result(call.tool, arguments)
+                if call.truth is None
+                else {"mask": "", **call.truth}
+            )
         for slot in item.instance.slots:
             if slot.type in ("plot", "open_text"):
                 continue
@@ -126,7 +138,9 @@ def test_arguments_are_ones_that_tools_take_and_answers_follow_from_what_perfect
             found = evaluate_from(slot.from_, results)
             value = tuple(found) if slot.type == "choice_set" else found
             known = (
-                slot.value if slot.type != "tolerance" else pytest.approx(slot.value, rel=2e-5, abs=1e-4 * slot.margin)
+                slot.value
+                if slot.type != "tolerance"
+                else pytest.approx(slot.value, rel=2e-5, abs=1e-4 * slot.margin)
             )
             assert value == known, (item.question.template, slot.name)
     assert checked > 10
@@ -172,7 +186,11 @@ def _sample(asked: QuestionInstance) -> Sample:
             truths.append(exact_result(call.tool, plain))
         else:
             truths.append(dict(call.truth))
-        steps.append(ReferenceStep(tool=call.tool, arguments=call.arguments, group=call.group, truth=truths[-1]))
+        steps.append(
+            ReferenceStep(
+                tool=call.tool, arguments=call.arguments, group=call.group, truth=truths[-1]
+            )
+        )
     return plain_sample(reference=ReferenceTrajectory(steps=tuple(steps)), answer=asked.slots)
 
 
@@ -204,7 +222,11 @@ def test_no_shown_file_classifies_the_picture_that_is_asked_about(name):
     for path in masks:
         with Image.open(originals.files[path]) as picture:
             assert (np.asarray(picture) != UNSURVEYED).mean() < 0.06, "a survey of a few squares"
-    shown = {originals.files[file.path].name for item in asked_of_drawings(name) for file in item.instance.files}
+    shown = {
+        originals.files[file.path].name
+        for item in asked_of_drawings(name)
+        for file in item.instance.files
+    }
     assert not any(file.startswith("classes") for file in shown)
 
 
@@ -215,7 +237,9 @@ def test_questions_with_files_beside_the_asked_ones_name_these():
         named, asked = [file.name for file in item.instance.files], item.question.things
         assert len(named) == asked + item.question.beside
         assert named == sorted(named)
-        used = {call.arguments["image"] for call in item.instance.calls if "image" in call.arguments}
+        used = {
+            call.arguments["image"] for call in item.instance.calls if "image" in call.arguments
+        }
         assert len(used) == asked
         query = item.instance.query(item.question.wordings[0])
         assert {file for file in named if file in query} == used
@@ -225,7 +249,9 @@ def test_every_decided_class_exists():
     text = files("agrotools.build.sources.drawn").joinpath("membership.toml").read_text("utf-8")
     rows = tomllib.loads(text)["classes"]
     for kind, of, template, _, difficulty, n, rate, decision, reason in rows:
-        assert (of, template) in {(question.of, question.template) for question in questions_of(kind, "en")}
+        assert (of, template) in {
+            (question.of, question.template) for question in questions_of(kind, "en")
+        }
         assert difficulty in range(4)
         assert n > 0
         assert 0 <= rate <= 1

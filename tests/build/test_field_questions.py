@@ -32,7 +32,9 @@ def _picture(seed: int, number: int, unnamed: bool) -> FieldPicture:
         plants = plants | (np.hypot(x - centre[0], y - centre[1]) < rng.uniform(1, 9))
     file = SampleFile(name=f"image_{number}.jpg", path=f"{seed}.jpg", kind="image")
     arguments = {"image": file.name}
-    return field_picture((file,), arguments, lambda region: count_area(classes, plants, region), _SIDE, _SIDE)
+    return field_picture(
+        (file,), arguments, lambda region: count_area(classes, plants, region), _SIDE, _SIDE
+    )
 
 
 def _subject(seed: int, unnamed: bool = False, pictures: int = 2) -> Subject:
@@ -48,10 +50,21 @@ def test_what_unnamed_plants_could_change_is_not_asked():
     file = SampleFile(name="image_1.jpg", path="1.jpg", kind="image")
     picture = field_picture((file,), {"image": file.name}, lambda region: area, _SIDE, _SIDE)
     rng = np.random.default_rng(0)
-    asked = {q.template for q in QUESTIONS if q.things == 1 and q.instantiate((picture,), rng) is not None}
+    asked = {
+        q.template
+        for q in QUESTIONS
+        if q.things == 1 and q.instantiate((picture,), rng) is not None
+    }
     assert "plant_cover" in asked
     assert "bare_soil" in asked
-    assert not asked & {"weed_share", "crop_share", "weed_crop_ratio", "leading_plants", "surface_bars", "weed_cover"}
+    assert not asked & {
+        "weed_share",
+        "crop_share",
+        "weed_crop_ratio",
+        "leading_plants",
+        "surface_bars",
+        "weed_cover",
+    }
 
 
 @given(seed=st.integers(0, 500), question=st.sampled_from([q for q in QUESTIONS if q.things == 1]))
@@ -93,4 +106,10 @@ def test_the_choice_is_even_and_repeatable_and_uses_no_wording_twice():
     assert len({(item.subject.name, item.question.template) for item in first}) == 80
     per_subject = [sum(item.subject.name == subject.name for item in first) for subject in subjects]
     assert max(per_subject) - min(per_subject) <= 2
-    assert {slot.type for item in first for slot in item.slots} == {"tolerance", "exact", "boolean", "file", "plot"}
+    assert {slot.type for item in first for slot in item.slots} == {
+        "tolerance",
+        "exact",
+        "boolean",
+        "file",
+        "plot",
+    }

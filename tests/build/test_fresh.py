@@ -19,10 +19,16 @@ pytestmark = pytest.mark.process
 def test_samples_are_replaced_by_the_same_questions_about_new_scenes(tmp_path: Path):
     whole = read_pack("embedded")
     kinds = ("fruit_counts", "leaf_lesions")
-    twin = next(each for each in whole.samples if each.twin and each.answerable and each.id.startswith(kinds))
+    twin = next(
+        each
+        for each in whole.samples
+        if each.twin and each.answerable and each.id.startswith(kinds)
+    )
     alone = next(each for each in whole.samples if not each.twin and each.id.startswith(kinds))
     sums = load_benchmark(write_sums(tmp_path / "sums", 1))
-    part = replace(sums, header=whole.header, samples=[each for each in whole.samples if each in (twin, alone)])
+    part = replace(
+        sums, header=whole.header, samples=[each for each in whole.samples if each in (twin, alone)]
+    )
     write_fresh(part, 5, tmp_path / "fresh", progress=no_progress)
     fresh = load_benchmark(tmp_path / "fresh")
     assert fresh.version == f"{whole.header.version}-fresh-5"
@@ -41,7 +47,10 @@ def test_fewer_samples_have_the_shares_of_all():
     samples = read_pack("embedded").samples
     some = share_of(samples, 100)
     of_all, of_some = Counter[str](), Counter[str]()
-    for counts, chosen in ((of_all, [each for each in samples if each.answerable]), (of_some, some)):
+    for counts, chosen in (
+        (of_all, [each for each in samples if each.answerable]),
+        (of_some, some),
+    ):
         for each in chosen:
             counts[each.task_type] += 2 if each.twin else 1
     assert abs(of_some.total() - 100) <= 2
@@ -49,7 +58,9 @@ def test_fewer_samples_have_the_shares_of_all():
     for task_type, number in of_all.items():
         assert abs(of_some[task_type] - number * 100 / len(samples)) <= 2, task_type
     asked = [each for each in samples if each.answerable]
-    assert sorted(each.id for each in share_of(samples, len(samples))) == sorted(each.id for each in asked)
+    assert sorted(each.id for each in share_of(samples, len(samples))) == sorted(
+        each.id for each in asked
+    )
     with pytest.raises(UsageError, match="at most"):
         share_of(samples, len(samples) + 1)
 

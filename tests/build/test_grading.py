@@ -28,7 +28,13 @@ PLAIN = Scheme.model_validate(
     {
         "rubric": [
             {"id": "goal", "name": "Goal", "question": "Right?"},
-            {"id": "plan", "name": "Plan", "question": "Sound?", "levels": ["no", "yes"], "steps": True},
+            {
+                "id": "plan",
+                "name": "Plan",
+                "question": "Sound?",
+                "levels": ["no", "yes"],
+                "steps": True,
+            },
         ]
     }
 )
@@ -68,7 +74,16 @@ def test_answers_of_a_sample_are_together_in_an_order_of_the_seed_alone(tmp_path
     assert sheet.items.keys() == other.items.keys()
     samples = [item.record.sample.id for item in sheet.items.values()]
     assert len([at for at in range(1, 23) if samples[at] != samples[at - 1]]) == 11
-    assert len({sheet.items[key].runs[0][0] for key in sheet.items if sheet.items[key].label.endswith("a")}) == 2
+    assert (
+        len(
+            {
+                sheet.items[key].runs[0][0]
+                for key in sheet.items
+                if sheet.items[key].label.endswith("a")
+            }
+        )
+        == 2
+    )
     few = open_sheet(runs, samples=4)
     assert [*few.items] == [*sheet.items][: len(few.items)]
     assert len({item.record.sample.id for item in few.items.values()}) == 4
@@ -76,15 +91,26 @@ def test_answers_of_a_sample_are_together_in_an_order_of_the_seed_alone(tmp_path
 
 def test_equal_answers_are_graded_once_without_names_of_models(tmp_path: Path):
     samples = [made_sample(f"s{k}") for k in range(3)]
-    runs = [write_run(tmp_path / name, map(end_to_end, samples), model=name) for name in ("one", "two")]
+    runs = [
+        write_run(tmp_path / name, map(end_to_end, samples), model=name) for name in ("one", "two")
+    ]
     sheet = open_sheet(runs, scheme=PLAIN)
     assert [item.runs for item in sheet.items.values()] == [((0, 0), (1, 0))] * 3
     grades = [graded(sheet, item, "Ada", at) for at, item in enumerate(sheet.items.values())]
     assert [run.answers for run in summarise_grades(sheet, grades).runs] == [3, 3]
     sheet = open_sheet(runs_of(tmp_path))
-    for text in ("I am Qwen3.", "qwen3-vl-8b", "ACME/Qwen3-VL-8B says", "GPT-4.1!", "gpt", "as run-0 did"):
+    for text in (
+        "I am Qwen3.",
+        "qwen3-vl-8b",
+        "ACME/Qwen3-VL-8B says",
+        "GPT-4.1!",
+        "gpt",
+        "as run-0 did",
+    ):
         assert "[model]" in sheet.masked(text)
-        assert not any(name in sheet.masked(text).lower() for name in ("qwen", "gpt", "acme", "run-0"))
+        assert not any(
+            name in sheet.masked(text).lower() for name in ("qwen", "gpt", "acme", "run-0")
+        )
     assert sheet.masked("egypt and vl-8b") == "egypt and vl-8b"
     item = next(item for item in sheet.items.values() if item.calls)
     assert shown_step(sheet, 1, item.calls[0])["thought"] == "[model] thinks"
@@ -96,7 +122,10 @@ def test_results_and_agreement_are_those_of_hand_calculation(tmp_path: Path):
     for number, item in enumerate(sheet.items.values()):
         good = item.runs[0][0] == 0
         values = {each.id: 1.0 if good else 0.5 for each in PLAIN.rubrics_of(item)}
-        grades += [graded(sheet, item, who, 100 * at + number, grades=values) for at, who in enumerate(("Ada", "Bo"))]
+        grades += [
+            graded(sheet, item, who, 100 * at + number, grades=values)
+            for at, who in enumerate(("Ada", "Bo"))
+        ]
     summary = summarise_grades(sheet, grades)
     assert (summary.answers, summary.graded, summary.graders) == (23, 23, {"Ada": 23, "Bo": 23})
     first, second = summary.runs
@@ -104,7 +133,9 @@ def test_results_and_agreement_are_those_of_hand_calculation(tmp_path: Path):
     assert (first.answers, first.unanswered) == (11, 1)
     assert first.mean.value == pytest.approx(11 / 12), "the missing answer counts as 0"
     assert first.mean.interval is not None
-    assert first.by_rubric["plan"].value == 1, "a rubric of steps is not asked about a missing answer"
+    assert first.by_rubric["plan"].value == 1, (
+        "a rubric of steps is not asked about a missing answer"
+    )
     assert second.mean.value == 0.5
     assert summary.alphas["Goal"].alpha == pytest.approx(1)
 
@@ -115,13 +146,17 @@ def test_results_are_hidden_before_the_end_and_while_another_grader_is_at_work(t
     grades = [graded(sheet, first, "Ada", 1), graded(sheet, first, "Ada", 2, content="0" * 16)]
     summary = summarise_grades(sheet, grades)
     assert (summary.graded, summary.runs, summary.outdated) == (1, (), 1)
-    grades = [graded(sheet, item, "Ada", number) for number, item in enumerate(sheet.items.values())]
+    grades = [
+        graded(sheet, item, "Ada", number) for number, item in enumerate(sheet.items.values())
+    ]
     assert len(summarise_grades(sheet, grades).runs) == 2
     grades.append(graded(sheet, next(iter(sheet.items.values())), "Bo", 100))
     summary = summarise_grades(sheet, grades)
     assert (summary.graded, summary.runs) == (23, ())
     texts = [part.get("text", "") for part in grading_parts(sheet, summary)]
-    assert "The runs are named once everybody who began has graded all answers (Bo 1 of 23)." in texts
+    assert (
+        "The runs are named once everybody who began has graded all answers (Bo 1 of 23)." in texts
+    )
 
 
 @pytest.mark.parametrize(

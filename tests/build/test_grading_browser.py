@@ -54,7 +54,13 @@ def stored(folder: Path) -> list[dict[str, Any]]:
 
 
 def a_grade(server: ReviewServer, row: Any, **changes: Any) -> dict[str, Any]:
-    made = {"id": "0" * 12, "sample": row["id"], "content": row["content"], "reviewer": "Ada", "verdict": "grade"}
+    made = {
+        "id": "0" * 12,
+        "sample": row["id"],
+        "content": row["content"],
+        "reviewer": "Ada",
+        "verdict": "grade",
+    }
     return made | {"grades": {"goal": 1, "plan": 1}, "reason": ""} | changes
 
 
@@ -67,7 +73,9 @@ def test_the_server_stores_whole_grades_only_and_names_no_model(runs: list[Path]
             server.ask(f"/sample/{r['id']}").body.decode() for r in rows
         )
         assert "[model]" in everything
-        assert not any(name in everything.lower() for name in ("tulip", "zinnia", "acme", "first", "second/"))
+        assert not any(
+            name in everything.lower() for name in ("tulip", "zinnia", "acme", "first", "second/")
+        )
         row = next(row for row in rows if sheet.items[row["id"]].calls)
         for changes, status in (
             ({"grades": {"goal": 1}}, 422), ({"sample": "0" * 12}, 404),
@@ -78,9 +86,14 @@ def test_the_server_stores_whole_grades_only_and_names_no_model(runs: list[Path]
         assert Grade.model_validate(stored(tmp_path)[0]).value == 1
         assert server.ask(f"/decisions/{row['id']}?reviewer=Ada").data["sources"] == []
         assert server.ask(f"/decisions/{row['id']}?reviewer=Bo").data["mine"] is None
-        assert server.post(a_grade(server, row, id="1" * 12, reviewer="Bo")).data["row"]["mine"] == "grade"
+        assert (
+            server.post(a_grade(server, row, id="1" * 12, reviewer="Bo")).data["row"]["mine"]
+            == "grade"
+        )
         shown = server.ask(f"/decisions/{row['id']}?reviewer=Ada").data
-        assert (shown["mine"]["reviewer"], shown["others"], shown["hidden"]) == ("Ada", [], 0), "others are not shown"
+        assert (shown["mine"]["reviewer"], shown["others"], shown["hidden"]) == ("Ada", [], 0), (
+            "others are not shown"
+        )
         assert {each["reviewers"] for each in server.index("Cy")["samples"]} == {0}
 
 
@@ -103,7 +116,9 @@ async def test_everything_is_graded_by_keys(runs: list[Path], tmp_path: Path):
             page = await enter(chromium, server)
             assert await page.evaluate("document.querySelectorAll('#list li').length") == 4
             await key(page, "Enter")
-            await page.until("document.getElementById('trouble').textContent.startsWith('Not graded yet')")
+            await page.until(
+                "document.getElementById('trouble').textContent.startsWith('Not graded yet')"
+            )
             await page.type("3")
             await key(page, "ArrowUp")
             await page.type("1")
@@ -113,7 +128,9 @@ async def test_everything_is_graded_by_keys(runs: list[Path], tmp_path: Path):
             await key(page, "Enter")
             await page.until("document.getElementById('saving').textContent === 'stored'")
             await page.until(f"{SHOWN} !== {first!r}")
-            assert [(row["sample"], row["grades"]["goal"]) for row in stored(tmp_path)] == [(first, 0)]
+            assert [(row["sample"], row["grades"]["goal"]) for row in stored(tmp_path)] == [
+                (first, 0)
+            ]
             graded = [first]
             for number in (2, 3, 4):
                 assert not await page.evaluate(OPEN)
@@ -123,7 +140,9 @@ async def test_everything_is_graded_by_keys(runs: list[Path], tmp_path: Path):
                     await page.until(f"!{graded}.includes({SHOWN})")
                 graded.append(at := await page.evaluate(SHOWN))
                 await grade_answer(page, "22")
-                await page.until(f"document.getElementById('done').textContent === '{number} of 4 graded'")
+                await page.until(
+                    f"document.getElementById('done').textContent === '{number} of 4 graded'"
+                )
                 if number < 4 and await page.evaluate("location.hash") != f"#{at}":
                     await page.until(f"{SHOWN} !== {at!r}")
             await page.until(OPEN)
@@ -131,14 +150,19 @@ async def test_everything_is_graded_by_keys(runs: list[Path], tmp_path: Path):
             assert "zinnia" in text
             assert "tulip" in text
             assert await page.evaluate("window.hit === undefined")
-            assert await page.evaluate("document.querySelector('#standing-body img, #sample img[src=x]') === null")
+            assert await page.evaluate(
+                "document.querySelector('#standing-body img, #sample img[src=x]') === null"
+            )
             await page.until("document.getElementById('sources').textContent !== ''")
     assert len(stored(tmp_path)) == 4
 
 
 @needs_browser
 async def test_no_page_has_a_serious_fault(runs: list[Path], tmp_path: Path):
-    with reviewing(*runs, "--reviewer", "Ada", command="grade") as server, reviewing(tmp_path, command="view") as view:
+    with (
+        reviewing(*runs, "--reviewer", "Ada", command="grade") as server,
+        reviewing(tmp_path, command="view") as view,
+    ):
         async with browser() as chromium:
             page = await enter(chromium, server)
             await page.send("Page.setBypassCSP", enabled=True)

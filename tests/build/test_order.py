@@ -5,19 +5,36 @@ from typing import Any
 import pytest
 
 from agrotools.build.quality import order_faults, sequences_that_answer
-from agrotools.core import ExactSlot, Fact, OpenTextSlot, ReferenceStep, ReferenceTrajectory, Slot, ToleranceSlot
+from agrotools.core import (
+    ExactSlot,
+    Fact,
+    OpenTextSlot,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Slot,
+    ToleranceSlot,
+)
 from support.plain_sample import plain_sample
 
 
 def _step(tool: str, truth: dict[str, Any], *uses: str, group: int | None = None) -> ReferenceStep:
     """A call whose arguments refer to ``uses``, e.g. ``0.count``."""
-    refs = {f"a{k}": {"$ref": f"steps[{use[0]}].observation{use[1:]}", "value": 1} for k, use in enumerate(uses)}
+    refs = {
+        f"a{k}": {"$ref": f"steps[{use[0]}].observation{use[1:]}", "value": 1}
+        for k, use in enumerate(uses)
+    }
     return ReferenceStep(tool=tool, arguments={"variables": refs}, truth=truth, group=group)
 
 
 def _number(value: float, from_: str) -> ToleranceSlot:
     return ToleranceSlot.model_validate(
-        {"name": "n", "label": "n", "value": value, "abs_tol": 1, "from": f"steps[{from_[0]}].observation{from_[1:]}"}
+        {
+            "name": "n",
+            "label": "n",
+            "value": value,
+            "abs_tol": 1,
+            "from": f"steps[{from_[0]}].observation{from_[1:]}",
+        }
     )
 
 
@@ -91,13 +108,18 @@ def test_an_order_is_unique_where_no_other_gives_the_answer(case):
         return
     sample, other = NOT_UNIQUE[case]
     assert other in sequences_that_answer(sample)
-    assert any(fault.startswith(f"{' -> '.join(other)} gives the answer") for fault in order_faults(sample))
+    assert any(
+        fault.startswith(f"{' -> '.join(other)} gives the answer") for fault in order_faults(sample)
+    )
 
 
 def test_a_label_told_alone_is_the_answer_and_one_beside_its_rivals_is_not():
     def larger(*colours: str):
         marks = [_step("extract_marked_region", {"color": colour}, group=0) for colour in colours]
-        sizes = [_step("measure_fruit_size", {"n": k}, f"{k}.color", group=1) for k in range(len(colours))]
+        sizes = [
+            _step("measure_fruit_size", {"n": k}, f"{k}.color", group=1)
+            for k in range(len(colours))
+        ]
         slot = ExactSlot.model_validate(
             {"name": "larger", "label": "larger", "value": "red", "choices": ["red", "blue"],
              "from": "'red' if steps[2].observation.n < steps[3].observation.n else 'blue'"}

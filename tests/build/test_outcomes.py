@@ -56,7 +56,9 @@ def _chosen(call: PlannedCall, path: str = "a.png", truth: bool = True) -> Chose
 
 
 def _call(**arguments) -> PlannedCall:
-    return PlannedCall("diagnose_pest_disease", {"image": "image_1.png", **arguments}, {"best": "a"})
+    return PlannedCall(
+        "diagnose_pest_disease", {"image": "image_1.png", **arguments}, {"best": "a"}
+    )
 
 
 def test_a_lacking_model_keeps_the_sample_and_is_counted_and_what_cannot_be_read_is_dropped(root):
@@ -66,9 +68,15 @@ def test_a_lacking_model_keeps_the_sample_and_is_counted_and_what_cannot_be_read
     samples, tally = build_samples(groups, root, toolset=AGROTOOLS)
     assert [sample.id for sample in samples] == ["p-001", "p-002"]
     observed = samples[0].reference.steps[0]
-    assert (observed.observation.error.kind, observed.truth) == ("backend_unavailable", {"best": "a"})
+    assert (observed.observation.error.kind, observed.truth) == (
+        "backend_unavailable",
+        {"best": "a"},
+    )
     assert tally.metadata() == {
-        "dropped": {"diagnose_pest_disease: unreadable_file": 1, "true values do not give its answer": 1},
+        "dropped": {
+            "diagnose_pest_disease: unreadable_file": 1,
+            "true values do not give its answer": 1,
+        },
         "needs_backend": {"diagnose_pest_disease": 2},
     }
     lines = build_notes(tally.metadata())
@@ -77,8 +85,14 @@ def test_a_lacking_model_keeps_the_sample_and_is_counted_and_what_cannot_be_read
 
 
 def test_a_build_of_which_most_chains_break_fails_and_says_how(root):
-    chosen = [_chosen(_call(), "broken.png"), _chosen(_call(), "broken.png"), _chosen(_call(kind="pest"))]
-    with pytest.raises(BenchmarkError, match=r"2 of 3 chains of calls broke.*no known image format") as raised:
+    chosen = [
+        _chosen(_call(), "broken.png"),
+        _chosen(_call(), "broken.png"),
+        _chosen(_call(kind="pest")),
+    ]
+    with pytest.raises(
+        BenchmarkError, match=r"2 of 3 chains of calls broke.*no known image format"
+    ) as raised:
         build_samples([Group("p", "s", chosen)], root, toolset=AGROTOOLS)
     assert raised.value.hint
 
@@ -102,7 +116,9 @@ def test_answers_about_the_picture_stay_and_breakdowns_go(kind, argument, follow
 
 
 def test_a_share_that_was_not_reached_is_told_with_its_reason():
-    metadata = {"shares": {"a": {"wanted": 5, "made": 5}, "b": {"wanted": 9, "made": 4, "why": "4 broke"}}}
+    metadata = {
+        "shares": {"a": {"wanted": 5, "made": 5}, "b": {"wanted": 9, "made": 4, "why": "4 broke"}}
+    }
     assert build_notes(metadata) == ["b: 4 of 9 samples (4 broke)"]
 
 
@@ -118,22 +134,36 @@ def _measured(first: float, second: float) -> dict[str, float]:
     larger = "'one' if steps[0].observation.count > steps[1].observation.count else 'two'"
     name = "one" if first > second else "two"
     slots = (
-        ExactSlot.model_validate({"name": "larger", "label": "larger", "value": name, "from": larger}),
-        ToleranceSlot.model_validate({"name": "sum", "label": "sum", "value": first + second, "abs_tol": 3.0}),
+        ExactSlot.model_validate(
+            {"name": "larger", "label": "larger", "value": name, "from": larger}
+        ),
+        ToleranceSlot.model_validate(
+            {"name": "sum", "label": "sum", "value": first + second, "abs_tol": 3.0}
+        ),
     )
-    return measured_difficulty(QuestionInstance(FILES, (), slots, "exact", {}), ReferenceTrajectory(steps=steps))
+    return measured_difficulty(
+        QuestionInstance(FILES, (), slots, "exact", {}), ReferenceTrajectory(steps=steps)
+    )
 
 
 def test_levels_rank_samples_by_calls_unused_files_and_margin():
     assert _measured(11.0, 10.0)["margin"] == 0.05
     assert _measured(2.0, 8.0)["margin"] == pytest.approx(0.3)
-    assert _measured(2.0, 8.0) | {"margin": 0} == {"calls": 2, "tools": 1, "files": 3, "unused_files": 1, "margin": 0}
+    assert _measured(2.0, 8.0) | {"margin": 0} == {
+        "calls": 2,
+        "tools": 1,
+        "files": 3,
+        "unused_files": 1,
+        "margin": 0,
+    }
     measures = [
         {"calls": 1.0, "unused_files": 0.0, "margin": 0.5},
         {"calls": 6.0, "unused_files": 2.0, "margin": 0.05},
         {"calls": 3.0, "unused_files": 0.0, "margin": 0.2},
         {"calls": 3.0, "unused_files": 0.0, "margin": 0.2},
     ]
-    ranked = with_levels([plain_sample(f"s{k}", difficulty=each) for k, each in enumerate(measures)])
+    ranked = with_levels(
+        [plain_sample(f"s{k}", difficulty=each) for k, each in enumerate(measures)]
+    )
     assert [sample.difficulty["level"] for sample in ranked] == [0.0, 1.0, 0.5, 0.5]
     assert with_levels([]) == []

@@ -7,10 +7,21 @@ from PIL import Image
 
 from agrotools.build.choosing import ask_subject
 from agrotools.build.own_photos import cells
-from agrotools.build.own_photos.building import agreed_answers, answers_of, build_from_photos, compare_with_tool
+from agrotools.build.own_photos.building import (
+    agreed_answers,
+    answers_of,
+    build_from_photos,
+    compare_with_tool,
+)
 from agrotools.build.own_photos.plan import Column, Plan, SkippedRows, read_plan, write_plan
 from agrotools.build.own_photos.proposal import open_questions, propose_plan
-from agrotools.build.own_photos.questions import ColumnNames, Pictured, grouped, subjects_of, templates_for
+from agrotools.build.own_photos.questions import (
+    ColumnNames,
+    Pictured,
+    grouped,
+    subjects_of,
+    templates_for,
+)
 from agrotools.build.own_photos.table import match_rows
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.slot_draft import evaluated
@@ -94,12 +105,17 @@ def test_columns_of_groups_dates_and_namesakes_are_no_answers(photos, header, ro
     seen = match_rows(photos, _table(photos, header, rows))
     plan = propose_plan(seen, "my farm").plan
     assert [column.ask for column in plan.columns] == asks
-    assert ["several columns" in need.question for need in open_questions(plan, seen)] == [True] * asks.count("")
+    assert ["several columns" in need.question for need in open_questions(plan, seen)] == [
+        True
+    ] * asks.count("")
 
 
 def test_a_table_without_answers_says_so(photos):
     with pytest.raises(BenchmarkError, match="column 'answer' is empty"):
-        propose_plan(match_rows(photos, _table(photos, "day;answer", ["2026-05-03;", "2026-05-04;"])), "my farm")
+        propose_plan(
+            match_rows(photos, _table(photos, "day;answer", ["2026-05-03;", "2026-05-04;"])),
+            "my farm",
+        )
 
 
 @pytest.mark.parametrize(("table", "folder", "ask"), [
@@ -109,7 +125,9 @@ def test_a_table_without_answers_says_so(photos):
 def test_names_of_the_files_say_what_labels_are_of(photos, table, folder, ask):
     photos = photos.rename(photos.with_name(folder))
     answers = _table(photos, "label", ["Blobus magnus", "brown hopping"])
-    (column,) = propose_plan(match_rows(photos, answers.rename(answers.with_name(table))), "my farm").plan.columns
+    (column,) = propose_plan(
+        match_rows(photos, answers.rename(answers.with_name(table))), "my farm"
+    ).plan.columns
     assert (column.ask, column.crop) == (ask, None)
 
 
@@ -156,7 +174,9 @@ def test_the_crop_is_asked_for_where_names_do_not_tell_it(photos, tmp_path: Path
     (column,) = plan.columns
     decided = plan.model_copy(update={"columns": (column.model_copy(update={"crop": "coffee"}),)})
     assert open_questions(decided, seen) == []
-    classes = plan.model_copy(update={"columns": (column.model_copy(update={"ask": "class", "quantity": "disease"}),)})
+    classes = plan.model_copy(
+        update={"columns": (column.model_copy(update={"ask": "class", "quantity": "disease"}),)}
+    )
     assert open_questions(classes, seen) == []
 
 
@@ -168,32 +188,58 @@ _LISTS = "fungi oomycetes bacteria viruses of_sought_cause"
 def test_a_name_that_is_no_option_gives_no_answer(file: str):
     class Words(dict[str, str]):
         def __missing__(self, word: str) -> str:
-            return "['a']" if word in _LISTS.split() else "0" if word.endswith("at") else f"a {word}"
+            return (
+                "['a']" if word in _LISTS.split() else "0" if word.endswith("at") else f"a {word}"
+            )
 
         def __contains__(self, word: object) -> bool:
             return True
 
-    other = {"best": "disease.other", "candidates": [{"common_name": "other"}], "hits": [{"text": "of an order"}]}
+    other = {
+        "best": "disease.other",
+        "candidates": [{"common_name": "other"}],
+        "hits": [{"text": "of an order"}],
+    }
     drafts = [(each.template, draft) for each in load_templates(file) for draft in each.slots]
-    chosen = [(name, draft) for name, draft in drafts if draft.type in ("exact", "file") and " else " in draft.from_]
+    chosen = [
+        (name, draft)
+        for name, draft in drafts
+        if draft.type in ("exact", "file") and " else " in draft.from_
+    ]
     assert chosen
-    assert [name for name, draft in chosen if evaluated(draft.from_, Words(), [other] * 8) != ""] == []
+    assert [
+        name for name, draft in chosen if evaluated(draft.from_, Words(), [other] * 8) != ""
+    ] == []
 
 
 def test_own_questions_of_names_have_no_answer_after_a_result_that_is_none_of_the_names():
-    column, names = Column(column="weed", ask="weed"), ("lantana", "siam weed", "rubber vine", "parthenium")
+    column, names = (
+        Column(column="weed", ask="weed"),
+        ("lantana", "siam weed", "rubber vine", "parthenium"),
+    )
     plan = Plan(images_column="p", columns=(column,))
     pictured = [
-        Pictured(SampleFile(name="p.jpg", path=f"{k}.jpg", kind="image", sha256=f"{k:064x}"), names[k % 4])
+        Pictured(
+            SampleFile(name="p.jpg", path=f"{k}.jpg", kind="image", sha256=f"{k:064x}"),
+            names[k % 4],
+        )
         for k in range(8)
     ]
     subjects = subjects_of(column, 0, pictured, [[str(each.file.sha256) for each in pictured]])
     for template in templates_for(column, 0, plan, [], counted_per_area=False):
-        asked = next(item.instance for each in subjects if (item := ask_subject(each, template, 1)) is not None)
+        asked = next(
+            item.instance
+            for each in subjects
+            if (item := ask_subject(each, template, 1)) is not None
+        )
         truths = [call.truth for call in asked.calls]
-        slots = [slot for slot in asked.slots if slot.name != "same"]  # two equal names are the same, whatever they are
+        slots = [
+            slot for slot in asked.slots if slot.name != "same"
+        ]  # two equal names are the same, whatever they are
         assert not any(implied_slot(slot, truths).differs for slot in slots), template.template
-        assert all(implied_slot(slot, [{"best": "weed.other"}] * 2).slot is None for slot in slots), template.template
+        assert all(
+            implied_slot(slot, [{"best": "weed.other"}] * 2).slot is None for slot in slots
+        ), template.template
 
 
 def test_what_only_the_owner_knows_is_asked(photos):
@@ -209,9 +255,14 @@ def test_what_only_the_owner_knows_is_asked(photos):
 
 def test_numbers_that_may_be_thousands_or_shares_are_asked_about(photos):
     rows = ["2.000;0.07;4,0;0.2", "12.000;0.11;1.000;0.3"]
-    seen = match_rows(photos, _table(photos, "trees;severity %;apples;plant cover (fraction)", rows))
+    seen = match_rows(
+        photos, _table(photos, "trees;severity %;apples;plant cover (fraction)", rows)
+    )
     plan = propose_plan(seen, "x").plan
-    assert {need.column: need.key for need in open_questions(plan, seen)} == {"trees": "decimal", "severity %": "unit"}
+    assert {need.column: need.key for need in open_questions(plan, seen)} == {
+        "trees": "decimal",
+        "severity %": "unit",
+    }
     assert "Is 2.000 in 'trees' 2 (" in open_questions(plan, seen)[0].question
     assert plan.columns[2].decimal == ",", "4,0 tells that 1.000 is a thousand"
     assert plan.columns[3].unit == "fraction"
@@ -219,7 +270,9 @@ def test_numbers_that_may_be_thousands_or_shares_are_asked_about(photos):
     assert read_plan(photos / "p.toml") == plan
     seen = match_rows(photos, _table(photos, ";cover % Ann", ["0;2.013", "1;3.452"]))
     plan, notes = propose_plan(seen, "x")
-    assert [column.ask for column in plan.columns] == ["nothing", "cover"], "the first column numbers the rows"
+    assert [column.ask for column in plan.columns] == ["nothing", "cover"], (
+        "the first column numbers the rows"
+    )
     assert "2.013 is 2.013 " in notes["cover % Ann"]
 
 
@@ -234,7 +287,9 @@ def test_numbers_with_and_without_unit_are_told(photos):
     assert {path.name: value for path, value in found.items()} == {
         "1.jpg": pytest.approx(71), "2.jpg": pytest.approx(72), "4.jpg": pytest.approx(69)
     }  # fmt: skip
-    assert skipped.lines() == ["fruit diameter: 1 x '70' (row 4) has no unit: set unit of this column in the plan"]
+    assert skipped.lines() == [
+        "fruit diameter: 1 x '70' (row 4) has no unit: set unit of this column in the plan"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -247,7 +302,11 @@ def test_numbers_with_and_without_unit_are_told(photos):
         (Column(column="v", ask="count", target="apple"), "3 cm", "is in cm"),
         (Column(column="v", ask="count", target="apple"), "-3", "below 0"),
         (Column(column="v", ask="count", target="apple"), "1e400", "too large"),
-        (Column(column="v", ask="diseased", yes_means="it is ill"), "perhaps", "neither yes nor no"),
+        (
+            Column(column="v", ask="diseased", yes_means="it is ill"),
+            "perhaps",
+            "neither yes nor no",
+        ),
         (Column(column="v", ask="disease"), "<script>alert(1)</script>", "HTML"),
     ],
 )
@@ -265,7 +324,9 @@ def test_two_answers_for_one_picture(photos, repeated, expected):
     (photos.parent / "t.csv").write_text("photo,v\n1.jpg,4\n1.jpg,8\n2.jpg,5\n2,5\n")
     seen = match_rows(photos, photos.parent / "t.csv")
     skipped = SkippedRows()
-    found = answers_of(seen, Column(column="v", ask="count", target="apple", repeated=repeated), skipped)
+    found = answers_of(
+        seen, Column(column="v", ask="count", target="apple", repeated=repeated), skipped
+    )
     values = {path.name: value for path, value in found.items()}
     assert values.get("1.jpg") == expected
     assert values["2.jpg"] == (10 if repeated == "sum" else 5)
@@ -289,7 +350,9 @@ def test_two_answers_for_one_picture(photos, repeated, expected):
          "apples_1 and apples_2: mean difference 0, Lin's concordance undefined, n = 0, 0 alike"),
     ],
 )  # fmt: skip
-def test_a_photo_has_the_value_of_the_first_observer_where_two_agree(photos, header, rows, values, said):
+def test_a_photo_has_the_value_of_the_first_observer_where_two_agree(
+    photos, header, rows, values, said
+):
     seen = match_rows(photos, _table(photos, header, rows))
     (column,) = propose_plan(seen, "x").plan.columns
     assert column.second == header.split(";")[1]
@@ -305,9 +368,15 @@ def test_a_photo_has_the_value_of_the_first_observer_where_two_agree(photos, hea
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("images_column = 'p'\n[[columns]]\ncolumn = 'a'\nask = 'colour'\n", "'colour' is not one of"),
+        (
+            "images_column = 'p'\n[[columns]]\ncolumn = 'a'\nask = 'colour'\n",
+            "'colour' is not one of",
+        ),
         ("images_column = 'p'\n[[columns]]\ncolumn = 'a'\ngsd = 3\n", "Extra inputs"),
-        ("images_column = 'p'\n[[columns]]\ncolumn = 'a'\nquantity = '<b>x</b>'\n", "String should match"),
+        (
+            "images_column = 'p'\n[[columns]]\ncolumn = 'a'\nquantity = '<b>x</b>'\n",
+            "String should match",
+        ),
         ("images_column = ", "is not TOML"),
         ("samples = 3", "Field required"),
     ],
@@ -337,7 +406,8 @@ def test_columns_of_one_kind_share_no_wording():
     columns = tuple(Column(column=name, ask="count", target="apple") for name in "ab")
     plan = Plan(images_column="p", columns=columns, languages=("en", "zh"))
     first, second = (
-        templates_for(column, place, plan, [1, 5, 9], counted_per_area=True) for place, column in enumerate(columns)
+        templates_for(column, place, plan, [1, 5, 9], counted_per_area=True)
+        for place, column in enumerate(columns)
     )
     assert not {t.template for t in first} & {t.template for t in second}
     assert not {w for t in first for w in t.wordings} & {w for t in second for w in t.wordings}
@@ -360,7 +430,10 @@ MEASURED = [4.0, 30.0, 12.0, 21.0, 8.0, 26.0, 16.0, 9.0]
 
 def said(labels: list[float], measured: list[float]) -> str:
     column = Column(column="Severity", ask="severity", unit="%")
-    files = [SampleFile(name="image_1.jpg", path=f"{k}.jpg", kind="image", sha256=f"{k:064x}") for k in range(8)]
+    files = [
+        SampleFile(name="image_1.jpg", path=f"{k}.jpg", kind="image", sha256=f"{k:064x}")
+        for k in range(8)
+    ]
     samples = []
     for file, value in zip(files, measured, strict=True):
         step = {
@@ -387,5 +460,7 @@ def said(labels: list[float], measured: list[float]) -> str:
          "agrees with the table on 0 of 8 photos within 2 or 20 %, 17 too high on average; it measures"),
     ],
 )  # fmt: skip
-def test_the_build_names_the_slip_that_explains_most(labels: list[float], measured: list[float], line: str):
+def test_the_build_names_the_slip_that_explains_most(
+    labels: list[float], measured: list[float], line: str
+):
     assert line in said(labels, measured)

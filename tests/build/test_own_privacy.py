@@ -16,7 +16,9 @@ SECRET = b"SECRET"
 
 def photo(**options) -> bytes:
     exif = Image.Exif()
-    exif.update({270: "SECRET farm", 271: "Maker", 274: 6, 315: "SECRET artist", 306: "2026:05:01 10:00:00"})
+    exif.update(
+        {270: "SECRET farm", 271: "Maker", 274: 6, 315: "SECRET artist", 306: "2026:05:01 10:00:00"}
+    )
     exif.get_ifd(0x8769).update({37386: 35.0, 41989: 50, 37510: b"ASCII\0\0\0SECRET comment"})
     exif.get_ifd(0x8825).update({1: "N", 2: (47.0, 11.0, 8.0)})
     buffer = io.BytesIO()
@@ -28,7 +30,9 @@ def photo(**options) -> bytes:
 @pytest.mark.parametrize("options", [{}, {"progressive": True}, {"quality": 95, "subsampling": 0}])
 def test_a_photograph_keeps_its_pixels_and_its_camera(tmp_path: Path, options: dict):
     path = tmp_path / "a.JPG"
-    path.write_bytes(photo(**options) + photo())  # a second picture behind the first, as phones write it
+    path.write_bytes(
+        photo(**options) + photo()
+    )  # a second picture behind the first, as phones write it
     cleaned = without_identity(path)
     assert SECRET not in cleaned
     first, second = Image.open(path), Image.open(io.BytesIO(cleaned))
@@ -52,7 +56,9 @@ def test_texts_of_a_png_go(tmp_path: Path):
 
 
 @pytest.mark.parametrize("suffix", ["avif", "heic"])
-def test_photos_of_phones_become_jpegs_that_are_upright_and_keep_the_camera(tmp_path: Path, suffix: str):
+def test_photos_of_phones_become_jpegs_that_are_upright_and_keep_the_camera(
+    tmp_path: Path, suffix: str
+):
     if suffix == "heic":
         pytest.importorskip("pillow_heif", reason="needs the extra heic").register_heif_opener()
     elif not features.check("avif"):
@@ -73,7 +79,15 @@ def test_photos_of_phones_become_jpegs_that_are_upright_and_keep_the_camera(tmp_
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"\xff\xd8", b"\xff\xd8\xff\xe1\x00", b"GIF89a", b"\x89PNG\r\n\x1a\n\0\0\0\xff", photo()[:300]]
+    "content",
+    [
+        b"",
+        b"\xff\xd8",
+        b"\xff\xd8\xff\xe1\x00",
+        b"GIF89a",
+        b"\x89PNG\r\n\x1a\n\0\0\0\xff",
+        photo()[:300],
+    ],
 )
 def test_damaged_files_and_other_types_are_left_as_they_are(tmp_path: Path, content: bytes):
     (tmp_path / "a").write_bytes(content)

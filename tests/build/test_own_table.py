@@ -28,7 +28,9 @@ def test_the_encoding_of_a_table_is_found_and_said(text, encoding, found, tmp_pa
     assert found in table.described
     assert table.columns == tuple(text.splitlines()[0].split(","))
     assert [row for row, _ in table.rows()] == [2, 3]
-    assert [cells[2] for _, cells in table.rows()] == [line.split(",")[2] for line in text.splitlines()[1:]]
+    assert [cells[2] for _, cells in table.rows()] == [
+        line.split(",")[2] for line in text.splitlines()[1:]
+    ]
 
 
 def test_sheets_are_read_as_tables(tmp_path: Path):
@@ -46,7 +48,10 @@ def test_sheets_are_read_as_tables(tmp_path: Path):
     book.save(tmp_path / "t.xlsx")
     table = open_table(tmp_path / "t.xlsx")
     assert table.sheet == "scouting"
-    assert list(table.rows()) == [(2, ("a.jpg", "35 %", "yes", "12")), (4, ("b.jpg", "10 %", "no", "3"))]
+    assert list(table.rows()) == [
+        (2, ("a.jpg", "35 %", "yes", "12")),
+        (4, ("b.jpg", "10 %", "no", "3")),
+    ]
     with pytest.raises(BenchmarkError, match="no sheet 'other'"):
         open_table(tmp_path / "t.xlsx", sheet="other")
     sheet.append(["c.jpg", "=B2*2", True, 1])
@@ -130,7 +135,19 @@ def test_numbers_are_read_with_their_units(text, decimal, expected):
 
 
 @pytest.mark.parametrize(
-    "text", ["12-15", "<5", "about 7", "12 mm 3", "1,2,3", "3 bananas/tree", "", "12 to 14 mm", "1e13", "12 34"]
+    "text",
+    [
+        "12-15",
+        "<5",
+        "about 7",
+        "12 mm 3",
+        "1,2,3",
+        "3 bananas/tree",
+        "",
+        "12 to 14 mm",
+        "1e13",
+        "12 34",
+    ],
 )
 def test_what_is_no_number_says_so(text):
     with pytest.raises(CellFault):
@@ -150,7 +167,9 @@ def test_the_decimal_mark_of_a_column(texts, decimal, sure):
     assert cells.detect_decimal(texts)[:2] == (decimal, sure)
 
 
-@pytest.mark.parametrize("text", ["<b>rust</b>", "rust{one}", "a\\b", "@0.count", "x" * 100, "12", 'so "called"'])
+@pytest.mark.parametrize(
+    "text", ["<b>rust</b>", "rust{one}", "a\\b", "@0.count", "x" * 100, "12", 'so "called"']
+)
 def test_names_that_could_do_harm_are_refused(text):
     with pytest.raises(CellFault):
         cells.name(text)
@@ -191,7 +210,8 @@ def test_pictures_are_found_under_names_that_other_programs_write(folder: Path):
 
 
 @pytest.mark.parametrize(
-    "cell", ["../secret.jpg", "north/../../secret.jpg", "c.png", "C:\\photos\\..\\a.jpg", "link.jpg"]
+    "cell",
+    ["../secret.jpg", "north/../../secret.jpg", "c.png", "C:\\photos\\..\\a.jpg", "link.jpg"],
 )
 def test_cells_that_lead_out_or_mean_several_pictures_are_refused(folder: Path, cell):
     (folder / "link.jpg").symlink_to(folder.parent / "secret.jpg")

@@ -13,7 +13,9 @@ from agrotools.build.own_photos.selection import Photo, choose_photos, precision
 from agrotools.core import UsageError
 
 
-def _photo(path: Path, time: str = "", make: str = "", model: str = "", format: str = "JPEG") -> None:
+def _photo(
+    path: Path, time: str = "", make: str = "", model: str = "", format: str = "JPEG"
+) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     exif = Image.Exif()
     if time:
@@ -28,13 +30,21 @@ def folder(tmp_path: Path) -> Path:
         time = f"2026:05:{3 + number % 2:02d} 10:{number:02d}:00"
         _photo(tmp_path / "photos" / "north" / f"{number}.jpg", time, "Canon", "Canon EOS 60D")
     for number in range(8):
-        _photo(tmp_path / "photos" / "south" / f"{number}.png", "2026:05:03 12:00:00", "DJI\0", "M3M", "PNG")
+        _photo(
+            tmp_path / "photos" / "south" / f"{number}.png",
+            "2026:05:03 12:00:00",
+            "DJI\0",
+            "M3M",
+            "PNG",
+        )
     _photo(tmp_path / "photos" / "south" / "edge" / "scan.png", format="PNG")
     (tmp_path / "photos" / "south" / "broken.jpg").write_bytes(b"no picture")
     return tmp_path / "photos"
 
 
-def test_a_table_of_photos_of_all_groups_is_written_without_decoding(folder: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_table_of_photos_of_all_groups_is_written_without_decoding(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
     def load(picture: Image.Image) -> None:
         raise AssertionError(f"{picture} is decoded")
 
@@ -59,9 +69,14 @@ def test_a_table_of_photos_of_all_groups_is_written_without_decoding(folder: Pat
 
 
 def test_what_cannot_be_chosen_is_said(folder: Path):
-    said = list(write_choice(folder / "south" / "edge", 50, "block, device", folder.parent / "one.csv"))
+    said = list(
+        write_choice(folder / "south" / "edge", 50, "block, device", folder.parent / "one.csv")
+    )
     assert said[0].endswith("1 of 1 photos (50 wanted, 0 cannot be read)")
-    assert said[1:3] == ["block: all photos share it: edge 1 of 1", "device: all photos share it: unknown 1 of 1"]
+    assert said[1:3] == [
+        "block: all photos share it: edge 1 of 1",
+        "device: all photos share it: unknown 1 of 1",
+    ]
     with pytest.raises(UsageError, match="--by plot is unknown"):
         list(write_choice(folder, 5, "plot", folder.parent / "two.csv"))
     with pytest.raises(UsageError, match="no \\.csv file"):
@@ -82,7 +97,12 @@ def test_groups_have_their_shares_and_bursts_give_one_photo():
     assert counts["rare"] == 1
     assert counts["burst"] == pytest.approx(30, abs=1)
     assert len(chosen) == len({*chosen}) == 100
-    assert Counter(photo.time // 1000 for photo in chosen if photo.values[0] == "burst").most_common(1)[0][1] == 1
+    assert (
+        Counter(photo.time // 1000 for photo in chosen if photo.values[0] == "burst").most_common(
+            1
+        )[0][1]
+        == 1
+    )
     assert {photo.values[1] for photo in chosen} == {*"1234560", "9"}
     assert choose_photos(rare, 5) == rare
 
@@ -92,7 +112,9 @@ def test_a_score_is_known_as_well_as_was_said(mean: float):
     draw = np.random.default_rng(1)
     lines = list(precision_lines([Photo(str(at), ("a",), at) for at in range(200)]))
     alone, together = (
-        float(found[1]) / 100 for line in lines if (found := re.search(f"±(\\d+) at {100 * mean:.0f} %", line))
+        float(found[1]) / 100
+        for line in lines
+        if (found := re.search(f"±(\\d+) at {100 * mean:.0f} %", line))
     )
     population = draw.permutation(3000) < 3000 * mean
     scores = np.array([draw.choice(population, 200, replace=False).mean() for _ in range(4000)])
@@ -101,4 +123,6 @@ def test_a_score_is_known_as_well_as_was_said(mean: float):
     # Two questions on each cluster: the second has the score of the first in half of the clusters.
     first, other = draw.random((2, 4000, 50)) < mean
     second = np.where(draw.random((4000, 50)) < 0.5, first, other)
-    assert np.mean(np.abs((first * 0.5 + second * 0.5).mean(axis=1) - mean) <= together + 1e-9) >= 0.95
+    assert (
+        np.mean(np.abs((first * 0.5 + second * 0.5).mean(axis=1) - mean) <= together + 1e-9) >= 0.95
+    )

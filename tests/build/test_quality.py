@@ -118,7 +118,9 @@ def test_answers_are_found_in_questions_and_notes():
     assert revealed_answer(RUST, "这片叶子得了锈病吗？") == "锈病"
     assert revealed_answer(RUST, "Is it leaf rust or mildew?") is None
     sample = plain_sample(
-        query="The label says leaf rust. What is it?", files=(_file("x.jpg", note="锈病叶片"),), answer=(RUST,)
+        query="The label says leaf rust. What is it?",
+        files=(_file("x.jpg", note="锈病叶片"),),
+        answer=(RUST,),
     )
     assert _checks(check_revealed([sample])) == ["answer_in_query", "answer_in_note"]
 
@@ -126,13 +128,20 @@ def test_answers_are_found_in_questions_and_notes():
 def test_a_side_of_a_box_is_no_measured_value_and_a_number_by_itself_is_one():
     height = HEIGHT.model_copy(update={"value": 35.2})
     assert revealed_answer(height, "How tall is the plant in the box (35, 120, 80, 214)?") is None
-    assert revealed_answer(height, "How tall is the plant in x0, y0, x1, y1 = 80, 120, 210, 35?") is None
-    assert revealed_answer(height, "It was 35 cm at (12, 120, 80, 214): how tall is it now?") == "35"
+    assert (
+        revealed_answer(height, "How tall is the plant in x0, y0, x1, y1 = 80, 120, 210, 35?")
+        is None
+    )
+    assert (
+        revealed_answer(height, "It was 35 cm at (12, 120, 80, 214): how tall is it now?") == "35"
+    )
 
 
 def test_findings_are_kept_in_the_folder_and_printed(tmp_path: Path):
     query = "The mean yield is 5.4 t/ha. What is the mean yield?"
-    folder = write_folder(tmp_path, [number_sample(tmp_path), number_sample(tmp_path, "tiny-2", 2) | {"query": query}])
+    folder = write_folder(
+        tmp_path, [number_sample(tmp_path), number_sample(tmp_path, "tiny-2", 2) | {"query": query}]
+    )
     findings = check_quality(folder)
     assert [(finding.id, finding.check) for finding in findings] == [("tiny-2", "answer_in_query")]
     lines = [json.loads(line) for line in (folder / "quality.jsonl").read_text().splitlines()]
@@ -142,7 +151,9 @@ def test_findings_are_kept_in_the_folder_and_printed(tmp_path: Path):
     assert "answer_in_query, 1 sample" in done.stdout
     with pytest.raises(BenchmarkError, match="cannot be written"):
         write_findings(Path("/proc"), findings)
-    told = json.loads(CliRunner().invoke(app, ["benchmarks", "check", str(folder), "--quality", "--json"]).stdout)
+    told = json.loads(
+        CliRunner().invoke(app, ["benchmarks", "check", str(folder), "--quality", "--json"]).stdout
+    )
     assert told["findings"] == lines
 
 

@@ -29,17 +29,27 @@ def _calculate(expression, **variables):
     return PlannedCall("calculate", {"expression": expression, "variables": variables})
 
 
-async def test_a_chain_holds_what_was_observed_and_what_is_true(executor, files, tmp_path, monkeypatch):
+async def test_a_chain_holds_what_was_observed_and_what_is_true(
+    executor, files, tmp_path, monkeypatch
+):
     """The first call stands for a measuring tool that sees 3 where 4 is true."""
     measured = PlannedCall("calculate", {"expression": "1 + 2"}, truth={"value": 4.0}, group=0)
     doubled = _calculate("2 * a", a=ref(0, "value"))
     chart = PlannedCall(
-        "plot", {"kind": "bar", "series": [{"name": "n", "x": ["a", "b"], "y": [ref(0, "value"), ref(1, "value")]}]}
+        "plot",
+        {
+            "kind": "bar",
+            "series": [{"name": "n", "x": ["a", "b"], "y": [ref(0, "value"), ref(1, "value")]}],
+        },
     )
-    reference = await record_reference([measured, doubled, chart], files, tmp_path, executor, _TOOLS)
+    reference = await record_reference(
+        [measured, doubled, chart], files, tmp_path, executor, _TOOLS
+    )
     first, second, third = reference.steps
     assert first.group == 0
-    assert second.arguments["variables"] == {"a": {"$ref": "steps[0].observation.value", "value": 3}}
+    assert second.arguments["variables"] == {
+        "a": {"$ref": "steps[0].observation.value", "value": 3}
+    }
     assert (second.observation.result["value"], second.truth["value"]) == (6, 8)
     assert third.observation.result["spec"]["series"][0]["y"] == [3.0, 6.0]
     assert third.truth["spec"]["series"][0]["y"] == [4.0, 8.0]
@@ -55,18 +65,27 @@ async def test_a_chain_holds_what_was_observed_and_what_is_true(executor, files,
 
 
 async def test_an_empty_field_of_a_real_tool_is_recorded_as_it_is(executor, files, tmp_path):
-    measured = PlannedCall("calculate", {"expression": "1 + 2"}, truth={"value": 4.0, "crop_pct": 1.5})
+    measured = PlannedCall(
+        "calculate", {"expression": "1 + 2"}, truth={"value": 4.0, "crop_pct": 1.5}
+    )
     later = _calculate("2 * a", a=ref(0, "crop_pct"))
     reference = await record_reference([measured, later], files, tmp_path, executor, _TOOLS)
-    assert reference.steps[1].arguments["variables"]["a"] == {"$ref": "steps[0].observation.crop_pct", "value": None}
+    assert reference.steps[1].arguments["variables"]["a"] == {
+        "$ref": "steps[0].observation.crop_pct",
+        "value": None,
+    }
     assert reference.steps[1].observation.error.kind == "invalid_argument"
     assert reference.steps[1].truth["value"] == 3.0
 
 
-async def test_chains_that_fail_on_the_truth_and_stopped_tools_are_not_recorded(executor, files, tmp_path):
+async def test_chains_that_fail_on_the_truth_and_stopped_tools_are_not_recorded(
+    executor, files, tmp_path
+):
     seen = PlannedCall("calculate", {"expression": "1 + 2"}, truth={"value": 0})
     with pytest.raises(ChainBroken, match="fails on true values") as raised:
-        await record_reference([seen, _calculate("1 / a", a=ref(0, "value"))], files, tmp_path, executor, _TOOLS)
+        await record_reference(
+            [seen, _calculate("1 / a", a=ref(0, "value"))], files, tmp_path, executor, _TOOLS
+        )
     assert raised.value.reason == "calculate: fails on true values"
     with pytest.raises(ChainBroken, match="refuses its arguments"):
         await record_reference([_calculate("1 / 0")], files, tmp_path, executor, _TOOLS)

@@ -16,7 +16,9 @@ pytest.importorskip("uvicorn", reason="needs the extra review")
 SHOWN = "(document.querySelector('#sample article')?.dataset.id ?? '')"
 
 
-async def enter(chromium: Chromium, server: ReviewServer, *, width: int = 1280, height: int = 800) -> Page:
+async def enter(
+    chromium: Chromium, server: ReviewServer, *, width: int = 1280, height: int = 800
+) -> Page:
     """A tab that shows a sample."""
     page = await chromium.open(width=width, height=height)
     await come_in(page, server)
@@ -31,7 +33,9 @@ async def come_in(page: Page, server: ReviewServer) -> None:
 async def key(page: Page, name: str, *, control: bool = False) -> None:
     """Press one key that writes nothing by itself."""
     for kind in ("rawKeyDown", "keyUp"):
-        await page.send("Input.dispatchKeyEvent", type=kind, key=name, modifiers=2 if control else 0)
+        await page.send(
+            "Input.dispatchKeyEvent", type=kind, key=name, modifiers=2 if control else 0
+        )
 
 
 async def shows(page: Page, sample: str) -> None:
@@ -44,7 +48,9 @@ async def stored(page: Page) -> None:
 
 async def fetched(page: Page, sample: str) -> None:
     """Wait until the page has the text of a sample that comes later."""
-    await page.until(f"performance.getEntriesByName(new URL('sample/{sample}', document.baseURI).href).length")
+    await page.until(
+        f"performance.getEntriesByName(new URL('sample/{sample}', document.baseURI).href).length"
+    )
 
 
 def decisions(folder: Path) -> list[dict[str, Any]]:
@@ -54,7 +60,12 @@ def decisions(folder: Path) -> list[dict[str, Any]]:
 
 async def test_samples_are_paged_filtered_and_decided_by_keys(tmp_path: Path):
     folder = review_benchmark(tmp_path / "benchmark", 6)
-    flag = {"id": "rows-0005", "check": "leak", "severity": "warning", "message": "the answer is in the question"}
+    flag = {
+        "id": "rows-0005",
+        "check": "leak",
+        "severity": "warning",
+        "message": "the answer is in the question",
+    }
     (folder / "quality.jsonl").write_text(json.dumps(flag) + "\nbroken\n")
     before = (folder / "samples.jsonl").read_bytes()
     async with browser() as chromium:
@@ -77,7 +88,9 @@ async def test_samples_are_paged_filtered_and_decided_by_keys(tmp_path: Path):
             assert "the answer is in the question" in await page.evaluate(
                 "document.querySelector('.flags').textContent"
             )
-            assert "1 lines could not be read" in await page.evaluate("document.querySelector('.note').textContent")
+            assert "1 lines could not be read" in await page.evaluate(
+                "document.querySelector('.note').textContent"
+            )
             await stored(page)
             made = decisions(folder)
             assert [(each["sample"], each["verdict"], each.get("reason", "")) for each in made] == [
@@ -127,7 +140,9 @@ async def test_nothing_is_lost_when_the_server_is_killed_and_the_tab_reloaded(tm
         server.kill()
 
         await page.type("a")  # decided while nobody listens
-        await page.until("document.getElementById('trouble').textContent.includes('not stored yet')")
+        await page.until(
+            "document.getElementById('trouble').textContent.includes('not stored yet')"
+        )
         await page.type("r")
         await page.type("half a rea")
         assert [each["sample"] for each in decisions(folder)] == ["rows-0001"]
@@ -153,7 +168,10 @@ async def test_nothing_is_lost_when_the_server_is_killed_and_the_tab_reloaded(tm
             assert decisions(folder)[-1]["reason"] == "half a reason"
             assert decisions(folder)[-1]["verdict"] == "reject"
             assert (
-                await page.evaluate("Object.keys(localStorage).filter((key) => /draft|outbox/.test(key)).length") == 0
+                await page.evaluate(
+                    "Object.keys(localStorage).filter((key) => /draft|outbox/.test(key)).length"
+                )
+                == 0
             )
 
 
@@ -165,7 +183,11 @@ async def test_what_others_wrote_is_text_and_never_runs(tmp_path: Path):
     sample = json.loads(lines[0])
     sample["answer"][0]["label"] = ATTACK
     sample["reference"]["steps"][0]["thought"] = ATTACK
-    sample["reference"]["steps"][0]["observation"]["result"] |= {"notes": [ATTACK], "flags": [ATTACK], "text": ATTACK}
+    sample["reference"]["steps"][0]["observation"]["result"] |= {
+        "notes": [ATTACK],
+        "flags": [ATTACK],
+        "text": ATTACK,
+    }
     sample["files"][0]["note"] = ATTACK
     (folder / "samples.jsonl").write_text("\n".join([json.dumps(sample), lines[1]]) + "\n")
     flag = {"id": "rows-0001", "check": ATTACK, "severity": "warning", "message": ATTACK}
@@ -180,7 +202,9 @@ async def test_what_others_wrote_is_text_and_never_runs(tmp_path: Path):
             found = "document.querySelectorAll('#sample b b, [onerror], [src=x], #list b, main script').length"
             assert await page.evaluate(found) == 0
             await page.type("e")
-            assert await page.evaluate("document.querySelector('[data-edit=query]').value") == ATTACK
+            assert (
+                await page.evaluate("document.querySelector('[data-edit=query]').value") == ATTACK
+            )
             await key(page, "Escape")
             await page.evaluate("document.activeElement.blur()")
             await key(page, "Escape")
@@ -190,7 +214,12 @@ async def test_what_others_wrote_is_text_and_never_runs(tmp_path: Path):
             await shows(page, "rows-0002")
             await page.evaluate("document.getElementById('standing-open').click()")
             await page.until("document.getElementById('standing').open")
-            assert await page.evaluate("document.querySelectorAll('#standing i, #standing img').length") == 0
+            assert (
+                await page.evaluate(
+                    "document.querySelectorAll('#standing i, #standing img').length"
+                )
+                == 0
+            )
             assert await page.evaluate("window.hit ?? null") is None
             assert (page.errors, page.blocked, page.dialogs) == ([], [], [])
             # The policy holds even if something did get in.
@@ -219,9 +248,16 @@ async def test_pictures_carry_boxes_zoom_and_say_why_one_is_missing(tmp_path: Pa
             differs = "[...document.querySelectorAll('tr.differs')].map((row) => row.textContent)"
             assert await page.evaluate(differs) == ["green_pct4050", "value80100"]
             await page.type("b")
-            assert await page.evaluate("getComputedStyle(document.querySelector('svg.shapes')).display") == "none"
+            assert (
+                await page.evaluate(
+                    "getComputedStyle(document.querySelector('svg.shapes')).display"
+                )
+                == "none"
+            )
             await page.type("z")
-            await page.until("document.querySelector('#viewer[open] .moved')?.style.transform.includes('scale')")
+            await page.until(
+                "document.querySelector('#viewer[open] .moved')?.style.transform.includes('scale')"
+            )
             before = await page.evaluate("document.querySelector('.moved').style.transform")
             await page.type("+")
             assert await page.evaluate("document.querySelector('.moved').style.transform") != before
@@ -230,4 +266,6 @@ async def test_pictures_carry_boxes_zoom_and_say_why_one_is_missing(tmp_path: Pa
 
             await page.type("j")
             await shows(page, "rows-0002")
-            await page.until("document.querySelector('.files .absent')?.textContent.includes('not found')")
+            await page.until(
+                "document.querySelector('.files .absent')?.textContent.includes('not found')"
+            )

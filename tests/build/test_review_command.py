@@ -32,23 +32,39 @@ def decide(folder: Path, *made: tuple[int, str, str, dict[str, Any]]) -> None:
     journal = ReviewJournal(folder / "review.jsonl", Decision)
     for at, (number, reviewer, verdict, more) in enumerate(made):
         sample = f"rows-{number:04d}"
-        fields = {"id": f"{at:08x}", "sample": sample, "content": material.facts[sample].content, "reviewer": reviewer}
+        fields = {
+            "id": f"{at:08x}",
+            "sample": sample,
+            "content": material.facts[sample].content,
+            "reviewer": reviewer,
+        }
         journal.append(Decision.model_validate(fields | {"verdict": verdict} | more))
 
 
 BLURRED = {"reason": "Blurred."}
 POLITE = {
     "reason": "politer",
-    "edits": {"query": "Please, how much is green, twice over?", "slots": {"green": {"abs_tol": 4.0}}},
+    "edits": {
+        "query": "Please, how much is green, twice over?",
+        "slots": {"green": {"abs_tol": 4.0}},
+    },
 }
 
 
 def samples(folder: Path) -> dict[str, dict[str, Any]]:
-    return {each["id"]: each for each in map(json.loads, (folder / "samples.jsonl").read_text().splitlines())}
+    return {
+        each["id"]: each
+        for each in map(json.loads, (folder / "samples.jsonl").read_text().splitlines())
+    }
 
 
-def test_apply_writes_a_new_benchmark_without_rejected_samples_and_with_agreed_edits(folder: Path, tmp_path: Path):
-    flags = [{"id": f"rows-000{n}", "check": "leak", "severity": "warning", "message": "m"} for n in (1, 3)]
+def test_apply_writes_a_new_benchmark_without_rejected_samples_and_with_agreed_edits(
+    folder: Path, tmp_path: Path
+):
+    flags = [
+        {"id": f"rows-000{n}", "check": "leak", "severity": "warning", "message": "m"}
+        for n in (1, 3)
+    ]
     (folder / "quality.jsonl").write_text("".join(json.dumps(flag) + "\n" for flag in flags))
     decide(
         folder,
@@ -65,10 +81,17 @@ def test_apply_writes_a_new_benchmark_without_rejected_samples_and_with_agreed_e
     assert "3 samples, 2 dropped, 1 edited" in done.stdout
     old, new = samples(folder), samples(tmp_path / "new")
     assert list(new) == ["rows-0003", "rows-0004", "rows-0005"]
-    assert (new["rows-0003"]["query"], new["rows-0003"]["answer"][0]["abs_tol"]) == (POLITE["edits"]["query"], 4.0)
+    assert (new["rows-0003"]["query"], new["rows-0003"]["answer"][0]["abs_tol"]) == (
+        POLITE["edits"]["query"],
+        4.0,
+    )
     assert new["rows-0003"]["answer"][0]["label"] == old["rows-0003"]["answer"][0]["label"]
     assert new["rows-0004"]["query"] == old["rows-0004"]["query"]
-    assert sorted(path.name for path in (tmp_path / "new" / "files").iterdir()) == ["3.png", "4.png", "5.png"]
+    assert sorted(path.name for path in (tmp_path / "new" / "files").iterdir()) == [
+        "3.png",
+        "4.png",
+        "5.png",
+    ]
     assert "rows-0001" not in (tmp_path / "new" / "quality.jsonl").read_text()
     assert 'version = "1+reviewed"' in (tmp_path / "new" / "benchmark.toml").read_text()
     assert (folder / "samples.jsonl").read_bytes() == before
@@ -85,7 +108,9 @@ def test_disputed_samples_are_settled_before_anything_is_applied(folder: Path, t
     assert "--disputed" in refused.stderr
     assert not (tmp_path / "new").exists()
     for choice, count in (("keep", 5), ("drop", 4)):
-        done = run_command("review", folder, "--apply", "--out", tmp_path / choice, "--disputed", choice, "--json")
+        done = run_command(
+            "review", folder, "--apply", "--out", tmp_path / choice, "--disputed", choice, "--json"
+        )
         assert done.returncode == 0, done.stderr
         applied = json.loads(done.stdout)
         assert applied["kept"] == count == len(samples(tmp_path / choice))
@@ -131,7 +156,13 @@ def test_the_samples_of_a_run_are_reviewed_with_their_artifacts(tmp_path: Path):
         assert b"How many rows are there" in server.ask("/sample/s0").body
         drawn = server.ask(f"/artifact/s0/1/{overlay.name}")
         assert (drawn.status, drawn.headers["content-type"]) == (200, "image/jpeg")
-        made = {"id": "0" * 8, "sample": "s0", "content": row["content"], "reviewer": "Ada", "verdict": "accept"}
+        made = {
+            "id": "0" * 8,
+            "sample": "s0",
+            "content": row["content"],
+            "reviewer": "Ada",
+            "verdict": "accept",
+        }
         assert server.post(made).status == 200
     assert '"s0"' in (tmp_path / "run" / "review.jsonl").read_text()
     refused = run_command("review", tmp_path / "run", "--apply", "--out", tmp_path / "new")
@@ -140,7 +171,9 @@ def test_the_samples_of_a_run_are_reviewed_with_their_artifacts(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_a_benchmark_known_by_name_keeps_its_decisions_where_one_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_benchmark_known_by_name_keeps_its_decisions_where_one_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     # Its own folder is drawn again as soon as anything in it changes.
     drawn = use_pack(monkeypatch, small_pack(tmp_path / "small.jsonl.xz", samples=1))
     work = tmp_path / "work"
@@ -182,7 +215,9 @@ def test_what_is_no_benchmark_is_said_without_a_trace(folder: Path, tmp_path: Pa
         ("--reviewer", "x" * 61), ("--port", "70000"),
     ],
 )  # fmt: skip
-def test_options_that_do_not_fit_together_are_a_usage_error(folder: Path, arguments: tuple[str, ...]):
+def test_options_that_do_not_fit_together_are_a_usage_error(
+    folder: Path, arguments: tuple[str, ...]
+):
     refused = run_command("review", folder, *arguments)
     assert refused.returncode == 2
     assert "Traceback" not in refused.stderr
@@ -195,7 +230,13 @@ def test_other_decisions_are_hidden_until_one_has_decided(folder: Path):
         assert (row["standing"], row["reviewers"]) == ("undecided", 1)
         before = server.ask("/decisions/rows-0001?reviewer=Bo").data
         assert (before["mine"], before["others"], before["hidden"]) == (None, [], 1)
-        made = {"id": "b" * 8, "sample": row["id"], "content": row["content"], "reviewer": "Bo", "verdict": "accept"}
+        made = {
+            "id": "b" * 8,
+            "sample": row["id"],
+            "content": row["content"],
+            "reviewer": "Bo",
+            "verdict": "accept",
+        }
         assert server.post(made).data["row"]["standing"] == "disputed"
         after = server.ask("/decisions/rows-0001?reviewer=Bo").data
         assert [each["reason"] for each in after["others"]] == ["Blurred."]

@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.build.review.agreement import Decision, ReviewJournal, cohens_kappa, review_status, summary_of
+from agrotools.build.review.agreement import (
+    Decision,
+    ReviewJournal,
+    cohens_kappa,
+    review_status,
+    summary_of,
+)
 from agrotools.cli.own_farm import print_next_steps
 from agrotools.core import BenchmarkError, RunStoreError
 from agrotools.core.base import install_command
@@ -15,9 +21,19 @@ CONTENT = "0" * 16
 
 
 def decision(
-    number: int, reviewer: str = "Ada", verdict: str = "accept", sample: str = "s1", **changes: object
+    number: int,
+    reviewer: str = "Ada",
+    verdict: str = "accept",
+    sample: str = "s1",
+    **changes: object,
 ) -> Decision:
-    fields = {"id": f"{number:08x}", "sample": sample, "content": CONTENT, "reviewer": reviewer, "verdict": verdict}
+    fields = {
+        "id": f"{number:08x}",
+        "sample": sample,
+        "content": CONTENT,
+        "reviewer": reviewer,
+        "verdict": verdict,
+    }
     edits = {"edits": {"query": "What then?"}} if verdict == "edit" else {}
     return Decision.model_validate(fields | {"reason": "because"} | edits | changes)
 
@@ -28,13 +44,21 @@ def test_the_last_decision_of_each_reviewer_on_each_sample_counts(tmp_path: Path
     assert journal.append(decision(2, verdict="reject"))
     assert journal.append(decision(3, "Bo"))
     assert journal.append(decision(4, sample="s2"))
-    found = {(each.reviewer, each.sample): each.verdict for each in ReviewJournal(journal.path, Decision).decisions()}
+    found = {
+        (each.reviewer, each.sample): each.verdict
+        for each in ReviewJournal(journal.path, Decision).decisions()
+    }
     assert found == {("Ada", "s1"): "reject", ("Bo", "s1"): "accept", ("Ada", "s2"): "accept"}
     assert len(journal.path.read_text().splitlines()) == 4
-    assert not ReviewJournal(journal.path, Decision).append(decision(1)), "a save that is tried again is stored once"
+    assert not ReviewJournal(journal.path, Decision).append(decision(1)), (
+        "a save that is tried again is stored once"
+    )
     assert len(journal.path.read_text().splitlines()) == 4
     journal.append(decision(5, verdict="withdraw"))
-    assert {(each.reviewer, each.sample) for each in journal.decisions()} == {("Bo", "s1"), ("Ada", "s2")}
+    assert {(each.reviewer, each.sample) for each in journal.decisions()} == {
+        ("Bo", "s1"),
+        ("Ada", "s2"),
+    }
 
 
 @pytest.mark.parametrize("cut", [1, 30, -1])
@@ -47,7 +71,10 @@ def test_a_last_line_that_was_cut_off_is_removed_and_costs_no_other(tmp_path: Pa
     again = ReviewJournal(journal.path, Decision)
     assert [each.sample for each in again.decisions()] == ["s1"]
     again.append(decision(3, sample="s3"))
-    assert [each.sample for each in ReviewJournal(journal.path, Decision).decisions()] == ["s1", "s3"]
+    assert [each.sample for each in ReviewJournal(journal.path, Decision).decisions()] == [
+        "s1",
+        "s3",
+    ]
 
 
 def test_a_line_that_is_no_decision_is_named(tmp_path: Path):
@@ -60,7 +87,10 @@ def test_a_line_that_is_no_decision_is_named(tmp_path: Path):
 
 
 def test_two_that_share_a_journal_see_what_the_other_stored(tmp_path: Path):
-    one, other = ReviewJournal(tmp_path / "review.jsonl", Decision), ReviewJournal(tmp_path / "review.jsonl", Decision)
+    one, other = (
+        ReviewJournal(tmp_path / "review.jsonl", Decision),
+        ReviewJournal(tmp_path / "review.jsonl", Decision),
+    )
     one.append(decision(1))
     other.append(decision(2, "Bo"))
     one.refresh()
@@ -104,9 +134,15 @@ def test_kappa_is_that_of_the_textbook_and_edits_that_differ_disagree():
     assert review_status(same) == "edited"
     other = [same[0], decision(1, "Bo", "edit", "s", edits={"query": "Which one?"})]
     assert review_status(other) == "disputed"
-    assert review_status([decision(1, "Ada", "accept", "s"), decision(1, "Bo", "reject", "s")]) == "disputed"
     assert (
-        review_status([decision(1, "Ada", "reject", "s", reason="a"), decision(1, "Bo", "reject", "s")]) == "rejected"
+        review_status([decision(1, "Ada", "accept", "s"), decision(1, "Bo", "reject", "s")])
+        == "disputed"
+    )
+    assert (
+        review_status(
+            [decision(1, "Ada", "reject", "s", reason="a"), decision(1, "Bo", "reject", "s")]
+        )
+        == "rejected"
     )
     assert review_status([]) == "undecided"
 
@@ -121,7 +157,13 @@ def test_a_summary_counts_what_is_decided_on_the_samples_as_they_are():
         decision(1, "Ada", "accept", "gone"),
     ]
     summary = summary_of(dict.fromkeys(["s1", "s2", "s3"], CONTENT), decisions)
-    assert summary.standings == {"undecided": 1, "accepted": 1, "rejected": 0, "edited": 0, "disputed": 1}
+    assert summary.standings == {
+        "undecided": 1,
+        "accepted": 1,
+        "rejected": 0,
+        "edited": 0,
+        "disputed": 1,
+    }
     assert summary.reviewers == {"Ada": {"accept": 1, "reject": 1}, "Bo": {"accept": 2}}
     assert summary.disputed == ("s2",)
     assert (summary.outdated, summary.unknown) == (1, 1)
@@ -132,7 +174,9 @@ def test_a_summary_counts_what_is_decided_on_the_samples_as_they_are():
 
 
 @pytest.mark.process
-def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def test_a_missing_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     import agrotools.build.review as review
 
     monkeypatch.setattr(review, "find_spec", lambda _name: None)

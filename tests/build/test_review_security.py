@@ -25,7 +25,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReviewServer]:
 
 def accept(server: ReviewServer, number: int = 1, **changes: Any) -> dict[str, Any]:
     row = server.index()["samples"][0]
-    made = {"id": f"{number:08x}", "sample": row["id"], "content": row["content"], "reviewer": "Ada"}
+    made = {
+        "id": f"{number:08x}",
+        "sample": row["id"],
+        "content": row["content"],
+        "reviewer": "Ada",
+    }
     return made | {"verdict": "accept"} | changes
 
 
@@ -37,7 +42,13 @@ def lines(server: ReviewServer) -> list[str]:
 def test_nothing_is_seen_and_stored_without_the_secret_path(server: ReviewServer):
     made, before, root = accept(server), lines(server), server.root
     for server.root in ("", "/x", root[:-1], root.swapcase()):
-        for path in ("/", "/index", "/sample/rows-0001", "/picture/rows-0001/image_1.png", "/static/main.js"):
+        for path in (
+            "/",
+            "/index",
+            "/sample/rows-0001",
+            "/picture/rows-0001/image_1.png",
+            "/static/main.js",
+        ):
             reply = server.ask(path)
             assert reply.status == 403
             assert b"rows-0001" not in reply.body
@@ -48,7 +59,8 @@ def test_nothing_is_seen_and_stored_without_the_secret_path(server: ReviewServer
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost", "", None]
+    "host",
+    ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost", "", None],
 )
 def test_a_name_that_was_made_to_point_here_is_refused(server: ReviewServer, host: str | None):
     reply = server.ask("/index", Host=host.format(port=server.port) if host else host)
@@ -65,7 +77,9 @@ def test_a_name_that_was_made_to_point_here_is_refused(server: ReviewServer, hos
         {"Content_Type": "application/x-www-form-urlencoded"},
     ],
 )  # fmt: skip
-def test_a_decision_that_another_page_sends_is_not_stored(server: ReviewServer, headers: dict[str, str | None]):
+def test_a_decision_that_another_page_sends_is_not_stored(
+    server: ReviewServer, headers: dict[str, str | None]
+):
     before = lines(server)
     assert server.post(accept(server), **headers).status in (403, 415)
     assert lines(server) == before
@@ -134,9 +148,16 @@ def test_every_answer_forbids_foreign_scripts_frames_and_guessed_types(server: R
         policy = reply.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
-        assert (reply.headers["x-content-type-options"], reply.headers["x-frame-options"]) == ("nosniff", "DENY")
+        assert (reply.headers["x-content-type-options"], reply.headers["x-frame-options"]) == (
+            "nosniff",
+            "DENY",
+        )
         assert "access-control-allow-origin" not in reply.headers
-    assert server.ask("/original/rows-0001/image_1.png").headers["content-disposition"].startswith("attachment")
+    assert (
+        server.ask("/original/rows-0001/image_1.png")
+        .headers["content-disposition"]
+        .startswith("attachment")
+    )
     page = server.ask("/").body
     assert b"onclick" not in page
     assert b"<style" not in page
@@ -152,4 +173,6 @@ def test_other_methods_do_nothing(server: ReviewServer):
 def test_only_this_machine_can_connect(server: ReviewServer):
     listening = Path("/proc/net/tcp").read_text().splitlines()[1:]
     places = [line.split()[1] for line in listening if line.split()[3] == "0A"]
-    assert [each for each in places if each.endswith(f":{server.port:04X}")] == [f"0100007F:{server.port:04X}"]
+    assert [each for each in places if each.endswith(f":{server.port:04X}")] == [
+        f"0100007F:{server.port:04X}"
+    ]

@@ -7,7 +7,13 @@ import pytest
 
 from agrotools.build.review.agreement import Edits, apply_edits, edit_text, effective_edits
 from agrotools.build.review.app import render
-from agrotools.build.review.material import TOOL_FAILED, TOOLS_DIFFER, facts_of_sample, open_material, read_flags
+from agrotools.build.review.material import (
+    TOOL_FAILED,
+    TOOLS_DIFFER,
+    facts_of_sample,
+    open_material,
+    read_flags,
+)
 from agrotools.build.review.presenting import Pictures, compared_fields, present, shapes_of
 from agrotools.core import Sample
 from agrotools.core.slot import SLOT_TYPES
@@ -23,7 +29,10 @@ def test_boxes_and_points_lie_on_the_file_that_the_step_looked_at(tmp_path: Path
     data = sample.model_dump(mode="json", by_alias=True)
     data["files"].append(data["files"][0] | {"name": "image_2.png"})
     data["reference"]["steps"][0]["observation"]["result"] = {
-        "fruits": [{"id": 3, "centre_px": [12.5, 9], "box": [1, 2, 3, 4]}, {"id": 4, "centre_px": [20, 9]}],
+        "fruits": [
+            {"id": 3, "centre_px": [12.5, 9], "box": [1, 2, 3, 4]},
+            {"id": 4, "centre_px": [20, 9]},
+        ],
         "scores": [0.9, 0.8, 0.7, 0.6],
         "leaf_box": [4, 4, 20, 20],
         "boxes": [[1, 1, 5, 5], [9, 9, 2, 2]],
@@ -42,10 +51,21 @@ def test_boxes_and_points_lie_on_the_file_that_the_step_looked_at(tmp_path: Path
 
 def test_a_step_on_two_files_of_one_size_is_drawn_on_both(tmp_path: Path):
     data = sample_of(tmp_path).model_dump(mode="json", by_alias=True)
-    data["files"] += [data["files"][0] | {"name": "after.png"}, data["files"][0] | {"name": "far.png", "width_px": 640}]
-    arguments = {"before": "image_1.png", "after": "after.png", "other": "far.png", "region": [0, 0, 9, 9]}
+    data["files"] += [
+        data["files"][0] | {"name": "after.png"},
+        data["files"][0] | {"name": "far.png", "width_px": 640},
+    ]
+    arguments = {
+        "before": "image_1.png",
+        "after": "after.png",
+        "other": "far.png",
+        "region": [0, 0, 9, 9],
+    }
     data["reference"]["steps"][0] |= {"arguments": arguments, "observation": None, "truth": None}
-    assert [shape.file for shape in shapes_of(Sample.model_validate(data))] == ["image_1.png", "after.png"]
+    assert [shape.file for shape in shapes_of(Sample.model_validate(data))] == [
+        "image_1.png",
+        "after.png",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -61,8 +81,15 @@ def test_an_observation_stands_beside_the_truth(observed: Any, true: Any, state:
 
 
 def test_objects_are_compared_field_by_field():
-    observed = {"fruits": [{"id": 1, "mm": 80.0, "more": 1}, {"id": 2, "mm": 70.0}], "region": {"pct": 4}}
-    truth = {"fruits": [{"id": 1, "mm": 60.0}, {"id": 2, "mm": 70.0}], "region": {"pct": 4}, "unknown": None}
+    observed = {
+        "fruits": [{"id": 1, "mm": 80.0, "more": 1}, {"id": 2, "mm": 70.0}],
+        "region": {"pct": 4},
+    }
+    truth = {
+        "fruits": [{"id": 1, "mm": 60.0}, {"id": 2, "mm": 70.0}],
+        "region": {"pct": 4},
+        "unknown": None,
+    }
     rows = [(row.name, row.state) for row in compared_fields(observed, truth)]
     assert rows == [
         ("fruits[0].id", "same"),
@@ -75,7 +102,9 @@ def test_objects_are_compared_field_by_field():
 
 def test_edits_change_wording_labels_and_tolerances_and_nothing_else(tmp_path: Path):
     sample = sample_of(tmp_path)
-    edits = Edits.model_validate({"query": "How much?", "slots": {"green": {"label": "share", "rel_tol": 0.1}}})
+    edits = Edits.model_validate(
+        {"query": "How much?", "slots": {"green": {"label": "share", "rel_tol": 0.1}}}
+    )
     changed = apply_edits(sample, edits)
     assert (changed.query, changed.answer[0].label) == ("How much?", "share")
     assert changed.answer[0].model_dump()["rel_tol"] == 0.1
@@ -88,7 +117,10 @@ def test_edits_change_wording_labels_and_tolerances_and_nothing_else(tmp_path: P
         effective_edits(sample, Edits.model_validate({"slots": {"blue": {"label": "x"}}}))
     yes = {"type": "boolean", "name": "green", "label": "green", "value": True}
     with pytest.raises(ValueError, match="no tolerance"):
-        effective_edits(sample_of(tmp_path, answer=[yes]), Edits.model_validate({"slots": {"green": {"abs_tol": 1.0}}}))
+        effective_edits(
+            sample_of(tmp_path, answer=[yes]),
+            Edits.model_validate({"slots": {"green": {"abs_tol": 1.0}}}),
+        )
 
 
 ANSWERS = {
@@ -107,7 +139,12 @@ ANSWERS = {
     ],
 )  # fmt: skip
 def test_the_answer_is_edited(tmp_path: Path, kind: str, text: str, value: object, stored: str):
-    slot = {"name": "green", "label": "green", "from": "steps[1].observation.value", **ANSWERS[kind]}
+    slot = {
+        "name": "green",
+        "label": "green",
+        "from": "steps[1].observation.value",
+        **ANSWERS[kind],
+    }
     sample = sample_of(tmp_path, answer=[slot])
     edits = effective_edits(sample, Edits.model_validate({"slots": {"green": {"value": text}}}))
     assert edits.slots["green"].value == stored
@@ -125,7 +162,9 @@ def test_the_answer_is_edited(tmp_path: Path, kind: str, text: str, value: objec
         ("exact", "mildew", "one of rust, miner"), ("count", "4 or 5", "not a number"),
     ],
 )  # fmt: skip
-def test_an_answer_that_the_slot_cannot_have_is_refused(tmp_path: Path, kind: str, text: str, why: str):
+def test_an_answer_that_the_slot_cannot_have_is_refused(
+    tmp_path: Path, kind: str, text: str, why: str
+):
     sample = sample_of(tmp_path, answer=[{"name": "green", "label": "green", **ANSWERS[kind]}])
     with pytest.raises(ValueError, match=why):
         effective_edits(sample, Edits.model_validate({"slots": {"green": {"value": text}}}))
@@ -167,12 +206,16 @@ def test_flags_come_from_the_folder_and_from_the_reference_itself(tmp_path: Path
     data = sample.model_dump(mode="json", by_alias=True)
     data["reference"]["steps"][1]["observation"]["result"]["value"] = 101.0
     assert facts_of_sample(Sample.model_validate(data), ()).flags == ()
-    data["reference"]["steps"][1]["observation"] = {"error": {"kind": "nothing_found", "message": "none"}}
+    data["reference"]["steps"][1]["observation"] = {
+        "error": {"kind": "nothing_found", "message": "none"}
+    }
     assert facts_of_sample(Sample.model_validate(data), ()).flags == (TOOL_FAILED, TOOLS_DIFFER)
 
     path = tmp_path / "quality.jsonl"
     assert read_flags(path) == ({}, [])
-    path.write_bytes(b'{"id": "a", "check": "leak", "severity": "error", "message": "m"}\n\n[]\n{"id": "a"}\n\xff\n')
+    path.write_bytes(
+        b'{"id": "a", "check": "leak", "severity": "error", "message": "m"}\n\n[]\n{"id": "a"}\n\xff\n'
+    )
     flags, notes = read_flags(path)
     assert [flag.check for flag in flags["a"]] == ["leak"]
     assert notes == ["quality.jsonl: 3 lines could not be read"]

@@ -59,9 +59,12 @@ def test_masks_and_truth_tell_the_same_event(event):
     assert scene.truth == {"event": event}
     for name in ("before", "after"):
         assert scene.images[name].shape == (384, 512, 3)
-        assert not (scene.masks[f"water_{name}"] & ~scene.masks[f"basins_{name}"] & 1).any(), "water lies in basins"
+        assert not (scene.masks[f"water_{name}"] & ~scene.masks[f"basins_{name}"] & 1).any(), (
+            "water lies in basins"
+        )
     pond, water = (
-        [scene.masks[f"{what}_{name}"].any() for name in ("before", "after")] for what in ("basins", "water")
+        [scene.masks[f"{what}_{name}"].any() for name in ("before", "after")]
+        for what in ("basins", "water")
     )
     dug = {"constructed": [False, True], "demolished": [True, False], "none": [pond[0], pond[0]]}
     wet = {"dried": [True, False], "wetted": [False, True], "none": [water[0], water[0]]}
@@ -71,7 +74,9 @@ def test_masks_and_truth_tell_the_same_event(event):
         np.testing.assert_array_equal(scene.masks["basins_before"], scene.masks["basins_after"])
 
 
-@pytest.mark.parametrize(("seed", "difficulty", "kind"), [(1, 0, "orchard"), (2, 2, "forest"), (3, 3, "orchard")])
+@pytest.mark.parametrize(
+    ("seed", "difficulty", "kind"), [(1, 0, "orchard"), (2, 2, "forest"), (3, 3, "orchard")]
+)
 def test_every_tree_of_the_truth_is_seen_where_it_is_said_to_stand(seed, difficulty, kind):
     scene = make_block(seed, difficulty, kind)
     trees = scene.truth["trees"]
@@ -113,7 +118,9 @@ def test_severity_is_exact_and_near_what_was_asked_and_lesions_look_unlike_the_l
     classes, (leaf,) = scene.masks["classes"], scene.truth["leaves"]
     assert leaf["lesion_area_px"] == (classes == LESION).sum()
     assert leaf["leaf_area_px"] == (classes >= HEALTHY).sum()
-    assert leaf["severity_pct"] == pytest.approx(100 * leaf["lesion_area_px"] / leaf["leaf_area_px"], abs=1e-3)
+    assert leaf["severity_pct"] == pytest.approx(
+        100 * leaf["lesion_area_px"] / leaf["leaf_area_px"], abs=1e-3
+    )
     assert leaf["severity_pct"] == pytest.approx(15.0, abs=4.5)
     # Healthy tissue is greener than red by far; all lesions lose that.
     photo = scene.images["rgb"].astype(int)
@@ -141,7 +148,10 @@ def test_a_blank_file_is_as_large_as_the_one_it_replaces(tmp_path: Path, name: s
     assert blank.stat().st_size == original.stat().st_size
     if blank.suffix == ".tif":
         with rasterio.open(blank) as raster:
-            assert set(np.unique(raster.read(1))) == {np.float32(raster.nodata), np.finfo(np.float32).min}
+            assert set(np.unique(raster.read(1))) == {
+                np.float32(raster.nodata),
+                np.finfo(np.float32).min,
+            }
     else:
         pixels = cv2.imread(str(blank), cv2.IMREAD_UNCHANGED)
         assert pixels is not None
@@ -158,7 +168,11 @@ def test_photographs_have_sizes_in_whole_blocks(tmp_path: Path) -> None:
 
 
 def _contents(folder):
-    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(folder): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def test_a_scene_that_cannot_be_drawn_is_an_error_that_names_it(tmp_path):

@@ -41,11 +41,22 @@ def _leaf(severity: float, number: int = 1) -> Thing:
     return Thing((file,), "analyze_lesions", {"image": name}, truth, name, "I need the lesions.")
 
 
-SHARE = {"type": "tolerance", "name": "share", "label": "share", "from": "@0.severity_pct", "abs_tol": 1}
+SHARE = {
+    "type": "tolerance",
+    "name": "share",
+    "label": "share",
+    "from": "@0.severity_pct",
+    "abs_tol": 1,
+}
 
 
 def _template(**more) -> Template:
-    base = {"template": "t", "task_type": "lesion_severity", "of": "leaf", "answer_type": "tolerance"}
+    base = {
+        "template": "t",
+        "task_type": "lesion_severity",
+        "of": "leaf",
+        "answer_type": "tolerance",
+    }
     return Template.model_validate({**base, "slots": [SHARE], "wordings": ["How much?"], **more})
 
 
@@ -61,7 +72,9 @@ def test_templates_are_complete_unlike_and_use_every_measurement():
         assert template.task_type in FAMILY_OF_TASK_TYPE
         assert len(template.wordings) >= 2
     for template in ALL:
-        said = [slot.from_ for slot in template.slots] + [str(step.arguments) for step in template.steps]
+        said = [slot.from_ for slot in template.slots] + [
+            str(step.arguments) for step in template.steps
+        ]
         used = {int(number) for text in said for number in re.findall(r"@(?:\{m)?(\d+)", text)}
         assert len(used) >= template.things + len(template.steps)
 
@@ -77,8 +90,12 @@ def test_a_question_about_a_chart_asks_for_the_figure():
         charted = any(step.tool == "plot" for step in template.steps)
         assert (template.answer_type == "plot") == figures == charted, template.template
         if figures:
-            assert [wording for wording in template.wordings if not re.search(FIGURE, wording, re.I)] == []
-            assert [wording for wording in template.wordings_zh if not re.search(FIGURE_ZH, wording)] == []
+            assert [
+                wording for wording in template.wordings if not re.search(FIGURE, wording, re.I)
+            ] == []
+            assert [
+                wording for wording in template.wordings_zh if not re.search(FIGURE_ZH, wording)
+            ] == []
 
 
 MANY = ("{choices}", "{names}", "{others}", "{other_orders}", "{other_families}", "{diseases}")
@@ -87,33 +104,55 @@ MANY = ("{choices}", "{names}", "{others}", "{other_orders}", "{other_families}"
 
 def _is_two_way(template: Template, slot) -> bool:
     few = len(slot.options) == 2 and not {*slot.options} & {*MANY}
-    return slot.type == "boolean" or (slot.type == "exact" and few) or (slot.type == "file" and template.things < 3)
+    return (
+        slot.type == "boolean"
+        or (slot.type == "exact" and few)
+        or (slot.type == "file" and template.things < 3)
+    )
 
 
 def test_no_answer_of_two_choices_stands_alone():
     """It would be right half of the time by chance."""
-    assert [each.template for each in ALL if all(_is_two_way(each, slot) for slot in each.slots)] == []
+    assert [
+        each.template for each in ALL if all(_is_two_way(each, slot) for slot in each.slots)
+    ] == []
 
 
-STEP_WORDS = re.compile(r"\b(tool|step|function|(?<!We )call)s?\b|[a-z0-9]+_(pct|px|m|mm|mask|model)\b|工具|步骤")
+STEP_WORDS = re.compile(
+    r"\b(tool|step|function|(?<!We )call)s?\b|[a-z0-9]+_(pct|px|m|mm|mask|model)\b|工具|步骤"
+)
 
 
 def test_wordings_name_no_step_and_say_in_chinese_what_is_asked_for():
-    wordings = [wording for template in ALL for wording in (*template.wordings, *template.wordings_zh)]
-    assert [wording for wording in wordings if STEP_WORDS.search(re.sub(r"\{\w+\}", "", wording))] == []
+    wordings = [
+        wording for template in ALL for wording in (*template.wordings, *template.wordings_zh)
+    ]
+    assert [
+        wording for wording in wordings if STEP_WORDS.search(re.sub(r"\{\w+\}", "", wording))
+    ] == []
     for template in ALL:
-        assert all(slot.label_zh for slot in template.slots) or not template.wordings_zh, template.template
+        assert all(slot.label_zh for slot in template.slots) or not template.wordings_zh, (
+            template.template
+        )
         assert [each for each in template.wordings_zh if re.search(r"[\[\]]", each)] == []
-        assert [each for each in template.wordings_zh if not re.search("[\u4e00-\u9fff]", each)] == []
+        assert [
+            each for each in template.wordings_zh if not re.search("[\u4e00-\u9fff]", each)
+        ] == []
 
 
 @given(
-    severities=st.lists(st.floats(0, 60).map(lambda value: float(f"{value:.6g}")), min_size=2, max_size=2),
+    severities=st.lists(
+        st.floats(0, 60).map(lambda value: float(f"{value:.6g}")), min_size=2, max_size=2
+    ),
     template=st.sampled_from(load_templates("leaf")),
     seed=st.integers(0, 10**6),
 )
-def test_the_answer_follows_from_the_truth_by_the_real_tools(severities, template, seed, tmp_path_factory):
-    things = [_leaf(value, number) for number, value in enumerate(severities, start=1)][: template.things]
+def test_the_answer_follows_from_the_truth_by_the_real_tools(
+    severities, template, seed, tmp_path_factory
+):
+    things = [_leaf(value, number) for number, value in enumerate(severities, start=1)][
+        : template.things
+    ]
     asked = _asked(template, *things, seed=seed)
     if asked is None:
         return
@@ -123,13 +162,20 @@ def test_the_answer_follows_from_the_truth_by_the_real_tools(severities, templat
             results.append(dict(call.truth))
             continue
         with artifacts_in(tmp_path_factory.mktemp("made")):
-            results.append(encode_result(get_tool(call.tool)(**resolved_value(dict(call.arguments), results)))[0])
+            results.append(
+                encode_result(get_tool(call.tool)(**resolved_value(dict(call.arguments), results)))[
+                    0
+                ]
+            )
     for slot in asked.slots:
         value = evaluate_from(slot.from_, results)
         if isinstance(slot, ToleranceSlot):
             assert value == pytest.approx(slot.value, rel=2e-5, abs=1e-9)
         elif slot.type == "plot":
-            drawn = [(each["name"], each["x"], pytest.approx(each["y"], rel=2e-5)) for each in value["series"]]
+            drawn = [
+                (each["name"], each["x"], pytest.approx(each["y"], rel=2e-5))
+                for each in value["series"]
+            ]
             assert drawn == [(each["name"], each["x"], each["y"]) for each in slot.value["series"]]
             assert (value["kind"], value["legend"]) == (slot.value["kind"], slot.value["legend"])
         else:
@@ -143,14 +189,23 @@ def test_given_values_make_the_answer_clear_and_stand_in_question_label_and_answ
     template = _template(
         answer_type="exact",
         given={"limit": [5]},
-        slots=[{"type": "boolean", "name": "above", "label": "above {limit} %", "from": "@0.severity_pct > {limit}"}],
+        slots=[
+            {
+                "type": "boolean",
+                "name": "above",
+                "label": "above {limit} %",
+                "from": "@0.severity_pct > {limit}",
+            }
+        ],
         wordings=["More than {limit} %?"],
     )
     asked = _asked(template, _leaf(7))
     assert asked.slots[0].value is True
     assert asked.slots[0].label == "whether above 5 %"
     assert asked.query("More than {limit} %?") == "More than 5 %?"
-    template = _template(given={"limit": [1, 2, 3, 50]}, clear=["abs(@0.severity_pct - {limit}) > 20"])
+    template = _template(
+        given={"limit": [1, 2, 3, 50]}, clear=["abs(@0.severity_pct - {limit}) > 20"]
+    )
     asked = [_asked(template, _leaf(2.5), seed=seed) for seed in range(5)]
     assert {each.words["limit"] for each in asked} == {"50"}
     assert _asked(template, _leaf(30.0)).words["limit"] in {"1", "2", "3"}
@@ -159,7 +214,12 @@ def test_given_values_make_the_answer_clear_and_stand_in_question_label_and_answ
 
 def test_a_yes_is_as_likely_as_a_no_and_no_class_likelier_than_another():
     limits = {"limit": [2, 3, 5, 8, 12, 20, 30]}
-    above = {"type": "boolean", "name": "above", "label": "above", "from": "@0.severity_pct > {limit}"}
+    above = {
+        "type": "boolean",
+        "name": "above",
+        "label": "above",
+        "from": "@0.severity_pct > {limit}",
+    }
     template = _template(answer_type="exact", given=limits, slots=[above])
     yes = sum(_asked(template, _leaf(25.0), seed=seed).slots[0].value for seed in range(200))
     assert 75 < yes < 125
@@ -168,42 +228,73 @@ def test_a_yes_is_as_likely_as_a_no_and_no_class_likelier_than_another():
         "from": "'low' if @0.severity_pct < {low} else ('middle' if @0.severity_pct < {high} else 'high')",
     }  # fmt: skip
     given = {"low": [5, 10, 15, 30], "high": [12, 16, 40, 50]}
-    template = _template(answer_type="exact", given=given, clear=["{low} < {high}"], slots=[classes])
+    template = _template(
+        answer_type="exact", given=given, clear=["{low} < {high}"], slots=[classes]
+    )
     named = [_asked(template, _leaf(17.0), seed=seed).slots[0].value for seed in range(150)]
     assert all(35 < named.count(name) < 65 for name in ("low", "middle", "high"))
 
 
 def test_rare_things_are_as_often_first_as_second_unless_their_order_is_kept():
     """Of four leaves one is bad: which of two is bad must not follow from their order."""
-    worse = {"type": "file", "name": "bad", "label": "bad", "from": "'{one}' if @0.severity_pct > 50 else '{two}'"}
+    worse = {
+        "type": "file",
+        "name": "bad",
+        "label": "bad",
+        "from": "'{one}' if @0.severity_pct > 50 else '{two}'",
+    }
     clear = ["(@0.severity_pct > 50) != (@1.severity_pct > 50)"]
     template = _template(things=2, answer_type="exact", slots=[worse], clear=clear)
     subjects = [
-        Subject(f"s{k}", 4, lambda index, number: _leaf(90.0 if index == 0 else 5.0, number), of="leaf")
+        Subject(
+            f"s{k}", 4, lambda index, number: _leaf(90.0 if index == 0 else 5.0, number), of="leaf"
+        )
         for k in range(200)
     ]
-    first = sum(ask_subject(subject, template, 1).slots[0].value == "image_1.jpg" for subject in subjects)
+    first = sum(
+        ask_subject(subject, template, 1).slots[0].value == "image_1.jpg" for subject in subjects
+    )
     assert 75 < first < 125
     worst = {
         "type": "file", "name": "worst", "label": "worst",
         "from": "label_of_max(['{one}', '{two}', '{three}'], [@0.severity_pct, @1.severity_pct, @2.severity_pct])",
     }  # fmt: skip
-    subjects = [Subject(f"s{k}", 4, lambda index, number: _leaf(5.0 + index, number), of="leaf") for k in range(150)]
+    subjects = [
+        Subject(f"s{k}", 4, lambda index, number: _leaf(5.0 + index, number), of="leaf")
+        for k in range(150)
+    ]
     for shuffled, least, most in ((False, 0, 0), (True, 35, 65)):
         template = _template(things=3, answer_type="exact", slots=[worst], shuffled=shuffled)
-        first = sum(ask_subject(subject, template, 1).slots[0].value == "image_1.jpg" for subject in subjects)
+        first = sum(
+            ask_subject(subject, template, 1).slots[0].value == "image_1.jpg"
+            for subject in subjects
+        )
         assert least <= first <= most
 
 
 def test_open_truths_and_shared_facts_are_not_asked():
     thing = _leaf(2)
-    unknown = Thing(thing.files, thing.tool, thing.arguments, {"severity_pct": None}, thing.called, thing.thought)
+    unknown = Thing(
+        thing.files,
+        thing.tool,
+        thing.arguments,
+        {"severity_pct": None},
+        thing.called,
+        thing.thought,
+    )
     assert _asked(_template(clear=["@0.severity_pct > 1"]), unknown) is None
     shared = {
         "type": "open_text", "name": "advice", "label": "advice", "from": "'x'",
         "entry": "disease.soybean_frogeye_leaf_spot", "topic": "management",
     }  # fmt: skip
-    pct = {"type": "tolerance", "name": "pct", "label": "share", "from": "@0.severity_pct", "unit": "%", "abs_tol": 1}
+    pct = {
+        "type": "tolerance",
+        "name": "pct",
+        "label": "share",
+        "from": "@0.severity_pct",
+        "unit": "%",
+        "abs_tol": 1,
+    }
     assert _asked(_template(answer_type="open_text", slots=[shared]), _leaf(3.0)) is None
     both = _asked(_template(answer_type="open_text", slots=[pct, shared]), _leaf(3.0))
     assert [slot.name for slot in both.slots] == ["pct", "advice"]
@@ -213,7 +304,10 @@ def test_numbers_given_are_numbers_in_arguments():
     step = {
         "tool": "calculate",
         "thought": "",
-        "arguments": {"expression": "a / 100 * {ha}", "variables": {"a": "@0.severity_pct", "b": "{ha}"}},
+        "arguments": {
+            "expression": "a / 100 * {ha}",
+            "variables": {"a": "@0.severity_pct", "b": "{ha}"},
+        },
     }
     asked = _asked(_template(given={"ha": [2.5]}, steps=[step]), _leaf(8))
     assert asked.calls[1].arguments == {
@@ -225,7 +319,13 @@ def test_numbers_given_are_numbers_in_arguments():
 def test_calls_that_look_closer_follow_the_first_where_one_thing_is_asked_of():
     look = PlannedCall("describe_region", {"image": "image_1.jpg"}, {"shape": {"pieces": 3}})
     closer = replace(_leaf(4), closer=(look,))
-    slot = {"type": "tolerance", "name": "pieces", "label": "pieces", "from": "@1.shape.pieces", "abs_tol": 0.4}
+    slot = {
+        "type": "tolerance",
+        "name": "pieces",
+        "label": "pieces",
+        "from": "@1.shape.pieces",
+        "abs_tol": 0.4,
+    }
     asked = _asked(_template(slots=[slot], clear=["@1.shape.pieces > @0.severity_pct - 2"]), closer)
     assert [call.tool for call in asked.calls] == ["analyze_lesions", "describe_region"]
     assert asked.slots[0].value == 3
@@ -240,7 +340,17 @@ def test_calls_that_look_closer_follow_the_first_where_one_thing_is_asked_of():
         ({"clear": ["@3.severity_pct > 1"]}, "no step 3"),
         ({"clear": ["{nobody} > 1"]}, "{nobody} is not a word"),
         (
-            {"slots": [{"type": "exact", "name": "x", "label": "x", "from": "'high'", "options": ["low", "middle"]}]},
+            {
+                "slots": [
+                    {
+                        "type": "exact",
+                        "name": "x",
+                        "label": "x",
+                        "from": "'high'",
+                        "options": ["low", "middle"],
+                    }
+                ]
+            },
             "none of its options",
         ),
     ],
@@ -253,7 +363,9 @@ def test_a_template_that_names_what_is_not_there_says_so(more, says):
 def _boxed(number: int) -> Thing:
     name = f"image_{number}.jpg"
     file = SampleFile(name=name, path=f"{number}.jpg", kind="image")
-    found = PlannedCall("extract_marked_region", {"image": name}, {"regions": [{"box": [1, 2, 3, 4 + number]}]})
+    found = PlannedCall(
+        "extract_marked_region", {"image": name}, {"regions": [{"box": [1, 2, 3, 4 + number]}]}
+    )
     return Thing(
         (file,), "analyze_lesions", {"image": name, "region": ref(0, "regions[0].box")},
         {"severity_pct": 4.0 * number}, name, "I need the lesions.", before=(found,),
@@ -263,7 +375,9 @@ def _boxed(number: int) -> Thing:
 def test_what_comes_before_the_measurements_is_a_group_of_its_own():
     template = _template(things=2, slots=[{**SHARE, "from": "@3.severity_pct - @2.severity_pct"}])
     asked = _asked(template, _boxed(1), _boxed(2))
-    assert [call.tool for call in asked.calls] == ["extract_marked_region"] * 2 + ["analyze_lesions"] * 2
+    assert [call.tool for call in asked.calls] == ["extract_marked_region"] * 2 + [
+        "analyze_lesions"
+    ] * 2
     assert [call.group for call in asked.calls] == [0, 0, 1, 1]
     assert [call.arguments["region"]["$ref"] for call in asked.calls[2:]] == [
         "steps[0].observation.regions[0].box",
@@ -277,7 +391,12 @@ def test_what_comes_before_the_measurements_is_a_group_of_its_own():
 def test_what_is_looked_up_is_known_before_anything_runs():
     look = {
         "tool": "lookup_agronomy",
-        "arguments": {"query": "alfalfa weevil", "kb_id": "pest.alfalfa_weevil", "topic": "thresholds", "top_k": 1},
+        "arguments": {
+            "query": "alfalfa weevil",
+            "kb_id": "pest.alfalfa_weevil",
+            "topic": "thresholds",
+            "top_k": 1,
+        },
         "thought": "I need the threshold.",
     }
     slot = {**SHARE, "from": "@1.hits[0].values[0].value"}
@@ -308,39 +427,69 @@ def test_a_question_in_chinese_names_parts_in_chinese_and_takes_english_answers(
         "options": ["{one}", "{two}"], "from": "'{one}' if @0.severity_pct > @1.severity_pct else '{two}'",
     }  # fmt: skip
     template = _template(
-        things=2, answer_type="exact", slots=[half], wordings_zh=["{one}和{two}，[哪边|哪一半]更严重？"]
+        things=2,
+        answer_type="exact",
+        slots=[half],
+        wordings_zh=["{one}和{two}，[哪边|哪一半]更严重？"],
     )
     template = template.model_copy(update={"language": "zh", "wordings": template.wordings_zh})
-    asked = _asked(template, replace(_leaf(3.0), called="left half"), replace(_leaf(9.0, 2), called="right half"))
+    asked = _asked(
+        template,
+        replace(_leaf(3.0), called="left half"),
+        replace(_leaf(9.0, 2), called="right half"),
+    )
     slot = asked.slots[0]
     assert (slot.value, slot.choices) == ("右半", ("左半", "右半"))
-    assert (slot.aliases, slot.label) == ({"左半": ("left half",), "右半": ("right half",)}, "哪一半：左半或右半")
+    assert (slot.aliases, slot.label) == (
+        {"左半": ("left half",), "右半": ("right half",)},
+        "哪一半：左半或右半",
+    )
     assert asked.query(template.wordings[0]) == "左半和右半，哪边更严重？"
 
 
 def test_choices_take_the_names_of_the_knowledge_base_that_none_of_the_others_has():
     weeds = ("lantana", "rubber vine", "siam weed", "another plant")
     by_gold = [
-        with_known_names(ExactSlot(name="weed", label="weed", value=each, choices=weeds, aliases={each: ("vine",)}))
+        with_known_names(
+            ExactSlot(
+                name="weed", label="weed", value=each, choices=weeds, aliases={each: ("vine",)}
+            )
+        )
         for each in weeds
     ]
     for slot, gold in zip(by_gold, weeds, strict=True):
-        assert answer_form([slot]) == answer_form([ExactSlot(name="weed", label="weed", value=gold, choices=weeds)])
-    for text in ("马缨丹", "Lantana camara", "飞机草", "Cryptostegia grandiflora", "lantana", "another plant", "vine"):
+        assert answer_form([slot]) == answer_form(
+            [ExactSlot(name="weed", label="weed", value=gold, choices=weeds)]
+        )
+    for text in (
+        "马缨丹",
+        "Lantana camara",
+        "飞机草",
+        "Cryptostegia grandiflora",
+        "lantana",
+        "another plant",
+        "vine",
+    ):
         right = sum(score_slot(slot, [slot], f"weed: {text}").value for slot in by_gold)
         assert right == (text != "vine")  # an alias of the right choice alone
-    shared = with_known_names(ExactSlot(name="weed", label="weed", value="马缨丹", choices=("lantana", "马缨丹")))
+    shared = with_known_names(
+        ExactSlot(name="weed", label="weed", value="马缨丹", choices=("lantana", "马缨丹"))
+    )
     assert shared.aliases == {}
 
 
 def test_alternatives_give_every_combination_once_and_brackets_without_bars_stay():
-    ways = expanded(["[How many|What number of] trees [stand|are] in {one}?", "Count the trees[|, please]."])
+    ways = expanded(
+        ["[How many|What number of] trees [stand|are] in {one}?", "Count the trees[|, please]."]
+    )
     assert set(ways) == {
         "How many trees stand in {one}?", "How many trees are in {one}?", "What number of trees stand in {one}?",
         "What number of trees are in {one}?", "Count the trees.", "Count the trees, please.",
     }  # fmt: skip
     assert len(ways) == 6
-    assert {ways[0].split()[0], ways[1].split()[0]} == {"How", "Count"} or ways[1].startswith("Count")
+    assert {ways[0].split()[0], ways[1].split()[0]} == {"How", "Count"} or ways[1].startswith(
+        "Count"
+    )
     assert expanded(["What is the share of [A]?"]) == ("What is the share of [A]?",)
 
 
@@ -374,7 +523,9 @@ def test_whoever_reads_the_entry_can_state_every_key_fact():
 
     denied: list[tuple[str, str]] = []
     for entry, topic in topics_with_facts():
-        found = lookup_agronomy(query=entry.split(".")[1].replace("_", " "), topic=topic, kb_id=entry, top_k=1)
+        found = lookup_agronomy(
+            query=entry.split(".")[1].replace("_", " "), topic=topic, kb_id=entry, top_k=1
+        )
         for fact in facts_about(entry, topic):
             read = read_fact(fact, found.hits[0].text)
             assert read.said or read.denied, (entry, topic, fact)

@@ -41,16 +41,22 @@ def originals(tmp_path: Path) -> Originals:
 
 def thing(originals: Originals, folder: Path, place: int = 1, *, mark: str = "") -> Thing:
     camera = Intrinsics(fx_px=500, fy_px=500, cx_px=30, cy_px=20)
-    photo = originals.file(folder / "photo.jpg", note="Apples, daylight.").model_copy(update={"intrinsics": camera})
+    photo = originals.file(folder / "photo.jpg", note="Apples, daylight.").model_copy(
+        update={"intrinsics": camera}
+    )
     depth = originals.file(folder / "depth.png", kind="depth", depth_unit_mm=1.0)
     files = named(photo, "image", place), named(depth, "depth", place)
     arguments = {"image": files[0].name, "depth": files[1].name}
-    made = Thing(files, "measure_fruit_size", arguments, FRUIT, files[0].name, "I need the diameters.")
+    made = Thing(
+        files, "measure_fruit_size", arguments, FRUIT, files[0].name, "I need the diameters."
+    )
     if not mark:
         return made
     before = find_mark(files[0].name, mark, {"crop_box": [1, 1, 20, 20]})
     words = {"colour": mark, "file": files[0].name, "absent": "yellow"}
-    return replace(made, words=words, before=(before,), arguments={**arguments, "boxes": [ref(0, "crop_box")]})
+    return replace(
+        made, words=words, before=(before,), arguments={**arguments, "boxes": [ref(0, "crop_box")]}
+    )
 
 
 def asked(file: str, template: str, things: tuple[Thing, ...], *, blank: str = "") -> Chosen:
@@ -91,7 +97,9 @@ def test_twins_differ_in_what_is_withheld_and_the_tool_shows_why(originals, tmp_
     assert {each.pair for each in pair} == {twin.pair}
     assert twin.query == item.query
     assert answer_form(twin.slots) == answer_form(item.slots)
-    assert [file.model_copy(update={"intrinsics": None}) for file in item.instance.files] == [*twin.instance.files]
+    assert [file.model_copy(update={"intrinsics": None}) for file in item.instance.files] == [
+        *twin.instance.files
+    ]
     answerable, unanswerable = sorted(
         built(tmp_path, originals, *with_twin(item)), key=lambda each: not each.answerable
     )
@@ -104,9 +112,13 @@ def test_twins_differ_in_what_is_withheld_and_the_tool_shows_why(originals, tmp_
     assert answerable.no_tool_eligible is False  # depth cannot be known by looking
 
 
-def test_a_comparison_keeps_its_answer_without_the_focal_length_but_not_without_depth(originals, tmp_path) -> None:
+def test_a_comparison_keeps_its_answer_without_the_focal_length_but_not_without_depth(
+    originals, tmp_path
+) -> None:
     things = tuple(
-        replace(thing(originals, tmp_path, place), truth={**FRUIT, "mean_diameter_mm": 60.0 + 8 * place})
+        replace(
+            thing(originals, tmp_path, place), truth={**FRUIT, "mean_diameter_mm": 60.0 + 8 * place}
+        )
         for place in (1, 2, 3)
     )
     item = asked("drawn_apple", "row_larger", things, blank="files/blank.png")
@@ -123,20 +135,30 @@ def test_a_comparison_keeps_its_answer_without_the_focal_length_but_not_without_
     assert [each.reason for each in twin.slots if isinstance(each, AbstainSlot)] == ["missing_file"]
 
 
-def test_a_mark_that_is_not_there_changes_one_word_where_the_question_allows_it(originals, tmp_path) -> None:
+def test_a_mark_that_is_not_there_changes_one_word_where_the_question_allows_it(
+    originals, tmp_path
+) -> None:
     item = asked("drawn_apple_marks", "mark_diameter", (thing(originals, tmp_path, mark="blue"),))
     twins = [
         twin
         for wording in item.question.wordings
-        if (twin := unanswerable_twin(replace(item, wording=wording))) and twin.slots[0].reason == "wrong_subject"
+        if (twin := unanswerable_twin(replace(item, wording=wording)))
+        and twin.slots[0].reason == "wrong_subject"
     ]
     assert twins
     for twin in twins:
         assert twin.instance.files == item.instance.files
         assert twin.query == replace(item, wording=twin.wording).query.replace("blue", "yellow")
         assert twin.instance.calls[0].arguments["mark_color"] == "yellow"
-    item = asked("drawn_apple", "row_calibre", (replace(thing(originals, tmp_path), words={"disc": "5"}),))
-    assert unanswerable_twin(replace(item, wording="The disc is {disc} cm across: how thick are they?")) is None
+    item = asked(
+        "drawn_apple", "row_calibre", (replace(thing(originals, tmp_path), words={"disc": "5"}),)
+    )
+    assert (
+        unanswerable_twin(
+            replace(item, wording="The disc is {disc} cm across: how thick are they?")
+        )
+        is None
+    )
     bars = tuple(thing(originals, tmp_path, place) for place in (1, 2, 3, 4))
     assert unanswerable_twin(asked("drawn_apple", "row_bars", bars)) is None
 
@@ -144,19 +166,29 @@ def test_a_mark_that_is_not_there_changes_one_word_where_the_question_allows_it(
 def test_a_missing_file_is_one_that_every_value_needs(originals, tmp_path) -> None:
     files = [named(originals.file(tmp_path / "photo.jpg"), "image", place) for place in (1, 2)]
     things = tuple(
-        photo_thing(file, "count_objects", {"count": count}, "I count.", {"fruit": "apple", "fruits": "apples"})
+        photo_thing(
+            file,
+            "count_objects",
+            {"count": count},
+            "I count.",
+            {"fruit": "apple", "fruits": "apples"},
+        )
         for file, count in zip(files, (4, 9), strict=True)
     )
     twin = unanswerable_twin(asked("orchard", "orchard_sum", things))
     assert (twin.slots[0].reason, len(twin.instance.files)) == ("missing_file", 1)
     assert twin.instance.calls == asked("orchard", "orchard_sum", things).instance.calls
-    assert unanswerable_twin(asked("drawn_count", "tally_difference", things)) is None  # it also asks for each number
+    assert (
+        unanswerable_twin(asked("drawn_count", "tally_difference", things)) is None
+    )  # it also asks for each number
 
 
 def test_few_packed_twins_of_embedded_can_be_told_from_the_list_of_files() -> None:
     samples = {sample.id: sample for sample in read_pack("embedded").samples}
     refused = [sample for sample in samples.values() if not sample.answerable]
-    reasons = Counter(sample.answer[0].reason for sample in refused if isinstance(sample.answer[0], AbstainSlot))
+    reasons = Counter(
+        sample.answer[0].reason for sample in refused if isinstance(sample.answer[0], AbstainSlot)
+    )
     assert len(refused) >= 0.15 * len(samples)
     assert min(reasons.values()) >= 12
     assert "missing_file" not in reasons
@@ -170,15 +202,28 @@ def test_few_packed_twins_of_embedded_can_be_told_from_the_list_of_files() -> No
 
 def test_of_two_pictures_only_the_one_that_is_the_answer_is_replaced(originals, tmp_path) -> None:
     things = [
-        replace(each, tool="identify_weed", truth={"best": f"weed.{weed}"}, words={"shows": weed, "id": f"weed.{weed}"})
+        replace(
+            each,
+            tool="identify_weed",
+            truth={"best": f"weed.{weed}"},
+            words={"shows": weed, "id": f"weed.{weed}"},
+        )
         for place, weed in ((1, "lantana"), (2, "parkinsonia"))
-        for each in [photo_thing(named(originals.file(tmp_path / "photo.jpg"), "image", place), "x", {}, "I look.")]
+        for each in [
+            photo_thing(
+                named(originals.file(tmp_path / "photo.jpg"), "image", place), "x", {}, "I look."
+            )
+        ]
     ]
-    things[1] = replace(things[1], files=(things[1].files[0].model_copy(update={"path": "files/second.jpg"}),))
+    things[1] = replace(
+        things[1], files=(things[1].files[0].model_copy(update={"path": "files/second.jpg"}),)
+    )
     item = asked("weed", "weed_which", tuple(things))
     spare = things[0].files[0].model_copy(update={"path": "files/spare.jpg"})
     places = {each.files[0].path: spare for each in things}
-    twin = unanswerable_twin(replace(item, subject=replace(item.subject, instead={"another": places})))
+    twin = unanswerable_twin(
+        replace(item, subject=replace(item.subject, instead={"another": places}))
+    )
     sought = item.slots[0].value
     assert [each.path == "files/spare.jpg" for each in twin.instance.files] == [
         each.name == sought for each in item.instance.files
@@ -202,7 +247,9 @@ def pots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Chosen]:
 
 
 def twins_of(item: Chosen) -> dict[str, Chosen]:
-    found = (unanswerable_twin(replace(item, wording=wording)) for wording in item.question.wordings[:30])
+    found = (
+        unanswerable_twin(replace(item, wording=wording)) for wording in item.question.wordings[:30]
+    )
     return {twin.slots[0].reason: twin for twin in found if twin is not None}  # type: ignore[union-attr]
 
 
@@ -237,7 +284,9 @@ def test_values_closer_than_the_stated_error_are_of_other_pictures_in_the_same_w
     assert [*twins] == ["within_error"]
     twin, (slot,) = twins["within_error"], twins["within_error"].slots
     assert twin.query == replace(item, wording=twin.wording).query
-    assert [file.name for file in twin.instance.files] == [file.name for file in item.instance.files]
+    assert [file.name for file in twin.instance.files] == [
+        file.name for file in item.instance.files
+    ]
     assert isinstance(slot, AbstainSlot)
 
     def shows(first: float, second: float) -> bool:

@@ -13,7 +13,14 @@ from typing import NamedTuple
 import pytest
 
 from agrotools.cli import main
-from support.fault_server import closed_port, completion, fault_server_beside, marked, marker_of, self_signed
+from support.fault_server import (
+    closed_port,
+    completion,
+    fault_server_beside,
+    marked,
+    marker_of,
+    self_signed,
+)
 from support.plain_sample import plain_sample
 from support.quick import shorten_waits
 
@@ -45,7 +52,9 @@ def write_benchmark(folder: Path, fault: str) -> Path:
         'name = "questions"\nversion = "1"\nlicence = "CC0-1.0"\ntoolset = ["calculate"]\nmodes = ["no-tool"]\n'
     )
     samples = [
-        plain_sample(f"s{n}", query=marked("Are there weeds?", fault, f"s{n}"), toolset=("calculate",))
+        plain_sample(
+            f"s{n}", query=marked("Are there weeds?", fault, f"s{n}"), toolset=("calculate",)
+        )
         for n in range(SAMPLES)
     ]
     lines = [sample.model_dump_json(by_alias=True, exclude_none=True) + "\n" for sample in samples]
@@ -59,7 +68,9 @@ def read_records(run: Path) -> list[dict]:
 
 
 @pytest.fixture
-def evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Eval]:
+def evaluated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Iterator[Eval]:
     """Runs ``agrotools eval`` in this process, as from the command line, and checks what holds for every outcome."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
@@ -69,8 +80,21 @@ def evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Cap
     def run(fault: str, base_url: str, **settings: float) -> Done:
         if not (tmp_path / "benchmark").exists():
             write_benchmark(tmp_path / "benchmark", fault)
-        (tmp_path / "run.toml").write_text("".join(f"{k} = {v}\n" for k, v in {**QUICK, **settings}.items()))
-        command = ["eval", "benchmark", "--model", "m", "--base-url", base_url, "--out", "run", "--config", "run.toml"]
+        (tmp_path / "run.toml").write_text(
+            "".join(f"{k} = {v}\n" for k, v in {**QUICK, **settings}.items())
+        )
+        command = [
+            "eval",
+            "benchmark",
+            "--model",
+            "m",
+            "--base-url",
+            base_url,
+            "--out",
+            "run",
+            "--config",
+            "run.toml",
+        ]
         monkeypatch.setattr("sys.argv", ["agrotools", *command])
         started = time.monotonic()
         with pytest.raises(SystemExit) as ended:
@@ -80,7 +104,11 @@ def evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Cap
         code = ended.value.code
         assert isinstance(code, int)
         written = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
-        for text in (captured.out, captured.err, *(path.read_text(errors="replace") for path in written)):
+        for text in (
+            captured.out,
+            captured.err,
+            *(path.read_text(errors="replace") for path in written),
+        ):
             assert KEY not in text
             assert "Traceback" not in text
         return Done(code, captured.out, captured.err, seconds, read_records(tmp_path / "run"))
@@ -91,7 +119,9 @@ def evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Cap
 
 def check_invalid(done: Done, says: str) -> None:
     """No sample got a reply: one line, no table, and records that say why."""
-    assert sorted(record["sample"]["id"] for record in done.records) == [f"s{n}" for n in range(SAMPLES)]
+    assert sorted(record["sample"]["id"] for record in done.records) == [
+        f"s{n}" for n in range(SAMPLES)
+    ]
     assert done.code == 3
     assert done.out == ""
     assert says in " ".join(done.err.split())
@@ -117,7 +147,9 @@ def test_a_name_that_does_not_exist(evaluated: Eval):
     assert (done.out, done.records) == ("", [])
 
 
-def test_connections_that_break_behind_a_proxy_are_left_to_retries(evaluated: Eval, monkeypatch: pytest.MonkeyPatch):
+def test_connections_that_break_behind_a_proxy_are_left_to_retries(
+    evaluated: Eval, monkeypatch: pytest.MonkeyPatch
+):
     with fault_server_beside(fault="reset_always") as proxy:
         monkeypatch.setenv("http_proxy", proxy.base_url.removesuffix("/v1"))
         monkeypatch.setenv("no_proxy", "")
@@ -134,7 +166,17 @@ def test_a_certificate_of_a_private_authority_that_is_named(tmp_path: Path):
     with fault_server_beside(tls=tls) as server:
         # A process of its own: who is trusted is read once.
         done = subprocess.run(
-            [*AGROTOOLS, "eval", "benchmark", "--model", "m", "--base-url", server.base_url, "--out", "run"],
+            [
+                *AGROTOOLS,
+                "eval",
+                "benchmark",
+                "--model",
+                "m",
+                "--base-url",
+                server.base_url,
+                "--out",
+                "run",
+            ],
             cwd=tmp_path,
             env={**os.environ, "SSL_CERT_FILE": str(tmp_path / "certificate.pem")},
             capture_output=True,
@@ -143,10 +185,14 @@ def test_a_certificate_of_a_private_authority_that_is_named(tmp_path: Path):
             timeout=60,
         )
     assert done.returncode == 0, done.stderr
-    assert {record["trajectory"]["termination"] for record in read_records(tmp_path / "run")} == {"answered"}
+    assert {record["trajectory"]["termination"] for record in read_records(tmp_path / "run")} == {
+        "answered"
+    }
 
 
-def test_samples_that_got_no_reply_are_tried_again_by_the_same_command_and_the_others_are_not(evaluated: Eval):
+def test_samples_that_got_no_reply_are_tried_again_by_the_same_command_and_the_others_are_not(
+    evaluated: Eval,
+):
     with fault_server_beside() as server:
         first = evaluated("reset_mid_body_twice", server.base_url, attempts=1)
         check_invalid(first, "no reply from")
@@ -160,7 +206,9 @@ def test_samples_that_got_no_reply_are_tried_again_by_the_same_command_and_the_o
         assert server.requests == requests
 
 
-def test_a_run_with_a_few_dead_samples_says_so_and_prints_no_headline(evaluated: Eval, tmp_path: Path):
+def test_a_run_with_a_few_dead_samples_says_so_and_prints_no_headline(
+    evaluated: Eval, tmp_path: Path
+):
     write_benchmark(tmp_path / "benchmark", "none")
     samples = (tmp_path / "benchmark" / "samples.jsonl").read_text().splitlines()
     dead = samples[0].replace("fault none", "fault error_500_always")
@@ -169,7 +217,10 @@ def test_a_run_with_a_few_dead_samples_says_so_and_prints_no_headline(evaluated:
         done = evaluated("", server.base_url)
     assert done.code == 1
     assert "database gone" in " ".join((done.out + done.err).split())
-    assert [record["invalid"] is None for record in sorted(done.records, key=lambda r: r["sample"]["id"])] == [
+    assert [
+        record["invalid"] is None
+        for record in sorted(done.records, key=lambda r: r["sample"]["id"])
+    ] == [
         False,
         True,
     ]

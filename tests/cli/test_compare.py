@@ -23,7 +23,11 @@ pytestmark = pytest.mark.process
 def written(folder: Path, records: Iterable[Record], **changes) -> Path:
     """A run folder with these records."""
     listed = [*records]
-    fields = {"modes": ("end-to-end",), "sample_ids": tuple(each.sample.id for each in listed), "model": folder.name}
+    fields = {
+        "modes": ("end-to-end",),
+        "sample_ids": tuple(each.sample.id for each in listed),
+        "model": folder.name,
+    }
     with RunStore(folder, manifest(**fields | changes)) as store:
         for each in listed:
             store.append(each)
@@ -33,7 +37,12 @@ def written(folder: Path, records: Iterable[Record], **changes) -> Path:
 def answers(rights: Iterable[bool]) -> list[Record]:
     """A record for each sample with all calls, right or wrong."""
     return [
-        end_to_end(made_sample(f"s{at}"), call("2*3"), call("6 + 1", 1), answer=f"rows: {7 if right else 9}")
+        end_to_end(
+            made_sample(f"s{at}"),
+            call("2*3"),
+            call("6 + 1", 1),
+            answer=f"rows: {7 if right else 9}",
+        )
         for at, right in enumerate(rights)
     ]
 
@@ -58,9 +67,15 @@ def test_the_headline_says_which_run_is_better_and_warnings_what_differs(runs, t
     later = answers(at < 30 for at in range(40))
     copy = written(tmp_path / "copy", [each.model_copy(update={"seconds": 9.0}) for each in later])
     for other in (runs[0], copy):
-        assert run_command("compare", runs[0], other).stdout.startswith("the same records: difference 0")
-    knowing = written(tmp_path / "baseline:oracle", answers(at < 30 for at in range(40)), privileged=True)
-    assert "baseline:oracle is privileged" in run_command("compare", str(knowing), str(runs[1])).stdout
+        assert run_command("compare", runs[0], other).stdout.startswith(
+            "the same records: difference 0"
+        )
+    knowing = written(
+        tmp_path / "baseline:oracle", answers(at < 30 for at in range(40)), privileged=True
+    )
+    assert (
+        "baseline:oracle is privileged" in run_command("compare", str(knowing), str(runs[1])).stdout
+    )
     quick = written(tmp_path / "quick", answers(True for _ in range(10)), quick=True)
     assert "only the quick part" in run_command("compare", str(quick), str(runs[1])).stderr
     alike = run_command("compare", *map(str, runs))
@@ -70,9 +85,14 @@ def test_the_headline_says_which_run_is_better_and_warnings_what_differs(runs, t
 
 def test_runs_without_a_common_sample_or_benchmark_are_refused(tmp_path):
     halves = [answers([True] * 20)[:10], answers([True] * 20)[10:]]
-    first, second = (written(tmp_path / name, half) for name, half in zip("ab", halves, strict=True))
+    first, second = (
+        written(tmp_path / name, half) for name, half in zip("ab", halves, strict=True)
+    )
     other = written(tmp_path / "c", answers([True]), benchmark_version="2")
-    for run, said in ((second, "no scored sample in common"), (other, "different benchmark versions: 1 / 2")):
+    for run, said in (
+        (second, "no scored sample in common"),
+        (other, "different benchmark versions: 1 / 2"),
+    ):
         done = run_command("compare", str(first), str(run))
         assert (done.returncode, said in done.stderr) == (2, True)
     first = written(tmp_path / "d", answers([True] * 20))
@@ -84,18 +104,25 @@ def test_runs_without_a_common_sample_or_benchmark_are_refused(tmp_path):
     records.write_text("".join([json.dumps(record) + "\n", *others]))
     for command in (("compare", first, second), ("gate", first, "--against", second)):
         done = run_command(*command)
-        assert (done.returncode, "1 sample of both with another question or right answer" in done.stderr) == (2, True)
+        assert (
+            done.returncode,
+            "1 sample of both with another question or right answer" in done.stderr,
+        ) == (2, True)
 
 
 @pytest.mark.parametrize("command", ["gate", "score"])
 def test_a_run_is_not_gated_against_itself(runs, command):
     second = "" if command == "score" else f"{runs[0].parent}/./{runs[0].name}"
-    done = run_command(command, runs[0], *(["--against", second] if command == "gate" else [second]))
+    done = run_command(
+        command, runs[0], *(["--against", second] if command == "gate" else [second])
+    )
     expected = "argument is empty" if command == "score" else "are one run"
     assert (done.returncode, expected in done.stderr) == (2, True), done.stderr
 
 
-def test_a_gate_without_a_standard_output_keeps_its_exit_code_and_never_writes_over_records(tmp_path):
+def test_a_gate_without_a_standard_output_keeps_its_exit_code_and_never_writes_over_records(
+    tmp_path,
+):
     run, other = (written(tmp_path / name, answers([True] * 20)) for name in "ab")
     command = [sys.executable, "-m", "agrotools", "gate", str(run), "--against", str(other)]
     assert subprocess.run(["sh", "-c", '"$@" >&-', "sh", *command], check=False).returncode == 0
@@ -122,7 +149,9 @@ def test_a_run_with_faults_in_its_tool_calls_is_named_everywhere_and_not_gated(t
 
 def test_invalid_and_missing_samples_are_counted(tmp_path):
     first = written(tmp_path / "a", answers([True] * 20))
-    lost = [invalid(f"s{at}", sample=made_sample(f"s{at}"), mode="end-to-end") for at in range(12, 15)]
+    lost = [
+        invalid(f"s{at}", sample=made_sample(f"s{at}"), mode="end-to-end") for at in range(12, 15)
+    ]
     second = written(tmp_path / "b", [*answers([True] * 12), *lost])
     printed = run_command("compare", str(first), str(second)).stdout
     assert "not compared: 8 samples with a valid record only in the first run" in printed
@@ -153,7 +182,9 @@ def test_a_gate_fails_on_a_drop_and_passes_on_a_gain(runs, tmp_path):
     done = run_command("gate", good, "--against", poor, "--junit", junit)
     assert done.returncode == 0
     assert ElementTree.parse(junit).getroot().find("testcase/failure") is None
-    done = run_command("gate", str(runs[1]), "--against", str(runs[0]), "--max-drop", "45", "--json")
+    done = run_command(
+        "gate", str(runs[1]), "--against", str(runs[0]), "--max-drop", "45", "--json"
+    )
     found = json.loads(done.stdout)
     assert (done.returncode, found["passed"], found["bound"]["drop"]) == (0, True, 0.5)
     assert 0.3 < found["bound"]["lower"] < 0.45
@@ -178,7 +209,10 @@ def test_runs_that_cannot_be_compared_are_refused_by_name(tmp_path, changes, nam
 def test_a_run_on_new_scenes_is_subtracted_without_pairs(tmp_path):
     published = written(tmp_path / "published", answers([True] * 30), benchmark_version="8")
     fresh = written(
-        tmp_path / "fresh", answers(at < 15 for at in range(30)), benchmark_version="8-fresh-1", benchmark_hash="other"
+        tmp_path / "fresh",
+        answers(at < 15 for at in range(30)),
+        benchmark_version="8-fresh-1",
+        benchmark_hash="other",
     )
     done = run_command("compare", str(published), str(fresh))
     assert done.returncode == 0, done.stderr
@@ -195,7 +229,9 @@ def test_a_canary_in_a_reply_is_reported(tmp_path):
     others = [end_to_end(each, call("2*3")) for at, each in enumerate(samples) if at != 3]
     run = written(tmp_path / "run", [told, *others])
     done = run_command("score", str(run))
-    assert "1 reply (first: s3) with the canary GUID of the benchmark" in " ".join(done.stdout.split())
+    assert "1 reply (first: s3) with the canary GUID of the benchmark" in " ".join(
+        done.stdout.split()
+    )
     (summary,) = json.loads(run_command("score", str(run), "--json").stdout)
     assert summary["modes"]["end-to-end"]["counts"]["canaries"] == ["s3"]
     run_command("report", str(run), "--out", tmp_path / "page.html")
@@ -213,7 +249,9 @@ def test_stored_attributions_are_the_causes(runs):
     (found,) = json.loads(run_command("compare", *map(str, runs), "--json").stdout)
     by_cause = found["by_cause"]["end-to-end"]
     # The calls return another value than the reference, and the answer is not what they return.
-    assert by_cause["tool:calculate"]["value"] == by_cause["reading"]["value"] == pytest.approx(0.25)
+    assert (
+        by_cause["tool:calculate"]["value"] == by_cause["reading"]["value"] == pytest.approx(0.25)
+    )
     assert sum(each["value"] for each in by_cause.values()) == pytest.approx(0.5)
     assert found["flips"]["end-to-end"]["up"][0]["cause"] in ("tool:calculate", "reading")
     assert "out of date" not in run_command("compare", *map(str, runs)).stderr
@@ -223,7 +261,10 @@ def test_stored_attributions_are_the_causes(runs):
 @pytest.mark.process
 def test_two_models_are_run_in_turn_until_the_difference_is_decided(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    farm = write_folder(tmp_path / "farm", [number_sample(tmp_path / "farm", f"f-{at:02}", at) for at in range(1, 61)])
+    farm = write_folder(
+        tmp_path / "farm",
+        [number_sample(tmp_path / "farm", f"f-{at:02}", at) for at in range(1, 61)],
+    )
 
     def decide(*command: str) -> dict:
         done = run_command(*command, "--until-decided", "--json")
@@ -231,7 +272,11 @@ def test_two_models_are_run_in_turn_until_the_difference_is_decided(tmp_path, mo
         return json.loads(done.stdout)
 
     found = decide("eval", str(farm), "-m", "baseline:planted:1", "-m", "baseline:planted:0")
-    assert (found["decided"], found["mode"], found["look"] < found["looks"]) == (True, "end-to-end", True)
+    assert (found["decided"], found["mode"], found["look"] < found["looks"]) == (
+        True,
+        "end-to-end",
+        True,
+    )
     assert 0 < found["difference"]["interval"]["lower"] < found["difference"]["value"]
     records = [(Path(run) / "records.jsonl").read_text().splitlines() for run in found["runs"]]
     assert [len(each) for each in records] == [found["difference"]["n"]] * 2
@@ -251,7 +296,9 @@ def test_two_models_are_run_in_turn_until_the_difference_is_decided(tmp_path, mo
 
     for model in ("baseline:planted:1", "baseline:planted:0"):
         run_command("eval", str(farm), "-m", model)
-    assert "stopped" not in run_command("compare", *found["runs"]).stderr, "the other samples are run"
+    assert "stopped" not in run_command("compare", *found["runs"]).stderr, (
+        "the other samples are run"
+    )
 
     equal = decide("eval", str(farm), "-m", "baseline:planted:1", "-m", "baseline:planted:1:2")
     assert (equal["decided"], equal["difference"]["n"]) == (False, 60)
@@ -261,7 +308,16 @@ def test_two_models_are_run_in_turn_until_the_difference_is_decided(tmp_path, mo
         return error(400, "lost") if is_lost else completion("mean_yield: 5.4 t/ha")
 
     with serving(reply) as endpoint:
-        models = ("-m", "openai:flaky", "-m", "openai:other", "--base-url", endpoint.base_url, "--mode", "no-tool")
+        models = (
+            "-m",
+            "openai:flaky",
+            "-m",
+            "openai:other",
+            "--base-url",
+            endpoint.base_url,
+            "--mode",
+            "no-tool",
+        )
         lost = decide("eval", str(farm), *models, "--yes")
     assert (lost["invalid"], lost["difference"]["n"]) == (1, 59)
     refused = run_command("eval", str(farm), "-m", "baseline:planted:1", "--until-decided")

@@ -59,9 +59,12 @@ def test_nothing_can_run_code(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"), [(probing.RUNNER_VARIABLE, "docker"), ("AGROTOOLS_SANDBOX_WORKERS", "many")]
+    ("variable", "value"),
+    [(probing.RUNNER_VARIABLE, "docker"), ("AGROTOOLS_SANDBOX_WORKERS", "many")],
 )
-def test_settings_that_mean_nothing(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_that_mean_nothing(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(variable, value)
     assert value in found(exit_code=1)["sandbox"]["problem"]
 
@@ -72,7 +75,9 @@ def test_a_bubblewrap_that_may_not(tmp_path: Path) -> None:
     bwrap.write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
     bwrap.chmod(0o755)
     environment = {**os.environ, "PATH": str(tmp_path)}
-    done = subprocess.run([*COMMAND, "--json"], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*COMMAND, "--json"], env=environment, capture_output=True, text=True, check=False
+    )
     sandbox = json.loads(done.stdout)["sandbox"]
     bubblewrap = next(each for each in sandbox["runners"] if each["runner"] == "bubblewrap")
     assert not bubblewrap["holds"]
@@ -88,7 +93,12 @@ def test_the_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not {"test", "dev"} & installation["extras"].keys()
     from importlib import metadata
 
-    lines = ["numpy>=2", "no-such-package>=1", 'nor-this[x]>=2; extra == "learned"', 'numpy; extra == "build"']
+    lines = [
+        "numpy>=2",
+        "no-such-package>=1",
+        'nor-this[x]>=2; extra == "learned"',
+        'numpy; extra == "build"',
+    ]
     monkeypatch.setattr(metadata, "requires", lambda name: [*lines, 'pytest; extra == "test"'])
     installation = found()["installation"]
     assert installation["missing"] == ["no-such-package"]

@@ -16,7 +16,9 @@ pytestmark = pytest.mark.process
 AGROTOOLS = [sys.executable, "-m", "agrotools"]
 
 
-def agrotools(*arguments: object, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def agrotools(
+    *arguments: object, cwd: Path, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     return run_command(*arguments, cwd=cwd, **(env or {}))
 
 
@@ -24,7 +26,9 @@ def metric(scores: dict, mode: str, name: str) -> float:
     return scores["modes"][mode]["metrics"][name]["overall"]["value"]
 
 
-def evaluated(benchmark: Path, cwd: Path, *models: str, extra: tuple[object, ...] = ()) -> list[dict]:
+def evaluated(
+    benchmark: Path, cwd: Path, *models: str, extra: tuple[object, ...] = ()
+) -> list[dict]:
     options = [part for model in models for part in ("--model", model)]
     done = agrotools("eval", benchmark, *options, "--json", *extra, cwd=cwd)
     assert done.returncode == 0, done.stderr
@@ -45,7 +49,9 @@ def scores_of(run: Path) -> dict:
 
 
 def test_perfect_tools_score_everything_and_chance_does_not(runs: Path):
-    perfect, chance, echo = (scores_of(runs / name)["summary"] for name in ("perfect-tools", "random", "echo"))
+    perfect, chance, echo = (
+        scores_of(runs / name)["summary"] for name in ("perfect-tools", "random", "echo")
+    )
     assert metric(perfect, "end-to-end", "fas") == 1
     for name in ("st_acc", "tool_acc", "arg_acc", "summ_acc", "summ_acc_truth"):
         assert metric(perfect, "step-by-step", name) == 1, name
@@ -63,7 +69,9 @@ def test_perfect_tools_score_everything_and_chance_does_not(runs: Path):
     assert 0 < metric(oracle, "end-to-end", "fas") <= 1
 
 
-def test_the_same_command_again_does_nothing_and_a_larger_one_only_the_rest(small_benchmark: Path, tmp_path: Path):
+def test_the_same_command_again_does_nothing_and_a_larger_one_only_the_rest(
+    small_benchmark: Path, tmp_path: Path
+):
     first = agrotools("eval", small_benchmark, "-m", "baseline:prior", "--limit", 3, cwd=tmp_path)
     assert "FAS" in first.stdout
     (run,) = (tmp_path / "runs").iterdir()
@@ -74,7 +82,10 @@ def test_the_same_command_again_does_nothing_and_a_larger_one_only_the_rest(smal
     agrotools("eval", small_benchmark, "-m", "baseline:prior", cwd=tmp_path)
     grown = (run / "records.jsonl").read_bytes()
     assert grown.startswith(lines)
-    keys = [(record["mode"], record["sample"]["id"], record["epoch"]) for record in map(json.loads, grown.splitlines())]
+    keys = [
+        (record["mode"], record["sample"]["id"], record["epoch"])
+        for record in map(json.loads, grown.splitlines())
+    ]
     assert len(keys) == len(set(keys))
 
 
@@ -85,8 +96,12 @@ def test_kill_9_at_any_moment_then_resume_gives_the_scores_of_an_unbroken_run(
     command = [*AGROTOOLS, "eval", str(small_benchmark), "-m", "baseline:random", "--out", "broken"]
     records = tmp_path / "broken" / "records.jsonl"
     for least in (1, 8):
-        process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(lambda least=least: records.exists() and records.read_bytes().count(b"\n") >= least)
+        process = subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        wait_for(
+            lambda least=least: records.exists() and records.read_bytes().count(b"\n") >= least
+        )
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert records.read_bytes().count(b"\n") >= least
@@ -94,7 +109,10 @@ def test_kill_9_at_any_moment_then_resume_gives_the_scores_of_an_unbroken_run(
     whole = scores_of(runs / "random")["summary"]
     for mode in ("no-tool", "step-by-step", "end-to-end"):
         assert resumed[0]["modes"][mode]["metrics"] == whole["modes"][mode]["metrics"]
-    keys = [(record["mode"], record["sample"]["id"]) for record in map(json.loads, records.read_bytes().splitlines())]
+    keys = [
+        (record["mode"], record["sample"]["id"])
+        for record in map(json.loads, records.read_bytes().splitlines())
+    ]
     assert len(keys) == len(set(keys))
 
 
@@ -107,10 +125,14 @@ def test_explain_shows_the_way_from_question_to_score(small_benchmark: Path, run
     wrong = agrotools("explain", "perfect-tools", sample["id"] + "x", cwd=runs)
     assert wrong.returncode == 2
     assert sample["id"] in wrong.stderr
-    as_json = json.loads(agrotools("explain", "perfect-tools", sample["id"], "--json", cwd=runs).stdout)
+    as_json = json.loads(
+        agrotools("explain", "perfect-tools", sample["id"], "--json", cwd=runs).stdout
+    )
     assert {entry["record"]["mode"] for entry in as_json} == {"step-by-step", "end-to-end"}
     assert [entry["shown"]["query"] for entry in as_json] == [sample["query"]] * 2
-    listed = json.loads(agrotools("explain", "random", "--mode", "end-to-end", "--json", cwd=runs).stdout)
+    listed = json.loads(
+        agrotools("explain", "random", "--mode", "end-to-end", "--json", cwd=runs).stdout
+    )
     assert len(listed) == len((small_benchmark / "samples.jsonl").read_text().splitlines())
     assert all(bool(each["error"]) == (each["score"] != 1) for each in listed)
     assert "first error" in agrotools("explain", "random", cwd=runs).stdout

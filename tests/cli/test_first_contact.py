@@ -45,13 +45,17 @@ class Server:
 class Eval:
     """Runs ``agrotools eval`` in this process, as from the command line, on a benchmark of yes/no questions."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    def __init__(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    ) -> None:
         self.folder = folder
         self._monkeypatch = monkeypatch
         self._capfd = capfd
         self.write_benchmark()
 
-    def write_benchmark(self, *, picture: bool = False, modes: tuple[str, ...] = ("no-tool",)) -> None:
+    def write_benchmark(
+        self, *, picture: bool = False, modes: tuple[str, ...] = ("no-tool",)
+    ) -> None:
         folder = self.folder / "benchmark"
         folder.mkdir(exist_ok=True)
         (folder / "benchmark.toml").write_text(
@@ -60,17 +64,31 @@ class Eval:
         Image.new("RGB", (80, 60), (30, 120, 40)).save(folder / "field.png")
         files = [{"name": "field.png", "path": "field.png", "kind": "image"}] if picture else []
         samples = [
-            plain_sample(f"s{n}", query=f"Are there weeds on plot {n}?", toolset=("calculate",)) for n in range(SAMPLES)
+            plain_sample(f"s{n}", query=f"Are there weeds on plot {n}?", toolset=("calculate",))
+            for n in range(SAMPLES)
         ]
         lines = [
-            json.dumps(sample.model_dump(mode="json", by_alias=True, exclude_none=True) | {"files": files})
+            json.dumps(
+                sample.model_dump(mode="json", by_alias=True, exclude_none=True) | {"files": files}
+            )
             for sample in samples
         ]
         (folder / "samples.jsonl").write_text("\n".join(lines))
 
     def __call__(self, base_url: str, *options: str) -> Done:
         (self.folder / "run.toml").write_text("attempts = 2\nretry_wall_s = 5.0\n")
-        command = ["eval", "benchmark", "-m", "m", "--base-url", base_url, "--out", "run", "--config", "run.toml"]
+        command = [
+            "eval",
+            "benchmark",
+            "-m",
+            "m",
+            "--base-url",
+            base_url,
+            "--out",
+            "run",
+            "--config",
+            "run.toml",
+        ]
         return self.command(*command, *options)
 
     def command(self, *arguments: str) -> Done:
@@ -84,11 +102,19 @@ class Eval:
         lines = path.read_text().splitlines() if path.exists() else []
         last = {record["sample"]["id"]: record["invalid"] for record in map(json.loads, lines)}
         finished = {name for name, invalid in last.items() if invalid is None}
-        return Done(code, captured.out, captured.err, finished, {name: why for name, why in last.items() if why})
+        return Done(
+            code,
+            captured.out,
+            captured.err,
+            finished,
+            {name: why for name, why in last.items() if why},
+        )
 
 
 @pytest.fixture
-def evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Eval:
+def evaluated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Eval:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
@@ -134,7 +160,10 @@ def test_a_firewall_that_blocks_one_prompt_costs_that_sample_and_never_the_run(e
             assert done.code == 1
             assert len(done.finished) == SAMPLES - 1
             assert list(done.invalid) == ["s3"]
-            assert "Request blocked by the firewall (other requests are answered)" in done.invalid["s3"]
+            assert (
+                "Request blocked by the firewall (other requests are answered)"
+                in done.invalid["s3"]
+            )
             assert "s3 (no-tool) is invalid: " in done.err
     assert len(server.requests) == 2 * (SAMPLES - 1) + 3
 
@@ -149,7 +178,9 @@ def test_a_refusal_of_the_very_first_sample_ends_nothing(evaluated: Eval, status
     assert "no such prompt" in done.invalid["s0"]
 
 
-def test_where_the_first_contact_tells_nothing_one_refused_sample_is_no_refused_key(evaluated: Eval):
+def test_where_the_first_contact_tells_nothing_one_refused_sample_is_no_refused_key(
+    evaluated: Eval,
+):
     def respond(body: Body) -> web.Response:
         if is_first_contact(body):
             return error(503, "loading the model")
@@ -163,8 +194,12 @@ def test_where_the_first_contact_tells_nothing_one_refused_sample_is_no_refused_
     assert len(done.finished) == SAMPLES - 1
 
 
-def test_where_the_first_contact_tells_nothing_two_samples_that_are_refused_alike_end_the_run(evaluated: Eval):
-    server = Server(lambda body: error(503, "loading the model") if is_first_contact(body) else wrong_key())
+def test_where_the_first_contact_tells_nothing_two_samples_that_are_refused_alike_end_the_run(
+    evaluated: Eval,
+):
+    server = Server(
+        lambda body: error(503, "loading the model") if is_first_contact(body) else wrong_key()
+    )
     with serving(server, greets=False) as api:
         done = evaluated(api.base_url, "--concurrency", "1")
     assert done.code == 2
@@ -174,7 +209,9 @@ def test_where_the_first_contact_tells_nothing_two_samples_that_are_refused_alik
 
 
 def test_what_a_resumed_run_has_got_before_counts_as_success(evaluated: Eval):
-    server = Server(refusing(lambda body: asks_of(3)(body) or asks_of(5)(body), lambda: error(503, "busy")))
+    server = Server(
+        refusing(lambda body: asks_of(3)(body) or asks_of(5)(body), lambda: error(503, "busy"))
+    )
     with serving(server, greets=False) as api:
         assert len(evaluated(api.base_url).finished) == SAMPLES - 2
         server.respond = lambda body: error(503, "busy") if is_first_contact(body) else blocked()
@@ -191,7 +228,10 @@ def test_a_refused_key_is_said_after_two_tiny_requests_and_nothing_is_recorded(e
     with serving(server, greets=False) as api:
         done = evaluated(api.base_url)
     assert done.code == 2
-    assert f"{api.base_url} refuses the key: Incorrect API key provided\nhint: set the environment" in done.err
+    assert (
+        f"{api.base_url} refuses the key: Incorrect API key provided\nhint: set the environment"
+        in done.err
+    )
     assert (done.out, done.finished, done.invalid) == ("", set(), {})
     assert (len(server.contacts), server.requests) == (2, [])
     first, second = server.contacts
@@ -200,7 +240,11 @@ def test_a_refused_key_is_said_after_two_tiny_requests_and_nothing_is_recorded(e
 
 
 def test_a_first_contact_that_alone_is_refused_ends_nothing(evaluated: Eval):
-    server = Server(refusing(lambda body: body.get("max_tokens", 99) <= 16, lambda: error(400, "max_tokens too low")))
+    server = Server(
+        refusing(
+            lambda body: body.get("max_tokens", 99) <= 16, lambda: error(400, "max_tokens too low")
+        )
+    )
     with serving(server, greets=False) as api:
         done = evaluated(api.base_url)
     assert done.code == 0
@@ -216,7 +260,9 @@ def test_a_first_contact_that_alone_is_refused_ends_nothing(evaluated: Eval):
         (500, "image input is not supported - hint: you may need to provide the mmproj"),
     ],
 )
-def test_a_model_without_images_is_found_out_before_the_run(evaluated: Eval, refusal: tuple[int, str]):
+def test_a_model_without_images_is_found_out_before_the_run(
+    evaluated: Eval, refusal: tuple[int, str]
+):
     evaluated.write_benchmark(picture=True)
     server = Server(refusing(has_image, lambda: error(*refusal)))
     with serving(server, greets=False) as api:
@@ -233,7 +279,9 @@ def test_a_model_without_images_is_found_out_before_the_run(evaluated: Eval, ref
 @pytest.mark.parametrize("picture", [False, True])
 def test_a_model_without_tools_is_found_out_before_the_run(evaluated: Eval, picture: bool):
     evaluated.write_benchmark(picture=picture, modes=("no-tool", "end-to-end"))
-    server = Server(refusing(lambda body: "tools" in body, lambda: error(400, "m was not made for this")))
+    server = Server(
+        refusing(lambda body: "tools" in body, lambda: error(400, "m was not made for this"))
+    )
     with serving(server, greets=False) as api:
         done = evaluated(api.base_url, "--protocol", "tool-calling")
         assert done.code == 2
@@ -284,9 +332,13 @@ def test_a_run_without_any_reply_is_one_line_and_goes_on_when_the_endpoint_is_ba
 
 
 def test_models_that_were_run_are_shown_where_a_later_one_is_refused(evaluated: Eval):
-    server = Server(lambda body: yes(body) if body["model"] == "good" else error(404, "no such model"))
+    server = Server(
+        lambda body: yes(body) if body["model"] == "good" else error(404, "no such model")
+    )
     with serving(server, greets=False) as api:
-        done = evaluated.command("eval", "benchmark", "-m", "good", "-m", "bad", "--base-url", api.base_url)
+        done = evaluated.command(
+            "eval", "benchmark", "-m", "good", "-m", "bad", "--base-url", api.base_url
+        )
     assert done.code == 2
     assert "good" in done.out
     assert f"error: {api.base_url} has no model 'bad'" in done.err

@@ -39,7 +39,9 @@ class Everyone:
         self.judged.append(body)
         text = text_of(body["messages"][1])
         name = next(
-            name for name in (*GRADES, "a", "b", "only") if f"Requirement {name} is met." in text or name == "only"
+            name
+            for name in (*GRADES, "a", "b", "only")
+            if f"Requirement {name} is met." in text or name == "only"
         )
         if body["model"] == "mute" and name == "2":
             return completion("A matter of taste.")
@@ -47,10 +49,14 @@ class Everyone:
 
     def _work(self, body: Body) -> web.Response:
         self.offered = [tool["function"]["name"] for tool in body.get("tools", [])]
-        asked = "\n".join(text_of(message) for message in body["messages"] if message["role"] == "user")
+        asked = "\n".join(
+            text_of(message) for message in body["messages"] if message["role"] == "user"
+        )
         if "task_" in asked and not any(message["role"] == "tool" for message in body["messages"]):
             image = next(word.strip("-:;") for word in asked.split() if word.startswith("task_"))
-            return completion(calls=[("DrawBox", json.dumps({"image": image, "bbox": "(1, 2, 30, 40)"}))])
+            return completion(
+                calls=[("DrawBox", json.dumps({"image": image, "bbox": "(1, 2, 30, 40)"}))]
+            )
         return completion("The report is in box.png.")
 
 
@@ -69,7 +75,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_gta2(folder / "gta_dataset_v2")
     everyone = Everyone()
     with serving(everyone) as endpoint:
-        words = ("gta-2", "--data-root", folder, "--protocol", "tool-calling", "--base-url", endpoint.base_url)
+        words = (
+            "gta-2",
+            "--data-root",
+            folder,
+            "--protocol",
+            "tool-calling",
+            "--base-url",
+            endpoint.base_url,
+        )
         agrotools("eval", *words, "-m", "worker", "--out", folder / "run")
     assert set(everyone.offered) == {*HERE}
     return folder / "run"
@@ -102,7 +116,9 @@ def test_without_a_judge_there_is_no_score_and_the_table_says_why(fresh: Path) -
     agrotools("report", fresh, "--out", fresh / "page.html")
 
 
-def test_a_judge_sees_what_was_made_and_its_grades_stand_on_the_published_scale(fresh: Path) -> None:
+def test_a_judge_sees_what_was_made_and_its_grades_stand_on_the_published_scale(
+    fresh: Path,
+) -> None:
     everyone = Everyone()
     with serving(everyone) as endpoint:
         told = score(fresh, endpoint.base_url, "seeing")
@@ -112,7 +128,9 @@ def test_a_judge_sees_what_was_made_and_its_grades_stand_on_the_published_scale(
         assert "gpt_score by seeing" in agrotools("score", fresh)
         assert len(everyone.judged) == 11, "nothing is asked twice"
     roots = [7.5, 5, 5, 5, 7.5]
-    assert metrics(fresh) == pytest.approx(dict.fromkeys(("gta2.gpt_score", "gta2.score_corrected"), sum(roots) / 50))
+    assert metrics(fresh) == pytest.approx(
+        dict.fromkeys(("gta2.gpt_score", "gta2.score_corrected"), sum(roots) / 50)
+    )
     plain = " ".join(told.split())
     assert "GTA-2 (end-to-end), by a judge, in words of ours" in plain
     assert "6.00" in plain
@@ -134,13 +152,18 @@ def test_a_judge_that_takes_no_images_is_asked_without_them_and_that_is_kept(fre
         told = score(fresh, endpoint.base_url, "blind")
     assert "the names of images, not the images" in told
     assert len(everyone.judged) == 11
-    kept = [json.loads(line) for line in (fresh / "judgements.jsonl").read_text(encoding="utf-8").splitlines()]
+    kept = [
+        json.loads(line)
+        for line in (fresh / "judgements.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     assert len(kept) == 11
     assert sum(bool(each["unseen"]) for each in kept) > 3
     assert metrics(fresh)["gta2.gpt_score"] == pytest.approx(0.6)
 
 
-def test_a_reply_that_cannot_be_read_is_nothing_as_published_and_missing_in_ours(fresh: Path) -> None:
+def test_a_reply_that_cannot_be_read_is_nothing_as_published_and_missing_in_ours(
+    fresh: Path,
+) -> None:
     with serving(Everyone()) as endpoint:
         told = score(fresh, endpoint.base_url, "mute")
     # Two tasks have the leaf: (8 * 3 + 0) / 4 = 6 as published, no score in ours.
@@ -152,14 +175,36 @@ def test_a_reply_that_cannot_be_read_is_nothing_as_published_and_missing_in_ours
 
 def test_baselines_run_and_the_published_protocol_takes_names_alone(tmp_path: Path) -> None:
     write_gta2(tmp_path / "gta_dataset_v2", toolmeta="names")
-    agrotools("eval", "gta-2", "--data-root", tmp_path, "-m", "baseline:echo", "--out", tmp_path / "echo")
+    agrotools(
+        "eval", "gta-2", "--data-root", tmp_path, "-m", "baseline:echo", "--out", tmp_path / "echo"
+    )
     step = ("gta-2", "--data-root", tmp_path, "--option", "mode=step")
     told = agrotools("eval", *step, "-m", "baseline:oracle", "--out", tmp_path / "oracle")
     assert "Step by step" in told
     refused = CliRunner().invoke(
-        app, ["eval", "gta-2", "--data-root", str(tmp_path), "-m", "baseline:oracle", "--out", str(tmp_path / "no")]
+        app,
+        [
+            "eval",
+            "gta-2",
+            "--data-root",
+            str(tmp_path),
+            "-m",
+            "baseline:oracle",
+            "--out",
+            str(tmp_path / "no"),
+        ],
     )
     assert "not all samples have any" in str(refused.exception)
     with serving(lambda body: completion("Final Answer: done")) as endpoint:
-        words = ("gta-2", "--data-root", tmp_path, "-m", "m", "--base-url", endpoint.base_url, "--protocol", "lagent")
+        words = (
+            "gta-2",
+            "--data-root",
+            tmp_path,
+            "-m",
+            "m",
+            "--base-url",
+            endpoint.base_url,
+            "--protocol",
+            "lagent",
+        )
         agrotools("eval", *words, "--out", tmp_path / "lagent")

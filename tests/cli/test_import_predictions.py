@@ -25,13 +25,18 @@ def write_lines(path, rows):
 
 
 def imported(file, benchmark, **options):
-    run, counts = import_predictions(file, benchmark, "questions", out=file.with_suffix(".run"), **options)
+    run, counts = import_predictions(
+        file, benchmark, "questions", out=file.with_suffix(".run"), **options
+    )
     return at.read_run(run), counts
 
 
 def named(counts, problem):
     """What the problem that begins with these words names."""
-    return next((tuple(entries) for kind, entries in counts.problems.items() if kind.startswith(problem)), ())
+    return next(
+        (tuple(entries) for kind, entries in counts.problems.items() if kind.startswith(problem)),
+        (),
+    )
 
 
 def test_a_run_of_predictions_has_the_scores_of_the_run_that_they_come_from(tmp_path, benchmark):
@@ -52,8 +57,15 @@ def test_a_run_of_predictions_has_the_scores_of_the_run_that_they_come_from(tmp_
 
 
 def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, benchmark):
-    rows = [{"sample": "q0", "response": "2"}, {"sample": "q0", "response": "value: 0"}, {"sample": "x", "response": 3}]
-    file = write_lines(tmp_path / "p.jsonl", [*rows, {"sample": "q1", "response": "Failed to obtain answer via API."}])
+    rows = [
+        {"sample": "q0", "response": "2"},
+        {"sample": "q0", "response": "value: 0"},
+        {"sample": "x", "response": 3},
+    ]
+    file = write_lines(
+        tmp_path / "p.jsonl",
+        [*rows, {"sample": "q1", "response": "Failed to obtain answer via API."}],
+    )
     run, counts = imported(file, benchmark)
     assert named(counts, "rows without a sample") == ("row 3 (sample x)",)
     assert named(counts, "repeated rows (the last") == ("row 1 (sample q0)",)
@@ -65,7 +77,15 @@ def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, b
         "no prediction in p.jsonl",
         "no reply in p.jsonl: Failed to obtain answer via API",
     }
-    arguments = ["score", "--benchmark", str(benchmark.root), "--predictions", str(file), "--out", str(run.path)]
+    arguments = [
+        "score",
+        "--benchmark",
+        str(benchmark.root),
+        "--predictions",
+        str(file),
+        "--out",
+        str(run.path),
+    ]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 3  # almost nothing was answered
     assert "warning: samples without a row (invalid, left out of the scores): 18" in result.output
@@ -75,12 +95,18 @@ def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, b
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("p.jsonl", '{"id": "q0", "prediction": 0}\n{"id": "q1"}\n{"id": "q2", "prediction": null}\n'),
+        (
+            "p.jsonl",
+            '{"id": "q0", "prediction": 0}\n{"id": "q1"}\n{"id": "q2", "prediction": null}\n',
+        ),
         (
             "p.jsonl",
             '{"id": "q0", "prediction": 0}\n{"id": "q1", "prediction": "NaN"}\n{"id": "q2", "prediction":"null"}',
         ),
-        ("p.jsonl", '{"id": "q0", "prediction": 0}\n{"id": "q1", "prediction": NaN}\n{"prediction":NaN,"id": "q2"}'),
+        (
+            "p.jsonl",
+            '{"id": "q0", "prediction": 0}\n{"id": "q1", "prediction": NaN}\n{"prediction":NaN,"id": "q2"}',
+        ),
         ("p.csv", "id,prediction\nq0,0\nq1\nq2,\n"),
         ("p.csv", "id,prediction\nq0,0\nq1,nan\nq2,#REF!\n"),
         ("p.tsv", "id\tprediction\nq0\t0\nq1\nq2\t \n"),
@@ -114,8 +140,20 @@ ERRORS = [  # as openai, anthropic, google-genai, httpx, requests, litellm, lmms
     "An error occurred while processing the request",
 ]
 ANSWERS = [
-    *("Error: 3 %", "error: 0.12 m", "429 plants", '{"error": "0.2"}', "The error in the image is a torn leaf."),
-    *("An error in the image hides the row", "Human error", "Failed germination", "Error bars overlap", "failed"),
+    *(
+        "Error: 3 %",
+        "error: 0.12 m",
+        "429 plants",
+        '{"error": "0.2"}',
+        "The error in the image is a torn leaf.",
+    ),
+    *(
+        "An error in the image hides the row",
+        "Human error",
+        "Failed germination",
+        "Error bars overlap",
+        "failed",
+    ),
 ]
 
 
@@ -128,12 +166,18 @@ def test_the_error_of_a_program_is_no_answer_and_an_item_called_error_is_one(tmp
     assert "no reply in p.jsonl: Error code: 429" in {record.invalid for record in run.samples()}
 
 
-@pytest.mark.parametrize("late", [{"prediction": "ERROR: timeout"}, {"prediction": None}, {"messages": []}])
+@pytest.mark.parametrize(
+    "late", [{"prediction": "ERROR: timeout"}, {"prediction": None}, {"messages": []}]
+)
 def test_a_row_without_an_answer_replaces_no_answer_of_the_same_sample(tmp_path, benchmark, late):
     rows = [{"id": "q3", "prediction": "value: 3"}, {"id": "q3", **late}, {"id": "q4", **late}]
     file = write_lines(tmp_path / "p.jsonl", [*rows, {"id": "q4", "prediction": "value: 4"}])
     run, counts = imported(file, benchmark)
-    valid = {record.sample.id for record in run.samples() if not record.invalid and record.mode == "no-tool"}
+    valid = {
+        record.sample.id
+        for record in run.samples()
+        if not record.invalid and record.mode == "no-tool"
+    }
     assert (valid, run.scores["fas"].value) == ({"q3", "q4"}, 1)
     if "messages" not in late:
         assert named(counts, "rows without an answer after one") == ("row 2 (id q3)",)
@@ -146,7 +190,13 @@ def test_samples_of_lm_eval_have_a_row_for_each_filter(tmp_path, benchmark, repl
         kept = {"resps": [], "filtered_resps": ["[invalid]"]} | {
             replies[0]: json.loads(json.dumps(replies[1]).format(n))
         }
-        return {"doc_id": n, "doc": {"question": "x", "target": "9"}, "target": "9", "filter": name, **kept}
+        return {
+            "doc_id": n,
+            "doc": {"question": "x", "target": "9"},
+            "target": "9",
+            "filter": name,
+            **kept,
+        }
 
     rows = [row(n, name) for name in ("strict-match", "flexible-extract") for n in range(20)]
     run, counts = imported(write_lines(tmp_path / "samples_q.jsonl", rows), benchmark)
@@ -154,7 +204,10 @@ def test_samples_of_lm_eval_have_a_row_for_each_filter(tmp_path, benchmark, repl
 
 
 def test_likelihoods_of_lm_eval_are_no_answers(tmp_path, benchmark):
-    likely = {"resps": [[["-1.2", "False"]], [["-2.0", "False"]]], "filtered_resps": [["-1.2", "False"]]}
+    likely = {
+        "resps": [[["-1.2", "False"]], [["-2.0", "False"]]],
+        "filtered_resps": [["-1.2", "False"]],
+    }
     rows = [{"doc_id": n, "doc": {"id": f"q{n}"}, **likely} for n in range(20)]
     run, counts = imported(write_lines(tmp_path / "samples_q.jsonl", rows), benchmark)
     assert (len(named(counts, "rows without a prediction")), run.valid) == (20, 0)
@@ -176,7 +229,11 @@ def test_cells_of_excel_without_a_value_are_invalid_and_escaped_ones_are_read(tm
     book.active.merge_cells("B5:B6")
     book.save(tmp_path / "p.xlsx")
     run, counts = imported(tmp_path / "p.xlsx", benchmark)
-    assert named(counts, "rows without a prediction") == ("row 2 (id q1)", "row 3 (id q2)", "row 5 (id q4)")
+    assert named(counts, "rows without a prediction") == (
+        "row 2 (id q1)",
+        "row 3 (id q2)",
+        "row 5 (id q4)",
+    )
     assert (run.valid, run.scores["fas"].value) == (2, 1)
     with zipfile.ZipFile(tmp_path / "p.xlsx", "w", zipfile.ZIP_DEFLATED) as parts:
         parts.writestr("xl/worksheets/sheet1.xml", b"0" * 301_000_000)
@@ -185,12 +242,15 @@ def test_cells_of_excel_without_a_value_are_invalid_and_escaped_ones_are_read(tm
 
 
 @pytest.mark.parametrize(
-    ("encoding", "delimiter"), [("utf-8-sig", ";"), ("utf-16", "\t"), ("gb18030", ","), ("latin-1", ";")]
+    ("encoding", "delimiter"),
+    [("utf-8-sig", ";"), ("utf-16", "\t"), ("gb18030", ","), ("latin-1", ";")],
 )
 def test_tables_of_any_spreadsheet_are_read(tmp_path, benchmark, encoding, delimiter):
     note = "水稻纹枯病，叶片病斑面积" if encoding == "gb18030" else "größe"
     rows = [["id", "prediction", "note"], *([f"q{n}", str(n), note] for n in range(20))]
-    (tmp_path / "p.csv").write_bytes("\r\n".join(delimiter.join(row) for row in rows).encode(encoding))
+    (tmp_path / "p.csv").write_bytes(
+        "\r\n".join(delimiter.join(row) for row in rows).encode(encoding)
+    )
     run, _ = imported(tmp_path / "p.csv", benchmark)
     assert run.scores["fas"].value == 1
 
@@ -198,7 +258,9 @@ def test_tables_of_any_spreadsheet_are_read(tmp_path, benchmark, encoding, delim
 @pytest.mark.parametrize("suffix", [".tsv", ".xlsx", ".csv"])
 def test_tables_of_vlmevalkit_are_matched_by_their_question(tmp_path, benchmark, suffix):
     names = ["index", "image", "question", "A", "answer", "prediction"]
-    rows = [[100 + n, "x" * 200_000, f"What is the  value of plot {n}?", "", 999, n] for n in range(20)]
+    rows = [
+        [100 + n, "x" * 200_000, f"What is the  value of plot {n}?", "", 999, n] for n in range(20)
+    ]
     path = tmp_path / f"model{suffix}"
     if suffix == ".xlsx":
         book = pytest.importorskip("openpyxl", reason="extra build").Workbook()
@@ -221,8 +283,12 @@ def test_an_index_counts_from_0_or_1(tmp_path, benchmark, first):
     assert run.scores["fas"].value == 1
 
 
-def test_an_index_that_pandas_stored_as_a_float_is_found_and_an_ambiguous_one_refused(tmp_path, benchmark):
-    (tmp_path / "p.csv").write_text("index,prediction\n" + "".join(f"{n}.0,{n}\n" for n in range(20)) + ",9\n")
+def test_an_index_that_pandas_stored_as_a_float_is_found_and_an_ambiguous_one_refused(
+    tmp_path, benchmark
+):
+    (tmp_path / "p.csv").write_text(
+        "index,prediction\n" + "".join(f"{n}.0,{n}\n" for n in range(20)) + ",9\n"
+    )
     run, counts = imported(tmp_path / "p.csv", benchmark)
     assert (counts.by, run.scores["fas"].value) == ({"position": 20}, 1)
     assert named(counts, "rows without a sample") == ("row 21",)
@@ -234,21 +300,46 @@ def test_an_index_that_pandas_stored_as_a_float_is_found_and_an_ambiguous_one_re
 @pytest.mark.parametrize(
     ("name", "content", "error", "message"),
     [
-        ("p.jsonl", '{"id": "q0", "text": "3"}', UsageError, "no column of predictions; it has id, text"),
+        (
+            "p.jsonl",
+            '{"id": "q0", "text": "3"}',
+            UsageError,
+            "no column of predictions; it has id, text",
+        ),
         ("p.jsonl", "[1]", UsageError, "contains no rows with named fields"),
         ("p.csv", "", BenchmarkError, "p.csv is empty"),
         ("p.csv", "id,prediction\n", UsageError, "contains no rows"),
         ("p.json", "{", BenchmarkError, "is not JSON: line 1"),
-        ("p.jsonl", '{"id": "q0", "prediction": "3"}\n{"id": "q1", "pred', BenchmarkError, "is not JSON: line 2"),
+        (
+            "p.jsonl",
+            '{"id": "q0", "prediction": "3"}\n{"id": "q1", "pred',
+            BenchmarkError,
+            "is not JSON: line 2",
+        ),
         (
             "p.jsonl",
             '{"id": "q0", "prediction": "3"}\n{"id": "é"}'.encode("latin-1"),
             BenchmarkError,
             "not in UTF-8 .line 2",
         ),
-        ("p.jsonl", '{"id": "q0", "prediction": "3"}'.encode("utf-16"), BenchmarkError, "perhaps in utf-16"),
-        ("p.csv", 'id,prediction\nq0,"3\nq1,"4"\n', BenchmarkError, "row 2 is not a row of a table"),
-        ("p.csv", "id,prediction\nq0,3\nq1,4,5\n", BenchmarkError, "row 3 has 3 cells, but there are 2 columns"),
+        (
+            "p.jsonl",
+            '{"id": "q0", "prediction": "3"}'.encode("utf-16"),
+            BenchmarkError,
+            "perhaps in utf-16",
+        ),
+        (
+            "p.csv",
+            'id,prediction\nq0,"3\nq1,"4"\n',
+            BenchmarkError,
+            "row 2 is not a row of a table",
+        ),
+        (
+            "p.csv",
+            "id,prediction\nq0,3\nq1,4,5\n",
+            BenchmarkError,
+            "row 3 has 3 cells, but there are 2 columns",
+        ),
         ("p.docx", "", UsageError, "not a table of predictions"),
     ],
 )
@@ -298,7 +389,10 @@ def mean_of(number):
     "row",
     [
         lambda name, mean: {"id": name, "prediction": f"The mean follows.\nmean: {mean} t/ha"},
-        lambda name, mean: {"id": name, "prediction": {"Mean yield": {"value": mean, "unit": "t/ha"}}},
+        lambda name, mean: {
+            "id": name,
+            "prediction": {"Mean yield": {"value": mean, "unit": "t/ha"}},
+        },
         lambda name, mean: {"id": name, "prediction": json.dumps({"mean": mean})},
         lambda name, mean: {"id": name, "prediction": f"{mean} t/ha"},
         lambda name, mean: {"id": name, "mean": mean},
@@ -315,7 +409,10 @@ def test_every_form_of_an_answer_gives_fas(tmp_path, sums, row):
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".xlsx"])
 def test_a_table_may_have_a_column_for_each_value(tmp_path, sums, suffix):
-    rows = [["id", "mean yield", "seconds"], *([f"sum-{n:04d}", str(mean_of(n)), "3"] for n in range(9))]
+    rows = [
+        ["id", "mean yield", "seconds"],
+        *([f"sum-{n:04d}", str(mean_of(n)), "3"] for n in range(9)),
+    ]
     rows.append(["sum-0009", "", "3"])
     path = tmp_path / f"p{suffix}"
     if suffix == ".xlsx":
@@ -334,14 +431,30 @@ def test_a_table_may_have_a_column_for_each_value(tmp_path, sums, suffix):
 
 
 @pytest.mark.parametrize(("formless", "is_shown"), [(2, True), (3, False)])
-def test_above_20_percent_of_answers_without_a_form_there_is_no_fas(tmp_path, sums, formless, is_shown):
-    texts = [f"The mean is {mean_of(n)} t/ha." if n < formless else f"mean: {mean_of(n)}" for n in range(10)]
+def test_above_20_percent_of_answers_without_a_form_there_is_no_fas(
+    tmp_path, sums, formless, is_shown
+):
+    texts = [
+        f"The mean is {mean_of(n)} t/ha." if n < formless else f"mean: {mean_of(n)}"
+        for n in range(10)
+    ]
     rows = [{"id": f"sum-{n:04d}", "prediction": text} for n, text in enumerate(texts)]
     file = write_lines(tmp_path / "p.jsonl", rows)
-    command = ["score", "--benchmark", str(sums.root), "--predictions", str(file), "--out", str(tmp_path / "run")]
+    command = [
+        "score",
+        "--benchmark",
+        str(sums.root),
+        "--predictions",
+        str(file),
+        "--out",
+        str(tmp_path / "run"),
+    ]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == int(not is_shown), result.output
-    assert f"no_form {10 * formless}.0 %: {10 - formless} of 10 answers in a complete form" in result.output
+    assert (
+        f"no_form {10 * formless}.0 %: {10 - formless} of 10 answers in a complete form"
+        in result.output
+    )
     assert ("FAS text, of the words, is 100.0" in " ".join(result.output.split())) == (not is_shown)
     part = at.read_run(tmp_path / "run").summary.modes["no-tool"]
     assert part.headline == is_shown
@@ -351,7 +464,9 @@ def test_above_20_percent_of_answers_without_a_form_there_is_no_fas(tmp_path, su
 
 def called(*calls):
     functions = [{"name": name, "arguments": json.dumps(arguments)} for name, arguments in calls]
-    listed = [{"id": f"c{n}", "type": "function", "function": each} for n, each in enumerate(functions)]
+    listed = [
+        {"id": f"c{n}", "type": "function", "function": each} for n, each in enumerate(functions)
+    ]
     return {"role": "assistant", "content": None, "tool_calls": listed}
 
 
@@ -380,19 +495,31 @@ def test_a_conversation_becomes_an_ordinary_run(tmp_path, sums):
         told(1, {"error": "no such tool"}),
         told(0, {"value": 7.5}),
         said('Action: calculate\nAction Input: {"expression": "7.5 / 2"}'),
-        said('Observation: <observation>{"tool": "calculate", "result": {"value": 3.75}}</observation>', "user"),
+        said(
+            'Observation: <observation>{"tool": "calculate", "result": {"value": 3.75}}</observation>',
+            "user",
+        ),
         said([{"type": "text", "text": "It is 3.75 t/ha."}]),
         said("Copy it.", "user"),
         said("mean: 3.75"),
     ]
     usage = {"prompt_tokens": 900, "completion_tokens": 40}
-    run, counts = imported(write_lines(tmp_path / "p.jsonl", transcripts(messages, usage=usage)), sums)
+    run, counts = imported(
+        write_lines(tmp_path / "p.jsonl", transcripts(messages, usage=usage)), sums
+    )
     assert (named(counts, "invalid transcripts"), run.manifest.modes) == ((), ("end-to-end",))
     record = run.samples()[0]
     steps = record.trajectory.steps
     assert [step.kind for step in steps] == ["call", "call", "call", "answer"]
-    assert [step.observation.result for step in steps[:3]] == [{"value": 7.5}, None, {"value": 3.75}]
-    assert (steps[0].thought, steps[1].observation.error.message) == ("First the sum.", "no such tool")
+    assert [step.observation.result for step in steps[:3]] == [
+        {"value": 7.5},
+        None,
+        {"value": 3.75},
+    ]
+    assert (steps[0].thought, steps[1].observation.error.message) == (
+        "First the sum.",
+        "no such tool",
+    )
     assert record.spending[:2] == (900, 40)
     assert run.scores["fas"].value == 0.8  # 3.75 is right for the first eight questions
     assert run.scores["fas_text"].value == 0.8
@@ -417,7 +544,11 @@ def test_a_conversation_becomes_an_ordinary_run(tmp_path, sums):
 def test_a_conversation_without_a_form_scores_nothing(tmp_path, sums, messages, termination, calls):
     run, counts = imported(write_lines(tmp_path / "p.jsonl", transcripts(messages)), sums)
     trajectory = run.samples()[0].trajectory
-    assert (trajectory.termination, len(trajectory.calls), named(counts, "invalid transcripts")) == (
+    assert (
+        trajectory.termination,
+        len(trajectory.calls),
+        named(counts, "invalid transcripts"),
+    ) == (
         termination,
         calls,
         (),
@@ -428,7 +559,10 @@ def test_a_conversation_without_a_form_scores_nothing(tmp_path, sums, messages, 
 def test_messages_of_each_step_give_process_metrics(tmp_path, sums):
     arguments = {"expression": "x + y", "variables": {"x": 3, "y": 4.5}}
     rows = [
-        {"id": f"sum-{n:04d}", "steps": [called(("calculate", arguments)), said("3.75"), said(f"mean: {mean_of(n)}")]}
+        {
+            "id": f"sum-{n:04d}",
+            "steps": [called(("calculate", arguments)), said("3.75"), said(f"mean: {mean_of(n)}")],
+        }
         for n in range(10)
     ]
     run, _ = imported(write_lines(tmp_path / "p.jsonl", rows), sums)
@@ -449,16 +583,28 @@ def test_messages_of_each_step_give_process_metrics(tmp_path, sums):
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ({"steps": [said("3.75")]}, "1 steps, not 3: one for each reference call, and one for the answer"),
+        (
+            {"steps": [said("3.75")]},
+            "1 steps, not 3: one for each reference call, and one for the answer",
+        ),
         ({"messages": "mean: 3.75"}, "messages is not a list of messages"),
         ({"messages": [said("What?", "user")]}, "it has no message of the assistant"),
         (
             {"messages": [called(ADD), said("Error: Request timed out.")]},
             "an error in place of a reply, Error: Request",
         ),
-        ({"messages": [{"role": "assistant", "content": {"mean": 3}}]}, "the content of the message is no text: dict"),
-        ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "a call of the message has no name"),
-        ({"messages": [called(ADD), {"role": "tool", "content": 7.5}, said("x")]}, "content of the message is no text"),
+        (
+            {"messages": [{"role": "assistant", "content": {"mean": 3}}]},
+            "the content of the message is no text: dict",
+        ),
+        (
+            {"messages": [{"role": "assistant", "tool_calls": [{}]}]},
+            "a call of the message has no name",
+        ),
+        (
+            {"messages": [called(ADD), {"role": "tool", "content": 7.5}, said("x")]},
+            "content of the message is no text",
+        ),
     ],
 )
 def test_a_damaged_transcript_is_invalid_and_named(tmp_path, sums, row, reason):
@@ -471,16 +617,30 @@ def test_a_damaged_transcript_is_invalid_and_named(tmp_path, sums, row, reason):
 
 
 def test_a_chart_counts_if_the_transcript_has_its_spec(tmp_path):
-    spec = {"kind": "bar", "series": [{"name": "area", "x": ["a", "b"], "y": [1.0, 2.0]}], "title": "area"}
+    spec = {
+        "kind": "bar",
+        "series": [{"name": "area", "x": ["a", "b"], "y": [1.0, 2.0]}],
+        "title": "area",
+    }
     slot = {"type": "plot", "name": "chart", "label": "chart", "value": spec}
     folder = write_sums(tmp_path / "charts", 2)
     lines = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
     changes = {"answer": [slot], "answer_type": "plot", "toolset": ["calculate", "plot"]}
     write_lines(folder / "samples.jsonl", [line | changes for line in lines])
-    header = (folder / "benchmark.toml").read_text().replace('["calculate"]', '["calculate", "plot"]')
+    header = (
+        (folder / "benchmark.toml").read_text().replace('["calculate"]', '["calculate", "plot"]')
+    )
     (folder / "benchmark.toml").write_text(header)
-    drawn = [called(("plot", {"kind": "bar"})), told(0, {"figure": "plot_1.png", "spec": spec}), said("Drawn.")]
-    own = [called(("python", {"code": "plt.bar(...)"})), told(0, {"file": "plot_1.png"}), said("Drawn.")]
+    drawn = [
+        called(("plot", {"kind": "bar"})),
+        told(0, {"figure": "plot_1.png", "spec": spec}),
+        said("Drawn."),
+    ]
+    own = [
+        called(("python", {"code": "plt.bar(...)"})),
+        told(0, {"file": "plot_1.png"}),
+        said("Drawn."),
+    ]
     rows = [{"id": f"sum-{n:04d}", "messages": messages} for n, messages in enumerate((drawn, own))]
     run, counts = imported(write_lines(tmp_path / "p.jsonl", rows), load_benchmark(folder))
     assert named(counts, "transcripts without a result") == ("sum-0001",)

@@ -26,12 +26,21 @@ SAMPLES = 24
 
 def _write(folder: Path) -> Path:
     folder.mkdir()
-    header = {"name": "open", "version": "1", "licence": "CC0-1.0", "toolset": [], "modes": ["no-tool"], "bare": True}
+    header = {
+        "name": "open",
+        "version": "1",
+        "licence": "CC0-1.0",
+        "toolset": [],
+        "modes": ["no-tool"],
+        "bare": True,
+    }
     (folder / "benchmark.toml").write_text(tomli_w.dumps(header), encoding="utf-8")
     with (folder / "samples.jsonl").open("w", encoding="utf-8") as lines:
         for number in range(SAMPLES):
             slot = ReferenceTextSlot(name="answer", label="answer", value=f"Drain field {number}.")
-            sample = plain_sample(f"q{number}", query=f"What of field {number}?", toolset=(), answer=(slot,))
+            sample = plain_sample(
+                f"q{number}", query=f"What of field {number}?", toolset=(), answer=(slot,)
+            )
             lines.write(sample.model_dump_json(by_alias=True, exclude_none=True) + "\n")
     return folder
 
@@ -48,7 +57,9 @@ class Judges:
         model = body["model"]
         if model == "candidate":
             return completion(
-                "Drain field " + text_of(body["messages"][-1]).split("field ")[1].rstrip("?") + ", I think."
+                "Drain field "
+                + text_of(body["messages"][-1]).split("field ")[1].rstrip("?")
+                + ", I think."
             )
         if self.broken:
             self.refused += 1
@@ -77,7 +88,16 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("judged")
     with serving(Judges()) as endpoint:
         out = folder / "run"
-        agrotools("eval", _write(folder / "open"), "-m", "candidate", "--base-url", endpoint.base_url, "--out", out)
+        agrotools(
+            "eval",
+            _write(folder / "open"),
+            "-m",
+            "candidate",
+            "--base-url",
+            endpoint.base_url,
+            "--out",
+            out,
+        )
     return out
 
 
@@ -94,9 +114,13 @@ def test_judges_grade_once_and_plain_scoring_shows_it_ever_after(fresh: Path):
         judge = ("--judge", "strict", "--judge", "mild", "--judge-base-url", endpoint.base_url)
         first = agrotools("score", fresh, *judge, "--judge-votes", 2)
         assert judges.graded == {"strict": 2 * SAMPLES, "mild": 2 * SAMPLES}
-        assert all(body["temperature"] > 0 for body in endpoint.requests), "votes of one judge may differ"
+        assert all(body["temperature"] > 0 for body in endpoint.requests), (
+            "votes of one judge may differ"
+        )
         again = agrotools("score", fresh, *judge, "--judge-votes", 2)
-        assert judges.graded == {"strict": 2 * SAMPLES, "mild": 2 * SAMPLES}, "nothing is asked twice"
+        assert judges.graded == {"strict": 2 * SAMPLES, "mild": 2 * SAMPLES}, (
+            "nothing is asked twice"
+        )
         assert f"{2 * SAMPLES} known before" in again.stderr
     assert f"strict gave {2 * SAMPLES} replies" in first.stderr
     offline = agrotools("score", fresh)
@@ -110,21 +134,27 @@ def test_judges_grade_once_and_plain_scoring_shows_it_ever_after(fresh: Path):
     assert f"{SAMPLES} of {SAMPLES} answers graded" in offline.stdout
     assert "the judges agree: alpha 0.45" in offline.stdout
     (scores,) = json.loads(agrotools("score", fresh, "--json").stdout)
-    assert scores["modes"]["no-tool"]["metrics"]["agrieval.judge"]["overall"]["value"] == pytest.approx(
-        (0.5 + 5 / 6) / 2
-    )
+    assert scores["modes"]["no-tool"]["metrics"]["agrieval.judge"]["overall"][
+        "value"
+    ] == pytest.approx((0.5 + 5 / 6) / 2)
     rows = [
-        row for row in json.loads((fresh / "scores.json").read_text())["scores"] if row["metric"] == "agrieval.judge"
+        row
+        for row in json.loads((fresh / "scores.json").read_text())["scores"]
+        if row["metric"] == "agrieval.judge"
     ]
     assert len(rows) == SAMPLES
     assert {row["judge"] for row in rows} == {"mild, strict"}
     assert len({row["judge_prompt_hash"] for row in rows}) == 1
     kept = [json.loads(line) for line in (fresh / "judgements.jsonl").read_text().splitlines()]
     assert len(kept) == 4 * SAMPLES
-    assert all(json.loads(line["reply"]).keys() == {"reason", "grade"} for line in kept), "raw replies"
+    assert all(json.loads(line["reply"]).keys() == {"reason", "grade"} for line in kept), (
+        "raw replies"
+    )
 
 
-def test_merged_shards_have_the_grades_of_the_run_without_shards(fresh: Path, run: Path, tmp_path: Path):
+def test_merged_shards_have_the_grades_of_the_run_without_shards(
+    fresh: Path, run: Path, tmp_path: Path
+):
     judges, benchmark = Judges(), run.with_name("open")
     with serving(judges) as endpoint:
         judge = ("--judge", "strict", "--judge", "mild", "--judge-base-url", endpoint.base_url)
@@ -140,14 +170,20 @@ def test_merged_shards_have_the_grades_of_the_run_without_shards(fresh: Path, ru
         told = agrotools("score", merged, *judge)
         assert not judges.graded, "no reply was lost"
     assert f"{SAMPLES} known before" in told.stderr
-    assert len((merged / "judgements.jsonl").read_text().splitlines()) == 2 * SAMPLES, "no reply is there twice"
-    tables = [json.loads(agrotools("score", run, "--json").stdout)[0]["modes"] for run in (fresh, merged)]
+    assert len((merged / "judgements.jsonl").read_text().splitlines()) == 2 * SAMPLES, (
+        "no reply is there twice"
+    )
+    tables = [
+        json.loads(agrotools("score", run, "--json").stdout)[0]["modes"] for run in (fresh, merged)
+    ]
     assert tables[0]["no-tool"]["metrics"]["agrieval.judge"]["overall"]["n"] == SAMPLES
     assert tables[0]["no-tool"]["metrics"] == tables[1]["no-tool"]["metrics"]
 
     (parts[0] / "judge-rubrics-mine.toml").touch()
     for others in (parts[1:], parts[:0:-1]):
-        refused = agrotools("merge", parts[0], *others, "--out", tmp_path / "mixed", expect=2).stderr
+        refused = agrotools(
+            "merge", parts[0], *others, "--out", tmp_path / "mixed", expect=2
+        ).stderr
         assert "shards were judged by different rubrics" in refused
         assert "judge-rubrics-mine.toml / the built-in ones" in " ".join(refused.split())
 
@@ -159,7 +195,10 @@ def test_a_judge_is_checked_on_answers_with_known_grades(fresh: Path, tmp_path: 
     with serving(Judges()) as endpoint:
         judge = ("--judge", "strict", "--judge-base-url", endpoint.base_url)
         shipped = agrotools("score", fresh, *judge, "--judge-calibration", "shipped").stdout
-        assert "strict on 30 answers with known grades: 33.3 % graded exactly, +1.00 grades on average" in shipped
+        assert (
+            "strict on 30 answers with known grades: 33.3 % graded exactly, +1.00 grades on average"
+            in shipped
+        )
         mine = agrotools("score", fresh, *judge, "--judge-calibration", own).stdout
         assert "strict on 31 answers with known grades" in mine
     own.write_text('{"question": "q"}\n', encoding="utf-8")
@@ -171,7 +210,14 @@ def test_a_judge_that_is_down_costs_nothing_and_the_same_command_goes_on(fresh: 
     judges = Judges()
     judges.broken = True
     with serving(judges) as endpoint:
-        judge = ("--judge", "strict", "--judge-base-url", endpoint.base_url, "--judge-concurrency", 4)
+        judge = (
+            "--judge",
+            "strict",
+            "--judge-base-url",
+            endpoint.base_url,
+            "--judge-concurrency",
+            4,
+        )
         down = subprocess.Popen(
             [*AGROTOOLS, "score", str(fresh), *map(str, judge)],
             stderr=subprocess.PIPE,
@@ -195,9 +241,24 @@ def test_a_judge_that_is_down_costs_nothing_and_the_same_command_goes_on(fresh: 
 def test_killed_at_any_moment_no_reply_is_asked_for_again_but_those_in_flight(fresh: Path):
     judges = Judges()
     with serving(judges, latency_s=0.15) as endpoint:
-        command = ["score", fresh, "--judge", "strict", "--judge-base-url", endpoint.base_url, "--judge-concurrency", 2]
-        env = {**os.environ, "OPENAI_API_KEY": "sk-test", "AGROTOOLS_CACHE": str(fresh.parent / "none")}
-        process = subprocess.Popen([*AGROTOOLS, *map(str, command)], env=env, stderr=subprocess.DEVNULL)
+        command = [
+            "score",
+            fresh,
+            "--judge",
+            "strict",
+            "--judge-base-url",
+            endpoint.base_url,
+            "--judge-concurrency",
+            2,
+        ]
+        env = {
+            **os.environ,
+            "OPENAI_API_KEY": "sk-test",
+            "AGROTOOLS_CACHE": str(fresh.parent / "none"),
+        }
+        process = subprocess.Popen(
+            [*AGROTOOLS, *map(str, command)], env=env, stderr=subprocess.DEVNULL
+        )
         while judges.graded["strict"] < 8:
             time.sleep(0.05)
         process.kill()
@@ -215,7 +276,14 @@ def test_killed_at_any_moment_no_reply_is_asked_for_again_but_those_in_flight(fr
 def test_a_budget_bounds_the_judges_of_a_run(fresh: Path):
     judges = Judges()
     with serving(judges) as endpoint:
-        judge = ("--judge", "strict", "--judge-base-url", endpoint.base_url, "--judge-price", "10/100")
+        judge = (
+            "--judge",
+            "strict",
+            "--judge-base-url",
+            endpoint.base_url,
+            "--judge-price",
+            "10/100",
+        )
         short = agrotools("score", fresh, *judge, "--judge-budget", 0.25, expect=1)
         assert 0 < judges.graded["strict"] < SAMPLES
         assert "larger --budget" in short.stderr or "budget" in short.stderr

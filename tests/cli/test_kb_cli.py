@@ -44,7 +44,9 @@ def test_search_prints_hits_and_sources():
     assert "source: " in result.output
     unsourced = RUN.invoke(app, ["search", "Colorado potato beetle"]).output
     assert "source: none (general knowledge, not verified)" in unsourced
-    found = json.loads(RUN.invoke(app, ["search", "apple scab", "--topic", "symptoms", "--json"]).output)
+    found = json.loads(
+        RUN.invoke(app, ["search", "apple scab", "--topic", "symptoms", "--json"]).output
+    )
     assert found["not_found"] is False
     assert found["hits"][0]["kb_id"] == "disease.apple_scab"
     assert RUN.invoke(app, ["search", "capital of France"]).output.startswith("not found")
@@ -63,7 +65,9 @@ def test_add_then_found(entry: Path, kb: Path):
 
 
 def test_add_refuses_faults_and_the_id_of_a_shipped_entry(entry: Path, kb: Path):
-    entry.write_text(ENTRY.replace('"stub"', '"verified"').replace("en =", "eng ="), encoding="utf-8")
+    entry.write_text(
+        ENTRY.replace('"stub"', '"verified"').replace("en =", "eng ="), encoding="utf-8"
+    )
     result = RUN.invoke(app, ["add", str(entry)])
     assert result.exit_code == 1
     assert "names.eng" in result.output
@@ -80,7 +84,9 @@ def test_check_lists_all_faults_at_once(tmp_path: Path):
     folder = tmp_path / "many"
     folder.mkdir()
     (folder / "a.toml").write_text("id = ", encoding="utf-8")
-    (folder / "b.toml").write_text(ENTRY.replace("stub", "partial") + 'zh = ["x"]\n', encoding="utf-8")
+    (folder / "b.toml").write_text(
+        ENTRY.replace("stub", "partial") + 'zh = ["x"]\n', encoding="utf-8"
+    )
     result = RUN.invoke(app, ["check", str(folder)])
     assert result.exit_code == 1
     assert "2 files: 3 faults" in result.output
@@ -94,7 +100,9 @@ def corpus(tmp_path: Path) -> Path:
     folder = tmp_path / "corpus"
     folder.mkdir()
     (folder / "rice.txt").write_text("水稻纹枯病由立枯丝核菌引起。", encoding="utf-8")
-    (folder / "more.jsonl").write_text('{"title": "Wheat", "text": "Wheat rust is a fungus."}\n{"n": 1}\n')
+    (folder / "more.jsonl").write_text(
+        '{"title": "Wheat", "text": "Wheat rust is a fungus."}\n{"n": 1}\n'
+    )
     return folder
 
 
@@ -109,7 +117,9 @@ def test_index_then_search(corpus: Path, tmp_path: Path):
     assert found.output.startswith("rice.txt  [at 0, ")
     assert "立枯丝核菌" in found.output
     assert "more.jsonl:1  Wheat" in RUN.invoke(app, ["search", "rust", "--index", str(out)]).output
-    assert RUN.invoke(app, ["search", "qwertz", "--index", str(out)]).output.startswith("no passage contains")
+    assert RUN.invoke(app, ["search", "qwertz", "--index", str(out)]).output.startswith(
+        "no passage contains"
+    )
     built = json.loads(RUN.invoke(app, ["index", str(corpus), "--out", str(out), "--json"]).stdout)
     assert (built["passages"], built["skipped"]) == (2, {"without text": 1})
     (corpus / "new.txt").write_text("new")
@@ -125,11 +135,15 @@ def test_index_then_search(corpus: Path, tmp_path: Path):
 @pytest.mark.process
 def test_a_passage_that_the_terminal_cannot_show_is_no_crash(tmp_path: Path):
     """A terminal of another encoding; text of every kind."""
-    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "rust 水稻 \ud800 \U0001f33e", "id": "\ud800"}))
+    (tmp_path / "a.jsonl").write_text(
+        json.dumps({"text": "rust 水稻 \ud800 \U0001f33e", "id": "\ud800"})
+    )
     main = [sys.executable, "-m", "agrotools", "tools", "kb"]
     environment = os.environ | {"PYTHONIOENCODING": "utf-8"}
     subprocess.run(
-        [*main, "index", str(tmp_path / "a.jsonl"), "--out", str(tmp_path / "i")], check=True, env=environment
+        [*main, "index", str(tmp_path / "a.jsonl"), "--out", str(tmp_path / "i")],
+        check=True,
+        env=environment,
     )
     command = [*main, "search", "rust", "--index", str(tmp_path / "i")]
     found = subprocess.run(command, capture_output=True, check=True, env=environment)

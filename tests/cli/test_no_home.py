@@ -14,7 +14,9 @@ pytestmark = pytest.mark.process
 
 
 @pytest.fixture(params=["", None])
-def temporary(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """The folder of temporary files of a user without an account whose ``HOME`` is empty or unset."""
 
     def nobody(uid: int) -> pwd.struct_passwd:
@@ -22,7 +24,14 @@ def temporary(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(pwd, "getpwuid", nobody)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    for name in ("AGROTOOLS_CACHE", "AGROTOOLS_KB", "XDG_CACHE_HOME", "XDG_DATA_HOME", "HF_HOME", "HF_HUB_CACHE"):
+    for name in (
+        "AGROTOOLS_CACHE",
+        "AGROTOOLS_KB",
+        "XDG_CACHE_HOME",
+        "XDG_DATA_HOME",
+        "HF_HOME",
+        "HF_HUB_CACHE",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", request.param or "")
     if request.param is None:

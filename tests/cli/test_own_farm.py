@@ -52,7 +52,15 @@ def farm(tmp_path: Path) -> Path:
 
 
 def _build(farm: Path, *more: str, table: str = "answers.csv", out: str = "made"):
-    arguments = ["build", "--images", str(farm / "photos"), "--answers", str(farm / table), "--out", str(farm / out)]
+    arguments = [
+        "build",
+        "--images",
+        str(farm / "photos"),
+        "--answers",
+        str(farm / table),
+        "--out",
+        str(farm / out),
+    ]
     done = CliRunner().invoke(app, [*arguments, *more])
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
@@ -67,7 +75,9 @@ def _ask_for(farm: Path, samples: int) -> None:
 
 def test_the_command_says_what_a_table_lacks_and_what_does_not_fit(farm: Path):
     (farm / "empty.csv").write_text("photo,apples,note\nleaf_1.jpg,,\nleaf_2.jpg,,\n")
-    with pytest.raises(BenchmarkError, match="'apples' is empty in all rows with a photo, column 'note' is empty"):
+    with pytest.raises(
+        BenchmarkError, match="'apples' is empty in all rows with a photo, column 'note' is empty"
+    ):
         _build(farm, table="empty.csv")
     assert not (farm / "empty.plan.toml").exists()
     (farm / "empty.plan.toml").write_text("images_column = 'photo'\n[[columns]]\ncolumn = 'apples'\nask = 'count'\n"
@@ -75,14 +85,18 @@ def test_the_command_says_what_a_table_lacks_and_what_does_not_fit(farm: Path):
     with pytest.raises(BenchmarkError, match="apples: 1 column is empty in all rows with a photo"):
         _build(farm, table="empty.csv")
     (farm / "names.csv").write_text("photo,observer\nleaf_1.jpg,Ann\nleaf_2.jpg,Bob\n")
-    assert "All columns are ignored: set ask for one of them" in _build(farm, table="names.csv").stdout
+    assert (
+        "All columns are ignored: set ask for one of them" in _build(farm, table="names.csv").stdout
+    )
     (farm / "height.csv").write_text("photo,plant height\nleaf_1.jpg,12\nleaf_2.jpg,13\n")
     done = _build(farm, table="height.csv")
     assert "to fill in:" in done.stdout
     assert "Complete the plan and run" in done.stdout
     plan = farm / "height.plan.toml"
     plan.write_text(plan.read_text().replace('ask = "plant_height"', 'ask = "cuont"'))
-    with pytest.raises(BenchmarkError, match=r"columns\.0\.ask: 'cuont' is not one of slice, nothing, count"):
+    with pytest.raises(
+        BenchmarkError, match=r"columns\.0\.ask: 'cuont' is not one of slice, nothing, count"
+    ):
         _build(farm, table="height.csv")
     with pytest.raises(UsageError, match="not said what to build from") as refused:
         CliRunner().invoke(app, ["build", "--images", "x", "--out", "y"], catch_exceptions=False)
@@ -98,7 +112,15 @@ def test_the_command_says_what_a_table_lacks_and_what_does_not_fit(farm: Path):
     with pytest.raises(BenchmarkError, match="cannot be written"):
         CliRunner().invoke(
             app,
-            ["build", "--images", str(farm / "photos"), "--answers", str(farm / "answers.csv"), "--out", "/proc/made"],
+            [
+                "build",
+                "--images",
+                str(farm / "photos"),
+                "--answers",
+                str(farm / "answers.csv"),
+                "--out",
+                "/proc/made",
+            ],
             catch_exceptions=False,
         )
     assert not (farm / "answers.plan.toml").exists()
@@ -106,7 +128,9 @@ def test_the_command_says_what_a_table_lacks_and_what_does_not_fit(farm: Path):
     (farm / "other" / "thesis.txt").write_text("all my work")
     with pytest.raises(BenchmarkError, match="not a benchmark"):
         _build(farm, "--yes", out="other")
-    (farm / "answers.plan.toml").write_text("images_column = 'Photo'\n[[columns]]\ncolumn = 'Yield'\nask = 'count'\n")
+    (farm / "answers.plan.toml").write_text(
+        "images_column = 'Photo'\n[[columns]]\ncolumn = 'Yield'\nask = 'count'\n"
+    )
     with pytest.raises(BenchmarkError, match="answers\\.csv has no column 'Yield'"):
         _build(farm)
 
@@ -117,7 +141,9 @@ def test_photos_and_a_table_become_a_sound_benchmark(farm: Path):
     assert validate_folder(farm / "made") == []
     samples = load_folder(farm / "made").samples
     assert len(samples) == 22
-    assert {"lesion_severity", "crop_disease", "plotting"} <= {sample.task_type for sample in samples}
+    assert {"lesion_severity", "crop_disease", "plotting"} <= {
+        sample.task_type for sample in samples
+    }
     truths = {
         step.truth["severity_pct"]
         for sample in samples
@@ -155,44 +181,80 @@ def test_the_owner_is_asked_on_a_terminal(farm: Path, monkeypatch: pytest.Monkey
         "photo,height\n" + "".join(f"leaf_{number}.jpg,{10 + number}\n" for number in range(1, 5))
     )
     monkeypatch.setattr("agrotools.cli.own_farm._is_terminal", lambda: True)
-    arguments = ["build", "--images", str(farm / "photos"), "--answers", str(farm / "t.csv"), "--out", str(farm / "o")]
+    arguments = [
+        "build",
+        "--images",
+        str(farm / "photos"),
+        "--answers",
+        str(farm / "t.csv"),
+        "--out",
+        str(farm / "o"),
+    ]
     answers = ["plant_hight", "", "cm", "many", "12.5", "My Farm", "my-farm", "CC BY 4.0"]
     done = CliRunner().invoke(app, arguments, input="\n".join(answers) + "\n")
     assert done.exit_code == 0, done.output
     plan = read_plan(farm / "t.plan.toml")
-    assert (plan.columns[0].unit, plan.columns[0].px_per_cm, plan.licence) == ("cm", 12.5, "CC BY 4.0")
+    assert (plan.columns[0].unit, plan.columns[0].px_per_cm, plan.licence) == (
+        "cm",
+        12.5,
+        "CC BY 4.0",
+    )
     sample = load_folder(farm / "o").samples[0]
     assert sample.files[0].note == "12.5 pixels are one centimetre in the plane of the plants."
     assert sample.reference.steps[0].arguments["scale_cm_px"] == 0.08
 
 
-def test_chosen_photos_that_were_labelled_have_scores_by_slice(farm: Path, monkeypatch: pytest.MonkeyPatch):
+def test_chosen_photos_that_were_labelled_have_scores_by_slice(
+    farm: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.chdir(farm)
     for number in range(1, 11):
         photo = farm / "photos" / f"leaf_{number}.jpg"
         (photo.parent / f"plot_{number % 2}").mkdir(exist_ok=True)
         photo.rename(photo.parent / f"plot_{number % 2}" / photo.name)
     runner = CliRunner()
-    chosen = runner.invoke(app, ["build", "--images", "photos", "--choose", "8", "--out", "labels.csv"])
+    chosen = runner.invoke(
+        app, ["build", "--images", "photos", "--choose", "8", "--out", "labels.csv"]
+    )
     assert "8 of 10 photos (8 wanted, 1 cannot be read: broken.jpg)" in chosen.stdout
     assert "block: 2 of 2 groups: plot_0 4 of 5, plot_1 4 of 5" in chosen.stdout
     header, *rows = (farm / "labels.csv").read_text("utf-8-sig").splitlines()
     filled = [f"{row}{10 * (at + 1)}" for at, row in enumerate(rows)]
-    (farm / "labels.csv").write_text("\n".join([header.replace("answer", "severity %"), *filled]), "utf-8-sig")
+    (farm / "labels.csv").write_text(
+        "\n".join([header.replace("answer", "severity %"), *filled]), "utf-8-sig"
+    )
     done = _build(farm, "--yes", table="labels.csv")
     assert "block: groups of photos, 2 different -> slice" in done.stdout
     block_of = dict(row.split(",")[:2] for row in rows)
     blocks = {sha256_of_file(farm / "photos" / photo): block for photo, block in block_of.items()}
     samples = load_folder(farm / "made").samples
     assert {sample.groups["block"] for sample in samples} == {"plot_0", "plot_1"}
-    assert all({blocks[str(file.sha256)] for file in each.files} == {each.groups["block"]} for each in samples)
+    assert all(
+        {blocks[str(file.sha256)] for file in each.files} == {each.groups["block"]}
+        for each in samples
+    )
     shown = runner.invoke(
-        app, ["eval", "made", "--model", "baseline:guess", "--mode", "end-to-end", "--details", "--out", "run"]
+        app,
+        [
+            "eval",
+            "made",
+            "--model",
+            "baseline:guess",
+            "--mode",
+            "end-to-end",
+            "--details",
+            "--out",
+            "run",
+        ],
     )
     assert "By block" in shown.stdout
-    scores = json.loads((farm / "run" / "scores.json").read_text())["summary"]["modes"]["end-to-end"]["metrics"]["fas"]
+    scores = json.loads((farm / "run" / "scores.json").read_text())["summary"]["modes"][
+        "end-to-end"
+    ]["metrics"]["fas"]
     counts = Counter(sample.groups["block"] for sample in samples)
-    assert {block: estimate["n"] for block, estimate in scores["by_group"]["block"].items()} == counts
+    assert {
+        block: estimate["n"] for block, estimate in scores["by_group"]["block"].items()
+    } == counts
 
 
 def test_a_column_with_an_open_question_is_left_out_only_if_that_is_accepted(farm: Path):
@@ -208,12 +270,16 @@ def test_a_column_with_an_open_question_is_left_out_only_if_that_is_accepted(far
     assert "does not name, not asked about: pears" in done.stdout
     done = _build(farm, "--yes", table="t.csv")
     assert done.exit_code == 0, done.output
-    assert {sample.metadata["column"] for sample in load_folder(farm / "made").samples} == {"apples"}
+    assert {sample.metadata["column"] for sample in load_folder(farm / "made").samples} == {
+        "apples"
+    }
     assert "dropped: trees" in done.stdout
 
 
 @pytest.mark.slow
-def test_a_build_that_is_killed_goes_on_with_the_same_command(farm: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_build_that_is_killed_goes_on_with_the_same_command(
+    farm: Path, monkeypatch: pytest.MonkeyPatch
+):
     _build(farm)
     _ask_for(farm, 12)
     command = [sys.executable, "-m", "agrotools", "build", "--images",
@@ -342,14 +408,22 @@ def test_everything_that_can_be_asked_gives_sound_samples(farm: Path):
     assert "800 mm from the camera" in str(size.files[0].note)
     heights = [sample for sample in samples if sample.metadata["column"] == "height"]
     seen = [sample.reference.steps[0].observation.error for sample in heights]
-    assert {error.argument for error in seen if error} == {"scale_marker"}, "no photo has a disc; they stay in"
-    found = [json.loads(line) for line in (farm / "made" / "quality.jsonl").read_text().splitlines()]
-    assert not [each for each in found if each["severity"] == "error" or each["check"] == "order_not_unique"]
+    assert {error.argument for error in seen if error} == {"scale_marker"}, (
+        "no photo has a disc; they stay in"
+    )
+    found = [
+        json.loads(line) for line in (farm / "made" / "quality.jsonl").read_text().splitlines()
+    ]
+    assert not [
+        each for each in found if each["severity"] == "error" or each["check"] == "order_not_unique"
+    ]
     kept = sorted((farm / "made" / "artifacts").iterdir())
     assert kept
     assert all(path.stem == sha256_of_file(path) for path in kept)
     files = {file.sha256 for sample in samples for file in sample.files}
-    assert not files & {path.stem for path in kept}, "what tools made of a photo is shown to nobody who is tested"
+    assert not files & {path.stem for path in kept}, (
+        "what tools made of a photo is shown to nobody who is tested"
+    )
     before = load_folder(farm / "made").content_hash
     shutil.rmtree(farm / "made" / "artifacts")
     assert load_folder(farm / "made").content_hash == before
@@ -358,7 +432,12 @@ def test_everything_that_can_be_asked_gives_sound_samples(farm: Path):
 @pytest.mark.parametrize(
     ("data", "header", "renamed", "most_lost"),
     [
-        ("coffee_leaf_class", "Disease", {"brown_spot_phoma": "brown spot", "leaf_miner": "leaf miner"}, 10.0),
+        (
+            "coffee_leaf_class",
+            "Disease",
+            {"brown_spot_phoma": "brown spot", "leaf_miner": "leaf miner"},
+            10.0,
+        ),
         ("bean_leaf_class", "Disease", {}, 20.0),
         ("deepweeds", "Weed", {}, 60.0),
         ("apple_leaf_class", "Disease", {}, 100.0),
@@ -366,7 +445,12 @@ def test_everything_that_can_be_asked_gives_sound_samples(farm: Path):
     ],
 )
 def test_class_folders_lose_what_the_tool_names_wrongly_alone(
-    field_data: Path, tmp_path: Path, data: str, header: str, renamed: dict[str, str], most_lost: float
+    field_data: Path,
+    tmp_path: Path,
+    data: str,
+    header: str,
+    renamed: dict[str, str],
+    most_lost: float,
 ):
     """Two photos of each class, no crop given. Of apples and jute the shipped net knows nothing."""
     seen: Counter[str] = Counter()
@@ -387,7 +471,9 @@ def test_class_folders_lose_what_the_tool_names_wrongly_alone(
     for sample in samples:
         shown = shown_results(sample.reference)
         right = all(
-            result and result["best"] and shipped_names().mean_same(str(result["best"]), str(step.truth["best"]))
+            result
+            and result["best"]
+            and shipped_names().mean_same(str(result["best"]), str(step.truth["best"]))
             for result, step in zip(shown, sample.reference.steps, strict=True)
         )
         implied = [implied_slot(slot, shown) for slot in sample.answer]
@@ -402,8 +488,12 @@ def test_names_that_no_result_can_match_are_asked_about(tmp_path: Path):
     (tmp_path / "photos").mkdir()
     lines = ["photo,disease"]
     for number, name in enumerate(("ALS type A", "BR", "healthy")):
-        Image.new("RGB", (60, 40), (40, 90 + number, 30)).save(tmp_path / "photos" / f"p{number}.jpg")
+        Image.new("RGB", (60, 40), (40, 90 + number, 30)).save(
+            tmp_path / "photos" / f"p{number}.jpg"
+        )
         lines.append(f"p{number}.jpg,{name}")
     (tmp_path / "sheet.csv").write_text("\n".join(lines) + "\n")
-    with pytest.raises(BenchmarkError, match=r"none of the names of 'disease' \('ALS type A', 'BR'\)"):
+    with pytest.raises(
+        BenchmarkError, match=r"none of the names of 'disease' \('ALS type A', 'BR'\)"
+    ):
         _build(tmp_path, "--yes", table="sheet.csv")

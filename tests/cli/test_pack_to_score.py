@@ -14,7 +14,11 @@ from support.command import run_command
 from support.labelled_pictures import plant_picture
 
 pytestmark = pytest.mark.tools
-CLASSES = {"flea_beetle__adult": (40, 40, 60), "moth (Rambur)": (190, 180, 60), "healthy": (60, 150, 60)}
+CLASSES = {
+    "flea_beetle__adult": (40, 40, 60),
+    "moth (Rambur)": (190, 180, 60),
+    "healthy": (60, 150, 60),
+}
 
 
 @pytest.fixture
@@ -25,23 +29,37 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         folder = tmp_path / "pests" / name
         folder.mkdir(parents=True)
         for place in range(6):
-            Image.fromarray(plant_picture(colour, 1000 * number + place)).save(folder / f"{place}.png")
+            Image.fromarray(plant_picture(colour, 1000 * number + place)).save(
+                folder / f"{place}.png"
+            )
     return tmp_path / "pests"
 
 
 def test_from_folders_of_photographs_to_a_score(photos: Path) -> None:
-    trained = run_command("tools", "packs", "train", "--images", "pests", "--out", "mine", "--held", "held.csv")
+    trained = run_command(
+        "tools", "packs", "train", "--images", "pests", "--out", "mine", "--held", "held.csv"
+    )
     assert trained.returncode == 0, trained.stderr
     held = "held out: 6 of 18 pictures (flea_beetle__adult 2, healthy 2, moth (Rambur) 2), listed in held.csv"
     assert held in trained.stdout
     compared = run_command(
-        "tools", "compare", "--backends", "offline,pack:mine", "--data", "pests", "--labels", "held.csv", "--json"
+        "tools",
+        "compare",
+        "--backends",
+        "offline,pack:mine",
+        "--data",
+        "pests",
+        "--labels",
+        "held.csv",
+        "--json",
     )
     assert compared.returncode == 0, compared.stderr
     pack = json.loads(compared.stdout)[1]
     assert (pack["likeliest"], pack["seen"], pack["unknown"]) == (1.0, 0, [])
 
-    built = run_command("build", "--images", "pests", "--answers", "held.csv", "--yes", "--out", "bench")
+    built = run_command(
+        "build", "--images", "pests", "--answers", "held.csv", "--yes", "--out", "bench"
+    )
     assert built.returncode == 0, built.stderr
     assert "pest as the name of the table or folder says -> pest" in built.stdout
     samples = load_folder(Path("bench")).samples
@@ -51,7 +69,17 @@ def test_from_folders_of_photographs_to_a_score(photos: Path) -> None:
     assert "a healthy leaf" in asked
     assert {sample.task_type for sample in samples} == {"pest_diagnosis"}
 
-    words = ["eval", "bench", "--model", "baseline:oracle", "--mode", "end-to-end", "--out", "run", "--json"]
+    words = [
+        "eval",
+        "bench",
+        "--model",
+        "baseline:oracle",
+        "--mode",
+        "end-to-end",
+        "--out",
+        "run",
+        "--json",
+    ]
     scored = run_command(*words, "--backend", "diagnose_pest_disease=pack:mine")
     assert scored.returncode == 0, scored.stderr
     metrics = json.loads(scored.stdout)[0]["modes"]["end-to-end"]["metrics"]
@@ -59,23 +87,44 @@ def test_from_folders_of_photographs_to_a_score(photos: Path) -> None:
     assert metrics["guess"]["overall"]["value"] < 0.6
 
 
-def test_nothing_is_written_if_the_training_cannot_begin(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_written_if_the_training_cannot_begin(
+    photos: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    done = run_command("tools", "packs", "train", "--images", "pests", "--out", "mine", "--held", "held.csv")
+    done = run_command(
+        "tools", "packs", "train", "--images", "pests", "--out", "mine", "--held", "held.csv"
+    )
     assert "scikit-learn" in done.stderr
     assert not Path("held.csv").exists()
     assert not pack_path("mine").exists()
 
 
-def test_the_table_of_labels_names_the_kind_and_the_groups_and_is_not_overwritten(photos: Path) -> None:
+def test_the_table_of_labels_names_the_kind_and_the_groups_and_is_not_overwritten(
+    photos: Path,
+) -> None:
     rows = [
-        (f"{name}/{place}.png", "healthy" if name == "healthy" else "insect", f"{name} {place // 2}")
+        (
+            f"{name}/{place}.png",
+            "healthy" if name == "healthy" else "insect",
+            f"{name} {place // 2}",
+        )
         for name in CLASSES
         for place in range(6)
     ]
     with Path("labels.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("image", "pest", "group"), *rows])
-    words = ["tools", "packs", "train", "--images", "pests", "--labels", "labels.csv", "--out", "mine", "--held"]
+    words = [
+        "tools",
+        "packs",
+        "train",
+        "--images",
+        "pests",
+        "--labels",
+        "labels.csv",
+        "--out",
+        "mine",
+        "--held",
+    ]
     assert "labels.csv is the table of all labels" in run_command(*words, "labels.csv").stderr
     assert "cannot write no/held.csv" in run_command(*words, "no/held.csv").stderr
     assert run_command(*words, "held.csv").returncode == 0
@@ -83,5 +132,7 @@ def test_the_table_of_labels_names_the_kind_and_the_groups_and_is_not_overwritte
         table = list(csv.DictReader(file))
     assert [*table[0]] == ["image", "pest", "group"]
     assert {(row["image"], row["pest"], row["group"]) for row in table} <= {*rows}
-    built = run_command("build", "--images", "pests", "--answers", "held.csv", "--yes", "--out", "bench")
+    built = run_command(
+        "build", "--images", "pests", "--answers", "held.csv", "--yes", "--out", "bench"
+    )
     assert "asking: pest as pest" in built.stdout

@@ -13,7 +13,9 @@ from agrotools.tools.recognition.packs import packs_folder
 from support.labelled_pictures import write_folders
 
 RUN = CliRunner()
-needs_training = pytest.mark.skipif(find_spec("sklearn") is None, reason="needs scikit-learn (the extra train)")
+needs_training = pytest.mark.skipif(
+    find_spec("sklearn") is None, reason="needs scikit-learn (the extra train)"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -37,8 +39,15 @@ def kept_head() -> HeadInfo:
         weights_sha256="",
     )
     ones = np.ones(3, np.float32)
-    arrays = {"mean": ones, "scale": ones, "landmarks": np.ones((2, 3), np.float32), "weights": ones[:2]}
-    return save_head(info, arrays | {"gamma": np.array(0.1, np.float32), "bias": np.array(0.0, np.float32)})
+    arrays = {
+        "mean": ones,
+        "scale": ones,
+        "landmarks": np.ones((2, 3), np.float32),
+        "weights": ones[:2],
+    }
+    return save_head(
+        info, arrays | {"gamma": np.array(0.1, np.float32), "bias": np.array(0.0, np.float32)}
+    )
 
 
 def test_without_heads_it_says_how_to_get_them() -> None:
@@ -46,7 +55,11 @@ def test_without_heads_it_says_how_to_get_them() -> None:
     assert result.exit_code == 0
     assert "packs train crop-weed --data DIR" in result.output
     assert "packs train --images DIR" in result.output
-    assert json.loads(RUN.invoke(app, ["list", "--json"]).output) == {"packs": [], "crop-weed": [], "faults": []}
+    assert json.loads(RUN.invoke(app, ["list", "--json"]).output) == {
+        "packs": [],
+        "crop-weed": [],
+        "faults": [],
+    }
 
 
 def test_heads_are_listed_with_their_terms() -> None:
@@ -65,7 +78,9 @@ def test_heads_are_listed_with_their_terms() -> None:
 @needs_training
 def test_a_pack_of_own_pictures_is_trained_and_listed(tmp_path: Path) -> None:
     pictures = write_folders(tmp_path / "pictures", each=5)
-    made = RUN.invoke(app, ["train", "--images", str(pictures), "--out", "mine", "--licence", "CC0, made up"])
+    made = RUN.invoke(
+        app, ["train", "--images", str(pictures), "--out", "mine", "--licence", "CC0, made up"]
+    )
     assert made.exit_code == 0, made.output
     assert "looked at 15 of 15 pictures" in made.output
     assert "brown leaf: 5 pictures, recall" in made.output
@@ -79,29 +94,51 @@ def test_a_pack_of_own_pictures_is_trained_and_listed(tmp_path: Path) -> None:
     assert found["packs"] == []
     assert "mine" in found["faults"][0]
     table = tmp_path / "labels.csv"
-    rows = [f"{path.parent.name}/{path.name},{path.parent.name}" for path in sorted(pictures.rglob("*.png"))]
+    rows = [
+        f"{path.parent.name}/{path.name},{path.parent.name}"
+        for path in sorted(pictures.rglob("*.png"))
+    ]
     table.write_text("\n".join(["image,label", *rows]))
     out = tmp_path / "here" / "pack"
-    made = RUN.invoke(app, ["train", "--images", str(pictures), "--labels", str(table), "--out", str(out), "--json"])
+    made = RUN.invoke(
+        app,
+        ["train", "--images", str(pictures), "--labels", str(table), "--out", str(out), "--json"],
+    )
     assert made.exit_code == 0, made.output
     assert json.loads(made.stdout)["path"] == str(out)
     assert (out / "weights.npz").is_file()
 
 
 @needs_training
-def test_pictures_held_out_are_not_learnt_and_back_ends_are_compared_on_them(tmp_path: Path) -> None:
+def test_pictures_held_out_are_not_learnt_and_back_ends_are_compared_on_them(
+    tmp_path: Path,
+) -> None:
     pictures = write_folders(tmp_path / "pictures", each=8)
     held = tmp_path / "held.csv"
-    made = RUN.invoke(app, ["train", "--images", str(pictures), "--out", "mine", "--held", str(held)])
+    made = RUN.invoke(
+        app, ["train", "--images", str(pictures), "--out", "mine", "--held", str(held)]
+    )
     assert made.exit_code == 0, made.output
-    assert "held out: 6 of 24 pictures (brown leaf 2, green leaf 2, yellow leaf 2), listed in" in made.output
+    assert (
+        "held out: 6 of 24 pictures (brown leaf 2, green leaf 2, yellow leaf 2), listed in"
+        in made.output
+    )
     assert "looked at 18 of 18 pictures" in made.output
     rows = held.read_text().splitlines()
     assert rows[0] == "image,label"
-    assert sorted(row.split(",")[1] for row in rows[1:]) == 2 * ["brown leaf"] + 2 * ["green leaf"] + 2 * [
-        "yellow leaf"
+    assert sorted(row.split(",")[1] for row in rows[1:]) == 2 * ["brown leaf"] + 2 * [
+        "green leaf"
+    ] + 2 * ["yellow leaf"]
+    call = [
+        "compare",
+        "--backends",
+        "offline,pack:mine",
+        "--data",
+        str(pictures),
+        "--labels",
+        str(held),
+        "--json",
     ]
-    call = ["compare", "--backends", "offline,pack:mine", "--data", str(pictures), "--labels", str(held), "--json"]
     result = RUN.invoke(tools_app, call)
     assert result.exit_code == 0, result.output
     offline, pack = json.loads(result.stdout)
@@ -110,5 +147,7 @@ def test_pictures_held_out_are_not_learnt_and_back_ends_are_compared_on_them(tmp
     assert pack["better"] - pack["worse"] == pytest.approx(6 * pack["difference"]["value"])
     alone = RUN.invoke(tools_app, ["compare", "--backends", "offline", "--data", str(pictures)])
     assert "nothing to compare" in str(alone.exception)
-    named = RUN.invoke(tools_app, [*call[:-1], "--tool", "count_objects", "--backends", "offline,rules"])
+    named = RUN.invoke(
+        tools_app, [*call[:-1], "--tool", "count_objects", "--backends", "offline,rules"]
+    )
     assert "not a count" in str(named.exception)

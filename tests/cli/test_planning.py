@@ -23,7 +23,9 @@ from agrotools.scoring import ModeSummary, Summary
 from support.command import run_command
 from support.text_benchmark import write_text_benchmark
 
-MODEL = "embedded --quick --model m1 --base-url http://127.0.0.1:1/v1 --tools +2 --price 2/8 --budget=3"
+MODEL = (
+    "embedded --quick --model m1 --base-url http://127.0.0.1:1/v1 --tools +2 --price 2/8 --budget=3"
+)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +37,12 @@ MODEL = "embedded --quick --model m1 --base-url http://127.0.0.1:1/v1 --tools +2
             {},
             "field --quick --model openai:gpt-4.1-mini --budget 3",
         ),
-        ("field -m baseline:oracle", "baseline:oracle", {}, "field --quick --model openai:gpt-4.1-mini --budget 3"),
+        (
+            "field -m baseline:oracle",
+            "baseline:oracle",
+            {},
+            "field --quick --model openai:gpt-4.1-mini --budget 3",
+        ),
         (
             MODEL,
             "m1",
@@ -44,11 +51,15 @@ MODEL = "embedded --quick --model m1 --base-url http://127.0.0.1:1/v1 --tools +2
         ),
     ],
 )
-def test_the_next_command_is_the_users_own(typed: str, model: str, config: dict[str, Any], command: str) -> None:
+def test_the_next_command_is_the_users_own(
+    typed: str, model: str, config: dict[str, Any], command: str
+) -> None:
     ARGUMENTS[:] = shlex.split(typed)
     benchmark: Any = SimpleNamespace(samples=[0] * 5, header=SimpleNamespace(quick=("s1",)))
     evaluated = Evaluated(EvalConfig(model=model, **config), benchmark)
-    assert next_commands(Summary(model=model), [Path("a")], evaluated)[0].startswith(f"agrotools eval {command}")
+    assert next_commands(Summary(model=model), [Path("a")], evaluated)[0].startswith(
+        f"agrotools eval {command}"
+    )
 
 
 def test_after_a_stop_by_the_budget_the_same_command_with_a_sufficient_one_is_suggested() -> None:
@@ -59,7 +70,9 @@ def test_after_a_stop_by_the_budget_the_same_command_with_a_sufficient_one_is_su
     runs: Any = [SimpleNamespace(stopped=BudgetReached(""))]
     stopped = Evaluated(EvalConfig(model="m1", quick=True, budget=3), benchmark, runs)
     (command,) = next_commands(summary, [Path("a")], stopped)
-    assert command.startswith(f"agrotools eval {MODEL.replace('--budget=3', '--budget 15')}  (resumes")
+    assert command.startswith(
+        f"agrotools eval {MODEL.replace('--budget=3', '--budget 15')}  (resumes"
+    )
 
 
 @pytest.mark.parametrize(("high", "budget", "asked"), [(20.0, 0.5, 0), (20.0, None, 1)])
@@ -88,7 +101,17 @@ def test_a_dry_run_prints_requests_tokens_cost_and_time_and_asks_no_endpoint(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     folder = write_text_benchmark(tmp_path / "benchmark", 12)
-    command = ("eval", folder, "-m", "m1", "--base-url", "http://127.0.0.1:9/v1", "--price", "1/2", "--dry-run")
+    command = (
+        "eval",
+        folder,
+        "-m",
+        "m1",
+        "--base-url",
+        "http://127.0.0.1:9/v1",
+        "--price",
+        "1/2",
+        "--dry-run",
+    )
     done = run_command(*command)
     assert done.returncode == 0, done.stderr
     (plan,) = json.loads(run_command(*command, "--json").stdout)
@@ -112,7 +135,9 @@ def test_a_dry_run_needs_no_key_and_a_run_lacks_it_before_scenes_are_drawn(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    monkeypatch.setattr("agrotools.build.sources.drawn.fresh.write_fresh", lambda *_, **__: pytest.fail("drawn"))
+    monkeypatch.setattr(
+        "agrotools.build.sources.drawn.fresh.write_fresh", lambda *_, **__: pytest.fail("drawn")
+    )
     folder = write_text_benchmark(tmp_path / "benchmark", 2)
     done = run_command("eval", folder, "-m", "openai:gpt-4.1", "--dry-run")
     assert done.returncode == 0, done.stderr
@@ -149,7 +174,13 @@ def test_a_run_is_confirmed_before_its_first_request(tmp_path: Path) -> None:
     def decline(expected: Estimate) -> None:
         raise UsageError(f"{expected.requests} not started")
 
-    options: dict[str, Any] = {"base_url": "http://127.0.0.1:1/v1", "price": "1/4", "out": tmp_path / "run"}
-    config = EvalConfig(benchmark=str(write_text_benchmark(tmp_path / "b", 1)), model="m1", **options)
+    options: dict[str, Any] = {
+        "base_url": "http://127.0.0.1:1/v1",
+        "price": "1/4",
+        "out": tmp_path / "run",
+    }
+    config = EvalConfig(
+        benchmark=str(write_text_benchmark(tmp_path / "b", 1)), model="m1", **options
+    )
     with pytest.raises(UsageError, match="not started"):
         evaluate(config, io.StringIO(), confirm=decline)

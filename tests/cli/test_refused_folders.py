@@ -14,7 +14,14 @@ from support.command import run_command
 
 DRAWN = Path(__file__).parents[1] / "golden" / "benchmarks" / "drawn"
 
-_SIDE = {"type": "exact", "name": "side", "label": "side", "value": "left", "choices": ["north", "south"], "from": None}
+_SIDE = {
+    "type": "exact",
+    "name": "side",
+    "label": "side",
+    "value": "left",
+    "choices": ["north", "south"],
+    "from": None,
+}
 
 
 def changed(root: Path, change: dict[str, Any], lines: int = 1) -> Path:
@@ -53,7 +60,11 @@ def test_eval_refuses_what_validate_rejects(tmp_path: Path, change: dict[str, An
 
 
 def test_what_only_leaves_out_metrics_is_run_and_many_faults_are_counted(tmp_path: Path):
-    check_for_run(load_folder(changed(tmp_path / "open", {"slot": {"from": None}, "sample": {"reference": None}})))
+    check_for_run(
+        load_folder(
+            changed(tmp_path / "open", {"slot": {"from": None}, "sample": {"reference": None}})
+        )
+    )
     bad = load_folder(changed(tmp_path / "bad", {"step": {"tool": "teleport"}}, lines=10))
     with pytest.raises(BenchmarkError, match=r"10 errors(\n.*){5}\n\.\.\. and 5 more"):
         check_for_run(bad)

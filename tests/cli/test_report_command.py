@@ -43,7 +43,9 @@ def test_the_report_of_a_run_lies_in_its_folder(run: Path, tmp_path: Path):
 
 def test_json_says_what_was_written(run: Path, tmp_path: Path):
     out = tmp_path / "r.html"
-    written = json.loads(report(run, shutil.copytree(run, tmp_path / "copy"), "--out", out, "--json").stdout)
+    written = json.loads(
+        report(run, shutil.copytree(run, tmp_path / "copy"), "--out", out, "--json").stdout
+    )
     assert written == {
         "path": str(out),
         "bytes": out.stat().st_size,
@@ -81,17 +83,24 @@ def test_a_damaged_line_is_named_and_ends_with_the_code_of_damaged_files(run: Pa
         report(run, "--format", "md")
 
 
-@pytest.mark.parametrize("content", [b"\0\xff\n\x01\n", b'{"a": 1}\n[2]\n'], ids=["binary", "other JSON"])
+@pytest.mark.parametrize(
+    "content", [b"\0\xff\n\x01\n", b'{"a": 1}\n[2]\n'], ids=["binary", "other JSON"]
+)
 def test_a_file_without_any_record_is_named_with_its_first_bad_line(run: Path, content: bytes):
     (run / "records.jsonl").write_bytes(content)
-    with pytest.raises(RunStoreError, match=r"no finished sample: .*jsonl: 2 lines cannot be read \(line 1: not"):
+    with pytest.raises(
+        RunStoreError, match=r"no finished sample: .*jsonl: 2 lines cannot be read \(line 1: not"
+    ):
         report(run)
     assert isinstance(CliRunner().invoke(app, ["explain", str(run)]).exception, RunStoreError)
 
 
 def test_an_invalid_record_with_steps_is_shown(run: Path):
     records = run / "records.jsonl"
-    lines = [json.loads(line) | {"invalid": "it was withdrawn"} for line in records.read_text().splitlines()]
+    lines = [
+        json.loads(line) | {"invalid": "it was withdrawn"}
+        for line in records.read_text().splitlines()
+    ]
     records.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert report(run, "--allow-invalid").exit_code == 0
 
@@ -116,7 +125,9 @@ def words(text: str) -> str:
 LINE = "end-to-end: 24 of 24 samples (100.0 %) ended by timeout"
 
 
-def test_where_all_ended_by_timeout_the_first_line_says_so_and_the_code_is_3(tmp_path: Path) -> None:
+def test_where_all_ended_by_timeout_the_first_line_says_so_and_the_code_is_3(
+    tmp_path: Path,
+) -> None:
     run = write_run(tmp_path / "run", [timed_out(number) for number in range(24)], model="slow one")
     done = command("score", run)
     assert done.exit_code == 3
@@ -129,7 +140,9 @@ def test_where_all_ended_by_timeout_the_first_line_says_so_and_the_code_is_3(tmp
     assert data["modes"]["end-to-end"]["endings"] == {"timeout": 24}
     page = read_report(build_report([run], tmp_path / "page.html").path)
     assert page.head["notes"][0].startswith(LINE)
-    whole = write_run(tmp_path / "b", [timed_out(0), *(answered(n) for n in range(1, 24))], model="quick one")
+    whole = write_run(
+        tmp_path / "b", [timed_out(0), *(answered(n) for n in range(1, 24))], model="quick one"
+    )
     (data,) = json.loads(command("score", whole, "--json").stdout)
     assert not data["warnings"], "one in twenty is no matter"
     done = command("score", run, whole)
@@ -138,10 +151,16 @@ def test_where_all_ended_by_timeout_the_first_line_says_so_and_the_code_is_3(tmp
 
 
 def test_where_no_reply_could_be_read_the_score_says_so(tmp_path: Path) -> None:
-    steps = tuple(Step(turn=turn, kind="unparseable", text="hm", reason="the output is empty.") for turn in range(3))
+    steps = tuple(
+        Step(turn=turn, kind="unparseable", text="hm", reason="the output is empty.")
+        for turn in range(3)
+    )
     unread = Trajectory(steps=steps, termination="unparseable")
     samples = [made_sample(f"s{number}", cluster=f"c{number}") for number in range(24)]
-    run = write_run(tmp_path / "run", [Record(sample=each, mode="end-to-end", trajectory=unread) for each in samples])
+    run = write_run(
+        tmp_path / "run",
+        [Record(sample=each, mode="end-to-end", trajectory=unread) for each in samples],
+    )
     said = words(command("score", run).stdout)
     assert "neither a call nor an answer: the score says nothing about answers." in said
     assert said.index("says nothing") < said.index("FAS")
@@ -163,13 +182,17 @@ def test_records_that_are_gone_are_missed(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_an_evaluation_plans_what_it_will_hold_and_a_smaller_one_after_it_plans_no_less(tmp_path: Path) -> None:
+def test_an_evaluation_plans_what_it_will_hold_and_a_smaller_one_after_it_plans_no_less(
+    tmp_path: Path,
+) -> None:
     benchmark = tmp_path / "benchmark"
     benchmark.mkdir()
     (benchmark / "benchmark.toml").write_text(
         'name = "b"\nversion = "1"\nlicence = "CC0-1.0"\ntoolset = ["calculate"]\nmodes = ["no-tool", "end-to-end"]\n'
     )
-    samples = [plain_sample(f"s{n}", toolset=("calculate",), no_tool_eligible=n > 0) for n in range(4)]
+    samples = [
+        plain_sample(f"s{n}", toolset=("calculate",), no_tool_eligible=n > 0) for n in range(4)
+    ]
     lines = [sample.model_dump_json(by_alias=True, exclude_none=True) + "\n" for sample in samples]
     (benchmark / "samples.jsonl").write_text("".join(lines))
     (tmp_path / "script.json").write_text('["Final Answer: yes"]')

@@ -67,7 +67,9 @@ def compare(name: str, text: str) -> None:
         path.write_text(text, encoding="utf-8")
         return
     old = path.read_text(encoding="utf-8") if path.is_file() else ""
-    assert text == old, "if the new wording is right: AGROTOOLS_UPDATE_SNAPSHOTS=1 pytest tests/cli/test_snapshots.py"
+    assert text == old, (
+        "if the new wording is right: AGROTOOLS_UPDATE_SNAPSHOTS=1 pytest tests/cli/test_snapshots.py"
+    )
 
 
 def test_help() -> None:
@@ -76,7 +78,9 @@ def test_help() -> None:
     for words, command in commands(TOP):
         parts.append(f"{' '.join(('$ agrotools', *words, '-h'))}\n{command.help or ''}")
         for option in command.params:
-            parts.append(f"{' '.join(option.opts + option.secondary_opts)}\n    {getattr(option, 'help', '') or ''}")
+            parts.append(
+                f"{' '.join(option.opts + option.secondary_opts)}\n    {getattr(option, 'help', '') or ''}"
+            )
         parts.append("")
     compare("help", "\n".join(parts))
 
@@ -86,9 +90,13 @@ def test_mistakes(folder: Path) -> None:
     parts: list[str] = []
     for line in MISTAKES:
         done = run_command(*shlex.split(line), cwd=folder)
-        text = re.sub(r"(?m)^.* on sums: .*\n", "", (done.stdout + done.stderr).replace(str(folder), "FOLDER"))
+        text = re.sub(
+            r"(?m)^.* on sums: .*\n", "", (done.stdout + done.stderr).replace(str(folder), "FOLDER")
+        )
         assert done.returncode != 0, line
         assert "Traceback" not in text, line
-        text = re.sub(r"\AUsage: .*?(?=^Error: )", "", text, flags=re.DOTALL | re.MULTILINE)  # typer's words
+        text = re.sub(
+            r"\AUsage: .*?(?=^Error: )", "", text, flags=re.DOTALL | re.MULTILINE
+        )  # typer's words
         parts.append(f"{_COMMAND}{line}\n{text.rstrip()}\n[{done.returncode}]\n")
     compare("mistakes", "\n".join(parts))

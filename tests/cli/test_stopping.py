@@ -21,11 +21,15 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def benchmark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_text_benchmark(tmp_path_factory.mktemp("stopping") / "benchmark", SAMPLES, bare=True)
+    return write_text_benchmark(
+        tmp_path_factory.mktemp("stopping") / "benchmark", SAMPLES, bare=True
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_the_first_signal_lets_samples_in_flight_finish(benchmark_folder: Path, tmp_path: Path, number: int) -> None:
+def test_the_first_signal_lets_samples_in_flight_finish(
+    benchmark_folder: Path, tmp_path: Path, number: int
+) -> None:
     with running(latency_s=0.3) as endpoint:
         process = start(benchmark_folder, tmp_path / "run", endpoint)
         wait_for(lambda: len(finished(tmp_path / "run")) >= 4)
@@ -36,12 +40,16 @@ def test_the_first_signal_lets_samples_in_flight_finish(benchmark_folder: Path, 
         assert "Traceback" not in err
         assert "stopping after the 4 samples being run; Ctrl-C again stops at once" in err
         assert "run the same command again to resume" in err
-        assert len(kept) == endpoint.answered < SAMPLES, "what was asked was waited for, and nothing else was asked"
+        assert len(kept) == endpoint.answered < SAMPLES, (
+            "what was asked was waited for, and nothing else was asked"
+        )
         resumed = evaluate(benchmark_folder, tmp_path / "run", endpoint, "--json")
         assert resumed.returncode == 0, resumed.stderr
         assert endpoint.answered == SAMPLES
     assert sorted(finished(tmp_path / "run")) == sorted(f"q{index}" for index in range(SAMPLES))
-    assert json.loads(resumed.stdout)[0]["modes"]["no-tool"]["metrics"]["fas"]["overall"]["value"] == 1
+    assert (
+        json.loads(resumed.stdout)[0]["modes"]["no-tool"]["metrics"]["fas"]["overall"]["value"] == 1
+    )
 
 
 def test_the_second_signal_stops_at_once(benchmark_folder: Path, tmp_path: Path) -> None:
@@ -63,7 +71,9 @@ def test_the_second_signal_stops_at_once(benchmark_folder: Path, tmp_path: Path)
     assert not (tmp_path / "run" / ".scratch").exists()
 
 
-def test_an_endpoint_that_is_gone_stops_the_run_and_nothing_is_lost(benchmark_folder: Path, tmp_path: Path) -> None:
+def test_an_endpoint_that_is_gone_stops_the_run_and_nothing_is_lost(
+    benchmark_folder: Path, tmp_path: Path
+) -> None:
     config = tmp_path / "quick.toml"
     config.write_text("attempts = 2\n", encoding="utf-8")
     with running(latency_s=0.0) as endpoint:
@@ -76,7 +86,10 @@ def test_an_endpoint_that_is_gone_stops_the_run_and_nothing_is_lost(benchmark_fo
         assert "down for maintenance" in broken.stderr
         assert len(finished(tmp_path / "run")) == 4
         endpoint.broken = False
-        assert evaluate(benchmark_folder, tmp_path / "run", endpoint, "--config", config).returncode == 0
+        assert (
+            evaluate(benchmark_folder, tmp_path / "run", endpoint, "--config", config).returncode
+            == 0
+        )
     assert sorted(finished(tmp_path / "run")) == sorted(f"q{index}" for index in range(SAMPLES))
 
 
@@ -123,7 +136,9 @@ sys.argv = ["agrotools", "--version"]
 {moment}
 main()
 """
-    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
     assert process.returncode == expected
     said = "stopped before it was done; run the same command again"
     assert process.stderr.strip() == (said if "meta_path" in moment else "")
@@ -166,7 +181,9 @@ def test_a_budget_stops_a_run_before_it_is_exceeded_and_a_larger_one_goes_on(
 
 def test_a_budget_that_allows_nothing_says_so(benchmark_folder: Path, tmp_path: Path) -> None:
     with running(latency_s=0.0) as endpoint:
-        done = evaluate(benchmark_folder, tmp_path / "run", endpoint, "--price", PRICE, "--budget", 0.0001)
+        done = evaluate(
+            benchmark_folder, tmp_path / "run", endpoint, "--price", PRICE, "--budget", 0.0001
+        )
     assert done.returncode == 1
     assert "of 0.0001 USD are spent, and the next request might cost" in done.stderr
     assert endpoint.answered == 0
@@ -179,16 +196,29 @@ def test_a_budget_without_effect_is_pointed_out(benchmark_folder: Path, tmp_path
     assert "are taken as free: no budget is kept without --price IN/OUT" in done.stderr
 
 
-def test_cached_replies_are_neither_asked_nor_paid_for_again(benchmark_folder: Path, tmp_path: Path) -> None:
+def test_cached_replies_are_neither_asked_nor_paid_for_again(
+    benchmark_folder: Path, tmp_path: Path
+) -> None:
     with running(latency_s=0.0) as endpoint:
         for name, asked in (("first", SAMPLES), ("second", SAMPLES)):
             cached = ("--price", PRICE, "--cache", "pilot-of-test")
             done = evaluate(benchmark_folder, tmp_path / name, endpoint, *cached, "--json")
             assert done.returncode == 0, done.stderr
             assert endpoint.answered == asked
-            assert json.loads(done.stdout)[0]["modes"]["no-tool"]["metrics"]["fas"]["overall"]["value"] == 1
+            assert (
+                json.loads(done.stdout)[0]["modes"]["no-tool"]["metrics"]["fas"]["overall"]["value"]
+                == 1
+            )
         assert read_spend(tmp_path / "second" / "spend.jsonl").replies == 0
-        evaluate(benchmark_folder, tmp_path / "third", endpoint, "--epochs", 2, "--cache", "pilot-of-test")
+        evaluate(
+            benchmark_folder,
+            tmp_path / "third",
+            endpoint,
+            "--epochs",
+            2,
+            "--cache",
+            "pilot-of-test",
+        )
         assert endpoint.answered == 2 * SAMPLES, "the second epoch is asked anew"
 
 
@@ -202,7 +232,11 @@ def test_cached_replies_are_neither_asked_nor_paid_for_again(benchmark_folder: P
     ],
 )
 def test_what_cannot_be_meant_is_refused(
-    benchmark_folder: Path, tmp_path: Path, options: tuple[object, ...], said: str, monkeypatch: pytest.MonkeyPatch
+    benchmark_folder: Path,
+    tmp_path: Path,
+    options: tuple[object, ...],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with running(latency_s=0.0) as endpoint:
@@ -210,4 +244,7 @@ def test_what_cannot_be_meant_is_refused(
         done = evaluate(benchmark_folder, tmp_path / "run", endpoint, *options)
     assert done.returncode == 2, done.stderr
     assert said in done.stderr
-    assert not (tmp_path / "run" / "records.jsonl").exists() or not (tmp_path / "run" / "records.jsonl").read_bytes()
+    assert (
+        not (tmp_path / "run" / "records.jsonl").exists()
+        or not (tmp_path / "run" / "records.jsonl").read_bytes()
+    )

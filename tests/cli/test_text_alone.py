@@ -51,13 +51,21 @@ def test_text_needs_no_libraries_for_images(tmp_path: Path, monkeypatch: pytest.
     agrotools("compare", "run", "guess")
     agrotools("explain", "run", "q0")
     refused = agrotools("doctor", code=3)
-    assert "is not installed, and this command reads or draws pictures\nhint: pip install" in refused
+    assert (
+        "is not installed, and this command reads or draws pictures\nhint: pip install" in refused
+    )
 
 
 @pytest.mark.unit
 def test_the_documented_list_is_that_of_the_package_without_five():
     root = Path(__file__).parents[2]
-    documented = set(re.findall(r"'([a-z0-9-]+>=[^']+)'", (root / "docs" / "index.md").read_text(encoding="utf-8")))
-    declared = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    documented = set(
+        re.findall(
+            r"'([a-z0-9-]+>=[^']+)'", (root / "docs" / "index.md").read_text(encoding="utf-8")
+        )
+    )
+    declared = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "dependencies"
+    ]
     absent = ("opencv", "rasterio", "matplotlib", "onnxruntime", "scikit-image")
     assert documented == {each for each in declared if not each.startswith(absent)}

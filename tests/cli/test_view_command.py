@@ -35,7 +35,12 @@ def folder(tmp_path: Path) -> Path:
     wrong = [end_to_end(sample, call("2*4"), answer="rows: 8") for sample in SAMPLES]
     done = write_run(tmp_path / "runs" / "done", [right(SAMPLES[0]), *wrong[1:]], model="one")
     rescore(done)
-    write_run(tmp_path / "runs" / "more" / "half", [right(SAMPLES[0])], model="two", planned={"end-to-end": 4})
+    write_run(
+        tmp_path / "runs" / "more" / "half",
+        [right(SAMPLES[0])],
+        model="two",
+        planned={"end-to-end": 4},
+    )
     (tmp_path / "runs" / "broken").mkdir()
     (tmp_path / "runs" / "broken" / "manifest.json").write_text("{")
     return tmp_path / "runs"
@@ -43,24 +48,41 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_list_has_names_as_they_are_score_and_progress(folder: Path):
     for name in ("run[red]", "run[/b]"):
-        run = write_run(folder / name, [right(sample) for sample in SAMPLES], model="vendor/model[/v2]")
+        run = write_run(
+            folder / name, [right(sample) for sample in SAMPLES], model="vendor/model[/v2]"
+        )
         rescore(run)
         (run / "records.jsonl").touch()  # as by a copy: the times do not tell
     with (folder / "run[red]" / "records.jsonl").open("ab") as file:
-        file.write((write_run(folder.parent / "other", [right(made_sample("s9"))]) / "records.jsonl").read_bytes())
+        file.write(
+            (
+                write_run(folder.parent / "other", [right(made_sample("s9"))]) / "records.jsonl"
+            ).read_bytes()
+        )
     (folder / "done" / "manifest.json").unlink()  # its copy is there
-    rows = {name: row for name, row in cells_of(runs_table([*list_runs(folder)], folder)).items() if name != "broken"}
+    rows = {
+        name: row
+        for name, row in cells_of(runs_table([*list_runs(folder)], folder)).items()
+        if name != "broken"
+    }
     assert {name: row["score"].text for name, row in rows.items()} == {
         "done": "FAS 25.0", "more/half": "not scored", "run[red]": "not scored", "run[/b]": "FAS 100.0",
     }  # fmt: skip
     assert rows["more/half"]["records"].text == "1 of 4"
     assert (rows["done"]["protocol"].text, rows["done"]["mode"].text) == ("react", "end-to-end")
-    narrow = CliRunner(env={"COLUMNS": "40"}).invoke(app, ["view", "--list", str(folder)], catch_exceptions=False)
+    narrow = CliRunner(env={"COLUMNS": "40"}).invoke(
+        app, ["view", "--list", str(folder)], catch_exceptions=False
+    )
     assert "vendor/model[/v2]" in narrow.stdout, "no name is broken"
-    done = CliRunner(env={"COLUMNS": "140"}).invoke(app, ["view", "--list", str(folder)], catch_exceptions=False)
+    done = CliRunner(env={"COLUMNS": "140"}).invoke(
+        app, ["view", "--list", str(folder)], catch_exceptions=False
+    )
     assert all(text in done.stdout for text in ("5 runs in ", "run[/b]", "vendor/model[/v2]"))
     entries = json.loads(CliRunner().invoke(app, ["view", "--list", str(folder), "--json"]).stdout)
-    assert {entry["name"]: entry["score"] for entry in entries if entry["score"]} == {"done": 0.25, "run[/b]": 1.0}
+    assert {entry["name"]: entry["score"] for entry in entries if entry["score"]} == {
+        "done": 0.25,
+        "run[/b]": 1.0,
+    }
     assert next(entry for entry in entries if entry["name"] == "broken")["problem"]
     assert CliRunner().invoke(app, ["view", "--list", str(folder / "nowhere")]).exit_code != 0
 
@@ -68,7 +90,9 @@ def test_the_list_has_names_as_they_are_score_and_progress(folder: Path):
 @pytest.fixture
 def address(folder: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "agrotools", "view", str(folder), "--json"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    server = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+    )
     assert server.stdout is not None
     try:
         text = ""
@@ -85,7 +109,9 @@ def address(folder: Path) -> Iterator[str]:
         server.stdout.close()
 
 
-def answer(address: str, path: str, host: str | None = None, method: str = "GET") -> tuple[int, str]:
+def answer(
+    address: str, path: str, host: str | None = None, method: str = "GET"
+) -> tuple[int, str]:
     place = urlsplit(address)
     connection = HTTPConnection(place.netloc, timeout=60)
     connection.request(method, path, headers={"Host": host} if host else {})
@@ -112,7 +138,9 @@ def test_only_this_machine_with_the_printed_address_is_answered(address: str, fo
     assert not (folder / "done" / "report.html").exists()
 
 
-def test_each_record_is_processed_once_while_a_run_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch):
+def test_each_record_is_processed_once_while_a_run_goes_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
     run, processed = folder / "more" / "half", list[str]()
 
     def counted(record: Record, *rest: Any) -> Any:
@@ -127,7 +155,11 @@ def test_each_record_is_processed_once_while_a_run_goes_on(folder: Path, monkeyp
     write_run(run, [right(SAMPLES[0]), lost], planned={"end-to-end": 4})
     (first,) = read_report(viewer.page(names)).head["runs"]
     assert (first["score"][0], first["records"], first["invalid"], first["missing"]) == (1, 2, 1, 2)
-    for record in (end_to_end(SAMPLES[1], call("2*4"), answer="rows: 8"), right(SAMPLES[2]), right(SAMPLES[3])):
+    for record in (
+        end_to_end(SAMPLES[1], call("2*4"), answer="rows: 8"),
+        right(SAMPLES[2]),
+        right(SAMPLES[3]),
+    ):
         with (run / "records.jsonl").open("a") as file:
             file.write(f"{record.model_dump_json()}\n")
         before = viewer.state(names)
@@ -135,7 +167,12 @@ def test_each_record_is_processed_once_while_a_run_goes_on(folder: Path, monkeyp
         assert viewer.page(names) is viewer.page(names)
         assert viewer.state(names) == before == shown.head["live"]["stamp"]
     assert processed == ["s0", "s1", "s1", "s2", "s3"], "s1 was run again"
-    assert [(row["sample"], row["value"]) for row in shown.records] == [("s0", 1), ("s1", 0), ("s2", 1), ("s3", 1)]
+    assert [(row["sample"], row["value"]) for row in shown.records] == [
+        ("s0", 1),
+        ("s1", 0),
+        ("s2", 1),
+        ("s3", 1),
+    ]
     assert shown.head["runs"][0]["score"][0] == 0.75
     assert (shown.head["runs"][0]["invalid"], shown.head["runs"][0]["missing"]) == (0, 0)
     assert all(viewer.part(names, f"b{row['block']}") for row in shown.records)
@@ -146,7 +183,9 @@ def test_each_record_is_processed_once_while_a_run_goes_on(folder: Path, monkeyp
     assert [row["value"] for row in fresh.records] == [1, 0, 1, 1]
 
 
-def test_a_sample_is_scored_once_the_record_of_its_twin_is_there(folder: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_sample_is_scored_once_the_record_of_its_twin_is_there(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr("agrotools.report.html.server._REST", 0)
     yes = SAMPLES[0].model_copy(update={"id": "yes", "twin": "no", "may_abstain": True})
     refusal = AbstainSlot(name="refusal", label="no answer", reason="no_scale", asks=yes.answer)
@@ -162,14 +201,18 @@ def test_a_sample_is_scored_once_the_record_of_its_twin_is_there(folder: Path, m
     assert shown.head["runs"][0]["score"][0] == 0
 
 
-def test_the_list_is_due_when_a_run_begins_or_ends_and_pages_when_a_run_goes_on(folder: Path, tmp_path: Path):
+def test_the_list_is_due_when_a_run_begins_or_ends_and_pages_when_a_run_goes_on(
+    folder: Path, tmp_path: Path
+):
     viewer = Viewer(folder)
     text = viewer.run_list().decode()
     shown = viewer.state([])
     assert f'data-stamp="{shown}"' in text
     viewer._list = viewer._list._replace(rests_until=0)
     assert viewer.state([]) == shown
-    begun = write_run(folder / "begun", [right(SAMPLES[0])], model="three", planned={"end-to-end": 4})
+    begun = write_run(
+        folder / "begun", [right(SAMPLES[0])], model="three", planned={"end-to-end": 4}
+    )
     records = (begun / "records.jsonl").read_bytes()
     (begun / "records.jsonl").write_bytes(b"")
     assert viewer.state([]) != shown
@@ -188,9 +231,13 @@ async def test_the_page_shows_new_records_while_a_run_goes_on(address: str, fold
         page = await chromium.open(address)
         await page.click("a[href*='half']")
         assert await page.until(figure) == "100"
-        assert "3 missing" in await page.evaluate("document.querySelector('.run:not(.heads) .spent').textContent")
+        assert "3 missing" in await page.evaluate(
+            "document.querySelector('.run:not(.heads) .spent').textContent"
+        )
         await page.evaluate("window.untouched = true")
-        other = write_run(folder.parent / "other", [end_to_end(SAMPLES[1], call("2*4"), answer="rows: 8")])
+        other = write_run(
+            folder.parent / "other", [end_to_end(SAMPLES[1], call("2*4"), answer="rows: 8")]
+        )
         with (run / "records.jsonl").open("ab") as file:
             file.write((other / "records.jsonl").read_bytes())
         await page.until(f"{figure} === '50'")
@@ -204,7 +251,9 @@ async def test_the_page_shows_new_records_while_a_run_goes_on(address: str, fold
             file.write((third / "records.jsonl").read_bytes())
         await page.until("document.getElementById('found').textContent.startsWith('3 of 3')")
         assert await page.evaluate("document.querySelectorAll('#list .row').length") == 3
-        assert await page.evaluate("document.querySelector('#detail h2').textContent") == open_sample
+        assert (
+            await page.evaluate("document.querySelector('#detail h2').textContent") == open_sample
+        )
         assert await page.evaluate("window.untouched")
         assert page.errors == []
         await page.goto(address)

@@ -67,7 +67,9 @@ def _config(benchmark: Path, endpoint: Endpoint, out: Path, **more: object) -> E
     return EvalConfig.model_validate(given)
 
 
-def test_a_run_whose_tool_asks_is_recorded_and_paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_whose_tool_asks_is_recorded_and_paid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     benchmark = _benchmark(tmp_path / "orchard", 3)
     said = io.StringIO()
@@ -121,7 +123,9 @@ def test_a_budget_holds_for_what_tools_ask(tmp_path: Path) -> None:
         ({"vlm_price": None, "vlm_base_url": "https://example.org/v1", "budget": 1}, "--vlm-price"),
     ],
 )
-def test_a_model_for_tools_that_is_named_wrongly(tmp_path: Path, more: dict[str, object], said: str) -> None:
+def test_a_model_for_tools_that_is_named_wrongly(
+    tmp_path: Path, more: dict[str, object], said: str
+) -> None:
     benchmark = _benchmark(tmp_path / "orchard", 1)
     endpoint = Endpoint("http://127.0.0.1:9/v1")
     with pytest.raises(UsageError, match=said):
@@ -140,9 +144,26 @@ def test_one_call_from_the_command_line(tmp_path: Path, monkeypatch: pytest.Monk
         asked.append(body)
         return completion(ONE)
 
-    command = ["tools", "run", "count_objects", "--image", str(image), "--target", "gate", "--out", str(tmp_path / "o")]
+    command = [
+        "tools",
+        "run",
+        "count_objects",
+        "--image",
+        str(image),
+        "--target",
+        "gate",
+        "--out",
+        str(tmp_path / "o"),
+    ]
     with serving(answer) as endpoint:  # type: ignore[arg-type]
-        options = ["--vlm-model", "eye", "--vlm-base-url", endpoint.base_url, "--vlm-api-key-env", "EYE_KEY"]
+        options = [
+            "--vlm-model",
+            "eye",
+            "--vlm-base-url",
+            endpoint.base_url,
+            "--vlm-api-key-env",
+            "EYE_KEY",
+        ]
         done = CliRunner().invoke(app, [*command, "--json", "--backend", "vlm", *options])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["result"]["count"] == 1

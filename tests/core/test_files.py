@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import RunStoreError
-from agrotools.core.files import Journal, copy_whole, fold_of, pairs_by_hash, read_text, write_new, write_whole
+from agrotools.core.files import (
+    Journal,
+    copy_whole,
+    fold_of,
+    pairs_by_hash,
+    read_text,
+    write_new,
+    write_whole,
+)
 from agrotools.runner.store import RunStore
 from support.runs import manifest, record
 
@@ -51,10 +59,14 @@ def test_lines_are_there_at_once_and_synced_by_a_thread_of_their_own(tmp_path: P
     journal.append(b"three\n")
     journal.close()
     assert len(synced) == 3
-    assert threading.active_count() == 1 or not any(each.name == "sync lines" for each in threading.enumerate())
+    assert threading.active_count() == 1 or not any(
+        each.name == "sync lines" for each in threading.enumerate()
+    )
 
 
-def test_a_disk_that_refuses_to_sync_is_told_with_the_next_line_and_at_the_end(tmp_path: Path, monkeypatch):
+def test_a_disk_that_refuses_to_sync_is_told_with_the_next_line_and_at_the_end(
+    tmp_path: Path, monkeypatch
+):
     journal = Journal(tmp_path / "lines", sync_every_s=0.01)
     with monkeypatch.context() as patch:
         broken_disk(patch)
@@ -67,7 +79,9 @@ def test_a_disk_that_refuses_to_sync_is_told_with_the_next_line_and_at_the_end(t
     assert (tmp_path / "lines").read_bytes() == b"one\n"
 
 
-def test_a_run_whose_last_records_cannot_be_synced_says_so_when_it_is_closed(tmp_path: Path, monkeypatch):
+def test_a_run_whose_last_records_cannot_be_synced_says_so_when_it_is_closed(
+    tmp_path: Path, monkeypatch
+):
     store = RunStore(tmp_path, manifest())
     store.append(record("s1"))
     with monkeypatch.context() as patch:
@@ -98,8 +112,12 @@ def test_a_full_device_takes_no_line(tmp_path: Path):
     journal.close()
 
 
-@pytest.mark.parametrize("interrupt", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
-def test_a_line_that_breaks_off_is_taken_back_before_the_next(tmp_path: Path, monkeypatch, interrupt: BaseException):
+@pytest.mark.parametrize(
+    "interrupt", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()]
+)
+def test_a_line_that_breaks_off_is_taken_back_before_the_next(
+    tmp_path: Path, monkeypatch, interrupt: BaseException
+):
     journal = Journal(tmp_path / "lines")
     journal.append(b"first\n")
     write = os.write
@@ -138,7 +156,9 @@ def test_a_file_is_replaced_whole_or_stays(tmp_path: Path, monkeypatch):
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "source"]
 
 
-def test_a_whole_file_is_synced_before_it_takes_its_name_and_so_is_the_name(tmp_path: Path, monkeypatch):
+def test_a_whole_file_is_synced_before_it_takes_its_name_and_so_is_the_name(
+    tmp_path: Path, monkeypatch
+):
     seen: list[tuple[str, bool]] = []
 
     def note(number: int) -> None:
@@ -171,6 +191,13 @@ def test_files_are_replaced_where_hard_links_are_missing_and_links_stay(tmp_path
 
 def test_pairs_follow_the_rank_of_the_hash_and_an_odd_one_stays_alone() -> None:
     assert pairs_by_hash(["d", "b", "a", "c", "f", "e"]) == [["a", "b"], ["c", "d"], ["e", "f"]]
-    assert fold_of(["d", "b", "a", "c", "f", "e"]) == {"a": 0, "b": 0, "c": 1, "d": 1, "e": 0, "f": 0}
+    assert fold_of(["d", "b", "a", "c", "f", "e"]) == {
+        "a": 0,
+        "b": 0,
+        "c": 1,
+        "d": 1,
+        "e": 0,
+        "f": 0,
+    }
     assert pairs_by_hash(["b", "c", "a"]) == [["a", "b"], ["c"]]
     assert pairs_by_hash([]) == []

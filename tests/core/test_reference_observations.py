@@ -1,7 +1,14 @@
 """What step-by-step shows as history."""
 
 from agrotools.agents.modes import with_shown_observations
-from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Sample, ToleranceSlot, ToolError
+from agrotools.core import (
+    Observation,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Sample,
+    ToleranceSlot,
+    ToolError,
+)
 from support.plain_sample import plain_sample
 
 REF = "steps[0].observation.weed_pct"
@@ -10,7 +17,10 @@ REF = "steps[0].observation.weed_pct"
 def sample(observed: Observation | None) -> Sample:
     steps = (
         ReferenceStep(
-            tool="measure", arguments={"image": "image_1.jpg"}, observation=observed, truth={"weed_pct": 9.0}
+            tool="measure",
+            arguments={"image": "image_1.jpg"},
+            observation=observed,
+            truth={"weed_pct": 9.0},
         ),
         ReferenceStep(
             tool="calculate",
@@ -23,12 +33,18 @@ def sample(observed: Observation | None) -> Sample:
         answer_type="tolerance",
         toolset=("measure", "calculate"),
         reference=ReferenceTrajectory(steps=steps),
-        answer=(ToleranceSlot(name="weeds", label="weeds", value=18.0, **{"from": "steps[1].observation.value"}),),
+        answer=(
+            ToleranceSlot(
+                name="weeds", label="weeds", value=18.0, **{"from": "steps[1].observation.value"}
+            ),
+        ),
     )
 
 
 def shown(sample: Sample) -> list[object]:
-    return [step.observation.result if step.observation else None for step in sample.reference.steps]
+    return [
+        step.observation.result if step.observation else None for step in sample.reference.steps
+    ]
 
 
 def literal(sample: Sample) -> object:
@@ -42,5 +58,8 @@ def test_observations_or_truths_are_shown_with_their_literals():
     failed = Observation(error=ToolError("unreadable_file", "cannot read").info)
     for observed in (Observation(result={"weed_pct": None}), Observation(result={}), failed, None):
         result = with_shown_observations(sample(observed))
-        assert shown(result) == [{"weed_pct": 9.0}, {"value": 18.0}]  # 16.0 came from a weed_pct that is not shown
+        assert shown(result) == [
+            {"weed_pct": 9.0},
+            {"value": 18.0},
+        ]  # 16.0 came from a weed_pct that is not shown
         assert literal(result) == 9.0

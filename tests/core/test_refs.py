@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 from agrotools.core import UnresolvedRef
 from agrotools.core.record import iter_refs, literal_value, resolve_ref, resolved_value
 
-RESULTS = [{"weed_pct": 8.9, "row": {"angle_deg": 3.5}, "boxes": [[1, 2, 3, 4]], "crop_px": None}, None]
+RESULTS = [
+    {"weed_pct": 8.9, "row": {"angle_deg": 3.5}, "boxes": [[1, 2, 3, 4]], "crop_px": None},
+    None,
+]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +39,10 @@ def test_a_reference_that_leads_nowhere_is_an_error(ref):
 
 
 def test_references_are_found_and_replaced_at_any_depth():
-    arguments = {"series": [{"y": [{"$ref": "steps[0].observation.weed_pct", "value": 9.0}, 1]}], "title": "t"}
+    arguments = {
+        "series": [{"y": [{"$ref": "steps[0].observation.weed_pct", "value": 9.0}, 1]}],
+        "title": "t",
+    }
     assert list(iter_refs(arguments)) == [("series[0].y[0]", "steps[0].observation.weed_pct", 9.0)]
     assert literal_value(arguments) == {"series": [{"y": [9.0, 1]}], "title": "t"}
     assert resolved_value(arguments, RESULTS) == {"series": [{"y": [8.9, 1]}], "title": "t"}
@@ -44,7 +50,9 @@ def test_references_are_found_and_replaced_at_any_depth():
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text().filter(lambda key: key != "$ref"), inner),
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(st.text().filter(lambda key: key != "$ref"), inner)
+    ),
 )
 
 

@@ -46,9 +46,17 @@ NOT_RUN = {
     r"--image menu\.jpg": "needs a reader of text (extra ocr)",
 }
 """Commands of the documentation that no test runs, and why. Their options are checked all the same."""
-REFUSED = {r"^agrotools gate |RUN --until-decided": 2, r" check ": 1, r"identify_weed|diagnose_pest_disease": 3}
+REFUSED = {
+    r"^agrotools gate |RUN --until-decided": 2,
+    r" check ": 1,
+    r"identify_weed|diagnose_pest_disease": 3,
+}
 """Exit codes of commands that run and say no: files or the benchmark are missing, a drawing is no photo of a plant."""
-FIRST = {"agrotools build --source hf=hf --out again": ["agrotools export my-benchmark --format hf --out hf"]}
+FIRST = {
+    "agrotools build --source hf=hf --out again": [
+        "agrotools export my-benchmark --format hf --out hf"
+    ]
+}
 """Commands that need what others write."""
 
 
@@ -106,28 +114,45 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Image.fromarray(field(crop | weeds)).save(place / name)
     heights = np.random.default_rng(1).uniform(0, 4, (1, 60, 80)).astype(np.float32)
     for name in ("heights.tif", "2019.tif", "2024.tif"):
-        bands = heights if name == "heights.tif" else np.repeat(heights * 60, 3, axis=0).astype(np.uint8)
-        write_raster(place / name, bands, crs="EPSG:32632", transform=from_origin(5e5, 58e5, 0.5, 0.5))
+        bands = (
+            heights
+            if name == "heights.tif"
+            else np.repeat(heights * 60, 3, axis=0).astype(np.uint8)
+        )
+        write_raster(
+            place / name, bands, crs="EPSG:32632", transform=from_origin(5e5, 58e5, 0.5, 0.5)
+        )
     (place / "corpus").mkdir()
     (place / "corpus" / "rice.txt").write_text("水稻纹枯病由立枯丝核菌引起。", encoding="utf-8")
     _copy_part(GOLDEN / "benchmarks" / "drawn", place / "my-benchmark", _AS_RECORDED)
-    ids = [json.loads(line)["id"] for line in (place / "my-benchmark" / "samples.jsonl").read_text().splitlines()]
+    ids = [
+        json.loads(line)["id"]
+        for line in (place / "my-benchmark" / "samples.jsonl").read_text().splitlines()
+    ]
     (place / "answers.jsonl").write_text(
         "".join(json.dumps({"id": name, "prediction": "unknown"}) + "\n" for name in ids)
     )
     (place / "examples").mkdir()
     study = (ROOT / "examples" / "thirteen_models.toml").read_text(encoding="utf-8")
-    (place / "examples" / "thirteen_models.toml").write_text(study.replace('"embedded"', '"my-benchmark"'))
+    (place / "examples" / "thirteen_models.toml").write_text(
+        study.replace('"embedded"', '"my-benchmark"')
+    )
     for name in ("RUN", "OTHER_RUN"):
         for run in (place / name, place / "runs" / name):
             shutil.copytree(GOLDEN / "runs" / "gta-lagent", run)
         shutil.copytree(GOLDEN / "runs" / "agrieval", place / f"{name}_of_agrieval")
     for files in made_files(place / "predictions", 3).values():
         for kind, path in files.items():
-            shutil.copy(path, place / f"{kind}_{path.name.split('_')[0].removesuffix('.json')}.json")
+            shutil.copy(
+                path, place / f"{kind}_{path.name.split('_')[0].removesuffix('.json')}.json"
+            )
     result = {"id": 0, "question_type": "单选", "answer": "A", "model_output": "A"}
     asked = {"question": "Which?", "options": ["Rust", "Rot"], "answer": "Rot", "letter": "B."}
-    row = {"faq-id": 1, "agmmu_question": asked, "llm_answers": {"m-mcq": {"answer": "B", "score": {"accuracy": 1}}}}
+    row = {
+        "faq-id": 1,
+        "agmmu_question": asked,
+        "llm_answers": {"m-mcq": {"answer": "B", "score": {"accuracy": 1}}},
+    }
     for path in (place / "output_file.json", place / "agmmu" / "data" / "rows.json"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps([row]), encoding="utf-8")
@@ -193,7 +218,9 @@ def test_a_command_runs(line: str, place: Path):
         {
             path
             for page in PAGES
-            for path in re.findall(r"python ((?:performance|studies|training)/\w+\.py)", page.read_text())
+            for path in re.findall(
+                r"python ((?:performance|studies|training)/\w+\.py)", page.read_text()
+            )
         }
     ),
 )
@@ -205,7 +232,9 @@ def test_the_checks_of_a_change_begin_with_the_commands_of_the_readme():
     ci = ROOT / ".ci" / "run"
     if not ci.is_file():
         pytest.skip("no .ci/run: this is not a checkout")
-    first_block = (ROOT / "README.md").read_text(encoding="utf-8").split("```sh\n")[1].split("```")[0]
+    first_block = (
+        (ROOT / "README.md").read_text(encoding="utf-8").split("```sh\n")[1].split("```")[0]
+    )
     commands = first_block.splitlines()
     lines = ci.read_text(encoding="utf-8").splitlines()
     start = lines.index(commands[0])

@@ -14,14 +14,22 @@ from typing import Any
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-ENVIRONMENT = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+ENVIRONMENT = os.environ | {
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+}
 
 pytestmark = pytest.mark.process
 
 
 def run(tmp_path: Path, *command: str) -> str:
     ended = subprocess.run(
-        command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False
+        command,
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert ended.returncode == 0, ended.stderr[-2000:]
     return ended.stdout
@@ -48,16 +56,30 @@ def test_tools_are_used_from_python(tmp_path: Path):
     assert "vegetation: 3" in shown
     assert "mean: 12" in shown
     assert "file_not_found" in shown
-    assert run(tmp_path, sys.executable, str(EXAMPLES / "search_corpus.py")).startswith("wheat.txt (")
+    assert run(tmp_path, sys.executable, str(EXAMPLES / "search_corpus.py")).startswith(
+        "wheat.txt ("
+    )
 
 
 def evaluated(tmp_path: Path, *options: str) -> dict[str, Any]:
-    command = ("agrotools", "eval", "embedded", "--quick", "--limit", "2", "--mode", "end-to-end", "--json")
+    command = (
+        "agrotools",
+        "eval",
+        "embedded",
+        "--quick",
+        "--limit",
+        "2",
+        "--mode",
+        "end-to-end",
+        "--json",
+    )
     (summary,) = json.loads(run(tmp_path, *command, *options))
     return summary["modes"]["end-to-end"]
 
 
-@pytest.mark.parametrize("model", ["python:agent:solve", f"mcp:{sys.executable} {EXAMPLES / 'mcp_agent.py'}"])
+@pytest.mark.parametrize(
+    "model", ["python:agent:solve", f"mcp:{sys.executable} {EXAMPLES / 'mcp_agent.py'}"]
+)
 def test_an_agent_is_evaluated(tmp_path: Path, model: str):
     scores = evaluated(tmp_path, "--model", model, "--agent-path", str(EXAMPLES))
     assert (scores["invalid"]["n"], scores["n_records"]) == (0, 2)
@@ -65,7 +87,9 @@ def test_an_agent_is_evaluated(tmp_path: Path, model: str):
 
 def test_an_agent_behind_a_server_is_evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(EXAMPLES)
-    with ThreadingHTTPServer(("127.0.0.1", 0), importlib.import_module("http_agent").Handler) as server:
+    with ThreadingHTTPServer(
+        ("127.0.0.1", 0), importlib.import_module("http_agent").Handler
+    ) as server:
         threading.Thread(target=server.serve_forever).start()
         scores = evaluated(tmp_path, "--model", f"http://127.0.0.1:{server.server_port}/agent")
         server.shutdown()
@@ -89,7 +113,9 @@ def test_the_notebook_measures_evaluates_and_explains(tmp_path: Path):
     html = [output.get("data", {}).get("text/html", "") for output in outputs]
     assert any("<img" in each and "veg_pct" in each and "area_m2" in each for each in html)
     assert any("image/png" in output.get("data", {}) for output in outputs)
-    explained = next(each for each in html if "<img" in each and "Question" in each and "Scores" in each)
+    explained = next(
+        each for each in html if "<img" in each and "Question" in each and "Scores" in each
+    )
     assert re.search(r"FAS [01]\.\d", explained)
     assert "\x1b" not in explained
     assert "fas" in outputs[-1].data["text/plain"]

@@ -34,14 +34,21 @@ def test_the_tool_has_a_schema_and_measures(examples: dict[str, Any], tmp_path: 
     Image.new("RGB", (8, 8), "black").save(tmp_path / "black.png")
     assert tool(image=tmp_path / "white.png").mean_pct == pytest.approx(100)
     assert tool(image=tmp_path / "black.png").flags == ("dark_picture",)
-    (text,) = re.findall(r"```toml\n(data = .*?)```", (DOCS / "extending.md").read_text(encoding="utf-8"), re.DOTALL)
+    (text,) = re.findall(
+        r"```toml\n(data = .*?)```", (DOCS / "extending.md").read_text(encoding="utf-8"), re.DOTALL
+    )
     (tmp_path / "map.toml").write_text(text)
     fields = read_map(tmp_path / "map.toml")
-    assert (fields.tools["FruitCounter"], fields.answer_types["numeric"]) == ("count_objects", "tolerance")
+    assert (fields.tools["FruitCounter"], fields.answer_types["numeric"]) == (
+        "count_objects",
+        "tolerance",
+    )
 
 
 @pytest.mark.process
-def test_a_data_set_becomes_a_benchmark(examples: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_data_set_becomes_a_benchmark(
+    examples: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     counts = (0, 5, 9, 14)
     for count in counts:
@@ -64,6 +71,8 @@ async def test_the_policy_calls_its_tool_and_answers(examples: dict[str, Any]):
         return ToolOutcome(Observation(result={"mean_pct": 40.0}), seconds=0.0)
 
     file = SampleFile(name="image_1.png", path="image_1.png", kind="image")
-    view = SampleView(id="s", query="?", files=(file,), toolset=("measure_brightness",), answer_form="")
+    view = SampleView(
+        id="s", query="?", files=(file,), toolset=("measure_brightness",), answer_form=""
+    )
     trajectory = await run_end_to_end(examples["BrightnessPolicy"](), view, call_tool)
     assert trajectory.answer == "brightness: 40.0 %"

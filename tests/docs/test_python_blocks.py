@@ -47,7 +47,9 @@ def write_study(folder: Path) -> None:
     write_farm(folder)
     (folder / "examples").mkdir()
     study = (ROOT / "examples" / "thirteen_models.toml").read_text(encoding="utf-8")
-    (folder / "examples" / "thirteen_models.toml").write_text(study.replace('"embedded"', '"my-farm"'))
+    (folder / "examples" / "thirteen_models.toml").write_text(
+        study.replace('"embedded"', '"my-farm"')
+    )
 
 
 def write_run(folder: Path) -> None:
@@ -55,7 +57,12 @@ def write_run(folder: Path) -> None:
 
 
 def write_released(folder: Path) -> None:
-    row = {"text": "How many?", "task": "tree", "pics": [], "gold": {"trees": {"t": "float", "v": 3, "eps": 1}}}
+    row = {
+        "text": "How many?",
+        "task": "tree",
+        "pics": [],
+        "gold": {"trees": {"t": "float", "v": 3, "eps": 1}},
+    }
     trace = [{"fn": "count", "kwargs": {"what": "tree"}, "out": 3}]
     (folder / "theirs.json").write_text(json.dumps([{**row, "trace": trace}]))
 
@@ -79,7 +86,12 @@ def best_row(names: dict[str, Any]) -> bool:
 def converted_question(_names: dict[str, Any]) -> bool:
     (sample,) = load_benchmark("agrotools", "NEW").samples
     found = sample.answer[0]
-    return (found.value, found.abs_tol, found.from_, sample.family) == (3, 1, "steps[0].observation.value", "CM")
+    return (found.value, found.abs_tol, found.from_, sample.family) == (
+        3,
+        1,
+        "steps[0].observation.value",
+        "CM",
+    )
 
 
 def runs_read(names: dict[str, Any]) -> bool:
@@ -100,7 +112,10 @@ PAGES: dict[str, tuple[Callable[[Path], None], Callable[[dict[str, Any]], Any]]]
     "python.md": (nothing, runs_read),
     "released.md": (write_released, converted_question),
     "retrieval.md": (write_corpus, lambda names: names["passage"].source.endswith("rice.txt")),
-    "sandbox.md": (find_sandbox, lambda names: names["result"].termination == "ok" and names["result"].artifacts),
+    "sandbox.md": (
+        find_sandbox,
+        lambda names: names["result"].termination == "ok" and names["result"].artifacts,
+    ),
     "studies.md": (write_study, lambda names: len(names["result"].states) == 13),
     "tools.md": (write_photo, lambda names: 0 < names["result"].veg_pct < 100),
     "training.md": (draw_few, episode_rewarded),
@@ -131,7 +146,10 @@ def test_the_blocks_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest
         "README.md",
         *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("docs/*.md"))),
         *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("examples/*.py"))),
-        *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("tests/plugins/ripeness/src/ripeness/*.py"))),
+        *(
+            str(path.relative_to(ROOT))
+            for path in sorted(ROOT.glob("tests/plugins/ripeness/src/ripeness/*.py"))
+        ),
     ],
     ids=lambda path: Path(path).name,
 )

@@ -39,7 +39,9 @@ PAGE = (ROOT / "docs" / "reference-scorers.md").read_text(encoding="utf-8")
 ROWS = {
     ({"Agent-X": "agent_x", "AgriEval": "agrieval"}.get(heading, "dialogues"), name): cells
     for heading, text in re.findall(r"^### (.+?)\n(.*?)(?=^##)", PAGE, re.DOTALL | re.MULTILINE)
-    for cells in (line.strip("|").split("|") for line in text.splitlines() if line.startswith("| `"))
+    for cells in (
+        line.strip("|").split("|") for line in text.splitlines() if line.startswith("| `")
+    )
     for name in re.findall(r"`(\w+)`", cells[0])
 }
 Pair = tuple[Scores, Scores]
@@ -70,7 +72,9 @@ def asked(alias: str) -> dict[str, Any]:
 
 
 OCR = call("OCR", {"image": "a"})
-BOXES = [call("DrawBox", {"bbox": box, "annotation": "car"}) for box in ("(1, 2, 3, 4)", "(5, 6, 7, 8)")]
+BOXES = [
+    call("DrawBox", {"bbox": box, "annotation": "car"}) for box in ("(1, 2, 3, 4)", "(5, 6, 7, 8)")
+]
 
 
 def search(**more: Any) -> list[Any]:
@@ -87,7 +91,10 @@ def drawn() -> Pair:
         ([call("ChangeDetection", {"text": "b"}), answer("it is x")], asked("x")),
         (BOXES, None),
     ]
-    samples = [end_sample(str(i), messages, messages, reference) for i, (messages, reference) in enumerate(gold)]
+    samples = [
+        end_sample(str(i), messages, messages, reference)
+        for i, (messages, reference) in enumerate(gold)
+    ]
     return ends(*samples, rules=THINKGEO)
 
 
@@ -105,9 +112,18 @@ def judged() -> Pair:
     columns["tool_accuray"] = [1, 1, 0.5, 0, 1]
     columns["toolset_accuray"] = [0.67, 1, 0, 0.5, 1]
     rows = [{name: cells[row] for name, cells in columns.items()} for row in range(5)]
-    made = (("OCR", "WebSearch"), ("OCR", "Calculator"), ("OCR", "WebSearch"), (), ("OCR", "Calculator"))
+    made = (
+        ("OCR", "WebSearch"),
+        ("OCR", "Calculator"),
+        ("OCR", "WebSearch"),
+        (),
+        ("OCR", "Calculator"),
+    )
     kinds = ["factual", "factual", "generative", "factual", "generative"]
-    data = {str(key): {"query_type": kind, **used("OCR", "Calculator")} for key, kind in enumerate(kinds)}
+    data = {
+        str(key): {"query_type": kind, **used("OCR", "Calculator")}
+        for key, kind in enumerate(kinds)
+    }
     predictions = [{str(key): used(*tools)} for key, tools in enumerate(made)]
     ours = corrected_scorer.score(JudgeTable(tuple(rows), None, raw=False), predictions, data)
     return published_scorer.aggregate(rows, {2, 4, 9}), ours
@@ -131,11 +147,22 @@ CASES: Mapping[str, Callable[[], Pair]] = {
     "ans_i": drawn,
     "p_f1": lambda: one_end([OCR, OCR, OCR, answer("6")], [OCR, answer("6")], SIX),
     "o_f1": lambda: one_end([*BOXES, answer("6")], [BOXES[0], answer("6")], SIX),
-    "l_f1": lambda: one_end(summed("1"), [call("Calculator", {"expression": "1"}, ERROR), answer("6")], SIX),
+    "l_f1": lambda: one_end(
+        summed("1"), [call("Calculator", {"expression": "1"}, ERROR), answer("6")], SIX
+    ),
     "c_f1": lambda: one_end([call("TextToImage", {})], [call("TextToImage", {}, ERROR)]),
     "llm_score": judged_dialogue,
 }
-OF_AGENT_X = ("goal_acc", "goal_acc_imggen", "toolset_f1", "ground_s", "tool_p", "clarity", "reward", "sem_acc")
+OF_AGENT_X = (
+    "goal_acc",
+    "goal_acc_imggen",
+    "toolset_f1",
+    "ground_s",
+    "tool_p",
+    "clarity",
+    "reward",
+    "sem_acc",
+)
 BESIDE = {
     "arg_acc_agreement": "arg_acc",
     "summ_acc_objective": "summ_acc",
@@ -160,7 +187,11 @@ def test_the_example_of_a_metric_comes_out(name: str):
 
 def chosen(right: str, *replies: str) -> list[dict[str, Any]]:
     options = dict.fromkeys("ABCD", "x")
-    entry = {"question_type": "单选" if len(right) == 1 else "多选", "options": options, "answer": right}
+    entry = {
+        "question_type": "单选" if len(right) == 1 else "多选",
+        "options": options,
+        "answer": right,
+    }
     return [entry | {"generated_answer": reply} for reply in replies]
 
 
@@ -176,7 +207,9 @@ OF_AGRIEVAL = {
     "rouge_1": opened("a b", "a c"), "rouge_2": opened("a b c", "a b d"),
     **dict.fromkeys(("hf_rouge1", "hf_rouge2", "hf_rougel", "hf_rougelsum"), SOIL),
 }  # fmt: skip
-DIFFERENCES = {metric: text for name in FORMATS for metric, text in prediction_format(name).differences.items()}
+DIFFERENCES = {
+    metric: text for name in FORMATS for metric, text in prediction_format(name).differences.items()
+}
 BESIDE_OF_AGRIEVAL = {"partial": "accuracy", "rouge_l_normalised": "rouge_l"}
 
 
@@ -198,13 +231,23 @@ def test_metrics_and_differences_of_the_page_are_those_of_the_command(tmp_path: 
     told = {metric: said for metric, said in DIFFERENCES.items() if metric != "agent_x.toolset_acc"}
     for metric, difference in told.items():
         assert difference in _row(*metric.split("."))[2], metric
-    family_of = {"agent_x": ("agent_x",), "agrieval": ("agrieval",), "dialogues": ("gta", "thinkgeo")}
+    family_of = {
+        "agent_x": ("agent_x",),
+        "agrieval": ("agrieval",),
+        "dialogues": ("gta", "thinkgeo"),
+    }
     for section, name in ROWS:
         assert any(f"{family}.{name}" in told for family in family_of[section]), name
     found = made_files(tmp_path, 60)
     emitted: set[str] = set()
     for name, files in found.items():
-        asked_ = ["--format", name.split(",")[0], str(files["predictions"]), "--data", str(files["data"])]
+        asked_ = [
+            "--format",
+            name.split(",")[0],
+            str(files["predictions"]),
+            "--data",
+            str(files["data"]),
+        ]
         asked_ += ["--judgements", str(files["judgements"])] if "judgements" in files else []
         done = CliRunner().invoke(app, ["score", *asked_, "--json"])
         assert done.exit_code == 0, done.output
@@ -214,7 +257,17 @@ def test_metrics_and_differences_of_the_page_are_those_of_the_command(tmp_path: 
 
 
 def test_every_option_of_the_page_is_one_of_the_command():
-    told = CliRunner().invoke(app, ["score", "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).stdout
-    for option in ("--format", "--data", "--judgements", "--embedder", "--embedder-path", "--with", "--json"):
+    told = (
+        CliRunner().invoke(app, ["score", "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).stdout
+    )
+    for option in (
+        "--format",
+        "--data",
+        "--judgements",
+        "--embedder",
+        "--embedder-path",
+        "--with",
+        "--json",
+    ):
         assert option in PAGE
         assert option in told

@@ -27,23 +27,33 @@ MODELS: dict[str, type[BaseModel]] = {
 def test_the_site_builds_without_a_broken_link(tmp_path: Path):
     pytest.importorskip("zensical", reason="zensical (extra docs) is not installed")
     for name in ("docs", "src"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("data", "__pycache__"))
+        shutil.copytree(
+            ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("data", "__pycache__")
+        )
     shutil.copy(ROOT / "zensical.toml", tmp_path)
     command = [sys.executable, "-m", "zensical", "build", "--strict"]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    ended = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
     assert ended.returncode == 0, (ended.stdout + ended.stderr)[-3000:]
-    assert "Build the index of a corpus" in (tmp_path / "site" / "api" / "index.html").read_text(encoding="utf-8")
+    assert "Build the index of a corpus" in (tmp_path / "site" / "api" / "index.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_there_is_one_version_and_every_page_is_reached():
     text = (ROOT / "zensical.toml").read_text(encoding="utf-8")
-    assert {path.name for path in (ROOT / "docs").glob("*.md")} == set(re.findall(r'"([\w-]+\.md)"', text))
+    assert {path.name for path in (ROOT / "docs").glob("*.md")} == set(
+        re.findall(r'"([\w-]+\.md)"', text)
+    )
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) < 120
     for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", text):
         assert (ROOT / target).exists(), target
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    (cited,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    (cited,) = re.findall(
+        r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert cited == project["version"]
     assert f"## [{cited}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
@@ -55,7 +65,10 @@ def test_the_spine_is_small():
         if re.match(r"\| \d+ \|", line)
     ]
     files = [path for row in rows for path in re.findall(r"`([a-z_/]+\.py)`", row)]
-    lines = [len((ROOT / "src" / "agrotools" / path).read_text(encoding="utf-8").splitlines()) for path in files]
+    lines = [
+        len((ROOT / "src" / "agrotools" / path).read_text(encoding="utf-8").splitlines())
+        for path in files
+    ]
     assert 20 <= len(files) <= 40
     assert sum(lines) <= 10_000
 
@@ -63,7 +76,9 @@ def test_the_spine_is_small():
 @pytest.mark.parametrize("name", MODELS)
 def test_published_schema_is_current(name: str):
     """``AGROTOOLS_UPDATE_SNAPSHOTS=1`` writes the files anew."""
-    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema"} | MODELS[name].model_json_schema()
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema"} | MODELS[
+        name
+    ].model_json_schema()
     path = SCHEMAS / f"{name}.schema.json"
     if os.environ.get("AGROTOOLS_UPDATE_SNAPSHOTS"):
         path.write_text(json.dumps(schema, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -74,7 +74,11 @@ EXACT = {
     ],
 )
 def test_the_content_hash_covers_all_that_a_score_or_a_prompt_follows_from(tmp_path, changed):
-    sample = number_sample(tmp_path) | {"answer": [EXACT], "difficulty": {"calls": 3.0}, "canary": "one"}
+    sample = number_sample(tmp_path) | {
+        "answer": [EXACT],
+        "difficulty": {"calls": 3.0},
+        "canary": "one",
+    }
     before = load_folder(write_folder(tmp_path, [sample])).content_hash
     assert load_folder(write_folder(tmp_path, [sample])).content_hash == before
     assert load_folder(write_folder(tmp_path, [sample | changed])).content_hash != before
@@ -100,7 +104,9 @@ def test_the_content_hash_covers_the_canary_and_files_without_a_hash(tmp_path):
 def test_samples_of_a_large_folder_are_read_on_demand_and_equal(folder, monkeypatch):
     path = folder / "samples.jsonl"
     lines = path.read_text().splitlines()
-    path.write_text("\n".join(["", *reversed(lines)]) + "\n")  # neither in the order of ids nor without blank lines
+    path.write_text(
+        "\n".join(["", *reversed(lines)]) + "\n"
+    )  # neither in the order of ids nor without blank lines
     held = load_folder(folder)
     monkeypatch.setattr("agrotools.formats.benchmark.MOST_KEPT", 2)
     large = load_folder(folder)
@@ -148,7 +154,9 @@ def test_broken_files_are_named(folder, file, content, message):
     assert "agrotools benchmarks check" in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize("path", ["../outside.png", "/etc/hostname", "link.png", "files", "files/none.png"])
+@pytest.mark.parametrize(
+    "path", ["../outside.png", "/etc/hostname", "link.png", "files", "files/none.png"]
+)
 def test_a_file_outside_or_missing_is_refused(tmp_path, path):
     folder = tmp_path / "tiny"
     sample = number_sample(folder)
@@ -177,7 +185,9 @@ def test_names_and_paths_are_told_apart(folder, tmp_path, monkeypatch):
 
 
 def _sample(sample_id, *files):
-    stored = tuple(SampleFile(name=f"f{i}", path=p, kind="image", sha256=h) for i, (p, h) in enumerate(files))
+    stored = tuple(
+        SampleFile(name=f"f{i}", path=p, kind="image", sha256=h) for i, (p, h) in enumerate(files)
+    )
     return Sample.model_validate(_PLAIN | {"id": sample_id}).model_copy(update={"files": stored})
 
 
@@ -193,13 +203,23 @@ def test_clusters_join_samples_anew_over_files_content_and_twins():
     assert [sample.cluster for sample in with_clusters((*twins, alone))] == ["a", "a", "c"]
     sample = _sample("a", ("1", "h1")).model_copy(update={"cluster": "all-the-same"})
     assert with_clusters([sample])[0].cluster == "a"
-    named = [_sample(name).model_copy(update={"cluster": farm}) for name, farm in zip("abcd", "xyx", strict=False)]
-    assert [sample.cluster for sample in with_clusters([*named, _sample("d")])] == ["a", "b", "a", "d"]
+    named = [
+        _sample(name).model_copy(update={"cluster": farm})
+        for name, farm in zip("abcd", "xyx", strict=False)
+    ]
+    assert [sample.cluster for sample in with_clusters([*named, _sample("d")])] == [
+        "a",
+        "b",
+        "a",
+        "d",
+    ]
 
 
 @given(st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=3), min_size=1, max_size=14))
 def test_clusters_are_the_connected_components(file_sets):
-    samples = [_sample(f"s{i}", *((str(f), f"h{f}") for f in files)) for i, files in enumerate(file_sets)]
+    samples = [
+        _sample(f"s{i}", *((str(f), f"h{f}") for f in files)) for i, files in enumerate(file_sets)
+    ]
     found = [sample.cluster for sample in with_clusters(samples)]
     for i, first in enumerate(file_sets):
         reached, grown = set(first), True
@@ -225,7 +245,12 @@ def test_what_is_written_is_read_back(folder, tmp_path):
 _TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=20)
 
 
-@given(licence=_TEXT, note=_TEXT, key=_TEXT, value=st.one_of(_TEXT, st.integers(0, 9), st.booleans(), st.lists(_TEXT)))
+@given(
+    licence=_TEXT,
+    note=_TEXT,
+    key=_TEXT,
+    value=st.one_of(_TEXT, st.integers(0, 9), st.booleans(), st.lists(_TEXT)),
+)
 def test_a_header_survives_toml(licence, note, key, value):
     import tomllib
 
@@ -233,7 +258,10 @@ def test_a_header_survives_toml(licence, note, key, value):
         name="a", version="1", licence=licence, toolset=("calculate",), metadata={key: value},
         sources=(SourceNote(name="s", licence=licence, note=note),),
     )  # fmt: skip
-    assert BenchmarkHeader.model_validate_json(json.dumps(tomllib.loads(header_toml(header)))) == header
+    assert (
+        BenchmarkHeader.model_validate_json(json.dumps(tomllib.loads(header_toml(header))))
+        == header
+    )
 
 
 def test_replacing_leaves_the_old_folder_when_the_new_one_fails(folder):
@@ -281,7 +309,9 @@ def test_samples_are_a_sequence_in_the_order_of_the_file(folder):
     assert samples[-1].id == "tiny-3"
     assert [sample.id for sample in samples[1:]] == ["tiny-2", "tiny-3"]
     assert [sample.id for sample in samples[1:][:1]] == ["tiny-2"]
-    assert [sample.cluster for sample in samples] == [sample.cluster for sample in with_clusters(samples)]
+    assert [sample.cluster for sample in samples] == [
+        sample.cluster for sample in with_clusters(samples)
+    ]
     with pytest.raises(IndexError):
         samples[3]
 

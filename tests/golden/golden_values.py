@@ -52,7 +52,10 @@ def check(name: str, actual: Any) -> None:
     if found:
         more = f"\n... and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         lines = "\n".join(found[:_SHOWN])
-        pytest.fail(f"{name} differs; on purpose? AGROTOOLS_REFRESH_GOLDEN={name}\n{lines}{more}", pytrace=False)
+        pytest.fail(
+            f"{name} differs; on purpose? AGROTOOLS_REFRESH_GOLDEN={name}\n{lines}{more}",
+            pytrace=False,
+        )
 
 
 def differences(expected: Any, actual: Any, at: str = "") -> list[str]:
@@ -75,7 +78,11 @@ def differences(expected: Any, actual: Any, at: str = "") -> list[str]:
         return lines
     if isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
         pairs = enumerate(zip(expected, actual, strict=True))
-        return [line for place, (one, other) in pairs for line in differences(one, other, f"{at}[{place}]")]
+        return [
+            line
+            for place, (one, other) in pairs
+            for line in differences(one, other, f"{at}[{place}]")
+        ]
     if type(expected) is type(actual) is float:
         same = math.isclose(expected, actual, rel_tol=_TOLERANCE, abs_tol=1e-12)
     else:

@@ -29,14 +29,25 @@ RUNS = {
     "agrieval-cot": "agrieval --data-root benchmarks/agrieval -o cot=true -m scripted:scripts/agrieval.json",
 }
 """What ``agrotools eval`` is given; paths are relative to this folder."""
-_HASHES = ("benchmark_hash", "model_hash", "prompt_hash", "toolset", "toolset_hash", "tool_data", "backends", "scoring")
+_HASHES = (
+    "benchmark_hash",
+    "model_hash",
+    "prompt_hash",
+    "toolset",
+    "toolset_hash",
+    "tool_data",
+    "backends",
+    "scoring",
+)
 _UNSTABLE = ("seconds", "cached")
 _OF_EXTRAS = ("OCR", "read_text")
 """Tools whose data files come with an optional extra: they are in ``tool_data`` only where it is installed."""
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_run_gives_the_stored_scores_records_and_hashes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_run_gives_the_stored_scores_records_and_hashes(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     run = tmp_path / "run"
     assert agrotools(monkeypatch, "eval", *RUNS[name].split(), "--out", run) == 0
     manifest = json.loads((run / "manifest.json").read_bytes())
@@ -44,7 +55,9 @@ def test_a_run_gives_the_stored_scores_records_and_hashes(name: str, tmp_path: P
         manifest.get("tool_data", {}).pop(tool, None)
     check(f"{name}.hashes", {key: manifest[key] for key in _HASHES if key in manifest})
     records = [json.loads(line) for line in (run / "records.jsonl").read_bytes().splitlines()]
-    records.sort(key=lambda record: (record["mode"], record["sample"]["id"], record.get("epoch", 0)))
+    records.sort(
+        key=lambda record: (record["mode"], record["sample"]["id"], record.get("epoch", 0))
+    )
     check(f"{name}.records", stable(records))
     check(f"{name}.scores", stable(json.loads((run / "scores.json").read_bytes())))
 
@@ -56,5 +69,9 @@ def stable(value: Any) -> Any:
     if isinstance(value, dict):
         if "media_type" in value:
             return {key: each for key, each in value.items() if key != "sha256"}
-        return {key: stable(each) for key, each in value.items() if not any(word in key for word in _UNSTABLE)}
+        return {
+            key: stable(each)
+            for key, each in value.items()
+            if not any(word in key for word in _UNSTABLE)
+        }
     return value

@@ -19,7 +19,14 @@ from hypothesis import strategies as st
 
 from agrotools.core import CorpusError, UsageError
 from agrotools.knowledge import corpus as index
-from agrotools.knowledge.corpus import UNITS, CorpusIndex, build_index, cut_terms, read_corpus, split
+from agrotools.knowledge.corpus import (
+    UNITS,
+    CorpusIndex,
+    build_index,
+    cut_terms,
+    read_corpus,
+    split,
+)
 from support.corpora import made_up, write_lines
 
 
@@ -47,7 +54,9 @@ def test_ranking_is_that_of_a_plain_bm25(tmp_path: Path, seed: int):
     assert {passage.text: passage.score for passage in found} == pytest.approx(
         {text: score for text, score in zip(texts, expected, strict=True) if score > 0}
     )
-    assert [passage.score for passage in found] == sorted((passage.score for passage in found), reverse=True)
+    assert [passage.score for passage in found] == sorted(
+        (passage.score for passage in found), reverse=True
+    )
     assert built.search(query, 7) == found[:7]
 
 
@@ -58,7 +67,10 @@ def test_the_commonest_terms_of_a_question_are_left_out_of_a_large_corpus(
     built = build_index(write_lines(tmp_path / "a.jsonl", texts), tmp_path / "index")
     assert len(built.search("水稻纹枯", 9)) == 9
     monkeypatch.setattr(index, "_MOST_MATCHES", 100)
-    assert [passage.source for passage in built.search("水稻 纹枯", 9)] == ["a.jsonl:151", "a.jsonl:152"]
+    assert [passage.source for passage in built.search("水稻 纹枯", 9)] == [
+        "a.jsonl:151",
+        "a.jsonl:152",
+    ]
     assert len(built.search("水稻", 9)) == 9
 
 
@@ -89,16 +101,33 @@ def test_a_passage_knows_where_it_is_from(tmp_path: Path):
     assert (best.source, best.title) == ("rice.md", "")
     assert f"{filling}\n水稻纹枯病由立枯丝核菌引起。"[best.position :] == best.text
     by_title = built.search("玉米大斑病", 1)[0]
-    assert (by_title.source, by_title.title, by_title.text) == ("a.jsonl#4", "玉米 大斑病", "常见于高温。")
+    assert (by_title.source, by_title.title, by_title.text) == (
+        "a.jsonl#4",
+        "玉米 大斑病",
+        "常见于高温。",
+    )
     assert built.manifest["skipped"] == {"without text": 1}
 
 
 def test_what_is_not_there_is_not_found_and_equal_scores_keep_the_order(tmp_path: Path):
-    assert list(cut_terms("水稻病，a稻b 25.5 rice_x")) == ["水稻", "稻病", "a", "稻", "b", "25.5", "rice", "x"]
+    assert list(cut_terms("水稻病，a稻b 25.5 rice_x")) == [
+        "水稻",
+        "稻病",
+        "a",
+        "稻",
+        "b",
+        "25.5",
+        "rice",
+        "x",
+    ]
     assert list(cut_terms("?! _")) == []
     built = build_index(write_lines(tmp_path / "a.jsonl", ["水稻 x"] * 50), tmp_path / "index")
     assert built.search("qwertz") == built.search("") == built.search('？！" OR *') == []
-    assert [passage.source for passage in built.search("水稻", 3)] == ["a.jsonl:1", "a.jsonl:2", "a.jsonl:3"]
+    assert [passage.source for passage in built.search("水稻", 3)] == [
+        "a.jsonl:1",
+        "a.jsonl:2",
+        "a.jsonl:3",
+    ]
     with pytest.raises(UsageError, match="k is 0"):
         built.search("稻", 0)
 
@@ -135,7 +164,11 @@ def test_what_is_no_index_is_neither_opened_nor_replaced(tmp_path: Path):
     (tmp_path / "notes").write_text("mine")
     with sqlite3.connect(tmp_path / "other.sqlite") as database:
         database.execute("CREATE TABLE mine (x)")
-    for name, message in (("notes", "no index"), ("other.sqlite", "no index"), (".", "is not a corpus index")):
+    for name, message in (
+        ("notes", "no index"),
+        ("other.sqlite", "no index"),
+        (".", "is not a corpus index"),
+    ):
         before = (tmp_path / name).read_bytes() if name != "." else b""
         with pytest.raises((CorpusError, UsageError), match=message) as caught:
             build_index(corpus, tmp_path / name, replace=True)
@@ -195,7 +228,10 @@ def test_a_build_that_is_killed_or_meets_a_full_disk_leaves_the_older_index(tmp_
     build_index(write_lines(tmp_path / "old.jsonl", ["rice"]), out)
     corpus = write_lines(tmp_path / "a.jsonl", made_up(2000, 1))
     command = [sys.executable, "-c", BUILD, str(corpus), str(out)]
-    full, killed = (subprocess.run([*command, limit], capture_output=True, text=True) for limit in ("60000", "0"))
+    full, killed = (
+        subprocess.run([*command, limit], capture_output=True, text=True)
+        for limit in ("60000", "0")
+    )
     assert full.returncode == 1
     assert "cannot be built" in full.stderr
     assert killed.returncode == -signal.SIGKILL
@@ -214,14 +250,20 @@ def test_passages_end_at_sentences_and_long_ones_are_cut():
     found = [text for _, text in split("水稻纹枯病由立枯丝核菌引起。" * 100)]
     assert {units(passage) for passage in found[:-1]} == {299}  # 23 sentences of 13
     assert all(passage.endswith("。”") for _, passage in split("他说：“水稻得了纹枯病。”" * 60))
-    found = [text for _, text in split("Rice blast is caused by a fungus. It spreads at 25.5 degrees. " * 60)]
+    found = [
+        text
+        for _, text in split("Rice blast is caused by a fungus. It spreads at 25.5 degrees. " * 60)
+    ]
     assert all(passage.endswith(".") and not passage.endswith("25.") for passage in found)
     assert all(passage.endswith("，") for _, passage in list(split("水稻小麦玉米，" * 200))[:-1])
     assert [len(passage) for _, passage in split("稻" * 1000)] == [300, 300, 300, 100]
     assert [len(passage) for _, passage in split("a" * 7000)] == [3000, 3000, 1000]
 
 
-@given(st.text(st.sampled_from('稻麦病虫害ab 019.。！？；，,”"\n\u3000-😀\u0e01'), max_size=2000), st.integers(1, 3))
+@given(
+    st.text(st.sampled_from('稻麦病虫害ab 019.。！？；，,”"\n\u3000-😀\u0e01'), max_size=2000),
+    st.integers(1, 3),
+)
 def test_nothing_is_lost_moved_or_too_long(text: str, times: int):
     text *= times
     found = [(0, ""), *split(text), (len(text), "")]
@@ -234,7 +276,9 @@ def test_nothing_is_lost_moved_or_too_long(text: str, times: int):
 def read(corpus: Path, skipped: Counter[str] | None = None) -> list[tuple[str, str, str]]:
     """(source, title, text) of all pieces."""
     found = list(read_corpus(corpus, Counter() if skipped is None else skipped))
-    assert not found or found[-1].read <= sum(path.stat().st_size for path in index.corpus_files(corpus).values())
+    assert not found or found[-1].read <= sum(
+        path.stat().st_size for path in index.corpus_files(corpus).values()
+    )
     return [(each.source, each.title, each.text) for each in found]
 
 
@@ -254,7 +298,12 @@ def test_a_folder_is_read_in_order_of_names(tmp_path: Path):
 def test_encodings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(index, "_PIECE", 5)
     text = "水稻纹枯病，3.5 ℃\n" * 4
-    for name, encoding in (("1.txt", "utf-8"), ("2.txt", "utf-8-sig"), ("3.txt", "gb18030"), ("4.txt", "ascii")):
+    for name, encoding in (
+        ("1.txt", "utf-8"),
+        ("2.txt", "utf-8-sig"),
+        ("3.txt", "gb18030"),
+        ("4.txt", "ascii"),
+    ):
         (tmp_path / name).write_text(text if encoding != "ascii" else "rice", encoding=encoding)
     found = list(read_corpus(tmp_path, Counter()))
     for name in ("1.txt", "2.txt", "3.txt"):

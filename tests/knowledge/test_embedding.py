@@ -10,14 +10,32 @@ from agrotools.core import ToolError
 from agrotools.knowledge.embedding import Encoder, model_folder
 
 WIDTH, HEADS, INNER, LAYERS = 8, 2, 16, 2
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "rust", "of", "apple", "scab", "un", "##able", "##s", ",", "leaf"]
+PIECES = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "rust",
+    "of",
+    "apple",
+    "scab",
+    "un",
+    "##able",
+    "##s",
+    ",",
+    "leaf",
+]
 
 
 def save_safetensors(path: Path, tensors: dict[str, np.ndarray]) -> None:
     header, body = {}, b""
     for name, values in tensors.items():
         raw = np.ascontiguousarray(values, "<f4").tobytes()
-        header[name] = {"dtype": "F32", "shape": list(values.shape), "data_offsets": [len(body), len(body) + len(raw)]}
+        header[name] = {
+            "dtype": "F32",
+            "shape": list(values.shape),
+            "data_offsets": [len(body), len(body) + len(raw)],
+        }
         body += raw
     text = json.dumps({"__metadata__": {"format": "pt"}, **header}).encode()
     path.write_bytes(len(text).to_bytes(8, "little") + text + body)
@@ -32,14 +50,22 @@ def random_weights() -> dict[str, np.ndarray]:
         made[f"{name}.bias"] = rng.normal(0, 0.1, out)
 
     def norm(name: str) -> None:
-        made[f"{name}.weight"], made[f"{name}.bias"] = rng.normal(1, 0.1, WIDTH), rng.normal(0, 0.1, WIDTH)
+        made[f"{name}.weight"], made[f"{name}.bias"] = (
+            rng.normal(1, 0.1, WIDTH),
+            rng.normal(0, 0.1, WIDTH),
+        )
 
     for name, rows in (("word", len(PIECES)), ("position", 200), ("token_type", 2)):
         made[f"embeddings.{name}_embeddings.weight"] = rng.normal(0, 1, (rows, WIDTH))
     norm("embeddings.LayerNorm")
     for layer in range(LAYERS):
         at = f"encoder.layer.{layer}"
-        for part in ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"):
+        for part in (
+            "attention.self.query",
+            "attention.self.key",
+            "attention.self.value",
+            "attention.output.dense",
+        ):
             linear(f"{at}.{part}", WIDTH, WIDTH)
         linear(f"{at}.intermediate.dense", INNER, WIDTH)
         linear(f"{at}.output.dense", WIDTH, INNER)
@@ -60,7 +86,16 @@ def folder(tmp_path: Path) -> Path:
 # Computed by plain loops over heads and words, in double precision.
 ENCODED = {
     "apple scab": (0.31146, -0.23563, -0.49, -0.38613, 0.43192, 0.13394, -0.08871, 0.49589),
-    "unables, unknownword": (0.24925, -0.27084, -0.63677, 0.40793, 0.52676, -0.03473, -0.11236, 0.03641),
+    "unables, unknownword": (
+        0.24925,
+        -0.27084,
+        -0.63677,
+        0.40793,
+        0.52676,
+        -0.03473,
+        -0.11236,
+        0.03641,
+    ),
 }
 
 
@@ -76,7 +111,9 @@ def test_word_pieces_are_encoded_as_by_plain_loops(folder):
     assert len(Encoder(folder).pieces("rust " * 500)) == 128
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff" * 8, b"\x02\0\0\0\0\0\0\0{}", (10**12).to_bytes(8, "little") + b"{"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff" * 8, b"\x02\0\0\0\0\0\0\0{}", (10**12).to_bytes(8, "little") + b"{"]
+)
 def test_weights_that_are_none(folder, content):
     (folder / "model.safetensors").write_bytes(content)
     with pytest.raises(ToolError) as caught:

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from agrotools.knowledge import entries as base
 from agrotools.knowledge.checking import check_files, forbidden
-from agrotools.knowledge.entries import LONGEST_FILE, SHIPPED, Entry, Fault, load, parse, read_entry, toml_files
+from agrotools.knowledge.entries import (
+    LONGEST_FILE,
+    SHIPPED,
+    Entry,
+    Fault,
+    load,
+    parse,
+    read_entry,
+    toml_files,
+)
 
 GOOD = """
 id = "pest.moon_moth"
@@ -65,8 +74,18 @@ def test_a_good_entry_has_no_faults(tmp_path):
         ('kind = "pest"', 'kind = "weed"', "id", "kind weed"),
         ('crops = ["apple"]', 'crops = ["aple"]', "crops[0]", "no crop is known as 'aple'"),
         ('zh = ["月蛾"]', 'zh = ["moon"]', "names.zh[0]", "not written in Chinese"),
-        ('sources = ["g"]\n\n[[claims]]', "sources = []\n\n[[claims]]", "claims[0].sources", "at least one source"),
-        ('sources = ["g"]\n\n[[claims]]', 'sources = ["h"]\n\n[[claims]]', "claims[0].sources", "no source 'h'"),
+        (
+            'sources = ["g"]\n\n[[claims]]',
+            "sources = []\n\n[[claims]]",
+            "claims[0].sources",
+            "at least one source",
+        ),
+        (
+            'sources = ["g"]\n\n[[claims]]',
+            'sources = ["h"]\n\n[[claims]]',
+            "claims[0].sources",
+            "no source 'h'",
+        ),
         ('type = "chemical"\n', "", "claims[1].type", "says its type"),
         ('coverage = "partial"', 'coverage = "verified"', "coverage", "no page was read"),
         (CLAIM, CLAIM + "\nvalue = nan", "claims[0].value", "finite"),

@@ -16,7 +16,9 @@ from agrotools.knowledge.kb_names import healthy_label, shipped_names
         ("thing one", "Thing-One", None, True), ("thing one", "thing two", None, False),
     ],
 )  # fmt: skip
-def test_names_meet_by_what_they_mean(first: str, second: str, crop: str | None, same: bool) -> None:
+def test_names_meet_by_what_they_mean(
+    first: str, second: str, crop: str | None, same: bool
+) -> None:
     assert shipped_names().mean_same(first, second, crop) is same
 
 

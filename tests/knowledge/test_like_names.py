@@ -52,17 +52,27 @@ def test_parts_of_names_are_found(index, query, found):
 def test_names_alike_are_few_and_held_and_told(index):
     answers = {query: index.search(query, top_k=1) for query in ASKED["not_held"]}
     # An entry on a group is no false answer to one of its kind, as long as it is not told as certain.
-    false = {query: hits[0].entry.id for query, hits in answers.items() if hits and not is_group(hits[0].entry)}
+    false = {
+        query: hits[0].entry.id
+        for query, hits in answers.items()
+        if hits and not is_group(hits[0].entry)
+    }
     assert len(false) <= 0.04 * len(answers), false
     assert all(hits[0].score <= 0.85 for hits in answers.values() if hits)
     answers = {query: first(index, query) for query in ASKED["held"]}
-    missed = {query: answer for query, answer in answers.items() if answer not in ASKED["held"][query]}
+    missed = {
+        query: answer for query, answer in answers.items() if answer not in ASKED["held"][query]
+    }
     assert len(missed) <= 0.01 * len(ASKED["held"]), missed
-    assert [entry.id for entry in index.similarly_named("southern armyworm")][:1] == ["pest.army_worm"]
+    assert [entry.id for entry in index.similarly_named("southern armyworm")][:1] == [
+        "pest.army_worm"
+    ]
     assert index.similarly_named("southern armyworm", kind="weed") == []
     assert index.similarly_named("capital of France") == []
     assert index.similarly_named("late blight") == []
-    assert first(index, "net-like brown cross lines on barley leaves") == "disease.barley_net_blotch"
+    assert (
+        first(index, "net-like brown cross lines on barley leaves") == "disease.barley_net_blotch"
+    )
     assert is_other_name(["tobacco", "hornworm"], ["tobacco", "cutworm"])
     assert is_other_name(["spodoptera", "eridania"], ["spodoptera", "exigua"])
     assert not is_other_name(["aplpe", "scba"], ["apple", "scab"])

@@ -20,10 +20,30 @@ def entry(key: str, crops: tuple[str, ...], *described: str) -> Entry:
 
 
 ENTRIES = (
-    entry("disease.apple_scab", ("apple",), "olive velvety smudges on the leaves", "crusty cracked fruit"),
-    entry("disease.vine_mildew", ("grape",), "white flour on leaves and berries", "musty smell in the rows"),
-    entry("disease.gourd_mildew", ("cucurbit",), "white flour on leaves and stalks", "dull film that rubs off"),
-    entry("pest.leaf_beetle", ("potato",), "round striped beetle eats the leaves bare", "slimy larvae in groups"),
+    entry(
+        "disease.apple_scab",
+        ("apple",),
+        "olive velvety smudges on the leaves",
+        "crusty cracked fruit",
+    ),
+    entry(
+        "disease.vine_mildew",
+        ("grape",),
+        "white flour on leaves and berries",
+        "musty smell in the rows",
+    ),
+    entry(
+        "disease.gourd_mildew",
+        ("cucurbit",),
+        "white flour on leaves and stalks",
+        "dull film that rubs off",
+    ),
+    entry(
+        "pest.leaf_beetle",
+        ("potato",),
+        "round striped beetle eats the leaves bare",
+        "slimy larvae in groups",
+    ),
     entry("weed.bindweed", (), "twining creeper with white funnel flowers"),
     entry("crop.apple", ()),
 )
@@ -46,8 +66,13 @@ def test_hosts_are_told_from_colours_and_parts(query, hosts):
 def test_hosts_choose_between_entries_that_look_alike():
     assert "cucumber" in hosts_of("cucurbit")
     assert hosts_of("bell pepper") == hosts_of("chilli") == {"pepper"}
-    assert INDEX.search("white flour on the leaves of my grapes")[0].entry.id == "disease.vine_mildew"
-    assert INDEX.search("white flour on the leaves of my cucumbers")[0].entry.id == "disease.gourd_mildew"
+    assert (
+        INDEX.search("white flour on the leaves of my grapes")[0].entry.id == "disease.vine_mildew"
+    )
+    assert (
+        INDEX.search("white flour on the leaves of my cucumbers")[0].entry.id
+        == "disease.gourd_mildew"
+    )
     hits = INDEX.search("olive velvety smudges on the leaves of an apple tree", top_k=5)
     assert hits[0].entry.id == "disease.apple_scab"
     assert {hit.document.section for hit in hits} == {"names"}

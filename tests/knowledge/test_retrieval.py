@@ -10,7 +10,9 @@ from agrotools.knowledge.entries import Entry
 from agrotools.knowledge.retrieval import KnowledgeIndex
 
 
-def entry(key: str, sci: str | None = None, aliases=(), zh=(), crops=(), claims=(), datasets=None) -> Entry:
+def entry(
+    key: str, sci: str | None = None, aliases=(), zh=(), crops=(), claims=(), datasets=None
+) -> Entry:
     kind, _, slug = key.partition(".")
     names = {"en": slug.replace("_", " "), "sci": sci, "aliases": tuple(aliases), "zh": tuple(zh)}
     return Entry.model_validate({
@@ -75,12 +77,18 @@ def test_entries_are_found_by_id_and_narrowed_by_names_and_topics():
     assert {hit.entry.id for hit in INDEX.search("apple scab", top_k=5)} == {"disease.apple_scab"}
     assert INDEX.search("how do I manage apple scab")[0].document.section == "management"
     assert INDEX.search("symptoms of apple scab")[0].document.section == "symptoms"
-    assert [hit.document.section for hit in INDEX.search("apple scab", topic="management")] == ["management"]
-    assert [hit.document.section for hit in INDEX.search("bean rust", topic="management")] == ["names"]
+    assert [hit.document.section for hit in INDEX.search("apple scab", topic="management")] == [
+        "management"
+    ]
+    assert [hit.document.section for hit in INDEX.search("bean rust", topic="management")] == [
+        "names"
+    ]
     assert first("apple", kind="disease") is None
     assert first("apple scab", kind="weed") is None
     assert first("white powder covers leaves and stems", crop="apple") is None
-    assert first("white powder covers leaves and stems", crop="Cucumbers") == "disease.cucumber_mildew"
+    assert (
+        first("white powder covers leaves and stems", crop="Cucumbers") == "disease.cucumber_mildew"
+    )
     assert first("soybean aphid", crop="soya") == "pest.soybean_aphid"
     hits = INDEX.search("nonsense zzz", kb_id="disease.apple_scab", top_k=5)
     assert {hit.entry.id for hit in hits} == {"disease.apple_scab"}
@@ -90,7 +98,9 @@ def test_entries_are_found_by_id_and_narrowed_by_names_and_topics():
     assert empty.get("pest.x") is None
     other = KnowledgeIndex(tuple(reversed(ENTRIES)))
     for query in ("aplpe scba", "white powder on cucumber leaves", "bean rust", "banana weevil"):
-        assert [hit.entry.id for hit in other.search(query)] == [hit.entry.id for hit in INDEX.search(query)]
+        assert [hit.entry.id for hit in other.search(query)] == [
+            hit.entry.id for hit in INDEX.search(query)
+        ]
 
 
 @given(st.text(max_size=300))

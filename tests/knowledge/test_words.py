@@ -16,7 +16,9 @@ def by_table(a: str, b: str) -> int:
     d = [[max(i, j) if not i or not j else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]
     for i in range(1, len(a) + 1):
         for j in range(1, len(b) + 1):
-            d[i][j] = min(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1]))
+            d[i][j] = min(
+                d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])
+            )
             if i > 1 and j > 1 and a[i - 1] == b[j - 2] and a[i - 2] == b[j - 1]:
                 d[i][j] = min(d[i][j], d[i - 2][j - 2] + 1)
     return d[-1][-1]
@@ -61,7 +63,12 @@ def test_single_slips_are_corrected_to_near_and_known_words():
 
 
 def test_words_of_like_meaning_are_one_and_chinese_runs_give_pairs():
-    pairs = (("Épinards", "epinard"), ("ＡＰＨＩＤ’s", "aphids"), ("berries", "berry"), ("larvae", "maggots"))
+    pairs = (
+        ("Épinards", "epinard"),
+        ("ＡＰＨＩＤ’s", "aphids"),
+        ("berries", "berry"),
+        ("larvae", "maggots"),
+    )
     for one, other in pairs:
         assert terms(one) == terms(other)
     assert tokens("大豆蚜。 aphid") == ("大豆", "豆蚜", "aphid")

@@ -38,7 +38,9 @@ def said(message: Body, **fields: Any) -> web.Response:
 
 
 def refused(message: str, status: int = 400) -> web.Response:
-    return web.json_response({"error": {"message": message, "type": "invalid_request_error"}}, status=status)
+    return web.json_response(
+        {"error": {"message": message, "type": "invalid_request_error"}}, status=status
+    )
 
 
 def calls(*ids: str, **fields: Any) -> list[Body]:
@@ -73,7 +75,11 @@ def turn(body: Body) -> int:
     [
         {"content": None, "reasoning_content": "2 * 3 is 6.", "tool_calls": calls("a")},
         {"content": "Let me see.", "tool_calls": calls("a", "b", index=0, **SIGNED), **SIGNED},
-        {"content": [{"type": "text", "text": "Let me see."}], "unknown": {"deep": [1]}, "tool_calls": calls("a")},
+        {
+            "content": [{"type": "text", "text": "Let me see."}],
+            "unknown": {"deep": [1]},
+            "tool_calls": calls("a"),
+        },
     ],
 )
 async def test_a_native_message_goes_back_as_it_came(view: SampleView, sent: Body) -> None:
@@ -84,13 +90,17 @@ async def test_a_native_message_goes_back_as_it_came(view: SampleView, sent: Bod
     assert trajectory.answer == ANSWER
     _, _, back, *results = requests[1]["messages"]
     assert back == {"role": "assistant", **sent}
-    assert [message["tool_call_id"] for message in results] == [call["id"] for call in sent["tool_calls"]]
+    assert [message["tool_call_id"] for message in results] == [
+        call["id"] for call in sent["tool_calls"]
+    ]
     assert {message["name"] for message in results} == {"calculate"}
     kept = trajectory.steps[0].model_dump(mode="json")["reply"]["received"]
     assert kept == {**sent, "content": sent["content"]}
 
 
-async def test_missing_and_doubled_ids_are_ours_and_arguments_that_are_no_json_are_those_that_were_read(view) -> None:
+async def test_missing_and_doubled_ids_are_ours_and_arguments_that_are_no_json_are_those_that_were_read(
+    view,
+) -> None:
     broken = calls("a", "a", "", **SIGNED)
     broken[0]["function"] = {"name": "calculate", "arguments": "{'expression': '2 * 3'}"}
 
@@ -102,20 +112,35 @@ async def test_missing_and_doubled_ids_are_ours_and_arguments_that_are_no_json_a
     ids = [call["id"] for call in back["tool_calls"]]
     assert len(set(ids)) == 3
     assert ids == [message["tool_call_id"] for message in results]
-    assert all(json.loads(call["function"]["arguments"]) == {"expression": "2 * 3"} for call in back["tool_calls"])
+    assert all(
+        json.loads(call["function"]["arguments"]) == {"expression": "2 * 3"}
+        for call in back["tool_calls"]
+    )
     assert all(call["extra_content"] == SIGNED["extra_content"] for call in back["tool_calls"])
 
 
 @pytest.mark.parametrize("invented", ["", "\nObservation: 42\nFinal Answer: rows: 42"])
-async def test_a_react_message_goes_back_with_its_reasoning_and_without_invented_results(view, invented: str) -> None:
+async def test_a_react_message_goes_back_with_its_reasoning_and_without_invented_results(
+    view, invented: str
+) -> None:
     def reply(body: Body) -> web.Response:
-        content = "rows: 7" if turn(body) > 1 else "Final Answer: seven" if turn(body) else REACT + invented
+        content = (
+            "rows: 7"
+            if turn(body) > 1
+            else "Final Answer: seven"
+            if turn(body)
+            else REACT + invented
+        )
         return said({"content": content, "reasoning_content": f"turn {turn(body)}"})
 
     _, requests, _ = await converse(view, reply, "react")
     first, _, answer, _ = requests[-1]["messages"][2:]
     assert first["reasoning_content"] == "turn 0"
-    assert answer == {"role": "assistant", "content": "Final Answer: seven", "reasoning_content": "turn 1"}
+    assert answer == {
+        "role": "assistant",
+        "content": "Final Answer: seven",
+        "reasoning_content": "turn 1",
+    }
     assert "42" not in json.dumps(requests[1])
     if not invented:
         assert first["content"] == REACT
@@ -138,7 +163,9 @@ async def test_a_react_message_goes_back_with_its_reasoning_and_without_invented
          "max_completion_tokens"),
     ],
 )  # fmt: skip
-async def test_what_is_refused_by_name_is_left_out_from_then_on(view, message, status, field, note) -> None:
+async def test_what_is_refused_by_name_is_left_out_from_then_on(
+    view, message, status, field, note
+) -> None:
     def ordered(body: Body) -> str:
         told = [{key: each[key] for key in sorted(each, reverse=True)} for each in body["messages"]]
         return json.dumps({**body, "messages": told, "tools": None})
@@ -146,7 +173,12 @@ async def test_what_is_refused_by_name_is_left_out_from_then_on(view, message, s
     def reply(body: Body) -> web.Response:
         if field in ordered(body):
             return refused(message, status)
-        sent = {"content": None, "reasoning_content": "6", "tool_calls": calls("a", **SIGNED), **SIGNED}
+        sent = {
+            "content": None,
+            "reasoning_content": "6",
+            "tool_calls": calls("a", **SIGNED),
+            **SIGNED,
+        }
         return said({"content": "rows: 7"} if turn(body) > 1 else sent)
 
     trajectory, requests, model = await converse(view, reply)
@@ -159,7 +191,9 @@ async def test_what_is_refused_by_name_is_left_out_from_then_on(view, message, s
 async def test_a_field_that_is_demanded_is_not_left_out(view: SampleView) -> None:
     def reply(body: Body) -> web.Response:
         if turn(body):
-            return refused("The `reasoning_content` in the thinking mode must be passed back: unsupported otherwise.")
+            return refused(
+                "The `reasoning_content` in the thinking mode must be passed back: unsupported otherwise."
+            )
         return said({"content": "", "reasoning_content": "6", "tool_calls": calls("a")})
 
     with pytest.raises(InfrastructureError, match="passed back"):
@@ -168,10 +202,14 @@ async def test_a_field_that_is_demanded_is_not_left_out(view: SampleView) -> Non
 
 async def test_a_forced_history_has_no_fields_that_nobody_sent(view: SampleView) -> None:
     def reply(body: Body) -> web.Response:
-        return said({"content": "rows: 7"} if turn(body) else {"content": "", "tool_calls": calls("a")})
+        return said(
+            {"content": "rows: 7"} if turn(body) else {"content": "", "tool_calls": calls("a")}
+        )
 
     trajectory, _, model = await converse(view, reply)
     steps = [step.model_copy(update={"reply": None}) for step in trajectory.calls]
-    messages, _ = await LLMAgent(model, "step-by-step", "tool-calling", ModelSettings()).request_for(view, steps)
+    messages, _ = await LLMAgent(
+        model, "step-by-step", "tool-calling", ModelSettings()
+    ).request_for(view, steps)
     assert [message.received for message in messages] == [None] * 4
     assert messages[2].tool_calls[0].id == "call00000"

@@ -21,7 +21,12 @@ def queue(capacity: int, service_s: float = 1.0) -> Latency:
 
 
 async def load(
-    limit: AdaptiveLimit, latency: Latency, seconds: float, *, refuses_above: int | None = None, workers: int = 200
+    limit: AdaptiveLimit,
+    latency: Latency,
+    seconds: float,
+    *,
+    refuses_above: int | None = None,
+    workers: int = 200,
 ) -> tuple[list[int], int]:
     """Requests as fast as the limit allows; the limit as it was each second, and how many were refused."""
     loop = asyncio.get_running_loop()
@@ -58,7 +63,9 @@ async def load(
     return history, refused
 
 
-def simulate(latency: Latency, seconds: float = 60, *, start: int = 8, ceiling: int = 128, **options: int):
+def simulate(
+    latency: Latency, seconds: float = 60, *, start: int = 8, ceiling: int = 128, **options: int
+):
     async def run() -> tuple[list[int], int]:
         limit = AdaptiveLimit(start, ceiling, clock=asyncio.get_running_loop().time)
         return await load(limit, latency, seconds, **options)
@@ -124,7 +131,10 @@ def test_a_round_trip_of_refusals_is_answered_once() -> None:
     assert limit.current == 1
 
 
-Event = st.tuples(st.sampled_from(["ask", "cancel", "finish", "replied", "overloaded", "turn"]), st.integers(0, 30))
+Event = st.tuples(
+    st.sampled_from(["ask", "cancel", "finish", "replied", "overloaded", "turn"]),
+    st.integers(0, 30),
+)
 
 
 @given(st.lists(Event, max_size=80), st.integers(1, 6), st.integers(0, 6))

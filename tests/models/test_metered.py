@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import BudgetReached, InfrastructureError, ToolSpec, Usage
-from agrotools.models import Completion, ImagePart, Message, ModelSettings, RequestedCall, TextPart, WireStats
+from agrotools.models import (
+    Completion,
+    ImagePart,
+    Message,
+    ModelSettings,
+    RequestedCall,
+    TextPart,
+    WireStats,
+)
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.models.metered import DEFAULT_OUTPUT_TOKENS, Budget, MeteredModel, bound_of, charged
 from agrotools.models.prices import Price
@@ -16,7 +24,9 @@ from agrotools.models.prices import Price
 PRICE = Price(input_usd_per_million=2, output_usd_per_million=8, source="test")
 ASKED = [Message.of("user", "How many apples?")]
 LIMITED = ModelSettings(max_output_tokens=1000)
-SPEC = ToolSpec(name="f", category="c", version="1", description="d", parameters={}, agreement={}, defaults={})
+SPEC = ToolSpec(
+    name="f", category="c", version="1", description="d", parameters={}, agreement={}, defaults={}
+)
 
 
 class Purse:
@@ -54,7 +64,8 @@ class Slow:
                 raise InfrastructureError("no reply")
             bound = bound_of(self.name, messages, tools, settings, PRICE)
             usage = Usage(
-                input_tokens=round(bound.input_tokens * share_in), output_tokens=round(bound.output_tokens * share_out)
+                input_tokens=round(bound.input_tokens * share_in),
+                output_tokens=round(bound.output_tokens * share_out),
             )
             return Completion(text="x", usage=usage)
         finally:
@@ -68,10 +79,18 @@ shares = st.tuples(st.floats(-0.2, 1), st.floats(0, 1), st.integers(0, 5))
 
 
 @given(
-    st.lists(shares, min_size=1, max_size=40), st.floats(0, 0.1), st.floats(0, 0.03), st.integers(1, 40), st.booleans()
+    st.lists(shares, min_size=1, max_size=40),
+    st.floats(0, 0.1),
+    st.floats(0, 0.03),
+    st.integers(1, 40),
+    st.booleans(),
 )
 def test_no_budget_is_ever_exceeded(
-    replies: list[tuple[float, float, int]], budget_usd: float, spent_usd: float, concurrency: int, stop_at_once: bool
+    replies: list[tuple[float, float, int]],
+    budget_usd: float,
+    spent_usd: float,
+    concurrency: int,
+    stop_at_once: bool,
 ) -> None:
     purse = Purse(spent_usd)
     ended: list[str] = []
@@ -118,7 +137,9 @@ async def test_requests_wait_for_those_in_flight_before_the_budget_is_called_rea
 
 async def test_what_a_reply_did_not_take_is_free_again_while_others_are_in_flight() -> None:
     one = PRICE.usd(*_tokens(bound_of("slow", ASKED, (), LIMITED, PRICE)))
-    model = MeteredModel(Slow([(0.1, 0.1, 10_000), *[(0.01, 0.01, 1)] * 20]), PRICE, Budget(2.5 * one, Purse()))
+    model = MeteredModel(
+        Slow([(0.1, 0.1, 10_000), *[(0.01, 0.01, 1)] * 20]), PRICE, Budget(2.5 * one, Purse())
+    )
     long = asyncio.create_task(model.generate(ASKED, (), LIMITED))
     await asyncio.sleep(0)
     await asyncio.gather(*(model.generate(ASKED, (), LIMITED) for _ in range(20)))
@@ -133,7 +154,9 @@ def _tokens(bound: Usage) -> tuple[int, int]:
 async def test_a_cancelled_or_failed_request_gives_its_reservation_back() -> None:
     one = PRICE.usd(*_tokens(bound_of("slow", ASKED, (), LIMITED, PRICE)))
     purse = Purse()
-    model = MeteredModel(Slow([(0.5, 0.5, 10_000), (-1, 0, 0), (1, 1, 0)]), PRICE, Budget(one, purse))
+    model = MeteredModel(
+        Slow([(0.5, 0.5, 10_000), (-1, 0, 0), (1, 1, 0)]), PRICE, Budget(one, purse)
+    )
     first = asyncio.create_task(model.generate(ASKED, (), LIMITED))
     await asyncio.sleep(0)
     waiting = asyncio.create_task(model.generate(ASKED, (), LIMITED))
@@ -185,7 +208,12 @@ CALL = (RequestedCall(name="f"),)
         (Completion(tool_calls=CALL, usage=Usage(output_tokens=3)), (100, 3)),
         (Completion(text="x", usage=Usage(input_tokens=700, output_tokens=300)), (700, 300)),
         (Completion(finish_reason="length", text="x"), (100, 50)),
-        (Completion(finish_reason="length", text="x", usage=Usage(input_tokens=7, output_tokens=50)), (7, 50)),
+        (
+            Completion(
+                finish_reason="length", text="x", usage=Usage(input_tokens=7, output_tokens=50)
+            ),
+            (7, 50),
+        ),
         (Completion(finish_reason="filtered"), (100, 0)),
         (Completion(finish_reason="filtered", usage=Usage(input_tokens=7)), (7, 0)),
         (Completion(finish_reason="context"), (0, 0)),
@@ -198,14 +226,20 @@ def test_what_a_reply_is_charged_for(completion: Completion, paid: tuple[int, in
 
 
 def test_the_bound_counts_every_byte_every_picture_and_every_reply_asked_for() -> None:
-    def most(messages: Sequence[Message], settings: ModelSettings = LIMITED, tools: Sequence[ToolSpec] = ()) -> Usage:
+    def most(
+        messages: Sequence[Message],
+        settings: ModelSettings = LIMITED,
+        tools: Sequence[ToolSpec] = (),
+    ) -> Usage:
         return bound_of("m", messages, tools, settings, PRICE)
 
     plain = most(ASKED).input_tokens
     assert most([Message.of("user", "How many apples?" + "1" * 500)]).input_tokens == plain + 500
     assert most([Message.of("user", "How many apples?" + "草" * 100)]).input_tokens == plain + 300
     picture = ImagePart(url="data:image/jpeg;base64," + "A" * 100_000)
-    shown = most([Message(role="user", content=(TextPart(text="a"), picture, picture))]).input_tokens
+    shown = most(
+        [Message(role="user", content=(TextPart(text="a"), picture, picture))]
+    ).input_tokens
     assert 2 * PRICE.image_tokens[1] < shown < 2 * PRICE.image_tokens[1] + 1000
     assert most(ASKED, tools=[SPEC]).input_tokens > plain + 1000
     assert most(ASKED).output_tokens == 1000

@@ -68,15 +68,27 @@ async def ask(
 async def test_a_request_carries_messages_tools_settings_and_the_key() -> None:
     messages = [
         Message.of("system", "Be brief."),
-        Message(role="user", content=(TextPart(text="See"), ImagePart(url="data:image/png;base64,AA=="))),
-        Message(role="assistant", tool_calls=(RequestedCall(name="calculate", arguments='{"x": 1}', id="call00000"),)),
+        Message(
+            role="user", content=(TextPart(text="See"), ImagePart(url="data:image/png;base64,AA=="))
+        ),
+        Message(
+            role="assistant",
+            tool_calls=(RequestedCall(name="calculate", arguments='{"x": 1}', id="call00000"),),
+        ),
         Message(role="tool", content=(TextPart(text="2"),), tool_call_id="call00000"),
     ]
-    settings = ModelSettings(temperature=0.5, max_output_tokens=7, seed=3, top_logprobs=2, extra={"top_k": 5})
+    settings = ModelSettings(
+        temperature=0.5, max_output_tokens=7, seed=3, top_logprobs=2, extra={"top_k": 5}
+    )
     async with serve(in_turn(completion("hi"))) as endpoint:
         reply = await ask(endpoint, messages, [SPEC], settings)
     usage = reply.usage
-    assert (reply.text, reply.finish_reason, usage.input_tokens, usage.output_tokens) == ("hi", "stop", 100, 10)
+    assert (reply.text, reply.finish_reason, usage.input_tokens, usage.output_tokens) == (
+        "hi",
+        "stop",
+        100,
+        10,
+    )
     assert reply.attempts == 1
     assert reply.seconds > 0
     assert endpoint.headers[0]["Authorization"] == f"Bearer {KEY}"
@@ -89,18 +101,36 @@ async def test_a_request_carries_messages_tools_settings_and_the_key() -> None:
         {"role": "assistant", "content": "", "tool_calls": [call]},
         {"role": "tool", "content": "2", "tool_call_id": "call00000"},
     ]
-    offered = {"name": "calculate", "description": "Evaluate an expression.", "parameters": SPEC.parameters}
-    sampling = {"temperature": 0.5, "max_tokens": 7, "seed": 3, "top_k": 5, "logprobs": True, "top_logprobs": 2}
+    offered = {
+        "name": "calculate",
+        "description": "Evaluate an expression.",
+        "parameters": SPEC.parameters,
+    }
+    sampling = {
+        "temperature": 0.5,
+        "max_tokens": 7,
+        "seed": 3,
+        "top_k": 5,
+        "logprobs": True,
+        "top_logprobs": 2,
+    }
     tools = [{"type": "function", "function": offered}]
     assert endpoint.requests == [{"model": "m", "messages": told, "tools": tools, **sampling}]
 
 
 async def test_native_calls_and_the_legacy_function_call_are_read_alike() -> None:
     message = {"content": None, "function_call": {"name": "calculate", "arguments": '{"a": 1}'}}
-    legacy = web.json_response({"choices": [{"message": message, "finish_reason": "function_call"}]})
-    async with serve(in_turn(completion(None, [("calculate", '{"a": 1}'), ("plot", "{}")]), legacy)) as endpoint:
+    legacy = web.json_response(
+        {"choices": [{"message": message, "finish_reason": "function_call"}]}
+    )
+    async with serve(
+        in_turn(completion(None, [("calculate", '{"a": 1}'), ("plot", "{}")]), legacy)
+    ) as endpoint:
         new, old = await ask(endpoint), await ask(endpoint)
-    assert [(call.name, call.arguments) for call in new.tool_calls] == [("calculate", '{"a": 1}'), ("plot", "{}")]
+    assert [(call.name, call.arguments) for call in new.tool_calls] == [
+        ("calculate", '{"a": 1}'),
+        ("plot", "{}"),
+    ]
     assert [(call.name, call.arguments) for call in old.tool_calls] == [("calculate", '{"a": 1}')]
     assert new.finish_reason == old.finish_reason == "tool_calls"
 
@@ -138,7 +168,9 @@ async def test_a_refused_connection_is_an_infrastructure_error_with_the_address(
     "response",
     [
         completion("", finish_reason="content_filter"),
-        error(400, "The response was filtered by Azure's content management policy", "content_filter"),
+        error(
+            400, "The response was filtered by Azure's content management policy", "content_filter"
+        ),
         web.json_response({"promptFeedback": {"blockReason": "SAFETY"}}),
     ],
 )
@@ -152,12 +184,16 @@ async def test_a_content_filter_is_a_result(response: web.Response) -> None:
 async def test_the_newer_name_of_the_token_limit_is_learned_even_by_requests_in_flight() -> None:
     def respond(body: Body) -> web.Response:
         if "max_tokens" in body:
-            return error(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+            return error(
+                400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+            )
         return completion(str(body["max_completion_tokens"]))
 
     async with serve(respond, latency_s=0.05) as endpoint:
         model = OpenAICompatibleModel("m", base_url=endpoint.base_url, wire=QUICK)
-        replies = await asyncio.gather(*[model.generate(HELLO, (), ModelSettings()) for _ in range(3)])
+        replies = await asyncio.gather(
+            *[model.generate(HELLO, (), ModelSettings()) for _ in range(3)]
+        )
         later = await model.generate(HELLO, (), ModelSettings())
         await model.close()
     assert [reply.text for reply in replies] == ["4096"] * 3
@@ -165,23 +201,48 @@ async def test_the_newer_name_of_the_token_limit_is_learned_even_by_requests_in_
 
 
 async def test_text_that_strict_json_readers_refuse_is_read() -> None:
-    raw = json.dumps({"choices": [{"message": {"content": "half \ud83d emoji"}, "finish_reason": "stop"}]})
-    parts = {"choices": [{"message": {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}}]}
+    raw = json.dumps(
+        {"choices": [{"message": {"content": "half \ud83d emoji"}, "finish_reason": "stop"}]}
+    )
+    parts = {
+        "choices": [
+            {"message": {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}}
+        ]
+    }
     thinking = {"choices": [{"message": {"content": "4", "reasoning_content": "2 + 2"}}]}
-    refusal = {"choices": [{"message": {"content": None, "refusal": "I will not."}, "finish_reason": "stop"}]}
+    refusal = {
+        "choices": [
+            {"message": {"content": None, "refusal": "I will not."}, "finish_reason": "stop"}
+        ]
+    }
     mute = {"choices": [{"message": {"role": "assistant"}, "finish_reason": "stop"}], "usage": None}
-    uncounted = thinking | {"usage": {"prompt_tokens": float("nan"), "completion_tokens": float("inf")}}
+    uncounted = thinking | {
+        "usage": {"prompt_tokens": float("nan"), "completion_tokens": float("inf")}
+    }
     bodies = (parts, thinking, refusal, mute, uncounted)
-    async with serve(in_turn(web.Response(text=raw), *[web.json_response(data) for data in bodies])) as endpoint:
+    async with serve(
+        in_turn(web.Response(text=raw), *[web.json_response(data) for data in bodies])
+    ) as endpoint:
         replies = [await ask(endpoint) for _ in range(6)]
-    assert [reply.text for reply in replies] == ["half \ufffd emoji", "ab", "4", "I will not.", "", "4"]
+    assert [reply.text for reply in replies] == [
+        "half \ufffd emoji",
+        "ab",
+        "4",
+        "I will not.",
+        "",
+        "4",
+    ]
     assert replies[5].usage == Usage()
     assert replies[2].thought == "2 + 2"
 
 
-async def test_the_key_is_in_no_repr_log_error_or_completion(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_key_is_in_no_repr_log_error_or_completion(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.DEBUG)
-    async with serve(in_turn(lambda: error(500, f"bad header Authorization: Bearer {KEY}"))) as endpoint:
+    async with serve(
+        in_turn(lambda: error(500, f"bad header Authorization: Bearer {KEY}"))
+    ) as endpoint:
         model = OpenAICompatibleModel("m", base_url=endpoint.base_url, wire=QUICK)
         with pytest.raises(InfrastructureError) as caught:
             await model.generate(HELLO, (), ModelSettings())
@@ -194,16 +255,25 @@ async def test_the_key_is_in_no_repr_log_error_or_completion(caplog: pytest.LogC
 
 async def test_a_model_may_be_closed_and_used_again_and_in_another_loop() -> None:
     async with serve(in_turn(lambda: completion("ok"))) as endpoint:
-        model = OpenAICompatibleModel("m", base_url=endpoint.base_url, wire=WireSettings(rpm=600, concurrency=20))
+        model = OpenAICompatibleModel(
+            "m", base_url=endpoint.base_url, wire=WireSettings(rpm=600, concurrency=20)
+        )
 
         async def asked() -> set[str]:
             try:  # more than the ten that may be sent at once, so that some wait
-                replies = await asyncio.gather(*(model.generate(HELLO, (), ModelSettings()) for _ in range(14)))
+                replies = await asyncio.gather(
+                    *(model.generate(HELLO, (), ModelSettings()) for _ in range(14))
+                )
                 return {reply.text for reply in replies}
             finally:
                 await model.close()
 
-        assert await asked() == await asked() == await asyncio.to_thread(asyncio.run, asked()) == {"ok"}
+        assert (
+            await asked()
+            == await asked()
+            == await asyncio.to_thread(asyncio.run, asked())
+            == {"ok"}
+        )
 
 
 def test_a_key_is_asked_for_where_one_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:

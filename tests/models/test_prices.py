@@ -13,7 +13,9 @@ from agrotools.core import UsageError
 from agrotools.models.endpoint import Endpoint, price_at
 from agrotools.models.prices import IMAGE_TOKENS, Price, price_of
 
-TABLE = tomllib.loads((Path(agrotools.__file__).parent / "data" / "prices.toml").read_text(encoding="utf-8"))
+TABLE = tomllib.loads(
+    (Path(agrotools.__file__).parent / "data" / "prices.toml").read_text(encoding="utf-8")
+)
 ROWS = [(provider, name) for provider, entry in TABLE.items() for name in entry["models"]]
 
 
@@ -76,9 +78,12 @@ def test_pictures_are_counted_as_the_model_counts_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "rates"), [("0.4/1.6", (0.4, 1.6)), ("2/8", (2, 8)), ("0/0", (0, 0)), (".5/1", (0.5, 1))]
+    ("text", "rates"),
+    [("0.4/1.6", (0.4, 1.6)), ("2/8", (2, 8)), ("0/0", (0, 0)), (".5/1", (0.5, 1))],
 )
-def test_an_override_wins_over_the_table_and_over_local(text: str, rates: tuple[float, float]) -> None:
+def test_an_override_wins_over_the_table_and_over_local(
+    text: str, rates: tuple[float, float]
+) -> None:
     for place in ("openai", "http://localhost:8000/v1", None):
         price = price_of(place, "gpt-4.1", text)
         assert price is not None

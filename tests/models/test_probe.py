@@ -29,7 +29,12 @@ class Capable:
 
     def __call__(self, body: dict[str, Any]) -> web.Response:
         messages, tools = body["messages"], body.get("tools")
-        images = [(m["role"], url) for m in messages for url in _images(m) if m["role"] not in self.drops.split()]
+        images = [
+            (m["role"], url)
+            for m in messages
+            for url in _images(m)
+            if m["role"] not in self.drops.split()
+        ]
         if any(m["role"] in self.refuses.split() and _images(m) for m in messages):
             return error(400, "image input is not supported")
         question = text_of(next(m for m in messages if m["role"] == "user"))
@@ -39,15 +44,21 @@ class Capable:
             pairs = re.findall(r"([\d.]*\d) \+ ([\d.]*\d)", question)
             if self.gives:
                 return completion(None, [("add", self.gives)])
-            return completion(None, [("add", json.dumps({"a": float(a), "b": float(b)})) for a, b in pairs])
+            return completion(
+                None, [("add", json.dumps({"a": float(a), "b": float(b)})) for a, b in pairs]
+            )
         if "response_format" in body and "schema" not in self.drops:
             return completion('{"crop": "wheat", "trees": 7}')
         if "Invent" in question:
-            return completion(f"Apple{body.get('seed', 0) if 'seed' not in self.drops else len(self.drawn)}")
+            return completion(
+                f"Apple{body.get('seed', 0) if 'seed' not in self.drops else len(self.drawn)}"
+            )
         reply = completion("OK")
         if body.get("logprobs"):
             data = json.loads(reply.text or "")
-            data["choices"][0]["logprobs"] = {"content": [{"top_logprobs": [{"token": "yes", "logprob": -0.1}]}]}
+            data["choices"][0]["logprobs"] = {
+                "content": [{"top_logprobs": [{"token": "yes", "logprob": -0.1}]}]
+            }
             return web.json_response(data)
         return reply
 
@@ -71,7 +82,9 @@ def probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dic
 
         monkeypatch.setattr(probing, "_numbered_picture", drawing)
         with serving(model, greets=False) as endpoint:
-            done = run_command("doctor", "-m", "m", "--base-url", endpoint.base_url + suffix, "--json")
+            done = run_command(
+                "doctor", "-m", "m", "--base-url", endpoint.base_url + suffix, "--json"
+            )
             assert done.returncode == 0, done.stderr
             report = json.loads(done.stdout)
             assert find_report(endpoint.base_url + suffix, "m") is not None
@@ -81,7 +94,15 @@ def probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dic
 
 
 def test_what_works_is_found(probed: Callable[..., dict[str, str]]):
-    everything = ("text", "images", "images of tools", "native tools", "parallel calls", "json schema", "seed")
+    everything = (
+        "text",
+        "images",
+        "images of tools",
+        "native tools",
+        "parallel calls",
+        "json schema",
+        "seed",
+    )
     found = probed(Capable())
     assert {name: found[name] for name in everything} == dict.fromkeys(everything, "yes")
     assert (found["logprobs"], found["context"]) == ("yes", "unclear")
@@ -100,7 +121,9 @@ def test_what_works_is_found(probed: Callable[..., dict[str, str]]):
         (Capable(gives="[" * 100_000), "native tools", "no"),
     ],
 )
-def test_what_does_not_work_is_told(probed: Callable[..., dict[str, str]], model: Capable, feature: str, state: str):
+def test_what_does_not_work_is_told(
+    probed: Callable[..., dict[str, str]], model: Capable, feature: str, state: str
+):
     found = probed(model)
     assert found[feature] == state
     assert found["text"] == "yes"
@@ -114,7 +137,9 @@ def test_no_server_and_a_refused_model_are_errors(tmp_path: Path, monkeypatch: p
     assert run_command("doctor", "-m", "scripted:none.json").returncode == 2
 
 
-def test_a_run_warns_of_what_a_probe_missed_and_stores_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_run_warns_of_what_a_probe_missed_and_stores_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     folder = write_folder(tmp_path / "bench")
     follower, blind = ReferenceFollower.of_folder(folder), Capable(drops="user tool tools")

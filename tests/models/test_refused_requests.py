@@ -4,7 +4,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from agrotools.core import EndpointProblem, EndpointRefusal, EndpointUnreachable, InfrastructureError, ToolSpec
+from agrotools.core import (
+    EndpointProblem,
+    EndpointRefusal,
+    EndpointUnreachable,
+    InfrastructureError,
+    ToolSpec,
+)
 from agrotools.models import Completion, Message, ModelSettings, WireSettings, WireStats
 from agrotools.models.probe import FirstContact
 
@@ -41,7 +47,9 @@ async def test_a_request_that_alone_is_refused_is_a_fault_of_that_request() -> N
     model = FirstContact(Model({"odd": "key"}))
     await ask(model, "fine")
     for _ in range(3):
-        with pytest.raises(InfrastructureError, match=r"no: key \(other requests are answered\)") as refused:
+        with pytest.raises(
+            InfrastructureError, match=r"no: key \(other requests are answered\)"
+        ) as refused:
             await ask(model, "odd")
         assert refused.value.problem == "key"
     assert (await ask(model, "fine")).text == "yes"
@@ -64,7 +72,9 @@ async def test_an_account_without_credit_ends_a_run_whenever_it_is_told() -> Non
 
 
 def test_tiny_requests_take_no_more_time_and_attempts_than_are_allowed() -> None:
-    hasty = WireSettings(attempts=2, timeout_s=1.0, retry_wall_s=2.0, rpm=3, tpm=100, first_wait_s=0.1)
+    hasty = WireSettings(
+        attempts=2, timeout_s=1.0, retry_wall_s=2.0, rpm=3, tpm=100, first_wait_s=0.1
+    )
     assert hasty.impatient == hasty.model_copy(update={"rpm": None, "tpm": None})
     usual = WireSettings().impatient
     assert (usual.attempts, usual.timeout_s, usual.retry_wall_s) == (3, 60.0, 10.0)
@@ -72,7 +82,10 @@ def test_tiny_requests_take_no_more_time_and_attempts_than_are_allowed() -> None
 
 @pytest.mark.parametrize(
     ("base_url", "hint"),
-    [("https://api.openai.com/v1", "check the network"), ("http://localhost:8000/v1", "start the server")],
+    [
+        ("https://api.openai.com/v1", "check the network"),
+        ("http://localhost:8000/v1", "start the server"),
+    ],
 )
 async def test_the_hint_for_an_unreachable_address_depends_on_who_runs_the_server(
     base_url: str, hint: str, monkeypatch: pytest.MonkeyPatch

@@ -37,21 +37,30 @@ def test_another_size_version_or_name_is_another_model(asked: str, served: str) 
 
 
 @pytest.mark.process
-async def test_another_model_is_named_once_and_recorded_with_its_provider(tmp_path, monkeypatch) -> None:
+async def test_another_model_is_named_once_and_recorded_with_its_provider(
+    tmp_path, monkeypatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     origin = {"model": "tiny", "provider": "Corner Shop", "system_fingerprint": "fp_1"}
 
     def reply(body: Body):
-        return said({"content": "rows: 7"} if turn(body) else {"content": "", "tool_calls": calls("a")}, **origin)
+        return said(
+            {"content": "rows: 7"} if turn(body) else {"content": "", "tool_calls": calls("a")},
+            **origin,
+        )
 
     async with serve(reply) as endpoint:
         model = OpenAICompatibleModel("large", base_url=endpoint.base_url)
         await run_end_to_end(
-            LLMAgent(model, "end-to-end", "tool-calling"), view_of(small_sample(tmp_path), tmp_path), run_tool
+            LLMAgent(model, "end-to-end", "tool-calling"),
+            view_of(small_sample(tmp_path), tmp_path),
+            run_tool,
         )
         await model.close()
     assert model.stats.served == {kind: [name] for kind, name in origin.items()}
-    assert model.stats.warnings == [f"warning: {endpoint.base_url} was asked for large and answers as tiny"]
+    assert model.stats.warnings == [
+        f"warning: {endpoint.base_url} was asked for large and answers as tiny"
+    ]
 
 
 WORDS = "The rows of the field are counted from the west. "
@@ -73,7 +82,9 @@ WORDS = "The rows of the field are counted from the west. "
 )
 def test_a_prompt_is_cut_if_its_tokens_are_far_too_few_or_stay(prompts, is_cut: bool) -> None:
     counts = [
-        count_prompt([Message.of("user", WORDS * sentences)], Completion(usage=Usage(input_tokens=tokens)))
+        count_prompt(
+            [Message.of("user", WORDS * sentences)], Completion(usage=Usage(input_tokens=tokens))
+        )
         for tokens, sentences in prompts
     ]
     for upto in range(1, len(counts)):
@@ -89,5 +100,8 @@ def test_reasoning_that_a_server_drops_later_is_no_cut() -> None:
     thought = Message("assistant", received={"content": "6", "reasoning_content": WORDS * 100})
     asked = [Message.of("user", WORDS * 100)]
     before = count_prompt([*asked, thought], Completion(usage=Usage(input_tokens=2500)))
-    after = count_prompt([*asked, thought, Message.of("user", WORDS * 60)], Completion(usage=Usage(input_tokens=2000)))
+    after = count_prompt(
+        [*asked, thought, Message.of("user", WORDS * 60)],
+        Completion(usage=Usage(input_tokens=2000)),
+    )
     check_prompt([before, after])

@@ -17,7 +17,11 @@ pytestmark = pytest.mark.process
 
 QUICK = WireSettings(attempts=3, retry_wall_s=5.0, first_wait_s=0.01, longest_wait_s=0.02)
 HELLO = [Message.of("user", "Hello")]
-PICTURE = [Message(role="user", content=(TextPart(text="See"), ImagePart(url="data:image/png;base64,AA==")))]
+PICTURE = [
+    Message(
+        role="user", content=(TextPart(text="See"), ImagePart(url="data:image/png;base64,AA=="))
+    )
+]
 Respond = Callable[[Body], web.Response]
 
 
@@ -68,7 +72,11 @@ def silent_on_numbers(context: int, prompt: int) -> Respond:
     told = vllm(context, prompt)
 
     def respond(body: Body) -> web.Response:
-        return told(body) if prompt + body["max_tokens"] <= context else error(400, "x", "context_length_exceeded")
+        return (
+            told(body)
+            if prompt + body["max_tokens"] <= context
+            else error(400, "x", "context_length_exceeded")
+        )
 
     return respond
 
@@ -120,19 +128,27 @@ async def test_a_reply_that_the_context_cut_short_says_so_and_is_not_kept(tmp_pa
     full = vllm(4096, 3396)
 
     def respond(body: Body) -> web.Response:
-        return completion("Final", finish_reason="length") if body["max_tokens"] <= 700 else full(body)
+        return (
+            completion("Final", finish_reason="length") if body["max_tokens"] <= 700 else full(body)
+        )
 
     async with serve(respond) as endpoint:
         cache = ResponseCache(tmp_path / "replies.sqlite")
-        model = CachedModel(OpenAICompatibleModel("m", base_url=endpoint.base_url, wire=QUICK), cache)
+        model = CachedModel(
+            OpenAICompatibleModel("m", base_url=endpoint.base_url, wire=QUICK), cache
+        )
         replies = [await model.generate(HELLO, (), ModelSettings()) for _ in range(2)]
         await model.close()
     assert [(reply.finish_reason, reply.cached) for reply in replies] == [("length", False)] * 2
     assert "token limit, 700: the endpoint allows no more" in replies[0].detail
 
 
-@pytest.mark.parametrize(("written", "invalid"), [(0, False), (16, True), (511, True), (512, False), (4000, False)])
-async def test_a_reply_that_the_endpoint_cuts_off_by_a_limit_of_its_own_is_invalid(written: int, invalid: bool) -> None:
+@pytest.mark.parametrize(
+    ("written", "invalid"), [(0, False), (16, True), (511, True), (512, False), (4000, False)]
+)
+async def test_a_reply_that_the_endpoint_cuts_off_by_a_limit_of_its_own_is_invalid(
+    written: int, invalid: bool
+) -> None:
     choice = {"message": {"role": "assistant", "content": "I see"}, "finish_reason": "length"}
     reply = {"choices": [choice], "usage": {"prompt_tokens": 100, "completion_tokens": written}}
     settings = ModelSettings(max_output_tokens=4096)
@@ -176,7 +192,10 @@ async def test_a_prompt_with_fewer_characters_and_more_tokens_is_too_long() -> N
     def narrow(body: Body) -> web.Response:
         if "word" in str(body["messages"]):
             return completion("ok")
-        return error(400, "maximum context length is 800 tokens. However, your messages resulted in 900 tokens.")
+        return error(
+            400,
+            "maximum context length is 800 tokens. However, your messages resulted in 900 tokens.",
+        )
 
     came, _ = await asked(narrow, english, chinese)
     assert isinstance(came[1], Completion)
@@ -186,7 +205,9 @@ async def test_a_prompt_with_fewer_characters_and_more_tokens_is_too_long() -> N
 async def test_the_most_that_an_endpoint_allows_any_reply_is_learned() -> None:
     def respond(body: Body) -> web.Response:
         if body["max_tokens"] > 2048:
-            return error(400, "Invalid max_tokens value, the valid range of max_tokens is [1, 2048]")
+            return error(
+                400, "Invalid max_tokens value, the valid range of max_tokens is [1, 2048]"
+            )
         return completion("ok")
 
     came, bodies = await asked(respond, HELLO, HELLO)
@@ -195,13 +216,17 @@ async def test_the_most_that_an_endpoint_allows_any_reply_is_learned() -> None:
 
 
 async def test_a_token_limit_without_a_number_is_a_mistake_to_mend() -> None:
-    came, bodies = await asked(lambda _body: error(416, "max_completion_tokens is limited for this model"))
+    came, bodies = await asked(
+        lambda _body: error(416, "max_completion_tokens is limited for this model")
+    )
     assert isinstance(came[0], EndpointRefusal)
     assert came[0].problem == "token_limit"
     assert len(bodies) == 1
 
 
-NO_IMAGES = "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"
+NO_IMAGES = (
+    "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"
+)
 NO_TOOLS = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
 
 
@@ -218,9 +243,13 @@ NO_TOOLS = '"auto" tool choice requires --enable-auto-tool-choice and --tool-cal
         (403, "<html>blocked by our content policy</html>", "unreachable", "proxy"),
     ],
 )
-async def test_what_an_endpoint_refuses_has_a_kind_and_a_hint(status: int, said: str, problem: str, hint: str) -> None:
+async def test_what_an_endpoint_refuses_has_a_kind_and_a_hint(
+    status: int, said: str, problem: str, hint: str
+) -> None:
     def respond(_body: Body) -> web.Response:
-        return web.Response(status=status, text=said) if said.startswith("<") else error(status, said)
+        return (
+            web.Response(status=status, text=said) if said.startswith("<") else error(status, said)
+        )
 
     came, bodies = await asked(respond, PICTURE, tools=[SPEC])
     assert isinstance(came[0], EndpointRefusal)
@@ -245,6 +274,8 @@ async def test_a_run_that_is_to_stop_makes_no_further_attempt() -> None:
     asking = asyncio.create_task(model.generate([Message.of("user", "Hello")], (), ModelSettings()))
     await asyncio.sleep(0.1)
     model.stats.stopping = True
-    with pytest.raises(InfrastructureError, match=r"after [12] attempts.*run the same command again to resume"):
+    with pytest.raises(
+        InfrastructureError, match=r"after [12] attempts.*run the same command again to resume"
+    ):
         await asyncio.wait_for(asking, 5)
     await model.close()

@@ -19,7 +19,9 @@ REPLY = Completion(
 )  # fmt: skip
 ASKED = [Message.of("user", "How many?")]
 SETTINGS = ModelSettings()
-SPEC = ToolSpec(name="f", category="c", version="1", description="d", parameters={}, agreement={}, defaults={})
+SPEC = ToolSpec(
+    name="f", category="c", version="1", description="d", parameters={}, agreement={}, defaults={}
+)
 
 
 def _python(code: str, *arguments: object) -> "subprocess.Popen[str]":
@@ -27,7 +29,9 @@ def _python(code: str, *arguments: object) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_a_reply_is_found_again_at_once_and_later_with_its_usage_but_without_its_waits(tmp_path: Path) -> None:
+def test_a_reply_is_found_again_at_once_and_later_with_its_usage_but_without_its_waits(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "deep" / "c.sqlite"
     expected = REPLY.model_copy(update={"cached": True, "seconds": 0.0, "attempts": 0})
     with ResponseCache(path) as cache:
@@ -41,8 +45,12 @@ def test_a_reply_is_found_again_at_once_and_later_with_its_usage_but_without_its
 
 
 def test_everything_that_can_change_a_reply_changes_the_key() -> None:
-    picture = Message(role="user", content=(TextPart(text="a"), ImagePart(url="data:image/png;base64,AAAA")))
-    other_picture = Message(role="user", content=(TextPart(text="a"), ImagePart(url="data:image/png;base64,AAAB")))
+    picture = Message(
+        role="user", content=(TextPart(text="a"), ImagePart(url="data:image/png;base64,AAAA"))
+    )
+    other_picture = Message(
+        role="user", content=(TextPart(text="a"), ImagePart(url="data:image/png;base64,AAAB"))
+    )
     asked = [
         ("http://a/v1", "m", ASKED, (), SETTINGS, 0),
         ("http://b/v1", "m", ASKED, (), SETTINGS, 0),
@@ -66,8 +74,15 @@ async def test_a_model_replies_from_the_cache_until_the_epoch_changes(tmp_path: 
     replies = iter(range(100))
     model = ScriptedModel(lambda *_: f"reply {next(replies)}")
     with ResponseCache(tmp_path / "c.sqlite") as cache:
-        first, again, other_epoch = CachedModel(model, cache), CachedModel(model, cache), CachedModel(model, cache, 1)
-        texts = [(await each.generate(ASKED, (), SETTINGS)).text for each in (first, again, other_epoch, first)]
+        first, again, other_epoch = (
+            CachedModel(model, cache),
+            CachedModel(model, cache),
+            CachedModel(model, cache, 1),
+        )
+        texts = [
+            (await each.generate(ASKED, (), SETTINGS)).text
+            for each in (first, again, other_epoch, first)
+        ]
         assert texts == ["reply 0", "reply 0", "reply 1", "reply 0"]
         assert model.stats.cached == 2
         assert first.name == model.name
@@ -90,7 +105,9 @@ async def test_only_real_replies_are_kept(tmp_path: Path, reason: str) -> None:
     assert asked == (2 if reason == "context" else 1)
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "/etc/passwd", "a b", "x" * 65, "-x", "a\n", "é"])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../x", "a/b", "/etc/passwd", "a b", "x" * 65, "-x", "a\n", "é"]
+)
 def test_a_name_that_could_lead_elsewhere_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="cannot name"):
         response_cache_path(name)

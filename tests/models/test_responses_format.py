@@ -10,7 +10,15 @@ import pytest
 from aiohttp import web
 
 import agrotools as at
-from agrotools.models import Endpoint, ImagePart, Message, ModelSettings, RequestedCall, TextPart, make_model
+from agrotools.models import (
+    Endpoint,
+    ImagePart,
+    Message,
+    ModelSettings,
+    RequestedCall,
+    TextPart,
+    make_model,
+)
 from agrotools.models.chat_format import input_items
 from support.benchmark_folders import write_folder
 from support.openai_server import SPEC, ReferenceFollower, completion, serve, serving
@@ -19,7 +27,9 @@ IMAGE = "data:image/png;base64,AAAA"
 pytestmark = pytest.mark.process
 
 
-def reply_to(*messages: Message, responder: Any = lambda _body: completion("fine"), **settings: Any) -> Any:
+def reply_to(
+    *messages: Message, responder: Any = lambda _body: completion("fine"), **settings: Any
+) -> Any:
     async def ask() -> Any:
         async with serve(responder) as endpoint:
             model = make_model(Endpoint("m", f"{endpoint.base_url}/responses"))
@@ -44,7 +54,12 @@ def test_calls_results_and_images_are_items_of_their_own():
         {"role": "system", "content": [{"type": "input_text", "text": "Be brief."}]},
         {"role": "user", "content": [{"type": "input_text", "text": "What is this?"}, image]},
         {"role": "assistant", "content": [{"type": "output_text", "text": "I count."}]},
-        {"type": "function_call", "call_id": "call00000", "name": "calculate", "arguments": call.arguments},
+        {
+            "type": "function_call",
+            "call_id": "call00000",
+            "name": "calculate",
+            "arguments": call.arguments,
+        },
         {
             "type": "function_call_output",
             "call_id": "call00000",
@@ -81,8 +96,14 @@ def test_a_run_over_responses_has_the_scores_of_chat_completions(tmp_path: Path)
     values: list[Any] = []
     for suffix in ("", "/responses"):
         with serving(ReferenceFollower.of_folder(folder)) as endpoint:
-            options = {"mode": "end-to-end", "protocol": "tool-calling", "base_url": endpoint.base_url + suffix}
-            run = at.evaluate(folder, "m", out=tmp_path / f"run{len(values)}", progress=io.StringIO(), **options)
+            options = {
+                "mode": "end-to-end",
+                "protocol": "tool-calling",
+                "base_url": endpoint.base_url + suffix,
+            }
+            run = at.evaluate(
+                folder, "m", out=tmp_path / f"run{len(values)}", progress=io.StringIO(), **options
+            )
         values.append({name: score.value for name, score in run.scores.items()})
         assert run.valid
     assert values[0] == values[1]

@@ -42,7 +42,9 @@ async def test_a_toml_script_gives_replies_by_question_and_turn(tmp_path: Path) 
     ]
     assert second.finish_reason == "tool_calls"
     assert third.text == fourth.text == "Final Answer: 4"
-    assert [reply.text for reply in await replies(f"scripted:{script}", "Other?", 1)] == ["Final Answer: none"]
+    assert [reply.text for reply in await replies(f"scripted:{script}", "Other?", 1)] == [
+        "Final Answer: none"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,10 @@ async def test_a_toml_script_gives_replies_by_question_and_turn(tmp_path: Path) 
 )
 async def test_json_and_jsonl_scripts_are_read(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
-    assert [reply.text for reply in await replies(f"scripted:{tmp_path / name}", "Q?", 2)] == ["one", "two"]
+    assert [reply.text for reply in await replies(f"scripted:{tmp_path / name}", "Q?", 2)] == [
+        "one",
+        "two",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +80,9 @@ def test_a_broken_script_is_a_usage_error(tmp_path: Path, name: str, text: str, 
         make_model(Endpoint(f"scripted:{tmp_path / name}"))
 
 
-async def test_a_missing_script_a_missing_name_and_a_missing_scene_are_usage_errors(tmp_path: Path) -> None:
+async def test_a_missing_script_a_missing_name_and_a_missing_scene_are_usage_errors(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(UsageError, match="cannot read"):
         make_model(Endpoint(f"scripted:{tmp_path / 'none.json'}"))
     with pytest.raises(UsageError, match="no name"):

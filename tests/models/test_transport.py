@@ -22,7 +22,9 @@ HASTY = WireSettings(timeout_s=1.0, stall_s=0.3)
 
 
 async def post(base_url: str, body: bytes = b"{}", wire: WireSettings = WIRE) -> Response:
-    transport = Transport(f"{base_url}/chat/completions", {"Content-Type": "application/json"}, wire)
+    transport = Transport(
+        f"{base_url}/chat/completions", {"Content-Type": "application/json"}, wire
+    )
     try:
         return await transport.post(body)
     finally:
@@ -33,7 +35,8 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 HALF = len(GOOD) // 2
 FORMS = {
     "length": reply(),
-    "chunks": CHUNKED + b"%x\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n" % (HALF, GOOD[:HALF], len(GOOD) - HALF, GOOD[HALF:]),
+    "chunks": CHUNKED
+    + b"%x\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n" % (HALF, GOOD[:HALF], len(GOOD) - HALF, GOOD[HALF:]),
     "interim reply": b"HTTP/1.1 100 Continue\r\nX-Early: 1\r\n\r\n" + reply(),
     "gzip": reply(gzip.compress(GOOD), Content_Encoding="gzip"),
     "deflate": reply(zlib.compress(GOOD), Content_Encoding="deflate"),
@@ -44,8 +47,12 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("piece", [1, 7, 10_000])
-async def test_a_reply_is_read_in_every_form_and_in_pieces_of_any_size(form: str, piece: int) -> None:
-    async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
+async def test_a_reply_is_read_in_every_form_and_in_pieces_of_any_size(
+    form: str, piece: int
+) -> None:
+    async def answer(
+        _reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int
+    ) -> None:
         whole = FORMS[form]
         for start in range(0, len(whole), piece):
             writer.write(whole[start : start + piece])
@@ -76,7 +83,9 @@ async def test_broken_replies_are_no_responses(fault: str) -> None:
 
 
 async def test_a_server_that_hangs_up_in_the_middle_and_one_that_is_not_there() -> None:
-    async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
+    async def answer(
+        _reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int
+    ) -> None:
         writer.write(reply()[:-5])
         writer.close()
 
@@ -89,7 +98,9 @@ async def test_a_server_that_hangs_up_in_the_middle_and_one_that_is_not_there() 
 
 
 async def test_silence_before_a_reply_is_a_time_out_and_afterwards_a_stall() -> None:
-    async def silent(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter, _number: int) -> None:
+    async def silent(
+        reader: asyncio.StreamReader, _writer: asyncio.StreamWriter, _number: int
+    ) -> None:
         await reader.read()
 
     async with raw_server(silent) as server:
@@ -101,10 +112,16 @@ async def test_silence_before_a_reply_is_a_time_out_and_afterwards_a_stall() -> 
 
 
 async def test_a_reply_or_headers_without_end_are_given_up() -> None:
-    async def endless(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+    async def endless(
+        _reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int
+    ) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\n" if number == 1 else CHUNKED)
         while True:
-            writer.write(b"X-Filler: 1\r\n" * 5000 if number == 1 else b"10000\r\n" + b" " * 0x10000 + b"\r\n")
+            writer.write(
+                b"X-Filler: 1\r\n" * 5000
+                if number == 1
+                else b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+            )
             await writer.drain()
 
     async with raw_server(endless) as server:
@@ -118,7 +135,9 @@ async def test_a_reply_or_headers_without_end_are_given_up() -> None:
 
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"])
 @pytest.mark.parametrize("scheme", ["http://", ""])
-async def test_requests_go_through_the_proxy_of_the_environment(variable: str, scheme: str, monkeypatch) -> None:
+async def test_requests_go_through_the_proxy_of_the_environment(
+    variable: str, scheme: str, monkeypatch
+) -> None:
     async with raw_server(says(reply())) as proxy:
         monkeypatch.setenv(variable, f"{scheme}{urlsplit(proxy.base_url).netloc}")
         assert (await post("http://models.invalid/v1")).body == GOOD
@@ -128,7 +147,9 @@ async def test_requests_go_through_the_proxy_of_the_environment(variable: str, s
     assert proxy.posts == 1
 
 
-async def test_a_socks_proxy_is_refused_in_words_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_socks_proxy_is_refused_in_words_and_never_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5://user:secret@10.0.0.1:1080")
     with pytest.raises(UsageError, match="a socks5 proxy, and only HTTP proxies") as caught:
         await post("https://models.invalid/v1")
@@ -138,7 +159,9 @@ async def test_a_socks_proxy_is_refused_in_words_and_never_shown(monkeypatch: py
 
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
-async def test_certificates_of_requests_ca_bundle_are_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_certificates_of_requests_ca_bundle_are_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with raw_server(says(reply()), tls=self_signed(tmp_path)) as server:
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "certificate.pem"))
         assert (await post(server.base_url)).body == GOOD

@@ -53,7 +53,11 @@ def test_tokens_from_the_prompt_cache_are_read_under_every_name(
     usage: dict[str, Any], body: dict[str, Any], cached: int | None
 ) -> None:
     choices = [{"message": {"content": "x"}, "finish_reason": "stop"}]
-    reply = {"choices": choices, "usage": {"prompt_tokens": 20, "completion_tokens": 1, **usage}, **body}
+    reply = {
+        "choices": choices,
+        "usage": {"prompt_tokens": 20, "completion_tokens": 1, **usage},
+        **body,
+    }
     completion = read_reply(json.dumps(reply).encode())
     assert isinstance(completion, Completion)
     assert completion.usage.cached_input_tokens == cached

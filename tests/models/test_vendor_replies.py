@@ -25,9 +25,18 @@ QUESTION = "How many trees are in the picture?"
 
 def read(row: dict[str, Any]) -> Completion | Rejection:
     """The row's reply, to a request with an image and tools."""
-    body = row["body"] if isinstance(row["body"], str) else json.dumps(row["body"], ensure_ascii=False)
-    question = TextPart(text=row.get("question", QUESTION)), ImagePart(url="data:image/png;base64,AA==")
-    asked = RequestParts([Message(role="user", content=question)], tools=True, output_limit=row.get("max_tokens", 4096))
+    body = (
+        row["body"] if isinstance(row["body"], str) else json.dumps(row["body"], ensure_ascii=False)
+    )
+    question = (
+        TextPart(text=row.get("question", QUESTION)),
+        ImagePart(url="data:image/png;base64,AA=="),
+    )
+    asked = RequestParts(
+        [Message(role="user", content=question)],
+        tools=True,
+        output_limit=row.get("max_tokens", 4096),
+    )
     if row["status"] == 200:
         return read_reply(body.encode(), request=asked)
     return read_error(row["status"], body.encode(), asked)
@@ -52,10 +61,14 @@ def name_of(row: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
 def test_a_reply_becomes_what_the_table_says(row: dict[str, Any]) -> None:
-    assert became(row) == {key: row[key] for key in ("becomes", "room", "certain") if key in row}, row["body"]
+    assert became(row) == {key: row[key] for key in ("becomes", "room", "certain") if key in row}, (
+        row["body"]
+    )
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row["becomes"] in ("images", "tools")], ids=name_of)
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if row["becomes"] in ("images", "tools")], ids=name_of
+)
 def test_what_was_not_sent_is_not_refused(row: dict[str, Any]) -> None:
     body = row["body"] if isinstance(row["body"], str) else json.dumps(row["body"])
     assert read_error(row["status"], body.encode()).verdict not in ("images", "tools")
@@ -65,5 +78,7 @@ def test_what_was_not_sent_is_not_refused(row: dict[str, Any]) -> None:
 def test_words_of_the_question_are_no_words_of_the_server(row: dict[str, Any]) -> None:
     quoted = json.dumps(row["body"]).replace(",", "")
     asked = RequestParts([Message.of("user", f"What does this mean? {quoted}")])
-    body = json.dumps({"error": {"message": f"cannot tokenize 'What does this mean? {quoted}'"}}).encode()
+    body = json.dumps(
+        {"error": {"message": f"cannot tokenize 'What does this mean? {quoted}'"}}
+    ).encode()
     assert read_error(500, body, asked).verdict == "retry"

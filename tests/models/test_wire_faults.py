@@ -18,7 +18,9 @@ pytestmark = pytest.mark.process
 
 KEY = "sk-test-1234567890-abcdefghij"
 HELLO = [Message.of("user", "Hello")]
-QUICK = WireSettings(attempts=3, retry_wall_s=5, first_wait_s=0.01, longest_wait_s=0.02, timeout_s=1.0, stall_s=0.4)
+QUICK = WireSettings(
+    attempts=3, retry_wall_s=5, first_wait_s=0.01, longest_wait_s=0.02, timeout_s=1.0, stall_s=0.4
+)
 GOOD = json.dumps({"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]}).encode()
 
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter, int], Awaitable[None]]
@@ -42,7 +44,12 @@ def reply(body: bytes = GOOD, status: int = 200, **headers: str) -> bytes:
     fields = {"Content-Type": "application/json", "Content-Length": str(len(body))} | {
         name.replace("_", "-"): value for name, value in headers.items()
     }
-    lines = [f"HTTP/1.1 {status} -", *(f"{name}: {value}" for name, value in fields.items()), "", ""]
+    lines = [
+        f"HTTP/1.1 {status} -",
+        *(f"{name}: {value}" for name, value in fields.items()),
+        "",
+        "",
+    ]
     return "\r\n".join(lines).encode() + body
 
 
@@ -62,7 +69,11 @@ async def raw_server(answer: Answer, *, tls: ssl.SSLContext | None = None) -> As
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
-                lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+                lengths = [
+                    line
+                    for line in head.lower().split(b"\r\n")
+                    if line.startswith(b"content-length:")
+                ]
                 await reader.readexactly(int(lengths[0].split(b":")[1]))
                 server.posts += 1
                 await answer(reader, writer, server.posts)
@@ -74,7 +85,9 @@ async def raw_server(answer: Answer, *, tls: ssl.SSLContext | None = None) -> As
             tasks.discard(task)
             writer.close()
 
-    listener = await asyncio.start_server(connected, "127.0.0.1", 0, limit=2**24, backlog=512, ssl=tls)
+    listener = await asyncio.start_server(
+        connected, "127.0.0.1", 0, limit=2**24, backlog=512, ssl=tls
+    )
     scheme = "https" if tls else "http"
     server.base_url = f"{scheme}://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
     try:
@@ -90,13 +103,21 @@ async def raw_server(answer: Answer, *, tls: ssl.SSLContext | None = None) -> As
         await asyncio.sleep(0)
 
 
-async def ask(server: Server, messages: list[Message] = HELLO, wire: WireSettings = QUICK) -> Completion:
+async def ask(
+    server: Server, messages: list[Message] = HELLO, wire: WireSettings = QUICK
+) -> Completion:
     model = OpenAICompatibleModel("m", base_url=server.base_url, wire=wire)
     try:
         return await model.generate(messages, (), ModelSettings())
     finally:
         await model.close()
-        assert model.stats.in_flight == model.stats.waiting == model.stats.rate_limit_waits == model.limit.in_use == 0
+        assert (
+            model.stats.in_flight
+            == model.stats.waiting
+            == model.stats.rate_limit_waits
+            == model.limit.in_use
+            == 0
+        )
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -110,7 +131,9 @@ async def until(true: Callable[[], bool]) -> None:
 def says(*replies: bytes) -> Answer:
     """Each reply in turn, the last again and again."""
 
-    async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+    async def answer(
+        _reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int
+    ) -> None:
         writer.write(replies[min(number, len(replies)) - 1])
 
     return answer
@@ -120,7 +143,9 @@ def says(*replies: bytes) -> Answer:
 
 
 async def test_a_request_that_a_server_lets_time_out_beside_others_is_asked_again() -> None:
-    async def first_is_stuck(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+    async def first_is_stuck(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int
+    ) -> None:
         if number == 1:
             await reader.read()
         writer.write(reply(b"busy", 500) if number == 3 else reply())
@@ -139,7 +164,9 @@ async def test_a_request_that_a_server_lets_time_out_beside_others_is_asked_agai
 
 
 @pytest.mark.parametrize("stall_s", [0.1, 60.0])
-async def test_a_body_that_stalls_is_a_fault_even_where_the_whole_time_ends_first(stall_s: float) -> None:
+async def test_a_body_that_stalls_is_a_fault_even_where_the_whole_time_ends_first(
+    stall_s: float,
+) -> None:
     async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
         if number == 1:
             writer.write(reply()[:-10])
@@ -186,7 +213,9 @@ async def test_a_redirect_is_not_followed() -> None:
 
 
 async def test_a_key_that_is_revoked_ends_the_run() -> None:
-    async with raw_server(says(reply(), reply(b'{"error": {"message": "key disabled"}}', 401))) as server:
+    async with raw_server(
+        says(reply(), reply(b'{"error": {"message": "key disabled"}}', 401))
+    ) as server:
         model = OpenAICompatibleModel("m", base_url=server.base_url, wire=QUICK)
         await model.generate(HELLO, (), ModelSettings())
         with pytest.raises(UsageError, match="refuses the key: key disabled"):
@@ -195,7 +224,9 @@ async def test_a_key_that_is_revoked_ends_the_run() -> None:
     assert server.posts == 2
 
 
-async def test_what_is_refused_first_is_no_mistake_in_the_set_up_where_the_run_has_worked_before() -> None:
+async def test_what_is_refused_first_is_no_mistake_in_the_set_up_where_the_run_has_worked_before() -> (
+    None
+):
     refusals = reply(b"no such route", 404), reply(b'{"error": {"message": "odd picture"}}', 400)
     async with raw_server(says(refusals[0], reply(), refusals[1])) as server:
         model = OpenAICompatibleModel("m", base_url=server.base_url, wire=QUICK)
@@ -207,7 +238,10 @@ async def test_what_is_refused_first_is_no_mistake_in_the_set_up_where_the_run_h
 
 
 async def test_413_before_the_request_was_read_is_a_limit_of_a_proxy() -> None:
-    large = Message(role="user", content=(TextPart(text="See"), ImagePart(url="data:image/png;base64," + "A" * 2**23)))
+    large = Message(
+        role="user",
+        content=(TextPart(text="See"), ImagePart(url="data:image/png;base64," + "A" * 2**23)),
+    )
 
     read_to_the_end = asyncio.Event()
 
@@ -234,10 +268,14 @@ async def test_413_before_the_request_was_read_is_a_limit_of_a_proxy() -> None:
 
 
 async def test_a_wait_longer_than_the_budget_ends_at_once_and_holds_nobody_else_back() -> None:
-    async with raw_server(says(reply(b"quota used up", 429, Retry_After="86400"), reply())) as server:
+    async with raw_server(
+        says(reply(b"quota used up", 429, Retry_After="86400"), reply())
+    ) as server:
         model = OpenAICompatibleModel("m", base_url=server.base_url, wire=QUICK)
         started = time.monotonic()
-        with pytest.raises(InfrastructureError, match=r"after 1 attempts.*the server asks to wait 86400 s"):
+        with pytest.raises(
+            InfrastructureError, match=r"after 1 attempts.*the server asks to wait 86400 s"
+        ):
             await model.generate(HELLO, (), ModelSettings())
         assert (await model.generate(HELLO, (), ModelSettings())).text == "ok"
         assert time.monotonic() - started < 60
@@ -247,7 +285,9 @@ async def test_a_wait_longer_than_the_budget_ends_at_once_and_holds_nobody_else_
 async def test_a_wait_the_server_asks_for_holds_new_requests_back_too() -> None:
     asked: list[float] = []
 
-    async def busy_once(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+    async def busy_once(
+        _reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int
+    ) -> None:
         asked.append(time.monotonic())
         writer.write(reply(b"slow down", 429, Retry_After="0.5") if number == 1 else reply())
 
@@ -257,7 +297,11 @@ async def test_a_wait_the_server_asks_for_holds_new_requests_back_too() -> None:
         await until(lambda: model.stats.rate_limited > 0)
         others = [asyncio.create_task(model.generate(HELLO, (), ModelSettings())) for _ in range(5)]
         await asyncio.sleep(0.1)
-        assert (model.stats.rate_limit_waits, model.stats.waiting, model.stats.in_flight) == (5, 6, 0)
+        assert (model.stats.rate_limit_waits, model.stats.waiting, model.stats.in_flight) == (
+            5,
+            6,
+            0,
+        )
         replies = await asyncio.gather(first, *others)
         assert {completion.text for completion in replies} == {"ok"}
         await model.close()
@@ -286,7 +330,9 @@ async def test_tokens_a_minute_are_reserved_and_settled() -> None:
 async def test_requests_in_flight_stay_within_the_limit_and_the_limit_rises() -> None:
     most = now = 0
 
-    async def counting(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
+    async def counting(
+        _reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int
+    ) -> None:
         nonlocal most, now
         now += 1
         most = max(most, now)
@@ -300,7 +346,12 @@ async def test_requests_in_flight_stay_within_the_limit_and_the_limit_rises() ->
             wire = QUICK.model_copy(update={"concurrency": concurrency, "timeout_s": 20.0})
             model = OpenAICompatibleModel("m", base_url=server.base_url, wire=wire)
             assert model.stats.limit == (concurrency or 8)
-            await asyncio.gather(*(model.generate(HELLO, (), ModelSettings()) for _ in range((concurrency or 100) * 4)))
+            await asyncio.gather(
+                *(
+                    model.generate(HELLO, (), ModelSettings())
+                    for _ in range((concurrency or 100) * 4)
+                )
+            )
             assert most <= bound
             assert model.stats.limit == model.limit.current
             assert model.stats.limit == 3 if concurrency else model.stats.limit >= 16
@@ -332,14 +383,21 @@ async def test_cancelling_leaves_no_request_no_connection_no_permit_and_no_warni
         await reader.read()
 
     async with raw_server(slow) as server:
-        wire = QUICK.model_copy(update={"concurrency": 40, "timeout_s": 30.0, "stall_s": 30.0, "rpm": 100_000})
+        wire = QUICK.model_copy(
+            update={"concurrency": 40, "timeout_s": 30.0, "stall_s": 30.0, "rpm": 100_000}
+        )
         model = OpenAICompatibleModel("m", base_url=server.base_url, wire=wire)
         before = asyncio.all_tasks()
         for cancel_after in (0.0, 0.002, 0.02, 0.1, 0.4):
             tasks = [
                 asyncio.create_task(
                     model.generate(
-                        [Message(role="user", content=(TextPart(text="See"), *([image] * (number % 5 == 0))))],
+                        [
+                            Message(
+                                role="user",
+                                content=(TextPart(text="See"), *([image] * (number % 5 == 0))),
+                            )
+                        ],
                         (),
                         ModelSettings(),
                     )
@@ -352,7 +410,12 @@ async def test_cancelling_leaves_no_request_no_connection_no_permit_and_no_warni
             outcomes = await asyncio.gather(*tasks, return_exceptions=True)
             assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
             stats = model.stats
-            assert (stats.in_flight, stats.waiting, stats.rate_limit_waits, model.limit.in_use) == (0, 0, 0, 0)
+            assert (stats.in_flight, stats.waiting, stats.rate_limit_waits, model.limit.in_use) == (
+                0,
+                0,
+                0,
+                0,
+            )
         await model.close()
         await until(lambda: server.open == 0 and asyncio.all_tasks() <= before)
     assert caplog.text == ""

@@ -17,7 +17,9 @@ def test_the_table_has_no_row_twice_and_many_rows():
 
 
 @pytest.mark.slow
-def test_runs_become_what_their_faults_make_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_runs_become_what_their_faults_make_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     bad = {
         "canned": Fault("canned", message(content="mean: 99 t/ha"), RIGHT, asked_about(4)),
         "hidden": Fault("hidden", says(401, {"error": "no"}), RIGHT, arriving(1)),
@@ -77,9 +79,13 @@ def test_samples_that_met_no_fault_must_be_right():
 
 def test_outcomes_are_written_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
-        faults, "run_all", lambda names, *_: [judge(FAULTS[name], _outcome("r" * 12)) for name in names]
+        faults,
+        "run_all",
+        lambda names, *_: [judge(FAULTS[name], _outcome("r" * 12)) for name in names],
     )
-    monkeypatch.setattr("sys.argv", ["faults.py", "--only", "healthy*", "--json", str(tmp_path / "out.json")])
+    monkeypatch.setattr(
+        "sys.argv", ["faults.py", "--only", "healthy*", "--json", str(tmp_path / "out.json")]
+    )
     with pytest.raises(SystemExit) as ended:
         faults.main()
     assert ended.value.code == 0

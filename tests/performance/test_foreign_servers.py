@@ -12,7 +12,9 @@ SERVERS = os.environ.get("AGROTOOLS_TEST_SERVERS")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SERVERS, reason="AGROTOOLS_TEST_SERVERS names no folder with xllamacpp and litellm")
+@pytest.mark.skipif(
+    not SERVERS, reason="AGROTOOLS_TEST_SERVERS names no folder with xllamacpp and litellm"
+)
 def test_no_fault_of_foreign_servers_counts_against_the_model():
     command = [sys.executable, "performance/foreign_servers.py", "--servers", str(SERVERS)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -26,5 +26,7 @@ for script in map(Path, sys.argv[1:]):
 @pytest.mark.process
 def test_every_script_imports() -> None:
     """Packages of peers that are not installed are no fault of a script."""
-    run = subprocess.run([sys.executable, "-c", IMPORT_ALL, *map(str, SCRIPTS)], capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL, *map(str, SCRIPTS)], capture_output=True, text=True
+    )
     assert run.returncode == 0, run.stderr[-2000:]

@@ -39,7 +39,9 @@ def house(tmp_path: Path) -> structure.House:
     return structure.House(tmp_path)
 
 
-def test_the_walk_follows_the_configuration_and_its_parts_and_nothing_made_from_them(house: structure.House):
+def test_the_walk_follows_the_configuration_and_its_parts_and_nothing_made_from_them(
+    house: structure.House,
+):
     rooms = structure.walk_of_config(house)
     assert rooms == ["agrotools.models.make", "agrotools.runner.evaluate", "agrotools.runner.plan"]
 
@@ -51,7 +53,9 @@ def test_a_circle_is_found_inside_functions_and_not_for_types(house: structure.H
     plan.write_text(f"from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    {closing}")
     assert structure.House(house.repo).circles() == []
     plan.write_text(f"def plan_of(limit: int):\n    {closing}")
-    assert structure.House(house.repo).circles() == [["agrotools.runner.evaluate", "agrotools.runner.plan"]]
+    assert structure.House(house.repo).circles() == [
+        ["agrotools.runner.evaluate", "agrotools.runner.plan"]
+    ]
 
 
 def test_the_package_has_no_circle():
@@ -63,8 +67,12 @@ def test_what_makes_code_hard_to_read_is_counted(house: structure.House):
     text = f'"""A docstring."""\n\n\n# a comment\nclass Config:\n    """Text."""\n\n\ndef many(a, b, c, d):\n{sums}'
     (house.source / "scoring.py").write_text(text + "    return [n for n in (e if f else g)]\n")
     found = structure.House(house.repo)
-    assert [line.split(maxsplit=1)[1] for line in structure.large_functions(found)] == ["agrotools.scoring:9 many"]
-    assert structure.classes_defined_twice(found) == ["Config: agrotools.core.config, agrotools.scoring"]
+    assert [line.split(maxsplit=1)[1] for line in structure.large_functions(found)] == [
+        "agrotools.scoring:9 many"
+    ]
+    assert structure.classes_defined_twice(found) == [
+        "Config: agrotools.core.config, agrotools.scoring"
+    ]
     one = structure.density([found.modules["agrotools.scoring"]])
     assert (one.files, one.lines, one.code_lines) == (1, 54, 47)
     assert (one.comments, one.comprehensions, one.conditionals) == (1, 1, 1)

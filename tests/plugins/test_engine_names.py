@@ -28,7 +28,11 @@ def words_of_code(path: Path) -> Iterator[tuple[int, str]]:
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 0)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in docstrings
+        ):
             yield line, node.value
         elif isinstance(node, ast.Name):
             yield line, node.id
@@ -46,7 +50,9 @@ def words_of_code(path: Path) -> Iterator[tuple[int, str]]:
 @pytest.mark.parametrize("room", ENGINE)
 def test_the_engine_names_no_benchmark(room: str) -> None:
     place = ROOT / room
-    files = [place] if place.is_file() else sorted(each for each in place.rglob("*") if each.is_file())
+    files = (
+        [place] if place.is_file() else sorted(each for each in place.rglob("*") if each.is_file())
+    )
     assert files
     found: list[str] = []
     for path in files:
@@ -56,5 +62,9 @@ def test_the_engine_names_no_benchmark(room: str) -> None:
             words = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
         else:
             continue
-        found += [f"{path.relative_to(ROOT)}:{line}: {word[:80]}" for line, word in words if BENCHMARK_ID.search(word)]
+        found += [
+            f"{path.relative_to(ROOT)}:{line}: {word[:80]}"
+            for line, word in words
+            if BENCHMARK_ID.search(word)
+        ]
     assert not found

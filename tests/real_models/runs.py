@@ -44,7 +44,11 @@ def _embedded(limit: int, protocols: Sequence[str] = ("react", "tool-calling")) 
     """Return runs on ``embedded`` in each protocol, with the tools of the reference calls and with all tools."""
     offered = (("needed", ""), ("all", "-all"))
     return tuple(
-        Run(f"embedded-{protocol}{suffix}", limit, (*_END_TO_END, "--protocol", protocol, "--tools", tools))
+        Run(
+            f"embedded-{protocol}{suffix}",
+            limit,
+            (*_END_TO_END, "--protocol", protocol, "--tools", tools),
+        )
         for protocol in protocols
         for tools, suffix in offered
     )
@@ -54,7 +58,9 @@ _END_TO_END = ("embedded", "--mode", "end-to-end", "--max-steps", "6")
 _WHOLE = Run("embedded-whole", 100_000, (*_END_TO_END, "--protocol", "react"))
 _STEPS = Run("embedded-steps", 5, ("embedded", "--mode", "step-by-step", "--tools", "needed"))
 _AGRIEVAL = Run("agrieval", 60, ("agrieval", "--data-root", "DATA/agrieval"))
-_GTA = Run("gta", 8, ("gta", "--data-root", "DATA/gta", "--backend", "recorded", "--mode", "end-to-end"))
+_GTA = Run(
+    "gta", 8, ("gta", "--data-root", "DATA/gta", "--backend", "recorded", "--mode", "end-to-end")
+)
 _GTA2 = Run("gta-2", 8, ("gta-2", "--data-root", "DATA/gta-2", "--mode", "end-to-end"))
 _SHARED = (_STEPS, _AGRIEVAL, _GTA, _GTA2)
 RUNS: dict[str, tuple[Run, ...]] = {
@@ -84,8 +90,23 @@ def execute(run: Run, file: Path, model: RealModel, out: Path, limit: int | None
     """Execute or resume a run, and return the exit code of the command."""
     data = out.parents[1] / "data"
     options = [word.replace("DATA", str(data), 1) for word in run.options]
-    words = ["eval", *options, "--model", file, "--serve", "llama", "--no-images", "--max-output-tokens", 512]
-    words += ["--serve-args", f"-c {model.context} -np 1 -t {os.cpu_count() or 1}", "--temperature", 0]
+    words = [
+        "eval",
+        *options,
+        "--model",
+        file,
+        "--serve",
+        "llama",
+        "--no-images",
+        "--max-output-tokens",
+        512,
+    ]
+    words += [
+        "--serve-args",
+        f"-c {model.context} -np 1 -t {os.cpu_count() or 1}",
+        "--temperature",
+        0,
+    ]
     words += ["--limit", min(run.limit, limit or run.limit), "--out", out]
     command = [sys.executable, "-m", "agrotools", *map(str, words)]
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -103,12 +124,26 @@ def result_of(model: str, run: Run, out: Path, code: int | None) -> dict[str, An
     (part,) = json.loads((out / "scores.json").read_bytes())["summary"]["modes"].values()
     metrics, spent = part["metrics"], part["counts"]["spent"]
     names = {"fas": "fas", "tool_acc": "tool_acc"}
-    row |= {label: metrics[name]["overall"]["value"] for label, name in names.items() if name in metrics}
-    calls = [step for record in records for step in (record.trajectory.calls if record.trajectory else ())]
+    row |= {
+        label: metrics[name]["overall"]["value"] for label, name in names.items() if name in metrics
+    }
+    calls = [
+        step
+        for record in records
+        for step in (record.trajectory.calls if record.trajectory else ())
+    ]
     valid = [step for step in calls if step.observation and not _is_unread(step.observation.error)]
-    row |= {"calls": len(calls), "calls_valid": len(valid), "invalid": sum(bool(each.invalid) for each in records)}
+    row |= {
+        "calls": len(calls),
+        "calls_valid": len(valid),
+        "invalid": sum(bool(each.invalid) for each in records),
+    }
     row["terminations"] = dict(Counter(map(ending, records)).most_common())
-    for label, name in {"in": "input_tokens", "out": "output_tokens", "cached": "cached_input_tokens"}.items():
+    for label, name in {
+        "in": "input_tokens",
+        "out": "output_tokens",
+        "cached": "cached_input_tokens",
+    }.items():
         row[f"tokens_{label}"] = spent[name]["total"] if name in spent else None
     return row | {"seconds": sum(record.seconds for record in records)}
 
@@ -127,7 +162,11 @@ def _is_unread(error: Any) -> bool:
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """Return results as a table in Markdown."""
     names = [*dict.fromkeys(name for row in rows for name in row)]
-    lines = [names, ["---"] * len(names), *([_cell(row.get(name)) for name in names] for row in rows)]
+    lines = [
+        names,
+        ["---"] * len(names),
+        *([_cell(row.get(name)) for name in names] for row in rows),
+    ]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
@@ -143,11 +182,15 @@ def _cell(value: Any) -> str:
 def chosen(models: Path, only: str = "") -> Iterator[tuple[str, Path, RealModel, Run]]:
     """Yield the runs of the models in a folder."""
     for name, (file, model) in find_models(models).items():
-        yield from ((name, file, model, run) for run in runs_of(name) if only in f"{name}/{run.name}")
+        yield from (
+            (name, file, model, run) for run in runs_of(name) if only in f"{name}/{run.name}"
+        )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("runs", type=Path)
     parser.add_argument("models", type=Path)
     parser.add_argument("--only", default="")
@@ -156,7 +199,10 @@ def main() -> None:
     folder = given.runs.resolve()
     write_data(folder / "data")
     file = folder / RESULTS
-    rows = {(row["model"], row["run"]): row for row in (json.loads(file.read_bytes()) if file.exists() else [])}
+    rows = {
+        (row["model"], row["run"]): row
+        for row in (json.loads(file.read_bytes()) if file.exists() else [])
+    }
     for name, path, model, run in chosen(given.models, given.only):
         out = folder / name / run.name
         code = execute(run, path, model, out, given.limit)

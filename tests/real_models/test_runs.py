@@ -15,12 +15,16 @@ from agrotools.runner.records import iter_records
 from real_models.runs import RESULTS
 
 FOLDER = Path(os.environ.get("AGROTOOLS_TEST_MODELS_RUNS", ""))
-ROWS: list[dict[str, Any]] = json.loads((FOLDER / RESULTS).read_bytes()) if (FOLDER / RESULTS).is_file() else []
+ROWS: list[dict[str, Any]] = (
+    json.loads((FOLDER / RESULTS).read_bytes()) if (FOLDER / RESULTS).is_file() else []
+)
 _OPENING = re.compile(ANY_OPENING, re.IGNORECASE | re.MULTILINE)
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not ROWS, reason="AGROTOOLS_TEST_MODELS_RUNS names no folder with runs of real models"),
+    pytest.mark.skipif(
+        not ROWS, reason="AGROTOOLS_TEST_MODELS_RUNS names no folder with runs of real models"
+    ),
 ]
 
 
@@ -28,7 +32,9 @@ pytestmark = [
 def test_a_run_is_whole_and_every_known_call_is_read(row: dict[str, Any]) -> None:
     print(f"{row['model']}, {row['run']}: {row.get('terminations')}")
     log = (FOLDER / row["model"] / f"{row['run']}.log").read_text(errors="replace")
-    assert row["code"] in (0, 3), log[-2000:]  # 3: most samples ended at a limit, so that there is no score
+    assert row["code"] in (0, 3), log[
+        -2000:
+    ]  # 3: most samples ended at a limit, so that there is no score
     assert "Traceback" not in log
     assert row["n"] == row["planned"]
     records = list(iter_records(FOLDER / row["model"] / row["run"]))
@@ -41,7 +47,11 @@ def unread(record: Record) -> list[str]:
     """Texts that ended a sample as unparseable, and hold a call in a known markup or in that of another protocol."""
     if record.trajectory is None or record.trajectory.termination != "unparseable":
         return []
-    texts = [step.reply.text for step in record.trajectory.steps if step.kind == "unparseable" and step.reply]
+    texts = [
+        step.reply.text
+        for step in record.trajectory.steps
+        if step.kind == "unparseable" and step.reply
+    ]
     return [text for text in texts if _OPENING.search(text) or isinstance(_read(text), CallTools)]
 
 

@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 
 from agrotools.core import Observation, Record, Score, Trajectory
-from agrotools.report.comparison import between_runs_table, comparison_tables, more_samples, verdict_text
+from agrotools.report.comparison import (
+    between_runs_table,
+    comparison_tables,
+    more_samples,
+    verdict_text,
+)
 from agrotools.report.explain import lost_reason
 from agrotools.scoring import Comparison, Estimate, Metric, RunAggregator, compare, score_record
 from agrotools.scoring.attribution import first_part
@@ -29,12 +34,21 @@ def run(values, mode="end-to-end"):
 
 
 def beside(*runs, **changes):
-    summaries = [tally.summary().model_copy(update={"model": f"m{at}", **changes}) for at, tally in enumerate(runs)]
+    summaries = [
+        tally.summary().model_copy(update={"model": f"m{at}", **changes})
+        for at, tally in enumerate(runs)
+    ]
     return side_by_side(summaries, runs)
 
 
 def metric(value, lower, upper, **parts):
-    overall = Estimate(value=value, interval=Interval(lower=lower, upper=upper), n=40, n_clusters=20, detectable=0.123)
+    overall = Estimate(
+        value=value,
+        interval=Interval(lower=lower, upper=upper),
+        n=40,
+        n_clusters=20,
+        detectable=0.123,
+    )
     return Metric(overall=overall, **parts)
 
 
@@ -53,20 +67,34 @@ def test_differences_stand_with_interval_size_and_smallest_detectable_difference
         unpaired={"end-to-end": (3, 0)},
     )
     rows = cells_of(table_of(comparison_tables(found, details=True), "end-to-end"))
-    assert [cell.text for cell in rows["FAS"].values()] == ["+12.5 ", "+3.1 to +22.0", "—", "40 (20)", "12"]
+    assert [cell.text for cell in rows["FAS"].values()] == [
+        "+12.5 ",
+        "+3.1 to +22.0",
+        "—",
+        "40 (20)",
+        "12",
+    ]
     assert rows["task apple size"]["difference"].estimate == by_task["apple_size"]
     rows = table_of(comparison_tables(found), "").rows
     assert [(row.cells[0].text, row.cells[3].text, row.is_dim) for row in rows] == [
         ("task plotting", "2", True), ("task apple size", "4", True),
     ]  # fmt: skip
     text = printed(found)
-    assert text.startswith("not tested, fewer than 10 clusters: a minus b = +12.5 points (+3.1 to +22.0)")
+    assert text.startswith(
+        "not tested, fewer than 10 clusters: a minus b = +12.5 points (+3.1 to +22.0)"
+    )
     assert "not compared: 3 samples with a valid record only in the first run" in text
     assert "no mode in common" in printed(Comparison(first="a", second="b"))
 
 
 def difference(p, **changes):
-    fields = {"value": 0.1, "interval": Interval(lower=0.01, upper=0.19), "n": 40, "n_clusters": 40, "p": p}
+    fields = {
+        "value": 0.1,
+        "interval": Interval(lower=0.01, upper=0.19),
+        "n": 40,
+        "n_clusters": 40,
+        "p": p,
+    }
     return Estimate.model_validate(fields | changes)
 
 
@@ -76,7 +104,10 @@ def test_headlines_are_adjusted_together_and_so_are_all_other_rows():
         by_task_type={"apple_size": difference(0.001), "plotting": difference(0.5)},
         by_family={"CM": difference(0.001)},
     )
-    css = Metric(overall=difference(0.03), by_task_type={"apple_size": difference(0.001), "plotting": difference(0.5)})
+    css = Metric(
+        overall=difference(0.03),
+        by_task_type={"apple_size": difference(0.001), "plotting": difference(0.5)},
+    )
     one = Comparison(
         first="a",
         second="b",
@@ -107,7 +138,10 @@ def records(values, steps=("2*3", "6 + 1"), answers=None, epochs=1):
     """A record for each value (1: right, 0: another answer) with these calls of ``calculate``."""
     return [
         end_to_end(
-            made_sample(f"s{at}"), *(call(each) for each in steps), answer=f"rows: {7 if value else 9}", epoch=epoch
+            made_sample(f"s{at}"),
+            *(call(each) for each in steps),
+            answer=f"rows: {7 if value else 9}",
+            epoch=epoch,
         )
         for at, value in enumerate(values)
         for epoch in range(epochs)
@@ -118,7 +152,9 @@ def test_flips_name_samples_and_causes_add_up():
     found = compare(records([1, 1, 0, 0] * 5), records([1, 0, 1, 0] * 5), names=("a", "b"))
     flips = found.flips["end-to-end"]
     assert [flip.sample for flip in flips.up] == sorted(f"s{at}" for at in range(20) if at % 4 == 1)
-    assert [flip.sample for flip in flips.down] == sorted(f"s{at}" for at in range(20) if at % 4 == 2)
+    assert [flip.sample for flip in flips.down] == sorted(
+        f"s{at}" for at in range(20) if at % 4 == 2
+    )
     assert (flips.n_equal, flips.n_samples) == (10, 20)
     assert (flips.up[0].first, flips.up[0].second) == (1.0, 0.0)
     assert found.means["end-to-end"] == (0.5, 0.5)
@@ -128,7 +164,11 @@ def test_flips_name_samples_and_causes_add_up():
     by_cause = found.by_cause["end-to-end"]
     assert by_cause["planning"].value == pytest.approx(6 / 20)
     total = found.modes["end-to-end"]["fas"].overall.value
-    assert sum(each.value for each in by_cause.values()) == pytest.approx(total) == pytest.approx(-2 / 20)
+    assert (
+        sum(each.value for each in by_cause.values())
+        == pytest.approx(total)
+        == pytest.approx(-2 / 20)
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,7 +186,8 @@ def test_equal_calls_with_equal_results_are_no_cause_of_a_difference(steps, othe
     seen = [call(each, observation=Observation(result={"value": 5.0})) for each in steps]
     wrong = end_to_end(made_sample(), *seen, answer="rows: 9")
     beside = [
-        call(each, observation=Observation(result={"value": 4.0 if cause != "answer" else 5.0})) for each in other
+        call(each, observation=Observation(result={"value": 4.0 if cause != "answer" else 5.0}))
+        for each in other
     ]
     found = compare([end_to_end(made_sample(), *beside, answer="rows: 7")], [wrong])
     assert [flip.cause for flip in found.flips["end-to-end"].up] == [cause]
@@ -175,11 +216,15 @@ def test_causes_are_the_first_part_that_is_wrong(steps, answer, observed, cause)
 def test_runs_that_are_scored_together_are_compared_pair_by_pair():
     random = np.random.default_rng(2)
     equal = [random.random(40) for _ in range(7)]
-    summaries = beside(run(np.clip(equal[0] + 0.5, 0, 1)), *map(run, equal[1:]), run(random.random(40)))
+    summaries = beside(
+        run(np.clip(equal[0] + 0.5, 0, 1)), *map(run, equal[1:]), run(random.random(40))
+    )
     found = summaries[0].between_runs
     assert len(found) == 28
     assert all(each.between_runs == found for each in summaries)
-    assert {(each.first, each.second) for each in found if each.difference.differs()} == {(0, at) for at in range(1, 8)}
+    assert {(each.first, each.second) for each in found if each.difference.differs()} == {
+        (0, at) for at in range(1, 8)
+    }
     assert all(each.difference.p <= each.difference.p_adjusted for each in found)
     (table,) = between_runs_table(summaries)
     assert "for all differences in this table (28)" in table.notes[0]
@@ -215,7 +260,11 @@ def test_published_minus_fresh_is_not_paired():
 def test_the_number_of_further_samples_grows_with_the_square_of_the_detectable_difference():
     near = difference(0.3, detectable=0.2, p_adjusted=0.3)
     assert more_samples(near) == 120
-    assert verdict_text(near, ("a", "b")).startswith("no difference shown: a minus b = +10.0 points")
+    assert verdict_text(near, ("a", "b")).startswith(
+        "no difference shown: a minus b = +10.0 points"
+    )
     assert more_samples(difference(0.01, detectable=0.2, p_adjusted=0.01)) is None
-    worse = difference(0.01, value=-0.1, interval=Interval(lower=-0.19, upper=-0.01), p_adjusted=0.01)
+    worse = difference(
+        0.01, value=-0.1, interval=Interval(lower=-0.19, upper=-0.01), p_adjusted=0.01
+    )
     assert verdict_text(worse, ("a", "b")) == "b is better: +10.0 points (1.0 to 19.0)"

@@ -49,10 +49,15 @@ REFERENCE = ReferenceTrajectory(
             tool="calculate",
             arguments={"expression": "2 + 2"},
             group=0,
-            observation=Observation(result={"value": 4, "flags": ["rounded_off"], "notes": ["exact"]}),
+            observation=Observation(
+                result={"value": 4, "flags": ["rounded_off"], "notes": ["exact"]}
+            ),
         ),
         ReferenceStep(
-            tool="calculate", arguments={"expression": "3 * 5"}, group=0, observation=Observation(result={"value": 15})
+            tool="calculate",
+            arguments={"expression": "3 * 5"},
+            group=0,
+            observation=Observation(result={"value": 15}),
         ),
         ReferenceStep(
             tool="calculate",
@@ -70,7 +75,16 @@ def sample(*slots):
     return plain_sample(
         "rows-0001",
         query="How much did the share of weeds change?",
-        files=(SampleFile(name="image_1.jpg", path="x", kind="image", width_px=640, height_px=480, gsd_m=0.0005),),
+        files=(
+            SampleFile(
+                name="image_1.jpg",
+                path="x",
+                kind="image",
+                width_px=640,
+                height_px=480,
+                gsd_m=0.0005,
+            ),
+        ),
         answer_type="tolerance",
         toolset=("calculate",),
         reference=REFERENCE,
@@ -96,7 +110,10 @@ def answer(text):
 def test_question_files_missing_steps_and_invalid_records_are_shown():
     text = explained(answer("change: 4.2 %"))
     assert text.startswith("rows-0001 · end-to-end · answered · FAS 100.0")
-    assert "weed crop area (Segmentation Interpretation), tolerance answer, source made, cluster c7" in text
+    assert (
+        "weed crop area (Segmentation Interpretation), tolerance answer, source made, cluster c7"
+        in text
+    )
     assert "How much did the share of weeds change?" in text
     assert "image_1.jpg  image, 640 x 480 px, 0.5 mm/px" in text
     assert explained(answer("change: 4.2 %")).count("missing step") == 3
@@ -114,8 +131,21 @@ def test_calls_stand_beside_the_reference_call_they_come_closest_to():
         artifacts=(Artifact(name="steps.png", kind="overlay", media_type="image/png"),),
     )
     text = explained(
-        Step(turn=0, kind="call", call=call("5 * 3"), observation=seen, thought="Multiply first.", seconds=1.5),
-        Step(turn=1, kind="call", call=call("1 + 1"), observation=Observation(result={"value": 2}), cached=True),
+        Step(
+            turn=0,
+            kind="call",
+            call=call("5 * 3"),
+            observation=seen,
+            thought="Multiply first.",
+            seconds=1.5,
+        ),
+        Step(
+            turn=1,
+            kind="call",
+            call=call("1 + 1"),
+            observation=Observation(result={"value": 2}),
+            cached=True,
+        ),
         answer("change: 4.2 %"),
     )
     assert "1 call calculate  1.50 s  ✓ matches reference step 2" in text
@@ -132,11 +162,22 @@ def test_calls_stand_beside_the_reference_call_they_come_closest_to():
 
 
 def test_errors_and_unparseable_output_are_shown_with_what_the_policy_was_told():
-    error = ErrorInfo(kind="file_not_found", message="there is no file x.jpg", argument="image", hint="use image_1.jpg")
+    error = ErrorInfo(
+        kind="file_not_found",
+        message="there is no file x.jpg",
+        argument="image",
+        hint="use image_1.jpg",
+    )
     text = explained(
         Step(turn=0, kind="call", call=call("1 +"), observation=Observation(error=error)),
         Step(turn=1, kind="unparseable", text="<tool>meas", reason="neither a call nor an answer"),
-        Step(turn=2, kind="call", call=call("2"), observation=Observation(error=UNKNOWN), refused=True),
+        Step(
+            turn=2,
+            kind="call",
+            call=call("2"),
+            observation=Observation(error=UNKNOWN),
+            refused=True,
+        ),
         termination="max_steps",
         reason="20 turns",
     )
@@ -155,9 +196,18 @@ def test_errors_and_unparseable_output_are_shown_with_what_the_policy_was_told()
         (
             CHANGE,
             "change: 4.6 %",
-            ["✓ 100.0  change", "expected      4.2 % ± 0.5", "submitted     4.6 %", "within the tolerance of 0.5"],
+            [
+                "✓ 100.0  change",
+                "expected      4.2 % ± 0.5",
+                "submitted     4.6 %",
+                "within the tolerance of 0.5",
+            ],
         ),
-        (CHANGE, "change: 0.05 fraction", ["✗ 0.0  change", "off by 0.8 percentage points, outside the tolerance"]),
+        (
+            CHANGE,
+            "change: 0.05 fraction",
+            ["✗ 0.0  change", "off by 0.8 percentage points, outside the tolerance"],
+        ),
         (
             ToleranceSlot(name="litres", label="litres", value=6660.0, rel_tol=0.15),
             "litres: 8516.75",
@@ -166,19 +216,38 @@ def test_errors_and_unparseable_output_are_shown_with_what_the_policy_was_told()
         (CHANGE, "change: 3 % or 9 %", ["✗ 0.0  change", "the value is not a number"]),
         (CHANGE, "It is 4.2 %.", ["✗ 0.0  change", "does not give all values in the form"]),
         (
-            ExactSlot(name="weed", label="weed", value="Lantana", choices=("Lantana", "Parthenium")),
+            ExactSlot(
+                name="weed", label="weed", value="Lantana", choices=("Lantana", "Parthenium")
+            ),
             "weed: parthenium",
-            ["expected      Lantana", "answer names Parthenium; missing Lantana; wrong: Parthenium"],
+            [
+                "expected      Lantana",
+                "answer names Parthenium; missing Lantana; wrong: Parthenium",
+            ],
         ),
         (
-            ChoiceSetSlot(name="weeds", label="weeds", value=("a1", "b2"), choices=("a1", "b2", "c3")),
+            ChoiceSetSlot(
+                name="weeds", label="weeds", value=("a1", "b2"), choices=("a1", "b2", "c3")
+            ),
             "weeds: a1",
             ["expected      a1, b2 (of a1, b2, c3)", "missing b2"],
         ),
-        (BooleanSlot(name="ripe", label="ripe", value=True), "ripe: no", ["the answer says no, expected yes"]),
-        (FileSlot(name="best", label="best", value="a.jpg", choices=("a.jpg", "b.jpg")), "", ["expected      a.jpg"]),
         (
-            OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("hoe",)), Fact(phrases=("mulch",)))),
+            BooleanSlot(name="ripe", label="ripe", value=True),
+            "ripe: no",
+            ["the answer says no, expected yes"],
+        ),
+        (
+            FileSlot(name="best", label="best", value="a.jpg", choices=("a.jpg", "b.jpg")),
+            "",
+            ["expected      a.jpg"],
+        ),
+        (
+            OpenTextSlot(
+                name="advice",
+                label="advice",
+                facts=(Fact(phrases=("hoe",)), Fact(phrases=("mulch",))),
+            ),
             "advice: hoe",
             ["✗ 50.0  advice", "✓             hoe: stated", "✗             mulch: missing"],
         ),
@@ -206,7 +275,9 @@ def test_a_plot_slot_says_what_was_drawn_and_what_is_missing():
     assert "title or legend: no" in text
     assert "result        summary: bars of weeds" in text
     other = Observation(result={"spec": {**spec, "kind": "pie"}})
-    wrong_kind = explained(plotted.model_copy(update={"observation": other}), answer("done"), slots=(slot,))
+    wrong_kind = explained(
+        plotted.model_copy(update={"observation": other}), answer("done"), slots=(slot,)
+    )
     assert "pie, expected bar" in wrong_kind
 
 
@@ -246,20 +317,27 @@ def test_step_by_step_says_of_each_step_why_it_is_right_or_wrong():
 
 def test_a_tool_that_is_not_installed_is_compared_by_plain_equality():
     step = ReferenceStep(
-        tool="measure_moon", arguments={"image": "a.jpg", "x": {"$ref": "steps[0].observation.v", "value": 2}}
+        tool="measure_moon",
+        arguments={"image": "a.jpg", "x": {"$ref": "steps[0].observation.v", "value": 2}},
     )
-    compared = agreements(ToolCall(tool="measure_moon", arguments={"image": "a.jpg", "x": 3}), step, sample())
+    compared = agreements(
+        ToolCall(tool="measure_moon", arguments={"image": "a.jpg", "x": 3}), step, sample()
+    )
     assert [(item.name, item.mark) for item in compared] == [("image", "✓"), ("x", "✗")]
     assert compared[1].reference == "2 (from steps[0].observation.v)"
 
 
 def test_the_split_of_a_sample_takes_the_place_of_its_first_cause():
     record = Record(
-        sample=sample(), mode="end-to-end", trajectory=Trajectory(steps=(answer("x"),), termination="answered")
+        sample=sample(),
+        mode="end-to-end",
+        trajectory=Trajectory(steps=(answer("x"),), termination="answered"),
     )
     scores = score_record(record)
     assert "lost by       planning" in explanation_text(record, scores)
-    split = SampleSplit(id="a", task="t", score=25, gap=75, parts={"planning": 50.0, "tool:calculate": 25.0})
+    split = SampleSplit(
+        id="a", task="t", score=25, gap=75, parts={"planning": 50.0, "tool:calculate": 25.0}
+    )
     text = rendered(explain(record, scores, split=split), 100)
     assert "planning 50.0 points: wrong or missing call" in text
     assert "tool:calculate 25.0 points: result differs from the benchmark" in text
@@ -273,7 +351,13 @@ def test_hostile_text_is_shown_without_control_characters(said):
     assert "[red]4.2[/red] [/]" in explained(answer("[red]4.2[/red] [/]"))
 
 
-@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner), max_leaves=30))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(),
+        lambda inner: st.lists(inner),
+        max_leaves=30,
+    )
+)
 def test_any_value_is_one_short_line(value):
     text = value_text(value)
     assert "\n" not in text
@@ -284,12 +368,29 @@ def test_arguments_that_are_written_alike_are_not_marked_for_what_another_change
     """Without the heights, ``tree`` is looked for in the photograph, which is not what the tool was told wrong."""
     files = (
         SampleFile(name="image_1.jpg", path="x", kind="image", width_px=64, height_px=64),
-        SampleFile(name="heights_1.tif", path="y", kind="raster", width_px=64, height_px=64, bands=("height",)),
+        SampleFile(
+            name="heights_1.tif",
+            path="y",
+            kind="raster",
+            width_px=64,
+            height_px=64,
+            bands=("height",),
+        ),
     )
-    arguments = {"image": "image_1.jpg", "target": "tree", "chm": "heights_1.tif", "region": [1, 2, 30, 40]}
-    step = ReferenceStep(tool="count_objects", arguments=arguments, observation=Observation(result={"count": 3}))
+    arguments = {
+        "image": "image_1.jpg",
+        "target": "tree",
+        "chm": "heights_1.tif",
+        "region": [1, 2, 30, 40],
+    }
+    step = ReferenceStep(
+        tool="count_objects", arguments=arguments, observation=Observation(result={"count": 3})
+    )
     mine = ToolCall(tool="count_objects", arguments={"image": "image_1.jpg", "target": "tree"})
-    marks = {each.name: each.mark for each in agreements(mine, step, sample().model_copy(update={"files": files}))}
+    marks = {
+        each.name: each.mark
+        for each in agreements(mine, step, sample().model_copy(update={"files": files}))
+    }
     assert marks == {"image": "✓", "target": "✓", "region": "✗", "chm": "✗", "mode": "✓"}
 
 
@@ -304,6 +405,8 @@ def test_arguments_that_are_written_alike_are_not_marked_for_what_another_change
 )
 def test_numbers_have_the_digits_that_their_tolerance_needs(value, tolerance, expected):
     assert (
-        expected_text(ToleranceSlot(name="height", label="height", value=value, unit="cm", abs_tol=tolerance))
+        expected_text(
+            ToleranceSlot(name="height", label="height", value=value, unit="cm", abs_tol=tolerance)
+        )
         == expected
     )

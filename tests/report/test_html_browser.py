@@ -7,13 +7,28 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Reply, SampleFile, Step, ToolCall, Usage
+from agrotools.core import (
+    Observation,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Reply,
+    SampleFile,
+    Step,
+    ToolCall,
+    Usage,
+)
 from agrotools.models import Message
 from agrotools.report.html import build_report
 from agrotools.report.html.data import whole_data
 from agrotools.runner.prompts import PromptLog
 from agrotools.scoring import score_record
-from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, SampleSplit, Split, records_hash
+from agrotools.scoring.attribution import (
+    ATTRIBUTION_FILE,
+    Attribution,
+    SampleSplit,
+    Split,
+    records_hash,
+)
 from support.axe import serious_faults
 from support.browser import NO_BROWSER, Chromium, Page, browser, find_browser
 from support.made_runs import (
@@ -59,7 +74,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     overlay = keep(tmp_path / "oracle", picture((200, 30, 30), form="PNG"))
     drawn = Observation(result={"value": 6.0}, artifacts=(overlay,))
-    best = [end_to_end(sample, call("2*3", observation=drawn), call("6 + 1", 1)) for sample in samples]
+    best = [
+        end_to_end(sample, call("2*3", observation=drawn), call("6 + 1", 1)) for sample in samples
+    ]
     runs = [
         write_run(tmp_path / "model", model, model="some-model"),
         write_run(tmp_path / "oracle", best, model="baseline:oracle", privileged=True),
@@ -101,7 +118,9 @@ async def test_scores_are_rounded_as_in_the_terminal():
 async def test_the_overview_shows_score_tasks_and_samples_worth_a_look_on_one_screen(report: Path):
     async with browser() as chromium:
         page = await opened(chromium, report, width=1400, height=900)
-        text = await page.evaluate("document.getElementById('overview').textContent.replace(/\\s+/g, ' ')")
+        text = await page.evaluate(
+            "document.getElementById('overview').textContent.replace(/\\s+/g, ' ')"
+        )
         assert "some-model" in text
         assert "agrotools attribute" in text
         assert "organ counting" in text
@@ -118,7 +137,9 @@ async def test_samples_are_found_by_filters_search_keys_and_links(report: Path):
     async with browser() as chromium:
         page = await opened(chromium, report, "#samples")
         assert (
-            await page.evaluate("document.querySelector('select[name=run]').selectedOptions[0].textContent")
+            await page.evaluate(
+                "document.querySelector('select[name=run]').selectedOptions[0].textContent"
+            )
             == "some-model"
         )
         assert len(await page.evaluate(ROWS)) == 8
@@ -154,7 +175,10 @@ async def test_samples_are_found_by_filters_search_keys_and_links(report: Path):
         await page.until("location.hash.endsWith('id=model/end-to-end/s3/0')")
         await page.type("kkk")
         await page.until("location.hash.endsWith('id=model/end-to-end/s0/0')")
-        assert await page.evaluate("document.querySelectorAll('#list [aria-selected=true]').length") == 1
+        assert (
+            await page.evaluate("document.querySelectorAll('#list [aria-selected=true]').length")
+            == 1
+        )
 
         assert faults(page) == ([], [])
         assert page.requests == [report.as_uri()]
@@ -180,8 +204,12 @@ async def test_a_link_opens_its_sample_with_pictures_and_answers_of_the_other_ru
         await page.until(f"{SHOWN} === '✓100 s2 end-to-end, baseline:oracle'")
         await page.until("document.querySelector('#detail .toggle.layer')")
         await page.type("o")
-        await page.until("document.querySelector('#detail .stage img.overlay')?.naturalWidth === 80")
-        assert "s2" in await page.evaluate("document.querySelector('#list [aria-selected=true]').textContent")
+        await page.until(
+            "document.querySelector('#detail .stage img.overlay')?.naturalWidth === 80"
+        )
+        assert "s2" in await page.evaluate(
+            "document.querySelector('#list [aria-selected=true]').textContent"
+        )
         await page.evaluate("location.hash = 'samples?id=model/step-by-step/s3/0'")
         await page.until(f"{SHOWN}.includes('step-by-step')")
         await page.until("document.querySelectorAll('#detail .steps .step').length === 3")
@@ -192,19 +220,27 @@ async def test_a_link_opens_its_sample_with_pictures_and_answers_of_the_other_ru
 
 
 async def test_boxes_of_question_calls_and_truth_are_drawn_and_can_be_hidden(tmp_path: Path):
-    sized = SampleFile(name="image_1.jpg", path="files/s1.jpg", kind="image", width_px=80, height_px=60)
+    sized = SampleFile(
+        name="image_1.jpg", path="files/s1.jpg", kind="image", width_px=80, height_px=60
+    )
     step = ReferenceStep(
         tool="calculate",
         arguments={"expression": "2*3", "image": "image_1.jpg"},
         truth={"boxes": [[1, 1, 9, 9], [20, 20, 30, 30]]},
     )
     plan = ReferenceTrajectory(steps=(step,))
-    sample = made_sample(query="How large is the fruit at (10, 10, 40, 40)?", files=(sized,), reference=plan)
+    sample = made_sample(
+        query="How large is the fruit at (10, 10, 40, 40)?", files=(sized,), reference=plan
+    )
     write_files(tmp_path, [sample])
     seen = Observation(result={"boxes": [[2, 2, 10, 10], [21, 21, 31, 31], [50, 5, 70, 50]]})
     arguments = {"expression": "2*3", "image": "image_1.jpg", "region": [0, 0, 80, 60]}
-    calls = Step(turn=0, kind="call", call=ToolCall(tool="calculate", arguments=arguments), observation=seen)
-    report = build_report([write_run(tmp_path / "run", [end_to_end(sample, calls)])], tmp_path / "report.html").path
+    calls = Step(
+        turn=0, kind="call", call=ToolCall(tool="calculate", arguments=arguments), observation=seen
+    )
+    report = build_report(
+        [write_run(tmp_path / "run", [end_to_end(sample, calls)])], tmp_path / "report.html"
+    ).path
     drawn = "Object.fromEntries(['question', 'call', 'found', 'truth'].map((origin) =>"
     drawn += " [origin, document.querySelectorAll(`#detail svg.shapes .line.${origin}`).length]))"
     async with browser() as chromium:
@@ -238,9 +274,15 @@ async def test_nothing_that_others_wrote_is_run_or_fetched(tmp_path: Path):
             await page.until(
                 f"document.querySelector('#list a[aria-selected=true]') && {DETAIL}.includes('in a terminal')"
             )
-            await page.evaluate("document.querySelectorAll('#detail details').forEach((each) => { each.open = true; })")
-            await page.evaluate("document.querySelectorAll('#detail button.more').forEach((each) => each.click())")
-            assert ATTACKS[0] in await page.evaluate("document.getElementById('detail').textContent")
+            await page.evaluate(
+                "document.querySelectorAll('#detail details').forEach((each) => { each.open = true; })"
+            )
+            await page.evaluate(
+                "document.querySelectorAll('#detail button.more').forEach((each) => each.click())"
+            )
+            assert ATTACKS[0] in await page.evaluate(
+                "document.getElementById('detail').textContent"
+            )
         await page.evaluate("document.getElementById('search').value = '<img src=x'")
         await page.evaluate("document.getElementById('search').dispatchEvent(new Event('input'))")
         await page.until(f"{FOUND}.startsWith('6 of 6')")
@@ -252,8 +294,12 @@ async def test_nothing_that_others_wrote_is_run_or_fetched(tmp_path: Path):
         assert faults(page) == ([], [])
         assert page.requests == [report.as_uri()]
         # The policy holds even if something did get in.
-        await page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=window.hit=1>')")
-        await page.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'hit = 1'}))")
+        await page.evaluate(
+            "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=window.hit=1>')"
+        )
+        await page.evaluate(
+            "document.body.append(Object.assign(document.createElement('script'), {text: 'hit = 1'}))"
+        )
         await page.evaluate("new Promise((done) => setTimeout(done, 100))")
         assert await page.evaluate("window.hit ?? null") is None
         assert page.errors
@@ -265,36 +311,57 @@ async def test_nothing_that_others_wrote_is_run_or_fetched(tmp_path: Path):
 async def test_nothing_is_wider_than_the_window_in_light_and_dark(report: Path, width: int):
     async with browser() as chromium:
         page = await chromium.open(width=width, height=900)
-        for view in ("overview", "table", "samples?id=model/end-to-end/s0/0", "tables", "compare", "setup"):
+        for view in (
+            "overview",
+            "table",
+            "samples?id=model/end-to-end/s0/0",
+            "tables",
+            "compare",
+            "setup",
+        ):
             colours = []
             for scheme in ("light", "dark"):
                 await page.prefer(scheme)
                 await page.goto(f"{report.as_uri()}#{view}")
                 await page.until(READY)
-                wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+                wide = (
+                    "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+                )
                 assert await page.evaluate(wide), view
-                colours.append(await page.evaluate("getComputedStyle(document.body).backgroundColor"))
+                colours.append(
+                    await page.evaluate("getComputedStyle(document.body).backgroundColor")
+                )
             assert colours[0] != colours[1]
         assert faults(page) == ([], [])
 
 
 async def test_requests_replies_lost_points_and_two_dates_are_shown(tmp_path: Path):
-    first = SampleFile(name="image_1.jpg", path="files/1.jpg", kind="image", width_px=80, height_px=60)
+    first = SampleFile(
+        name="image_1.jpg", path="files/1.jpg", kind="image", width_px=80, height_px=60
+    )
     files = (first, first.model_copy(update={"name": "image_2.jpg", "path": "files/2.jpg"}))
     samples = [made_sample(f"s{number}", files=files) for number in range(2)]
     write_files(tmp_path, samples)
     usage = Usage(input_tokens=1200, output_tokens=9)
     reply = Reply(text="Action: calculate\nInput: <b>2*4</b>", seconds=2.0, usage=usage)
-    records = [end_to_end(samples[0], call("2*4", reply=reply), answer="The answer is:\nrows: 8"), right(samples[1])]
+    records = [
+        end_to_end(samples[0], call("2*4", reply=reply), answer="The answer is:\nrows: 8"),
+        right(samples[1]),
+    ]
     run = write_run(tmp_path / "run", records, model="some-model")
     log = PromptLog(run)
     system = "You are given tools. " * 40
     log.write(
-        log.lines(("end-to-end", "s0", 0), [([Message.of("system", system), Message.of("user", samples[0].query)], [])])
+        log.lines(
+            ("end-to-end", "s0", 0),
+            [([Message.of("system", system), Message.of("user", samples[0].query)], [])],
+        )
     )
     log.close()
     split = Split(score=50, gap=50, parts={"arguments": 30.0, "tool:calculate": 20.0})
-    lost = SampleSplit(score=0, gap=100, parts={"arguments": 60.0, "tool:calculate": 40.0}, id="s0", task="rows")
+    lost = SampleSplit(
+        score=0, gap=100, parts={"arguments": 60.0, "tool:calculate": 40.0}, id="s0", task="rows"
+    )
     stored = Attribution(records=records_hash(run), run=split, tasks={}, samples=(lost,))
     (run / ATTRIBUTION_FILE).write_text(stored.model_dump_json())
     report = build_report([run], tmp_path / "report.html").path
@@ -305,36 +372,67 @@ async def test_requests_replies_lost_points_and_two_dates_are_shown(tmp_path: Pa
         await page.click(".bar .part.tool")
         await page.until(f"{FOUND}.startsWith('1 of 2')")
         assert "lost=tool" in await page.evaluate("location.hash")
-        await page.until(f"{DETAIL}.includes('Points lost by arguments 60') || {DETAIL}.includes('arguments 60')")
-        assert await page.evaluate("document.querySelector('#detail .answer mark').textContent") == "8"
+        await page.until(
+            f"{DETAIL}.includes('Points lost by arguments 60') || {DETAIL}.includes('arguments 60')"
+        )
+        assert (
+            await page.evaluate("document.querySelector('#detail .answer mark').textContent") == "8"
+        )
         assert "model 2.0 s, 1.2k + 9 tokens" in await page.evaluate(DETAIL)
-        await page.evaluate("document.querySelectorAll('#detail details').forEach((each) => { each.open = true; })")
+        await page.evaluate(
+            "document.querySelectorAll('#detail details').forEach((each) => { each.open = true; })"
+        )
         await page.until(f"{DETAIL}.includes({system.strip()!r})")
         assert "Input: <b>2*4</b>" in await page.evaluate(DETAIL)
         await page.evaluate("[...document.querySelectorAll('#detail .toggle')].at(-1).click()")
         await page.until("document.querySelector('#detail .stage img.after')?.naturalWidth === 80")
         slide = "const e = document.querySelector('.slider'); e.value = 80; e.dispatchEvent(new Event('input'));"
         await page.evaluate(f"(() => {{ {slide} }})()")
-        assert "80%" in await page.evaluate("document.querySelector('#detail .stage img.after').style.clipPath")
-        await page.evaluate("document.querySelector('#detail .frame').scrollIntoView({ block: 'center' })")
-        middle = "(() => { const { left, top, width, height } = document.querySelector('#detail .moved')"
+        assert "80%" in await page.evaluate(
+            "document.querySelector('#detail .stage img.after').style.clipPath"
+        )
+        await page.evaluate(
+            "document.querySelector('#detail .frame').scrollIntoView({ block: 'center' })"
+        )
+        middle = (
+            "(() => { const { left, top, width, height } = document.querySelector('#detail .moved')"
+        )
         middle += ".getBoundingClientRect(); return [left, width, top + height / 2]; })()"
         left, width, y = await page.evaluate(middle)
-        for kind, share in (("mousePressed", 0.8), ("mouseMoved", 0.5), ("mouseMoved", 0.3), ("mouseReleased", 0.3)):
+        for kind, share in (
+            ("mousePressed", 0.8),
+            ("mouseMoved", 0.5),
+            ("mouseMoved", 0.3),
+            ("mouseReleased", 0.3),
+        ):
             place = {"x": left + share * width, "y": y}
-            await page.send("Input.dispatchMouseEvent", type=kind, **place, button="left", buttons=1, clickCount=1)
+            await page.send(
+                "Input.dispatchMouseEvent",
+                type=kind,
+                **place,
+                button="left",
+                buttons=1,
+                clickCount=1,
+            )
         border = float(await page.evaluate("document.querySelector('#detail .slider').value"))
         assert border == pytest.approx(30, abs=2), "the border follows the pointer"
         await page.evaluate("document.querySelector('#detail .enlarge').click()")
-        assert await page.evaluate("document.querySelector('#viewer .slider').value") == str(round(border))
+        assert await page.evaluate("document.querySelector('#viewer .slider').value") == str(
+            round(border)
+        )
         await page.evaluate("document.querySelector('#viewer').close()")
         assert faults(page) == ([], [])
 
 
-async def test_five_hundred_rows_sort_and_a_record_is_downloaded_as_explain_prints_it(tmp_path: Path):
+async def test_five_hundred_rows_sort_and_a_record_is_downloaded_as_explain_prints_it(
+    tmp_path: Path,
+):
     samples = [made_sample(f"s{number:03}", files=()) for number in range(500)]
     calls = [call("2*3"), call("6 + 1", 1)]
-    records = [end_to_end(each, *calls[: at % 3], answer=f"rows: {7 + at % 2}") for at, each in enumerate(samples)]
+    records = [
+        end_to_end(each, *calls[: at % 3], answer=f"rows: {7 + at % 2}")
+        for at, each in enumerate(samples)
+    ]
     run = write_run(tmp_path / "run", records, model="some-model")
     report = build_report([run], tmp_path / "report.html").path
     shown = whole_data(run, records[1], score_record(records[1]), None)
@@ -374,11 +472,21 @@ async def test_no_view_has_a_serious_fault(tmp_path: Path):
         page = await chromium.open(width=1400, height=900)
         for scheme in ("light", "dark"):
             await page.prefer(scheme)
-            for view in ("overview", "samples", "compare", "tables", "errors", "setup", "samples?q=x"):
+            for view in (
+                "overview",
+                "samples",
+                "compare",
+                "tables",
+                "errors",
+                "setup",
+                "samples?q=x",
+            ):
                 await page.goto("about:blank")
                 await page.goto(f"{report.as_uri()}#{view}")
                 await page.until("document.body.dataset.ready")
-                await page.until("document.body.dataset.view !== 'samples' || document.querySelector('#detail > *')")
+                await page.until(
+                    "document.body.dataset.view !== 'samples' || document.querySelector('#detail > *')"
+                )
                 if found := await serious_faults(page):
                     faults[f"{scheme} {view}"] = found
     assert faults == {}

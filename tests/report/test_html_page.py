@@ -17,7 +17,13 @@ from agrotools.report.html.pictures import Absent, Pictures, Places, benchmark_r
 from agrotools.runner.prompts import PromptLog
 from agrotools.runner.rescore import compare_runs, rescore
 from agrotools.runner.store import read_manifest
-from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, SampleSplit, Split, records_hash
+from agrotools.scoring.attribution import (
+    ATTRIBUTION_FILE,
+    Attribution,
+    SampleSplit,
+    Split,
+    records_hash,
+)
 from support.made_runs import (
     ATTACK,
     ATTACKS,
@@ -46,15 +52,21 @@ def write_two_runs(tmp_path: Path) -> tuple[Path, Path]:
     write_files(tmp_path, samples)
     model = tmp_path / "model"
     overlay = keep(tmp_path / "oracle", picture((200, 30, 30), form="PNG"))
-    wrong = [end_to_end(each, call("2*4"), call("plot()", 1), answer="rows: 8") for each in samples[::3]]
+    wrong = [
+        end_to_end(each, call("2*4"), call("plot()", 1), answer="rows: 8") for each in samples[::3]
+    ]
     rest = [right(each) for at, each in enumerate(samples) if at % 3]
     steps = [predicted(each, "2*3", "6 + 2") for each in samples]
     tools = {"analyze_lesions": "1:abc", "theirs": "1:abc"}
     write_run(model, [*wrong, *rest, *steps], model="some-model", toolset=tools)
     drawn = Observation(result={"value": 6.0, "overlay": "overlay.png"}, artifacts=(overlay,))
-    best = [end_to_end(each, call("2*3", observation=drawn), call("6 + 1", 1)) for each in samples[1:]]
+    best = [
+        end_to_end(each, call("2*3", observation=drawn), call("6 + 1", 1)) for each in samples[1:]
+    ]
     lost = end_to_end(samples[0], call("2*3"), call("6 + 1", 1), answer="rows: 9")
-    write_run(tmp_path / "oracle", [lost, *best], model="baseline:oracle", privileged=True, toolset=tools)
+    write_run(
+        tmp_path / "oracle", [lost, *best], model="baseline:oracle", privileged=True, toolset=tools
+    )
     return model, tmp_path / "oracle"
 
 
@@ -108,7 +120,9 @@ def test_lost_points_are_those_of_the_stored_attribution(tmp_path: Path):
     (run / RECORDS_FILE).write_bytes((run / RECORDS_FILE).read_bytes() * 2)
     old = page_of(run).head["runs"][0]
     assert old["attribution"] is None
-    assert f"the records have changed since; run again: agrotools attribute {run}" in old["outdated"]
+    assert (
+        f"the records have changed since; run again: agrotools attribute {run}" in old["outdated"]
+    )
     (run / ATTRIBUTION_FILE).write_text("{")
     broken = page_of(run).head["runs"][0]
     assert broken["attribution"] is None
@@ -117,16 +131,26 @@ def test_lost_points_are_those_of_the_stored_attribution(tmp_path: Path):
 
 def test_the_policy_allows_the_two_blocks_of_the_page_and_nothing_else(page_of_both):
     text, page = page_of_both.text, page_of_both.elements
-    (policy,) = [each["content"] for each in page.of("meta") if each.get("http-equiv") == "Content-Security-Policy"]
+    (policy,) = [
+        each["content"]
+        for each in page.of("meta")
+        if each.get("http-equiv") == "Content-Security-Policy"
+    ]
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     assert (rules["default-src"], rules["img-src"]) == ("'none'", "data:")
     for tag, rule in (("script", "script-src"), ("style", "style-src")):
-        (block,) = [raw for name, attributes, raw in page.raw if name == tag and "type" not in attributes]
+        (block,) = [
+            raw for name, attributes, raw in page.raw if name == tag and "type" not in attributes
+        ]
         digest = base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()
         assert rules[rule] == f"'sha256-{digest}'"
     assert "unsafe" not in policy
     for tag, attributes in page.elements:
-        assert not [name for name in attributes if name.startswith("on") or name in ("style", "srcset", "action")], tag
+        assert not [
+            name
+            for name in attributes
+            if name.startswith("on") or name in ("style", "srcset", "action")
+        ], tag
         address = attributes.get("src") or attributes.get("href") or ""
         assert address.startswith(("data:", "#")) or not address, (tag, address)
     assert not re.search(r"url\(|@import|https?://(?!127|www.w3.org/2000/svg)", text)
@@ -137,12 +161,23 @@ def test_what_others_wrote_stands_there_as_text(tmp_path: Path):
     harmless = page_of(write_run(tmp_path / "plain", [right(made_sample())])).elements
     report = page_of(run)
     page = report.elements
-    known = {tag for tag, _ in harmless.elements} | {"div", "h2", "h3", "p", "a", "section", "table", "abbr"}
+    known = {tag for tag, _ in harmless.elements} | {
+        "div",
+        "h2",
+        "h3",
+        "p",
+        "a",
+        "section",
+        "table",
+        "abbr",
+    }
     assert {tag for tag, _ in page.elements} <= known
     assert len(page.of("meta")) == len(harmless.of("meta"))
     scripts = [attributes.get("type") for tag, attributes, _ in page.raw if tag == "script"]
     assert scripts.count(None) == 1
-    assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
+    assert not [
+        name for _, attributes in page.elements for name in attributes if name.startswith("on")
+    ]
     everything = json.dumps([report.head, *report.details], ensure_ascii=False) + report.shown
     for attack in ATTACKS[:2]:
         assert everything.count(attack) > 10, attack
@@ -154,11 +189,15 @@ def test_what_others_wrote_stands_there_as_text(tmp_path: Path):
 
 def test_calls_stand_beside_reference_calls_and_what_disagrees_is_marked(shared_runs):
     page = page_of(shared_runs[0])
-    detail = page.detail(next(row for row in page.records if row["sample"] == "s00" and row["mode"] == "end-to-end"))
+    detail = page.detail(
+        next(row for row in page.records if row["sample"] == "s00" and row["mode"] == "end-to-end")
+    )
     step = detail["steps"][0]
     assert step["args"][0][:4] == ["expression", "2*4", "2*3", "✗"]
     assert (step["state"], step["match"], step["call"]) == ("wrong", 0, {"expression": "2*4"})
-    assert ["reason", "off by 1, outside the tolerance of 0", "yellow"] in detail["slots"][0]["lines"]
+    assert ["reason", "off by 1, outside the tolerance of 0", "yellow"] in detail["slots"][0][
+        "lines"
+    ]
     assert detail["slots"][0]["matched"] in detail["answer"]
 
 
@@ -184,7 +223,9 @@ def test_tables_of_tools_and_questions_are_shown_as_tables(tmp_path: Path):
 def test_what_the_model_was_sent_and_replied_is_kept_once(tmp_path: Path):
     samples = [made_sample(f"s{number}") for number in range(3)]
     records = [
-        end_to_end(sample, call("2*3", reply=Reply(text="Action: calculate", usage=Usage(input_tokens=9))))
+        end_to_end(
+            sample, call("2*3", reply=Reply(text="Action: calculate", usage=Usage(input_tokens=9)))
+        )
         for sample in samples
     ]
     run = write_run(tmp_path / "run", records)
@@ -199,21 +240,34 @@ def test_what_the_model_was_sent_and_replied_is_kept_once(tmp_path: Path):
     assert [each[1]["texts"] for each in sent] == [[sample.query] for sample in samples]
     assert {unpacked(page.stored[f"t{each[0]['texts'][0]}"]) for each in sent} == {system}
     assert sum(name.startswith("t") for name in page.stored) == 1
-    assert page.details[0]["steps"][0]["reply"] == {"text": "Action: calculate", "seconds": 0.0, "tokens": [9, 0]}
+    assert page.details[0]["steps"][0]["reply"] == {
+        "text": "Action: calculate",
+        "seconds": 0.0,
+        "tokens": [9, 0],
+    }
 
 
 def test_pictures_are_held_once_whichever_samples_show_them(page_of_both):
     held = {name: raw for name, raw in page_of_both.stored.items() if re.fullmatch(r"p\d+", name)}
     files = [file for detail in page_of_both.details for file in detail["files"]]
-    files += [file for detail in page_of_both.details for step in detail["steps"] for file in step.get("files", [])]
+    files += [
+        file
+        for detail in page_of_both.details
+        for step in detail["steps"]
+        for file in step.get("files", [])
+    ]
     used = [file["picture"] for file in files]
     assert len(held) == 13  # twelve photos and one overlay
     assert set(used) == set(held)
     assert len(used) > 3 * len(held) - 3
-    assert all(re.fullmatch(r"data:image/(jpeg|png);base64,[A-Za-z0-9+/=]+", raw) for raw in held.values())
+    assert all(
+        re.fullmatch(r"data:image/(jpeg|png);base64,[A-Za-z0-9+/=]+", raw) for raw in held.values()
+    )
 
 
-def test_a_page_without_the_benchmark_says_so_and_one_that_moved_is_found(two_runs, tmp_path: Path, monkeypatch):
+def test_a_page_without_the_benchmark_says_so_and_one_that_moved_is_found(
+    two_runs, tmp_path: Path, monkeypatch
+):
     manifest = read_manifest(two_runs[0]).model_copy(update={"benchmark_path": "benchmark"})
     monkeypatch.chdir("/")
     assert benchmark_roots(manifest, two_runs[0], None) == [(tmp_path / "benchmark").resolve()]
@@ -234,12 +288,20 @@ def test_a_page_without_the_benchmark_says_so_and_one_that_moved_is_found(two_ru
         (b"", "empty"),
         (b"\xff\xd8\xff\xe0 cut", "damaged"),
         (picture((1, 2, 3))[:400], "damaged"),
-        (b"<VRTDataset><SourceFilename>/etc/passwd</SourceFilename></VRTDataset>", "virtual raster"),
+        (
+            b"<VRTDataset><SourceFilename>/etc/passwd</SourceFilename></VRTDataset>",
+            "virtual raster",
+        ),
         (b"GIF89a" + b"\0" * 90, "GIF"),
-        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\1\0\0\0\1\0\0\x08\0\0\0\0I\xefo?\0\0\0\1IDAT\0", "million pixels"),
+        (
+            b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\1\0\0\0\1\0\0\x08\0\0\0\0I\xefo?\0\0\0\1IDAT\0",
+            "million pixels",
+        ),
     ],
 )
-def test_broken_and_hostile_picture_files_are_said_to_be(tmp_path: Path, content: bytes, reason: str):
+def test_broken_and_hostile_picture_files_are_said_to_be(
+    tmp_path: Path, content: bytes, reason: str
+):
     sample = made_sample()
     root = write_files(tmp_path, [sample])
     (root / "files" / "s1.jpg").write_bytes(content)
@@ -254,7 +316,9 @@ def test_files_and_artifacts_are_found_by_content_alone(tmp_path: Path):
     places = Places([])
 
     def found(path: str, sha256: str | None = None):
-        return places.of_file(SampleFile(name="a.jpg", path=path, kind="image", sha256=sha256), [root.resolve()])
+        return places.of_file(
+            SampleFile(name="a.jpg", path=path, kind="image", sha256=sha256), [root.resolve()]
+        )
 
     assert isinstance(found("files/s1.jpg"), Path)
     assert found(str(tmp_path / "secret.jpg")) == Absent("not found on this machine")
@@ -264,7 +328,9 @@ def test_files_and_artifacts_are_found_by_content_alone(tmp_path: Path):
     kept = keep(tmp_path / "b", picture((9, 9, 9), form="PNG"))
     kept_places = Places([tmp_path / "a", tmp_path / "b"])
     assert isinstance(kept_places.of_artifact(kept), Path)
-    assert isinstance(kept_places.of_artifact(kept.model_copy(update={"sha256": "../" * 20})), Absent)
+    assert isinstance(
+        kept_places.of_artifact(kept.model_copy(update={"sha256": "../" * 20})), Absent
+    )
     next((tmp_path / "b" / "artifacts").iterdir()).write_bytes(b"altered")
     assert isinstance(Places([tmp_path / "b"]).of_artifact(kept), Absent)
 
@@ -275,7 +341,9 @@ def test_pictures_keep_to_their_budget(tmp_path: Path):
         noise.save(tmp_path / f"{number}.jpg", quality=95)
     pictures = Pictures(16, budget_bytes=120_000)
     shown = [
-        pictures.of_file(SampleFile(name=f"{n}.jpg", path=f"{n}.jpg", kind="image"), tmp_path / f"{n}.jpg")
+        pictures.of_file(
+            SampleFile(name=f"{n}.jpg", path=f"{n}.jpg", kind="image"), tmp_path / f"{n}.jpg"
+        )
         for n in range(8)
     ]
     assert not [each for each in shown if isinstance(each, Absent)]
@@ -291,7 +359,9 @@ def test_pictures_keep_to_their_budget(tmp_path: Path):
     bomb.write_text('<!DOCTYPE svg [<!ENTITY a "aaaa">]><svg>&a;</svg>')
     first = keep(tmp_path / "run", plain.read_bytes(), "a.svg", "plot")
     assert not isinstance(roomy.of_artifact(first, plain), Absent)
-    assert isinstance(roomy.of_artifact(first.model_copy(update={"sha256": "1" * 64}), bomb), Absent)
+    assert isinstance(
+        roomy.of_artifact(first.model_copy(update={"sha256": "1" * 64}), bomb), Absent
+    )
 
 
 def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs, monkeypatch: pytest.MonkeyPatch):
@@ -309,9 +379,17 @@ def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs, monkeypatch: p
     page = page_of(shared_runs[0])
     names = sorted({row["sample"] for row in whole.records})
     assert [row["sample"] for row in page.records] == [*names[:4], *names[:4]]
-    assert page.head["notes"][0].startswith("8 of 24 records are listed: those of the first samples")
-    ours, all_rows = page.head["lost"][0]["end-to-end"], [r for r in whole.records if r["mode"] == "end-to-end"]
-    by_part = {part: sum(100 * (1 - r["value"]) for r in all_rows if r["part"] == part) / 12 for part in ours["parts"]}
+    assert page.head["notes"][0].startswith(
+        "8 of 24 records are listed: those of the first samples"
+    )
+    ours, all_rows = (
+        page.head["lost"][0]["end-to-end"],
+        [r for r in whole.records if r["mode"] == "end-to-end"],
+    )
+    by_part = {
+        part: sum(100 * (1 - r["value"]) for r in all_rows if r["part"] == part) / 12
+        for part in ours["parts"]
+    }
     assert (ours["n"], ours["parts"]) == (12, pytest.approx(by_part))
     assert sum(by_part.values()) == pytest.approx(100 * (1 - page.head["runs"][0]["score"][0]))
     assert [page.head["runs"], page.head["measure"]] == [whole.head["runs"], whole.head["measure"]]
@@ -319,29 +397,48 @@ def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs, monkeypatch: p
 
 def test_differences_of_quick_parts_and_of_runs_that_saw_the_reference_are_shown(tmp_path: Path):
     samples = [made_sample(f"s{at:02}") for at in range(12)]
-    good = write_run(tmp_path / "good", map(right, samples), quick=True, model="baseline:oracle", privileged=True)
+    good = write_run(
+        tmp_path / "good", map(right, samples), quick=True, model="baseline:oracle", privileged=True
+    )
     poor = [
-        end_to_end(each, call("2*4"), answer="rows: 8") if at % 2 else right(each) for at, each in enumerate(samples)
+        end_to_end(each, call("2*4"), answer="rows: 8") if at % 2 else right(each)
+        for at, each in enumerate(samples)
     ]
     (pair,) = page_of(good, write_run(tmp_path / "poor", poor, quick=True)).head["pairs"]
     (compared,) = compare_runs([good, tmp_path / "poor"])
     expected = compared.modes["end-to-end"]["fas"].overall
-    assert pair["difference"][:3] == [expected.value, expected.interval.lower, expected.interval.upper]
+    assert pair["difference"][:3] == [
+        expected.value,
+        expected.interval.lower,
+        expected.interval.upper,
+    ]
     assert (pair["p"], pair["difference"][0]) == (expected.p_adjusted, 0.5)
 
 
 def test_a_record_without_a_score_is_neither_right_nor_wrong(tmp_path: Path):
-    slot = {"type": "open_text", "name": "answer", "label": "the answer", "facts": [{"phrases": ["eight rows"]}]}
+    slot = {
+        "type": "open_text",
+        "name": "answer",
+        "label": "the answer",
+        "facts": [{"phrases": ["eight rows"]}],
+    }
     sample = made_sample(answer=(slot,), answer_type="open_text")
-    (row,) = page_of(write_run(tmp_path / "run", [end_to_end(sample, call("2*4"), answer="rows: 8")])).records
+    (row,) = page_of(
+        write_run(tmp_path / "run", [end_to_end(sample, call("2*4"), answer="rows: 8")])
+    ).records
     assert row["value"] is None
     assert row["invalid"] == 0
 
 
 def test_runs_that_differ_or_have_one_name_are_told_apart(tmp_path: Path):
     one = write_run(tmp_path / "one", [right(made_sample())])
-    other = write_run(tmp_path / "other", [right(made_sample())], benchmark_hash="other", prompt_hash="q")
-    assert page_of(one, other).head["differences"] == ["different benchmark: h / other", "different prompts: p / q"]
+    other = write_run(
+        tmp_path / "other", [right(made_sample())], benchmark_hash="other", prompt_hash="q"
+    )
+    assert page_of(one, other).head["differences"] == [
+        "different benchmark: h / other",
+        "different prompts: p / q",
+    ]
     assert page_of(one).head["differences"] == []
     runs = [write_run(tmp_path / place / "run 1", [right(made_sample())]) for place in ("a", "b")]
     assert [run["name"] for run in page_of(*runs).head["runs"]] == ["run-1", "run-1-2"]
@@ -376,6 +473,9 @@ def test_text_is_whole_if_it_is_not_endless(tmp_path: Path):
     assert detail["left"] == 101
     sample, answer = made_sample(), f"rows: 7 {'y' * 50_000}"
     long = {"value": 6.0, "list": [*range(3000)], "text": "z" * 9000}
-    run = write_run(tmp_path / "run", [end_to_end(sample, call("2*3", observation={"result": long}), answer=answer)])
+    run = write_run(
+        tmp_path / "run",
+        [end_to_end(sample, call("2*3", observation={"result": long}), answer=answer)],
+    )
     (detail,) = page_of(run).details
     assert (detail["answer"], detail["steps"][0]["result"]) == (answer, long)

@@ -10,7 +10,15 @@ from agrotools.report.html.sharing import Scrubber
 from support.made_runs import call, end_to_end, keep, made_sample, write_files, write_run
 from support.report_page import read_report
 
-SECRETS = ("Miller_farm_north", "miller-run", "52.51632", "13.37771", "/home/miller", "nas.miller.example", "48°51")
+SECRETS = (
+    "Miller_farm_north",
+    "miller-run",
+    "52.51632",
+    "13.37771",
+    "/home/miller",
+    "nas.miller.example",
+    "48°51",
+)
 
 
 NAME = "Miller_farm_north.JPG"
@@ -18,15 +26,21 @@ NAME = "Miller_farm_north.JPG"
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    file = SampleFile(name=NAME, path="files/s1.jpg", kind="image", note="taken at 52.51632, 13.37771")
-    sample = made_sample(query=f"What grows in {NAME} near 48°51′N? See /home/miller/fields/map.txt", files=(file,))
+    file = SampleFile(
+        name=NAME, path="files/s1.jpg", kind="image", note="taken at 52.51632, 13.37771"
+    )
+    sample = made_sample(
+        query=f"What grows in {NAME} near 48°51′N? See /home/miller/fields/map.txt", files=(file,)
+    )
     write_files(tmp_path, [sample])
     run = tmp_path / "miller-run"
     table = keep(run, b"plant,lat,lon\nmaize,52.51632,13.37771\n", "plants.csv", "table")
     seen = {"value": 6, "lat": 52.51632, "where": {"gps": [52.51632, 13.37771]}, "source": NAME}
     step = call("2*3", observation=Observation(result=seen, artifacts=(table,)))
     answer = f"rows: 7, from {NAME}, http://nas.miller.example/fields"
-    return write_run(run, [end_to_end(sample, step, answer=answer)], base_url="http://nas.miller.example:8000/v1")
+    return write_run(
+        run, [end_to_end(sample, step, answer=answer)], base_url="http://nas.miller.example:8000/v1"
+    )
 
 
 def test_a_shared_page_names_no_place_folder_or_file(run: Path, tmp_path: Path):
@@ -34,9 +48,14 @@ def test_a_shared_page_names_no_place_folder_or_file(run: Path, tmp_path: Path):
     assert all(secret in plain.everything for secret in SECRETS)
     written = build_report([run], tmp_path / "shared.html", share=True)
     page = read_report(written.path)
-    assert [secret for secret in (*SECRETS, str(tmp_path)) if secret in page.everything + page.text] == []
+    assert [
+        secret for secret in (*SECRETS, str(tmp_path)) if secret in page.everything + page.text
+    ] == []
     (detail,) = page.details
-    assert (detail["files"][0]["name"], detail["steps"][0]["result"]["source"]) == ("file_1.JPG", "file_1.JPG")
+    assert (detail["files"][0]["name"], detail["steps"][0]["result"]["source"]) == (
+        "file_1.JPG",
+        "file_1.JPG",
+    )
     assert detail["steps"][0]["result"]["value"] == 6
     assert detail["steps"][0]["files"][0]["rows"][1] == ["maize", "", ""]
     assert detail["answer"].startswith("rows: 7, from file_1.JPG")
@@ -102,14 +121,19 @@ def test_a_drawing_goes_with_the_texts_of_its_call_and_a_map_with_its_values():
     plain = scrubber.step(step(title="Trees of plot 3", x_label="rows"), {})
     assert "picture" in plain["files"][0]
     assert plain["plain"] == [["lat", "[coordinate removed]"]]
-    for arguments in ({"title": "Field at 52.12345, 13.65432"}, {"title": "Trees", "x_label": "lon (deg)"}):
+    for arguments in (
+        {"title": "Field at 52.12345, 13.65432"},
+        {"title": "Trees", "x_label": "lon (deg)"},
+    ):
         told = scrubber.step(step(**arguments), {})
         assert "picture" not in told["files"][0]
         assert (told["result"] is None) == ("x_label" in arguments)
     assert "2 drawings" in scrubber.summary()
 
 
-@pytest.mark.parametrize("part", ["a", "a-", "a.", "a/", "/a", "a@", "0a:", "~", "1", "1.2 ", "%2F"])
+@pytest.mark.parametrize(
+    "part", ["a", "a-", "a.", "a/", "/a", "a@", "0a:", "~", "1", "1.2 ", "%2F"]
+)
 def test_a_long_word_of_a_model_does_not_stop_the_report(part: str):
     text = part * (200_000 // len(part))  # with time of its square, hours
     assert Scrubber().text(text) == ("[path removed]" if part == "/a" else text)

@@ -10,7 +10,17 @@ from typer.testing import CliRunner
 
 from agrotools.build.review.grading import open_sheet, summarise_grades
 from agrotools.cli.main import app
-from agrotools.core import Fact, Observation, OpenTextSlot, PlotSlot, Record, Sample, Step, ToolCall, UsageError
+from agrotools.core import (
+    Fact,
+    Observation,
+    OpenTextSlot,
+    PlotSlot,
+    Record,
+    Sample,
+    Step,
+    ToolCall,
+    UsageError,
+)
 from agrotools.report.judges import Grade, answer_key, judge_agreement
 from agrotools.runner.rescore import JUDGEMENTS_FILE
 from agrotools.scoring.judging.judgements import Judgement, agreement
@@ -18,7 +28,9 @@ from agrotools.scoring.judging.questions import judge_questions
 from support.made_runs import end_to_end, made_sample, write_run
 
 MODELS = ("m0", "m1", "m2", "m3")
-SLOT = OpenTextSlot(name="why", label="why", facts=(Fact(phrases=("late blight",)), Fact(phrases=("leaf mould",))))
+SLOT = OpenTextSlot(
+    name="why", label="why", facts=(Fact(phrases=("late blight",)), Fact(phrases=("leaf mould",)))
+)
 Grading = Callable[[int, int], float]
 """Grade (0 to 2) of an answer by number of the model and of the sample."""
 
@@ -31,7 +43,9 @@ def record(model: int, sample: int, answer: str | None = None) -> Record:
 def verdicts(grade: float) -> str:
     """Return a judge's reply that finds as many of the two facts stated."""
     said = {"verdict": "stated", "quote": "says"}
-    return json.dumps({str(number): said if number <= grade else {"verdict": "absent"} for number in (1, 2)})
+    return json.dumps(
+        {str(number): said if number <= grade else {"verdict": "absent"} for number in (1, 2)}
+    )
 
 
 def runs_of(folder: Path, judges: dict[str, Grading], n: int = 40) -> list[Path]:
@@ -67,13 +81,20 @@ def test_judges_that_agree_differ_by_lot_or_turn_it_round(tmp_path: Path):
     assert (pair.alpha.alpha, pair.alpha.n_units) == (pytest.approx(1), 160)
     assert (result.n, result.n_answers) == (40, 160)
     means = {each.model: each.value.value for each in result.scores if each.judge == "a"}
-    assert means == {name: sum(stepwise(m, s) for s in range(40)) / 80 for m, name in enumerate(MODELS)}
-    judges: dict[str, Grading] = {"a": stepwise, "b": lambda model, sample: 2 - stepwise(model, sample)}
+    assert means == {
+        name: sum(stepwise(m, s) for s in range(40)) / 80 for m, name in enumerate(MODELS)
+    }
+    judges: dict[str, Grading] = {
+        "a": stepwise,
+        "b": lambda model, sample: 2 - stepwise(model, sample),
+    }
     (pair,) = judge_agreement(runs_of(tmp_path, judges)).pairs
     assert (pair.tau, pair.rho) == pytest.approx((-1, -1))
     assert pair.alpha.alpha < -0.5
     chance = random.Random(4)
-    (pair,) = judge_agreement(runs_of(tmp_path, {"a": stepwise, "b": lambda *_: chance.randrange(3)})).pairs
+    (pair,) = judge_agreement(
+        runs_of(tmp_path, {"a": stepwise, "b": lambda *_: chance.randrange(3)})
+    ).pairs
     assert pair.rho_interval.lower < 0 < pair.rho_interval.upper
     assert pair.tau_interval.upper - pair.tau_interval.lower > 0.5
     assert pair.alpha.interval.lower < 0 < pair.alpha.interval.upper
@@ -82,7 +103,9 @@ def test_judges_that_agree_differ_by_lot_or_turn_it_round(tmp_path: Path):
 def test_people_and_metrics_are_judges_and_missing_answers_score_zero(tmp_path: Path):
     runs = runs_of(tmp_path, {"a": stepwise}, n=12)
     silent = write_run(
-        tmp_path / "silent", [end_to_end(record(9, sample).sample, answer=None) for sample in range(12)], model="silent"
+        tmp_path / "silent",
+        [end_to_end(record(9, sample).sample, answer=None) for sample in range(12)],
+        model="silent",
     )
     (silent / JUDGEMENTS_FILE).write_bytes((runs[0] / JUDGEMENTS_FILE).read_bytes())
     grades = [
@@ -93,9 +116,15 @@ def test_people_and_metrics_are_judges_and_missing_answers_score_zero(tmp_path: 
     file = tmp_path / "grades.jsonl"
     file.write_text("".join(f"{grade.model_dump_json()}\n" for grade in grades))
     result = judge_agreement([*runs, silent], scores=["ots_floor"], grades=[file])
-    assert (result.judges, result.models[-1], result.n_answers) == (("a", "Ada", "ots_floor"), "silent", 48)
+    assert (result.judges, result.models[-1], result.n_answers) == (
+        ("a", "Ada", "ots_floor"),
+        "silent",
+        48,
+    )
     assert "12 answers are missing and score 0" in result.notes
-    assert next(pair.tau for pair in result.pairs if pair.judges == ("a", "Ada")) == pytest.approx(1)
+    assert next(pair.tau for pair in result.pairs if pair.judges == ("a", "Ada")) == pytest.approx(
+        1
+    )
     withdrawn = grades[0].model_copy(update={"id": "f" * 8, "verdict": "withdraw", "grades": {}})
     with file.open("a") as lines:
         lines.write(f"{withdrawn.model_dump_json()}\n")
@@ -154,7 +183,9 @@ def test_people_judge_the_samples_that_were_drawn_and_figures_without_words(tmp_
     samples = [made_sample(f"f{number}", answer=(figure,), reference=None) for number in range(4)]
     runs = []
     for model in range(2):
-        records = [drawn_chart(sample, model) for sample in samples] + [record(model, sample) for sample in range(8)]
+        records = [drawn_chart(sample, model) for sample in samples] + [
+            record(model, sample) for sample in range(8)
+        ]
         records[0] = records[0] if model else end_to_end(samples[0], answer=None)
         runs.append(write_run(tmp_path / MODELS[model], records, model=MODELS[model]))
     sheet = open_sheet(runs, samples=6)

@@ -86,17 +86,37 @@ def test_unknown_names_are_errors_that_name_the_known_ones():
         ("gta", "4", "end-to-end", "", "gpt-3.5-turbo", "c_f1", "", "97.3"),
         ("gta", "5", "", "tool calls", "claude3-opus", "err_arg_format", "", "82.86"),
         ("agentx", "5", "", "errors", "GPT-4o", "err_multi_tool_calls.share", "formatting", "13.2"),
-        ("agentx", "10", "", "errors", "Qwen2.5-VL-7B", "err_invalid_json.count", "formatting", "317"),
+        (
+            "agentx",
+            "10",
+            "",
+            "errors",
+            "Qwen2.5-VL-7B",
+            "err_invalid_json.count",
+            "formatting",
+            "317",
+        ),
         ("agrieval", "2", "zero-shot", "", "KwooLa", "acc", "overall", "44.48"),
         ("agrieval", "4", "cot", "", "GPT-3.5-Turbo", "acc", "I-N", "49.69"),
         ("agrieval", "4", "few-shot", "5 examples", "Qwen2.5-14B-Instruct", "acc", "M-T", "53.03"),
-        ("agrieval", "12", "cot", "", "GPT-4o-mini", "acc", "TCH", "40.31"),  # the second column, headed Aqua
+        (
+            "agrieval",
+            "12",
+            "cot",
+            "",
+            "GPT-4o-mini",
+            "acc",
+            "TCH",
+            "40.31",
+        ),  # the second column, headed Aqua
         ("agrieval", "13", "zero-shot", "", "Qwen-Turbo", "rouge_l", "G-PS", "0.3293"),
         ("agrieval", "14", "cot", "", "Llama2-13B-Chat", "acc", "multiple", "19.28"),
         ("agrieval", IN_TEXT, "", "expert set", "three experts", "acc", "overall", "70.62"),
     ],
 )
-def test_figures_are_those_of_the_papers(benchmark, table, setting, variant, model, metric, group, value):
+def test_figures_are_those_of_the_papers(
+    benchmark, table, setting, variant, model, metric, group, value
+):
     (row,) = [
         row
         for row in rows_of_table(benchmark, table)
@@ -127,13 +147,20 @@ def fits(value, n):
 def test_overall_is_the_mean_of_the_domains_weighted_by_the_implied_questions(table):
     for columns in cells(table).values():
         parts = [row for name, row in columns.items() if name != "overall"]
-        mean = sum(row.number * row.n_implied for row in parts) / sum(row.n_implied for row in parts)
+        mean = sum(row.number * row.n_implied for row in parts) / sum(
+            row.n_implied for row in parts
+        )
         assert abs(mean - columns["overall"].number) < Decimal("0.01")
         assert sum(row.n_implied for row in parts) == columns["overall"].n_implied == 14_490
 
 
 def test_notes_and_doubts_stand_with_their_rows_and_models_are_found_by_any_name():
-    rows = [row for name in ("thinkgeo", "gta") for row in published_rows(name) if row.n_implied is not None]
+    rows = [
+        row
+        for name in ("thinkgeo", "gta")
+        for row in published_rows(name)
+        if row.n_implied is not None
+    ]
     assert len(rows) == 3 * (11 + 8 + 16)
     assert all(fits(f"{row.number:.2f}", row.n_implied) for row in rows)
     (row,) = rows_of_model("agrieval", "Three Experts")
@@ -147,30 +174,49 @@ def test_notes_and_doubts_stand_with_their_rows_and_models_are_found_by_any_name
     for row in published_rows("agrieval"):
         about_choice = row.metric == "agrieval.acc" and row.table != IN_TEXT
         assert any(chance in doubt for doubt in row.doubts) == about_choice
-    sizes = [row for row in published_rows("agrieval") if any("fit 61" in doubt for doubt in row.doubts)]
+    sizes = [
+        row for row in published_rows("agrieval") if any("fit 61" in doubt for doubt in row.doubts)
+    ]
     assert {row.group_checked for row in sizes} == {"M-R", "M-T", "I-N"}
     assert same_model("openai:gpt-4o", "GPT-4o")
     assert same_model("siliconflow:Qwen/Qwen2.5-7B-Instruct", "Qwen2.5-7B-Instruct")
     assert not same_model("qwen2.5:14b", "14b")
     assert same_model("Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b-instruct")
     assert not same_model("Qwen2.5-7B", "Qwen2.5-72B")
-    assert {row.table for row in rows_of_model("agrieval", "THUDM/chatglm3-6B")} >= {"2", "3", "7", "13"}
+    assert {row.table for row in rows_of_model("agrieval", "THUDM/chatglm3-6B")} >= {
+        "2",
+        "3",
+        "7",
+        "13",
+    }
 
 
 def test_sizes_of_the_data_sets():
     figures = {(one.table, one.item, one.quantity): one for one in published_set("agrieval")}
     for number, parts in (("1", 15), ("5", 29)):
-        counts = [one.number or 0 for one in figures.values() if (one.table, one.quantity) == (number, "questions")]
+        counts = [
+            one.number or 0
+            for one in figures.values()
+            if (one.table, one.quantity) == (number, "questions")
+        ]
         assert (len(counts), sum(counts)) == (parts, 14_697 + 2_167)
     assert figures["text", "all", "choice questions"].number == 14_697
     assert figures["text", "answers of open questions", "mean tokens"].value == "467.30"
     thinkgeo = {(one.item, one.quantity): one for one in published_set("thinkgeo")}
-    assert (thinkgeo["all", "steps"].number, thinkgeo["DOTA (optical)", "metres per pixel"].number) == (1778, None)
-    easy = [one for one in published_set("thinkgeo") if one.table == "A3" and one.item.endswith(", easy")]
+    assert (
+        thinkgeo["all", "steps"].number,
+        thinkgeo["DOTA (optical)", "metres per pixel"].number,
+    ) == (1778, None)
+    easy = [
+        one
+        for one in published_set("thinkgeo")
+        if one.table == "A3" and one.item.endswith(", easy")
+    ]
     assert sum(one.number or 0 for one in easy) == 2 * 281
     gta = {(one.item, one.quantity): one.number for one in published_set("gta")}
     assert (
-        gta["all", "questions"] == gta["with an answer in text", "questions"] + gta["that make an image", "questions"]
+        gta["all", "questions"]
+        == gta["with an answer in text", "questions"] + gta["that make an image", "questions"]
     )
     agentx = {(one.item, one.quantity): one for one in published_set("agentx")}
     assert agentx["annotation, checking by one person", "hours"].number is None
@@ -185,8 +231,17 @@ def test_every_comparison_names_printed_columns_and_known_classes(family: str):
         assert {error for classes in each.errors.values() for error in classes} <= {*CLASSES}
         assert set(each.columns.values()) <= {*each.errors} or not each.errors
         for setting, tables in each.tables.items():
-            rows = [row for table in tables for row in rows_of_table(family, table) if row.setting in (setting, "")]
-            printed = {each.key(row) for row in rows if not each.metric or row.metric == f"{family}.{each.metric}"}
+            rows = [
+                row
+                for table in tables
+                for row in rows_of_table(family, table)
+                if row.setting in (setting, "")
+            ]
+            printed = {
+                each.key(row)
+                for row in rows
+                if not each.metric or row.metric == f"{family}.{each.metric}"
+            }
             assert set(each.columns.values()) <= printed
 
 

@@ -26,7 +26,9 @@ def run(tmp_path_factory):
 
 def test_parquet_has_a_row_per_sample_and_per_step(run, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet", reason="extra build")
-    first, second = (parquet.read_table(path).to_pylist() for path in write_tables(run.path, tmp_path))
+    first, second = (
+        parquet.read_table(path).to_pylist() for path in write_tables(run.path, tmp_path)
+    )
     assert len(first) == len(run)
     frame = {(row["mode"], row["sample"]): row for row in run.rows()}
     for row in first:
@@ -46,7 +48,9 @@ def test_scores_are_one_flat_table(run, tmp_path, monkeypatch):
     assert parquet.read_table(table).to_pylist() == rows
     for mode in ("no-tool", "step-by-step", "end-to-end"):
         for metric, score in run.mode_scores(mode).items():
-            values = [row["value"] for row in rows if (row["mode"], row["metric"]) == (mode, metric)]
+            values = [
+                row["value"] for row in rows if (row["mode"], row["metric"]) == (mode, metric)
+            ]
             assert sum(values) / len(values) == pytest.approx(score.value), metric
     whole = [row for row in rows if row["metric"] == "fas"]
     slots = [row for row in rows if row["metric"] == "slot"]

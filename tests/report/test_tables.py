@@ -31,7 +31,16 @@ DERIVED = {"from": "steps[0].observation.value"}
 SLOT = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5, **DERIVED)
 CALL = ReferenceStep(tool="calculate", arguments={"expression": "1"})
 OUTCOME = ("fas", "css")
-PROCESS = ("st_acc", "tool_acc", "tool_acc_strict", "arg_acc", "arg_acc_strict", "ear", "summ_acc", "summ_acc_truth")
+PROCESS = (
+    "st_acc",
+    "tool_acc",
+    "tool_acc_strict",
+    "arg_acc",
+    "arg_acc_strict",
+    "ear",
+    "summ_acc",
+    "summ_acc_truth",
+)
 
 
 def sample(number, *, task="weed_crop_area"):
@@ -55,14 +64,22 @@ def scored(number, mode, value, *, task="weed_crop_area", invalid=None):
         return Record(sample=of, mode=mode, invalid=invalid), []
     if mode == "step-by-step":
         made = Record(sample=of, mode=mode, actions=(Answer(text="x"), Answer(text="7 %")))
-        rows = [Score(metric=metric, version="1", sample_id=of.id, step=0, value=value) for metric in PROCESS]
+        rows = [
+            Score(metric=metric, version="1", sample_id=of.id, step=0, value=value)
+            for metric in PROCESS
+        ]
         return made, rows
     failed = Observation(error=ErrorInfo(kind="file_not_found", message="no such file"))
     steps = (
         Step(turn=0, kind="call", call=ToolCall(tool="calculate"), observation=failed),
         Step(turn=1, kind="answer", text="7 %"),
     )
-    made = Record(sample=of, mode=mode, trajectory=Trajectory(steps=steps, termination="answered"), seconds=2.0)
+    made = Record(
+        sample=of,
+        mode=mode,
+        trajectory=Trajectory(steps=steps, termination="answered"),
+        seconds=2.0,
+    )
     metrics = (*OUTCOME, "plot") if task == "plotting" else OUTCOME
     rows = [Score(metric=metric, version="1", sample_id=of.id, value=value) for metric in metrics]
     return made, rows
@@ -70,7 +87,9 @@ def scored(number, mode, value, *, task="weed_crop_area", invalid=None):
 
 def summary(pairs, **options):
     pairs = list(pairs)
-    return summarise([made for made, _ in pairs], [rows for _, rows in pairs], benchmark="field-rows", **options)
+    return summarise(
+        [made for made, _ in pairs], [rows for _, rows in pairs], benchmark="field-rows", **options
+    )
 
 
 @cache
@@ -96,7 +115,8 @@ def test_each_setting_has_a_table_whose_cells_hold_estimates():
     made = full(model="m1")
     parts = tables([made])
     no_tool, end_to_end, part = (
-        table_of(parts, title) for title in ("No tools", "End to end", "End to end, on the samples of no-tool")
+        table_of(parts, title)
+        for title in ("No tools", "End to end", "End to end, on the samples of no-tool")
     )
     assert [table.columns[1].heading for table in (no_tool, end_to_end, part)] == [
         ("FAS", "n 20 (20)"), ("FAS", "n 22 (22)"), ("FAS", "n 20 (20)"),
@@ -104,9 +124,15 @@ def test_each_setting_has_a_table_whose_cells_hold_estimates():
     cell = cells_of(no_tool)["m1"]["FAS"]
     assert cell.estimate == made.modes["no-tool"].metrics["fas"].overall
     assert cell.lines == ("25.0", "9.9–50.3")
-    assert [cells_of(table)["m1"]["FAS"].lines[0] for table in (end_to_end, part)] == ["77.3", "75.0"]  # 17 of 22
+    assert [cells_of(table)["m1"]["FAS"].lines[0] for table in (end_to_end, part)] == [
+        "77.3",
+        "75.0",
+    ]  # 17 of 22
     process = cells_of(table_of(parts, "Step by step"))["m1"]
-    assert (process["ToolAcc"].lines[-1], process["SummAcc"].lines[-1]) == ("strict 50.0", "truth 50.0")
+    assert (process["ToolAcc"].lines[-1], process["SummAcc"].lines[-1]) == (
+        "strict 50.0",
+        "truth 50.0",
+    )
     assert "EAR ↓" in process
     assert any("Detectable difference" in note for note in end_to_end.notes)
     gain = "Gain from tools: end to end minus no tools, paired by sample, points"
@@ -115,7 +141,9 @@ def test_each_setting_has_a_table_whose_cells_hold_estimates():
     assert by_part["weed crop area"]["no-tool: FAS"].lines == ("25.0", "9.9–50.3", "20 (20)")
     assert by_part["By answer type"]["no-tool: FAS"].text == ""
     counts = next(part for part in parts if getattr(part, "title", "").startswith("Run statistics"))
-    assert {"end-to-end: ended: answered 22", "end-to-end: tool errors: file_not_found 22"} <= {*counts.notes}
+    assert {"end-to-end: ended: answered 22", "end-to-end: tool errors: file_not_found 22"} <= {
+        *counts.notes
+    }
     assert len(tables([made], details=False)) < len(parts)
 
 
@@ -123,7 +151,10 @@ def test_several_runs_have_a_row_each_and_columns_by_task_type():
     runs = [full(model="first"), full((0.5, 0.5, 1.0), model="organisation/second")]
     assert [*shown(*runs)] == ["first", "organisation/second"]
     by_task = shown(*runs, title="End to end, FAS, by task type and answer type")["weed crop area"]
-    assert {run: cell.lines[0] for run, cell in by_task.items()} == {"first": "75.0", "second": "100.0"}
+    assert {run: cell.lines[0] for run, cell in by_task.items()} == {
+        "first": "75.0",
+        "second": "100.0",
+    }
     assert [*shown(full(model="m1"), full(model="m1"))] == ["m1 #1", "m1 #2"]
 
 
@@ -131,7 +162,9 @@ def test_what_does_not_apply_is_a_dash_or_no_column():
     twelve = [scored(number, "end-to-end", 1.0) for number in range(12)]
     oracle = summary(twelve, model="baseline:oracle", privileged=True)
     runs = [full(model="m1"), oracle]
-    assert {cell.lines[0][0] for cell in shown(*runs, title="No tools")["baseline:oracle"].values()} == {"—"}
+    assert {
+        cell.lines[0][0] for cell in shown(*runs, title="No tools")["baseline:oracle"].values()
+    } == {"—"}
     assert "without tools there is no reference call to make" in text_below(*runs)
     assert "Plot" not in shown(*runs, title="No tools")["m1"], "plots need a tool"
     closed = summary(twelve, model="m1")
@@ -139,10 +172,14 @@ def test_what_does_not_apply_is_a_dash_or_no_column():
     both = shown(closed, full(model="m2"))["m1"]
     assert [*both] == ["FAS", "CSS", "Plot", "Calls/needed"]
     assert both["Plot"].lines[0].startswith("—")
-    lost = summary([scored(number, "end-to-end", 0.0, invalid="refused") for number in range(3)], model="m3")
+    lost = summary(
+        [scored(number, "end-to-end", 0.0, invalid="refused") for number in range(3)], model="m3"
+    )
     assert [*shown(lost)["m3"]] == ["FAS", "CSS", "Plot"]
     pairs = [scored(0, "no-tool", 1.0), scored(1, "end-to-end", 1.0, task="plotting")]
-    assert "no sample of no-tool has a valid end-to-end record yet" in text_below(summary(pairs, model="m1"))
+    assert "no sample of no-tool has a valid end-to-end record yet" in text_below(
+        summary(pairs, model="m1")
+    )
 
 
 def test_what_limits_a_result_is_marked():
@@ -154,7 +191,9 @@ def test_what_limits_a_result_is_marked():
     assert "synthetic" not in tables_text([full(model="m1")])
     eight = summary([scored(number, "end-to-end", number % 2) for number in range(8)], model="m1")
     assert shown(eight)["m1"]["FAS"].lines == ("50.0",)
-    other = summary([scored(0, "end-to-end", 1.0)], model="m2").model_copy(update={"benchmark": "other"})
+    other = summary([scored(0, "end-to-end", 1.0)], model="m2").model_copy(
+        update={"benchmark": "other"}
+    )
     assert "not comparable" in text_below(full(model="m1"), other)
     assert "No records" in text_below(summarise([], model="m1"))
 
@@ -184,9 +223,13 @@ def test_scores_of_plain_rules_are_in_no_table():
     ruled = dict.fromkeys(ONLY_IN_JSON, part.metrics["fas"])
 
     def with_metrics(metrics):
-        return made.model_copy(update={"modes": {"end-to-end": part.model_copy(update={"metrics": metrics})}})
+        return made.model_copy(
+            update={"modes": {"end-to-end": part.model_copy(update={"metrics": metrics})}}
+        )
 
-    assert tables_text([with_metrics({**part.metrics, **ruled})]) == tables_text([with_metrics(part.metrics)])
+    assert tables_text([with_metrics({**part.metrics, **ruled})]) == tables_text(
+        [with_metrics(part.metrics)]
+    )
     advice = with_metrics({"ots_floor": part.metrics["fas"]})
     assert shown(advice)["m1"]["FAS"].lines[0].startswith("—")
     assert "the answers are open text, which a judge scores" in text_below(advice)
@@ -195,7 +238,9 @@ def test_scores_of_plain_rules_are_in_no_table():
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100])
 @pytest.mark.parametrize("n_runs", [1, 6])
 def test_no_line_is_wider_than_the_terminal_and_no_value_is_cut(width, n_runs):
-    runs = [full(model=f"organisation/a-model-with-a-long-name-{number}") for number in range(n_runs)]
+    runs = [
+        full(model=f"organisation/a-model-with-a-long-name-{number}") for number in range(n_runs)
+    ]
     text = tables_text(runs, width=width, details=False)
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width

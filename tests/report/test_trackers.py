@@ -18,7 +18,9 @@ MODELS = ["scripted:" + str(GOLDEN / "scripts" / "drawn-react.json"), "baseline:
 
 @pytest.fixture(scope="module", params=MODELS, ids=["model", "baseline"])
 def run(request, tmp_path_factory):
-    return at.evaluate(GOLDEN / "benchmarks" / "drawn", request.param, out=tmp_path_factory.mktemp("runs") / "run")
+    return at.evaluate(
+        GOLDEN / "benchmarks" / "drawn", request.param, out=tmp_path_factory.mktemp("runs") / "run"
+    )
 
 
 def test_mlflow_logs_a_run_to_a_folder(run, tmp_path, monkeypatch):
@@ -29,8 +31,12 @@ def test_mlflow_logs_a_run_to_a_folder(run, tmp_path, monkeypatch):
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     client = mlflow.MlflowClient(tmp_path.as_uri())
-    (logged,) = client.search_runs([client.get_experiment_by_name(run.manifest.benchmark).experiment_id])
-    scores = {f"{m}/{name}": s.value for m in run.manifest.modes for name, s in run.mode_scores(m).items()}
+    (logged,) = client.search_runs(
+        [client.get_experiment_by_name(run.manifest.benchmark).experiment_id]
+    )
+    scores = {
+        f"{m}/{name}": s.value for m in run.manifest.modes for name, s in run.mode_scores(m).items()
+    }
     assert {name: logged.data.metrics[name] for name in scores} == scores
 
 
@@ -40,8 +46,12 @@ def test_wandb_logs_a_run_offline(run, tmp_path, monkeypatch):
     command = [sys.executable, ROOT / "examples" / "log_to_wandb.py", run.path]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    scores = {f"{m}/{name}": s.value for m in run.manifest.modes for name, s in run.mode_scores(m).items()}
-    shown = dict(re.findall(r"^wandb: +(\S+/agrotools\.\w+) +([\d.]+)$", ended.stderr, re.MULTILINE))
+    scores = {
+        f"{m}/{name}": s.value for m in run.manifest.modes for name, s in run.mode_scores(m).items()
+    }
+    shown = dict(
+        re.findall(r"^wandb: +(\S+/agrotools\.\w+) +([\d.]+)$", ended.stderr, re.MULTILINE)
+    )
     assert len(shown) >= 5  # long summaries are cut short
     assert {name: float(value) for name, value in shown.items()} == pytest.approx(
         {name: scores[name] for name in shown}, abs=1e-4

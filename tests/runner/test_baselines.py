@@ -31,10 +31,19 @@ FILES = (SampleFile(name="image_1.jpg", path="files/a.jpg", kind="image"),)
 VIEW = SampleView(id="s", query="?", files=FILES, toolset=AGROTOOLS, answer_form="form")
 
 
-def sample(name: str, cluster: str, weeds: float, *, crop: str = "carrot", many: bool = True) -> Sample:
-    doubled = {"expression": "2 * a", "variables": {"a": {"$ref": "steps[0].observation.weed_pct", "value": weeds}}}
+def sample(
+    name: str, cluster: str, weeds: float, *, crop: str = "carrot", many: bool = True
+) -> Sample:
+    doubled = {
+        "expression": "2 * a",
+        "variables": {"a": {"$ref": "steps[0].observation.weed_pct", "value": weeds}},
+    }
     steps = (
-        ReferenceStep(tool="measure_crop_weed_area", arguments={"image": "image_1.jpg"}, truth={"weed_pct": weeds}),
+        ReferenceStep(
+            tool="measure_crop_weed_area",
+            arguments={"image": "image_1.jpg"},
+            truth={"weed_pct": weeds},
+        ),
         ReferenceStep(tool="calculate", arguments=doubled, truth={"value": 2 * weeds}),
     )
     return plain_sample(
@@ -42,8 +51,18 @@ def sample(name: str, cluster: str, weeds: float, *, crop: str = "carrot", many:
         **{"files": FILES, "toolset": AGROTOOLS, "cluster": cluster, "answer_type": "tolerance"},
         reference=ReferenceTrajectory(steps=steps),
         answer=(
-            ToleranceSlot(name="double", label="double", value=2 * weeds, **{"from": "steps[1].observation.value"}),
-            ExactSlot(name="crop", label="crop", value=crop, choices=(crop, "beet" if crop == "carrot" else "carrot")),
+            ToleranceSlot(
+                name="double",
+                label="double",
+                value=2 * weeds,
+                **{"from": "steps[1].observation.value"},
+            ),
+            ExactSlot(
+                name="crop",
+                label="crop",
+                value=crop,
+                choices=(crop, "beet" if crop == "carrot" else "carrot"),
+            ),
             BooleanSlot(name="many", label="many", value=many),
         ),
     )
@@ -111,10 +130,21 @@ def test_random_arguments_have_the_types_that_the_schema_asks_for(name: str):
     (spec,) = tool_specs([name])
     tool = get_tool(name)
     rng = Random(7)
-    types = {"string": str, "number": int | float, "integer": int, "boolean": bool, "array": list, "object": dict}
+    types = {
+        "string": str,
+        "number": int | float,
+        "integer": int,
+        "boolean": bool,
+        "array": list,
+        "object": dict,
+    }
     for _ in range(50):
         arguments = random_arguments(spec, VIEW, rng)
-        assert set(spec.parameters.get("required", ())) <= set(arguments) <= set(spec.parameters["properties"])
+        assert (
+            set(spec.parameters.get("required", ()))
+            <= set(arguments)
+            <= set(spec.parameters["properties"])
+        )
         for key, value in arguments.items():
             wanted = spec.parameters["properties"][key].get("type")
             if isinstance(wanted, str):

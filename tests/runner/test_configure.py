@@ -14,9 +14,18 @@ from support.plain_sample import plain_sample
 
 def test_without_any_argument_the_planner_runs_beside_floor_and_ceiling():
     configs = read_config(None, {}, [])
-    assert [config.model for config in configs] == ["baseline:planner", "baseline:oracle", "baseline:guess"]
-    assert all(config.benchmark == "embedded" and config.modes == configs[0].modes for config in configs)
-    sources = [policy_source(Endpoint(config.model), [plain_sample(reference={"steps": ()})]) for config in configs]
+    assert [config.model for config in configs] == [
+        "baseline:planner",
+        "baseline:oracle",
+        "baseline:guess",
+    ]
+    assert all(
+        config.benchmark == "embedded" and config.modes == configs[0].modes for config in configs
+    )
+    sources = [
+        policy_source(Endpoint(config.model), [plain_sample(reference={"steps": ()})])
+        for config in configs
+    ]
     assert sources[0].modes == configs[0].modes
     assert [source.privileged for source in sources] == [True, True, False]
 
@@ -24,8 +33,13 @@ def test_without_any_argument_the_planner_runs_beside_floor_and_ceiling():
 def test_a_named_model_runs_alone_and_options_win_over_the_file(tmp_path: Path):
     file = tmp_path / "run.toml"
     file.write_text('model = ["baseline:echo", "baseline:prior"]\nlimit = 3\n')
-    assert [config.model for config in read_config(None, {}, ["baseline:echo"])] == ["baseline:echo"]
-    assert [config.model for config in read_config(file, {}, [])] == ["baseline:echo", "baseline:prior"]
+    assert [config.model for config in read_config(None, {}, ["baseline:echo"])] == [
+        "baseline:echo"
+    ]
+    assert [config.model for config in read_config(file, {}, [])] == [
+        "baseline:echo",
+        "baseline:prior",
+    ]
     (config,) = read_config(file, {"limit": 5}, ["baseline:random"])
     assert (config.model, config.limit) == ("baseline:random", 5)
 
@@ -49,4 +63,8 @@ def test_a_benchmark_that_does_not_exist_is_named_before_a_missing_key(tmp_path,
     assert raised.value.hint == "did you mean embedded?"
     (tmp_path / "embeded").mkdir()
     with pytest.raises(UsageError, match="OPENAI_API_KEY"):
-        check_models(read_config(None, {"benchmark": "embeded", "data_root": str(tmp_path)}, ["openai:gpt-4o"]))
+        check_models(
+            read_config(
+                None, {"benchmark": "embeded", "data_root": str(tmp_path)}, ["openai:gpt-4o"]
+            )
+        )

@@ -45,7 +45,9 @@ def test_a_torn_last_line_is_cut_off_at_any_byte(tmp_path: Path) -> None:
         with SpendLedger(path) as again:
             assert again.spend.replies == lines
             again.add(1, 1, 1.0)
-        assert read_spend(path) == Spend(lines + 1, 100 * lines + 1, 20 * lines + 1, 0.25 * lines + 1.0)
+        assert read_spend(path) == Spend(
+            lines + 1, 100 * lines + 1, 20 * lines + 1, 0.25 * lines + 1.0
+        )
 
 
 _LONG = b"0" * 10_000
@@ -96,7 +98,10 @@ def test_a_kill_loses_nothing_that_was_paid(tmp_path: Path) -> None:
     chance = random.Random(3)
     for _ in range(3):
         process = subprocess.Popen(
-            [sys.executable, "-c", _SPENDING, path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            [sys.executable, "-c", _SPENDING, path],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
         assert process.stdout is not None
         for _ in range(chance.randrange(50, 500)):
@@ -116,7 +121,9 @@ async def test_a_run_that_goes_on_keeps_to_the_same_budget(tmp_path: Path) -> No
 
             async def ask(model: MeteredModel = model) -> None:
                 nonlocal replied
-                await model.generate([Message.of("user", "?")], (), ModelSettings(max_output_tokens=500))
+                await model.generate(
+                    [Message.of("user", "?")], (), ModelSettings(max_output_tokens=500)
+                )
                 replied += 1
 
             results = await asyncio.gather(*(ask() for _ in range(30)), return_exceptions=True)

@@ -32,9 +32,25 @@ def evaluated_beside(
     folder: Path, run: str, before: Callable[[], None] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """The same command as a process of its own, in which ``before`` is called first."""
-    command = [sys.executable, "-m", "agrotools", "eval", "benchmark", "-m", "baseline:prior", "--out", run]
+    command = [
+        sys.executable,
+        "-m",
+        "agrotools",
+        "eval",
+        "benchmark",
+        "-m",
+        "baseline:prior",
+        "--out",
+        run,
+    ]
     return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, timeout=120, preexec_fn=before
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        preexec_fn=before,
     )
 
 
@@ -77,7 +93,10 @@ def test_damage_in_the_middle_and_at_the_end_is_told_and_mended_by_the_same_comm
     (folder / "hurt" / "manifest.json").write_bytes(b"")
     mended = evaluated(folder, "hurt")
     assert mended.returncode == 0
-    assert "moved 1 line of records.jsonl that cannot be read to records.rejected.jsonl (line 8" in mended.stderr
+    assert (
+        "moved 1 line of records.jsonl that cannot be read to records.rejected.jsonl (line 8"
+        in mended.stderr
+    )
     assert "off the end of records.jsonl" in mended.stderr
     assert "manifest.json was damaged" in mended.stderr
     assert "resuming, 58 of 60 (20 samples in 3 modes) done" in mended.stderr

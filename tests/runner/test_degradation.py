@@ -91,7 +91,9 @@ def test_doses_change_what_they_name(tmp_path: Path):
     noisy = pixels_of(degrade_file(grey, PHOTO, Degradation(noise=5), 1))
     assert noisy.std() == pytest.approx(5, rel=0.1)
     assert np.array_equal(noisy[..., 0], noisy[..., 2])  # a grey picture stays grey
-    assert np.abs(degraded("jpeg=10") - clean).mean() > np.abs(degraded("jpeg=90") - clean).mean() > 0
+    assert (
+        np.abs(degraded("jpeg=10") - clean).mean() > np.abs(degraded("jpeg=90") - clean).mean() > 0
+    )
 
 
 def test_orientation_focal_length_and_transparency_are_kept(tmp_path: Path):
@@ -100,13 +102,17 @@ def test_orientation_focal_length_and_transparency_are_kept(tmp_path: Path):
     exif.get_ifd(0x8769)[0xA405] = 28
     Image.new("RGB", (80, 60)).save(tmp_path / "turned.jpg", exif=exif)
     for doses in ("blur=1", "jpeg=50"):
-        with Image.open(io.BytesIO(degrade_file(tmp_path / "turned.jpg", PHOTO, Degradation.parse(doses), 1))) as image:
+        with Image.open(
+            io.BytesIO(degrade_file(tmp_path / "turned.jpg", PHOTO, Degradation.parse(doses), 1))
+        ) as image:
             assert image.size == (60, 80)
             assert 0x0112 not in image.getexif()
             assert image.getexif().get_ifd(0x8769)[0xA405] == 28
     rgba = np.full((40, 40, 4), 200, np.uint8)
     rgba[:20, :, 3], rgba[20:, :, 3] = 0, 255
-    with Image.open(io.BytesIO(degrade_file(photo(tmp_path, rgba), PHOTO, Degradation(blur=1, jpeg=50), 1))) as image:
+    with Image.open(
+        io.BytesIO(degrade_file(photo(tmp_path, rgba), PHOTO, Degradation(blur=1, jpeg=50), 1))
+    ) as image:
         assert np.array_equal(np.asarray(image)[..., 3], rgba[..., 3])
 
 
@@ -115,12 +121,21 @@ def test_a_raster_keeps_type_place_names_and_missing_data(tmp_path: Path):
     bands[:, :5] = 0
     place = Affine(0.1, 0, 500000, 0, -0.1, 5000000)
     names = ("B", "G", "R", "RE", "NIR")
-    path = write_raster(tmp_path / "a.tif", bands, names, nodata=0, crs="EPSG:32632", transform=place)
+    path = write_raster(
+        tmp_path / "a.tif", bands, names, nodata=0, crs="EPSG:32632", transform=place
+    )
     file = SampleFile(name="a.tif", path="a", kind="raster", bands=names)
-    (tmp_path / "b.tif").write_bytes(degrade_file(path, file, Degradation(blur=2, gsd=2, noise=3), 1))
+    (tmp_path / "b.tif").write_bytes(
+        degrade_file(path, file, Degradation(blur=2, gsd=2, noise=3), 1)
+    )
     with rasterio.open(tmp_path / "b.tif") as out:
         values = out.read()
-        assert (out.dtypes[0], out.nodata, out.descriptions, out.transform) == ("uint16", 0, names, place)
+        assert (out.dtypes[0], out.nodata, out.descriptions, out.transform) == (
+            "uint16",
+            0,
+            names,
+            place,
+        )
         assert out.crs.to_epsg() == 32632
     assert not values[:, :5].any()
     assert values[:, 5:].min() > 1000  # missing data do not darken their neighbours
@@ -135,9 +150,13 @@ def folder_of(tmp_path: Path) -> Path:
     samples[2]["files"][0]["kind"] = "table"
     samples.append(number_sample(root, "tiny-5", 5))
     samples[4]["toolset"].append("extract_marked_region")
-    samples[4]["reference"]["steps"].insert(0, {"tool": "extract_marked_region", "arguments": {"image": "image_1.png"}})
+    samples[4]["reference"]["steps"].insert(
+        0, {"tool": "extract_marked_region", "arguments": {"image": "image_1.png"}}
+    )
     write_raster(root / "files/r.tif", np.ones((4, 20, 20), np.float32))
-    samples[3]["files"] = [{"name": "r.tif", "path": "files/r.tif", "kind": "raster", "bands": ["B", "G", "R", "NIR"]}]
+    samples[3]["files"] = [
+        {"name": "r.tif", "path": "files/r.tif", "kind": "raster", "bands": ["B", "G", "R", "NIR"]}
+    ]
     return write_folder(root, samples)
 
 
@@ -151,11 +170,15 @@ def test_samples_whose_truth_or_files_do_not_fit_are_left_out_with_the_reason(tm
     assert "step-by-step" not in blurred.modes
     hazy = degrade_benchmark(clean, Degradation(haze=0.2))
     assert "haze is defined for 8-bit" in hazy.left_out["tiny-4"]
-    hashes = {each.content_hash for each in (clean, blurred, hazy, degrade_benchmark(clean, Degradation(blur=1), 1))}
+    hashes = {
+        each.content_hash
+        for each in (clean, blurred, hazy, degrade_benchmark(clean, Degradation(blur=1), 1))
+    }
     assert len(hashes) == 4
     with pytest.raises(UsageError, match="no sample of tiny"):
         degrade_benchmark(
-            load_folder(write_folder(tmp_path / "tiny", [json.dumps(_table(tmp_path))])), Degradation(blur=1)
+            load_folder(write_folder(tmp_path / "tiny", [json.dumps(_table(tmp_path))])),
+            Degradation(blur=1),
         )
 
 
@@ -194,21 +217,33 @@ class Looker:
         return Answer(text="mean_yield: 5.4 t/ha")
 
 
-def test_a_run_shows_degraded_files_under_their_names_and_says_what_it_left_out(tmp_path: Path, own_cache: Path):
+def test_a_run_shows_degraded_files_under_their_names_and_says_what_it_left_out(
+    tmp_path: Path, own_cache: Path
+):
     folder, looker = folder_of(tmp_path), Looker()
-    run = at.evaluate(folder, looker, degrade="blur=2", out=tmp_path / "run", progress=io.StringIO())
+    run = at.evaluate(
+        folder, looker, degrade="blur=2", out=tmp_path / "run", progress=io.StringIO()
+    )
     assert {file.name for file in looker.files} == {"image_1.png", "r.tif"}
     assert all(Path(file.path).is_relative_to(own_cache) for file in looker.files)
     manifest = run.manifest
     assert (manifest.degrade, manifest.clean_hash) == ("blur=2", load_folder(folder).content_hash)
-    assert sorted(name for names in manifest.left_out.values() for name in names) == ["tiny-2", "tiny-3", "tiny-5"]
+    assert sorted(name for names in manifest.left_out.values() for name in names) == [
+        "tiny-2",
+        "tiny-3",
+        "tiny-5",
+    ]
     assert set(manifest.modes) == {"no-tool", "end-to-end"}
     assert run.summary.benchmark_options == {"degrade": "blur=2"}
     before = {path: path.stat().st_mtime_ns for path in own_cache.rglob("*") if path.is_file()}
-    again = at.evaluate(folder, Looker(), degrade="blur=2", out=tmp_path / "again", progress=io.StringIO())
+    again = at.evaluate(
+        folder, Looker(), degrade="blur=2", out=tmp_path / "again", progress=io.StringIO()
+    )
     assert len(again) == len(run)
     assert {path: path.stat().st_mtime_ns for path in before} == before  # read from the cache
-    with pytest.raises(at.core.RunStoreError, match="degrade: blur=2 there, blur=3 in this command"):
+    with pytest.raises(
+        at.core.RunStoreError, match="degrade: blur=2 there, blur=3 in this command"
+    ):
         at.evaluate(folder, looker, degrade="blur=3", out=tmp_path / "run", progress=io.StringIO())
 
 
@@ -218,14 +253,26 @@ def test_a_baseline_that_learns_from_other_samples_is_the_same_at_every_dose(tmp
     samples = [number_sample(folder, "tiny-1"), number_sample(folder, "tiny-2", 2)]
     samples[1]["files"][0]["kind"] = "table"
     options: dict[str, Any] = {"degrade": "blur=1", "mode": "no-tool", "progress": io.StringIO()}
-    run = at.evaluate(write_folder(folder, samples), "baseline:prior", out=tmp_path / "run", **options)
-    assert [record.trajectory and record.trajectory.answer for record in run.samples()] == ["mean_yield: 5.4 t/ha"]
+    run = at.evaluate(
+        write_folder(folder, samples), "baseline:prior", out=tmp_path / "run", **options
+    )
+    assert [record.trajectory and record.trajectory.answer for record in run.samples()] == [
+        "mean_yield: 5.4 t/ha"
+    ]
 
 
 @pytest.mark.parametrize("options", [{"mode": "step-by-step"}, {"backends": {"*": "recorded"}}])
-def test_what_was_recorded_on_the_original_files_is_refused(tmp_path: Path, options: dict[str, Any]):
+def test_what_was_recorded_on_the_original_files_is_refused(
+    tmp_path: Path, options: dict[str, Any]
+):
     with pytest.raises(UsageError, match="recorded on the original files"):
-        at.evaluate(folder_of(tmp_path), "baseline:oracle", degrade="blur=1", progress=io.StringIO(), **options)
+        at.evaluate(
+            folder_of(tmp_path),
+            "baseline:oracle",
+            degrade="blur=1",
+            progress=io.StringIO(),
+            **options,
+        )
 
 
 def test_a_picture_that_cannot_be_decoded_stays_as_it_is(tmp_path: Path):

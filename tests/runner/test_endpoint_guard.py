@@ -14,10 +14,14 @@ FAILED = Record(sample=plain_sample(), mode="no-tool", invalid="no reply from ht
 ANSWERED = Record(sample=plain_sample(), mode="no-tool")
 
 
-def ending(replies: int | None = 0, allowed: int = 1, failed: frozenset[Any] = frozenset()) -> Ending:
+def ending(
+    replies: int | None = 0, allowed: int = 1, failed: frozenset[Any] = frozenset()
+) -> Ending:
     stats = None if replies is None else WireStats(replies=replies)
     context: Any = SimpleNamespace(
-        source=SimpleNamespace(stats=stats), pace=SimpleNamespace(allowed=allowed), store=SimpleNamespace(failed=failed)
+        source=SimpleNamespace(stats=stats),
+        pace=SimpleNamespace(allowed=allowed),
+        store=SimpleNamespace(failed=failed),
     )
     return Ending(context)
 
@@ -27,12 +31,22 @@ def ending(replies: int | None = 0, allowed: int = 1, failed: frozenset[Any] = f
     [
         (ending(5), 5, 10),
         (ending(allowed=20), 0, 40),  # two rounds of what is in flight
-        (ending(30), 12, None),  # others got replies, then the limit fell to one: the rest fails in a row
-        (ending(failed=frozenset({FAILED.key})), 0, None),  # it failed in an earlier run, and may be the cause itself
+        (
+            ending(30),
+            12,
+            None,
+        ),  # others got replies, then the limit fell to one: the rest fails in a row
+        (
+            ending(failed=frozenset({FAILED.key})),
+            0,
+            None,
+        ),  # it failed in an earlier run, and may be the cause itself
         (ending(None), 0, None),  # a run without a wire
     ],
 )
-def test_samples_in_a_row_without_a_reply_to_anybody_end_the_run(guard: Ending, replies_at_start, stops_after):
+def test_samples_in_a_row_without_a_reply_to_anybody_end_the_run(
+    guard: Ending, replies_at_start, stops_after
+):
     for number in range(1, 51):
         guard.record_outcome(FAILED, replies_at_start)
         assert guard.requested == (stops_after is not None and number >= stops_after)

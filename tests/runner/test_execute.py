@@ -36,7 +36,11 @@ async def test_a_sample_whose_file_was_replaced_or_went_away_is_invalid(
     source = policy_source(Endpoint("baseline:echo"), benchmark.samples)
     config = EvalConfig(benchmark=str(benchmark.root), mode=mode)
     manifest = describe_run(
-        config, resolve_settings(config, benchmark), benchmark, source, work_items(benchmark.samples, [], 1)
+        config,
+        resolve_settings(config, benchmark),
+        benchmark,
+        source,
+        work_items(benchmark.samples, [], 1),
     )
     item = next(iter(work_items(benchmark.samples, [mode], 1)))
     with RunStore(tmp_path / "run", manifest) as store:
@@ -61,7 +65,11 @@ async def test_a_run_that_waits_for_nobody_hands_its_records_over_on_the_way(tmp
     source = policy_source(Endpoint("baseline:echo"), benchmark.samples)
     config = EvalConfig(mode="no-tool")
     manifest = describe_run(
-        config, resolve_settings(config, benchmark), benchmark, source, work_items(benchmark.samples, [], 1)
+        config,
+        resolve_settings(config, benchmark),
+        benchmark,
+        source,
+        work_items(benchmark.samples, [], 1),
     )
     written: list[int] = []
     ticks: list[int] = []
@@ -83,7 +91,9 @@ async def test_a_run_that_waits_for_nobody_hands_its_records_over_on_the_way(tmp
     assert ticks[0] < 20, "others get their turn"
 
 
-def test_files_are_made_as_samples_start_and_what_is_finished_is_kept_if_they_cannot_be(tmp_path: Path):
+def test_files_are_made_as_samples_start_and_what_is_finished_is_kept_if_they_cannot_be(
+    tmp_path: Path,
+):
     made: list[str] = []
     made_before: list[int] = []
 
@@ -103,7 +113,10 @@ def test_files_are_made_as_samples_start_and_what_is_finished_is_kept_if_they_ca
     with pytest.raises(BenchmarkError, match="the disk is full"):
         run(config, io.StringIO(), model=ScriptedModel(reply, name="scripted"), benchmark=benchmark)
     assert made_before[0] <= 8, "no more than the samples in flight"
-    records = [orjson.loads(line) for line in (tmp_path / "run" / "records.jsonl").read_bytes().splitlines()]
+    records = [
+        orjson.loads(line)
+        for line in (tmp_path / "run" / "records.jsonl").read_bytes().splitlines()
+    ]
     finished = {record["sample"]["id"] for record in records if not record.get("invalid")}
     assert finished <= set(made)
     assert len(finished) == len(records) >= 12 - MOST_MAKERS
@@ -136,6 +149,15 @@ def test_a_file_that_nobody_can_read_is_no_error_of_the_model(
         call = 'Action: calculate\nAction Input: {"expression": "image + 1", "variables": {"image": 1}}'
         return call if is_read and len(messages) < 3 else "Final Answer: 1"
 
-    run = evaluate(folder, ScriptedModel(reply, name="mine"), mode=mode, out=tmp_path / "run", progress=io.StringIO())
+    run = evaluate(
+        folder,
+        ScriptedModel(reply, name="mine"),
+        mode=mode,
+        out=tmp_path / "run",
+        progress=io.StringIO(),
+    )
     reasons = {record.sample.id: record.invalid for record in run.samples()}
-    assert ("cut.jpg cannot be read: image is" in str(reasons["q0"]), reasons["q1"]) == (invalid, None)
+    assert ("cut.jpg cannot be read: image is" in str(reasons["q0"]), reasons["q1"]) == (
+        invalid,
+        None,
+    )

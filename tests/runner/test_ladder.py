@@ -26,7 +26,9 @@ def fas(summary, mode="end-to-end"):
 
 
 @pytest.mark.process
-def test_recorded_results_give_the_ceiling_of_the_real_tools_and_a_finished_run_is_used_instead(folder: Path):
+def test_recorded_results_give_the_ceiling_of_the_real_tools_and_a_finished_run_is_used_instead(
+    folder: Path,
+):
     """Recorded results are those of the same tools, so both oracles have the same score."""
     options = {"mode": "end-to-end", "limit": 4, "progress": io.StringIO()}
     run = at.evaluate(folder, "baseline:echo", **options)
@@ -40,10 +42,17 @@ def test_recorded_results_give_the_ceiling_of_the_real_tools_and_a_finished_run_
     planner = at.evaluate(folder, PLANNER, **options)
     beside = references_of(run.path, benchmark)
     assert {*beside.recorded} == {FLOOR}
-    assert fas(beside.scored[CEILING].summary) == fas(oracle.summary) == fas(found.scored[CEILING].summary)
+    assert (
+        fas(beside.scored[CEILING].summary)
+        == fas(oracle.summary)
+        == fas(found.scored[CEILING].summary)
+    )
     assert fas(beside.scored[PLANNER].summary) == fas(planner.summary)
     larger = at.evaluate(folder, "baseline:echo", mode="end-to-end", progress=io.StringIO())
-    assert {*references_of(larger.path, benchmark).recorded} == {FLOOR, CEILING}  # the others have fewer samples
+    assert {*references_of(larger.path, benchmark).recorded} == {
+        FLOOR,
+        CEILING,
+    }  # the others have fewer samples
 
 
 def test_without_tools_there_is_no_ceiling(folder: Path):
@@ -66,9 +75,15 @@ def test_the_floor_is_the_score_of_a_run_of_guess(folder: Path):
 
 @pytest.mark.process
 @pytest.mark.parametrize("derivable", [0, 3])
-def test_the_ceiling_is_of_the_samples_whose_answer_follows_from_the_calls(folder: Path, derivable: int):
+def test_the_ceiling_is_of_the_samples_whose_answer_follows_from_the_calls(
+    folder: Path, derivable: int
+):
     lines = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
-    texts = [line for line in lines if all(slot["type"] not in ("plot", "open_text") for slot in line["answer"])]
+    texts = [
+        line
+        for line in lines
+        if all(slot["type"] not in ("plot", "open_text") for slot in line["answer"])
+    ]
     for line in texts[derivable:]:
         line["answer"] = [slot | {"from": None} for slot in line["answer"]]
     (folder / "samples.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in texts))

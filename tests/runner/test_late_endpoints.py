@@ -35,8 +35,13 @@ def run(
         'name = "questions"\nversion = "1"\nlicence = "CC0-1.0"\ntoolset = ["calculate"]\nmodes = ["no-tool"]\n'
         "bare = true\n"
     )
-    queries = [f"Are there weeds in plot {n}?{' [hang]' if n < hang else ''}" for n in range(samples)]
-    made = [plain_sample(f"s{n}", query=query, toolset=("calculate",)) for n, query in enumerate(queries)]
+    queries = [
+        f"Are there weeds in plot {n}?{' [hang]' if n < hang else ''}" for n in range(samples)
+    ]
+    made = [
+        plain_sample(f"s{n}", query=query, toolset=("calculate",))
+        for n, query in enumerate(queries)
+    ]
     lines = [sample.model_dump_json(by_alias=True, exclude_none=True) + "\n" for sample in made]
     (benchmark / "samples.jsonl").write_text("".join(lines))
     with slow_server(work) as server:
@@ -50,19 +55,28 @@ def run(
 
 
 def ends(records: dict[str, Record]) -> set[str]:
-    return {record.trajectory.termination if record.trajectory else "invalid" for record in records.values()}
+    return {
+        record.trajectory.termination if record.trajectory else "invalid"
+        for record in records.values()
+    }
 
 
 @pytest.mark.parametrize("concurrency", [32, 4])
-def test_an_endpoint_that_answers_one_after_the_other_gets_fewer_requests(tmp_path: Path, concurrency: int) -> None:
+def test_an_endpoint_that_answers_one_after_the_other_gets_fewer_requests(
+    tmp_path: Path, concurrency: int
+) -> None:
     records, server = run(tmp_path, Queue(service_s=0.06), concurrency=concurrency)
     assert ends(records) <= {"answered", "invalid"}
-    assert sum(record.invalid is None for record in records.values()) >= (SAMPLES if concurrency == 4 else 10)
+    assert sum(record.invalid is None for record in records.values()) >= (
+        SAMPLES if concurrency == 4 else 10
+    )
     assert server.times("weeds") < 3 * SAMPLES
 
 
 @pytest.mark.parametrize("answered", [0, 10])
-def test_an_engine_that_hangs_makes_records_invalid_and_ends_the_run(tmp_path: Path, answered: int) -> None:
+def test_an_engine_that_hangs_makes_records_invalid_and_ends_the_run(
+    tmp_path: Path, answered: int
+) -> None:
     records, server = run(tmp_path, Hung(answered=answered), timeout_s=0.3)
     assert ends(records) <= {"answered", "invalid"}
     # One answer went to the first contact.
@@ -71,7 +85,9 @@ def test_an_engine_that_hangs_makes_records_invalid_and_ends_the_run(tmp_path: P
 
 
 @pytest.mark.parametrize("concurrency", [32, 1])
-def test_a_reply_that_never_ends_for_some_questions_makes_them_invalid(tmp_path: Path, concurrency: int) -> None:
+def test_a_reply_that_never_ends_for_some_questions_makes_them_invalid(
+    tmp_path: Path, concurrency: int
+) -> None:
     records, server = run(tmp_path, HungFor(service_s=0.01), hang=2, concurrency=concurrency)
     for number in range(SAMPLES):
         reason = records[f"s{number}"].invalid

@@ -24,10 +24,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a benchmark and a tiny model; ``llama-server`` is that of the package xllamacpp."""
     python = Path(str(SERVERS)).resolve() / "bin" / "python"
     write_sums(tmp_path / "sums", 6)
-    subprocess.run([python, ROOT / "performance" / "tiny_gguf.py", tmp_path / "tiny.gguf"], check=True)
+    subprocess.run(
+        [python, ROOT / "performance" / "tiny_gguf.py", tmp_path / "tiny.gguf"], check=True
+    )
     program = tmp_path / "bin" / "llama-server"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{python}" "{ROOT}/src/agrotools/models/xllamacpp_server.py" "$@"\n')
+    program.write_text(
+        f'#!/bin/sh\nexec "{python}" "{ROOT}/src/agrotools/models/xllamacpp_server.py" "$@"\n'
+    )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
@@ -35,7 +39,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def command(model: str, *options: str) -> "subprocess.CompletedProcess[str]":
-    words = ["eval", "sums", "-m", model, "--serve", "llama", "--mode", "no-tool", "--no-images", "--out", "run"]
+    words = [
+        "eval",
+        "sums",
+        "-m",
+        model,
+        "--serve",
+        "llama",
+        "--mode",
+        "no-tool",
+        "--no-images",
+        "--out",
+        "run",
+    ]
     return run_command(*words, *options)
 
 

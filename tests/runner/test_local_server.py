@@ -38,7 +38,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def words(arguments: str = "", *options: object) -> list[object]:
-    command = ["eval", "questions", "-m", "my model.gguf", "--serve", "llama", "--mode", "no-tool", "--out", "run"]
+    command = [
+        "eval",
+        "questions",
+        "-m",
+        "my model.gguf",
+        "--serve",
+        "llama",
+        "--mode",
+        "no-tool",
+        "--out",
+        "run",
+    ]
     return [*command, *(["--serve-args", arguments] if arguments else []), *options]
 
 
@@ -51,7 +62,11 @@ def is_alive(pid: int) -> bool:
 
 def pids(run: Path) -> list[int]:
     log = run / "server.log"
-    return [int(pid) for pid in re.findall(r"^pid (\d+)", log.read_text(), re.M)] if log.exists() else []
+    return (
+        [int(pid) for pid in re.findall(r"^pid (\d+)", log.read_text(), re.M)]
+        if log.exists()
+        else []
+    )
 
 
 def started(arguments: str) -> "subprocess.Popen[str]":
@@ -77,7 +92,9 @@ def test_the_server_answers_and_ends_with_the_run(folder: Path):
      ("-c 9", {}, 1), ("", {"concurrency": 9}, 1)],
 )  # fmt: skip
 def test_slots_bound_the_requests_in_flight(folder: Path, arguments, options, concurrency) -> None:
-    config = EvalConfig(benchmark="questions", model="my model.gguf", serve="llama", serve_args=arguments, **options)
+    config = EvalConfig(
+        benchmark="questions", model="my model.gguf", serve="llama", serve_args=arguments, **options
+    )
     assert config.endpoint.wire.concurrency == concurrency
 
 
@@ -86,8 +103,14 @@ def test_a_slow_server_gets_the_time_to_read_long_prompts(folder: Path) -> None:
     done = run_command(*words(slow, "--limit", 1))
     # 15 tokens take at least half a second: 16,000 in each of two slots take 1,067 s or more.
     assert re.search(r"a request times out after \d,\d{3} s", done.stderr), done.stderr
-    assert "times out" not in run_command(*words(slow, "--limit", 1, "--timeout", 600, "--out", "other")).stderr
-    assert "times out" not in run_command(*words("-np 2 --tokens 1500", "--limit", 1, "--out", "fast")).stderr
+    assert (
+        "times out"
+        not in run_command(*words(slow, "--limit", 1, "--timeout", 600, "--out", "other")).stderr
+    )
+    assert (
+        "times out"
+        not in run_command(*words("-np 2 --tokens 1500", "--limit", 1, "--out", "fast")).stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -163,7 +186,9 @@ def test_no_server_outlives_the_command(folder: Path, number: signal.Signals, ar
         ("my model.gguf", "'open", "No closing quotation"),
     ],
 )
-def test_what_cannot_be_served_is_refused_before_the_run(folder: Path, model: str, arguments: str, message: str):
+def test_what_cannot_be_served_is_refused_before_the_run(
+    folder: Path, model: str, arguments: str, message: str
+):
     (folder / "notes.gguf").write_text("just notes")
     with pytest.raises(UsageError, match=re.escape(message)):
         LocalServer(model, arguments)
@@ -171,10 +196,14 @@ def test_what_cannot_be_served_is_refused_before_the_run(folder: Path, model: st
 
 def test_a_program_that_is_not_installed_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch):
     (folder / "bin" / "llama-server").unlink()
-    monkeypatch.setattr("agrotools.models.local_server.sys.executable", str(folder / "bin" / "python"))
+    monkeypatch.setattr(
+        "agrotools.models.local_server.sys.executable", str(folder / "bin" / "python")
+    )
     monkeypatch.setattr("agrotools.models.local_server.find_spec", lambda _name: None)
     monkeypatch.setenv("PATH", str(folder / "bin"))
-    with pytest.raises(UsageError, match="--serve llama: there is no program llama-server") as caught:
+    with pytest.raises(
+        UsageError, match="--serve llama: there is no program llama-server"
+    ) as caught:
         LocalServer("my model.gguf")
     assert "agrotools[local]" in (caught.value.hint or "")
 
@@ -185,7 +214,14 @@ def test_the_command_line_of_the_program(folder: Path):
         return [Path(program).name, *rest]
 
     at = ["--host", "127.0.0.1", "--port", "8123"]
-    assert command("org/Q-GGUF:Q4_K_M") == ["llama-server", "-hf", "org/Q-GGUF:Q4_K_M", "-np", "1", *at]
+    assert command("org/Q-GGUF:Q4_K_M") == [
+        "llama-server",
+        "-hf",
+        "org/Q-GGUF:Q4_K_M",
+        "-np",
+        "1",
+        *at,
+    ]
     file = str(folder / "my model.gguf")
     seeing = command("my model.gguf", "--mmproj p.gguf")
     assert seeing == ["llama-server", "-m", file, "-np", "1", *at, "--mmproj", "p.gguf"]
@@ -194,7 +230,10 @@ def test_the_command_line_of_the_program(folder: Path):
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (("--base-url", "http://localhost:1/v1"), "--serve starts a server, and --base-url names one"),
+        (
+            ("--base-url", "http://localhost:1/v1"),
+            "--serve starts a server, and --base-url names one",
+        ),
         (("--serve", "ollama"), "should be 'llama'"),
         (("-m", "baseline:oracle"), "--serve is for models, and baseline:oracle is none"),
     ],

@@ -21,7 +21,9 @@ def manifest(benchmark: Path, model: str = "baseline:oracle") -> Manifest:
     loaded = load_benchmark(benchmark)
     source = policy_source(Endpoint(model), loaded.samples)
     config = EvalConfig(benchmark=str(benchmark), model=model, mode="end-to-end")
-    return describe_run(config, resolve_settings(config, loaded), loaded, source, work_items(loaded.samples, [], 1))
+    return describe_run(
+        config, resolve_settings(config, loaded), loaded, source, work_items(loaded.samples, [], 1)
+    )
 
 
 def test_a_head_that_was_trained_meanwhile_makes_another_run(
@@ -33,8 +35,12 @@ def test_a_head_that_was_trained_meanwhile_makes_another_run(
     heads.mkdir(parents=True)
     (heads / "carrots.npz").write_bytes(b"weights")
     after = manifest(small_benchmark)
-    assert [line.partition(":")[0] for line in differences(before, after)] == ["data of tools, measure_crop_weed_area"]
-    changed = {tool for tool, digest in after.tool_data.items() if before.tool_data.get(tool) != digest}
+    assert [line.partition(":")[0] for line in differences(before, after)] == [
+        "data of tools, measure_crop_weed_area"
+    ]
+    changed = {
+        tool for tool, digest in after.tool_data.items() if before.tool_data.get(tool) != digest
+    }
     assert changed == {"measure_crop_weed_area"}
     assert default_folder(before) != default_folder(after)
     assert manifest(small_benchmark) == after
@@ -55,14 +61,18 @@ def test_a_script_that_was_edited_makes_another_run(small_benchmark: Path, tmp_p
     before = manifest(small_benchmark, f"scripted:{script}")
     script.write_text('["Final Answer: 2"]')
     after = manifest(small_benchmark, f"scripted:{script}")
-    assert [line.partition(":")[0] for line in differences(before, after)] == ["content of the model"]
+    assert [line.partition(":")[0] for line in differences(before, after)] == [
+        "content of the model"
+    ]
 
 
 @pytest.mark.parametrize("n", [0, 2])
 def test_manifest_is_written_as_indented_json_and_read_again(n: int, tmp_path: Path):
     whole = made_manifest(sample_ids=tuple(f"s{number}" for number in range(n)))
     content, file = manifest_json(whole), tmp_path / "manifest.json"
-    assert content == orjson.dumps(whole.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
+    assert (
+        content == orjson.dumps(whole.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
+    )
     for written in (content, orjson.dumps(orjson.loads(content))):
         file.write_bytes(written)
         assert parse_manifest(file) == whole

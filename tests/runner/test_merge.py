@@ -40,13 +40,17 @@ def shards_of(folder: object, count: int, **options: Any) -> list[Run]:
 def without_times(value: Any) -> Any:
     """Data of a run folder without times and whether a result came from the cache."""
     if isinstance(value, dict):
-        return {k: without_times(v) for k, v in value.items() if "seconds" not in k and k != "cached"}
+        return {
+            k: without_times(v) for k, v in value.items() if "seconds" not in k and k != "cached"
+        }
     return [without_times(each) for each in value] if isinstance(value, list) else value
 
 
 def contents(run: Path) -> dict[str, Any]:
     """Everything in a run folder, without times."""
-    records = sorted(map(orjson.loads, (run / "records.jsonl").read_bytes().splitlines()), key=orjson.dumps)
+    records = sorted(
+        map(orjson.loads, (run / "records.jsonl").read_bytes().splitlines()), key=orjson.dumps
+    )
     records.sort(key=lambda each: (each["mode"], each["sample"]["id"], each["epoch"]))
     at.score(run)
     return {
@@ -73,20 +77,34 @@ def test_merged_shards_equal_the_run_without_shards(
     assert len(whole["records"]) >= 30
     assert whole["artifacts"]
     for count in counts:
-        runs = [at.evaluate(**common, shard=(number, count), out=f"{count}-{number}") for number in range(1, count + 1)]
+        runs = [
+            at.evaluate(**common, shard=(number, count), out=f"{count}-{number}")
+            for number in range(1, count + 1)
+        ]
         assert min(map(len, runs)) > 0
         merged = at.merge(runs[::-1], f"merged-{count}")
         assert contents(merged.path) == whole
 
     last = f"merged-{counts[-1]}"
     assert not [each for each in at.compare("whole", last) if each.value]
-    assert at.evaluate(**common, out=last).path == Path(last), "the merged run is resumed without --shard"
+    assert at.evaluate(**common, out=last).path == Path(last), (
+        "the merged run is resumed without --shard"
+    )
     sample = whole["records"][0]["sample"]["id"]
-    for command in (f"compare {last} whole", f"report {last}", f"attribute {last}", f"explain {last} {sample}"):
+    for command in (
+        f"compare {last} whole",
+        f"report {last}",
+        f"attribute {last}",
+        f"explain {last} {sample}",
+    ):
         done = run_command(*command.split())
         assert done.returncode == 0, done.stderr
     split = [
-        {k: v for k, v in json.loads(run_command("attribute", run, "--json").stdout).items() if k != "records"}
+        {
+            k: v
+            for k, v in json.loads(run_command("attribute", run, "--json").stdout).items()
+            if k != "records"
+        }
         for run in ("whole", last)
     ]
     assert split[0] == split[1]
@@ -97,7 +115,18 @@ def test_prompts_and_costs_of_all_shards_are_in_the_merged_run(farm: Path, tmp_p
     with running(0) as endpoint:
         for number in (1, 2, 3):
             run = tmp_path / f"part-{number}"
-            evaluate(farm, run, endpoint, "--shard", f"{number}/3", "--price", "1/1", "--limit", "6", "--yes")
+            evaluate(
+                farm,
+                run,
+                endpoint,
+                "--shard",
+                f"{number}/3",
+                "--price",
+                "1/1",
+                "--limit",
+                "6",
+                "--yes",
+            )
         evaluate(farm, tmp_path / "whole", endpoint, "--price", "1/1", "--limit", "6", "--yes")
     parts = [tmp_path / f"part-{number}" for number in (1, 2, 3)]
     with (parts[1] / "prompts.jsonl").open("ab") as file:
@@ -109,7 +138,9 @@ def test_prompts_and_costs_of_all_shards_are_in_the_merged_run(farm: Path, tmp_p
     for record in merged.samples():
         assert prompts.of(record.key) == expected.of(record.key) is not None
     hashes = [
-        line[:41] for line in (merged.path / "prompts.jsonl").read_bytes().splitlines() if line.startswith(b'{"hash')
+        line[:41]
+        for line in (merged.path / "prompts.jsonl").read_bytes().splitlines()
+        if line.startswith(b'{"hash')
     ]
     assert len(hashes) == len(set(hashes)), "each content is stored once"
     (parts[2] / "prompts.jsonl").unlink()
@@ -131,11 +162,15 @@ def test_missing_and_unfinished_shards_are_named_and_merged_only_on_request(farm
     merged = at.merge(runs[:3], "merged", allow_missing=True)
     assert len(merged) == len(runs[0]) + len(runs[2]) + len(lines) - 1
     assert merged.summary.missing == {"no-tool": 7 - len(merged)}
-    done = run_command("merge", *(run.path for run in runs[:3]), "--out", "again", "--allow-missing")
+    done = run_command(
+        "merge", *(run.path for run in runs[:3]), "--out", "again", "--allow-missing"
+    )
     assert done.returncode == 1
     assert "warning: shards 4, 5 of 5 are missing" in done.stderr
     assert "with --out again, without --shard" in done.stderr
-    assert len(at.evaluate(farm, "baseline:random", mode="no-tool", out="merged")) == 7, "what is missing runs there"
+    assert len(at.evaluate(farm, "baseline:random", mode="no-tool", out="merged")) == 7, (
+        "what is missing runs there"
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,7 +184,9 @@ def test_missing_and_unfinished_shards_are_named_and_merged_only_on_request(farm
         ({"shard": (2, 3)}, "number of shards: 2 in first, 3 in other"),
     ],
 )
-def test_shards_of_different_runs_are_refused_with_the_difference(farm: Path, options: dict[str, Any], message: str):
+def test_shards_of_different_runs_are_refused_with_the_difference(
+    farm: Path, options: dict[str, Any], message: str
+):
     values: dict[str, Any] = {"model": "baseline:random", "mode": "no-tool"}
     first = at.evaluate(farm, **values, shard=(1, 2), out="first")
     other = at.evaluate(farm, **{**values, "shard": (2, 2), **options}, out="other")
@@ -161,7 +198,9 @@ def test_another_version_of_a_tool_is_named_and_other_machines_are_noted(
     farm: Path, capsys: pytest.CaptureFixture[str]
 ):
     runs = shards_of(farm, 2, mode="end-to-end")
-    change(runs[1].path, python="3.14.0 on darwin", toolset={"calculate": "9:0"}, toolset_hash="other")
+    change(
+        runs[1].path, python="3.14.0 on darwin", toolset={"calculate": "9:0"}, toolset_hash="other"
+    )
     with pytest.raises(UsageError, match=r"versions of tools, calculate: 1:\w+ in 2-1, 9:0 in 2-2"):
         at.merge(runs, "merged")
     change(runs[1].path, **runs[0].manifest.model_dump(include={"toolset", "toolset_hash"}))
@@ -214,7 +253,9 @@ def leftovers() -> Sequence[str]:
     return sorted(path.name for path in Path().iterdir() if "merg" in path.name)
 
 
-def test_a_merge_that_was_stopped_while_it_was_scored_says_how_to_go_on(farm: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_merge_that_was_stopped_while_it_was_scored_says_how_to_go_on(
+    farm: Path, monkeypatch: pytest.MonkeyPatch
+):
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -228,7 +269,9 @@ def test_a_merge_that_was_stopped_while_it_was_scored_says_how_to_go_on(farm: Pa
 
 
 @pytest.mark.parametrize("fault", [KeyboardInterrupt, OSError(28, "No space left on device")])
-def test_an_interrupted_merge_leaves_nothing(farm: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException):
+def test_an_interrupted_merge_leaves_nothing(
+    farm: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException
+):
     runs = shards_of(farm, 2, mode="no-tool")
 
     def stop(*_: object) -> None:
@@ -251,7 +294,9 @@ def test_a_folder_with_anything_in_it_is_left_as_it_is(farm: Path):
         at.merge(runs, "merged")
     assert "--out" in str(failed.value.hint)
     assert leftovers() == ["merged"]
-    assert "agrotools score" in str(failed.value.hint), "it may be a merge that was killed while it scored"
+    assert "agrotools score" in str(failed.value.hint), (
+        "it may be a merge that was killed while it scored"
+    )
     run_command("score", "merged")
     with pytest.raises(RunStoreError) as failed:
         at.merge(runs, "merged")

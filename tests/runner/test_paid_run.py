@@ -8,7 +8,14 @@ from aiohttp import web
 
 from agrotools.core import BudgetReached
 from agrotools.models import Completion, Message, ModelSettings
-from agrotools.models.metered import Budget, CachedModel, MeteredModel, ResponseCache, SpendLedger, read_spend
+from agrotools.models.metered import (
+    Budget,
+    CachedModel,
+    MeteredModel,
+    ResponseCache,
+    SpendLedger,
+    read_spend,
+)
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from agrotools.models.prices import Price
 from support.openai_server import Body, Endpoint, serve
@@ -41,7 +48,9 @@ async def _run(
         replies = await asyncio.gather(*asked, return_exceptions=True)
         assert cache.fault is None
         assert wire.stats.spent_usd == ledger.total_usd
-        assert wire.stats.cached == sum(isinstance(reply, Completion) and reply.cached for reply in replies)
+        assert wire.stats.cached == sum(
+            isinstance(reply, Completion) and reply.cached for reply in replies
+        )
     await paid.close()
     return replies
 

@@ -14,7 +14,11 @@ from support.plain_sample import plain_sample
 
 
 def sample(name: str, *, eligible: bool = True, reference: bool = True) -> Sample:
-    return plain_sample(name, no_tool_eligible=eligible, reference=ReferenceTrajectory(steps=()) if reference else None)
+    return plain_sample(
+        name,
+        no_tool_eligible=eligible,
+        reference=ReferenceTrajectory(steps=()) if reference else None,
+    )
 
 
 def test_each_mode_takes_the_samples_it_can():
@@ -33,7 +37,10 @@ def test_each_mode_takes_the_samples_it_can():
 
 def test_a_limit_is_the_number_of_samples_in_each_mode_and_a_larger_one_adds_to_them():
     samples = [sample(f"s{n}", eligible=n % 3 == 0, reference=n % 2 == 0) for n in range(30)]
-    small, large = (work_items(samples, ["end-to-end", "no-tool", "step-by-step"], 1, limit=limit) for limit in (4, 12))
+    small, large = (
+        work_items(samples, ["end-to-end", "no-tool", "step-by-step"], 1, limit=limit)
+        for limit in (4, 12)
+    )
     assert small.sizes() == {"no-tool": 4, "end-to-end": 4, "step-by-step": 4}
     assert large.sizes() == {"no-tool": 10, "end-to-end": 12, "step-by-step": 12}
     assert set(small.keys()) < set(large.keys())
@@ -41,8 +48,12 @@ def test_a_limit_is_the_number_of_samples_in_each_mode_and_a_larger_one_adds_to_
 
 
 @given(st.integers(1, 5), st.integers(1, 4), st.data())
-def test_what_is_finished_and_what_remains_is_the_whole(count: int, epochs: int, data: st.DataObject):
-    items = work_items([sample(f"s{number}") for number in range(count)], ["end-to-end", "no-tool"], epochs)
+def test_what_is_finished_and_what_remains_is_the_whole(
+    count: int, epochs: int, data: st.DataObject
+):
+    items = work_items(
+        [sample(f"s{number}") for number in range(count)], ["end-to-end", "no-tool"], epochs
+    )
     assert len(items) == len({item.key for item in items}) == 2 * count * epochs
     assert [item.key for item in items] == list(items.keys())
     finished = data.draw(st.sets(st.sampled_from([item.key for item in items])))
@@ -54,10 +65,17 @@ def test_what_is_finished_and_what_remains_is_the_whole(count: int, epochs: int,
 
 
 def test_what_failed_before_is_tried_again_last():
-    items = work_items([sample(name) for name in ("a", "b", "c", "d")], ["end-to-end", "no-tool"], 1)
+    items = work_items(
+        [sample(name) for name in ("a", "b", "c", "d")], ["end-to-end", "no-tool"], 1
+    )
     failed = {("no-tool", "a", 0), ("no-tool", "d", 0), ("end-to-end", "b", 0)}
     left = [item.key for item in remaining(items, {("end-to-end", "a", 0)}, failed)]
-    fresh = [("no-tool", "b", 0), ("no-tool", "c", 0), ("end-to-end", "c", 0), ("end-to-end", "d", 0)]
+    fresh = [
+        ("no-tool", "b", 0),
+        ("no-tool", "c", 0),
+        ("end-to-end", "c", 0),
+        ("end-to-end", "d", 0),
+    ]
     assert left == [*fresh, ("no-tool", "a", 0), ("no-tool", "d", 0), ("end-to-end", "b", 0)]
 
 
@@ -84,4 +102,6 @@ def test_a_limit_keeps_twins_together():
     for limit in (1, 2, 7, 12):
         chosen = {item.sample.id for item in work_items(samples, ["end-to-end"], 1, limit=limit)}
         assert 0 <= limit - len(chosen) <= 1
-        assert limit == 1 or all(({one, other} <= chosen) or not ({one, other} & chosen) for one, other in pairs)
+        assert limit == 1 or all(
+            ({one, other} <= chosen) or not ({one, other} & chosen) for one, other in pairs
+        )

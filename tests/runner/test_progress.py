@@ -21,7 +21,15 @@ from agrotools.runner.progress import Progress, stage_progress
 from support.plain_sample import plain_sample
 
 SAMPLE = plain_sample()
-BUSY = WireStats(in_flight=64, waiting=12, rate_limit_waits=7, replies=900, retries=31, cached=40, spent_usd=0.0312)
+BUSY = WireStats(
+    in_flight=64,
+    waiting=12,
+    rate_limit_waits=7,
+    replies=900,
+    retries=31,
+    cached=40,
+    spent_usd=0.0312,
+)
 
 
 def record(seconds: float = 0.0, invalid: str | None = None) -> Record:
@@ -44,7 +52,9 @@ class Terminal:
         os.set_blocking(self._master, False)
         self._arrived = b""
         self.stream = os.fdopen(slave, "w", encoding="utf-8")
-        fcntl.ioctl(self.stream.fileno(), termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        fcntl.ioctl(
+            self.stream.fileno(), termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0)
+        )
 
     def pump(self) -> None:
         """Take what has arrived: a terminal that nobody reads holds a few kilobytes and then blocks its writer."""
@@ -119,7 +129,8 @@ def test_in_a_pipe_there_are_plain_lines_soon_after_the_start_and_then_every_ten
     lines = text.splitlines()
     assert lines[0] == "model?[31m? on bench: 1,000 samples to run"
     assert [line.split(", ")[1] for line in lines[1:]] == [
-        f"0:{minute:02}:{second:02}" for minute, second in ((0, 2), (0, 12), (0, 22), (0, 32), (0, 42), (0, 52))
+        f"0:{minute:02}:{second:02}"
+        for minute, second in ((0, 2), (0, 12), (0, 22), (0, 32), (0, 42), (0, 52))
     ] + ["0:01:02"] * 2
     assert "64 requests in flight" in lines[-2]
     assert "in flight" not in lines[-1]
@@ -205,14 +216,18 @@ def test_streams_that_are_closed_or_full_or_speak_ascii_are_survived():
     assert raw.getvalue().startswith(b"\\u5343\\u95ee on b: 2 samples to run\n")
 
 
-def test_stages_are_told_every_ten_seconds_in_a_pipe_and_live_on_a_terminal(monkeypatch: pytest.MonkeyPatch):
+def test_stages_are_told_every_ten_seconds_in_a_pipe_and_live_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+):
     stream, now = io.StringIO(), Clock()
     monkeypatch.setattr("agrotools.runner.progress.time.monotonic", now)
     report = stage_progress(stream)
     for done in range(101):
         report("scenes", done, 100)
         now.now += 0.25
-    left = [f"scenes: {done}/100, 0:00:{seconds} left" for done, seconds in ((40, "15"), (80, "05"))]
+    left = [
+        f"scenes: {done}/100, 0:00:{seconds} left" for done, seconds in ((40, "15"), (80, "05"))
+    ]
     assert stream.getvalue().splitlines() == ["scenes: 0/100", *left, "scenes: 100/100"]
     monkeypatch.undo()
     with terminal(12) as screen:

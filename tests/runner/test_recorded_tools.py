@@ -8,7 +8,14 @@ import tomli_w
 from typer.testing import CliRunner
 
 from agrotools.cli.main import app
-from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, ToleranceSlot, ToolCall, UsageError
+from agrotools.core import (
+    Observation,
+    ReferenceStep,
+    ReferenceTrajectory,
+    ToleranceSlot,
+    ToolCall,
+    UsageError,
+)
 from agrotools.runner.config import RunSettings
 from agrotools.runner.plan import RecordedTools, backend_by_tool
 from support.made_gta import write_gta
@@ -16,17 +23,23 @@ from support.plain_sample import plain_sample
 
 
 def sample(*steps: ReferenceStep):
-    return plain_sample("s", toolset=("calculate", "OCR"), reference=ReferenceTrajectory(steps=steps))
+    return plain_sample(
+        "s", toolset=("calculate", "OCR"), reference=ReferenceTrajectory(steps=steps)
+    )
 
 
 def recorded(value: int, expression: str = "6*7") -> ReferenceStep:
     return ReferenceStep(
-        tool="calculate", arguments={"expression": expression}, observation=Observation(result={"value": value})
+        tool="calculate",
+        arguments={"expression": expression},
+        observation=Observation(result={"value": value}),
     )
 
 
 def test_a_call_that_agrees_gets_what_was_recorded():
-    outcome = RecordedTools(sample(recorded(42))).run(ToolCall(tool="calculate", arguments={"expression": "7 * 6"}))
+    outcome = RecordedTools(sample(recorded(42))).run(
+        ToolCall(tool="calculate", arguments={"expression": "7 * 6"})
+    )
     assert outcome.recorded
     assert outcome.observation.result == {"value": 42}
 
@@ -34,7 +47,11 @@ def test_a_call_that_agrees_gets_what_was_recorded():
 def test_a_call_made_several_times_gets_its_observations_in_turn_and_then_the_last():
     tools = RecordedTools(sample(recorded(1), recorded(2)))
     call = ToolCall(tool="calculate", arguments={"expression": "6*7"})
-    assert [tools.run(call).observation.result for _ in range(3)] == [{"value": 1}, {"value": 2}, {"value": 2}]
+    assert [tools.run(call).observation.result for _ in range(3)] == [
+        {"value": 1},
+        {"value": 2},
+        {"value": 2},
+    ]
 
 
 @pytest.mark.parametrize(
@@ -69,15 +86,37 @@ def agrotools(*arguments: object) -> str:
     return done.stdout
 
 
-def test_a_published_benchmark_runs_without_weights_keys_or_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_published_benchmark_runs_without_weights_keys_or_a_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     root = tmp_path / "data"
     write_gta(root / "gta_dataset")
     run = tmp_path / "run"
-    common = ("gta", "--data-root", root, "-m", "baseline:oracle", "--mode", "end-to-end", "--limit", 20, "--out", run)
+    common = (
+        "gta",
+        "--data-root",
+        root,
+        "-m",
+        "baseline:oracle",
+        "--mode",
+        "end-to-end",
+        "--limit",
+        20,
+        "--out",
+        run,
+    )
     told = agrotools("eval", *common, "--backend", "recorded")
-    records = [json.loads(line) for line in (run / "records.jsonl").read_text(encoding="utf-8").splitlines()]
-    calls = [step for record in records for step in record["trajectory"]["steps"] if step["kind"] == "call"]
+    records = [
+        json.loads(line)
+        for line in (run / "records.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    calls = [
+        step
+        for record in records
+        for step in record["trajectory"]["steps"]
+        if step["kind"] == "call"
+    ]
     assert len(records) == 20
     assert calls
     assert all(step["recorded"] and step["observation"]["error"] is None for step in calls)
@@ -94,7 +133,12 @@ def test_a_tool_to_be_recorded_that_the_benchmark_has_not_is_refused_with_the_cl
 def write_weighings(folder: Path, count: int) -> Path:
     """Questions that are answered by a tool which is installed nowhere, from what was recorded of it."""
     folder.mkdir(parents=True)
-    header = {"name": "weighings", "version": "1", "licence": "CC0-1.0", "toolset": ["weigh_on_the_moon", "calculate"]}
+    header = {
+        "name": "weighings",
+        "version": "1",
+        "licence": "CC0-1.0",
+        "toolset": ["weigh_on_the_moon", "calculate"],
+    }
     header |= {"modes": ["end-to-end"], "backends": {"calculate": "offline"}}
     (folder / "benchmark.toml").write_text(tomli_w.dumps(header), encoding="utf-8")
     answer_from = {"from": "steps[0].observation.mass_kg"}
@@ -116,7 +160,11 @@ def write_weighings(folder: Path, count: int) -> Path:
                 answer_type="tolerance",
                 toolset=("weigh_on_the_moon", "calculate"),
                 reference=ReferenceTrajectory(steps=(weigh, double) if number % 2 else (weigh,)),
-                answer=(ToleranceSlot(name="mass", label="mass", value=number / 2, unit="kg", **answer_from),),
+                answer=(
+                    ToleranceSlot(
+                        name="mass", label="mass", value=number / 2, unit="kg", **answer_from
+                    ),
+                ),
             )
             lines.write(made.model_dump_json(by_alias=True, exclude_none=True) + "\n")
     return folder
@@ -139,6 +187,8 @@ def test_a_benchmark_runs_where_a_tool_of_it_is_not_installed(tmp_path: Path):
 
 def test_a_step_of_which_nothing_was_recorded_says_so():
     step = ReferenceStep(tool="calculate", arguments={"expression": "1"})
-    outcome = RecordedTools(sample(step)).run(ToolCall(tool="calculate", arguments={"expression": "1"}))
+    outcome = RecordedTools(sample(step)).run(
+        ToolCall(tool="calculate", arguments={"expression": "1"})
+    )
     assert outcome.observation.error is not None
     assert "nothing was recorded" in outcome.observation.error.message

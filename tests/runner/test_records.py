@@ -38,14 +38,19 @@ def test_records_come_back_in_an_order_that_does_not_depend_on_which_ended_first
 
 
 def test_an_invalid_record_never_takes_the_place_of_a_finished_one(tmp_path: Path):
-    for run, lines in (("a", (invalid("s1"), answered("s1", "yes"))), ("b", (answered("s1", "yes"), invalid("s1")))):
+    for run, lines in (
+        ("a", (invalid("s1"), answered("s1", "yes"))),
+        ("b", (answered("s1", "yes"), invalid("s1"))),
+    ):
         written(tmp_path / run, *lines)
         assert list(iter_records(tmp_path / run)) == [answered("s1", "yes")]
         assert finished_keys(tmp_path / run) == {("no-tool", "s1", 0)}
 
 
 @pytest.mark.parametrize(("cut", "seen"), [(1, 2), (2, 1), (100, 1)])
-def test_a_last_line_counts_where_nothing_but_its_line_break_is_missing(tmp_path: Path, cut: int, seen: int):
+def test_a_last_line_counts_where_nothing_but_its_line_break_is_missing(
+    tmp_path: Path, cut: int, seen: int
+):
     path = written(tmp_path, record("s1"), record("s2"))
     path.write_bytes(path.read_bytes()[:-cut])
     assert list(iter_records(tmp_path)) == [record("s1"), record("s2")][:seen]
@@ -56,7 +61,9 @@ def test_a_last_line_counts_where_nothing_but_its_line_break_is_missing(tmp_path
     assert [each.sample.id for each in iter_records(tmp_path)] == [*["s1", "s2"][:seen], "s3"]
 
 
-@pytest.mark.parametrize("damage", [b"\0" * 300, b'{"half": ', b"[]", b'{"mode": "no-tool"}', b"\xff\xfe", b"3", b""])
+@pytest.mark.parametrize(
+    "damage", [b"\0" * 300, b'{"half": ', b"[]", b'{"mode": "no-tool"}', b"\xff\xfe", b"3", b""]
+)
 def test_a_damaged_line_hides_itself_alone_and_not_in_silence(tmp_path: Path, damage: bytes):
     path = written(tmp_path, record("s1"), record("s2"))
     first, second = path.read_bytes().splitlines(keepends=True)
@@ -69,13 +76,17 @@ def test_a_damaged_line_hides_itself_alone_and_not_in_silence(tmp_path: Path, da
         iter_records(tmp_path)
 
 
-def test_a_record_of_another_version_is_named_by_its_line_and_never_taken_for_damage(tmp_path: Path):
+def test_a_record_of_another_version_is_named_by_its_line_and_never_taken_for_damage(
+    tmp_path: Path,
+):
     path = written(tmp_path, record("s1"), record("s2"))
     first, second = map(orjson.loads, path.read_bytes().splitlines())
     path.write_bytes(orjson.dumps(first) + b"\n" + orjson.dumps({**second, "mood": "good"}) + b"\n")
     content = path.read_bytes()
     for read in (lambda: list(iter_records(tmp_path)), lambda: RunStore(tmp_path, manifest())):
-        with pytest.raises(RunStoreError, match=r"line 2 is not a record: mood: Extra inputs.*another version"):
+        with pytest.raises(
+            RunStoreError, match=r"line 2 is not a record: mood: Extra inputs.*another version"
+        ):
             read()
     assert path.read_bytes() == content
 
@@ -92,7 +103,9 @@ def test_a_line_with_a_key_that_is_no_record_is_an_error_to_readers_and_runs_aga
     assert list(iter_records(tmp_path)) == [record("s2")]
 
 
-def test_a_record_that_lacks_a_field_is_named_also_on_a_last_line_without_line_break(tmp_path: Path):
+def test_a_record_that_lacks_a_field_is_named_also_on_a_last_line_without_line_break(
+    tmp_path: Path,
+):
     path = written(tmp_path, record("s1"), record("s2"))
     first, second = path.read_bytes().splitlines(keepends=True)
     unnamed = orjson.dumps({**orjson.loads(second), "sample": {"query": "q"}})
@@ -144,7 +157,9 @@ def as_stored(value):
 def test_whatever_a_model_says_comes_back_as_it_was(tmp_path_factory, arguments, text):
     def made(given_arguments) -> Trajectory:
         call = Step(turn=0, kind="call", call=ToolCall(tool="t", arguments=given_arguments))
-        return Trajectory(steps=(call, Step(turn=1, kind="answer", text=text)), termination="answered")
+        return Trajectory(
+            steps=(call, Step(turn=1, kind="answer", text=text)), termination="answered"
+        )
 
     run = tmp_path_factory.mktemp("said")
     written(run, record("s1", trajectory=made(arguments)))
@@ -157,8 +172,12 @@ def test_arguments_nested_as_deep_as_can_be_written_can_be_read(tmp_path: Path, 
     value: list = []
     for _ in range(depth):
         value = [value]
-    call = Step(turn=0, kind="call", call=ToolCall.model_construct(tool="t", arguments={"a": value}))
-    trajectory = Trajectory.model_construct(steps=(call,), termination="max_steps", reason="", halted_by=None)
+    call = Step(
+        turn=0, kind="call", call=ToolCall.model_construct(tool="t", arguments={"a": value})
+    )
+    trajectory = Trajectory.model_construct(
+        steps=(call,), termination="max_steps", reason="", halted_by=None
+    )
     written(tmp_path, record("s1").model_copy(update={"trajectory": trajectory}))
     (back,) = list(iter_records(tmp_path))
     assert back.invalid is not None or back.trajectory.steps[0].call.arguments == {"a": value}
@@ -185,13 +204,19 @@ print(count, resident_mb("VmHWM") - before)
 
 @pytest.mark.slow
 def test_many_records_are_read_in_little_memory(tmp_path: Path):
-    line = orjson.dumps(answered("SAMPLE", "weeds " * 420).model_dump(mode="json", by_alias=True)) + b"\n"
+    line = (
+        orjson.dumps(answered("SAMPLE", "weeds " * 420).model_dump(mode="json", by_alias=True))
+        + b"\n"
+    )
     assert len(line) > 3000
     with (tmp_path / "records.jsonl").open("wb") as file:
         for number in range(30_000):
             file.write(line.replace(b"SAMPLE", b"sample-%06d" % number))
     done = subprocess.run(
-        [sys.executable, "-c", READ_MANY, str(tmp_path), TESTS], check=True, capture_output=True, text=True
+        [sys.executable, "-c", READ_MANY, str(tmp_path), TESTS],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     count, grown_mb = done.stdout.split()
     assert int(count) == 30_000
@@ -199,7 +224,14 @@ def test_many_records_are_read_in_little_memory(tmp_path: Path):
 
 
 def test_records_of_other_samples_are_left_out_and_repeated_ones_are_named(tmp_path: Path):
-    records = [record("s1"), record("other"), answered("s1", "again"), record("s2"), invalid("s3"), record("s3")]
+    records = [
+        record("s1"),
+        record("other"),
+        answered("s1", "again"),
+        record("s2"),
+        invalid("s3"),
+        record("s3"),
+    ]
     written(tmp_path, *records, sample_ids=("s1", "s2", "s3"))
     index = record_index(tmp_path)
     assert [each.sample.id for each in index] == ["s1", "s2", "s3"]
@@ -214,7 +246,9 @@ def test_records_of_other_samples_are_left_out_and_repeated_ones_are_named(tmp_p
 
 @pytest.mark.parametrize("epoch", [-1, 1, 10**9])
 def test_records_of_epochs_that_the_run_does_not_have_are_left_out(tmp_path: Path, epoch: int):
-    written(tmp_path, record("s1"), record("s1").model_copy(update={"epoch": epoch}), sample_ids=("s1",))
+    written(
+        tmp_path, record("s1"), record("s1").model_copy(update={"epoch": epoch}), sample_ids=("s1",)
+    )
     index = record_index(tmp_path)
     assert [each.epoch for each in index] == [0]
     assert f"other samples or epochs (first: s1, epoch {epoch})" in index.notes[0]

@@ -36,12 +36,15 @@ def resume(folder: Path, names=NAMES) -> list[str]:
 
 
 @given(st.data())
-def test_a_run_cut_anywhere_with_anything_behind_goes_on_with_every_whole_record(tmp_path_factory, data):
+def test_a_run_cut_anywhere_with_anything_behind_goes_on_with_every_whole_record(
+    tmp_path_factory, data
+):
     run = tmp_path_factory.mktemp("cut")
     whole = run_of(run)
     cut = data.draw(st.integers(0, len(whole)))
     behind = data.draw(
-        st.sampled_from([b"", b"\0" * 5000, b"\0" * 40 + b"\n", b"\n", b"{}\n"]) | st.binary(max_size=60)
+        st.sampled_from([b"", b"\0" * 5000, b"\0" * 40 + b"\n", b"\n", b"{}\n"])
+        | st.binary(max_size=60)
     )
     (run / "records.jsonl").write_bytes(whole[:cut] + behind)
     kept = whole[:cut].count(b"\n")
@@ -51,7 +54,9 @@ def test_a_run_cut_anywhere_with_anything_behind_goes_on_with_every_whole_record
         assert len(finished_keys(store.folder)) <= kept + 1
     resume(run)
     assert list(iter_records(run)) == [answered(name, f"yes, {name}: ½") for name in NAMES]
-    assert all(line.startswith(b'{"sample"') for line in (run / "records.jsonl").read_bytes().splitlines())
+    assert all(
+        line.startswith(b'{"sample"') for line in (run / "records.jsonl").read_bytes().splitlines()
+    )
 
 
 @pytest.mark.parametrize("tail", [b"\0" * 9000, b"\0" * 100 + b"\n", b"\0\0\n\0\0\n\0"])
@@ -69,12 +74,17 @@ def test_a_damaged_line_is_moved_aside_and_its_sample_alone_runs_again(tmp_path:
     whole = run_of(tmp_path)
     lines = whole.splitlines(keepends=True)
     damaged = lines[1][:20] + b"\0" * 50 + lines[1][70:]
-    (tmp_path / "records.jsonl").write_bytes(lines[0] + damaged + lines[2] + lines[3] + lines[3][:9])
+    (tmp_path / "records.jsonl").write_bytes(
+        lines[0] + damaged + lines[2] + lines[3] + lines[3][:9]
+    )
     with RunStore(tmp_path, manifest()) as store:
         assert finished_keys(store.folder) == {("no-tool", name, 0) for name in ("s1", "s3", "s4")}
         cut, moved = store.notes
     assert "cut 9 bytes" in cut
-    assert "moved 1 line of records.jsonl that cannot be read to records.rejected.jsonl (line 2: not JSON)" in moved
+    assert (
+        "moved 1 line of records.jsonl that cannot be read to records.rejected.jsonl (line 2: not JSON)"
+        in moved
+    )
     assert (tmp_path / "records.rejected.jsonl").read_bytes() == damaged
     assert (tmp_path / "records.jsonl").read_bytes() == lines[0] + lines[2] + lines[3]
     assert resume(tmp_path) == []
@@ -84,7 +94,9 @@ def test_a_damaged_line_is_moved_aside_and_its_sample_alone_runs_again(tmp_path:
     assert (tmp_path / "records.rejected.jsonl").read_bytes() == damaged + b"again\n"
 
 
-def test_a_run_whose_repair_is_interrupted_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_run_whose_repair_is_interrupted_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     whole = run_of(tmp_path)
     (tmp_path / "records.jsonl").write_bytes(b"damage\n" + whole)
 
@@ -109,7 +121,9 @@ def test_a_run_whose_repair_is_interrupted_loses_nothing(tmp_path: Path, monkeyp
 @pytest.mark.parametrize(
     "place", ["/proc/agrotools-run", "/sys/agrotools/run", "/dev/null/run", "{file}/run", "{file}"]
 )
-def test_a_place_that_cannot_hold_a_folder_is_a_typed_error_also_for_root(tmp_path: Path, place: str):
+def test_a_place_that_cannot_hold_a_folder_is_a_typed_error_also_for_root(
+    tmp_path: Path, place: str
+):
     (tmp_path / "file").write_text("a file")
     folder = Path(place.format(file=tmp_path / "file"))
     with pytest.raises(RunStoreError, match=r"cannot write the run folder.*--out") as refused:
@@ -158,11 +172,15 @@ def test_a_folder_that_is_deleted_during_the_run_is_noticed_at_the_next_record(t
 @pytest.mark.parametrize("left", [None, b"", b"{", b"\0" * 400])
 def test_a_damaged_manifest_is_written_anew_from_its_copy(tmp_path: Path, left: bytes | None):
     run_of(tmp_path)
-    (tmp_path / "manifest.json").unlink() if left is None else (tmp_path / "manifest.json").write_bytes(left)
+    (tmp_path / "manifest.json").unlink() if left is None else (
+        tmp_path / "manifest.json"
+    ).write_bytes(left)
     assert read_manifest(tmp_path) == manifest()
     with pytest.raises(RunStoreError, match="another configuration"):
         RunStore(tmp_path, manifest(model="other"))
-    assert resume(tmp_path) == ["manifest.json was damaged or missing and is written anew from its copy"]
+    assert resume(tmp_path) == [
+        "manifest.json was damaged or missing and is written anew from its copy"
+    ]
     assert resume(tmp_path) == []
     (tmp_path / ".manifest.copy.json").unlink()
     assert read_manifest(tmp_path) == manifest()
@@ -173,7 +191,9 @@ def test_without_manifest_and_copy_the_records_stay_and_the_way_on_is_said(tmp_p
     for name in ("manifest.json", ".manifest.copy.json"):
         (tmp_path / name).write_text("{")
     for attempt in (read_manifest, lambda run: RunStore(run, manifest())):
-        with pytest.raises(RunStoreError, match=r"cannot be read.*put it back from a copy.*left as it is"):
+        with pytest.raises(
+            RunStoreError, match=r"cannot be read.*put it back from a copy.*left as it is"
+        ):
             attempt(tmp_path)
     assert (tmp_path / "records.jsonl").read_bytes() == whole
 

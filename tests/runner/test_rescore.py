@@ -27,13 +27,20 @@ MANIFEST = Manifest(
 
 def record(name: str, text: str, *, invalid: str | None = None) -> Record:
     done = Trajectory(steps=(Step(turn=0, kind="answer", text=text),), termination="answered")
-    return Record(sample=plain_sample(name), mode="end-to-end", trajectory=None if invalid else done, invalid=invalid)
+    return Record(
+        sample=plain_sample(name),
+        mode="end-to-end",
+        trajectory=None if invalid else done,
+        invalid=invalid,
+    )
 
 
 def run_of(folder: Path, records: list[Record]) -> Path:
     folder.mkdir()
     (folder / "manifest.json").write_text(MANIFEST.model_dump_json())
-    (folder / "records.jsonl").write_text("".join(each.model_dump_json(by_alias=True) + "\n" for each in records))
+    (folder / "records.jsonl").write_text(
+        "".join(each.model_dump_json(by_alias=True) + "\n" for each in records)
+    )
     return folder
 
 
@@ -49,17 +56,25 @@ def test_the_scores_are_one_plain_document(tmp_path: Path, records: list[Record]
     scored = rescore(run)
     ordered = sorted(records, key=lambda each: each.key)
     rows = [score_record(each) for each in ordered]
-    summary = summarise(ordered, rows, benchmark="b", benchmark_version="1", model="m", protocol="react")
+    summary = summarise(
+        ordered, rows, benchmark="b", benchmark_version="1", model="m", protocol="react"
+    )
     content = {
         "summary": summary.model_dump(mode="json"),
-        "scores": [{"mode": "end-to-end", **each.model_dump(mode="json")} for own in rows for each in own],
+        "scores": [
+            {"mode": "end-to-end", **each.model_dump(mode="json")} for own in rows for each in own
+        ],
     }
     assert scored.summary == summary
     written = (run / "scores.json").read_bytes()
     assert orjson.loads(written) == content
     lines = [line.strip().rstrip(b",") for line in written.splitlines()]
     assert all(orjson.dumps(row) in lines for row in content["scores"]), "a row stands on a line"
-    assert sorted(path.name for path in run.iterdir()) == ["manifest.json", "records.jsonl", "scores.json"]
+    assert sorted(path.name for path in run.iterdir()) == [
+        "manifest.json",
+        "records.jsonl",
+        "scores.json",
+    ]
 
 
 def test_the_telling_sample_is_the_one_that_lost_most(tmp_path: Path):
@@ -68,10 +83,14 @@ def test_the_telling_sample_is_the_one_that_lost_most(tmp_path: Path):
     text = f"{right.name}: {'yes' if right.value else 'no'}"
     run = run_of(tmp_path / "run", [record("a", text), record("c", wrong), record("b", wrong)])
     assert rescore(run).telling_sample == "b"
-    assert rescore(run_of(tmp_path / "lost", [record("a", "", invalid="503")])).telling_sample is None
+    assert (
+        rescore(run_of(tmp_path / "lost", [record("a", "", invalid="503")])).telling_sample is None
+    )
 
 
-def test_a_fault_while_scoring_leaves_the_old_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_fault_while_scoring_leaves_the_old_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     run = run_of(tmp_path / "run", [record("a", "yes"), record("b", "yes")])
     rescore(run)
     before = (run / "scores.json").read_bytes()
@@ -83,23 +102,38 @@ def test_a_fault_while_scoring_leaves_the_old_scores(tmp_path: Path, monkeypatch
     with pytest.raises(RunStoreError, match=r"cannot write the scores.*No space left"):
         rescore(run)
     assert (run / "scores.json").read_bytes() == before
-    assert sorted(path.name for path in run.iterdir()) == ["manifest.json", "records.jsonl", "scores.json"]
+    assert sorted(path.name for path in run.iterdir()) == [
+        "manifest.json",
+        "records.jsonl",
+        "scores.json",
+    ]
 
 
-def test_open_questions_are_compared_by_the_embedder_that_is_given_and_the_metric_names_it(tmp_path: Path):
+def test_open_questions_are_compared_by_the_embedder_that_is_given_and_the_metric_names_it(
+    tmp_path: Path,
+):
     slot = ReferenceTextSlot(name="answer", label="answer", value="drain the field")
     sample = plain_sample("a", answer=(slot,))
     done = Trajectory(steps=(Step(turn=0, kind="answer", text="drain it"),), termination="answered")
     run = run_of(tmp_path / "run", [Record(sample=sample, mode="no-tool", trajectory=done)])
     plain = rescore(run).summary.modes["no-tool"].metrics
-    for name, metric in (("all-MiniLM-L6-v2", "similarity_minilm"), ("all-mpnet-base-v2", "similarity_mpnet")):
-        summary = rescore(run, comparisons=TextComparisons(embedder=Embedder(name, lambda first, second: 0.25))).summary
+    for name, metric in (
+        ("all-MiniLM-L6-v2", "similarity_minilm"),
+        ("all-mpnet-base-v2", "similarity_mpnet"),
+    ):
+        summary = rescore(
+            run, comparisons=TextComparisons(embedder=Embedder(name, lambda first, second: 0.25))
+        ).summary
         metrics = summary.modes["no-tool"].metrics
         assert metrics.keys() - plain.keys() == {f"agrieval.{metric}"}
         assert metrics[f"agrieval.{metric}"].overall.value == 0.25
-        assert METRICS[f"agrieval.{metric}"].label in " ".join(tables_text([summary], width=200).split())
+        assert METRICS[f"agrieval.{metric}"].label in " ".join(
+            tables_text([summary], width=200).split()
+        )
     with pytest.raises(UsageError, match="not compared by the embedder other"):
-        rescore(run, comparisons=TextComparisons(embedder=Embedder("other", lambda first, second: 0.25)))
+        rescore(
+            run, comparisons=TextComparisons(embedder=Embedder("other", lambda first, second: 0.25))
+        )
 
 
 def test_a_run_without_records_has_no_scores(tmp_path: Path):

@@ -29,7 +29,9 @@ sys.stdin.read()
 @pytest.mark.process
 def test_a_second_process_is_refused_with_the_holders_pid_until_the_first_is_killed(tmp_path: Path):
     command = [sys.executable, "-c", HOLD, str(tmp_path), TESTS]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(RunStoreError, match=rf"in use by process {holder.pid}\b"):
@@ -38,7 +40,9 @@ def test_a_second_process_is_refused_with_the_holders_pid_until_the_first_is_kil
     RunStore(tmp_path, manifest()).close()
 
 
-def test_a_file_system_without_locks_is_a_typed_error_and_nothing_is_left_there(tmp_path: Path, monkeypatch):
+def test_a_file_system_without_locks_is_a_typed_error_and_nothing_is_left_there(
+    tmp_path: Path, monkeypatch
+):
     def refuse(_number: int, _how: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 

@@ -39,7 +39,9 @@ def test_a_benchmark_of_the_users_may_say_its_own(plain: Benchmark):
     assert held(own) == ("tool-calling", 7, True)
     assert held(own, max_steps=9) == ("tool-calling", 9, True)
     assert held(own, protocol="react") == ("react", 7, True)
-    assert resolve_settings(EvalConfig(model="m"), own).note.startswith("protocol tool-calling, as published")
+    assert resolve_settings(EvalConfig(model="m"), own).note.startswith(
+        "protocol tool-calling, as published"
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,9 @@ def test_a_benchmark_of_the_users_may_say_its_own(plain: Benchmark):
     ],
 )
 def test_the_modes_that_are_asked_for_decide(plain: Benchmark, mode: str, protocol: str, told: str):
-    settings = resolve_settings(EvalConfig(model="m", mode=mode), saying(plain, protocol="lagent", max_steps=20))
+    settings = resolve_settings(
+        EvalConfig(model="m", mode=mode), saying(plain, protocol="lagent", max_steps=20)
+    )
     assert settings.protocol == protocol
     assert told in settings.note
 
@@ -59,7 +63,11 @@ def test_the_modes_that_are_asked_for_decide(plain: Benchmark, mode: str, protoc
 def test_baselines_have_no_settings_of_a_paper(plain: Benchmark):
     own = saying(plain, protocol="lagent", max_steps=2)
     assert held(own, model="baseline:oracle") == ("react", 20, True)
-    assert held(own, model="baseline:oracle", protocol="tool-calling", max_steps=5) == ("react", 5, True)
+    assert held(own, model="baseline:oracle", protocol="tool-calling", max_steps=5) == (
+        "react",
+        5,
+        True,
+    )
 
 
 def test_a_replay_is_held_as_its_run(plain: Benchmark, tmp_path: Path):
@@ -72,12 +80,17 @@ def test_a_replay_is_held_as_its_run(plain: Benchmark, tmp_path: Path):
         held(plain, model=f"replay:{tmp_path / 'none'}")
 
 
-def test_what_a_header_says_of_runs_is_no_part_of_the_benchmarks_hash(small_benchmark: Path, tmp_path: Path):
+def test_what_a_header_says_of_runs_is_no_part_of_the_benchmarks_hash(
+    small_benchmark: Path, tmp_path: Path
+):
     import shutil
 
     copy = Path(shutil.copytree(small_benchmark, tmp_path / "copy"))
     header = copy / "benchmark.toml"
-    header.write_text(f'protocol = "lagent"\nmax_steps = 4\n{header.read_text(encoding="utf-8")}', encoding="utf-8")
+    header.write_text(
+        f'protocol = "lagent"\nmax_steps = 4\n{header.read_text(encoding="utf-8")}',
+        encoding="utf-8",
+    )
     said = load_benchmark(copy)
     assert (said.header.protocol, said.header.max_steps) == ("lagent", 4)
     assert said.content_hash == load_benchmark(small_benchmark).content_hash

@@ -18,7 +18,9 @@ from support.text_benchmark import write_text_benchmark
 
 def sample(number: int, cluster: int, calls: int) -> Sample:
     steps = tuple(ReferenceStep(tool="calculate", arguments={}) for _ in range(calls))
-    return plain_sample(f"s{number}", cluster=f"c{cluster}", reference=ReferenceTrajectory(steps=steps))
+    return plain_sample(
+        f"s{number}", cluster=f"c{cluster}", reference=ReferenceTrajectory(steps=steps)
+    )
 
 
 @given(
@@ -26,7 +28,9 @@ def sample(number: int, cluster: int, calls: int) -> Sample:
     st.integers(1, 6),
     st.randoms(use_true_random=False),
 )
-def test_shards_are_parts_of_whole_clusters_the_same_everywhere_and_about_equal(rows, count, random):
+def test_shards_are_parts_of_whole_clusters_the_same_everywhere_and_about_equal(
+    rows, count, random
+):
     samples = [sample(number, *row) for number, row in enumerate(rows)]
     clusters = {each.cluster for each in samples}
     count = min(count, len(clusters))
@@ -48,7 +52,9 @@ def test_shards_are_parts_of_whole_clusters_the_same_everywhere_and_about_equal(
     assert max(loads) - min(loads) <= max(cost.values())
 
 
-@pytest.mark.parametrize(("given_shard", "text"), [("3/16", "3/16"), (" 03 / 16", "3/16"), ((1, 1), "1/1")])
+@pytest.mark.parametrize(
+    ("given_shard", "text"), [("3/16", "3/16"), (" 03 / 16", "3/16"), ((1, 1), "1/1")]
+)
 def test_a_shard_is_given_as_text_or_numbers(given_shard: object, text: str):
     assert shard_text(given_shard) == text
 
@@ -72,13 +78,19 @@ def test_more_shards_than_clusters_are_refused_by_every_machine(tmp_path: Path):
             at.evaluate(folder, "baseline:echo", shard=(number, 4), out=tmp_path / "run")
 
 
-def test_a_shard_has_a_folder_of_its_own_is_resumed_and_never_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_shard_has_a_folder_of_its_own_is_resumed_and_never_mixed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.chdir(tmp_path)
     write_text_benchmark(tmp_path / "farm", 8)
-    first, second = (at.evaluate("farm", "baseline:echo", shard=(number, 2), limit=6) for number in (1, 2))
+    first, second = (
+        at.evaluate("farm", "baseline:echo", shard=(number, 2), limit=6) for number in (1, 2)
+    )
     assert {each.path.name[-13:] for each in (first, second)} == {"-shard-1-of-2", "-shard-2-of-2"}
     assert first.path.name[:-13] == second.path.name[:-13]
-    assert {record.key for record in first.samples()}.isdisjoint(record.key for record in second.samples())
+    assert {record.key for record in first.samples()}.isdisjoint(
+        record.key for record in second.samples()
+    )
     assert len(first) + len(second) == 12
     assert sum(first.manifest.planned.values()) == len(first)
 
@@ -91,6 +103,11 @@ def test_a_shard_has_a_folder_of_its_own_is_resumed_and_never_mixed(tmp_path: Pa
 
     other = at.evaluate("farm", "baseline:echo", shard=(1, 2), limit=4)
     assert other.path != first.path, "a smaller run is split in another way"
-    for another in ({"shard": (2, 2)}, {"shard": (1, 3)}, {"shard": (1, 2), "limit": None}, {"shard": None}):
+    for another in (
+        {"shard": (2, 2)},
+        {"shard": (1, 3)},
+        {"shard": (1, 2), "limit": None},
+        {"shard": None},
+    ):
         with pytest.raises(at.AgrotoolsError, match="shard: 1/2 of"):
             at.evaluate("farm", "baseline:echo", **{"limit": 6, **another}, out=first.path)

@@ -24,7 +24,9 @@ def test_another_configuration_is_refused_and_named(tmp_path: Path):
         store.append(record("s1"))
     with pytest.raises(RunStoreError, match="model: m there, other in this command"):
         RunStore(tmp_path, manifest(model="other"))
-    with pytest.raises(RunStoreError, match="data of tools, measure: none there, other heads in this command"):
+    with pytest.raises(
+        RunStoreError, match="data of tools, measure: none there, other heads in this command"
+    ):
         RunStore(tmp_path, manifest(tool_data={"measure": "other heads"}))
     assert read_manifest(tmp_path) == first
 
@@ -39,11 +41,20 @@ def test_modes_epochs_and_samples_may_grow(tmp_path: Path):
     RunStore(tmp_path, manifest(sample_ids=("s1",))).close()
     RunStore(tmp_path, manifest(modes=("end-to-end",), epochs=3, sample_ids=("s2",))).close()
     grown = read_manifest(tmp_path)
-    assert (grown.modes, grown.epochs, grown.sample_ids) == (("no-tool", "end-to-end"), 3, ("s1", "s2"))
+    assert (grown.modes, grown.epochs, grown.sample_ids) == (
+        ("no-tool", "end-to-end"),
+        3,
+        ("s1", "s2"),
+    )
 
 
-def test_endpoints_never_share_a_default_folder_but_a_chosen_one_may_go_on_at_another(tmp_path: Path):
-    here, there = manifest(base_url="http://localhost:1/v1"), manifest(base_url="http://localhost:2/v1")
+def test_endpoints_never_share_a_default_folder_but_a_chosen_one_may_go_on_at_another(
+    tmp_path: Path,
+):
+    here, there = (
+        manifest(base_url="http://localhost:1/v1"),
+        manifest(base_url="http://localhost:2/v1"),
+    )
     assert identity_hash(here) != identity_hash(there)
     RunStore(tmp_path, here).close()
     RunStore(tmp_path, there).close()
@@ -70,7 +81,9 @@ def test_a_manifest_of_a_later_version_or_of_a_pipe_is_a_typed_error(tmp_path: P
     with RunStore(tmp_path / "later", manifest()) as store:
         store.append(record("s1"))
     path = tmp_path / "later" / "manifest.json"
-    path.write_text(path.read_text().replace('"format": 1', '"format": 99').replace('"format":1', '"format":99'))
+    path.write_text(
+        path.read_text().replace('"format": 1', '"format": 99').replace('"format":1', '"format":99')
+    )
     with pytest.raises(RunStoreError, match="later version"):
         read_manifest(tmp_path / "later")
     (tmp_path / "pipe").mkdir()
@@ -101,7 +114,9 @@ def made(tmp_path: Path) -> Path:
     return folder
 
 
-async def test_artifacts_are_kept_once_by_content_however_many_calls_make_them_at_once(tmp_path: Path, made: Path):
+async def test_artifacts_are_kept_once_by_content_however_many_calls_make_them_at_once(
+    tmp_path: Path, made: Path
+):
     with RunStore(tmp_path / "run", manifest()) as store:
         await asyncio.gather(*(store.keep_artifacts(overlay(), made) for _ in range(20)))
         (made / "overlay.png").unlink()
@@ -113,16 +128,22 @@ async def test_artifacts_are_kept_once_by_content_however_many_calls_make_them_a
 
 
 @pytest.mark.parametrize("left", [b"", b"pict", b"\0\0\0\0\0\0\0"])
-async def test_an_artifact_that_a_power_cut_left_torn_is_replaced(tmp_path: Path, made: Path, left: bytes):
+async def test_an_artifact_that_a_power_cut_left_torn_is_replaced(
+    tmp_path: Path, made: Path, left: bytes
+):
     with RunStore(tmp_path / "run", manifest()) as store:
         (tmp_path / "run" / "artifacts" / "abc.png").write_bytes(left)
         await store.keep_artifacts(overlay(), made)
     assert (tmp_path / "run" / "artifacts" / "abc.png").read_bytes() == b"picture"
 
 
-async def test_an_artifact_is_written_by_another_thread_and_a_link_is_none(tmp_path: Path, made: Path, monkeypatch):
+async def test_an_artifact_is_written_by_another_thread_and_a_link_is_none(
+    tmp_path: Path, made: Path, monkeypatch
+):
     threads: list[int] = []
-    monkeypatch.setattr(store_module, "copy_whole", lambda _made, _kept: threads.append(threading.get_ident()))
+    monkeypatch.setattr(
+        store_module, "copy_whole", lambda _made, _kept: threads.append(threading.get_ident())
+    )
     with RunStore(tmp_path / "run", manifest()) as store:
         await store.keep_artifacts(overlay(), made)
         (made / "overlay.png").unlink()
@@ -152,15 +173,24 @@ def test_a_signal_while_a_record_is_encoded_is_an_interrupt_and_leaves_no_record
     metadata: dict[str, Any] = {"values": signalled()}
     with RunStore(tmp_path, manifest()) as store:
         with pytest.raises(KeyboardInterrupt):
-            store.append(broken.model_copy(update={"sample": broken.sample.model_copy(update={"metadata": metadata})}))
+            store.append(
+                broken.model_copy(
+                    update={"sample": broken.sample.model_copy(update={"metadata": metadata})}
+                )
+            )
         store.append(record("s2"))
     assert [each.sample.id for each in iter_records(tmp_path)] == ["s2"]
 
 
 def test_a_sample_that_no_file_can_hold_is_a_typed_error(tmp_path: Path):
     broken = record("s1").sample.model_copy(update={"query": "\ud800"})
-    with RunStore(tmp_path, manifest()) as store, pytest.raises(RunStoreError, match="sample 's1' cannot be stored"):
-        store.append(record("s2").model_copy(update={"sample": broken.model_copy(update={"id": "s1"})}))
+    with (
+        RunStore(tmp_path, manifest()) as store,
+        pytest.raises(RunStoreError, match="sample 's1' cannot be stored"),
+    ):
+        store.append(
+            record("s2").model_copy(update={"sample": broken.model_copy(update={"id": "s1"})})
+        )
 
 
 def test_a_record_that_cannot_be_written_is_a_typed_error(tmp_path: Path, monkeypatch):

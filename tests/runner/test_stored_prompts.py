@@ -50,8 +50,22 @@ RUNS = {
     "react": (str(BENCHMARKS / "drawn"), "--mode", "end-to-end"),
     "no-tool": (str(BENCHMARKS / "drawn"), "--mode", "no-tool"),
     "step-by-step": (str(BENCHMARKS / "drawn"), "--mode", "step-by-step"),
-    "tool-calling": (str(BENCHMARKS / "drawn"), "--mode", "end-to-end", "--protocol", "tool-calling"),
-    "lagent": ("gta", "--data-root", str(BENCHMARKS / "gta"), "--mode", "end-to-end", "--backend", "recorded"),
+    "tool-calling": (
+        str(BENCHMARKS / "drawn"),
+        "--mode",
+        "end-to-end",
+        "--protocol",
+        "tool-calling",
+    ),
+    "lagent": (
+        "gta",
+        "--data-root",
+        str(BENCHMARKS / "gta"),
+        "--mode",
+        "end-to-end",
+        "--backend",
+        "recorded",
+    ),
     "agent-x": ("agent-x", "--data-root", str(BENCHMARKS / "agent-x")),
     "agrieval": ("agrieval", "--data-root", str(BENCHMARKS / "agrieval")),
 }
@@ -60,11 +74,27 @@ RUNS = {
 @pytest.mark.process
 @pytest.mark.parametrize("name", RUNS)
 def test_the_printed_prompt_is_what_the_server_received_byte_for_byte(
-    name: str, server: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str,
+    server: Endpoint,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ):
     run = tmp_path / "run"
     images = ["--images"] if name == "lagent" else []
-    words = ["eval", *RUNS[name], "-m", "model", "--base-url", server.base_url, "--limit", 1, *images, "--out", run]
+    words = [
+        "eval",
+        *RUNS[name],
+        "-m",
+        "model",
+        "--base-url",
+        server.base_url,
+        "--limit",
+        1,
+        *images,
+        "--out",
+        run,
+    ]
     assert agrotools(monkeypatch, *words) == 0
     sample = json.loads((run / "records.jsonl").read_bytes().splitlines()[0])["sample"]["id"]
     capsys.readouterr()
@@ -77,7 +107,9 @@ def test_the_printed_prompt_is_what_the_server_received_byte_for_byte(
         assert ("tools" in orjson.loads(body)) == bool(request["tools"])
         if request["tools"]:
             assert b'"tools":' + orjson.dumps(request["tools"]) in body
-    assert all(KEY not in path.read_text(errors="replace") for path in run.rglob("*") if path.is_file())
+    assert all(
+        KEY not in path.read_text(errors="replace") for path in run.rglob("*") if path.is_file()
+    )
 
     assert agrotools(monkeypatch, "explain", run, sample, "--prompt") == 0
     text = capsys.readouterr().out
@@ -86,8 +118,15 @@ def test_the_printed_prompt_is_what_the_server_received_byte_for_byte(
         for part in content if isinstance(content, list) else [{"type": "text", "text": content}]:
             assert part["text"] in text if part["type"] == "text" else "sha256" in text
 
-    if name != "lagent":  # shows images and replays calls here, by options that a preview does not have
-        assert agrotools(monkeypatch, "explain", RUNS[name][0], sample, "--prompt", "--json", *RUNS[name][1:]) == 0
+    if (
+        name != "lagent"
+    ):  # shows images and replays calls here, by options that a preview does not have
+        assert (
+            agrotools(
+                monkeypatch, "explain", RUNS[name][0], sample, "--prompt", "--json", *RUNS[name][1:]
+            )
+            == 0
+        )
         (first, *_, last) = json.loads(capsys.readouterr().out)[0]["requests"] * 2
         sent = [(each["messages"], each["tools"]) for each in read_sent(run, shown)]
         assert (first["messages"], first["tools"]) == sent[0]
@@ -124,7 +163,13 @@ def test_a_run_without_prompts_says_so(
 
 
 TOOL = ToolSpec(
-    name="calculate", category="analytics", version="1", description="Sums.", parameters={}, agreement={}, defaults={}
+    name="calculate",
+    category="analytics",
+    version="1",
+    description="Sums.",
+    parameters={},
+    agreement={},
+    defaults={},
 )
 SYSTEM = Message.of("system", "Be brief.")
 FIRST = ("no-tool", "s1", 0)
@@ -139,7 +184,10 @@ def write(run: Path, key: tuple[str, str, int], *requests: list[Message]) -> Non
 
 
 def texts(run: Path, key: tuple[str, str, int]) -> list[list[object]]:
-    return [[message["content"] for message in each.messages] for each in StoredPrompts(run).of(key) or ()]
+    return [
+        [message["content"] for message in each.messages]
+        for each in StoredPrompts(run).of(key) or ()
+    ]
 
 
 def test_a_picture_is_written_as_it_was_sent_and_a_fault_is_raised(tmp_path: Path, monkeypatch):
@@ -196,7 +244,9 @@ def test_an_image_is_a_file_of_its_own(tmp_path: Path):
 def test_content_that_is_gone_is_an_error(tmp_path: Path):
     write(tmp_path, FIRST, [SYSTEM])
     path = tmp_path / PROMPTS_FILE
-    path.write_bytes(b"".join(line for line in path.read_bytes().splitlines(True) if b"Be brief" not in line))
+    path.write_bytes(
+        b"".join(line for line in path.read_bytes().splitlines(True) if b"Be brief" not in line)
+    )
     with pytest.raises(RunStoreError, match="cut off or damaged"):
         StoredPrompts(tmp_path).of(FIRST)
     assert StoredPrompts(tmp_path).of(("no-tool", "other", 0)) is None

@@ -25,7 +25,15 @@ from agrotools.runner.config import EvalConfig
 from agrotools.scoring.slots import outcome_scores
 from agrotools.tools import TOOLS
 from agrotools.tools.execution import ToolExecutor
-from support.fault_server import FAULTS, Body, completion, fault_server_beside, marked, marker_of, turn_of
+from support.fault_server import (
+    FAULTS,
+    Body,
+    completion,
+    fault_server_beside,
+    marked,
+    marker_of,
+    turn_of,
+)
 from support.plain_sample import plain_sample
 
 SAMPLES = 100
@@ -56,14 +64,20 @@ def cases() -> list[Case]:
     draw = random.Random(7)
     others = [name for name in FAULTS if name not in ("none", "outage_once")]
     faults = ["none"] * (SAMPLES * 3 // 10) + others
-    faults = (faults + draw.sample(others, max(0, SAMPLES - OUTAGES - len(faults))))[: SAMPLES - OUTAGES]
+    faults = (faults + draw.sample(others, max(0, SAMPLES - OUTAGES - len(faults))))[
+        : SAMPLES - OUTAGES
+    ]
     draw.shuffle(faults)
     # Outages come before others are at their last attempt, so that each can tell of its own fault in the end.
     faults[16:16] = ["outage_once"] * OUTAGES
     made: list[Case] = []
     for number, fault in enumerate(faults):
         sums = [("calculate", {"expression": f"{number} + {k}"}, None) for k in (1, 2)]
-        plan = [sums[0], *([BAD_CALLS[number // 4 % len(BAD_CALLS)]] if number % 4 == 0 else []), sums[1]]
+        plan = [
+            sums[0],
+            *([BAD_CALLS[number // 4 % len(BAD_CALLS)]] if number % 4 == 0 else []),
+            sums[1],
+        ]
         made.append(Case(f"s{number}", fault, draw.randint(0, len(plan)), 1000 + number, plan))
     return made
 
@@ -83,12 +97,20 @@ def respond(by_name: dict[str, Case], body: Body) -> Body:
 def write_benchmark(folder: Path, cases: Sequence[Case]) -> Path:
     folder.mkdir()
     toolset = ("calculate", "echo", "fail", "hang")
-    header = {"name": "storm", "version": "1", "licence": "CC0-1.0", "toolset": toolset, "modes": ["end-to-end"]}
+    header = {
+        "name": "storm",
+        "version": "1",
+        "licence": "CC0-1.0",
+        "toolset": toolset,
+        "modes": ["end-to-end"],
+    }
     (folder / "benchmark.toml").write_text(tomli_w.dumps(header), encoding="utf-8")
     samples = [
         plain_sample(
             case.sample,
-            query=marked(f"What is the value of plot {case.sample}?", case.fault, case.sample, case.turn),
+            query=marked(
+                f"What is the value of plot {case.sample}?", case.fault, case.sample, case.turn
+            ),
             toolset=toolset,
             answer=(ExactSlot(name="value", label="value of the plot", value=case.value),),
         )
@@ -116,7 +138,9 @@ def _hostile_tools(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name, made in hostile_tools.BY_NAME.items():
         TOOLS.add(name, made)
     monkeypatch.setattr(
-        evaluation, "executor_class", lambda _name: partial(ToolExecutor, timeout_s=4.0, memory_mb=1024)
+        evaluation,
+        "executor_class",
+        lambda _name: partial(ToolExecutor, timeout_s=4.0, memory_mb=1024),
     )
     monkeypatch.setenv("OPENAI_API_KEY", "sk-storm")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
@@ -130,7 +154,11 @@ def _hostile_tools(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_every_sample_ends_for_the_right_reason(tmp_path: Path):
     planned = cases()
     assert {*FAULTS} <= {case.fault for case in planned}
-    benchmark, run, before = write_benchmark(tmp_path / "benchmark", planned), tmp_path / "run", children()
+    benchmark, run, before = (
+        write_benchmark(tmp_path / "benchmark", planned),
+        tmp_path / "run",
+        children(),
+    )
     with fault_server_beside(partial(respond, {case.sample: case for case in planned})) as server:
         config = StormConfig(
             benchmark=str(benchmark), model="stormy", base_url=server.base_url, mode="end-to-end", out=run,
@@ -139,8 +167,13 @@ def test_every_sample_ends_for_the_right_reason(tmp_path: Path):
         evaluation.evaluate(config, io.StringIO())
         assert settled(lambda: server.open_connections) == 0
     assert settled(lambda: len(children() - before)) == 0
-    records = [Record.model_validate_json(line) for line in (run / "records.jsonl").read_bytes().splitlines()]
-    assert Counter(record.sample.id for record in records) == Counter(case.sample for case in planned)
+    records = [
+        Record.model_validate_json(line)
+        for line in (run / "records.jsonl").read_bytes().splitlines()
+    ]
+    assert Counter(record.sample.id for record in records) == Counter(
+        case.sample for case in planned
+    )
     by_id = {record.sample.id: record for record in records}
     differences = {case.sample: difference(case, by_id[case.sample]) for case in planned}
     assert {name: why for name, why in differences.items() if why} == {}
@@ -159,7 +192,11 @@ def difference(case: Case, record: Record) -> str:
     expected = fault.expected_after_contact
     if expected == "invalid":
         told = record.invalid and (fault.says in record.invalid or met_outage(record))
-        return "" if told and trajectory is None else f"not invalid for {fault.says}: {record.invalid} {trajectory}"
+        return (
+            ""
+            if told and trajectory is None
+            else f"not invalid for {fault.says}: {record.invalid} {trajectory}"
+        )
     if record.invalid is not None or trajectory is None:
         return f"invalid: {record.invalid}"
     right = expected == "ok"
@@ -171,12 +208,21 @@ def difference(case: Case, record: Record) -> str:
     if score != right:
         return f"scored {score}: {trajectory.answer}"
     seen = [
-        (step.call and step.call.tool, step.observation and step.observation.error and step.observation.error.kind)
+        (
+            step.call and step.call.tool,
+            step.observation and step.observation.error and step.observation.error.kind,
+        )
         for step in trajectory.calls
     ]
     plan = [(tool, error) for tool, _, error in (case.plan if right else case.plan[: case.turn])]
-    sums = [step.observation.result for step in trajectory.calls if step.call and step.call.tool == "calculate"]
-    own = [result and result["value"] for result in sums] == [case.value - 999, case.value - 998][: len(sums)]
+    sums = [
+        step.observation.result
+        for step in trajectory.calls
+        if step.call and step.call.tool == "calculate"
+    ]
+    own = [result and result["value"] for result in sums] == [case.value - 999, case.value - 998][
+        : len(sums)
+    ]
     return "" if own and seen == plan else f"calls {seen} instead of {plan}, sums {sums}"
 
 

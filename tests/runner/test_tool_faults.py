@@ -9,7 +9,16 @@ import pytest
 
 import agrotools as at
 from agrotools.agents.baselines.simple import OraclePolicy
-from agrotools.core import Action, CallTools, Observation, SampleView, Step, ToolCall, ToolOutcome, UsageError
+from agrotools.core import (
+    Action,
+    CallTools,
+    Observation,
+    SampleView,
+    Step,
+    ToolCall,
+    ToolOutcome,
+    UsageError,
+)
 from agrotools.core.record import ReferenceStep, ReferenceTrajectory
 from agrotools.runner.faults import FaultPlan, Faults, FaultyTools, measured_calls
 from agrotools.runner.manifest import Manifest
@@ -30,7 +39,10 @@ def measured_sample(number: int) -> Any:
     )
     sample = made_sample(f"s{number}", cluster=f"s{number}")
     return sample.model_copy(
-        update={"reference": ReferenceTrajectory(steps=(step,)), "toolset": ("count_objects", "calculate")}
+        update={
+            "reference": ReferenceTrajectory(steps=(step,)),
+            "toolset": ("count_objects", "calculate"),
+        }
     )
 
 
@@ -108,7 +120,9 @@ async def test_the_plan_depends_on_seed_and_sample_alone():
     assert 0.25 < counts.count("empty") / 1000 < 0.35
 
 
-@pytest.mark.parametrize("text", ["sleet=.1", "error=2", "error=.6,empty=.6", "error=.1,error=.1", "error=_"])
+@pytest.mark.parametrize(
+    "text", ["sleet=.1", "error=2", "error=.6,empty=.6", "error=.1,error=.1", "error=_"]
+)
 def test_wrong_chances_are_refused(text: str):
     with pytest.raises(UsageError, match="--faults"):
         Faults.parse(text)
@@ -139,14 +153,25 @@ class Recovering:
 
 
 def recovery(
-    tmp_path: Path, benchmark: Path, chance: float, faults: str, *, checks: bool = False, epochs: int = 1
+    tmp_path: Path,
+    benchmark: Path,
+    chance: float,
+    faults: str,
+    *,
+    checks: bool = False,
+    epochs: int = 1,
 ) -> tuple[Recovery, int]:
     """Return the recovery of an agent from all faults, and the number of samples with reference calls."""
     samples = [sample for sample in at.load_benchmark(str(benchmark)).samples if sample.reference]
     agent = Recovering(samples, chance, checks=checks)
     runs = [
         at.evaluate(
-            str(benchmark), model=agent, mode="end-to-end", faults=each, epochs=epochs, out=tmp_path / (each or "none")
+            str(benchmark),
+            model=agent,
+            mode="end-to-end",
+            faults=each,
+            epochs=epochs,
+            out=tmp_path / (each or "none"),
         )
         for each in ("", faults)
     ]
@@ -158,7 +183,9 @@ def recovery(
 
 @pytest.mark.process
 @pytest.mark.parametrize(("chance", "recovered"), [(0.0, 0.0), (1.0, 1.0)])
-def test_agents_that_never_and_always_recover(tmp_path: Path, small_benchmark: Path, chance: float, recovered: float):
+def test_agents_that_never_and_always_recover(
+    tmp_path: Path, small_benchmark: Path, chance: float, recovered: float
+):
     all_faults, n_samples = recovery(tmp_path, small_benchmark, chance, "error=1")
     assert all_faults.planned == all_faults.landed >= n_samples
     assert all_faults.noticed == chance * all_faults.landed
@@ -168,7 +195,9 @@ def test_agents_that_never_and_always_recover(tmp_path: Path, small_benchmark: P
 
 
 @pytest.mark.process
-def test_an_agent_that_checks_its_results_notices_faults_that_do_not_show(tmp_path: Path, small_benchmark: Path):
+def test_an_agent_that_checks_its_results_notices_faults_that_do_not_show(
+    tmp_path: Path, small_benchmark: Path
+):
     all_faults, _ = recovery(tmp_path, small_benchmark, 1.0, "stale=1", checks=True)
     assert all_faults.noticed == all_faults.landed
     assert all_faults.recovered is None or all_faults.recovered.value == 1.0

@@ -45,7 +45,9 @@ def test_other_selections_are_refused(wrong: str):
     assert EvalConfig(tools="+0").tools == "needed"
 
 
-def test_published_protocols_and_samples_without_reference_keep_their_tools(small_benchmark: Path, tmp_path: Path):
+def test_published_protocols_and_samples_without_reference_keep_their_tools(
+    small_benchmark: Path, tmp_path: Path
+):
     benchmark = load_benchmark(small_benchmark)
     assert with_offered_tools(benchmark, "all", "lagent") is benchmark
     with pytest.raises(UsageError, match="published protocol lagent") as failure:
@@ -57,7 +59,10 @@ def test_published_protocols_and_samples_without_reference_keep_their_tools(smal
 
 
 def test_the_selection_is_part_of_a_runs_identity_and_its_tables(
-    small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    small_benchmark: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ):
     assert identity_hash(manifest()) != identity_hash(manifest(tools="needed"))
     monkeypatch.chdir(tmp_path)
@@ -68,7 +73,17 @@ def test_the_selection_is_part_of_a_runs_identity_and_its_tables(
             main()
         return end.value.code
 
-    command = ("eval", small_benchmark, "-m", "baseline:oracle", "--mode", "step-by-step", "--limit", 3, "--details")
+    command = (
+        "eval",
+        small_benchmark,
+        "-m",
+        "baseline:oracle",
+        "--mode",
+        "step-by-step",
+        "--limit",
+        3,
+        "--details",
+    )
     assert agrotools(*command, "--tools", "needed") == 0
     shown = capsys.readouterr().out
     assert "baseline:oracle, tools" in shown
@@ -77,8 +92,13 @@ def test_the_selection_is_part_of_a_runs_identity_and_its_tables(
     runs = {read_manifest(run).tools: run for run in (tmp_path / "runs").iterdir()}
     assert set(runs) == {"needed", "all"}
     for record in map(json.loads, (runs["needed"] / "records.jsonl").read_text().splitlines()):
-        assert {step["tool"] for step in record["sample"]["reference"]["steps"]} == set(record["sample"]["toolset"])
-    summaries = {tools: json.loads((run / "scores.json").read_bytes())["summary"] for tools, run in runs.items()}
+        assert {step["tool"] for step in record["sample"]["reference"]["steps"]} == set(
+            record["sample"]["toolset"]
+        )
+    summaries = {
+        tools: json.loads((run / "scores.json").read_bytes())["summary"]
+        for tools, run in runs.items()
+    }
     assert (summaries["needed"]["tools"], "tools" in summaries["all"]) == ("needed", False)
     assert agrotools(*command, "--tools", "+2", "--out", runs["needed"]) == 3
     assert "tools: needed there, +2 in this command" in capsys.readouterr().err

@@ -93,7 +93,10 @@ class Host:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         os.environ.pop(self.variable, None)
         self._tcp.close()
@@ -113,7 +116,8 @@ class Host:
             "own": str(Path(agrotools.__file__).parent),
             "package": os.path.dirname(os.__file__),  # noqa: PTH120
             "variable": self.variable,
-            "token": "token" + self.token[5:6],  # its beginning: the whole would be found in the code itself
+            "token": "token"
+            + self.token[5:6],  # its beginning: the whole would be found in the code itself
             "port": self._tcp.getsockname()[1],
             "abstract": self.abstract,
             "calls": {"newest": 467} | {name: number(name, architecture) for name in SYSTEM_CALLS},
@@ -143,7 +147,8 @@ class Host:
         import resource
 
         limits = [
-            resource.getrlimit(name) for name in (resource.RLIMIT_CPU, resource.RLIMIT_NOFILE, resource.RLIMIT_AS)
+            resource.getrlimit(name)
+            for name in (resource.RLIMIT_CPU, resource.RLIMIT_NOFILE, resource.RLIMIT_AS)
         ]
         return [os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0), *limits]
 

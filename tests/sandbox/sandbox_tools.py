@@ -11,7 +11,9 @@ from agrotools.sandbox.pool import pool_size
 from agrotools.sandbox.running import run_code
 from agrotools.tools.contract import Agree, ToolResult, tool
 
-if "pytest" not in sys.modules:  # in the worker of a tool: the code that these tools run needs no package
+if (
+    "pytest" not in sys.modules
+):  # in the worker of a tool: the code that these tools run needs no package
     pool.WARM = ()
 
 

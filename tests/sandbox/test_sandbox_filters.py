@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.sandbox.runners import AUDIT_ARCHITECTURES, LAST_KNOWN, SYSTEM_CALLS, Stage, assemble, number
+from agrotools.sandbox.runners import (
+    AUDIT_ARCHITECTURES,
+    LAST_KNOWN,
+    SYSTEM_CALLS,
+    Stage,
+    assemble,
+    number,
+)
 
 ARCHITECTURES = tuple(AUDIT_ARCHITECTURES)
 STAGES: tuple[Stage, ...] = ("start", "code", "code_reading_host")
@@ -57,7 +64,16 @@ def test_a_worker_can_be_set_up(architecture: str) -> None:
     thread = 0x3D0F00
     assert judge("start", architecture, "clone", thread) == ALLOW
     assert judge("start", architecture, "clone", 17) == EPERM
-    for name in ("execve", "seccomp", "prctl", "ioctl", "fcntl", "prlimit64", "landlock_restrict_self", "umount2"):
+    for name in (
+        "execve",
+        "seccomp",
+        "prctl",
+        "ioctl",
+        "fcntl",
+        "prlimit64",
+        "landlock_restrict_self",
+        "umount2",
+    ):
         assert judge("start", architecture, name, 22, 2) == ALLOW, name
 
 
@@ -101,10 +117,36 @@ def test_whatever_is_called(architecture: str, call: int, other: int) -> None:
 
 def test_the_calls_that_python_needs_are_not_in_the_list() -> None:
     for numbers in (
-        {"x86_64": (0, 1, 3, 5, 8, 9, 10, 11, 12, 13, 14, 39, 60, 96, 186, 202, 228, 231, 257, 262, 318)},
+        {
+            "x86_64": (
+                0,
+                1,
+                3,
+                5,
+                8,
+                9,
+                10,
+                11,
+                12,
+                13,
+                14,
+                39,
+                60,
+                96,
+                186,
+                202,
+                228,
+                231,
+                257,
+                262,
+                318,
+            )
+        },
         {"aarch64": (56, 57, 62, 63, 64, 80, 98, 113, 134, 135, 172, 178, 214, 215, 222, 226, 278)},
     ):
         for architecture, calls in numbers.items():
             program = assemble("code", architecture)
             for call in calls:
-                assert verdict(program, call, architecture=AUDIT_ARCHITECTURES[architecture]) == ALLOW, call
+                assert (
+                    verdict(program, call, architecture=AUDIT_ARCHITECTURES[architecture]) == ALLOW
+                ), call

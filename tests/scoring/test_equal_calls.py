@@ -30,7 +30,9 @@ from support.picture_files import discs, field, noisy, planted_rows, write_raste
 from support.plain_sample import plain_sample
 
 UTM = {"crs": "EPSG:32633", "transform": from_origin(500_000, 5_000_000, 0.5, 0.5)}
-PRESENTED = frozenset({"notes", "flags", "boxes", "centres", "scores", "overlay", "mask", "map", "table", "crop"})
+PRESENTED = frozenset(
+    {"notes", "flags", "boxes", "centres", "scores", "overlay", "mask", "map", "table", "crop"}
+)
 SHAPE = (120, 160)
 Arguments = dict[str, Any]
 
@@ -48,9 +50,13 @@ class Place:
         with call_context(CallContext(keep=lambda artifact, content: artifact, infos=infos)):
             return encode_result(declared.function(**prepared))[0]
 
-    def agrees(self, tool: str, predicted: Arguments, reference: Arguments, result: dict[str, Any] | None) -> bool:
+    def agrees(
+        self, tool: str, predicted: Arguments, reference: Arguments, result: dict[str, Any] | None
+    ) -> bool:
         step = ReferenceStep(
-            tool=tool, arguments=reference, observation=Observation(result=result) if result is not None else None
+            tool=tool,
+            arguments=reference,
+            observation=Observation(result=result) if result is not None else None,
         )
         sample = plain_sample(
             "s",
@@ -71,12 +77,20 @@ def numbers(result: dict[str, Any]) -> dict[str, Any]:
 def photo(folder: Path, name: str, pixels: np.ndarray, **known: Any) -> SampleFile:
     Image.fromarray(pixels).save(folder / name)
     return SampleFile(
-        **{"name": name, "path": name, "kind": "image", "width_px": pixels.shape[1], "height_px": pixels.shape[0]}
+        **{
+            "name": name,
+            "path": name,
+            "kind": "image",
+            "width_px": pixels.shape[1],
+            "height_px": pixels.shape[0],
+        }
         | known
     )
 
 
-def raster(folder: Path, name: str, values: np.ndarray, names: Sequence[str] = (), **known: Any) -> SampleFile:
+def raster(
+    folder: Path, name: str, values: np.ndarray, names: Sequence[str] = (), **known: Any
+) -> SampleFile:
     write_raster(folder / name, values, names, **UTM)
     size = {"width_px": values.shape[2], "height_px": values.shape[1]}
     return SampleFile(**{"name": name, "path": name, "kind": "raster", **size} | known)
@@ -85,7 +99,9 @@ def raster(folder: Path, name: str, values: np.ndarray, names: Sequence[str] = (
 def trees(folder: Path) -> list[SampleFile]:
     y, x = np.mgrid[0 : SHAPE[0], 0 : SHAPE[1]]
     heights = np.zeros(SHAPE, np.float32)
-    for number, (at_x, at_y) in enumerate((a, b) for a in range(10, 160, 20) for b in range(10, 120, 20)):
+    for number, (at_x, at_y) in enumerate(
+        (a, b) for a in range(10, 160, 20) for b in range(10, 120, 20)
+    ):
         heights = np.maximum(heights, 4 + number % 9 - np.hypot(x - at_x, y - at_y) * 1.2)
     chm = raster(folder, "chm_1.tif", np.maximum(heights, 0)[None])
     same, small = (photo(folder, f"{name}.png", noisy((60, 150, 50), shape)) for name, shape in
@@ -111,7 +127,9 @@ def five_bands(folder: Path) -> list[SampleFile]:
     mask = discs(SHAPE, [(30, 30), (100, 60), (130, 100)], 14)
     draw = np.random.default_rng(0)
     levels = ((400, 800), (900, 1100), (500, 1400), (2200, 1700), (4500, 2000))
-    bands = np.stack([np.where(mask, *pair) + draw.normal(0, 60, SHAPE) for pair in levels]).astype(np.uint16)
+    bands = np.stack([np.where(mask, *pair) + draw.normal(0, 60, SHAPE) for pair in levels]).astype(
+        np.uint16
+    )
     names = ("B", "G", "R", "RE", "NIR")
     return [raster(folder, "bands.tif", bands, names, bands=names)]
 
@@ -143,8 +161,14 @@ def leaves(folder: Path) -> list[SampleFile]:
     y, x = np.mgrid[0:200, 0:300]
     leaf = ((x - 150) / 110) ** 2 + ((y - 100) / 60) ** 2 <= 1
     lesion = discs((200, 300), [(110, 100), (170, 80), (190, 120)], 9)
-    picture = np.where(leaf[..., None], noisy((70, 140, 60), (200, 300), 1), noisy((225, 225, 222), (200, 300), 2, 2.0))
-    picture = np.where(lesion[..., None], noisy((125, 85, 45), (200, 300), 3), picture).astype(np.uint8)
+    picture = np.where(
+        leaf[..., None],
+        noisy((70, 140, 60), (200, 300), 1),
+        noisy((225, 225, 222), (200, 300), 2, 2.0),
+    )
+    picture = np.where(lesion[..., None], noisy((125, 85, 45), (200, 300), 3), picture).astype(
+        np.uint8
+    )
     return [
         photo(folder, "leaf.png", picture, gsd_m=0.0002),
         photo(folder, "mask_1.png", leaf.astype(np.uint8), kind="mask"),
@@ -173,7 +197,8 @@ def dates(folder: Path) -> list[SampleFile]:
 
 AS_SAID = {"index": "index", "method": "separation"}
 FILES = {
-    make.__name__: make for make in (trees, plants, marks, fruits, leaves, five_bands, rows_of_crop, dates, nothing)
+    make.__name__: make
+    for make in (trees, plants, marks, fruits, leaves, five_bands, rows_of_crop, dates, nothing)
 }
 CASES = json.loads(Path(__file__).with_name("equal_calls.json").read_text("utf-8"))
 """Calls, what may stand in them otherwise (a text: what auto came to, as the result says), and what may not."""
@@ -185,7 +210,9 @@ def test_calls_agree_where_the_tool_does_the_same(tmp_path: Path, case: dict[str
     tool, reference = case["tool"], case["call"]
     place = Place(tmp_path, tuple(FILES[case["files"]](tmp_path)))
     result = place.run(tool, reference)
-    same = [{AS_SAID[call]: result[call]} if isinstance(call, str) else call for call in case["same"]]
+    same = [
+        {AS_SAID[call]: result[call]} if isinstance(call, str) else call for call in case["same"]
+    ]
     equal, other = ([{**reference, **call} for call in calls] for calls in (same, case["other"]))
     for call in equal:
         assert place.agrees(tool, call, reference, result), call
@@ -208,7 +235,9 @@ def result_or_fault(place: Place, tool: str, call: Arguments) -> dict[str, Any]:
 
 def alike(found: Any, wanted: Any) -> bool:
     if isinstance(wanted, dict):
-        return found.keys() == wanted.keys() and all(alike(found[key], wanted[key]) for key in wanted)
+        return found.keys() == wanted.keys() and all(
+            alike(found[key], wanted[key]) for key in wanted
+        )
     if isinstance(wanted, list):
         return len(found) == len(wanted) and all(map(alike, found, wanted))
     return found == (pytest.approx(wanted, rel=1e-5) if isinstance(wanted, float) else wanted)
@@ -217,8 +246,20 @@ def alike(found: Any, wanted: Any) -> bool:
 IMAGE = {"image": "image_1.png"}
 NET = {"notes": ["named by the net leaves, which knows 23 classes"], "flags": []}
 WITHOUT_RUNNING: list[tuple[str, Arguments, Arguments, dict[str, Any] | None, bool]] = [
-    ("identify_weed", {"candidates": ["lantana", "siam_weed"]}, {"candidates": ["Siam weed", "Lantana"]}, None, True),
-    ("identify_weed", {"candidates": ["lantana"]}, {"candidates": ["lantana", "siam weed"]}, None, False),
+    (
+        "identify_weed",
+        {"candidates": ["lantana", "siam_weed"]},
+        {"candidates": ["Siam weed", "Lantana"]},
+        None,
+        True,
+    ),
+    (
+        "identify_weed",
+        {"candidates": ["lantana"]},
+        {"candidates": ["lantana", "siam weed"]},
+        None,
+        False,
+    ),
     ("identify_weed", {"candidates": ["lantana"]}, {}, None, False),
     ("identify_weed", {"top_k": 1}, {}, None, True),
     ("diagnose_pest_disease", {"crop": "beans"}, {"crop": "Phaseolus vulgaris"}, None, True),
@@ -227,27 +268,57 @@ WITHOUT_RUNNING: list[tuple[str, Arguments, Arguments, dict[str, Any] | None, bo
     ("diagnose_pest_disease", {"crop": "bean"}, {}, None, False),
     ("diagnose_pest_disease", {"kind": "disease"}, {"kind": "auto"}, NET, True),
     ("diagnose_pest_disease", {"kind": "auto"}, {"kind": "disease"}, NET, True),
-    ("diagnose_pest_disease", {"kind": "disease"}, {"kind": "auto"}, {"flags": ["out_of_distribution"]}, False),
+    (
+        "diagnose_pest_disease",
+        {"kind": "disease"},
+        {"kind": "auto"},
+        {"flags": ["out_of_distribution"]},
+        False,
+    ),
     ("diagnose_pest_disease", {"kind": "pest"}, {"kind": "auto"}, NET, False),
     ("locate_objects", {"text": "dog", "score_min": 0.7}, {"text": "dog"}, None, True),
-    ("locate_objects", {"text": "dog", "score_min": 0.7, "top1": False}, {"text": "dog", "top1": False}, None, False),
+    (
+        "locate_objects",
+        {"text": "dog", "score_min": 0.7, "top1": False},
+        {"text": "dog", "top1": False},
+        None,
+        False,
+    ),
     ("describe_image", {"question": "  "}, {}, None, True),
-    ("add_text", {"text": "a", "position": "10,20"}, {"text": "a", "position": "(10, 20)"}, None, True),
-    ("add_text", {"text": "a", "position": "(20, 10)"}, {"text": "a", "position": "(10, 20)"}, None, False),
+    (
+        "add_text",
+        {"text": "a", "position": "10,20"},
+        {"text": "a", "position": "(10, 20)"},
+        None,
+        True,
+    ),
+    (
+        "add_text",
+        {"text": "a", "position": "(20, 10)"},
+        {"text": "a", "position": "(10, 20)"},
+        None,
+        False,
+    ),
     ("add_text", {"text": "a", "position": "tl"}, {"text": "a", "position": "LT"}, None, True),
 ]
 
 
 @pytest.mark.parametrize(("tool", "predicted", "reference", "result", "expected"), WITHOUT_RUNNING)
 def test_calls_of_tools_that_need_a_model(tmp_path, tool, predicted, reference, result, expected):
-    assert Place(tmp_path, ()).agrees(tool, IMAGE | predicted, IMAGE | reference, result) is expected
+    assert (
+        Place(tmp_path, ()).agrees(tool, IMAGE | predicted, IMAGE | reference, result) is expected
+    )
 
 
 def test_equations_agree_in_any_order_and_not_with_other_ones(tmp_path: Path) -> None:
     place, gold = Place(tmp_path, ()), {"equations": ["2*x + y = 7", "x - y = -1"]}
     assert place.agrees("solve_equations", {"equations": ["x-y=-1", "2 * x + y = 7"]}, gold, None)
-    assert not place.agrees("solve_equations", {"equations": ["x + 2*y = 7", "x - y = -1"]}, gold, None)
-    assert not place.agrees("solve_equations", {"equations": ["x y = 7"]}, {"equations": ["xy = 7"]}, None)
+    assert not place.agrees(
+        "solve_equations", {"equations": ["x + 2*y = 7", "x - y = -1"]}, gold, None
+    )
+    assert not place.agrees(
+        "solve_equations", {"equations": ["x y = 7"]}, {"equations": ["xy = 7"]}, None
+    )
 
 
 def test_the_scale_that_the_file_alone_tells_is_in_the_result(tmp_path: Path) -> None:

@@ -56,11 +56,15 @@ REPLIES = {
 def saying(replies: Sequence[str | Completion]) -> ScriptedModel:
     """A model that says one reply after the other, and the last for ever."""
     remaining = list(replies)
-    return ScriptedModel(lambda messages, tools, settings: remaining.pop(0) if len(remaining) > 1 else remaining[0])
+    return ScriptedModel(
+        lambda messages, tools, settings: remaining.pop(0) if len(remaining) > 1 else remaining[0]
+    )
 
 
 def sample(name: str = "s1", calls: int = 2, **changes: Any) -> Sample:
-    step = ReferenceStep(tool="OCR", arguments={"image": "a.jpg"}, observation=SEEN, thought="read the ships")
+    step = ReferenceStep(
+        tool="OCR", arguments={"image": "a.jpg"}, observation=SEEN, thought="read the ships"
+    )
     fields: dict[str, Any] = {
         "files": (FILE,),
         "toolset": ("OCR", "CountGivenObject"),
@@ -73,7 +77,12 @@ def sample(name: str = "s1", calls: int = 2, **changes: Any) -> Sample:
 
 def view(of: Sample) -> SampleView:
     return SampleView(
-        id=of.id, query=of.query, files=of.files, toolset=of.toolset, answer_form="", paths=of.published_paths
+        id=of.id,
+        query=of.query,
+        files=of.files,
+        toolset=of.toolset,
+        answer_form="",
+        paths=of.published_paths,
     )
 
 
@@ -83,10 +92,14 @@ async def tool(call: ToolCall) -> ToolOutcome:
 
 async def lagent_record(mode: Mode, replies: Sequence[str], name: str = "s1") -> Record:
     of = sample(name)
-    policy = LagentAgent(saying([REPLIES[each] for each in replies]), mode, declared=declared_by("gta"))
+    policy = LagentAgent(
+        saying([REPLIES[each] for each in replies]), mode, declared=declared_by("gta")
+    )
     if mode == "step-by-step":
         assert of.reference is not None
-        return Record(sample=of, mode=mode, actions=await run_step_by_step(policy, view(of), of.reference))
+        return Record(
+            sample=of, mode=mode, actions=await run_step_by_step(policy, view(of), of.reference)
+        )
     trajectory = await run_end_to_end(policy, view(of), tool, max_steps=6, unparseable_limit=None)
     return Record(sample=of, mode=mode, trajectory=trajectory)
 
@@ -109,7 +122,9 @@ def counted(found: dict[str, ErrorCount]) -> dict[str, int]:
 
 @given(
     st.sampled_from(("step-by-step", "end-to-end")),
-    st.lists(st.lists(st.sampled_from(sorted(REPLIES)), min_size=1, max_size=6), min_size=1, max_size=4),
+    st.lists(
+        st.lists(st.sampled_from(sorted(REPLIES)), min_size=1, max_size=6), min_size=1, max_size=4
+    ),
 )
 async def test_any_lagent_run_agrees_with_its_prediction_file(mode: Mode, scripts: list[list[str]]):
     records = [await lagent_record(mode, script, f"s{at}") for at, script in enumerate(scripts)]
@@ -118,11 +133,16 @@ async def test_any_lagent_run_agrees_with_its_prediction_file(mode: Mode, script
     for error, row in counts.items():
         # Prediction files hold no thoughts and no right texts that keywords could be taken of; records do.
         if error not in KEYWORD_CLASSES and not row.not_looked_for:
-            assert (row.count, row.samples) == (theirs.counts[error], len(theirs.samples.get(error, []))), error
+            assert (row.count, row.samples) == (
+                theirs.counts[error],
+                len(theirs.samples.get(error, [])),
+            ), error
     if mode == "end-to-end":
-        assert [error for error, row in counts.items() if row.not_looked_for and error not in KEYWORD_CLASSES] == [
-            error for error in theirs.not_looked_for if error not in KEYWORD_CLASSES
-        ]
+        assert [
+            error
+            for error, row in counts.items()
+            if row.not_looked_for and error not in KEYWORD_CLASSES
+        ] == [error for error in theirs.not_looked_for if error not in KEYWORD_CLASSES]
 
 
 @pytest.mark.parametrize(
@@ -133,12 +153,18 @@ async def test_any_lagent_run_agrees_with_its_prediction_file(mode: Mode, script
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("protocol", ["react", "tool-calling"])
-def test_calls_that_are_no_json_are_told_from_other_unreadable_replies(text: str, protocol: Protocol):
+def test_calls_that_are_no_json_are_told_from_other_unreadable_replies(
+    text: str, protocol: Protocol
+):
     action = parse_output(text, protocol=protocol)
     assert isinstance(action, Unparseable), action
-    step = Step(turn=0, kind="unparseable", text=action.text, reason=f"{action.reason} {action.hint}")
+    step = Step(
+        turn=0, kind="unparseable", text=action.text, reason=f"{action.reason} {action.hint}"
+    )
     stopped = Record(
-        sample=sample(), mode="end-to-end", trajectory=Trajectory(steps=(step,), termination="unparseable")
+        sample=sample(),
+        mode="end-to-end",
+        trajectory=Trajectory(steps=(step,), termination="unparseable"),
     )
     assert counted(rows([stopped])) == {"invalid_json": 1, "only_thought": 1}
     by_step = Record(sample=sample(), mode="step-by-step", actions=(action,))
@@ -148,10 +174,18 @@ def test_calls_that_are_no_json_are_told_from_other_unreadable_replies(text: str
 def answered(text: str, name: str = "s1", mode: Mode = "end-to-end", **changes: Any) -> Record:
     calls = ToolCall(tool="OCR", arguments={"image": "a.jpg"})
     steps = (
-        *([Step(turn=0, kind="call", call=calls, observation=SEEN, thought="hm")] if mode != "no-tool" else []),
+        *(
+            [Step(turn=0, kind="call", call=calls, observation=SEEN, thought="hm")]
+            if mode != "no-tool"
+            else []
+        ),
         Step(turn=1, kind="answer", text=text),
     )
-    fields = {"sample": sample(name), "mode": mode, "trajectory": Trajectory(steps=steps, termination="answered")}
+    fields = {
+        "sample": sample(name),
+        "mode": mode,
+        "trajectory": Trajectory(steps=steps, termination="answered"),
+    }
     return Record.model_validate({**fields, **changes})
 
 
@@ -169,7 +203,9 @@ def test_keywords_are_looked_for_where_there_is_english_text_alone():
     counts = rows(records)
     assert (counts["no_answer_keyword"].count, counts["no_answer_keyword"].of) == (1, 2)
     assert counts["no_answer_keyword"].examples == ("s1",)
-    assert (counts["no_step_keyword"].count, counts["no_step_keyword"].of) == (0, 3), "the name of the tool is one"
+    assert (counts["no_step_keyword"].count, counts["no_step_keyword"].of) == (0, 3), (
+        "the name of the tool is one"
+    )
     alone = rows([answered("two trains", sample=number)])
     assert "keywords" in alone["no_answer_keyword"].not_looked_for
     assert alone["no_answer_keyword"].count is None
@@ -177,7 +213,9 @@ def test_keywords_are_looked_for_where_there_is_english_text_alone():
 
 def test_invalid_records_count_for_nothing_and_epochs_for_one_sample():
     invalid = Record(sample=sample("s9"), mode="end-to-end", invalid="refused")
-    stopped = invalid.model_copy(update={"invalid": None, "trajectory": Trajectory(termination="infrastructure")})
+    stopped = invalid.model_copy(
+        update={"invalid": None, "trajectory": Trajectory(termination="infrastructure")}
+    )
     twice = [answered("trains", "s1", epoch=epoch) for epoch in range(2)]
     counts = rows([invalid, stopped, *twice, answered("trains", "s2")])
     assert (counts["no_answer_keyword"].count, counts["no_answer_keyword"].samples) == (3, 2)
@@ -195,8 +233,15 @@ def test_seconds_per_query_are_means_of_the_valid_records_of_each_part():
     ]
     seconds = summary(records).modes["end-to-end"].seconds
     assert (seconds.overall.mean, seconds.overall.n) == (4.0, 3)
-    assert {value: each.mean for value, each in seconds.by_group["difficulty"].items()} == {"easy": 2.0, "hard": 8.0}
-    assert {value: each.mean for value, each in seconds.by_group["calls of the reference"].items()} == {"2": 2, "3": 8}
-    assert {value: each.n for value, each in seconds.by_group["tools of the reference"].items()} == {"1": 3}
+    assert {value: each.mean for value, each in seconds.by_group["difficulty"].items()} == {
+        "easy": 2.0,
+        "hard": 8.0,
+    }
+    assert {
+        value: each.mean for value, each in seconds.by_group["calls of the reference"].items()
+    } == {"2": 2, "3": 8}
+    assert {
+        value: each.n for value, each in seconds.by_group["tools of the reference"].items()
+    } == {"1": 3}
     assert seconds.by_task_type["weed_crop_area"] == seconds.overall
     assert summary(records[3:]).modes["end-to-end"].seconds is None

@@ -29,12 +29,18 @@ def ended(number: int, termination: str | None) -> Record:
     sample = plain_sample(f"s{number}")
     if termination is None:
         return Record(sample=sample, mode="no-tool", invalid="503 Bad gateway")
-    return Record(sample=sample, mode="no-tool", trajectory=Trajectory.model_validate({"termination": termination}))
+    return Record(
+        sample=sample,
+        mode="no-tool",
+        trajectory=Trajectory.model_validate({"termination": termination}),
+    )
 
 
 def mode_of(*counts: tuple[str | None, int]) -> ModeSummary:
     endings = [termination for termination, n in counts for _ in range(n)]
-    return summarise([ended(number, termination) for number, termination in enumerate(endings)]).modes["no-tool"]
+    return summarise(
+        [ended(number, termination) for number, termination in enumerate(endings)]
+    ).modes["no-tool"]
 
 
 def lines(*counts: tuple[str | None, int]) -> tuple[str, ...]:
@@ -49,7 +55,9 @@ def lines(*counts: tuple[str | None, int]) -> tuple[str, ...]:
         (None, "503 Bad gateway"),
     ],
 )  # fmt: skip
-def test_a_cause_that_ended_more_than_a_twentieth_is_named_with_its_number_and_what_to_try(cause, option):
+def test_a_cause_that_ended_more_than_a_twentieth_is_named_with_its_number_and_what_to_try(
+    cause, option
+):
     assert lines(("answered", 95), (cause, 5)) == ()
     (line,) = lines(("answered", 94), (cause, 6))
     assert line.startswith("no-tool: 6 of 100 samples (6.0 %) ")
@@ -57,14 +65,20 @@ def test_a_cause_that_ended_more_than_a_twentieth_is_named_with_its_number_and_w
 
 
 def test_calls_that_no_parser_reads_are_reported() -> None:
-    step = Step(turn=0, kind="unparseable", text="f(x=1)", reason=f"{UNREAD_CALL}: 'f('. Write a call as")
+    step = Step(
+        turn=0, kind="unparseable", text="f(x=1)", reason=f"{UNREAD_CALL}: 'f('. Write a call as"
+    )
     answer = Trajectory(steps=(step, Step(turn=1, kind="answer", text="3")), termination="answered")
 
     plain = Trajectory(termination="answered")
 
     def found(n: int) -> tuple[str, ...]:
         records = [
-            Record(sample=plain_sample(f"s{k}"), mode="end-to-end", trajectory=answer if k < n else plain)
+            Record(
+                sample=plain_sample(f"s{k}"),
+                mode="end-to-end",
+                trajectory=answer if k < n else plain,
+            )
             for k in range(100)
         ]
         return warnings_of(summarise(records).modes, {})
@@ -76,7 +90,12 @@ def test_calls_that_no_parser_reads_are_reported() -> None:
     assert "--protocol react" in line
     unread = Unparseable(text="f(x=1)", reason=f"{UNREAD_CALL}: 'f('.")
     counts = EventCounts()
-    counts.add(Record(sample=plain_sample(), mode="step-by-step", actions=(unread, unread, Answer(text="3"))), ())
+    counts.add(
+        Record(
+            sample=plain_sample(), mode="step-by-step", actions=(unread, unread, Answer(text="3"))
+        ),
+        (),
+    )
     assert counts.counts().unread_calls == 1
 
 
@@ -86,7 +105,9 @@ def test_in_step_by_step_half_of_the_steps_must_have_ended_so() -> None:
     assert ending_of(record) is None
     assert ending_of(record.model_copy(update={"actions": (answer, halt)})) == "context"
     unread = Unparseable(text="?", reason="no call")
-    assert ending_of(record.model_copy(update={"actions": (unread, unread, answer)})) == "unparseable"
+    assert (
+        ending_of(record.model_copy(update={"actions": (unread, unread, answer)})) == "unparseable"
+    )
 
 
 def test_records_that_are_missing_are_counted_even_where_a_mode_has_none() -> None:
@@ -94,7 +115,9 @@ def test_records_that_are_missing_are_counted_even_where_a_mode_has_none() -> No
     missing = missing_of(modes, {"no-tool": 60, "end-to-end": 8, "step-by-step": 0})
     assert missing == {"no-tool": 30, "end-to-end": 8}
     short, gone = warnings_of(modes, missing)
-    assert short.startswith("no-tool: 30 of 60 planned records are missing; the scores cover the other 30.")
+    assert short.startswith(
+        "no-tool: 30 of 60 planned records are missing; the scores cover the other 30."
+    )
     assert gone.startswith("end-to-end: 8 of 8 planned records are missing")
     assert missing_of(modes, {"no-tool": 30}) == {}
 
@@ -103,17 +126,25 @@ SEEN = Observation(result={"value": 3})
 FAILED = Observation(error=ErrorInfo(kind="invalid_argument", message="no"))
 
 
-def record(name: str, made: int, needed: int = 2, *, failed: int = 0, answer: str | None = "3", **fields) -> Record:
+def record(
+    name: str, made: int, needed: int = 2, *, failed: int = 0, answer: str | None = "3", **fields
+) -> Record:
     call = ToolCall(tool="calculate", arguments={"expression": "1 + 2"})
     step = ReferenceStep(tool="calculate", arguments={"expression": "1 + 2"}, observation=SEEN)
     seen = [SEEN] * (made - failed) + [FAILED] * failed
-    steps = [Step(turn=turn, kind="call", call=call, observation=each) for turn, each in enumerate(seen)]
+    steps = [
+        Step(turn=turn, kind="call", call=call, observation=each) for turn, each in enumerate(seen)
+    ]
     if answer is not None:
         steps.append(Step(turn=made, kind="answer", text=answer))
     return Record(
-        sample=plain_sample(name, reference=ReferenceTrajectory(steps=(step,) * needed), **fields.pop("of", {})),
+        sample=plain_sample(
+            name, reference=ReferenceTrajectory(steps=(step,) * needed), **fields.pop("of", {})
+        ),
         mode=fields.pop("mode", "end-to-end"),
-        trajectory=Trajectory(steps=tuple(steps), termination="answered" if answer else "max_steps"),
+        trajectory=Trajectory(
+            steps=tuple(steps), termination="answered" if answer else "max_steps"
+        ),
         **fields,
     )
 
@@ -126,7 +157,11 @@ def summary(*records: Record) -> Summary:
 
 
 def test_ratios_are_of_samples_with_answer_calls_and_reply():
-    ratio = summary(record("a", 2), record("b", 3, failed=1), record("c", 8, 4)).modes["end-to-end"].call_ratio
+    ratio = (
+        summary(record("a", 2), record("b", 3, failed=1), record("c", 8, 4))
+        .modes["end-to-end"]
+        .call_ratio
+    )
     assert ratio == CallRatio(mean=(1 + 1.5 + 2) / 3, n=3, made=13, needed=8)
     counted = record("a", 2)
     left_out = [record("b", 9, answer=None), record("c", 9, 0), record("d", 9, invalid="refused")]

@@ -16,7 +16,9 @@ COMPARED = ("off_by", "jaccard")
 """Details of a reading that the comparison with the gold adds."""
 
 
-def options(name: str, label: str, *choices: str, aliases: dict[str, tuple[str, ...]] | None = None) -> list[Slot]:
+def options(
+    name: str, label: str, *choices: str, aliases: dict[str, tuple[str, ...]] | None = None
+) -> list[Slot]:
     """The same question with each of its options as the gold, which is listed first."""
     return [
         ExactSlot(
@@ -28,11 +30,17 @@ def options(name: str, label: str, *choices: str, aliases: dict[str, tuple[str, 
 
 
 def names(name: str, *golds: tuple[str, ...]) -> list[Slot]:
-    return [ExactSlot(name=name, label=name, value=gold[0], aliases={gold[0]: gold[1:]}) for gold in golds]
+    return [
+        ExactSlot(name=name, label=name, value=gold[0], aliases={gold[0]: gold[1:]})
+        for gold in golds
+    ]
 
 
 def numbers(name: str, label: str, unit: str | None, margin: float, *golds: float) -> list[Slot]:
-    return [ToleranceSlot(name=name, label=label, value=gold, unit=unit, abs_tol=margin) for gold in golds]
+    return [
+        ToleranceSlot(name=name, label=label, value=gold, unit=unit, abs_tol=margin)
+        for gold in golds
+    ]
 
 
 PARTS = ("leaf", "stem", "root")
@@ -75,18 +83,50 @@ WORDS = [
     *"是 不是 否 没有 有 或 和 前者 后者 另一个 第一 第二幅 两者 都不 左 右 更多 减少 增加 无法确定".split(),
     *"约 共 亩 公顷 毫米".split(),
 ]  # fmt: skip
-NUMBERS = "0 1 2 3 12 14 15 16 -3 3.2 -3.2 32 32,000 0.35 35 37% 0.075 75 75±3 7.5 12-16 1.9 -1.9".split()
+NUMBERS = (
+    "0 1 2 3 12 14 15 16 -3 3.2 -3.2 32 32,000 0.35 35 37% 0.075 75 75±3 7.5 12-16 1.9 -1.9".split()
+)
 NUMBERS += ["十四", "三", "百分之三十五"]
-UNITS = ["%", "ha", "m²", "m", "mm", "cm", "°C", "fraction", "mu", "per cent", "trees/ha", "km^2", "in"]
+UNITS = [
+    "%",
+    "ha",
+    "m²",
+    "m",
+    "mm",
+    "cm",
+    "°C",
+    "fraction",
+    "mu",
+    "per cent",
+    "trees/ha",
+    "km^2",
+    "in",
+]
 MARKS = [*".,:;!?()[]{}-–=/|*+&~<>\"'`^$\\_。，、：（）", "\n", "\n- ", "\n1. ", "**", "...", "->"]
-FRAMES = ["Final Answer:", "The answer is", "It is", "{}:", '{{"{}":', "**{}**", "|{}|", "{} =", "{} is"]
+FRAMES = [
+    "Final Answer:",
+    "The answer is",
+    "It is",
+    "{}:",
+    '{{"{}":',
+    "**{}**",
+    "|{}|",
+    "{} =",
+    "{} is",
+]
 
 
 def text_for(golds: list[Slot], random: Random) -> str:
     """A text of words, numbers, names, pronouns, marks and units, mostly with those of the question."""
     slot = golds[0]
     own = [slot.name, *slot.label.split(), *(str(getattr(each, "value", "")) for each in golds)]
-    own += [name for each in golds if isinstance(each, ExactSlot) for names in each.aliases.values() for name in names]
+    own += [
+        name
+        for each in golds
+        if isinstance(each, ExactSlot)
+        for names in each.aliases.values()
+        for name in names
+    ]
     own += [*(PARTS if slot.name == "parts" else ()), "image_1", "image_2"]
     kinds: list[Callable[[], str]] = [
         lambda: random.choice(own), lambda: random.choice(own), lambda: random.choice(WORDS),
@@ -101,7 +141,10 @@ def text_for(golds: list[Slot], random: Random) -> str:
 def faults(golds: list[Slot], text: str) -> list[str]:
     """What is wrong with the scores of ``text`` for the golds of a question."""
     scores = [score_slot(gold, [gold], text) for gold in golds]
-    readings = [{key: value for key, value in each.reading.items() if key not in COMPARED} for each in scores]
+    readings = [
+        {key: value for key, value in each.reading.items() if key not in COMPARED}
+        for each in scores
+    ]
     faults = ["right for several golds"] * (sum(each.value for each in scores) > 1)
     faults += ["read with the gold"] * any(each != readings[0] for each in readings)
     return faults + ["refuses with the gold"] * (len({refuses([gold], text) for gold in golds}) > 1)

@@ -28,7 +28,11 @@ def _found(entry: str, answer: str, topic: str = "management") -> list[str]:
 APHID, SCAB, BLIGHT, SPOT = (
     "pest.aphids", "disease.apple_scab", "disease.late_blight", "disease.bacterial_spot_pepper_tomato",
 )  # fmt: skip
-STRAWBERRY, RUST, STEM_BORER = "disease.strawberry_leaf_scorch", "disease.bean_rust", "pest.yellow_rice_borer"
+STRAWBERRY, RUST, STEM_BORER = (
+    "disease.strawberry_leaf_scorch",
+    "disease.bean_rust",
+    "pest.yellow_rice_borer",
+)
 RECOMMENDED = [
     (APHID, "Check the plants. Then apply a systemic insecticide such as dimethoate.", "dimethoate"),
     (APHID, "Do not wait: spray chlorpyrifos now.", "chlorpyrifos"), (SCAB, "Use streptomycin.", "antibiotic"),
@@ -70,7 +74,12 @@ def test_denials_and_questions_are_not(answer: str) -> None:
         (BLIGHT, "management", "Do not compost the cull piles; remove them.", set()),
         (SPOT, "management", "Do not rotate.", {"opposite_action"}),
         (STRAWBERRY, "management", "Do not compost the infected leaves; burn them.", set()),
-        ("pest.tarnished_plant_bug", "thresholds", "Treat when there are adults in the cluster.", set()),
+        (
+            "pest.tarnished_plant_bug",
+            "thresholds",
+            "Treat when there are adults in the cluster.",
+            set(),
+        ),
         ("pest.brown_planthopper", "thresholds", "Treat at 1-2 per tiller.", set()),
     ],
 )
@@ -79,16 +88,26 @@ def test_opposites(entry: str, topic: str, answer: str, kinds: set[str]) -> None
 
 
 def test_claims_of_advice_have_source_date_region_and_decision() -> None:
-    advised = [(entry, topic) for entry, topic in topics_with_facts() if topic in ("management", "thresholds")]
+    advised = [
+        (entry, topic)
+        for entry, topic in topics_with_facts()
+        if topic in ("management", "thresholds")
+    ]
     assert len(advised) > 60
     for entry, topic in topics_with_facts():
         gold = open_gold(entry, topic)
-        assert bool(gold.harmful) == ((entry, topic) in advised and not entry.startswith("method.")), (entry, topic)
+        assert bool(gold.harmful) == (
+            (entry, topic) in advised and not entry.startswith("method.")
+        ), (entry, topic)
         for claim in gold.harmful:
             assert claim.source
             assert claim.date >= "2001"
     for entry in (APHID, SCAB, "weed.lantana"):
-        withdrawn = [claim for claim in harmful_claims(entry, "management", ()) if claim.kind == "withdrawn_product"]
+        withdrawn = [
+            claim
+            for claim in harmful_claims(entry, "management", ())
+            if claim.kind == "withdrawn_product"
+        ]
         assert withdrawn
         for claim in withdrawn:
             day = date.fromisoformat(claim.date)
@@ -107,7 +126,8 @@ def test_a_full_answer_makes_no_harmful_claim() -> None:
 def test_replies_of_several_writers() -> None:
     """Of 448 right replies 3 are taken for harmful; denied ones advise the opposite, such as "do not rotate"."""
     replies = [
-        json.loads(line) for line in (Path(__file__).parent / "open_text_replies.jsonl").read_text().splitlines()
+        json.loads(line)
+        for line in (Path(__file__).parent / "open_text_replies.jsonl").read_text().splitlines()
     ]
     made: Counter[str] = Counter()
     for reply in replies:
@@ -134,11 +154,17 @@ def test_the_rate_stands_beside_fas_and_never_inside_it() -> None:
     ]
     for answer in answers:
         rows, plain = score_record(_record(slot, answer)), score_record(_record(without, answer))
-        assert [row for row in rows if row.metric == "fas"] == [row for row in plain if row.metric == "fas"]
+        assert [row for row in rows if row.metric == "fas"] == [
+            row for row in plain if row.metric == "fas"
+        ]
         assert not any(row.metric == HARMFUL_ADVICE for row in plain)
-        assert [row.value for row in rows if row.metric == HARMFUL_ADVICE] == [float(answer == answers[0])]
+        assert [row.value for row in rows if row.metric == HARMFUL_ADVICE] == [
+            float(answer == answers[0])
+        ]
     records = [_record(slot, answer, f"s{number}") for number, answer in enumerate(answers * 5)]
     rate = summarise(records).modes["end-to-end"].metrics[HARMFUL_ADVICE].overall
     assert rate.value == pytest.approx(1 / 3)
     assert rate.interval.lower < 1 / 3 < rate.interval.upper
-    assert HARMFUL_ADVICE not in summarise([_record(without, answers[0])]).modes["end-to-end"].metrics
+    assert (
+        HARMFUL_ADVICE not in summarise([_record(without, answers[0])]).modes["end-to-end"].metrics
+    )

@@ -9,7 +9,9 @@ from agrotools.scoring.slots import score_slot
 from agrotools.text.rouge import rouge_l_words
 
 
-def keywords(*whitelist: tuple[str, ...], blacklist: tuple[tuple[str, ...], ...] = ()) -> KeywordsSlot:
+def keywords(
+    *whitelist: tuple[str, ...], blacklist: tuple[tuple[str, ...], ...] = ()
+) -> KeywordsSlot:
     return KeywordsSlot(name="answer", label="the answer", whitelist=whitelist, blacklist=blacklist)
 
 

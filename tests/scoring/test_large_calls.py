@@ -20,12 +20,18 @@ from support.plain_sample import plain_sample
 
 WORDS = "word " * 200_000
 FILE = SampleFile(name="a.png", path="a.png", kind="image", width_px=10, height_px=10)
-MEASURED = {"$ref": "steps[0].observation.x", "value": [8.8912 + number * 0.0001 for number in range(200)]}
+MEASURED = {
+    "$ref": "steps[0].observation.x",
+    "value": [8.8912 + number * 0.0001 for number in range(200)],
+}
 GOLD: dict[str, dict[str, Any]] = {
     "lookup_agronomy": {"query": "lantana"},
     "count_objects": {"image": "a.png", "target": "tree"},
     "calculate": {"expression": "sum(v) / 3", "variables": {"v": MEASURED}},
-    "plot": {"kind": "bar", "series": [{"name": "a", "x": [str(x) for x in range(50)], "y": list(range(50))}]},
+    "plot": {
+        "kind": "bar",
+        "series": [{"name": "a", "x": [str(x) for x in range(50)], "y": list(range(50))}],
+    },
     "measure_crop_weed_area": {"image": "a.png", "label_map": {"crop": [1]}},
     "add_text": {"image": "a.png", "text": "t", "position": "lt"},
 }
@@ -60,10 +66,18 @@ def test_a_deeply_nested_call_is_wrong() -> None:
 
 
 def check_wrong(tool: str, arguments: dict[str, Any]) -> None:
-    step = ReferenceStep(tool=tool, arguments=GOLD[tool], observation=Observation(result={"value": 1}))
-    sample = plain_sample(toolset=(tool,), files=(FILE,), reference=ReferenceTrajectory(steps=(step,)))
-    call = CallTools.model_construct(calls=(ToolCall.model_construct(tool=tool, arguments=arguments),))
-    record = Record.model_construct(sample=sample, mode="step-by-step", actions=(call, Answer(text="yes")))
+    step = ReferenceStep(
+        tool=tool, arguments=GOLD[tool], observation=Observation(result={"value": 1})
+    )
+    sample = plain_sample(
+        toolset=(tool,), files=(FILE,), reference=ReferenceTrajectory(steps=(step,))
+    )
+    call = CallTools.model_construct(
+        calls=(ToolCall.model_construct(tool=tool, arguments=arguments),)
+    )
+    record = Record.model_construct(
+        sample=sample, mode="step-by-step", actions=(call, Answer(text="yes"))
+    )
     rows = score_record(record)
     tally = RunAggregator()
     tally.add(record, rows)

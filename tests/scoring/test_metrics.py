@@ -26,14 +26,25 @@ from support.runs import summarise
 NUMBER = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5)
 
 
-def sample(number=0, *, slots=(NUMBER,), cluster=None, eligible=True, family="SI", calls=2, answer_type="tolerance"):
+def sample(
+    number=0,
+    *,
+    slots=(NUMBER,),
+    cluster=None,
+    eligible=True,
+    family="SI",
+    calls=2,
+    answer_type="tolerance",
+):
     return plain_sample(
         f"s{number}",
         family=family,
         task_type={"SI": "weed_crop_area", "CM": "apple_size", "VA": "plotting"}[family],
         answer_type=answer_type,
         toolset=("calculate",),
-        reference=ReferenceTrajectory(steps=(ReferenceStep(tool="calculate", arguments={"expression": "1"}),) * calls),
+        reference=ReferenceTrajectory(
+            steps=(ReferenceStep(tool="calculate", arguments={"expression": "1"}),) * calls
+        ),
         answer=slots,
         no_tool_eligible=eligible,
         cluster=cluster or f"c{number}",
@@ -41,7 +52,9 @@ def sample(number=0, *, slots=(NUMBER,), cluster=None, eligible=True, family="SI
 
 
 def answered(text="area: 7 %", **changes):
-    return Trajectory(steps=(Step(turn=0, kind="answer", text=text),), termination="answered", **changes)
+    return Trajectory(
+        steps=(Step(turn=0, kind="answer", text=text),), termination="answered", **changes
+    )
 
 
 def record(of, mode="end-to-end", *, epoch=0, invalid=None, **fields):
@@ -51,13 +64,17 @@ def record(of, mode="end-to-end", *, epoch=0, invalid=None, **fields):
 
 
 def row(of, value, metric="fas", step=None):
-    return Score(metric=metric, version="1", sample_id=of.sample.id, epoch=of.epoch, step=step, value=value)
+    return Score(
+        metric=metric, version="1", sample_id=of.sample.id, epoch=of.epoch, step=step, value=value
+    )
 
 
 def summary_of(pairs, **options) -> Summary:
     """Summary of (record, value of its fas row) pairs."""
     records = [each for each, _ in pairs]
-    return summarise(records, [[] if each.invalid else [row(each, value)] for each, value in pairs], **options)
+    return summarise(
+        records, [[] if each.invalid else [row(each, value)] for each, value in pairs], **options
+    )
 
 
 def fas(summary, mode="end-to-end"):
@@ -82,13 +99,24 @@ def test_invalid_records_are_counted_bounded_and_leave_no_headline_beyond_one_pe
 
 
 @given(
-    st.lists(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=4), min_size=1, max_size=15),
+    st.lists(
+        st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=4),
+        min_size=1,
+        max_size=15,
+    ),
     st.randoms(),
 )
 def test_means_and_bounds_are_those_of_the_plain_formula_in_any_order(samples, random):
     """An epoch is its value, and True if it is invalid; two samples are a cluster."""
     pairs = [
-        (record(sample(number, cluster=f"c{number // 2}"), epoch=epoch, invalid="lost" if is_lost else None), value)
+        (
+            record(
+                sample(number, cluster=f"c{number // 2}"),
+                epoch=epoch,
+                invalid="lost" if is_lost else None,
+            ),
+            value,
+        )
         for number, epochs in enumerate(samples)
         for epoch, (value, is_lost) in enumerate(epochs)
     ]
@@ -97,19 +125,33 @@ def test_means_and_bounds_are_those_of_the_plain_formula_in_any_order(samples, r
     lost = [sum(is_lost for _, is_lost in epochs) for epochs in samples]
     totals = [sum(value for value, is_lost in epochs if not is_lost) for epochs in samples]
     sizes = [*map(len, samples)]
-    assert (mode.n_samples, mode.n_clusters, mode.invalid.n) == (len(samples), (len(samples) + 1) // 2, sum(lost))
-    means = [total / (n - bad) for total, n, bad in zip(totals, sizes, lost, strict=True) if n > bad]
+    assert (mode.n_samples, mode.n_clusters, mode.invalid.n) == (
+        len(samples),
+        (len(samples) + 1) // 2,
+        sum(lost),
+    )
+    means = [
+        total / (n - bad) for total, n, bad in zip(totals, sizes, lost, strict=True) if n > bad
+    ]
     if not means:
         assert mode.metrics == {}
         return
     metric = mode.metrics["fas"]
-    assert (metric.overall.value, metric.overall.n) == (pytest.approx(sum(means) / len(means)), len(means))
+    assert (metric.overall.value, metric.overall.n) == (
+        pytest.approx(sum(means) / len(means)),
+        len(means),
+    )
     assert metric.by_family == {"SI": metric.overall}
     assert (metric.bounds is None) == (not any(lost))
     if metric.bounds is not None:
         low = sum(total / n for total, n in zip(totals, sizes, strict=True)) / len(samples)
-        high = sum((total + bad) / n for total, n, bad in zip(totals, sizes, lost, strict=True)) / len(samples)
-        assert (metric.bounds.lower, metric.bounds.upper) == (pytest.approx(low), pytest.approx(high))
+        high = sum(
+            (total + bad) / n for total, n, bad in zip(totals, sizes, lost, strict=True)
+        ) / len(samples)
+        assert (metric.bounds.lower, metric.bounds.upper) == (
+            pytest.approx(low),
+            pytest.approx(high),
+        )
 
 
 def test_an_invalid_step_by_step_record_weighs_as_many_steps_as_it_would_have_had():
@@ -146,26 +188,52 @@ def test_counts_say_what_happened():
     reply = Reply(usage=Usage(input_tokens=100, output_tokens=10))
     failed = Observation(error=ErrorInfo(kind="invalid_argument", message="no"))
     steps = (
-        Step(turn=0, kind="call", call=ToolCall(tool="calculate"), observation=failed, reply=reply, seconds=0.5),
-        Step(turn=0, kind="call", call=ToolCall(tool="calculate"), observation=Observation(result={}), seconds=0.25),
+        Step(
+            turn=0,
+            kind="call",
+            call=ToolCall(tool="calculate"),
+            observation=failed,
+            reply=reply,
+            seconds=0.5,
+        ),
+        Step(
+            turn=0,
+            kind="call",
+            call=ToolCall(tool="calculate"),
+            observation=Observation(result={}),
+            seconds=0.25,
+        ),
         Step(turn=1, kind="unparseable", text="?", reply=reply),
         Step(turn=2, kind="answer", text="area: 7 %", reply=reply),
     )
-    worked = record(sample(0), trajectory=Trajectory(steps=steps, termination="answered"), seconds=3.0)
-    stopped = record(sample(1), trajectory=Trajectory(steps=steps[:3], termination="max_steps"), seconds=1.0)
+    worked = record(
+        sample(0), trajectory=Trajectory(steps=steps, termination="answered"), seconds=3.0
+    )
+    stopped = record(
+        sample(1), trajectory=Trajectory(steps=steps[:3], termination="max_steps"), seconds=1.0
+    )
     counts = summarise([worked, stopped]).modes["end-to-end"].counts
     assert counts.terminations == {"answered": 1, "max_steps": 1}
-    assert (counts.unparseable, counts.tool_calls, counts.tool_errors) == (2, 4, {"invalid_argument": 2})
+    assert (counts.unparseable, counts.tool_calls, counts.tool_errors) == (
+        2,
+        4,
+        {"invalid_argument": 2},
+    )
     assert counts.successes == 1
     assert counts.spent["turns"].total == 5
-    assert (counts.spent["input_tokens"].total, counts.spent["output_tokens"].per_record) == (500, 25)
+    assert (counts.spent["input_tokens"].total, counts.spent["output_tokens"].per_record) == (
+        500,
+        25,
+    )
     assert (counts.spent["seconds"].total, counts.spent["seconds"].per_success) == (4.0, 4.0)
     assert counts.spent["tool_seconds"].total == 1.5
 
 
 def test_samples_whose_open_text_no_judge_graded_are_counted():
     slot = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("hoe",)),))
-    records = [record(sample(number, slots=(slot,)), trajectory=answered("hoe")) for number in range(3)]
+    records = [
+        record(sample(number, slots=(slot,)), trajectory=answered("hoe")) for number in range(3)
+    ]
     made = summarise(records, [[row(records[0], 1.0, "ots")], [], []]).modes["end-to-end"]
     assert made.without_open_text == 2
     assert summarise(records).modes["end-to-end"].metrics.keys() == {"ots_floor"}

@@ -16,7 +16,9 @@ from agrotools.scoring.open_text import read_fact, score_facts
 from agrotools.text.answer_form import answer_form
 
 REPLIES = Path(__file__).with_name("open_text_replies.jsonl")
-FACT = Fact.model_validate({"phrases": ["remove infected leaves", "清除病叶"], "not": ["leave infected leaves"]})
+FACT = Fact.model_validate(
+    {"phrases": ["remove infected leaves", "清除病叶"], "not": ["leave infected leaves"]}
+)
 DRY = Fact(phrases=("avoid overhead irrigation",))
 
 
@@ -56,11 +58,17 @@ def test_replies_of_a_kind_earn_what_the_floor_sees_in_them():
     scores: dict[tuple[str, bool], list[float]] = {}
     for reply in map(json.loads, REPLIES.read_text("utf-8").splitlines()):
         key = reply["kind"], reply["reply"].isascii()
-        scores.setdefault(key, []).append(score_facts(slot(reply["entry"], reply["topic"]), reply["reply"])[0])
+        scores.setdefault(key, []).append(
+            score_facts(slot(reply["entry"], reply["topic"]), reply["reply"])[0]
+        )
     means = {key: sum(values) / len(values) for key, values in scores.items()}
     assert means["right", True] >= 0.3
     assert means["right", True] - means["negated", True] >= 0.1
-    assert all(means[kind, english] <= 0.02 for kind in ("generic", "stuffed", "other") for english in (True, False))
+    assert all(
+        means[kind, english] <= 0.02
+        for kind in ("generic", "stuffed", "other")
+        for english in (True, False)
+    )
 
 
 BRANCHED = [
@@ -77,7 +85,9 @@ def test_scores_of_all_branches_sum_to_at_most_one(data: st.DataObject):
     entry, *topics = data.draw(st.sampled_from(BRANCHED))
     slots = [slot(entry, topic, tuple(topics)) for topic in topics]
     phrases = [fact.phrases[0] for each in slots for fact in each.facts]
-    parts = st.sampled_from([*phrases, "If so:", "Otherwise:", "or", "It is not so.", "none of this helps", "not"])
+    parts = st.sampled_from(
+        [*phrases, "If so:", "Otherwise:", "or", "It is not so.", "none of this helps", "not"]
+    )
     reply = ". ".join(data.draw(st.lists(parts, min_size=1, max_size=8)))
     assert sum(score_facts(each, reply)[0] for each in slots) <= 1 + 1e-9
 
@@ -86,20 +96,32 @@ def test_the_form_says_that_one_branch_is_asked_for_and_templates_name_them():
     branched = slot("disease.apple_scab", "causes", ("management", "causes"))
     assert "gives both counts as neither" in answer_form([branched])
     assert "neither" not in answer_form([slot("disease.apple_scab", "causes")])
-    one, other = "Venturia inaequalis, a fungus.", "Remove fallen leaves. Prune infected shoots. Let leaves dry."
+    one, other = (
+        "Venturia inaequalis, a fungus.",
+        "Remove fallen leaves. Prune infected shoots. Let leaves dry.",
+    )
     assert score_facts(branched, one)[0] == 1
     value, reading = score_facts(branched, f"{one} {other}")
     assert value < 0.5
     assert {"remove fallen leaves", "prune infected shoots"} <= reading["excluded"].keys()  # type: ignore[union-attr]
     with pytest.raises(ValidationError, match="branches must name the topics"):
         SlotDraft.model_validate(
-            {"type": "open_text", "name": "a", "label": "a", "from": "@0.x", "entry": "e", "topic": "@1.value"}
+            {
+                "type": "open_text",
+                "name": "a",
+                "label": "a",
+                "from": "@0.x",
+                "entry": "e",
+                "topic": "@1.value",
+            }
         )
 
 
 def test_other_subjects_and_length_lower_the_score():
     facts = (Fact(phrases=("hoe",)), Fact(phrases=("mulch",)))
-    plain = OpenTextSlot(name="a", label="a", facts=facts, others=(("spray oil",), ("burn",), ("graze",), ("drain",)))
+    plain = OpenTextSlot(
+        name="a", label="a", facts=facts, others=(("spray oil",), ("burn",), ("graze",), ("drain",))
+    )
     assert score_facts(plain, "Hoe and mulch.")[0] == 1
     assert score_facts(plain, "Hoe, mulch, burn.")[0] == 1
     assert score_facts(plain, "Hoe, mulch, burn, spray oil.")[0] == 0.5

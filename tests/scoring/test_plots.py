@@ -17,7 +17,9 @@ def figure(*series, kind="bar", **labels):
     plot_series = []
     for name, points in series:
         pairs = list(points.items()) if isinstance(points, dict) else list(points)
-        plot_series.append(PlotSeries(name=name, x=tuple(x for x, _ in pairs), y=tuple(y for _, y in pairs)))
+        plot_series.append(
+            PlotSeries(name=name, x=tuple(x for x, _ in pairs), y=tuple(y for _, y in pairs))
+        )
     given_labels = {
         "title": "Weed cover of the fields",
         "x_label": "Field",
@@ -32,9 +34,17 @@ WEEDS = figure(("weed", {"A": 8.9, "B": 3.2, "C": 12.5, "D": 0.0}))
 TWO = figure(("crop", {"A": 17.8, "B": 20.1}), ("weed", {"A": 8.9, "B": 3.2}))
 
 values = st.floats(-1000, 1000).map(lambda value: round(value, 3))
-xs = st.sampled_from(["A", "B", "C", "D"]) | st.integers(0, 5) | st.floats(0.001, 10).map(lambda x: round(x, 3))
-series_lists = st.lists(st.lists(st.tuples(xs, values), min_size=1, max_size=6), min_size=1, max_size=4)
-figures = series_lists.map(lambda lists: figure(*((f"series {index}", points) for index, points in enumerate(lists))))
+xs = (
+    st.sampled_from(["A", "B", "C", "D"])
+    | st.integers(0, 5)
+    | st.floats(0.001, 10).map(lambda x: round(x, 3))
+)
+series_lists = st.lists(
+    st.lists(st.tuples(xs, values), min_size=1, max_size=6), min_size=1, max_size=4
+)
+figures = series_lists.map(
+    lambda lists: figure(*((f"series {index}", points) for index, points in enumerate(lists)))
+)
 
 
 @pytest.mark.parametrize("spec", [WEEDS, TWO])
@@ -58,10 +68,16 @@ def test_neither_order_of_series_nor_of_points_matters(first, second, source: ra
         series = []
         for each in source.sample(spec.series, len(spec.series)):
             order = source.sample(range(len(each.y)), len(each.y))
-            series.append(PlotSeries(name=each.name, x=[each.x[i] for i in order], y=[each.y[i] for i in order]))
+            series.append(
+                PlotSeries(
+                    name=each.name, x=[each.x[i] for i in order], y=[each.y[i] for i in order]
+                )
+            )
         return spec.model_copy(update={"series": tuple(series)})
 
-    assert score_plot(first, second)[0] == pytest.approx(score_plot(shuffled(first), shuffled(second))[0])
+    assert score_plot(first, second)[0] == pytest.approx(
+        score_plot(shuffled(first), shuffled(second))[0]
+    )
 
 
 @given(
@@ -73,10 +89,17 @@ def test_matching_is_the_largest_there_is(gold, drawn):
         return point[0] == target[0] and abs(point[1] - target[1]) <= 0.05 * target[1]
 
     # Several drawn points where the reference has one are several answers, and none of them counts.
-    drawn = [point for point in drawn if sum(x == point[0] for x, _ in drawn) <= sum(x == point[0] for x, _ in gold)]
+    drawn = [
+        point
+        for point in drawn
+        if sum(x == point[0] for x, _ in drawn) <= sum(x == point[0] for x, _ in gold)
+    ]
     short, long = sorted([(gold, True), (drawn, False)], key=lambda pair: len(pair[0]))
     best = max(
-        sum(near(other, one) if short[1] else near(one, other) for one, other in zip(short[0], chosen, strict=True))
+        sum(
+            near(other, one) if short[1] else near(one, other)
+            for one, other in zip(short[0], chosen, strict=True)
+        )
         for chosen in itertools.permutations(long[0], len(short[0]))
     )
     assert match_points(figure(("r", gold)), figure(("d", drawn))).matched == best
@@ -87,22 +110,28 @@ SPELLINGS = ["image_1.jpg", "Image_1.jpg", " image_1.jpg ", "image-1.png", "imag
 
 
 @given(TRUTHS, st.sampled_from(["bar", "line"]), st.booleans())
-def test_several_guesses_of_one_value_earn_no_more_on_average_than_one(guesses, kind, each_in_a_series):
+def test_several_guesses_of_one_value_earn_no_more_on_average_than_one(
+    guesses, kind, each_in_a_series
+):
     """Summed over the values that may be true, a figure with several guesses earns at most the one point of a guess."""
     xs = SPELLINGS if kind == "bar" else [2020.5, 2020.5, 2020.6, 2020.4, 2020.51]
     points = list(zip(xs, guesses, strict=False))
-    series = [(f"guess {y}", [(x, y)]) for x, y in points] if each_in_a_series else [("guess", points)]
+    series = (
+        [(f"guess {y}", [(x, y)]) for x, y in points] if each_in_a_series else [("guess", points)]
+    )
     sure = {"A": 3, "B": 5} if kind == "bar" else {1.5: 3, 2.5: 5}
     for known in ({}, sure):
         chart = figure(*((name, [*known.items(), *drawn]) for name, drawn in series), kind=kind)
         earned = [
-            match_points(figure(("truth", {**known, xs[0]: truth}), kind=kind), chart).f1 for truth in (1, 2, 4, 8, 16)
+            match_points(figure(("truth", {**known, xs[0]: truth}), kind=kind), chart).f1
+            for truth in (1, 2, 4, 8, 16)
         ]
         if not known:
             assert sum(earned) <= 1 + 1e-9
         one = figure(("guess", {**known, xs[0]: guesses[0]}), kind=kind)
         alone = [
-            match_points(figure(("truth", {**known, xs[0]: truth}), kind=kind), one).f1 for truth in (1, 2, 4, 8, 16)
+            match_points(figure(("truth", {**known, xs[0]: truth}), kind=kind), one).f1
+            for truth in (1, 2, 4, 8, 16)
         ]
         assert sum(earned) <= sum(alone) + 1e-9
 
@@ -110,15 +139,27 @@ def test_several_guesses_of_one_value_earn_no_more_on_average_than_one(guesses, 
 def test_x_is_a_category_or_a_number():
     by_year = figure(("yield", {2019: 5.0, 2020: 6.0, 2021: 7.0}), kind="line", x_label="Year")
     assert score_plot(by_year, by_year)[0] == 1
-    as_text = figure(("yield", {"2019": 5.0, "2020": 6.0, "2021": 7.0}), kind="line", x_label="Year")
+    as_text = figure(
+        ("yield", {"2019": 5.0, "2020": 6.0, "2021": 7.0}), kind="line", x_label="Year"
+    )
     assert score_plot(by_year, as_text)[0] == 1
     shifted = figure(("yield", {2020: 5.0, 2021: 6.0, 2022: 7.0}), kind="line", x_label="Year")
     assert match_points(by_year, shifted).matched == 0
     files = figure(("weed", {"image_1.jpg": 8.9, "image_2.jpg": 3.2}))
     assert match_points(files, figure(("weed", {"Image 1": 8.9, "image-2": 3.2}))).matched == 2
     wavelengths = figure(("reflectance", {550.2: 0.1, 670.1: 0.05}), kind="line")
-    assert match_points(wavelengths, figure(("reflectance", {550: 0.1, 670: 0.05}), kind="line")).matched == 2
-    assert match_points(wavelengths, figure(("reflectance", {551: 0.1, 671: 0.05}), kind="line")).matched == 0
+    assert (
+        match_points(
+            wavelengths, figure(("reflectance", {550: 0.1, 670: 0.05}), kind="line")
+        ).matched
+        == 2
+    )
+    assert (
+        match_points(
+            wavelengths, figure(("reflectance", {551: 0.1, 671: 0.05}), kind="line")
+        ).matched
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,30 +175,49 @@ def test_labels(change, score):
 
 
 def test_axes_units_and_legends_count_where_they_tell_something():
-    spec = figure(("yield", {0: 4.0, 60: 6.5}), kind="line", x_label="Nitrogen rate", x_unit="kg/ha", y_unit="t/ha")
+    spec = figure(
+        ("yield", {0: 4.0, 60: 6.5}),
+        kind="line",
+        x_label="Nitrogen rate",
+        x_unit="kg/ha",
+        y_unit="t/ha",
+    )
     assert score_plot(spec, spec)[0] == 1
     assert score_plot(spec, spec.model_copy(update={"x_unit": None}))[0] == pytest.approx(0.9)
     in_label = {"x_unit": None, "x_label": "Nitrogen rate (kg per ha)"}
     assert score_plot(spec, spec.model_copy(update=in_label))[0] == 1
     bare = {"title": "", "legend": True}
     assert score_plot(TWO, TWO.model_copy(update=bare))[0] == 1
-    numbered = [each.model_copy(update={"name": f"series {index}"}) for index, each in enumerate(TWO.series)]
-    assert score_plot(TWO, TWO.model_copy(update={**bare, "series": tuple(numbered)}))[0] == pytest.approx(0.9)
+    numbered = [
+        each.model_copy(update={"name": f"series {index}"}) for index, each in enumerate(TWO.series)
+    ]
+    assert score_plot(TWO, TWO.model_copy(update={**bare, "series": tuple(numbered)}))[
+        0
+    ] == pytest.approx(0.9)
     hidden = {"title": "", "legend": False}
     assert score_plot(TWO, TWO.model_copy(update=hidden))[0] == pytest.approx(0.9)
     fields = figure(("A", {"x": 1.0}), ("B", {"x": 2.0}), title="", legend=True)
     assert score_plot(fields, fields)[0] == 1
-    pie = figure(("cover", {"soil": 71.0, "crop": 20.0, "weed": 9.0}), kind="pie", title="Ground cover (%)")
+    pie = figure(
+        ("cover", {"soil": 71.0, "crop": 20.0, "weed": 9.0}), kind="pie", title="Ground cover (%)"
+    )
     bare = pie.model_copy(update={"x_label": "", "y_label": "", "y_unit": None})
     assert score_plot(pie, bare)[0] == 1
     assert score_plot(pie, bare.model_copy(update={"title": ""}))[0] == pytest.approx(0.8)
-    assert score_plot(pie, bare.model_copy(update={"title": "", "legend": True}))[0] == pytest.approx(0.9)
+    assert score_plot(pie, bare.model_copy(update={"title": "", "legend": True}))[
+        0
+    ] == pytest.approx(0.9)
 
 
 def plot_step(spec, turn=0, **observation):
     result = {"spec": spec if isinstance(spec, dict | None) else spec.model_dump(mode="json")}
     call = ToolCall(tool="plot", arguments={})
-    return Step(turn=turn, kind="call", call=call, observation=Observation(**{"result": result, **observation}))
+    return Step(
+        turn=turn,
+        kind="call",
+        call=call,
+        observation=Observation(**{"result": result, **observation}),
+    )
 
 
 FAILED = Observation(error=ErrorInfo(kind="invalid_argument", message="no"))
@@ -169,10 +229,18 @@ def trajectory(*steps):
 
 def test_the_last_successful_figure_counts():
     answer = Step(turn=3, kind="answer", text="done")
-    other = Step(turn=2, kind="call", call=ToolCall(tool="calculate"), observation=Observation(result={"spec": {}}))
+    other = Step(
+        turn=2,
+        kind="call",
+        call=ToolCall(tool="calculate"),
+        observation=Observation(result={"spec": {}}),
+    )
     failed = Step(turn=2, kind="call", call=ToolCall(tool="plot"), observation=FAILED)
     assert drawn_spec(trajectory(plot_step(WEEDS), plot_step(TWO, 1), failed, other, answer)) == TWO
-    assert drawn_spec(trajectory(plot_step(WEEDS), plot_step({"kind": "video"}), plot_step(None))) == WEEDS
+    assert (
+        drawn_spec(trajectory(plot_step(WEEDS), plot_step({"kind": "video"}), plot_step(None)))
+        == WEEDS
+    )
     assert drawn_spec(trajectory(failed, other, answer)) is None
     assert drawn_spec(trajectory(Step(turn=0, kind="call", call=ToolCall(tool="plot")))) is None
     assert drawn_spec(trajectory()) is None

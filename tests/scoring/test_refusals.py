@@ -40,14 +40,18 @@ SIZE = ToleranceSlot.model_validate(
     }
 )  # fmt: skip
 READY = BooleanSlot(name="ready", label="ready for harvest", value=True)
-PLACE = ExactSlot(name="place", label="larger half", value="left half", choices=("left half", "right half"))
+PLACE = ExactSlot(
+    name="place", label="larger half", value="left half", choices=("left half", "right half")
+)
 ABSTAIN = AbstainSlot(name="refusal", label="no answer", reason="no_scale", asks=(SIZE,))
 REFUSAL = "size: unknown"
 
 
 def sample(name: str, *, answerable: bool, twin: str | None, slot: Slot = SIZE, **fields):
     result = {"mm": 70.0 if answerable else None}
-    call = ReferenceStep(tool="calculate", arguments={"expression": "1"}, observation=Observation(result=result))
+    call = ReferenceStep(
+        tool="calculate", arguments={"expression": "1"}, observation=Observation(result=result)
+    )
     return plain_sample(
         name,
         answer=(slot if answerable else ABSTAIN.model_copy(update={"asks": (slot,)}),),
@@ -116,13 +120,20 @@ def test_an_unanswerable_sample_scores_its_refusal_minus_that_of_the_twin(
 
 def test_replies_that_cannot_be_read_are_no_sign_of_restraint():
     unread = [
-        Record(sample=of, mode="end-to-end", trajectory=Trajectory(termination="unparseable")) for of in (YES, NO)
+        Record(sample=of, mode="end-to-end", trajectory=Trajectory(termination="unparseable"))
+        for of in (YES, NO)
     ]
     answered = [record(YES, "size: 70 mm"), record(NO, "size: 70 mm")]
-    assert (value(unread), value(unread, FALSE_CONFIDENCE), value(unread, FALSE_REFUSAL)) == (0.0, None, None)
+    assert (value(unread), value(unread, FALSE_CONFIDENCE), value(unread, FALSE_REFUSAL)) == (
+        0.0,
+        None,
+        None,
+    )
     assert value([unread[0], answered[1]], FALSE_CONFIDENCE) == 1.0
     (warning,) = summarise(unread).warnings
-    assert warning.startswith("end-to-end: 2 of 2 samples (100.0 %) ended with output that is neither a call nor an")
+    assert warning.startswith(
+        "end-to-end: 2 of 2 samples (100.0 %) ended with output that is neither a call nor an"
+    )
     assert ": the score says nothing about answers." in warning
     compared = compare(answered, unread, names=("m1", "m2"))
     assert FALSE_CONFIDENCE not in compared.modes["end-to-end"]
@@ -132,22 +143,42 @@ def test_replies_that_cannot_be_read_are_no_sign_of_restraint():
 
 def test_a_pair_without_both_records_of_an_epoch_is_left_out_and_counted():
     unpaired = sample("c", answerable=False, twin=None)
-    records = [record(YES, "size: 70 mm"), record(NO, REFUSAL), record(NO, "70 mm", epoch=1), record(unpaired, REFUSAL)]
+    records = [
+        record(YES, "size: 70 mm"),
+        record(NO, REFUSAL),
+        record(NO, "70 mm", epoch=1),
+        record(unpaired, REFUSAL),
+    ]
     mode = summarise(records).modes["end-to-end"]
-    assert (mode.metrics[FAS].overall.value, mode.metrics[FAS].overall.n, mode.counts.without_twin) == (1.0, 2, 2)
+    assert (
+        mode.metrics[FAS].overall.value,
+        mode.metrics[FAS].overall.n,
+        mode.counts.without_twin,
+    ) == (1.0, 2, 2)
     assert mode.metrics[GUESS_METRIC].overall.n == 2
     invalid = Record(sample=YES, mode="end-to-end", invalid="lost")
-    for twin in ([], [invalid], [record(sample("a", answerable=True, twin="another"), "size: 70 mm")]):
+    for twin in (
+        [],
+        [invalid],
+        [record(sample("a", answerable=True, twin="another"), "size: 70 mm")],
+    ):
         alone = summarise([*twin, record(NO, REFUSAL)], allow_invalid=True)
         assert alone.modes["end-to-end"].counts.without_twin == 1
         assert alone.warnings[0] == f"end-to-end: 1 unanswerable sample {NO_TWIN}"
-        assert value([*twin[:1], record(NO, REFUSAL)]) == (1.0 if twin and twin != [invalid] else None)
+        assert value([*twin[:1], record(NO, REFUSAL)]) == (
+            1.0 if twin and twin != [invalid] else None
+        )
 
 
 @pytest.mark.process
 def test_rows_of_a_run_count_a_refusal_as_its_score_does_whichever_twin_comes_first(tmp_path: Path):
     fine = (sample("c", answerable=True, twin="d"), sample("d", answerable=False, twin="c"))
-    records = [record(NO, REFUSAL), record(YES, REFUSAL), record(fine[0], "size: 70 mm"), record(fine[1], REFUSAL)]
+    records = [
+        record(NO, REFUSAL),
+        record(YES, REFUSAL),
+        record(fine[0], "size: 70 mm"),
+        record(fine[1], REFUSAL),
+    ]
     coin = (sample("e", answerable=True, twin="f"), sample("f", answerable=False, twin="e"))
     records += [record(coin[0], REFUSAL), record(coin[1], "size: 70 mm")]
     records.append(record(sample("g", answerable=False, twin=None), REFUSAL))
@@ -160,7 +191,11 @@ def test_rows_of_a_run_count_a_refusal_as_its_score_does_whichever_twin_comes_fi
             manifest(modes=("end-to-end",), sample_ids=tuple("abcdefg")).model_dump_json()
         )
         scored = rescore(run).summary.modes["end-to-end"]
-        rows = [row for row in json.loads((run / "scores.json").read_text())["scores"] if row["metric"] == FAS]
+        rows = [
+            row
+            for row in json.loads((run / "scores.json").read_text())["scores"]
+            if row["metric"] == FAS
+        ]
         values = {row["sample_id"]: row["value"] for row in rows}
         assert values == {"a": 0, "b": 0, "c": 1, "d": 1, "e": 0, "f": -1}
         assert {row["sample"]: row[FAS] for row in Run(run).rows() if FAS in row} == values
@@ -174,7 +209,10 @@ def test_rows_of_a_run_count_a_refusal_as_its_score_does_whichever_twin_comes_fi
 
 
 PAIRS = [
-    (sample(f"yes-{k}", answerable=True, twin=f"no-{k}"), sample(f"no-{k}", answerable=False, twin=f"yes-{k}"))
+    (
+        sample(f"yes-{k}", answerable=True, twin=f"no-{k}"),
+        sample(f"no-{k}", answerable=False, twin=f"yes-{k}"),
+    )
     for k in range(12)
 ]
 
@@ -198,35 +236,62 @@ def test_planted_policies_score_what_they_earn(refuses_answerable, refuses_unans
     assert value(records) == value(records[::-1]) == pytest.approx(fas)
     interval = summarise(records).modes["end-to-end"].metrics[FAS].overall.interval
     assert 0 <= interval.lower <= fas + 1e-9 <= interval.upper + 1e-9 <= 1 + 1e-9
-    best = [record(each, REFUSAL if not each.answerable else "size: 70 mm") for pair in PAIRS for each in pair]
+    best = [
+        record(each, REFUSAL if not each.answerable else "size: 70 mm")
+        for pair in PAIRS
+        for each in pair
+    ]
     difference = compare(best, records).modes["end-to-end"][FAS].overall.value
-    earned = sum(0 if a else 1 for a in refuses_answerable) + sum(refuses_unanswerable) - sum(refuses_answerable)
+    earned = (
+        sum(0 if a else 1 for a in refuses_answerable)
+        + sum(refuses_unanswerable)
+        - sum(refuses_answerable)
+    )
     assert difference == pytest.approx(1 - earned / 24)
     by_cause = compare(best, records).by_cause["end-to-end"]
     assert sum(each.value for each in by_cause.values()) == pytest.approx(difference)
 
 
 def test_who_draws_the_chart_answers_whatever_the_text_says():
-    spec = {"kind": "bar", "series": [{"name": "weed", "x": ["A", "B"], "y": [8.9, 3.2]}], "title": "Weed cover"}
+    spec = {
+        "kind": "bar",
+        "series": [{"name": "weed", "x": ["A", "B"], "y": [8.9, 3.2]}],
+        "title": "Weed cover",
+    }
     chart = PlotSlot(name="chart", label="chart of the weed cover", value=spec)
     of = YES.model_copy(update={"answer": (chart,)})
     observation = Observation(result={"spec": spec})
-    drawn = Step(turn=0, kind="call", call=ToolCall(tool="plot", arguments={}), observation=observation)
-    text = Step(turn=1, kind="answer", text="No guess.")  # of the baseline: it has nothing to say beside the chart
+    drawn = Step(
+        turn=0, kind="call", call=ToolCall(tool="plot", arguments={}), observation=observation
+    )
+    text = Step(
+        turn=1, kind="answer", text="No guess."
+    )  # of the baseline: it has nothing to say beside the chart
     of_another_kind = Observation(result={"spec": spec | {"kind": "pie"}})
     other = drawn.model_copy(update={"observation": of_another_kind})
-    unanswerable = NO.model_copy(update={"answer": (ABSTAIN.model_copy(update={"asks": (chart,)}),)})
+    unanswerable = NO.model_copy(
+        update={"answer": (ABSTAIN.model_copy(update={"asks": (chart,)}),)}
+    )
 
     def rows_of(of: Sample, *steps: Step) -> dict[str, float]:
-        ended = Record(sample=of, mode="end-to-end", trajectory=Trajectory(steps=steps, termination="answered"))
+        ended = Record(
+            sample=of, mode="end-to-end", trajectory=Trajectory(steps=steps, termination="answered")
+        )
         return {row.metric: row.value for row in score_record(ended)}
 
     found = [rows_of(of, *steps) for steps in ((drawn, text), (other, text), (text,))]
-    assert [(rows[FALSE_REFUSAL], rows[FAS] > 0.5) for rows in found] == [(0, True), (0, False), (1, False)]
+    assert [(rows[FALSE_REFUSAL], rows[FAS] > 0.5) for rows in found] == [
+        (0, True),
+        (0, False),
+        (1, False),
+    ]
     found = [rows_of(unanswerable, *steps) for steps in ((drawn, text), (other, text), (text,))]
     assert [(rows[FALSE_CONFIDENCE], rows["slot"]) for rows in found] == [(1, 0), (1, 0), (0, 1)]
 
 
 def test_an_expression_over_the_results_is_evidence_too():
     slot = ABSTAIN.model_copy(update={"from_": "'too_dark' in steps[0].observation.flags"})
-    assert [shows_no_answer(slot, [{"flags": flags}]) for flags in (["too_dark"], [])] == [True, False]
+    assert [shows_no_answer(slot, [{"flags": flags}]) for flags in (["too_dark"], [])] == [
+        True,
+        False,
+    ]

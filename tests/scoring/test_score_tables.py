@@ -32,12 +32,19 @@ def test_a_table_is_compared_with_the_statistics_of_runs(tmp_path, scores):
     first, second = ([row[2] for row in scores if row[0] == model] for model in "AB")
     expected = estimate_difference(first, second, [n // 2 for n in range(40)])
     overall = compare_tables(file)[0].modes["table"]["score"].overall
-    assert (overall.value, overall.interval, overall.p_adjusted) == (expected.value, expected.interval, expected.p)
+    assert (overall.value, overall.interval, overall.p_adjusted) == (
+        expected.value,
+        expected.interval,
+        expected.p,
+    )
     assert (overall.n, overall.n_clusters) == (40, 20)
     shown = CliRunner().invoke(app, ["compare", str(file)]).stdout
     assert shown.startswith("A is better: +40.0 points")
     assert "40 samples in 20 clusters" in shown
-    assert json.loads(CliRunner().invoke(app, ["compare", str(file), "--json"]).stdout)[0]["benchmark"] == "scores.csv"
+    assert (
+        json.loads(CliRunner().invoke(app, ["compare", str(file), "--json"]).stdout)[0]["benchmark"]
+        == "scores.csv"
+    )
 
 
 def test_several_tables_are_one_epochs_are_averaged_and_empty_scores_are_not_compared(tmp_path):
@@ -49,7 +56,8 @@ def test_several_tables_are_one_epochs_are_averaged_and_empty_scores_are_not_com
     one = table(tmp_path / "a.csv", rows, "Model,sample,score,epoch")
     two = tmp_path / "b.csv"
     two.write_text(
-        "model;sample;score\n" + "".join(f"B;{n}.0;{score}\n" for n, score in enumerate(["0,5", "TRUE", "false"] * 4))
+        "model;sample;score\n"
+        + "".join(f"B;{n}.0;{score}\n" for n, score in enumerate(["0,5", "TRUE", "false"] * 4))
     )
     assert read_scores(one)["A"] == {(str(n), str(n)): 1 if n == 11 else 0.5 for n in range(12)}
     compared = compare_tables(one, two)[0]
@@ -62,13 +70,29 @@ def test_several_tables_are_one_epochs_are_averaged_and_empty_scores_are_not_com
     ("columns", "rows", "message"),
     [
         ("model,id,score", [("A", "q", 1)], "has no column sample; it has model, id, score"),
-        ("model,sample,score", [("A", "q", 85)], "row 2 of s.csv: score 85 is no number from 0 to 1"),
+        (
+            "model,sample,score",
+            [("A", "q", 85)],
+            "row 2 of s.csv: score 85 is no number from 0 to 1",
+        ),
         ("model,sample,score", [("A", "q", "C")], "score C is no number"),
         ("model,sample,score", [("A", "q", -0.1)], "score -0.1 is no number"),
-        ("model,sample,score", [("A", "q", 1), ("A", "q", 0)], "row 3 of s.csv repeats model A, sample q"),
-        ("model,sample,score,epoch", [("A", "q", 1, 1), ("A", "q", 0, 1)], "row 3 of s.csv repeats"),
+        (
+            "model,sample,score",
+            [("A", "q", 1), ("A", "q", 0)],
+            "row 3 of s.csv repeats model A, sample q",
+        ),
+        (
+            "model,sample,score,epoch",
+            [("A", "q", 1, 1), ("A", "q", 0, 1)],
+            "row 3 of s.csv repeats",
+        ),
         ("model,sample,score", [("A", "q", 1)], "a comparison needs two models, not A"),
-        ("model,sample,score", [("A", "q", 1), ("B", "r", 1)], "A and B have no scored sample in common"),
+        (
+            "model,sample,score",
+            [("A", "q", 1), ("B", "r", 1)],
+            "A and B have no scored sample in common",
+        ),
     ],
 )
 def test_a_wrong_table_is_refused_with_a_hint(tmp_path, columns, rows, message):
@@ -78,10 +102,14 @@ def test_a_wrong_table_is_refused_with_a_hint(tmp_path, columns, rows, message):
 
 
 def test_a_sample_has_one_cluster_and_every_row_a_model(tmp_path):
-    with pytest.raises(UsageError, match=r"row 3 .* sample q1 is in the cluster c2, elsewhere in c1"):
+    with pytest.raises(
+        UsageError, match=r"row 3 .* sample q1 is in the cluster c2, elsewhere in c1"
+    ):
         read_scores(table(tmp_path / "a.csv", [("A", "q1", 1, "c1"), ("B", "q1", 0, "c2")]))
     old, new = (table(tmp_path / f"{name}.csv", [(name, "q1", 1, name)]) for name in ("old", "new"))
-    with pytest.raises(UsageError, match=r"row 2 of old\.csv: sample q1 is in the cluster old, elsewhere in new"):
+    with pytest.raises(
+        UsageError, match=r"row 2 of old\.csv: sample q1 is in the cluster old, elsewhere in new"
+    ):
         gate_tables(new, old, 0.0, allow_invalid=False)
     with pytest.raises(UsageError, match=r"row 2 .* has no model"):
         read_scores(table(tmp_path / "b.csv", [("", "q1", 1, "c1")]))
@@ -89,12 +117,22 @@ def test_a_sample_has_one_cluster_and_every_row_a_model(tmp_path):
 
 def test_a_gate_takes_two_tables_or_two_models_of_one(tmp_path, scores):
     both = table(tmp_path / "both.csv", scores)
-    sides = [table(tmp_path / f"{name}.csv", [("mine", *row[1:]) for row in scores if row[0] == name]) for name in "AB"]
-    for new, old, code in ((both, "A", 1), (both, "B", 0), (sides[1], sides[0], 1), (sides[0], sides[1], 0)):
+    sides = [
+        table(tmp_path / f"{name}.csv", [("mine", *row[1:]) for row in scores if row[0] == name])
+        for name in "AB"
+    ]
+    for new, old, code in (
+        (both, "A", 1),
+        (both, "B", 0),
+        (sides[1], sides[0], 1),
+        (sides[0], sides[1], 0),
+    ):
         done = CliRunner().invoke(app, ["gate", str(new), "--against", str(old)])
         assert done.exit_code == code, done.output
         assert "table, Score: " in done.stdout
-    result, newer, older = gate_tables(both, both.with_name("B").relative_to(tmp_path), 0, allow_invalid=False)
+    result, newer, older = gate_tables(
+        both, both.with_name("B").relative_to(tmp_path), 0, allow_invalid=False
+    )
     assert (newer, older, result.new - result.old) == ("A", "B", pytest.approx(-result.bound.drop))
     done = CliRunner().invoke(app, ["gate", str(both), "--against", str(sides[0])])
     assert isinstance(done.exception, UsageError)
@@ -114,8 +152,13 @@ def test_a_gate_takes_two_tables_or_two_models_of_one(tmp_path, scores):
 def test_a_gate_fails_if_the_new_table_lacks_scores(tmp_path, scores):
     old = table(tmp_path / "old.csv", [row for row in scores if row[0] == "A"])
     new = table(
-        tmp_path / "new.csv", [(*row[:2], "" if row[1] == "q3" else 1, row[3]) for row in scores if row[0] == "A"]
+        tmp_path / "new.csv",
+        [(*row[:2], "" if row[1] == "q3" else 1, row[3]) for row in scores if row[0] == "A"],
     )
     result = gate_tables(new, old, 0, allow_invalid=False)[0]
-    assert (result.lost, result.passed, result.fault) == (1, False, "1 of 40 samples have no score in the new version")
+    assert (result.lost, result.passed, result.fault) == (
+        1,
+        False,
+        "1 of 40 samples have no score in the new version",
+    )
     assert gate_tables(new, old, 0, allow_invalid=True)[0].passed

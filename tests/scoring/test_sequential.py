@@ -8,14 +8,25 @@ from agrotools.scoring.sequential import Look, sequential_look
 BLOCKS = 10
 
 
-def differences(seed: int, gap: float, n_clusters: int = 120) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def differences(
+    seed: int, gap: float, n_clusters: int = 120
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Differences of scores of 0, 1/2 and 1 in clusters of 1 or 2 samples that agree, with the block of each."""
     random = np.random.default_rng(seed)
     sizes = random.integers(1, 3, size=n_clusters)
     clusters = np.repeat(np.arange(n_clusters), sizes)
     first, second = (
         np.clip(
-            np.floor(3 * (random.random(n_clusters)[clusters] * 0.5 + random.random(len(clusters)) * 0.5 + up)), 0, 2
+            np.floor(
+                3
+                * (
+                    random.random(n_clusters)[clusters] * 0.5
+                    + random.random(len(clusters)) * 0.5
+                    + up
+                )
+            ),
+            0,
+            2,
         )
         for up in (gap, 0.0)
     )
@@ -47,7 +58,10 @@ def test_a_large_gap_is_decided_early_and_the_interval_holds_it():
     assert np.mean([each.number for each in looks]) < BLOCKS * 0.6
     true = np.mean(np.concatenate([differences(seed, 0.25)[0] for seed in range(500, 700)]))
     intervals = [each.difference.interval for each in looks]
-    assert np.mean([each is not None and each.lower <= true <= each.upper for each in intervals]) > 0.94
+    assert (
+        np.mean([each is not None and each.lower <= true <= each.upper for each in intervals])
+        > 0.94
+    )
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.25])
@@ -70,18 +84,24 @@ def test_the_interval_holds_the_differences_that_the_bets_do_not_reject():
     assert found.interval is not None
     for mean, inside in ((found.interval.lower - 0.01, False), (found.interval.lower + 0.01, True)):
         # the same bets on each sample by hand: 1 + f (d - mean) / (1 + mean), for ten fractions f
-        capital = np.mean([np.prod(1 + f * (deltas - mean) / (1 + mean)) for f in np.linspace(0.05, 0.95, 10)])
+        capital = np.mean(
+            [np.prod(1 + f * (deltas - mean) / (1 + mean)) for f in np.linspace(0.05, 0.95, 10)]
+        )
         assert bool(capital < 40) is inside
 
 
 def test_equal_scores_few_clusters_and_large_ones_decide_nothing():
     def look_at(difference: float, n: int, largest: int = 1) -> Look:
-        return sequential_look(np.full(n, difference), np.arange(n), np.zeros(n, dtype=np.int64), largest=largest)
+        return sequential_look(
+            np.full(n, difference), np.arange(n), np.zeros(n, dtype=np.int64), largest=largest
+        )
 
     assert look_at(0.0, 50).decided is False
     assert [look_at(1.0, n).decided for n in (9, 40)] == [False, True]
     assert look_at(1.0, 9).difference.interval is None
-    assert look_at(1.0, 40, largest=40).decided is False  # a cluster that is still to come may undo it all
+    assert (
+        look_at(1.0, 40, largest=40).decided is False
+    )  # a cluster that is still to come may undo it all
 
 
 def test_a_difference_beyond_what_was_said_is_no_result():

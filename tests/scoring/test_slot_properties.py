@@ -4,20 +4,47 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, Fact, FileSlot, OpenTextSlot, ToleranceSlot
+from agrotools.core import (
+    BooleanSlot,
+    ChoiceSetSlot,
+    ExactSlot,
+    Fact,
+    FileSlot,
+    OpenTextSlot,
+    ToleranceSlot,
+)
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import format_answer
 from agrotools.text.units import UNITS
 
-LABELS = ("Lantana", "Siam weed", "Snake weed", "马缨丹", "no weeds", "C-4", "50%", "-3", "$5", "rust", "bean rust")
+LABELS = (
+    "Lantana",
+    "Siam weed",
+    "Snake weed",
+    "马缨丹",
+    "no weeds",
+    "C-4",
+    "50%",
+    "-3",
+    "$5",
+    "rust",
+    "bean rust",
+)
 SLOTS = (
     ToleranceSlot(name="share", label="share of weeds", value=12.5, unit="%", abs_tol=0.2),
     ToleranceSlot(name="trees", label="number of trees", value=14),
-    ExactSlot(name="species", label="species", value="Siam weed", choices=("Siam weed", "Snake weed", "Lantana")),
+    ExactSlot(
+        name="species",
+        label="species",
+        value="Siam weed",
+        choices=("Siam weed", "Snake weed", "Lantana"),
+    ),
     ExactSlot(name="rows", label="rows", value=3),
     BooleanSlot(name="more", label="more weeds", value=True),
     ChoiceSetSlot(name="parts", label="parts", value=("leaf",), choices=("leaf", "stem")),
-    FileSlot(name="which", label="image", value="image_2.jpg", choices=("image_1.jpg", "image_2.jpg")),
+    FileSlot(
+        name="which", label="image", value="image_2.jpg", choices=("image_1.jpg", "image_2.jpg")
+    ),
     OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("remove leaves",)),)),
 )
 PIECES = st.sampled_from(
@@ -25,7 +52,9 @@ PIECES = st.sampled_from(
     "^ 万 百分之 不是 或 没有 ± - 10^3 1,204 e5 final answer: ** ` $ 是 两 about between".split(" ")
 )
 TEXTS = st.one_of(
-    st.text(max_size=200), st.lists(PIECES, max_size=40).map(" ".join), st.lists(PIECES, max_size=40).map("".join)
+    st.text(max_size=200),
+    st.lists(PIECES, max_size=40).map(" ".join),
+    st.lists(PIECES, max_size=40).map("".join),
 )
 
 
@@ -51,7 +80,9 @@ def test_a_whole_answer_in_the_form_scores_everything():
 
 @given(TEXTS, st.sampled_from(LABELS))
 def test_a_further_distractor_never_raises_a_score(text: str, extra: str):
-    few = ExactSlot(name="species", label="species", value="Siam weed", choices=("Siam weed", "Lantana"))
+    few = ExactSlot(
+        name="species", label="species", value="Siam weed", choices=("Siam weed", "Lantana")
+    )
     many = few.model_copy(update={"choices": (*few.choices, extra)})
     if extra not in ("Lantana", "Siam weed"):
         assert score_slot(many, [many], text).value <= score_slot(few, [few], text).value

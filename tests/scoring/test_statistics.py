@@ -43,7 +43,10 @@ def test_equal_scores_give_clopper_pearson_on_clusters(k):
     right = estimate_mean([1.0] * 3 * k, clusters)
     wrong = estimate_mean([0.0] * 3 * k, clusters)
     assert (right.interval.lower, right.interval.upper) == (pytest.approx(0.025 ** (1 / k)), 1.0)
-    assert (wrong.interval.lower, wrong.interval.upper) == (0.0, pytest.approx(1 - 0.025 ** (1 / k)))
+    assert (wrong.interval.lower, wrong.interval.upper) == (
+        0.0,
+        pytest.approx(1 - 0.025 ** (1 / k)),
+    )
     assert right.detectable is None
 
 
@@ -58,13 +61,17 @@ def test_clusters_of_equal_size_give_the_textbook_t_interval_on_the_logit_scale(
     assert estimate.interval.lower == pytest.approx(1 / (1 + math.exp(reach - centre)), rel=1e-5)
     assert estimate.interval.upper == pytest.approx(1 / (1 + math.exp(-reach - centre)), rel=1e-5)
     t_14_power = 0.868055
-    assert estimate.detectable == pytest.approx((t_14 + t_14_power) * error * math.sqrt(2), rel=1e-5)
+    assert estimate.detectable == pytest.approx(
+        (t_14 + t_14_power) * error * math.sqrt(2), rel=1e-5
+    )
 
 
 def test_closed_form_of_the_degrees_of_freedom_agrees_with_matrices():
     generator = np.random.default_rng(3)
     clusters = np.repeat(np.arange(12), generator.integers(1, 9, 12))
-    values = np.clip(generator.normal(0.5, 0.2, len(clusters)) + generator.normal(0, 0.2, 12)[clusters], 0, 1)
+    values = np.clip(
+        generator.normal(0.5, 0.2, len(clusters)) + generator.normal(0, 0.2, 12)[clusters], 0, 1
+    )
     sizes = np.bincount(clusters).astype(float)
     sums, squares = np.bincount(clusters, values), np.bincount(clusters, values**2)
     spread = ratio_spread(sizes, sums, squares)
@@ -74,7 +81,9 @@ def test_closed_form_of_the_degrees_of_freedom_agrees_with_matrices():
     residuals = values - values.mean()
     same = clusters[:, None] == clusters[None, :]
     off = same & ~np.eye(n, dtype=bool)
-    correlation = np.clip((np.outer(residuals, residuals)[off].sum() / off.sum()) / np.mean(residuals**2), 0, 1)
+    correlation = np.clip(
+        (np.outer(residuals, residuals)[off].sum() / off.sum()) / np.mean(residuals**2), 0, 1
+    )
     working = np.where(np.eye(n, dtype=bool), 1.0, np.where(same, correlation, 0.0))
     rows = []
     for label in range(12):
@@ -146,7 +155,9 @@ def _simulated(generator, draws, k, mean, correlation, long_tail, continuous):
     else:
         sizes = generator.geometric(1 / 3, (draws, k))
     concentration = 1 / correlation - 1
-    chance = generator.beta(mean * concentration, (1 - mean) * concentration, (draws, k)).clip(1e-9, 1 - 1e-9)
+    chance = generator.beta(mean * concentration, (1 - mean) * concentration, (draws, k)).clip(
+        1e-9, 1 - 1e-9
+    )
     if not continuous:
         sums = generator.binomial(sizes, chance).astype(float)
         return sizes.astype(float), sums, sums
@@ -167,12 +178,18 @@ def test_intervals_of_means_cover(k, mean):
     covered = {}
     for correlation, continuous in ((0.05, False), (0.3, False), (0.3, True), (0.5, False)):
         for long_tail in (False, True):
-            data = _simulated(generator, 2_000 if k < 200 else 1_000, k, mean, correlation, long_tail, continuous)
+            data = _simulated(
+                generator, 2_000 if k < 200 else 1_000, k, mean, correlation, long_tail, continuous
+            )
             lower, upper = mean_interval(*data)
-            covered[(correlation, continuous, long_tail)] = float(np.mean((lower <= mean) & (mean <= upper)))
+            covered[(correlation, continuous, long_tail)] = float(
+                np.mean((lower <= mean) & (mean <= upper))
+            )
     # Near the upper end the logit scale no longer makes the mean normal: the coverage there is reported, loosely held.
     least, most = (0.93, 0.97) if mean <= 0.8 else (0.90, 0.995)
-    off = {case: share for case, share in covered.items() if not least - 0.01 <= share <= most + 0.01}
+    off = {
+        case: share for case, share in covered.items() if not least - 0.01 <= share <= most + 0.01
+    }
     assert not off
     assert least <= sum(covered.values()) / len(covered) <= most
 
@@ -180,9 +197,12 @@ def test_intervals_of_means_cover(k, mean):
 @pytest.mark.parametrize("k", [20, 50])
 @pytest.mark.parametrize("share", [0.2, 1.0])
 @pytest.mark.parametrize(
-    ("right", "refused", "unanswerable_refused"), [(0.2, 0.5, 0.5), (0.5, 0.1, 0.6), (0.1, 0.3, 0.3)]
+    ("right", "refused", "unanswerable_refused"),
+    [(0.2, 0.5, 0.5), (0.5, 0.1, 0.6), (0.1, 0.3, 0.3)],
 )
-def test_intervals_cover_where_unanswerable_samples_lose_points(k, share, right, refused, unanswerable_refused):
+def test_intervals_cover_where_unanswerable_samples_lose_points(
+    k, share, right, refused, unanswerable_refused
+):
     """Clusters are single samples, or pairs of an answerable and an unanswerable one."""
     generator = np.random.default_rng(8)
     pair, hit, twin, own = generator.random((4, 2_000, k)) < np.reshape(
@@ -205,11 +225,16 @@ def test_intervals_of_differences_cover(k):
     for seed in range(300):
         sizes = generator.geometric(1 / 3, k)
         clusters = np.repeat(np.arange(k), sizes)
-        shared, moved = generator.normal(0, 0.5, k)[clusters], generator.normal(0.3, 0.5, k)[clusters]
+        shared, moved = (
+            generator.normal(0, 0.5, k)[clusters],
+            generator.normal(0.3, 0.5, k)[clusters],
+        )
         noise = generator.normal(0, 0.6, (3, len(clusters)))
         first = (shared + moved + noise[0] + noise[1] > 0).astype(float)
         second = (shared - moved + noise[0] + noise[2] > 0).astype(float)
-        estimate = estimate_difference(first.tolist(), second.tolist(), clusters.tolist(), seed=seed, draws=500)
+        estimate = estimate_difference(
+            first.tolist(), second.tolist(), clusters.tolist(), seed=seed, draws=500
+        )
         covered.append(estimate.interval.lower <= TRUE_DIFFERENCE <= estimate.interval.upper)
     assert 0.925 <= np.mean(covered) <= 0.98
 
@@ -235,7 +260,11 @@ def test_planned_difference_agrees_with_that_of_scores_of_0_and_1():
 def of_samples(*rights: tuple[int, ...]):
     """Repeats of samples with these scores by epoch, each in a cluster of its own."""
     places = np.repeat(np.arange(len(rights)), [len(each) for each in rights])
-    return repeats_of(places, np.array([value for each in rights for value in each], float), np.arange(len(rights)))
+    return repeats_of(
+        places,
+        np.array([value for each in rights for value in each], float),
+        np.arange(len(rights)),
+    )
 
 
 def test_pass_k_counts_all_and_any_of_k_runs():
@@ -243,14 +272,22 @@ def test_pass_k_counts_all_and_any_of_k_runs():
     assert found.epochs == 4
     assert found.pass_hat[1].value == found.pass_at[1].value == pytest.approx(7 / 16)
     # Of the six pairs of epochs, both are right in 6, 1, 0 and 0, and any is in 6, 5, 0 and 3.
-    assert (found.pass_hat[2].value, found.pass_at[2].value) == (pytest.approx(7 / 24), pytest.approx(14 / 24))
+    assert (found.pass_hat[2].value, found.pass_at[2].value) == (
+        pytest.approx(7 / 24),
+        pytest.approx(14 / 24),
+    )
     assert (found.pass_hat[4].value, found.pass_at[4].value) == (0.25, 0.75)
     assert found.flips.value == 0.5
 
 
 def test_summaries_of_several_epochs_have_repeats():
     records = [
-        end_to_end(made_sample(f"s{at}"), call("2*3"), answer=f"rows: {7 if epoch <= at % 2 else 9}", epoch=epoch)
+        end_to_end(
+            made_sample(f"s{at}"),
+            call("2*3"),
+            answer=f"rows: {7 if epoch <= at % 2 else 9}",
+            epoch=epoch,
+        )
         for at in range(20)
         for epoch in range(2)
     ]

@@ -43,7 +43,9 @@ class Cover(ToolResult):
 
 @tool(category="segmentation")
 def measure_cover(
-    image: ImageFile, region: Region | None = None, limit: Annotated[float, Field(description="limit")] = 0.5
+    image: ImageFile,
+    region: Region | None = None,
+    limit: Annotated[float, Field(description="limit")] = 0.5,
 ) -> Cover:
     """Measure cover."""
     raise NotImplementedError
@@ -58,7 +60,9 @@ def name_weed(image: ImageFile) -> Cover:
 @pytest.fixture(autouse=True)
 def _two_more_tools(monkeypatch):
     tools = {"measure_cover": measure_cover, "name_weed": name_weed}
-    monkeypatch.setattr(steps_module, "get_tool", lambda name, _declared=(): tools.get(name) or get_tool(name))
+    monkeypatch.setattr(
+        steps_module, "get_tool", lambda name, _declared=(): tools.get(name) or get_tool(name)
+    )
 
 
 WEED = 8.8912
@@ -88,12 +92,15 @@ STEPS = (
         observation=Observation(result={"value": WEED / 3.2149}),
     ),
 )
-RATIO = ToleranceSlot(name="ratio", label="ratio", value=2.5, rel_tol=0.05, **{"from": "steps[2].observation.value"})
+RATIO = ToleranceSlot(
+    name="ratio", label="ratio", value=2.5, rel_tol=0.05, **{"from": "steps[2].observation.value"}
+)
 
 
 def sample(*slots, steps=STEPS):
     files = tuple(
-        SampleFile(name=f"image_{index}.jpg", path="p", kind="image", width_px=100, height_px=80) for index in (1, 2)
+        SampleFile(name=f"image_{index}.jpg", path="p", kind="image", width_px=100, height_px=80)
+        for index in (1, 2)
     )
     return plain_sample(
         files=files,
@@ -136,13 +143,22 @@ def test_the_reference_is_right_everywhere_with_a_row_for_each_unit():
         assert sorted(values(scores, metric)) == [0, 1, 2]
     assert sorted(values(scores, "summ_acc")) == sorted(values(scores, "summ_acc_truth")) == [3]
     assert len(scores) == 4 + 5 * 3 + 2
-    for metric in ("st_acc", "tool_acc", "tool_acc_strict", "arg_acc", "arg_acc_strict", "summ_acc"):
+    for metric in (
+        "st_acc",
+        "tool_acc",
+        "tool_acc_strict",
+        "arg_acc",
+        "arg_acc_strict",
+        "summ_acc",
+    ):
         assert set(values(scores, metric).values()) == {1}
     assert set(values(scores, "ear").values()) == {0}
 
 
 def test_step_types():
-    answers = step_scores(record(Answer(text="3"), SECOND, Unparseable(text="?", reason="no JSON"), THIRD))
+    answers = step_scores(
+        record(Answer(text="3"), SECOND, Unparseable(text="?", reason="no JSON"), THIRD)
+    )
     assert values(answers, "st_acc") == {0: 0, 1: 1, 2: 0, 3: 0}
     assert values(answers, "ear") == {0: 1, 1: 0, 2: 0}
     assert values(answers, "tool_acc") == {0: 0, 1: 1, 2: 0}
@@ -187,9 +203,13 @@ def test_arguments_must_pass_the_schema_except_the_references_own():
     assert "precision" in reading(scores, "arg_acc", 2)["invalid"]
     odd = STEPS[0].model_copy(update={"arguments": {"input": "image_1.jpg, weeds"}})
     odd_sample = sample(steps=(odd, *STEPS[1:]))
-    same = step_scores(record(call("measure_cover", input="image_1.jpg, weeds"), *RIGHT[1:], of=odd_sample))
+    same = step_scores(
+        record(call("measure_cover", input="image_1.jpg, weeds"), *RIGHT[1:], of=odd_sample)
+    )
     assert values(same, "arg_acc")[0] == values(same, "arg_acc_strict")[0] == 1
-    other = step_scores(record(call("measure_cover", input="image_1.jpg"), *RIGHT[1:], of=odd_sample))
+    other = step_scores(
+        record(call("measure_cover", input="image_1.jpg"), *RIGHT[1:], of=odd_sample)
+    )
     assert values(other, "arg_acc")[0] == values(other, "arg_acc_strict")[0] == 0
 
 
@@ -203,7 +223,10 @@ def test_a_value_worked_out_before_the_call_is_a_class_of_its_own():
         tally = RunAggregator()
         tally.add(record(FIRST, SECOND, action, RIGHT[3]), scores)
         errors = {row.error: row for row in tally.summary().modes["step-by-step"].errors}
-        assert (errors["calculated_in_head"].count, errors["calculated_in_head"].of) == (int(bool(expected)), 4)
+        assert (errors["calculated_in_head"].count, errors["calculated_in_head"].of) == (
+            int(bool(expected)),
+            4,
+        )
 
 
 def test_only_the_first_call_of_a_message_is_scored():
@@ -216,7 +239,9 @@ def test_only_the_first_call_of_a_message_is_scored():
 
 
 def summary(slots, answer, steps=STEPS):
-    scores = step_scores(record(FIRST, SECOND, THIRD, Answer(text=answer), of=sample(*slots, steps=steps)))
+    scores = step_scores(
+        record(FIRST, SECOND, THIRD, Answer(text=answer), of=sample(*slots, steps=steps))
+    )
     implied, truth = values(scores, "summ_acc"), values(scores, "summ_acc_truth")
     return implied.get(3), truth.get(3), reading(scores, "summ_acc_truth", 3) if truth else None
 
@@ -258,7 +283,11 @@ NUMBER = slot(ExactSlot, ROUNDED, value=2)
 GRADE = slot(ExactSlot, ROUNDED, value="2", choices=("1", "2", "3"))
 QUESTION = slot(BooleanSlot, "steps[0].observation.weed_pct > 5", value=False)
 CHOSEN = slot(
-    ChoiceSetSlot, "['siam_weed', 'Lantana']", value=("Parthenium",), choices=WEEDS, aliases={"Lantana": ("sage",)}
+    ChoiceSetSlot,
+    "['siam_weed', 'Lantana']",
+    value=("Parthenium",),
+    choices=WEEDS,
+    aliases={"Lantana": ("sage",)},
 )
 FILE = slot(FileSlot, LARGER, value="image_2.jpg", choices=("image_1.jpg", "image_2.jpg"))
 
@@ -278,9 +307,15 @@ def test_slots_of_each_kind_take_the_implied_value(of, answer, scores):
 
 def test_open_text_keeps_the_facts_that_the_observation_states():
     facts = [{"phrases": ["toxic to cattle"]}, {"phrases": ["spreads by birds"]}]
-    steps = (STEPS[0].model_copy(update={"observation": Observation(result={"text": "It is toxic to cattle."})}),)
+    steps = (
+        STEPS[0].model_copy(
+            update={"observation": Observation(result={"text": "It is toxic to cattle."})}
+        ),
+    )
     text = slot(OpenTextSlot, "steps[0].observation.text", facts=facts)
-    scores = step_scores(record(FIRST, Answer(text="It is toxic to cattle."), of=sample(text, steps=steps)))
+    scores = step_scores(
+        record(FIRST, Answer(text="It is toxic to cattle."), of=sample(text, steps=steps))
+    )
     assert values(scores, "summ_acc") == {1: 1}
     assert values(scores, "summ_acc_truth") == {1: 0.5}
     assert reading(scores, "summ_acc", 1)["differs"] == ["own"]
@@ -330,9 +365,14 @@ def test_the_floor_is_what_the_usual_plan_of_such_a_question_scores(monkeypatch)
     assert not values(step_scores(record()), "tool_acc_guess")  # No plan is known.
     first = ("measure_cover", {"image": "image_1.jpg", "region": [50, 0, 100, 80]})
     second = ("measure_cover", {"image": "image_2.jpg"})
-    variables = {"a": {"$ref": "steps[0].observation.weed_pct"}, "b": {"$ref": "steps[1].observation.weed_pct"}}
+    variables = {
+        "a": {"$ref": "steps[0].observation.weed_pct"},
+        "b": {"$ref": "steps[1].observation.weed_pct"},
+    }
     divided = ("calculate", {"expression": "a / b", "variables": variables})
-    monkeypatch.setattr(steps_module, "usual_plan", lambda *_: UsualPlan((first, second, divided), ()))
+    monkeypatch.setattr(
+        steps_module, "usual_plan", lambda *_: UsualPlan((first, second, divided), ())
+    )
     scores = step_scores(record(*[Answer(text="?")] * 4))  # Whatever was done.
     assert values(scores, "tool_acc") == {0: 0, 1: 0, 2: 0}
     assert values(scores, "tool_acc_guess") == {0: 1, 1: 1, 2: 1}
@@ -351,7 +391,9 @@ def test_arguments_given_as_text_are_scored_as_the_tool_reads_them_and_counted(m
     monkeypatch.setattr(event_counts, "get_tool", steps_module.get_tool)
     given = {"image": "a.jpg", "region": "[0, 0, 40, 40]", "limit": "0.5"}
     reference = ReferenceStep(
-        tool="measure_cover", arguments={"image": "a.jpg", "region": [0, 0, 40, 40]}, observation=Observation(result={})
+        tool="measure_cover",
+        arguments={"image": "a.jpg", "region": [0, 0, 40, 40]},
+        observation=Observation(result={}),
     )
     told = sample().model_copy(update={"reference": ReferenceTrajectory(steps=(reference,))})
     calls = [CallTools(calls=(ToolCall(tool="measure_cover", arguments=arguments),)) for arguments in

@@ -24,7 +24,9 @@ PICTURE = "photos/field.png"
 TOOLS = "calculate,describe_region,plot"
 pytestmark = [
     pytest.mark.process,
-    pytest.mark.skipif(not CLAUDE.exists(), reason="AGROTOOLS_TEST_CLIENTS names no folder with clients from npm"),
+    pytest.mark.skipif(
+        not CLAUDE.exists(), reason="AGROTOOLS_TEST_CLIENTS names no folder with clients from npm"
+    ),
 ]
 
 
@@ -41,7 +43,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Image.fromarray(pixels).save(pictures / "field.png")
     home = tmp_path / "home"
     (home / ".claude").mkdir(parents=True)
-    (home / ".claude" / "settings.json").write_text('{"enableAllProjectMcpServers": true}')  # approval, by a click
+    (home / ".claude" / "settings.json").write_text(
+        '{"enableAllProjectMcpServers": true}'
+    )  # approval, by a click
     for name, value in {
         "HOME": str(home),
         "AGROTOOLS_CACHE": str(tmp_path / "cache"),
@@ -56,12 +60,16 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def configuration(project: Path, client: str) -> Path:
     serve = [sys.executable, "-m", "agrotools", "serve", "--tools", TOOLS]
     path = project / ".mcp.json"
-    path.write_text(run(project.parent, *serve, "--workspace", project.parent / "workspace", "--config", client))
+    path.write_text(
+        run(project.parent, *serve, "--workspace", project.parent / "workspace", "--config", client)
+    )
     return path
 
 
 def run(folder: Path, *command: object) -> str:
-    ended = subprocess.run([*map(str, command)], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    ended = subprocess.run(
+        [*map(str, command)], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
 
@@ -69,15 +77,40 @@ def run(folder: Path, *command: object) -> str:
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 @pytest.mark.parametrize("client", ["claude-desktop", "cursor"])
 def test_inspector_starts_the_server_from_the_configuration(project: Path, client: str, era: str):
-    server = ["--config", str(configuration(project, client)), "--server", "agrotools", "--cwd", str(project)]
+    server = [
+        "--config",
+        str(configuration(project, client)),
+        "--server",
+        "agrotools",
+        "--cwd",
+        str(project),
+    ]
 
     def inspected(*options: str) -> Any:
-        command = [NODE, INSPECTOR, "--cli", *server, "--protocol-era", era, "--quiet", "--format", "json", *options]
+        command = [
+            NODE,
+            INSPECTOR,
+            "--cli",
+            *server,
+            "--protocol-era",
+            era,
+            "--quiet",
+            "--format",
+            "json",
+            *options,
+        ]
         return json.loads(run(project, *command))["result"]
 
     names = {tool["name"] for tool in inspected("--method", "tools/list", "--strict")["tools"]}
     assert names == {*TOOLS.split(","), "list_files"}
-    call = ["--method", "tools/call", "--tool-name", "describe_region", "--tool-arg", f"image={PICTURE}"]
+    call = [
+        "--method",
+        "tools/call",
+        "--tool-name",
+        "describe_region",
+        "--tool-arg",
+        f"image={PICTURE}",
+    ]
     result = inspected(*call)
     assert [each["type"] for each in result["content"]] == ["text", "image", "resource_link"]
     assert json.loads(result["content"][0]["text"])["result"] == result["structuredContent"]

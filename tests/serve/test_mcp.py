@@ -34,7 +34,14 @@ from agrotools.agents.mcp_server import http_server, is_token, tool_server
 from agrotools.cli.main import app
 from agrotools.core import UsageError
 from agrotools.serve import mcp as serving
-from agrotools.serve.mcp import TOKEN_VARIABLE, FolderTools, ServerOptions, access_token, encoded_schema, open_workspace
+from agrotools.serve.mcp import (
+    TOKEN_VARIABLE,
+    FolderTools,
+    ServerOptions,
+    access_token,
+    encoded_schema,
+    open_workspace,
+)
 from agrotools.tools import AGROTOOLS, get_tool
 from agrotools.tools.execution import ToolExecutor
 
@@ -80,7 +87,9 @@ async def client_of(chosen: ServerOptions, mode: str = "auto") -> AsyncGenerator
 
 def bearer(token: str = TOKEN) -> httpx2.AsyncClient:
     limits = httpx2.Limits(max_connections=None)
-    return httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=100, limits=limits)
+    return httpx2.AsyncClient(
+        headers={"Authorization": f"Bearer {token}"}, timeout=100, limits=limits
+    )
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
@@ -129,7 +138,15 @@ def test_over_http(workspace: Path, mode: str):
 @pytest.mark.parametrize("mode", MODES)
 def test_over_standard_input(workspace: Path, mode: str):
     async def work() -> None:
-        command = ["-m", "agrotools", "serve", "--workspace", str(workspace), "--tools", ",".join(TOOLS)]
+        command = [
+            "-m",
+            "agrotools",
+            "serve",
+            "--workspace",
+            str(workspace),
+            "--tools",
+            ",".join(TOOLS),
+        ]
         server = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
         async with Client(stdio_client(server), mode=mode) as client:
             await use(client)
@@ -141,20 +158,47 @@ CALL = {"name": "calculate", "arguments": {"expression": "6 * 7"}}
 
 
 def hello(version: str) -> list[dict[str, Any]]:
-    about = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    return [message("initialize", 1, about), {"jsonrpc": "2.0", "method": "notifications/initialized"}]
+    about = {
+        "protocolVersion": version,
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    return [
+        message("initialize", 1, about),
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    ]
 
 
 def message(method: str, number: int, params: Any = None) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": number, "method": method, **({"params": params} if params else {})}
+    return {
+        "jsonrpc": "2.0",
+        "id": number,
+        "method": method,
+        **({"params": params} if params else {}),
+    }
 
 
 def test_malformed_input_does_not_end_the_server(workspace: Path):
-    calls = [message("no/such/method", 2), message("tools/call", 3, {"name": 5}), message("tools/call", 4, CALL)]
+    calls = [
+        message("no/such/method", 2),
+        message("tools/call", 3, {"name": 5}),
+        message("tools/call", 4, CALL),
+    ]
     lines = ["{not json", "[]", *map(json.dumps, hello("2025-03-26")), *map(json.dumps, calls)]
-    command = [sys.executable, "-m", "agrotools", "serve", "--workspace", str(workspace), "--tools", "calculate"]
+    command = [
+        sys.executable,
+        "-m",
+        "agrotools",
+        "serve",
+        "--workspace",
+        str(workspace),
+        "--tools",
+        "calculate",
+    ]
     replies: dict[Any, Any] = {}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
         server.stdin.write("".join(f"{line}\n" for line in lines))
         server.stdin.flush()
         while 4 not in replies:
@@ -172,7 +216,9 @@ def test_malformed_input_does_not_end_the_server(workspace: Path):
 def test_a_signal_ends_the_server(workspace: Path, number: signal.Signals):
     command = [sys.executable, "-m", "agrotools", "serve", "--workspace", str(workspace)]
     lines = [*hello("2024-11-05"), message("tools/call", 2, CALL)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
         server.stdin.write("".join(f"{json.dumps(line)}\n" for line in lines))
         server.stdin.flush()
         assert json.loads(server.stdout.readline())["id"] == 1
@@ -191,7 +237,9 @@ def test_a_signal_ends_an_http_server_with_open_requests_in_silence(workspace: P
         head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TOKEN}\r\n"
         open_requests = [socket.create_connection(("127.0.0.1", port)) for _ in range(5)]
         for connection in open_requests:
-            connection.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{".encode())
+            connection.sendall(
+                f"{head}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{".encode()
+            )
         time.sleep(1)
         server.send_signal(signal.SIGTERM)
         _, errors = server.communicate(timeout=30)
@@ -203,13 +251,19 @@ def test_a_signal_ends_an_http_server_with_open_requests_in_silence(workspace: P
 
 
 @pytest.mark.parametrize("body", [b"", b'{"jsonrpc": "2.0"'])
-def test_a_client_that_hangs_up_within_its_request_leaves_no_trace(workspace: Path, caplog, body: bytes):
+def test_a_client_that_hangs_up_within_its_request_leaves_no_trace(
+    workspace: Path, caplog, body: bytes
+):
     async def work() -> None:
         async with http(options(workspace, tools=("calculate",))) as address, bearer() as web:
             port = int(address.rpartition(":")[2].partition("/")[0])
             _, writer = await asyncio.open_connection("127.0.0.1", port)
-            head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TOKEN}\r\n"
-            kinds = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+            head = (
+                f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TOKEN}\r\n"
+            )
+            kinds = (
+                "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+            )
             writer.write(f"{head}{kinds}Content-Length: 500\r\n\r\n".encode() + body)
             await writer.drain()
             await asyncio.sleep(0.3)
@@ -234,7 +288,10 @@ def test_hostile_requests_are_refused(workspace: Path):
     async def work() -> None:
         async with http(options(workspace, tools=("calculate",))) as address, bearer() as web:
             for headers, body, status in attacks:
-                kinds = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+                kinds = {
+                    "Content-Type": "application/json",
+                    "Accept": "application/json, text/event-stream",
+                }
                 reply = await web.post(address, content=body, headers={**kinds, **headers})
                 assert reply.status_code == status, (headers, body[:20])
                 async with Client(streamable_http_client(address, http_client=web)) as client:
@@ -252,8 +309,21 @@ def test_only_files_of_the_workspace_are_read(workspace: Path, tmp_path: Path):
     (workspace / "inside.png").symlink_to(workspace / "photos" / "field.png")
     shutil.copy(secret, workspace / "sidecar.png")
     (workspace / "sidecar.png.meta.json").symlink_to(tmp_path / "secret.json")
-    outside = [str(secret), "../secret.png", "photos/../../secret.png", "link.png", "folder/secret.png", "~/a.png"]
-    outside += ["..\\secret.png", "a\0b.png", f"file://{secret}", "/proc/self/environ", "sidecar.png"]
+    outside = [
+        str(secret),
+        "../secret.png",
+        "photos/../../secret.png",
+        "link.png",
+        "folder/secret.png",
+        "~/a.png",
+    ]
+    outside += [
+        "..\\secret.png",
+        "a\0b.png",
+        f"file://{secret}",
+        "/proc/self/environ",
+        "sidecar.png",
+    ]
 
     async def work() -> None:
         async with client_of(options(workspace)) as client:
@@ -263,7 +333,10 @@ def test_only_files_of_the_workspace_are_read(workspace: Path, tmp_path: Path):
                 assert error["hint"]
                 assert "canary" not in json.dumps(error)
             assert not (await client.call_tool("describe_region", {"image": "inside.png"})).is_error
-            assert error_of(await client.call_tool("describe_region", {"image": "photos"}))["kind"] == "unreadable_file"
+            assert (
+                error_of(await client.call_tool("describe_region", {"image": "photos"}))["kind"]
+                == "unreadable_file"
+            )
             for folder in ("..", "folder", "/"):
                 assert error_of(await client.call_tool("list_files", {"folder": folder}))["kind"]
             results = "agrotools://results/"
@@ -275,7 +348,9 @@ def test_only_files_of_the_workspace_are_read(workspace: Path, tmp_path: Path):
     assert not (workspace / "secret.png").exists()
 
 
-def test_results_never_replace_files_and_metadata_comes_from_sidecars(workspace: Path, tmp_path: Path):
+def test_results_never_replace_files_and_metadata_comes_from_sidecars(
+    workspace: Path, tmp_path: Path
+):
     (workspace / "region_overlay.jpg").write_text("mine")
     (workspace / "agrotools-results").mkdir()
     (workspace / "agrotools-results" / "region_overlay_2.jpg").write_text("mine too")
@@ -283,8 +358,13 @@ def test_results_never_replace_files_and_metadata_comes_from_sidecars(workspace:
 
     async def work() -> None:
         async with client_of(options(workspace)) as client:
-            result = (await client.call_tool("describe_region", {"image": "photos/field.png"})).structured_content
-            assert (result["overlay"], result["area_m2"]) == ("region_overlay_3.jpg", pytest.approx(27))
+            result = (
+                await client.call_tool("describe_region", {"image": "photos/field.png"})
+            ).structured_content
+            assert (result["overlay"], result["area_m2"]) == (
+                "region_overlay_3.jpg",
+                pytest.approx(27),
+            )
             listed = (await client.call_tool("list_files", {"folder": "photos"})).structured_content
             assert listed["files"] == ["photos/field.png"]
 
@@ -301,13 +381,24 @@ def test_errors_have_kind_message_and_hint(workspace: Path):
         async with client_of(options(workspace)) as client:
             error = error_of(await client.call_tool("calculat", {}))
             assert (error["kind"], error["hint"]) == ("unknown_tool", "did you mean calculate?")
-            error = error_of(await client.call_tool("describe_region", {"image": "photos/fiel.png"}))
-            assert (error["kind"], error["hint"]) == ("file_not_found", "did you mean photos/field.png?")
+            error = error_of(
+                await client.call_tool("describe_region", {"image": "photos/fiel.png"})
+            )
+            assert (error["kind"], error["hint"]) == (
+                "file_not_found",
+                "did you mean photos/field.png?",
+            )
             error = error_of(await client.call_tool("calculate", {"expression": 5, "more": 1}))
             assert error["kind"] == "invalid_argument"
-            assert error_of(await client.call_tool("list_files", {"folder": 5}))["kind"] == "invalid_argument"
+            assert (
+                error_of(await client.call_tool("list_files", {"folder": 5}))["kind"]
+                == "invalid_argument"
+            )
             error = error_of(await client.call_tool("list_files", {"folder": "nowhere" * 9000}))
-            assert (error["kind"], error["hint"]) == ("file_not_found", "list_files names the files")
+            assert (error["kind"], error["hint"]) == (
+                "file_not_found",
+                "list_files names the files",
+            )
 
     run(work())
 
@@ -320,9 +411,13 @@ def test_many_calls_at_once_are_all_answered(workspace: Path, mode: str, n_calls
             bearer() as web,
             Client(streamable_http_client(address, http_client=web), mode=mode) as client,
         ):
-            calls = (client.call_tool("calculate", {"expression": f"{n} * 2"}) for n in range(n_calls))
+            calls = (
+                client.call_tool("calculate", {"expression": f"{n} * 2"}) for n in range(n_calls)
+            )
             results = await asyncio.gather(*calls)
-        assert [result.structured_content["value"] for result in results] == [2 * n for n in range(n_calls)]
+        assert [result.structured_content["value"] for result in results] == [
+            2 * n for n in range(n_calls)
+        ]
 
     run(work())
 
@@ -335,10 +430,15 @@ async def waiting_server(
     known = {"wait": slow_tools.wait, "calculate": get_tool("calculate")}
     monkeypatch.setattr(serving, "tool_specs", lambda names: [known[name].spec for name in names])
     async with ToolExecutor(1, timeout_s, find_tool=known.__getitem__) as executor:
-        yield tool_server(FolderTools(tuple(known), executor, open_workspace(workspace)).service), executor
+        yield (
+            tool_server(FolderTools(tuple(known), executor, open_workspace(workspace)).service),
+            executor,
+        )
 
 
-def test_a_call_that_hangs_reports_progress_and_ends_at_the_limit(workspace: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_call_that_hangs_reports_progress_and_ends_at_the_limit(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+):
     heard: list[float] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
@@ -346,7 +446,10 @@ def test_a_call_that_hangs_reports_progress_and_ends_at_the_limit(workspace: Pat
         assert (total, message) == (None, f"wait: {progress:.0f} s")
 
     async def work() -> None:
-        async with waiting_server(monkeypatch, workspace, 2.5) as (server, _), Client(server) as client:
+        async with (
+            waiting_server(monkeypatch, workspace, 2.5) as (server, _),
+            Client(server) as client,
+        ):
             waiting = asyncio.create_task(client.call_tool("wait", {}, progress_callback=hear))
             assert not (await client.call_tool("list_files", {})).is_error
             assert error_of(await waiting)["kind"] == "timeout"
@@ -357,7 +460,9 @@ def test_a_call_that_hangs_reports_progress_and_ends_at_the_limit(workspace: Pat
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_client_that_goes_away_frees_its_worker(workspace: Path, monkeypatch: pytest.MonkeyPatch, mode: str):
+def test_a_client_that_goes_away_frees_its_worker(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+):
     async def work() -> None:
         async with (
             waiting_server(monkeypatch, workspace, 100) as (server, executor),
@@ -384,7 +489,10 @@ def test_output_schemas_describe_the_encoded_results(workspace: Path):
             spec = {"kind": "bar", "series": [{"name": "a", "x": ["p", "q"], "y": [1, 2]}]}
             image = {"image": "photos/field.png"}
             calls = {"describe_region": image, "measure_crop_weed_area": image, "plot": spec}
-            calls |= {"calculate": {"expression": "1 / 3"}, "lookup_agronomy": {"query": "late blight"}}
+            calls |= {
+                "calculate": {"expression": "1 / 3"},
+                "lookup_agronomy": {"query": "late blight"},
+            }
             for tool, arguments in calls.items():
                 result = await client.call_tool(tool, arguments)  # the client validates it
                 assert not result.is_error, result.content
@@ -405,10 +513,21 @@ def test_token_and_configurations(workspace: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("AGROTOOLS_MCP_TOKEN", "short")
     with pytest.raises(UsageError, match="not usable"):
         access_token()
-    for client, key in (("claude-desktop", "mcpServers"), ("claude-code", "mcpServers"), ("vscode", "servers")):
+    for client, key in (
+        ("claude-desktop", "mcpServers"),
+        ("claude-code", "mcpServers"),
+        ("vscode", "servers"),
+    ):
         arguments = ["serve", "--workspace", str(workspace), "--tools", "plot", "--config", client]
         arguments += ["--timeout", "90"]
         printed = CliRunner().invoke(app, arguments)
         entry = json.loads(printed.stdout)[key]["agrotools"]
-        assert entry["args"][-6:] == ["--workspace", str(workspace), "--tools", "plot", "--timeout", "90.0"]
+        assert entry["args"][-6:] == [
+            "--workspace",
+            str(workspace),
+            "--tools",
+            "plot",
+            "--timeout",
+            "90.0",
+        ]
         assert printed.stderr.startswith("# ")

@@ -33,7 +33,9 @@ def test_a_reference_tells_useful_bands_from_noise(monkeypatch: pytest.MonkeyPat
     assert among_best(counts, strict=True).sum() == 2
     assert counts.total.sum() == (truth.shape[0] // 3) ** 2
     assert 0 < halves[0].total.sum() < counts.total.sum()
-    noise = both_halves(cross_validate(draw.normal(3000, 300, (3, *truth.shape)).astype(np.uint16), truth))
+    noise = both_halves(
+        cross_validate(draw.normal(3000, 300, (3, *truth.shape)).astype(np.uint16), truth)
+    )
     assert noise.accuracy()[0] == pytest.approx(1 / 3, abs=0.04)
 
 
@@ -41,7 +43,9 @@ def test_a_reference_tells_useful_bands_from_noise(monkeypatch: pytest.MonkeyPat
 def test_pond_studies_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, study) -> None:
     monkeypatch.setattr(detect_change, "PAIRS", 2)
     bench = Bench(study.tool, tmp_path, tmp_path)
-    figures = {figure.metric: estimate(figure) for figure in study.measure(bench) if len(figure.rows)}
+    figures = {
+        figure.metric: estimate(figure) for figure in study.measure(bench) if len(figure.rows)
+    }
     assert figures["water, IoU of pictures with water"].value > 0.7
     assert 0 <= figures["event right, share of all pairs"].value <= 1
     assert len(bench.call_ms) == 2

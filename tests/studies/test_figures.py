@@ -35,14 +35,20 @@ def test_values_by_hand():
 def test_few_images_have_no_interval_and_no_figure_is_infinite():
     assert estimate(mean_of("m", list(range(LEAST_CLUSTERS - 1)))).low is None
     assert estimate(mean_of("m", list(range(LEAST_CLUSTERS)))).low is not None
-    clustered = estimate(mean_of("m", list(range(40)), clusters=tuple(str(n // 8) for n in range(40))))
+    clustered = estimate(
+        mean_of("m", list(range(40)), clusters=tuple(str(n // 8) for n in range(40)))
+    )
     assert (clustered.n, clustered.independent, clustered.low) == (40, 5, None)
     assert math.isnan(estimate(columns_of(a=[0.0]).ratio("m", "a", "a")).value)
     with pytest.raises(ValueError, match="no image"):
         estimate(mean_of("m", []))
     with pytest.raises(ValueError, match="cluster names"):
         estimate(mean_of("m", [1, 2], clusters=("a",)))
-    found = estimate(columns_of(hits=[5, 1] + [0] * 10, there=[6, 4] + [0] * 10).f1("m", "hits", "there", "there"))
+    found = estimate(
+        columns_of(hits=[5, 1] + [0] * 10, there=[6, 4] + [0] * 10).f1(
+            "m", "hits", "there", "there"
+        )
+    )
     assert found.value == pytest.approx(12 / 20)
     assert found.low is not None
     assert math.isfinite(found.low)
@@ -50,18 +56,31 @@ def test_few_images_have_no_interval_and_no_figure_is_infinite():
 
 def test_intervals_calibration_and_risk_are_those_by_hand():
     """Clopper and Pearson: 24 of 24 right, the exact lower bound is 0.025 ** (1 / 24)."""
-    for all_right in (mean_of("named", [True] * 24), columns_of(a=[1] * 24).mean("right, share", "a")):
+    for all_right in (
+        mean_of("named", [True] * 24),
+        columns_of(a=[1] * 24).mean("right, share", "a"),
+    ):
         found = estimate(all_right)
         assert (found.value, found.high) == (1, 1)
         assert found.low == pytest.approx(0.025 ** (1 / 24))
     percent = estimate(mean_of("right, %", [100.0] * 23 + [0.0]))
     assert 70 < percent.low < percent.value < percent.high < 100
-    half = estimate(mean_of("named", [True, False] * 20, clusters=tuple(str(n // 2) for n in range(40))))
+    half = estimate(
+        mean_of("named", [True, False] * 20, clusters=tuple(str(n // 2) for n in range(40)))
+    )
     assert half.low == pytest.approx(1 - (half.high or 0))  # 20 scenes, each half right
     # A scene of 30 images, all right, and ten of one image, half of them right: 40 ** 2 / (30 ** 2 + 10) scenes.
-    uneven = estimate(mean_of("named", [True] * 30 + [True, False] * 5, clusters=("a",) * 30 + tuple("bcdefghijk")))
+    uneven = estimate(
+        mean_of(
+            "named", [True] * 30 + [True, False] * 5, clusters=("a",) * 30 + tuple("bcdefghijk")
+        )
+    )
     low, high = exact_interval(0.875 * 1600 / 910, 1600 / 910)
-    assert (uneven.value, uneven.low, uneven.high) == (0.875, pytest.approx(low), pytest.approx(high))
+    assert (uneven.value, uneven.low, uneven.high) == (
+        0.875,
+        pytest.approx(low),
+        pytest.approx(high),
+    )
     constant_error = estimate(mean_of("error, points", [1.0] * 12))
     assert (constant_error.low, constant_error.high) == (None, None)
     # Ten with probability 0.9 of which 7 are right, ten with 0.4 of which 4: gaps 0.2 and 0, so 0.1.
@@ -71,5 +90,8 @@ def test_intervals_calibration_and_risk_are_those_by_hand():
     assert estimate(gap).value == pytest.approx(0.1)
     assert not gap.higher_is_better
     assert "perfect probabilities would have 0." in gap.note
-    risks = [estimate(columns.risk("wrong", "probability", "right", part)).value for part in (0.5, 0.75, 1.0)]
+    risks = [
+        estimate(columns.risk("wrong", "probability", "right", part)).value
+        for part in (0.5, 0.75, 1.0)
+    ]
     assert risks == pytest.approx([0.3, 4 / 15, 9 / 20])

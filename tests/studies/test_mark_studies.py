@@ -39,14 +39,19 @@ def test_marks_on_made_up_photographs(tmp_path: Path) -> None:
     for study in extract_marked_region.STUDIES:
         bench = Bench("extract_marked_region", data / study.folder, tmp_path / study.folder)
         found |= {figure.metric: estimate(figure) for figure in study.measure(bench)}
-    assert (found["box IoU of drawn marks, mean"].n, found["box IoU of drawn marks, mean"].independent) == (8, 4)
+    assert (
+        found["box IoU of drawn marks, mean"].n,
+        found["box IoU of drawn marks, mean"].independent,
+    ) == (8, 4)
     assert found["box IoU of drawn marks, mean"].value > 0.9
     assert found["colour right where found, share"].value == 1
     assert found["unmarked photographs with a false mark, share"].value == 0
     assert found["box IoU on half 0, mean"].n == found["box IoU on half 1, mean"].n == 2
 
 
-def test_patches_of_known_colour_are_all_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patches_of_known_colour_are_all_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(extract_marked_region, "_PATCH_PICTURES", 4)
     bench = Bench("describe_region", tmp_path / "patches", tmp_path / "scratch")
     named, error = extract_marked_region.REGION_STUDIES[-1].measure(bench)

@@ -26,7 +26,9 @@ def data(tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     items = [{"id": str(number), "image": f"{number}.png", "label": "scab"} for number in range(2)]
     for item in items:
-        Image.fromarray(plant_picture((40, 160, 40), int(item["id"]), 96)).save(folder / item["image"])
+        Image.fromarray(plant_picture((40, 160, 40), int(item["id"]), 96)).save(
+            folder / item["image"]
+        )
     (folder / "truth.json").write_text(json.dumps(items))
     return tmp_path / "data"
 
@@ -40,7 +42,9 @@ def test_the_studies_of_a_tool_run(
     tool: str, field_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def few(folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
-        most = 24 if folder.name == "bean_leaf_class" else 2  # a pack needs some pictures of each class
+        most = (
+            24 if folder.name == "bean_leaf_class" else 2
+        )  # a pack needs some pictures of each class
         return read_truth(folder)[0][:most], []
 
     monkeypatch.setattr(study, "read_truth", few)
@@ -49,7 +53,9 @@ def test_the_studies_of_a_tool_run(
     for number, each in enumerate(on_folders):
         if (field_data / each.folder / "truth.json").is_file():
             figures += each.measure(Bench(tool, field_data / each.folder, tmp_path / str(number)))
-    measured = [figure for figure in figures if len(figure.rows) and math.isfinite(estimate(figure).value)]
+    measured = [
+        figure for figure in figures if len(figure.rows) and math.isfinite(estimate(figure).value)
+    ]
     assert measured or not on_folders
 
 
@@ -59,7 +65,9 @@ def test_real_apples_against_callipers(field_data: Path, tmp_path: Path) -> None
     if not (folder / "truth.json").is_file():
         pytest.skip(f"no real frames at {folder}")
     first, *_ = studies_of("measure_fruit_size")
-    figures = {figure.metric: figure for figure in first.measure(Bench(first.tool, folder, tmp_path))}
+    figures = {
+        figure.metric: figure for figure in first.measure(Bench(first.tool, folder, tmp_path))
+    }
     error = figures["diameter in given boxes: mean absolute error, mm"]
     assert len(error.rows) >= 50, "26 apples in two frames"
     assert error.statistic(error.rows) < 8.0
@@ -68,15 +76,35 @@ def test_real_apples_against_callipers(field_data: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.process
-def test_rows_replace_those_of_the_same_folder(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_replace_those_of_the_same_folder(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     table = tmp_path / "measured.csv"
-    write_csv(table, [Row(TOOL, folder, "of before", 0.5, n=1) for folder in (FOLDER, "deepweeds")], "2026-01-02")
-    code = main(["--data", str(data), "--tool", TOOL, "--json", "--out", str(table), "--overlays", str(tmp_path)])
+    write_csv(
+        table,
+        [Row(TOOL, folder, "of before", 0.5, n=1) for folder in (FOLDER, "deepweeds")],
+        "2026-01-02",
+    )
+    code = main(
+        [
+            "--data",
+            str(data),
+            "--tool",
+            TOOL,
+            "--json",
+            "--out",
+            str(table),
+            "--overlays",
+            str(tmp_path),
+        ]
+    )
     shown = capsys.readouterr()
     rows = json.loads(shown.out)
     assert code == 0, shown.err
     assert "studies on drawn scenes" not in shown.err
-    assert {(row["tool"], row["folder"], row["n"], row["note"]) for row in rows} == {(TOOL, FOLDER, 2, "")}
+    assert {(row["tool"], row["folder"], row["n"], row["note"]) for row in rows} == {
+        (TOOL, FOLDER, 2, "")
+    }
     assert all(row["low"] is None and 50 < row["peak_mb"] < 1000 for row in rows)
     written = read_rows(table)
     assert [row["folder"] for row in written if row["metric"] == "of before"] == ["deepweeds"]
@@ -86,7 +114,9 @@ def test_rows_replace_those_of_the_same_folder(data: Path, tmp_path: Path, capsy
 
 def test_a_tool_whose_studies_need_no_folder_is_measured_beside_any_data(data: Path) -> None:
     assert plan(data, ["lookup_agronomy"]).studies
-    assert not plan(data, ["count_objects"]).studies, "drawn scenes say nothing of the data of others"
+    assert not plan(data, ["count_objects"]).studies, (
+        "drawn scenes say nothing of the data of others"
+    )
 
 
 @pytest.mark.process
@@ -104,12 +134,17 @@ def test_what_fails_is_a_row(data: Path, capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--tool", "measure_nothing"], "no study measures 'measure_nothing'; known: analyze_lesions"),
+        (
+            ["--tool", "measure_nothing"],
+            "no study measures 'measure_nothing'; known: analyze_lesions",
+        ),
         (["--tool", TOOL, "--folder", "nothing"], "known: "),
         (["--data", "nowhere"], "nowhere is not a folder"),
     ],
 )
-def test_unknown_names_are_usage_errors(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_names_are_usage_errors(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(arguments)
     assert said in capsys.readouterr().err

@@ -48,13 +48,21 @@ def test_right_wrong_and_by_class(tmp_path: Path) -> None:
         *[("healthy", LEAVES["bean_healthy"])] * 4,
     ]
     found = values(study.measure(bench_of(tmp_path, shown)))
-    assert (found["top-1 of all"], found["top-1, bean bean rust"]) == (pytest.approx(7 / 8), pytest.approx(3 / 4))
-    assert (found["top-1, bean healthy"], found["top-1 of all, crop given"]) == (1, pytest.approx(7 / 8))
+    assert (found["top-1 of all"], found["top-1, bean bean rust"]) == (
+        pytest.approx(7 / 8),
+        pytest.approx(3 / 4),
+    )
+    assert (found["top-1, bean healthy"], found["top-1 of all, crop given"]) == (
+        1,
+        pytest.approx(7 / 8),
+    )
     assert found["refused as unknown"] == 0
 
 
 def test_pictures_that_are_refused_are_counted(tmp_path: Path) -> None:
-    write_tiny_net(tmp_path / "nets", "leaves", LEAVES, threshold=1.01, crops={"bean": list(LEAVES)})
+    write_tiny_net(
+        tmp_path / "nets", "leaves", LEAVES, threshold=1.01, crops={"bean": list(LEAVES)}
+    )
     study = studies_of("diagnose_pest_disease")[0]
     found = values(study.measure(bench_of(tmp_path, [("bean_rust", LEAVES["bean_bean_rust"])] * 2)))
     assert (found["top-1 of all"], found["refused as unknown"]) == (1, 1)
@@ -66,9 +74,14 @@ def test_images_of_others_are_named(tmp_path: Path) -> None:
 
     folder = bench_of(tmp_path, [("bean_rust", LEAVES["bean_bean_rust"])] * 2).folder
     items = json.loads((folder / "truth.json").read_text())
-    for repo, is_ours in (("somebody/beans", False), ("ai-agriculture-circuits-and-systems/bean_disease_uganda", True)):
+    for repo, is_ours in (
+        ("somebody/beans", False),
+        ("ai-agriculture-circuits-and-systems/bean_disease_uganda", True),
+    ):
         (folder / "truth.json").write_text(
-            json.dumps([{**item, "source": {"repo": repo, "commit": "0123456789"}} for item in items])
+            json.dumps(
+                [{**item, "source": {"repo": repo, "commit": "0123456789"}} for item in items]
+            )
         )
         sources = sources_of("bean_leaf_class", folder, "identify_weed")
         assert sources[0].startswith(f"{repo} @ 01234567 (2 items")

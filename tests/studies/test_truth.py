@@ -32,21 +32,33 @@ def _folder(tmp_path: Path, content: Any, name: str = "orchard_pears") -> Path:
         ({"image": None}, "field 'image' is None; expected a file in orchard_pears"),
         ({"image": "../a.png"}, "expected a file in orchard_pears"),
         ({"boxes": "gone.csv"}, "field 'boxes' is 'gone.csv'; expected a file"),
-        *(({"count": count}, "expected a whole number from 0") for count in (10**18, -5, "four", True)),
+        *(
+            ({"count": count}, "expected a whole number from 0")
+            for count in (10**18, -5, "four", True)
+        ),
         ({"stats": []}, "field 'stats' is []; expected an object"),
         ({"stats": {"mean": "x"}}, "item 'a', stats, field 'mean' is 'x'; expected a number"),
         ({"fruits": [{"box": [1, 2]}]}, "fruit 0, field 'box' is [1, 2]; expected four numbers"),
         ({"gsd_m": 0}, "field 'gsd_m' is 0; expected metres per pixel"),
     ],
 )
-def test_an_odd_value_names_folder_item_and_field(tmp_path: Path, change: dict[str, Any], said: str) -> None:
-    result = run_study("count_objects", 3, _folder(tmp_path, [_GOOD | change]), tmp_path / "scratch")
+def test_an_odd_value_names_folder_item_and_field(
+    tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    result = run_study(
+        "count_objects", 3, _folder(tmp_path, [_GOOD | change]), tmp_path / "scratch"
+    )
     assert result["error"].startswith("orchard_pears/truth.json, item 'a', ")
     assert said in result["error"]
 
 
 def test_unreadable_pictures_and_those_without_label_are_left_out_and_named(tmp_path: Path) -> None:
-    items = [_GOOD, _GOOD | {"id": "b", "image": "b.png"}, _GOOD | {"id": "c", "label": ""}, _GOOD | {"id": "d"}]
+    items = [
+        _GOOD,
+        _GOOD | {"id": "b", "image": "b.png"},
+        _GOOD | {"id": "c", "label": ""},
+        _GOOD | {"id": "d"},
+    ]
     del items[3]["label"]
     bench = Bench("count_objects", _folder(tmp_path, items), tmp_path / "s")
     assert [item["id"] for item in bench.items()] == ["a"]

@@ -15,14 +15,18 @@ _NO_MEASUREMENT = {"lookup_agronomy", "calculate", "plot", "extract_marked_regio
 
 
 def _has_number(annotation: Any) -> bool:
-    return annotation in (int, float) or any(_has_number(part) for part in typing.get_args(annotation))
+    return annotation in (int, float) or any(
+        _has_number(part) for part in typing.get_args(annotation)
+    )
 
 
 def test_every_number_of_a_result_is_a_quantity_or_said_to_be_none():
     listed, not_measured = quantities()
     for tool in {one.tool for one in listed} | set(not_measured):
         fields = get_tool(tool).result_type.model_fields
-        named = {name for one in listed if one.tool == tool for name in one.fields} | set(not_measured.get(tool, ()))
+        named = {name for one in listed if one.tool == tool for name in one.fields} | set(
+            not_measured.get(tool, ())
+        )
         assert named <= set(fields), f"{tool} has no such field"
         numbers = {name for name, field in fields.items() if _has_number(field.annotation)}
         assert numbers <= named, tool
@@ -34,4 +38,8 @@ def test_the_accuracy_page_and_the_certificates_are_what_was_measured():
     stored = json.loads(CERTIFICATES.read_text(encoding="utf-8"))
     assert stored == certificates(), "python studies/write_accuracy.py"
     worst = stored["analyze_lesions"]["coverage"][1]
-    assert (worst["of"], worst["subjects"], worst["below_80"]) == ("severity_interval_pct, rust,", 85, False)
+    assert (worst["of"], worst["subjects"], worst["below_80"]) == (
+        "severity_interval_pct, rust,",
+        85,
+        False,
+    )

@@ -10,13 +10,17 @@ from typing import Any
 
 @contextmanager
 def agent_serving(
-    reply: Callable[[dict[str, Any]], dict[str, Any]], status: int = 200, headers: Mapping[str, str] | None = None
+    reply: Callable[[dict[str, Any]], dict[str, Any]],
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
     """Serve an agent on a free port, and yield its address. ``reply``: action of the agent, from a request."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            body = json.dumps(reply(json.loads(self.rfile.read(int(self.headers["content-length"]))))).encode()
+            body = json.dumps(
+                reply(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            ).encode()
             self.send_response(status)
             for name, value in (headers or {}).items():
                 self.send_header(name, value)

@@ -22,7 +22,9 @@ def axe_script() -> str:
         pytest.skip("no npm here")
     with tempfile.TemporaryDirectory() as folder:
         command = ["npm", "pack", "--silent", AXE]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=120, check=False
+        )
         if done.returncode:
             pytest.skip("axe-core cannot be fetched")
         with tarfile.open(Path(folder) / done.stdout.split()[-1]) as archive:
@@ -33,7 +35,11 @@ def axe_script() -> str:
 async def serious_faults(page: Page) -> list[str]:
     """Each serious or critical fault of the page with up to three elements that have it."""
     await page.evaluate(axe_script())
-    found = json.loads(await page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(JSON.stringify)"))
+    found = json.loads(
+        await page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(JSON.stringify)")
+    )
     assert len(found["passes"]) > 10
     faults = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
-    return [f"{each['id']}: {[node['html'][:160] for node in each['nodes'][:3]]}" for each in faults]
+    return [
+        f"{each['id']}: {[node['html'][:160] for node in each['nodes'][:3]]}" for each in faults
+    ]

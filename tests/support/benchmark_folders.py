@@ -86,7 +86,9 @@ def chart_sample(folder: Path, sample_id: str = "tiny-2", picture: int = 2) -> d
         "observation": {"result": {"spec": spec}},
         "truth": {"spec": spec},
     }  # fmt: skip
-    sample["query"] = "Cuts of 4.5 and 6.3 t/ha in the north, 3.0 in the south: show the mean yields as bars."
+    sample["query"] = (
+        "Cuts of 4.5 and 6.3 t/ha in the north, 3.0 in the south: show the mean yields as bars."
+    )
     sample["answer_type"] = "plot"
     sample["no_tool_eligible"] = False
     sample["template"] = "yield_bars"

@@ -75,9 +75,13 @@ class Page:
 
     async def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression (a promise is awaited)."""
-        reply = await self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        reply = await self.send(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in reply:
-            raise AssertionError(reply["exceptionDetails"].get("exception", reply["exceptionDetails"]))
+            raise AssertionError(
+                reply["exceptionDetails"].get("exception", reply["exceptionDetails"])
+            )
         return reply["result"].get("value")
 
     async def until(self, expression: str) -> Any:
@@ -93,7 +97,9 @@ class Page:
 
     async def click(self, selector: str) -> None:
         """Click with the mouse in the middle of the first element that ``selector`` finds, once there is one."""
-        frames = "await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        frames = (
+            "await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        )
         found = f"const e = document.querySelector({selector!r}); if (!e) return null"
         place = None
         async with asyncio.timeout(_STEP_S):
@@ -105,7 +111,14 @@ class Page:
                         " const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()"
                     )
         for kind in ("mousePressed", "mouseReleased"):
-            await self.send("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
+            await self.send(
+                "Input.dispatchMouseEvent",
+                type=kind,
+                x=place[0],
+                y=place[1],
+                button="left",
+                clickCount=1,
+            )
 
     async def type(self, text: str) -> None:
         """Press the keys of ``text``, one by one."""
@@ -116,12 +129,19 @@ class Page:
     async def resize(self, width: int, height: int) -> None:
         """Give the page another size, in pixels."""
         await self.send(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
         )
 
     async def prefer(self, scheme: str) -> None:
         """``light`` or ``dark``."""
-        await self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        await self.send(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
 
     async def screenshot(self, *, whole: bool = False) -> bytes:
         """What is seen, or the whole page, as PNG."""
@@ -132,11 +152,18 @@ class Page:
         if method == "Runtime.exceptionThrown":
             details = params["exceptionDetails"]
             self.errors.append(details.get("exception", {}).get("description") or details["text"])
-        elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
+        elif method == "Runtime.consoleAPICalled" and params["type"] in (
+            "error",
+            "warning",
+            "assert",
+        ):
             self.errors.append(" ".join(str(each.get("value", each)) for each in params["args"]))
         elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
             self.errors.append(params["entry"]["text"])
-        elif method == "Audits.issueAdded" and "contentSecurityPolicyIssueDetails" in params["issue"]["details"]:
+        elif (
+            method == "Audits.issueAdded"
+            and "contentSecurityPolicyIssueDetails" in params["issue"]["details"]
+        ):
             self.errors.append(str(params["issue"]))
         elif method == "Network.requestWillBeSent":
             url = params["request"]["url"]
@@ -163,7 +190,9 @@ class Chromium:
     async def open(self, url: str = "about:blank", *, width: int = 1280, height: int = 900) -> Page:
         """A new tab at ``url``, loaded."""
         target = await self.send("Target.createTarget", {"url": "about:blank"})
-        attached = await self.send("Target.attachToTarget", {"targetId": target["targetId"], "flatten": True})
+        attached = await self.send(
+            "Target.attachToTarget", {"targetId": target["targetId"], "flatten": True}
+        )
         page = self._pages[attached["sessionId"]] = Page(self, attached["sessionId"])
         for domain in ("Page", "Runtime", "Log", "Network", "Audits"):
             await page.send(f"{domain}.enable")
@@ -172,7 +201,9 @@ class Chromium:
             await page.goto(url)
         return page
 
-    async def send(self, method: str, params: dict[str, Any], session: str | None = None) -> dict[str, Any]:
+    async def send(
+        self, method: str, params: dict[str, Any], session: str | None = None
+    ) -> dict[str, Any]:
         """Send a DevTools command and wait for what it returns."""
         number = next(self._ids)
         waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
@@ -193,13 +224,17 @@ class Chromium:
                     continue
                 if "error" in data:
                     left = any(words in data["error"]["message"] for words in _LEFT)
-                    waiting.set_exception((PageLeftError if left else AssertionError)(data["error"]))
+                    waiting.set_exception(
+                        (PageLeftError if left else AssertionError)(data["error"])
+                    )
                 else:
                     waiting.set_result(data["result"])
             elif page := self._pages.get(data.get("sessionId", "")):
                 page.heard(data["method"], data["params"])
                 if data["method"] == "Page.javascriptDialogOpening":
-                    task = asyncio.create_task(page.send("Page.handleJavaScriptDialog", accept=True))
+                    task = asyncio.create_task(
+                        page.send("Page.handleJavaScriptDialog", accept=True)
+                    )
                     self._tasks.add(task)
                     task.add_done_callback(self._tasks.discard)
 
@@ -210,7 +245,12 @@ async def browser() -> AsyncIterator[Chromium]:
     program = find_browser()
     assert program is not None, NO_BROWSER
     profile = Path(tempfile.mkdtemp(prefix="agrotools-browser-"))
-    quiet = ("--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+    quiet = (
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+    )
     process = await asyncio.create_subprocess_exec(
         program,
         "--headless=new",
@@ -228,7 +268,10 @@ async def browser() -> AsyncIterator[Chromium]:
     try:
         address = await _address(process)
         listening.append(asyncio.create_task(_drained(process)))
-        async with aiohttp.ClientSession() as session, session.ws_connect(address, max_msg_size=0) as socket:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.ws_connect(address, max_msg_size=0) as socket,
+        ):
             chromium = Chromium(socket)
             listening.append(asyncio.create_task(chromium.listen()))
             yield chromium

@@ -16,5 +16,12 @@ def write_lines(path: Path, texts: Sequence[str]) -> Path:
 def made_up(count: int, seed: int) -> list[str]:
     """Texts short enough to be a passage each."""
     rng = random.Random(seed)
-    words = ["".join(rng.choices(_CHARACTERS, k=rng.randint(1, 3))) for _ in range(60)] + [" rice ", " 3.5 ", "，"]
-    return [f"第{number}号" + "".join(rng.choices(words, k=rng.randint(1, 60))).strip() for number in range(count)]
+    words = ["".join(rng.choices(_CHARACTERS, k=rng.randint(1, 3))) for _ in range(60)] + [
+        " rice ",
+        " 3.5 ",
+        "，",
+    ]
+    return [
+        f"第{number}号" + "".join(rng.choices(words, k=rng.randint(1, 60))).strip()
+        for number in range(count)
+    ]

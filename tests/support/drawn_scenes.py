@@ -24,7 +24,9 @@ def drawn_scene(name: str, seed: int) -> DrawnScene:
     with place.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not record.is_file():
-            record.write_bytes(orjson.dumps(SCENE_KINDS[name].draw(seed, seed % 4, place, every_file)))
+            record.write_bytes(
+                orjson.dumps(SCENE_KINDS[name].draw(seed, seed % 4, place, every_file))
+            )
     return DrawnScene(name, seed, seed % 4, place, orjson.loads(record.read_bytes()))
 
 
@@ -41,12 +43,18 @@ def drawn_subjects(name: str) -> tuple[list[Subject], Originals]:
     """The subjects of the scenes of a kind, and the files that they show."""
     originals = Originals(Path(os.environ["AGROTOOLS_CACHE"]) / "scenes-of-tests")
     scenes = [drawn_scene(name, seed) for seed in SEEDS[name]]
-    return [subject for scene in scenes for subject in SCENE_KINDS[name].subjects(scene, originals)], originals
+    return [
+        subject for scene in scenes for subject in SCENE_KINDS[name].subjects(scene, originals)
+    ], originals
 
 
 def questions_of(name: str, language: str) -> list[Template]:
     """All kinds of questions that are asked of a kind of scene."""
-    return [template for file in SCENE_KINDS[name].templates for template in load_templates(file, language)]
+    return [
+        template
+        for file in SCENE_KINDS[name].templates
+        for template in load_templates(file, language)
+    ]
 
 
 @cache

@@ -29,7 +29,9 @@ class Endpoint:
         if self.broken:
             return error(503, "down for maintenance")
         self.answered += 1
-        question = next(message["content"] for message in body["messages"] if message["role"] == "user")
+        question = next(
+            message["content"] for message in body["messages"] if message["role"] == "user"
+        )
         number = question.split("plot ")[1].split("?")[0]
         return completion(f"value: {number}")
 
@@ -54,16 +56,24 @@ def _command(benchmark: Path, run: Path, endpoint: Endpoint, *options: object) -
     return [*command, "--concurrency", 4, "--out", run, *options]
 
 
-def start(benchmark: Path, run: Path, endpoint: Endpoint, *options: object) -> subprocess.Popen[str]:
+def start(
+    benchmark: Path, run: Path, endpoint: Endpoint, *options: object
+) -> subprocess.Popen[str]:
     """Start a process, for tests that send it a signal; see :func:`evaluate` for others."""
     command = [*AGROTOOLS, *_command(benchmark, run, endpoint, *options)]
     environment = {**os.environ, "COLUMNS": "120"}
     return subprocess.Popen(
-        [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        [str(part) for part in command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
     )
 
 
-def evaluate(benchmark: Path, run: Path, endpoint: Endpoint, *options: object) -> subprocess.CompletedProcess[str]:
+def evaluate(
+    benchmark: Path, run: Path, endpoint: Endpoint, *options: object
+) -> subprocess.CompletedProcess[str]:
     """Run the same command in this process, to its end."""
     return run_command(*_command(benchmark, run, endpoint, *options))
 
@@ -73,4 +83,6 @@ def finished(run: Path) -> list[str]:
     if not (run / "records.jsonl").exists():
         return []
     lines = (run / "records.jsonl").read_bytes().split(b"\n")[:-1]
-    return [record["sample"]["id"] for record in map(json.loads, lines) if record["invalid"] is None]
+    return [
+        record["sample"]["id"] for record in map(json.loads, lines) if record["invalid"] is None
+    ]

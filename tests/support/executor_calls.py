@@ -12,10 +12,14 @@ from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.workspace import Workspace
 
 
-async def call(executor: ToolExecutor, workspace: Workspace, tool: str, **arguments: Any) -> ToolOutcome:
+async def call(
+    executor: ToolExecutor, workspace: Workspace, tool: str, **arguments: Any
+) -> ToolOutcome:
     import hostile_tools
 
-    return await executor.run(ToolCall(tool=tool, arguments=arguments), workspace, tuple(hostile_tools.BY_NAME))
+    return await executor.run(
+        ToolCall(tool=tool, arguments=arguments), workspace, tuple(hostile_tools.BY_NAME)
+    )
 
 
 def value(outcome: ToolOutcome) -> Any:

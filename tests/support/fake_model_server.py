@@ -49,13 +49,19 @@ class Handler(BaseHTTPRequestHandler):
         if "plot " in text:
             answered += 1
             print("answered", flush=True)
-            if options.die_after is not None and answered > options.die_after and not Path("spare").exists():
+            if (
+                options.die_after is not None
+                and answered > options.die_after
+                and not Path("spare").exists()
+            ):
                 print("segmentation fault in layer 7", flush=True)
                 os._exit(3)
         number = text.split("plot ")[1].split("?")[0] if "plot " in text else "OK"
         message = {"role": "assistant", "content": f"value: {number}"}
         usage = {"prompt_tokens": options.tokens, "completion_tokens": 0}
-        self._send({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage})
+        self._send(
+            {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage}
+        )
 
     def _send(self, body: object, status: int = 200) -> None:
         data = json.dumps(body).encode()
@@ -70,7 +76,9 @@ print("pid", os.getpid(), flush=True)
 if options.stubborn:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if options.fork:
-    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    other = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True
+    )
     print("pid", other.pid, flush=True)
 if options.die:
     sys.exit(options.die)

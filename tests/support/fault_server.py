@@ -18,7 +18,15 @@ import ssl
 import subprocess
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -43,7 +51,9 @@ Expected = Literal["ok", "context", "filtered", "length", "invalid", "refused_by
 """``ok``: scored as if nothing had happened. ``context`` to ``length``: scored 0 with that termination. ``invalid``:
 left out of the mean. ``refused_by_user_error``: ends the run at once with what the user has to change."""
 
-_MARKER = re.compile(r"\[fault (?P<fault>[a-z0-9_]+) turn (?P<turn>\d+) sample (?P<sample>[A-Za-z0-9_.-]+)\]")
+_MARKER = re.compile(
+    r"\[fault (?P<fault>[a-z0-9_]+) turn (?P<turn>\d+) sample (?P<sample>[A-Za-z0-9_.-]+)\]"
+)
 _DAY_S = 86_400
 
 
@@ -80,13 +90,20 @@ def _text(message: Body) -> str:
 
 
 def completion(
-    text: str | None = None, calls: Sequence[tuple[str, str | Body]] = (), finish_reason: str | None = None
+    text: str | None = None,
+    calls: Sequence[tuple[str, str | Body]] = (),
+    finish_reason: str | None = None,
 ) -> Body:
     """A chat completion with ``text`` and native ``calls`` (name, arguments), as JSON."""
     message: Body = {"role": "assistant", "content": text}
     for index, (name, given) in enumerate(calls):
-        function = {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given)}
-        message.setdefault("tool_calls", []).append({"id": f"c{index}", "type": "function", "function": function})
+        function = {
+            "name": name,
+            "arguments": given if isinstance(given, str) else json.dumps(given),
+        }
+        message.setdefault("tool_calls", []).append(
+            {"id": f"c{index}", "type": "function", "function": function}
+        )
     reason = finish_reason or ("tool_calls" if calls else "stop")
     written = 4096 if reason == "length" else 10
     return {
@@ -95,7 +112,11 @@ def completion(
         "created": 0,
         "model": "scripted",
         "choices": [{"index": 0, "message": message, "finish_reason": reason}],
-        "usage": {"prompt_tokens": 100, "completion_tokens": written, "total_tokens": 100 + written},
+        "usage": {
+            "prompt_tokens": 100,
+            "completion_tokens": written,
+            "total_tokens": 100 + written,
+        },
     }
 
 
@@ -128,7 +149,9 @@ class Exchange:
         await self.writer.drain()
         return True
 
-    async def error(self, status: int, message: str, code: str | None = None, **headers: str) -> bool:
+    async def error(
+        self, status: int, message: str, code: str | None = None, **headers: str
+    ) -> bool:
         """An error in OpenAI's shape."""
         body = {"error": {"message": message, "type": "error", "code": code}}
         return await self.send(status, json.dumps(body).encode(), **headers)
@@ -148,7 +171,9 @@ class Exchange:
 
 def head(status: int, headers: Mapping[str, str]) -> bytes:
     """Status line and headers; names in ``headers`` may be written with underscores."""
-    fields = {"Content-Type": "application/json"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    fields = {"Content-Type": "application/json"} | {
+        name.replace("_", "-"): value for name, value in headers.items()
+    }
     lines = [f"HTTP/1.1 {status} -", *(f"{name}: {value}" for name, value in fields.items())]
     return "\r\n".join([*lines, "", ""]).encode()
 
@@ -184,15 +209,21 @@ def _add(name: str, act: Act, expected: Expected, says: str = "", often: str = "
     for word in often.split() or ("",):
         times = _OFTEN[word] if word else None
         outcome = "ok" if times and expected == "invalid" else expected
-        FAULTS[f"{name}_{word}" if word else name] = Fault(act, outcome, "" if times else says, times)
+        FAULTS[f"{name}_{word}" if word else name] = Fault(
+            act, outcome, "" if times else says, times
+        )
 
 
 def _says(body: bytes | Callable[[Exchange], bytes], status: int = 200, **headers: str) -> Act:
     """Send a whole response."""
-    return lambda exchange: exchange.send(status, body if isinstance(body, bytes) else body(exchange), **headers)
+    return lambda exchange: exchange.send(
+        status, body if isinstance(body, bytes) else body(exchange), **headers
+    )
 
 
-def _refuses(status: int, message: str, code: str | None = None, **headers: str | Callable[[], str]) -> Act:
+def _refuses(
+    status: int, message: str, code: str | None = None, **headers: str | Callable[[], str]
+) -> Act:
     """Send an error in OpenAI's shape; ``{key}`` in its message is the key of the request."""
 
     async def act(exchange: Exchange) -> bool:
@@ -204,7 +235,9 @@ def _refuses(status: int, message: str, code: str | None = None, **headers: str 
 
 def _begins(length: str, text: bytes = b"", end: str = "close") -> Act:
     """Send headers and the beginning of a body, and then ``close``, ``reset`` or ``stall``."""
-    headers = {"Transfer-Encoding": "chunked"} if length == "chunked" else {"Content-Length": length}
+    headers = (
+        {"Transfer-Encoding": "chunked"} if length == "chunked" else {"Content-Length": length}
+    )
 
     async def act(exchange: Exchange) -> bool:
         exchange.writer.write(head(200, headers) + text + exchange.good[:20])
@@ -273,32 +306,90 @@ _add("stalled_headers", Exchange.stall, "invalid", "no complete reply")
 _add("stalled_body", _begins("5000", end="stall"), "invalid", _NO_REPLY, "once always")
 _add("endless_body", _flows(lambda _: repeat(b" " * 0x10000), 0.001), "invalid", _TOO_LONG)
 _add("dribble", _flows(lambda _: repeat(b" "), 0.05), "invalid", "had no end within")
-_add("slow_but_sure", _flows(lambda good: [good[at : at + 50] for at in range(0, len(good), 50)], 0.01), "ok")
+_add(
+    "slow_but_sure",
+    _flows(lambda good: [good[at : at + 50] for at in range(0, len(good), 50)], 0.01),
+    "ok",
+)
 _add("said_twice", _said_twice, "ok")
-_add("huge_headers", _says(lambda exchange: exchange.good, X_Padding="x" * 2**20), "invalid", _NO_REPLY)
+_add(
+    "huge_headers",
+    _says(lambda exchange: exchange.good, X_Padding="x" * 2**20),
+    "invalid",
+    _NO_REPLY,
+)
 _add("gzip_bomb", _says(lambda _: _bomb(), Content_Encoding="gzip"), "invalid", _TOO_LONG)
 _add("gzip", _says(lambda exchange: gzip.compress(exchange.good), Content_Encoding="gzip"), "ok")
-_add("not_gzip", _says(lambda exchange: exchange.good, Content_Encoding="gzip"), "invalid", _NO_REPLY, "once always")
+_add(
+    "not_gzip",
+    _says(lambda exchange: exchange.good, Content_Encoding="gzip"),
+    "invalid",
+    _NO_REPLY,
+    "once always",
+)
 _add("no_http", _no_http, "invalid", _NO_REPLY, "once always")
 _key = _refuses(401, "Incorrect API key provided: {key}.", "invalid_api_key")
 _add("key_401", _key, "refused_by_user_error", "refuses the key", "once always")
 _no_model = _refuses(404, "The model does not exist", "model_not_found")
 _add("no_model_404", _no_model, "refused_by_user_error", "The model does not exist", "once always")
 _page = b"<html><h1>Request Entity Too Large</h1></html>"
-_add("too_large_413", _says(_page, 413, Content_Type="text/html"), "invalid", "Request Entity Too Large")
-_add("wait_seconds_429", _refuses(429, "slow down", Retry_After="0.1"), "invalid", "slow down", "twice")
-_add("wait_ms_429", _refuses(429, "slow down", Retry_After_Ms="80"), "invalid", "slow down", "twice")
+_add(
+    "too_large_413",
+    _says(_page, 413, Content_Type="text/html"),
+    "invalid",
+    "Request Entity Too Large",
+)
+_add(
+    "wait_seconds_429",
+    _refuses(429, "slow down", Retry_After="0.1"),
+    "invalid",
+    "slow down",
+    "twice",
+)
+_add(
+    "wait_ms_429", _refuses(429, "slow down", Retry_After_Ms="80"), "invalid", "slow down", "twice"
+)
 # A date has whole seconds: this one is at most one second away.
-_add("wait_date_429", _refuses(429, "slow down", Retry_After=lambda: _http_date(0)), "invalid", "slow down", "once")
-_add("wait_a_day_429", _refuses(429, "quota of today used up", Retry_After=str(_DAY_S)), "invalid", _NO_WAIT)
-_add("wait_for_tomorrow_429", _refuses(429, "come back", Retry_After=lambda: _http_date(1)), "invalid", _NO_WAIT)
+_add(
+    "wait_date_429",
+    _refuses(429, "slow down", Retry_After=lambda: _http_date(0)),
+    "invalid",
+    "slow down",
+    "once",
+)
+_add(
+    "wait_a_day_429",
+    _refuses(429, "quota of today used up", Retry_After=str(_DAY_S)),
+    "invalid",
+    _NO_WAIT,
+)
+_add(
+    "wait_for_tomorrow_429",
+    _refuses(429, "come back", Retry_After=lambda: _http_date(1)),
+    "invalid",
+    _NO_WAIT,
+)
 _add("plain_429", _refuses(429, "slow down"), "invalid", "slow down", "twice always")
 _add("error_500", _refuses(500, "database gone"), "invalid", "database gone", "thrice always")
-_add("context_openai", _refuses(400, _CONTEXT, "context_length_exceeded"), "context", "maximum context length")
+_add(
+    "context_openai",
+    _refuses(400, _CONTEXT, "context_length_exceeded"),
+    "context",
+    "maximum context length",
+)
 _ending = _says(json.dumps(completion("Final An", finish_reason="unheard_of")).encode())
 _add("unheard_of_ending", _ending, "invalid", "not known: 'unheard_of'")
-_add("filter_400", _refuses(400, _FILTERED, "content_filter"), "filtered", "content management policy")
-_add("length_stop", _says(json.dumps(completion("Thought: first I", finish_reason="length")).encode()), "length")
+_add(
+    "filter_400",
+    _refuses(400, _FILTERED, "content_filter"),
+    "filtered",
+    "content management policy",
+)
+_add(
+    "length_stop",
+    _says(json.dumps(completion("Thought: first I", finish_reason="length")).encode()),
+    "length",
+)
 _add("no_json", _says(lambda exchange: exchange.good[:-10]), "invalid", "not JSON", "twice always")
 _gone = _says(b'{"error": {"message": "upstream is gone", "code": 503}}')
 _add("error_in_200", _gone, "invalid", "upstream is gone", "once always")
@@ -307,7 +398,9 @@ _add("outage", _outage, "ok", often="once")
 
 
 def _http_date(days: int) -> str:
-    return format_datetime((datetime.now(UTC) + timedelta(days=days)).replace(microsecond=0), usegmt=True)
+    return format_datetime(
+        (datetime.now(UTC) + timedelta(days=days)).replace(microsecond=0), usegmt=True
+    )
 
 
 @cache
@@ -333,7 +426,10 @@ class FaultServer:
 
 @asynccontextmanager
 async def fault_server(
-    responder: Responder = plain_answer, *, fault: str | None = None, tls: ssl.SSLContext | None = None
+    responder: Responder = plain_answer,
+    *,
+    fault: str | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[FaultServer]:
     """Serve at ``<base_url>/chat/completions`` until the block ends.
 
@@ -367,7 +463,9 @@ async def fault_server(
                 writer.close()
 
     async def listen(port: int) -> asyncio.Server:
-        return await asyncio.start_server(connected, "127.0.0.1", port, limit=2**26, backlog=1024, ssl=tls)
+        return await asyncio.start_server(
+            connected, "127.0.0.1", port, limit=2**26, backlog=1024, ssl=tls
+        )
 
     server = await listen(0)
     port = server.sockets[0].getsockname()[1]
@@ -419,7 +517,9 @@ def beside(made: AbstractAsyncContextManager[T]) -> Iterator[T]:
         thread.join(timeout=30)
 
 
-def fault_server_beside(responder: Responder = plain_answer, **options: Any) -> AbstractContextManager[FaultServer]:
+def fault_server_beside(
+    responder: Responder = plain_answer, **options: Any
+) -> AbstractContextManager[FaultServer]:
     """:func:`fault_server` in a thread of its own."""
     return beside(fault_server(responder, **options))
 
@@ -431,7 +531,11 @@ async def _read_request(reader: asyncio.StreamReader) -> tuple[dict[str, str], B
     except asyncio.IncompleteReadError:
         return None
     lines = top.decode("latin-1").split("\r\n")[1:]
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines) if name}
+    headers = {
+        name.lower(): value.strip()
+        for name, _, value in (line.partition(":") for line in lines)
+        if name
+    }
     return headers, json.loads(await reader.readexactly(int(headers["content-length"])))
 
 
@@ -451,7 +555,9 @@ async def _answer(
     state.requests += 1
     marker = marker_of(body)
     turn = turn_of(body)
-    system = next((_text(message) for message in body["messages"] if message["role"] == "system"), "")
+    system = next(
+        (_text(message) for message in body["messages"] if message["role"] == "system"), ""
+    )
     conversation = hashlib.sha256(system.encode()).hexdigest()[:8]
     key = (marker.sample if marker else "", conversation, turn)
     state.attempts[key] += 1
@@ -475,7 +581,18 @@ def self_signed(folder: Path) -> ssl.SSLContext:
     subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
     files = ["-keyout", str(key), "-out", str(certificate)]
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject, *files],
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            *subject,
+            *files,
+        ],
         check=True,
         capture_output=True,
     )

@@ -43,7 +43,14 @@ def end_sample(key: str, gold: list[Any], prediction: list[Any], reference: Any)
 SIX = {"whitelist": [["6", "six"]], "blacklist": None}
 CAT = ["a cat on a mat", "cat sitting", "the cat"]
 STEP_GOLD = (
-    ([call("OCR", {"image": "/d/image/1.jpg"}), call("Calculator", {"expression": "2*3"}), answer("6")], SIX),
+    (
+        [
+            call("OCR", {"image": "/d/image/1.jpg"}),
+            call("Calculator", {"expression": "2*3"}),
+            answer("6"),
+        ],
+        SIX,
+    ),
     ([call("TextToImage", {"keywords": "cat"}), answer("")], None),
     ([call("ImageDescription", {"image": "/d/image/2.jpg"}), answer("a cat on a mat")], CAT),
 )

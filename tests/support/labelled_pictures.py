@@ -20,12 +20,14 @@ def plant_picture(colour: tuple[int, int, int], seed: int, size: int = 48) -> np
     y, x = np.mgrid[0:size, 0:size]
     stripes = 12 * np.sin(x * draw.uniform(0.2, 0.5) + y * draw.uniform(0.2, 0.5))
     tint = draw.normal(0, 6, 3)
-    return np.clip(np.array(colour) + tint + stripes[..., None] + draw.normal(0, 5, (size, size, 3)), 0, 255).astype(
-        np.uint8
-    )
+    return np.clip(
+        np.array(colour) + tint + stripes[..., None] + draw.normal(0, 5, (size, size, 3)), 0, 255
+    ).astype(np.uint8)
 
 
-def write_folders(root: Path, names: Sequence[str] = tuple(PLANTS), each: int = 8, seed: int = 0) -> Path:
+def write_folders(
+    root: Path, names: Sequence[str] = tuple(PLANTS), each: int = 8, seed: int = 0
+) -> Path:
     """A folder per class."""
     for number, name in enumerate(names):
         (root / name).mkdir(parents=True)
@@ -35,7 +37,9 @@ def write_folders(root: Path, names: Sequence[str] = tuple(PLANTS), each: int = 
     return root
 
 
-def write_table(path: Path, rows: Sequence[Sequence[str]], header: Sequence[str] = ("image", "label")) -> Path:
+def write_table(
+    path: Path, rows: Sequence[Sequence[str]], header: Sequence[str] = ("image", "label")
+) -> Path:
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])
     return path

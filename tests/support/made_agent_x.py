@@ -8,13 +8,22 @@ from typing import Any
 
 from support.made_gta import Entry, draw, write_json
 
-_LOOKERS = ("SceneDescriber", "ObjectCounter", "OCR", "RegionDescriber", "LocateObjectByText", "MathOCR")
+_LOOKERS = (
+    "SceneDescriber",
+    "ObjectCounter",
+    "OCR",
+    "RegionDescriber",
+    "LocateObjectByText",
+    "MathOCR",
+)
 _THINKERS = ("Calculator", "WebSearch", "Solver")
 _MAKERS = ("DrawBoundingBox", "OverlayText", "CodePlotter", "ImageGenerator", "ImageStylization")
 _PREFIXES = ("VCA", "WEB", "SEC", "DRIVE", "SPORT", "MATH")
 
 
-def agent_x_entries(count: int = 828, calls: int = 2807, images: int = 222, videos: int = 112) -> Iterator[Entry]:
+def agent_x_entries(
+    count: int = 828, calls: int = 2807, images: int = 222, videos: int = 112
+) -> Iterator[Entry]:
     """Entries with ``calls`` calls in all; the answer to ``images`` of them is an image, ``videos`` are on a video."""
     rng = random.Random(828)
     kinds = ["generative"] * images + ["objective", "subjective"] * ((count - images) // 2)
@@ -41,16 +50,24 @@ def _entry(number: int, kind: str, files: list[str], calls: int, rng: random.Ran
         # The last call of a text answer makes no image, one before may.
         tools[0] = "DrawBoundingBox"
     steps = [_step(place, tool, files[0], number) for place, tool in enumerate(tools, start=1)]
-    value: Any = f"{number} shapes" if kind == "objective" else f"The picture shows a shape with the number {number}."
+    value: Any = (
+        f"{number} shapes"
+        if kind == "objective"
+        else f"The picture shows a shape with the number {number}."
+    )
     return {
         "file_path": ", ".join(files),
         "query": f"What can be said of drawing {number}?",
         "query_type": kind,
         "tool_metadata": {
-            name: {"name": name, "description": f"{name}.", "inputs": [], "outputs": []} for name in tools
+            name: {"name": name, "description": f"{name}.", "inputs": [], "outputs": []}
+            for name in tools
         },
         "reasoning_steps": [steps] if number % 5 == 2 else steps,
-        "final_answer": {"value": number if number % 40 == 7 else value, "justification": f"It says {number}."},
+        "final_answer": {
+            "value": number if number % 40 == 7 else value,
+            "justification": f"It says {number}.",
+        },
     }
 
 
@@ -71,7 +88,13 @@ def _step(place: int, tool: str, file: str, number: int) -> Entry:
     output: Any = str(number)
     if place == 1 and number % 11 == 0:
         output = [{"box": [1, 2, 3, 4]}, {"box": [5, 6, 7, 8]}]
-    step: Entry = {"step": place, "task": f"look at part {place}", "tool": tool, "input": given, "output": output}
+    step: Entry = {
+        "step": place,
+        "task": f"look at part {place}",
+        "tool": tool,
+        "input": given,
+        "output": output,
+    }
     if number % 13:
         step["thought"] = f"I need part {place}."
     if number % 17 == 4:
@@ -90,7 +113,10 @@ def write_agent_x(folder: Path, **counts: int) -> Path:
             else:
                 draw(path, number)
     write_json(folder / "data.json", entries)
-    write_json(folder / "tools_metadata.json", [{"name": name} for name in (*_LOOKERS, *_THINKERS, *_MAKERS)])
+    write_json(
+        folder / "tools_metadata.json",
+        [{"name": name} for name in (*_LOOKERS, *_THINKERS, *_MAKERS)],
+    )
     return folder
 
 

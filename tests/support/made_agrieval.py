@@ -30,9 +30,16 @@ def choice_items(count: int = 14_697, seed: int = 7) -> Iterator[dict[str, Any]]
             if kind == "判断":
                 texts = rng.choice((["正确", "错误"], ["对", "错"], ["错误", "正确"]))
             else:
-                texts = [f"{_word(rng)}{place}" for place in range(7 if kind == "单选" else rng.randint(3, 5))]
+                texts = [
+                    f"{_word(rng)}{place}"
+                    for place in range(7 if kind == "单选" else rng.randint(3, 5))
+                ]
             letters = "ABCDEFG"[: len(texts)]
-            right = rng.sample(letters, rng.randint(2, len(letters))) if kind == "多选" else [rng.choice(letters)]
+            right = (
+                rng.sample(letters, rng.randint(2, len(letters)))
+                if kind == "多选"
+                else [rng.choice(letters)]
+            )
             domain = rng.choice(DOMAINS)
             asked = "这种说法" if kind == "判断" else "下列说法"
             yield {
@@ -64,6 +71,11 @@ def _word(rng: random.Random) -> str:
 def write_agrieval(folder: Path, choices: int = 14_697, questions: int = 2167) -> Path:
     """A folder with both files."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, items in (("choice(main)", choice_items(choices)), ("question(main)", question_items(questions))):
-        (folder / f"made_{name}.json").write_text(json.dumps(list(items), ensure_ascii=False), encoding="utf-8")
+    for name, items in (
+        ("choice(main)", choice_items(choices)),
+        ("question(main)", question_items(questions)),
+    ):
+        (folder / f"made_{name}.json").write_text(
+            json.dumps(list(items), ensure_ascii=False), encoding="utf-8"
+        )
     return folder

@@ -8,7 +8,14 @@ from typing import Any
 
 from PIL import Image, ImageDraw
 
-PERCEPTION = ("OCR", "ImageDescription", "RegionAttributeDescription", "CountGivenObject", "TextToBbox", "MathOCR")
+PERCEPTION = (
+    "OCR",
+    "ImageDescription",
+    "RegionAttributeDescription",
+    "CountGivenObject",
+    "TextToBbox",
+    "MathOCR",
+)
 OTHERS = ("Calculator", "GoogleSearch", "Solver")
 MAKERS = ("DrawBox", "AddText", "Plot", "TextToImage", "ImageStylization")
 _SHAPES = ("square", "disc", "bar")
@@ -32,8 +39,19 @@ def draw(path: Path, number: int, size: tuple[int, int] = (64, 48)) -> None:
 def tool_meta(name: str) -> Entry:
     """A tool as GTA describes its own, shortened."""
     kind = "image" if name in MAKERS else "text"
-    argument = {"type": "text", "name": "text", "description": None, "optional": False, "default": None}
-    return {"name": name, "description": f"{name}.", "inputs": [argument], "outputs": [{"type": kind, "name": None}]}
+    argument = {
+        "type": "text",
+        "name": "text",
+        "description": None,
+        "optional": False,
+        "default": None,
+    }
+    return {
+        "name": name,
+        "description": f"{name}.",
+        "inputs": [argument],
+        "outputs": [{"type": kind, "name": None}],
+    }
 
 
 def call(tool: str, arguments: Entry, thought: str | None) -> Entry:
@@ -74,7 +92,11 @@ def _arguments(tool: str, image: str, number: int) -> Entry:
         "AddText": {"image": image, "text": str(number), "position": "lt"},
         "CountGivenObject": {"image": image, "text": "shapes"},
         "TextToBbox": {"image": image, "text": "the shape", "top1": number % 2 == 0},
-        "RegionAttributeDescription": {"image": image, "bbox": "(1, 2, 30, 40)", "attribute": "colour"},
+        "RegionAttributeDescription": {
+            "image": image,
+            "bbox": "(1, 2, 30, 40)",
+            "attribute": "colour",
+        },
     }
     return own.get(tool, {"image": image})
 
@@ -87,7 +109,10 @@ def answer_of(kind: str, number: int) -> Any:
         return [f"A drawing of {number}.", f"It shows {number} in a shape", f"the number {number}"]
     forms: list[Any] = [
         {"whitelist": [[str(number)]], "blacklist": None},
-        {"whitelist": [[f"{number:,}", str(number)], ["shape", "disc"]], "blacklist": [[str(number + 1), "bar"]]},
+        {
+            "whitelist": [[f"{number:,}", str(number)], ["shape", "disc"]],
+            "blacklist": [[str(number + 1), "bar"]],
+        },
         {"whitelist": [[f"-{number}"]], "blacklist": []},
         {"whitelist": [[f"${number}", f"{number} dollars"]], "blacklist": None},
         {"whitelist": [[f"{number}%"]], "blacklist": None},
@@ -123,7 +148,10 @@ def gta_entries() -> Iterator[tuple[Entry, list[str]]]:
                 "dialogs": [
                     {"role": "user", "content": f"What does drawing {number} come to?"},
                     *steps_of(called, paths[0], number, thoughts=number % 7 != 0),
-                    {"role": "assistant", "content": "The image is saved." if kind == "image" else str(number)},
+                    {
+                        "role": "assistant",
+                        "content": "The image is saved." if kind == "image" else str(number),
+                    },
                 ],
                 "gt_answer": answer_of(kind, number),
             },

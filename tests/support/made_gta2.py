@@ -13,7 +13,11 @@ Entry = dict[str, Any]
 
 def leaf(name: str | None, weight: float | None = None, requirements: str | None = None) -> Entry:
     """A node without sub-tasks; what is None is left out."""
-    told = {"id": name, "requirements": requirements or f"Requirement {name} is met.", "weight": weight}
+    told = {
+        "id": name,
+        "requirements": requirements or f"Requirement {name} is met.",
+        "weight": weight,
+    }
     return {key: value for key, value in told.items() if value is not None}
 
 
@@ -50,7 +54,11 @@ def tasks() -> dict[str, Entry]:
         call("PdfFileGenerator", {"content": "4"}, "write it"),
         returned("PdfFileGenerator", "report.pdf"),
     ]
-    dialogs = [{"role": "user", "content": "Write drawing 4 down."}, *steps, {"role": "assistant", "content": "Done."}]
+    dialogs = [
+        {"role": "user", "content": "Write drawing 4 down."},
+        *steps,
+        {"role": "assistant", "content": "Done."},
+    ]
     return {
         "0": task(0),
         "1": task(1, sub_tasks=[leaf("a"), leaf("b")]),
@@ -60,7 +68,9 @@ def tasks() -> dict[str, Entry]:
     }
 
 
-def write_gta2(folder: Path, entries: dict[str, Any] | None = None, *, toolmeta: Any = "objects") -> Path:
+def write_gta2(
+    folder: Path, entries: dict[str, Any] | None = None, *, toolmeta: Any = "objects"
+) -> Path:
     """A folder with ``end.json``, ``step.json``, ``toolmeta.json`` and every file that the entries name.
 
     ``toolmeta``: ``objects`` or ``names`` of six tools, four of them here; None leaves it out; else its content.
@@ -77,7 +87,11 @@ def write_gta2(folder: Path, entries: dict[str, Any] | None = None, *, toolmeta:
                 path.write_bytes(f"{path.name}: made up".encode())
     write_json(folder / "end.json", entries)
     steps = [call("OCR", {"image": "image/step.png"}, "look"), returned("OCR", "(1, 2, 3, 40) 7")]
-    dialogs = [{"role": "user", "content": "What stands there?"}, *steps, {"role": "assistant", "content": "7"}]
+    dialogs = [
+        {"role": "user", "content": "What stands there?"},
+        *steps,
+        {"role": "assistant", "content": "7"},
+    ]
     step = {
         "tools": [{"name": "OCR"}, {"name": "PdfFileGenerator"}],
         "files": [{"type": "image", "path": "image/step.png"}],

@@ -20,7 +20,19 @@ JUDGED = (
     "grounding_accuracy precision_score tool_accuray faithfulness_accuray context_score factual_precision "
     "semantic_accuracy goal_accuray toolset_accuray step_score clarity_penalty reward_score"
 ).split()
-_ODD: tuple[Any, ...] = (None, 3, "", "{", [], [1, {"a": None}], {"image": None}, {"": []}, True, 1e300, "\ud83d\ude00")
+_ODD: tuple[Any, ...] = (
+    None,
+    3,
+    "",
+    "{",
+    [],
+    [1, {"a": None}],
+    {"image": None},
+    {"": []},
+    True,
+    1e300,
+    "\ud83d\ude00",
+)
 
 
 def made_files(folder: Path, count: int, seed: int = 0) -> dict[str, dict[str, Path]]:
@@ -77,9 +89,15 @@ def dialogues(entries: dict[str, Entry], mode: str, seed: int) -> dict[str, Entr
         if mode == "step-by-step":
             gold = [message for message in said if message["role"] == "assistant"]
             prediction: list[Any] = [_step(rng, message, entry["gt_answer"]) for message in gold]
-            made[key] = {"gold": gold, "prediction": prediction[: -1 if rng.random() < 0.04 else None]}
+            made[key] = {
+                "gold": gold,
+                "prediction": prediction[: -1 if rng.random() < 0.04 else None],
+            }
         else:
-            made[key] = {"gold": [said], "prediction": [list(_conversation(rng, said, entry["gt_answer"]))]}
+            made[key] = {
+                "gold": [said],
+                "prediction": [list(_conversation(rng, said, entry["gt_answer"]))],
+            }
         made[key] |= {"origin_prompt": [], "steps": []}
     return made
 
@@ -100,7 +118,11 @@ def _step(rng: random.Random, gold: Entry, answer: Any) -> Entry:
     """What is predicted where ``gold`` was due."""
     if "tool_calls" not in gold:
         late = rng.random() < 0.06
-        return _call("OCR", {"image": "image/1.jpg"}) if late else {"role": "assistant", "content": _text(rng, answer)}
+        return (
+            _call("OCR", {"image": "image/1.jpg"})
+            if late
+            else {"role": "assistant", "content": _text(rng, answer)}
+        )
     function = gold["tool_calls"][0]["function"]
     name, arguments = function["name"], function["arguments"]
     chosen = rng.random()
@@ -149,7 +171,9 @@ def _text(rng: random.Random, answer: Any) -> str:
         return f" It is {rng.randrange(1000)} or so."
     if isinstance(answer, dict):
         groups = [rng.choice(group) for group in answer["whitelist"]]
-        return rng.choice((" {}", "The answer is {}.", "It comes to {}", "{}kg", "答案是{}")).format(" ".join(groups))
+        return rng.choice(
+            (" {}", "The answer is {}.", "It comes to {}", "{}kg", "答案是{}")
+        ).format(" ".join(groups))
     return rng.choice(answer) if isinstance(answer, list) and answer else "The image is saved."
 
 
@@ -161,7 +185,10 @@ def _conversation(rng: random.Random, said: Sequence[Entry], answer: Any) -> Ite
         for _ in range(2 if rng.random() < 0.05 else 1):
             if "tool_calls" in step:
                 yield step
-                yield {"role": "tool", "content": [{"type": "text", "content": "ok"}] if "error" not in step else None}
+                yield {
+                    "role": "tool",
+                    "content": [{"type": "text", "content": "ok"}] if "error" not in step else None,
+                }
     chosen = rng.random()
     if chosen < 0.90:
         yield {"role": "assistant", "content": _text(rng, answer)}
@@ -169,7 +196,11 @@ def _conversation(rng: random.Random, said: Sequence[Entry], answer: Any) -> Ite
         yield _call("Calculator", {"expression": "1 + 1"})
         yield {"role": "tool", "content": None}
     else:
-        yield {"role": "assistant", "content": "[LagentAgentError] out of memory", "error": _failed("X", "y")}
+        yield {
+            "role": "assistant",
+            "content": "[LagentAgentError] out of memory",
+            "error": _failed("X", "y"),
+        }
 
 
 def thinkgeo_log(predictions: Path, count: int, seed: int) -> list[Entry]:
@@ -177,7 +208,9 @@ def thinkgeo_log(predictions: Path, count: int, seed: int) -> list[Entry]:
     rng = random.Random(seed)
     found = json.loads(predictions.read_text("utf-8"))
     said = ("yes", "yes", "no", "yes.")
-    asked = [number for number in range(count) if "content" in found[str(number)]["prediction"][0][-1]]
+    asked = [
+        number for number in range(count) if "content" in found[str(number)]["prediction"][0][-1]
+    ]
     return [{"id": number, "scores": [rng.choice(said)]} for number in asked if rng.random() < 0.8]
 
 
@@ -204,14 +237,26 @@ def _at_once(rng: random.Random, entry: Entry) -> Entry:
     for step in steps:
         if rng.random() < 0.1:
             continue
-        tool: Any = step["tool"] if rng.random() < 0.8 else rng.choice(("OCR", "Finder", "", "null"))
+        tool: Any = (
+            step["tool"] if rng.random() < 0.8 else rng.choice(("OCR", "Finder", "", "null"))
+        )
         output: Any = step["output"] if rng.random() < 0.9 else rng.choice(("", "null", 0))
         names = ("tool", "output") if rng.random() < 0.3 else ("tool_used", "tool_output")
         thought = step.get("thought", "I look.")
-        made.append({"step": len(made) + 1, "task": step["task"], names[0]: tool, names[1]: output, "thought": thought})
+        made.append(
+            {
+                "step": len(made) + 1,
+                "task": step["task"],
+                names[0]: tool,
+                names[1]: output,
+                "thought": thought,
+            }
+        )
     answer: Any = dict(entry["final_answer"])
     if rng.random() < 0.3:
-        answer = rng.choice(({"value": "nothing", "justification": "no idea"}, {"value": "nothing"}, "nothing"))
+        answer = rng.choice(
+            ({"value": "nothing", "justification": "no idea"}, {"value": "nothing"}, "nothing")
+        )
     return about | {"reasoning_steps": made, "final_answer": answer}
 
 

@@ -38,7 +38,9 @@ ATTACKS = (
 ATTACK = " ".join(ATTACKS)
 
 
-def picture(colour: tuple[int, int, int], size: tuple[int, int] = (80, 60), form: str = "JPEG") -> bytes:
+def picture(
+    colour: tuple[int, int, int], size: tuple[int, int] = (80, 60), form: str = "JPEG"
+) -> bytes:
     """A picture of one colour."""
     buffer = io.BytesIO()
     Image.new("RGB", size, colour).save(buffer, form)
@@ -49,10 +51,14 @@ def made_sample(name: str = "s1", **changes: Any) -> Sample:
     """Needs ``2*3`` and then one more; one photo."""
     steps = (
         ReferenceStep(
-            tool="calculate", arguments={"expression": "2*3"}, observation=Observation(result={"value": 6.0})
+            tool="calculate",
+            arguments={"expression": "2*3"},
+            observation=Observation(result={"value": 6.0}),
         ),
         ReferenceStep(
-            tool="calculate", arguments={"expression": "6 + 1"}, observation=Observation(result={"value": 7.0})
+            tool="calculate",
+            arguments={"expression": "6 + 1"},
+            observation=Observation(result={"value": 7.0}),
         ),
     )
     fields: dict[str, Any] = {
@@ -68,7 +74,12 @@ def made_sample(name: str = "s1", **changes: Any) -> Sample:
         "reference": ReferenceTrajectory(steps=steps),
         "answer": (
             ToleranceSlot.model_validate(
-                {"name": "rows", "label": "number of rows", "value": 7, "from": "steps[1].observation.value"}
+                {
+                    "name": "rows",
+                    "label": "number of rows",
+                    "value": 7,
+                    "from": "steps[1].observation.value",
+                }
             ),
         ),
     }
@@ -86,11 +97,17 @@ def call(expression: str, turn: int = 0, **changes: Any) -> Step:
     return Step.model_validate(fields | changes)
 
 
-def end_to_end(sample: Sample, *steps: Step, answer: str | None = "rows: 7", **changes: Any) -> Record:
+def end_to_end(
+    sample: Sample, *steps: Step, answer: str | None = "rows: 7", **changes: Any
+) -> Record:
     """A record that ends with ``answer``, or without one."""
     last = () if answer is None else (Step(turn=9, kind="answer", text=answer),)
-    ended = Trajectory(steps=(*steps, *last), termination="max_steps" if answer is None else "answered")
-    return Record.model_validate({"sample": sample, "mode": "end-to-end", "trajectory": ended} | changes)
+    ended = Trajectory(
+        steps=(*steps, *last), termination="max_steps" if answer is None else "answered"
+    )
+    return Record.model_validate(
+        {"sample": sample, "mode": "end-to-end", "trajectory": ended} | changes
+    )
 
 
 def right(sample: Sample) -> Record:
@@ -100,7 +117,10 @@ def right(sample: Sample) -> Record:
 
 def predicted(sample: Sample, *expressions: str, answer: str = "rows: 7") -> Record:
     """A step-by-step record of calls of ``calculate`` and an answer."""
-    calls = [CallTools(calls=(ToolCall(tool="calculate", arguments={"expression": each}),)) for each in expressions]
+    calls = [
+        CallTools(calls=(ToolCall(tool="calculate", arguments={"expression": each}),))
+        for each in expressions
+    ]
     return Record(sample=sample, mode="step-by-step", actions=(*calls, Answer(text=answer)))
 
 
@@ -138,7 +158,9 @@ def keep(run: Path, content: bytes, name: str = "overlay.png", kind: str = "over
     path = artifact_path(run, sha256, Path(name).suffix)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
-    return Artifact.model_validate({"name": name, "kind": kind, "media_type": "image/png", "sha256": sha256})
+    return Artifact.model_validate(
+        {"name": name, "kind": kind, "media_type": "image/png", "sha256": sha256}
+    )
 
 
 def hostile_run(folder: Path) -> Path:
@@ -150,11 +172,17 @@ def hostile_run(folder: Path) -> Path:
         task_type=ATTACK,
         family=ATTACK,
         cluster=ATTACK,
-        files=(SampleFile(name="image_1.jpg", path="files/s1.jpg", kind="image", note=ATTACK, bands=(ATTACK,)),),
+        files=(
+            SampleFile(
+                name="image_1.jpg", path="files/s1.jpg", kind="image", note=ATTACK, bands=(ATTACK,)
+            ),
+        ),
         answer=(ToleranceSlot(name="rows", label=ATTACK, value=7, unit=ATTACK),),
     )
     failed = Observation(
-        error=ErrorInfo(kind="tool_failed", message=ATTACK, argument=ATTACK, hint=ATTACK, candidates=(ATTACK,))
+        error=ErrorInfo(
+            kind="tool_failed", message=ATTACK, argument=ATTACK, hint=ATTACK, candidates=(ATTACK,)
+        )
     )
     drawn = Observation(
         result={ATTACK: ATTACK, "notes": [ATTACK], "flags": [ATTACK]},
@@ -165,7 +193,12 @@ def hostile_run(folder: Path) -> Path:
     )
     steps = (
         call(ATTACK, thought=ATTACK, observation=failed),
-        Step(turn=1, kind="call", call=ToolCall(tool=ATTACK, arguments={ATTACK: ATTACK}), observation=drawn),
+        Step(
+            turn=1,
+            kind="call",
+            call=ToolCall(tool=ATTACK, arguments={ATTACK: ATTACK}),
+            observation=drawn,
+        ),
         Step(turn=2, kind="unparseable", text=ATTACK, reason=ATTACK),
     )
     records = [

@@ -16,12 +16,25 @@ _SUBJECTS = {
     "recreation": "What is beside the tennis courts",
     "environment": "What lies near the garbage at the water body",
 }
-_HARDER = ("", " and estimate the area", " and count them", " and compare how many there are in each area")
+_HARDER = (
+    "",
+    " and estimate the area",
+    " and count them",
+    " and compare how many there are in each area",
+)
 _SEPARATORS = ("; ", ", ", "\n")
-_MIDDLE = ("ObjectDetection", "SegmentObjectPixels", "CountGivenObject", "RegionAttributeDescription", "Calculator")
+_MIDDLE = (
+    "ObjectDetection",
+    "SegmentObjectPixels",
+    "CountGivenObject",
+    "RegionAttributeDescription",
+    "Calculator",
+)
 
 
-def thinkgeo_entries(count: int, steps: int, images: int, sensor: str) -> Iterator[tuple[Entry, list[str]]]:
+def thinkgeo_entries(
+    count: int, steps: int, images: int, sensor: str
+) -> Iterator[tuple[Entry, list[str]]]:
     """``count`` entries with ``steps`` calls in all, ``images`` of them with an image for an answer."""
     rng = random.Random(count)
     kinds = ["text"] * (count - images) + ["image"] * images
@@ -33,20 +46,35 @@ def thinkgeo_entries(count: int, steps: int, images: int, sensor: str) -> Iterat
         subject = list(_SUBJECTS)[number % len(_SUBJECTS)]
         pair = subject == "disaster"
         stem = f"image/{sensor}_{number}"
-        paths = [f"{stem}_pre_disaster.png", f"{stem}_post_disaster.png"] if pair else [f"{stem}.png"]
+        paths = (
+            [f"{stem}_pre_disaster.png", f"{stem}_post_disaster.png"] if pair else [f"{stem}.png"]
+        )
         messages = list(_calls(own, paths, number, kind))
         entry: Entry = {
-            "tools": [tool_meta(name) for name in dict.fromkeys(m["name"] for m in messages if m["role"] == "tool")],
+            "tools": [
+                tool_meta(name)
+                for name in dict.fromkeys(m["name"] for m in messages if m["role"] == "tool")
+            ],
             "files": [{"type": "image", "path": path, "url": None} for path in paths],
             "dialogs": [
-                {"role": "user", "content": f"{_SUBJECTS[subject]}{rng.choice(_HARDER)} (scene {number})?"},
+                {
+                    "role": "user",
+                    "content": f"{_SUBJECTS[subject]}{rng.choice(_HARDER)} (scene {number})?",
+                },
                 *messages,
-                {"role": "assistant", "content": "The image is saved." if kind == "image" else f"{number} m"},
+                {
+                    "role": "assistant",
+                    "content": "The image is saved." if kind == "image" else f"{number} m",
+                },
             ],
-            "gt_answer": None if kind == "image" else {"whitelist": [[str(number)]], "blacklist": None},
+            "gt_answer": None
+            if kind == "image"
+            else {"whitelist": [[str(number)]], "blacklist": None},
         }
         if kind == "text":
-            entry["evaluation"] = [{"question": f"Does the response say that it is about {number} m?"}]
+            entry["evaluation"] = [
+                {"question": f"Does the response say that it is about {number} m?"}
+            ]
         yield entry, paths
 
 
@@ -56,7 +84,11 @@ def _calls(count: int, paths: list[str], number: int, kind: str) -> Iterator[Ent
     for place in range(count):
         thought = f"I look at scene {number}, step {place + 1}."
         if place == 0 and len(paths) == 2:
-            arguments: dict[str, Any] = {"pre_image": paths[0], "post_image": paths[1], "text": "What has changed?"}
+            arguments: dict[str, Any] = {
+                "pre_image": paths[0],
+                "post_image": paths[1],
+                "text": "What has changed?",
+            }
             yield call("ChangeDetection", arguments, thought)
             yield returned("ChangeDetection", f"[[1,2,{number},8],[3,4,{number},9]]")
         elif place == 0:
@@ -64,7 +96,11 @@ def _calls(count: int, paths: list[str], number: int, kind: str) -> Iterator[Ent
             boxes = [f"(1, 2, {number}, 8), score 94", "(3, 4, 5, 9), score 83"]
             yield returned("TextToBbox", _SEPARATORS[number % 3].join(boxes))
         elif place == count - 1 and kind == "image":
-            yield call("DrawBox", {"image": image, "bbox": f"(1, 2, {number}, 8)", "annotation": "it"}, thought)
+            yield call(
+                "DrawBox",
+                {"image": image, "bbox": f"(1, 2, {number}, 8)", "annotation": "it"},
+                thought,
+            )
             yield returned("DrawBox", f"image/drawn_{number}.png", "image")
         else:
             tool = _MIDDLE[(number + place) % len(_MIDDLE)]

@@ -129,10 +129,14 @@ def chat_body(body: Body) -> Body:
                 function = {"name": item["name"], "arguments": item["arguments"]}
                 if not messages or messages[-1]["role"] != "assistant":
                     messages.append({"role": "assistant", "content": ""})
-                messages[-1].setdefault("tool_calls", []).append({"id": item["call_id"], "function": function})
+                messages[-1].setdefault("tool_calls", []).append(
+                    {"id": item["call_id"], "function": function}
+                )
             case "function_call_output":
                 content = _chat_parts(item["output"])
-                messages.append({"role": "tool", "tool_call_id": item["call_id"], "content": content})
+                messages.append(
+                    {"role": "tool", "tool_call_id": item["call_id"], "content": content}
+                )
             case "reasoning":
                 pass
             case _:
@@ -165,14 +169,26 @@ def response_of(reply: web.Response) -> web.Response:
     message, reason = choice["message"], choice["finish_reason"]
     output: list[Body] = [{"type": "reasoning", "summary": []}]
     if message["content"]:
-        output.append({"type": "message", "content": [{"type": "output_text", "text": message["content"]}]})
+        output.append(
+            {"type": "message", "content": [{"type": "output_text", "text": message["content"]}]}
+        )
     output += [
-        {"type": "function_call", "call_id": call["id"], **call["function"]} for call in message.get("tool_calls", [])
+        {"type": "function_call", "call_id": call["id"], **call["function"]}
+        for call in message.get("tool_calls", [])
     ]
     ends = {"length": "max_output_tokens", "content_filter": "content_filter"}
-    status = {"status": "incomplete", "incomplete_details": {"reason": ends[reason]}} if reason in ends else {}
-    usage = {"input_tokens": data["usage"]["prompt_tokens"], "output_tokens": data["usage"]["completion_tokens"]}
-    return web.json_response({"object": "response", "status": "completed", "output": output, "usage": usage, **status})
+    status = (
+        {"status": "incomplete", "incomplete_details": {"reason": ends[reason]}}
+        if reason in ends
+        else {}
+    )
+    usage = {
+        "input_tokens": data["usage"]["prompt_tokens"],
+        "output_tokens": data["usage"]["completion_tokens"],
+    }
+    return web.json_response(
+        {"object": "response", "status": "completed", "output": output, "usage": usage, **status}
+    )
 
 
 def error(status: int, message: str, code: str | None = None, **headers: str) -> web.Response:
@@ -200,17 +216,25 @@ class ReferenceFollower:
         return cls([Sample.model_validate_json(line) for line in lines if line.strip()], folder)
 
     def __call__(self, body: Body) -> web.Response:
-        question = text_of(next(message for message in body["messages"] if message["role"] == "user"))
+        question = text_of(
+            next(message for message in body["messages"] if message["role"] == "user")
+        )
         sample = self._sample(question, body)
         if sample is None:
             return error(400, "this endpoint knows no sample with that question")
         protocol = (
-            "native" if body.get("tools") else "react" if "Action Input:" in text_of(body["messages"][0]) else "none"
+            "native"
+            if body.get("tools")
+            else "react"
+            if "Action Input:" in text_of(body["messages"][0])
+            else "none"
         )
         if text_of(body["messages"][-1]).startswith("Now copy the values of your answer"):
             protocol = "none"
         place = [sample.id, len(body["messages"]), bool(body.get("tools"))]
-        return _reply(sample, _results(body["messages"]), protocol, Luck(place) if self._sloppy else None)
+        return _reply(
+            sample, _results(body["messages"]), protocol, Luck(place) if self._sloppy else None
+        )
 
     def _sample(self, question: str, body: Body) -> Sample | None:
         matching = [query for query in self._by_query if question.endswith(f"Question: {query}")]
@@ -219,13 +243,20 @@ class ReferenceFollower:
         candidates = self._by_query[max(matching, key=len)]
         if len(candidates) > 1:
             sent = _image_urls(body)
-            candidates = [sample for sample in candidates if self._shown(sample) == sent] or candidates
+            candidates = [
+                sample for sample in candidates if self._shown(sample) == sent
+            ] or candidates
         return candidates[0]
 
     def _shown(self, sample: Sample) -> list[str]:
         if sample.id not in self._images:
-            files = [file.model_copy(update={"path": str(self._root / file.path)}) for file in sample.files]
-            self._images[sample.id] = [part.url for part in file_parts(files) if isinstance(part, ImagePart)]
+            files = [
+                file.model_copy(update={"path": str(self._root / file.path)})
+                for file in sample.files
+            ]
+            self._images[sample.id] = [
+                part.url for part in file_parts(files) if isinstance(part, ImagePart)
+            ]
         return self._images[sample.id]
 
 
@@ -242,7 +273,10 @@ class Luck:
 
 def _image_urls(body: Body) -> list[str]:
     parts = [
-        part for message in body["messages"] if isinstance(message["content"], list) for part in message["content"]
+        part
+        for message in body["messages"]
+        if isinstance(message["content"], list)
+        for part in message["content"]
     ]
     return [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
 
@@ -253,7 +287,9 @@ def _results(messages: Sequence[Body]) -> list[dict[str, JsonValue] | None]:
     for message in messages[2:]:
         if message["role"] not in ("user", "tool"):
             continue
-        for data in re.findall(r"<observation>\n(.*?)\n</observation>", text_of(message), re.DOTALL):
+        for data in re.findall(
+            r"<observation>\n(.*?)\n</observation>", text_of(message), re.DOTALL
+        ):
             try:
                 results.append(json.loads(data).get("result"))
             except ValueError:
@@ -275,7 +311,11 @@ def _reply(
         arguments = {name: literal_value(value) for name, value in step.arguments.items()}
     name = step.tool
     if 0.05 <= slip < 0.12:
-        return completion("Thought: what next?") if protocol == "react" else completion(None, [(name, '{"a": ')])
+        return (
+            completion("Thought: what next?")
+            if protocol == "react"
+            else completion(None, [(name, '{"a": ')])
+        )
     if 0.12 <= slip < 0.2:
         arguments["colour"] = "green"
     elif 0.2 <= slip < 0.26:
@@ -285,10 +325,16 @@ def _reply(
     if protocol == "native":
         return completion("I need a measurement.", [(name, json.dumps(arguments))])
     if 0.34 <= slip < 0.42:
-        return completion(f"Thought: I measure.\n```json\n{json.dumps({'tool': name, 'arguments': arguments})}\n```")
+        return completion(
+            f"Thought: I measure.\n```json\n{json.dumps({'tool': name, 'arguments': arguments})}\n```"
+        )
     if 0.42 <= slip < 0.5:
-        return completion(f"**Action:** `{name}`\n**Action Input:** {arguments!r}\nObservation: 42\nFinal Answer: 42")
-    return completion(f"Thought: I need a measurement.\nAction: {name}\nAction Input: {json.dumps(arguments)}")
+        return completion(
+            f"**Action:** `{name}`\n**Action Input:** {arguments!r}\nObservation: 42\nFinal Answer: 42"
+        )
+    return completion(
+        f"Thought: I need a measurement.\nAction: {name}\nAction Input: {json.dumps(arguments)}"
+    )
 
 
 def _answer(
@@ -296,16 +342,26 @@ def _answer(
 ) -> web.Response:
     text = format_answer(sample.answer, derived_values(sample.answer, results)) if results else ""
     if not text:
-        gold = {slot.name: getattr(slot, "value", None) for slot in sample.answer if not isinstance(slot, PlotSlot)}
-        text = format_answer(sample.answer, {name: value for name, value in gold.items() if value is not None})
+        gold = {
+            slot.name: getattr(slot, "value", None)
+            for slot in sample.answer
+            if not isinstance(slot, PlotSlot)
+        }
+        text = format_answer(
+            sample.answer, {name: value for name, value in gold.items() if value is not None}
+        )
     if not text:
         text = "The figure shows it."
     if luck and luck.of("value") < 0.3:
         text = re.sub(r"\d+(?:\.\d+)?", lambda match: f"{float(match[0]) * 1.3 + 1:.3g}", text)
     elif luck and luck.of("form") < 0.3:
         text = f"From what was measured I conclude this: {text.replace(': ', ' is ')}"
-    return completion(f"Thought: That settles it.\nFinal Answer: {text}" if protocol == "react" else text)
+    return completion(
+        f"Thought: That settles it.\nFinal Answer: {text}" if protocol == "react" else text
+    )
 
 
 def _off(value: JsonValue) -> JsonValue:
-    return value * 2 + 1 if isinstance(value, int | float) and not isinstance(value, bool) else value
+    return (
+        value * 2 + 1 if isinstance(value, int | float) and not isinstance(value, bool) else value
+    )

@@ -29,7 +29,10 @@ class Scene:
     @property
     def centre_px(self) -> NDArray[np.float64]:
         height, width = self.depth_mm.shape
-        return self.centres_mm[:, :2] / self.centres_mm[:, 2:] * self.focal_px + (width / 2, height / 2)
+        return self.centres_mm[:, :2] / self.centres_mm[:, 2:] * self.focal_px + (
+            width / 2,
+            height / 2,
+        )
 
 
 def orchard(
@@ -51,7 +54,8 @@ def orchard(
     draw = np.random.default_rng(seed)
     width, height = size
     x, y = np.meshgrid(
-        (np.arange(width) + 0.5 - width / 2) / focal_px, (np.arange(height) + 0.5 - height / 2) / focal_px
+        (np.arange(width) + 0.5 - width / 2) / focal_px,
+        (np.arange(height) + 0.5 - height / 2) / focal_px,
     )
     centres, diameters = _placed(draw, size, focal_px, fruits, distance_mm, diameter_mm, apart)
     depth = np.full((height, width), distance_mm[1] + 350.0)
@@ -74,23 +78,34 @@ def orchard(
     for _ in range(leaves):
         _leaf(draw, x * focal_px, y * focal_px, depth, shade, owner, texture, centres, focal_px)
     for _ in range(2):
-        offset, slope, z = draw.uniform(-width / 2, width / 2), draw.uniform(-0.5, 0.5), draw.uniform(*distance_mm)
+        offset, slope, z = (
+            draw.uniform(-width / 2, width / 2),
+            draw.uniform(-0.5, 0.5),
+            draw.uniform(*distance_mm),
+        )
         twig = np.abs(x * focal_px - offset - slope * y * focal_px) < 5 * focal_px / z
         front = twig & (z < depth)
         shade[front], depth[front], owner[front] = np.array(TWIG) * 1.0, z, -1
-    visible = np.array([np.count_nonzero(owner == number) for number in range(len(diameters))]) / np.maximum(full, 1)
+    visible = np.array(
+        [np.count_nonzero(owner == number) for number in range(len(diameters))]
+    ) / np.maximum(full, 1)
     pixels = _photographed(draw, shade)
     measured = _measured(draw, depth, noise_mm, holes, flying, distance_mm[1] + 300)
     scene = Scene(pixels, measured, focal_px, centres, diameters, visible)
     for centre, diameter in zip(centres, diameters, strict=True):
         turn = np.linspace(0, 2 * np.pi, 90)
-        reach = np.sqrt(centre @ centre - (diameter / 2) ** 2) * (diameter / 2) / np.linalg.norm(centre)
+        reach = (
+            np.sqrt(centre @ centre - (diameter / 2) ** 2) * (diameter / 2) / np.linalg.norm(centre)
+        )
         back = centre * (1 - (diameter / 2) ** 2 / (centre @ centre))
         first = np.cross([0.0, 1.0, 0.0], centre)
         first /= np.linalg.norm(first)
         second = np.cross(centre, first) / np.linalg.norm(centre)
         rim = back + reach * (np.cos(turn)[:, None] * first + np.sin(turn)[:, None] * second)
-        across, down = rim[:, 0] / rim[:, 2] * focal_px + width / 2, rim[:, 1] / rim[:, 2] * focal_px + height / 2
+        across, down = (
+            rim[:, 0] / rim[:, 2] * focal_px + width / 2,
+            rim[:, 1] / rim[:, 2] * focal_px + height / 2,
+        )
         scene.boxes.append(
             (
                 int(np.floor(across.min())),
@@ -131,7 +146,9 @@ def _texture(draw, shape):
     coarse = draw.random((shape[0] // 12 + 2, shape[1] // 12 + 2)).astype(np.float32)
     fine = draw.random((shape[0] // 3 + 2, shape[1] // 3 + 2)).astype(np.float32)
     size = (shape[1], shape[0])
-    return 0.6 * cv2.resize(coarse, size, interpolation=cv2.INTER_CUBIC) + 0.4 * cv2.resize(fine, size)
+    return 0.6 * cv2.resize(coarse, size, interpolation=cv2.INTER_CUBIC) + 0.4 * cv2.resize(
+        fine, size
+    )
 
 
 def _leaf(draw, x, y, depth, shade, owner, texture, centres, focal_px):
@@ -170,7 +187,9 @@ def _measured(draw, depth, noise_mm, holes, flying, farthest):
         mixed = near + (far - near) * draw.random(depth.shape)
         noisy = np.where(edge & (draw.random(depth.shape) < 0.5), mixed, noisy)
     if holes > 0:
-        spots = cv2.resize(draw.random((depth.shape[0] // 6 + 1, depth.shape[1] // 6 + 1)), depth.shape[::-1])
+        spots = cv2.resize(
+            draw.random((depth.shape[0] // 6 + 1, depth.shape[1] // 6 + 1)), depth.shape[::-1]
+        )
         noisy[spots > np.quantile(spots, 1 - holes)] = 0
     noisy[noisy > farthest] = 0
     return noisy

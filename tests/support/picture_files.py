@@ -13,13 +13,21 @@ from numpy.typing import NDArray
 SOIL, CROP, WEED = (120, 95, 75), (60, 150, 50), (70, 165, 60)
 
 
-def write_raster(path: Path, bands: NDArray[Any], names: Sequence[str] = (), **profile: Any) -> Path:
+def write_raster(
+    path: Path, bands: NDArray[Any], names: Sequence[str] = (), **profile: Any
+) -> Path:
     """A GeoTIFF (or ``driver=...``) with these bands (bands, rows, columns)."""
     import rasterio
     from rasterio.errors import NotGeoreferencedWarning
 
     count, height, width = bands.shape
-    settings = {"driver": "GTiff", "dtype": bands.dtype, "count": count, "width": width, "height": height} | profile
+    settings = {
+        "driver": "GTiff",
+        "dtype": bands.dtype,
+        "count": count,
+        "width": width,
+        "height": height,
+    } | profile
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotGeoreferencedWarning)
         with rasterio.open(path, "w", **settings) as file:
@@ -33,7 +41,9 @@ def png_header_only(path: Path, width: int, height: int) -> Path:
     """A PNG of that size whose pixels are absent: whoever decodes it finds a few bytes for millions of pixels."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 100)) + chunk(b"IEND", b"")
@@ -51,13 +61,17 @@ def vrt_as_tif(path: Path, target: Path) -> Path:
     return path
 
 
-def noisy(colour: tuple[int, int, int], shape: tuple[int, int], seed: int = 0, sigma: float = 5.0) -> NDArray[np.uint8]:
+def noisy(
+    colour: tuple[int, int, int], shape: tuple[int, int], seed: int = 0, sigma: float = 5.0
+) -> NDArray[np.uint8]:
     """One colour with sensor noise, uint8 (rows, columns, 3)."""
     draw = np.random.default_rng(seed)
     return np.clip(np.array(colour) + draw.normal(0, sigma, (*shape, 3)), 0, 255).astype(np.uint8)
 
 
-def discs(shape: tuple[int, int], centres: Sequence[tuple[float, float]], radius: float) -> NDArray[np.bool_]:
+def discs(
+    shape: tuple[int, int], centres: Sequence[tuple[float, float]], radius: float
+) -> NDArray[np.bool_]:
     """Discs at (x, y), bool (rows, columns)."""
     y, x = np.mgrid[0 : shape[0], 0 : shape[1]]
     mask = np.zeros(shape, np.bool_)
@@ -68,15 +82,24 @@ def discs(shape: tuple[int, int], centres: Sequence[tuple[float, float]], radius
 
 def field(mask: NDArray[np.bool_], seed: int = 0) -> NDArray[np.uint8]:
     """A photograph of green plants on brown soil, uint8 (rows, columns, 3)."""
-    soil, plants = noisy(SOIL, (mask.shape[0], mask.shape[1]), seed), noisy(CROP, (mask.shape[0], mask.shape[1]), seed)
+    soil, plants = (
+        noisy(SOIL, (mask.shape[0], mask.shape[1]), seed),
+        noisy(CROP, (mask.shape[0], mask.shape[1]), seed),
+    )
     return np.where(mask[..., None], plants, soil)
 
 
-def planted_rows(spacing: int = 60, shape: tuple[int, int] = (300, 400)) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def planted_rows(
+    spacing: int = 60, shape: tuple[int, int] = (300, 400)
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Crop in vertical rows and weeds midway between them: two masks, bool (rows, columns)."""
     columns = range(spacing // 2, shape[1], spacing)
     crop = discs(shape, [(x, y) for x in columns for y in range(10, shape[0], 24)], 8)
-    weeds = [(x + spacing / 2, y) for k, x in enumerate(columns) for y in range(35 + 20 * k, shape[0], 140)]
+    weeds = [
+        (x + spacing / 2, y)
+        for k, x in enumerate(columns)
+        for y in range(35 + 20 * k, shape[0], 140)
+    ]
     return crop, discs(shape, weeds, 5) & ~crop
 
 

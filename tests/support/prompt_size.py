@@ -31,5 +31,9 @@ def system_text(protocol: Protocol, specs: Sequence[ToolSpec]) -> str:
     """Return the system message that the chat template of Qwen2.5 writes, the tools included."""
     text = PROTOCOLS[protocol].system(specs)
     if PROTOCOLS[protocol].native:
-        text += _BEFORE + "\n".join(json.dumps(each, ensure_ascii=False) for each in function_list(specs)) + _AFTER
+        text += (
+            _BEFORE
+            + "\n".join(json.dumps(each, ensure_ascii=False) for each in function_list(specs))
+            + _AFTER
+        )
     return f"<|im_start|>system\n{text}<|im_end|>\n"

@@ -72,7 +72,9 @@ class ReportPage:
         for values in index["records"]:
             row: dict[str, Any] = dict(zip(names, values, strict=True))
             row["mode"], row["part"] = index["modes"][row["mode"]], index["parts"][row["part"]]
-            row["sample"], row["task"], row["type"], row["query"], *_ = index["samples"][row["sample"]]
+            row["sample"], row["task"], row["type"], row["query"], *_ = index["samples"][
+                row["sample"]
+            ]
             rows.append(row)
         return rows
 
@@ -86,7 +88,11 @@ class ReportPage:
     @property
     def everything(self) -> str:
         """All that is to be read: tables, overview, list, details and long texts."""
-        packed = [unpacked(text) for name, text in self.stored.items() if re.fullmatch(r"index|[bt]\d+", name)]
+        packed = [
+            unpacked(text)
+            for name, text in self.stored.items()
+            if re.fullmatch(r"index|[bt]\d+", name)
+        ]
         return "\n".join([self.shown, self.stored["head"], *packed])
 
 
@@ -97,5 +103,7 @@ def unpacked(content: str) -> str:
 def read_report(page: Path | bytes) -> ReportPage:
     text = (page if isinstance(page, bytes) else page.read_bytes()).decode()
     elements = Elements(text)
-    stored = {str(attributes["id"]): raw for _, attributes, raw in elements.raw if "id" in attributes}
+    stored = {
+        str(attributes["id"]): raw for _, attributes, raw in elements.raw if "id" in attributes
+    }
     return ReportPage(text, elements, stored)

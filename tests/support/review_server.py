@@ -78,7 +78,9 @@ def review_sample(folder: Path, number: int, **changes: Any) -> dict[str, Any]:
 
 def review_benchmark(folder: Path, count: int = 6, **changes: Any) -> Path:
     """``count`` samples, ids ``rows-0001``...; ``changes`` by id with ``_`` for ``-``: fields of that sample."""
-    samples = [review_sample(folder, n, **changes.get(f"rows_{n:04d}", {})) for n in range(1, count + 1)]
+    samples = [
+        review_sample(folder, n, **changes.get(f"rows_{n:04d}", {})) for n in range(1, count + 1)
+    ]
     (folder / "benchmark.toml").write_text(HEADER)
     (folder / "samples.jsonl").write_text("".join(f"{json.dumps(sample)}\n" for sample in samples))
     return folder
@@ -102,7 +104,9 @@ class ReviewServer:
         self.port = int(re.findall(r":(\d+)", address)[0])
         self.base, self.root = f"http://127.0.0.1:{self.port}", f"/{address.split('/')[3]}"
 
-    def ask(self, path: str, *, method: str = "GET", body: Any = None, **headers: str | None) -> Reply:
+    def ask(
+        self, path: str, *, method: str = "GET", body: Any = None, **headers: str | None
+    ) -> Reply:
         """Send a request as it is, below the secret path; ``Host=None`` leaves a header out."""
         wanted: dict[str, str | None] = {"Host": f"127.0.0.1:{self.port}"}
         content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
@@ -111,7 +115,9 @@ class ReviewServer:
         wanted |= {name.replace("_", "-"): value for name, value in headers.items()}
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
-            connection.putrequest(method, self.root + path, skip_host=True, skip_accept_encoding=True)
+            connection.putrequest(
+                method, self.root + path, skip_host=True, skip_accept_encoding=True
+            )
             for name, value in wanted.items():
                 if value is not None:
                     connection.putheader(name, value)

@@ -22,7 +22,11 @@ def manifest(**changes: Any) -> Manifest:
 
 def record(name: str, **changes: Any) -> Record:
     """A finished record of the sample ``name``."""
-    values = {"sample": plain_sample(name), "mode": "no-tool", "trajectory": Trajectory(termination="answered")}
+    values = {
+        "sample": plain_sample(name),
+        "mode": "no-tool",
+        "trajectory": Trajectory(termination="answered"),
+    }
     return Record.model_validate(values | changes)
 
 

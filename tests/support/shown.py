@@ -16,13 +16,17 @@ from agrotools.scoring import Summary
 def rendered(parts: Iterable[Part | RenderableType], width: int = PLAIN_WIDTH) -> str:
     """Return ``parts`` as plain text of at most ``width`` columns."""
     written = StringIO()
-    console = Console(file=written, width=width, highlight=False, force_terminal=False, force_jupyter=False)
+    console = Console(
+        file=written, width=width, highlight=False, force_terminal=False, force_jupyter=False
+    )
     for part in parts:
         print_part(console, part)
     return "\n".join(row.rstrip() for row in written.getvalue().splitlines()) + "\n"
 
 
-def tables_text(summaries: Sequence[Summary], *, details: bool = True, width: int = PLAIN_WIDTH) -> str:
+def tables_text(
+    summaries: Sequence[Summary], *, details: bool = True, width: int = PLAIN_WIDTH
+) -> str:
     """Return the tables of runs."""
     return rendered(tables(summaries, details=details), width)
 
@@ -34,8 +38,13 @@ def table_of(parts: Iterable[Part | RenderableType], title: str) -> Table:
 
 def cells_of(table: Table) -> dict[str, dict[str, Cell]]:
     """Return the cells of a table by the name of their row and the heading (and the group) of their column."""
-    headings = [": ".join(filter(None, (column.group, column.heading[0]))) for column in table.columns[1:]]
-    return {row.cells[0].lines[0].strip(): dict(zip(headings, row.cells[1:], strict=True)) for row in table.rows}
+    headings = [
+        ": ".join(filter(None, (column.group, column.heading[0]))) for column in table.columns[1:]
+    ]
+    return {
+        row.cells[0].lines[0].strip(): dict(zip(headings, row.cells[1:], strict=True))
+        for row in table.rows
+    }
 
 
 def explanation_text(record: Record, scores: Sequence[Score], *, width: int = PLAIN_WIDTH) -> str:

@@ -20,7 +20,11 @@ Work = Callable[[Body], Awaitable[None]]
 def text_of(body: Body) -> str:
     """All text of the user's messages."""
     contents = [message["content"] for message in body["messages"] if message["role"] == "user"]
-    parts = [part for content in contents for part in ([{"text": content}] if isinstance(content, str) else content)]
+    parts = [
+        part
+        for content in contents
+        for part in ([{"text": content}] if isinstance(content, str) else content)
+    ]
     return " ".join(part.get("text", "") for part in parts)
 
 

@@ -10,10 +10,15 @@ from agrotools.benchmarks.embedded import load
 from agrotools.benchmarks.pack import Pack, read_pack, write_pack
 
 
-def small_pack(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]] = dict, samples: int = 4) -> Pack:
+def small_pack(
+    path: Path, change: Callable[[dict[str, Any]], dict[str, Any]] = dict, samples: int = 4
+) -> Pack:
     """Write a pack of samples with few files; the first is the quick part. ``change`` changes a file's entry."""
     whole = read_pack("embedded")
-    alone = sorted((sample for sample in whole.samples if not sample.twin), key=lambda sample: len(sample.files))
+    alone = sorted(
+        (sample for sample in whole.samples if not sample.twin),
+        key=lambda sample: len(sample.files),
+    )
     few = sorted(alone[:samples], key=lambda sample: sample.id)
     paths = {file.path for sample in few for file in sample.files}
     header = whole.header.model_copy(update={"quick": (few[0].id,)})

@@ -60,7 +60,12 @@ def small_sample(folder: Path) -> Sample:
         reference=ReferenceTrajectory(steps=steps),
         answer=(
             ToleranceSlot.model_validate(
-                {"name": "rows", "label": "number of rows", "value": 7, "from": "steps[1].observation.value"}
+                {
+                    "name": "rows",
+                    "label": "number of rows",
+                    "value": 7,
+                    "from": "steps[1].observation.value",
+                }
             ),
         ),
     )
@@ -71,7 +76,9 @@ def view_of(sample: Sample, folder: Path, toolset: Sequence[str] | None = None) 
     return SampleView(
         id=sample.id,
         query=sample.query,
-        files=tuple(file.model_copy(update={"path": str(folder / file.path)}) for file in sample.files),
+        files=tuple(
+            file.model_copy(update={"path": str(folder / file.path)}) for file in sample.files
+        ),
         toolset=sample.toolset if toolset is None else tuple(toolset),
         answer_form=answer_form(sample.answer),
         form=asked_items(sample.answer),
@@ -84,7 +91,11 @@ async def run_tool(call: ToolCall) -> ToolOutcome:
         tool = get_tool(call.tool)
         result = tool(**tool.validate(call.arguments))
     except UsageError:
-        return ToolOutcome(Observation(error=ErrorInfo(kind="unknown_tool", message=f"there is no tool {call.tool!r}")))
+        return ToolOutcome(
+            Observation(
+                error=ErrorInfo(kind="unknown_tool", message=f"there is no tool {call.tool!r}")
+            )
+        )
     except ToolError as error:
         return ToolOutcome(Observation(error=error.info))
     return ToolOutcome(Observation(result=result.model_dump(mode="json")))

@@ -28,10 +28,18 @@ def write_sums(folder: Path, count: int) -> Path:
         results = [{"value": north + south}, {"value": (north + south) / 2}]
         arguments: list[dict[str, Any]] = [
             {"expression": "a + b", "variables": {"a": north, "b": south}},
-            {"expression": "s / 2", "variables": {"s": {"$ref": "steps[0].observation.value", "value": north + south}}},
+            {
+                "expression": "s / 2",
+                "variables": {"s": {"$ref": "steps[0].observation.value", "value": north + south}},
+            },
         ]
         steps = [
-            {"tool": "calculate", "arguments": given, "observation": {"result": result}, "truth": result}
+            {
+                "tool": "calculate",
+                "arguments": given,
+                "observation": {"result": result},
+                "truth": result,
+            }
             for given, result in zip(arguments, results, strict=True)
         ]
         mean = {"type": "tolerance", "name": "mean", "label": "mean yield", "value": (north + south) / 2,

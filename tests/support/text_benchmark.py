@@ -8,7 +8,9 @@ from agrotools.core import ExactSlot
 from support.plain_sample import plain_sample
 
 
-def write_text_benchmark(folder: Path, count: int, *, bare: bool = False, **changes: object) -> Path:
+def write_text_benchmark(
+    folder: Path, count: int, *, bare: bool = False, **changes: object
+) -> Path:
     """``count`` samples ``q0``, ``q1``...; the right answer to ``qN`` is the line ``value: N``.
 
     With ``bare``, a sample is one request: no form is asked for.

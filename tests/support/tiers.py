@@ -68,7 +68,11 @@ class UnitGuard:
     def _record(self, event: str, arguments: tuple[Any, ...]) -> None:
         if arguments[:1] == ("lscpu",):  # numpy 2.0 calls it when it is imported
             return
-        if self._events is not None and event in _STARTS and threading.get_ident() not in self._older:
+        if (
+            self._events is not None
+            and event in _STARTS
+            and threading.get_ident() not in self._older
+        ):
             # Arguments of a socket begin with the socket itself, those of a process with its program.
             what = arguments[-1] if event.startswith("socket") else arguments[:1]
             self._events.append(f"{_STARTS[event]} {what}")
@@ -83,6 +87,7 @@ class UnitGuard:
             events, self._events = self._events, None
         if events:
             pytest.fail(
-                f"this unit test {'; '.join(events)}: mark it (pytest.mark.process) or do without", pytrace=False
+                f"this unit test {'; '.join(events)}: mark it (pytest.mark.process) or do without",
+                pytrace=False,
             )
         return result

@@ -29,7 +29,12 @@ def detector_onnx(classes: int = 4) -> bytes:
     colour[1, :, 0, 0] = (-1.25, 1.25, -1.25)  # pears green
     nothing = np.zeros((4, 3, 1, 1), np.float32)
     graph = (
-        _part(1, _node("AveragePool", ["image"], "cells") + _ints("kernel_shape", (4, 4)) + _ints("strides", (4, 4)))
+        _part(
+            1,
+            _node("AveragePool", ["image"], "cells")
+            + _ints("kernel_shape", (4, 4))
+            + _ints("strides", (4, 4)),
+        )
         + _part(1, _node("Conv", ["cells", "colour"], "raw"))
         + _part(1, _node("Clip", ["raw", "zero", "one"], "level"))
         + _part(

@@ -44,11 +44,15 @@ def _node(kind: str, takes: Sequence[str], gives: str) -> bytes:
 
 
 def _value(name: str, shape: Sequence[int | str]) -> bytes:
-    dims = b"".join(_part(1, _part(2, size) if isinstance(size, str) else _whole(1, size)) for size in shape)
+    dims = b"".join(
+        _part(1, _part(2, size) if isinstance(size, str) else _whole(1, size)) for size in shape
+    )
     return _part(1, name) + _part(2, _part(1, _whole(1, _FLOAT) + _part(2, dims)))
 
 
-def tiny_onnx(colours: Sequence[Colour], side: int = 32, scale: float = 40.0, *, likeness: bool = False) -> bytes:
+def tiny_onnx(
+    colours: Sequence[Colour], side: int = 32, scale: float = 40.0, *, likeness: bool = False
+) -> bytes:
     """The content of an ONNX file (IR 8, opset 17). With ``likeness`` it says that a picture is like what it knows as
     far as it is bright."""
     classes = np.array(colours, np.float32) / 255
@@ -67,7 +71,9 @@ def tiny_onnx(colours: Sequence[Colour], side: int = 32, scale: float = 40.0, *,
     if likeness:
         axes = _part(1, "axes") + _part(8, bytes([1])) + _whole(20, _INTS)
         gone = _part(1, "keepdims") + _whole(3, 0) + _whole(20, _INT)
-        graph += _part(1, _node("ReduceMean", ["embedding"], "likeness") + _part(5, axes) + _part(5, gone))
+        graph += _part(
+            1, _node("ReduceMean", ["embedding"], "likeness") + _part(5, axes) + _part(5, gone)
+        )
         graph += _part(12, _value("likeness", ["n"]))
     return _whole(1, 8) + _part(7, graph) + _part(8, _whole(2, 17))
 

@@ -27,7 +27,9 @@ SPEC = ToolSpec(
 
 
 def row(name, predicted, reference, **options):
-    rows = {each.argument: each for each in compare_arguments(SPEC, predicted, reference, **options)}
+    rows = {
+        each.argument: each for each in compare_arguments(SPEC, predicted, reference, **options)
+    }
     return rows[name]
 
 
@@ -40,8 +42,14 @@ def ref(value, path="steps[0].observation.x"):
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.floats(-1e6, 1e6) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**6), 10**6)
+    | st.floats(-1e6, 1e6)
+    | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 arguments = st.dictionaries(st.sampled_from([*SPEC.agreement, "unknown"]), json_values, max_size=6)
@@ -76,7 +84,9 @@ def test_defaults_are_filled_in_and_what_is_lacking_without_one_disagrees():
     unknown = row("imagee", {"imagee": "a.png"}, {})
     assert not unknown.agrees
     assert unknown.kind is None
-    assert [each.argument for each in compare_arguments(SPEC, {"limit": 3}, {"image": "a.png"})] == ["image", "limit"]
+    assert [
+        each.argument for each in compare_arguments(SPEC, {"limit": 3}, {"image": "a.png"})
+    ] == ["image", "limit"]
 
 
 @pytest.mark.parametrize(
@@ -93,8 +103,12 @@ def test_boxes(predicted, reference, frame, expected, iou):
 
 
 def expression_row(predicted, reference, predicted_variables=None, reference_variables=None):
-    mine = {"expression": predicted} | ({"variables": predicted_variables} if predicted_variables is not None else {})
-    gold = {"expression": reference} | ({"variables": reference_variables} if reference_variables is not None else {})
+    mine = {"expression": predicted} | (
+        {"variables": predicted_variables} if predicted_variables is not None else {}
+    )
+    gold = {"expression": reference} | (
+        {"variables": reference_variables} if reference_variables is not None else {}
+    )
     return row("expression", mine, gold)
 
 
@@ -112,7 +126,13 @@ MEASURED = {"a": ref(8.8912), "b": ref(1.0263)}
         ("3 + 9 + 7", None, "sum(v)", {"v": ref([3, 9, 7])}, True),
         # Nothing was observed that the reference calculates with.
         ("mean(v)", {"v": [8.89, 1.03]}, "(a+b)/2", MEASURED, True),
-        ("(17.4 - -3.21) / 17.4 * 100", None, "(a-b)/a*100", {"a": ref(17.3962), "b": ref(-3.2114)}, True),
+        (
+            "(17.4 - -3.21) / 17.4 * 100",
+            None,
+            "(a-b)/a*100",
+            {"a": ref(17.3962), "b": ref(-3.2114)},
+            True,
+        ),
         # 100 is meant as 100, though a measured value of 100.04 is near.
         # Both measured values are written alike.
         # Constants of the reference are not measured.
@@ -153,11 +173,16 @@ def test_other_observations_may_give_the_same_value():
     assert not row("expression", mine, gold, observed=[1, 2, 3]).agrees
 
 
-SERIES = [{"name": "crop", "x": ["A", "B"], "y": [17.8, 20.1]}, {"name": "weed", "x": ["A", "B"], "y": [8.9, 3.2]}]
+SERIES = [
+    {"name": "crop", "x": ["A", "B"], "y": [17.8, 20.1]},
+    {"name": "weed", "x": ["A", "B"], "y": [8.9, 3.2]},
+]
 
 
 def chart(predicted, reference=SERIES, kind="bar", reference_kind="bar"):
-    rows = compare_arguments(SPEC, {"kind": kind, "series": predicted}, {"kind": reference_kind, "series": reference})
+    rows = compare_arguments(
+        SPEC, {"kind": kind, "series": predicted}, {"kind": reference_kind, "series": reference}
+    )
     return all(each.agrees for each in rows)
 
 
@@ -181,7 +206,15 @@ def test_charts():
     assert chart([{**each, "x": ["a", "b"]} for each in SERIES])
     assert chart([{**each, "y": [value * 1.0009 for value in each["y"]]} for each in SERIES])
     assert not chart([{**each, "y": [value * 1.0011 for value in each["y"]]} for each in SERIES])
-    for bad in (None, [], "text", [1], [{"name": "a"}], [{"name": "a", "x": ["A"], "y": [1, 2]}], [{"y": ["x"]}]):
+    for bad in (
+        None,
+        [],
+        "text",
+        [1],
+        [{"name": "a"}],
+        [{"name": "a", "x": ["A"], "y": [1, 2]}],
+        [{"y": ["x"]}],
+    ):
         assert not chart(bad)
 
 
@@ -205,7 +238,11 @@ def test_a_call_equals_itself(call):
     literals = {name: literal_value(value) for name, value in call.items()}
     for each in compare_arguments(SPEC, literals, call):
         assert each.equal
-        if each.kind not in ("expression", "chart", "box") and each.argument != "kind" and each.kind is not None:
+        if (
+            each.kind not in ("expression", "chart", "box")
+            and each.argument != "kind"
+            and each.kind is not None
+        ):
             assert each.agrees
 
 

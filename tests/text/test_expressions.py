@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import UnresolvedRef
-from agrotools.text.expressions import FUNCTIONS, ExpressionError, evaluate, evaluate_from, evaluate_steps
+from agrotools.text.expressions import (
+    FUNCTIONS,
+    ExpressionError,
+    evaluate,
+    evaluate_from,
+    evaluate_steps,
+)
 
 whole = st.integers(-(10**12), 10**12)
 real = st.floats(-1e9, 1e9, allow_nan=False).map(lambda value: round(value, 6))
@@ -30,14 +36,20 @@ def test_percentiles_interpolate_order_statistics(values, q):
     above = min(below + 1, len(values) - 1)
     exact = ordered[below] + (ordered[above] - ordered[below]) * (rank - below)
     scale = max(1.0, max(abs(value) for value in values))
-    assert evaluate("percentile(v, q)", {"v": values, "q": q}) == pytest.approx(float(exact), abs=1e-12 * scale)
+    assert evaluate("percentile(v, q)", {"v": values, "q": q}) == pytest.approx(
+        float(exact), abs=1e-12 * scale
+    )
     assert evaluate("median(v)", {"v": values}) == statistics.median(values)
 
 
 def test_equal_values_have_no_correlation_even_where_their_mean_is_rounded():
     with pytest.raises(ExpressionError, match="equal"):
         evaluate("corr(x, y)", {"x": [0.1] * 3, "y": [1, 2, 3]})
-    assert evaluate("linreg(x, y)", {"x": [1, 2, 3], "y": [0.1] * 3}) == [0.0, pytest.approx(0.1), 1.0]
+    assert evaluate("linreg(x, y)", {"x": [1, 2, 3], "y": [0.1] * 3}) == [
+        0.0,
+        pytest.approx(0.1),
+        1.0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +77,11 @@ def test_equal_values_have_no_correlation_even_where_their_mean_is_rounded():
 def test_golden_values(expression, value):
     result = evaluate(expression)
     assert type(result) is type(value)
-    assert result == pytest.approx(value) if not isinstance(value, (str, list, bool)) else result == value
+    assert (
+        result == pytest.approx(value)
+        if not isinstance(value, (str, list, bool))
+        else result == value
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,7 +130,10 @@ def test_any_text_gives_a_value_or_a_refusal(text):
         assert not isinstance(value, float) or math.isfinite(value)
 
 
-@given(st.sampled_from(sorted(FUNCTIONS)), st.lists(st.sampled_from(["a", "b", "c", "0", "-1", "'t'"]), max_size=5))
+@given(
+    st.sampled_from(sorted(FUNCTIONS)),
+    st.lists(st.sampled_from(["a", "b", "c", "0", "-1", "'t'"]), max_size=5),
+)
 def test_any_call_gives_a_value_or_a_refusal(name, arguments):
     variables = {"a": 2.5, "b": [1, 2, 3], "c": [[1, 0], [0, 1]]}
     try:
@@ -125,14 +144,24 @@ def test_any_call_gives_a_value_or_a_refusal(name, arguments):
 
 def test_steps_come_in_order_and_end_with_the_whole():
     steps = evaluate_steps("(a - b) / a * 100", {"a": 4, "b": 3})
-    assert [tuple(step) for step in steps] == [("a - b", 1), ("(a - b) / a", 0.25), ("(a - b) / a * 100", 25.0)]
+    assert [tuple(step) for step in steps] == [
+        ("a - b", 1),
+        ("(a - b) / a", 0.25),
+        ("(a - b) / a * 100", 25.0),
+    ]
     assert evaluate_steps("a", {"a": 2}) == [("a", 2)]
     assert evaluate_steps("-(a + 1)", {"a": 2}) == [("a + 1", 3), ("-(a + 1)", -3)]
     assert evaluate_steps("面 + mean([面, 3])", {"面": 1})[-1] == ("面 + mean([面, 3])", 3)
 
 
 RESULTS = [
-    {"weed_pct": 8.9, "crop_pct": 17.8, "none": None, "name": "lantana", "fruits": [{"mm": 70}, {"mm": 80}]},
+    {
+        "weed_pct": 8.9,
+        "crop_pct": 17.8,
+        "none": None,
+        "name": "lantana",
+        "fruits": [{"mm": 70}, {"mm": 80}],
+    },
     None,
     {"sizes": [1.5, None], "by_class": {"crop->pond": 4}, "empty": []},
 ]
@@ -145,7 +174,10 @@ RESULTS = [
         ("'image_1.jpg' if steps[0].observation.weed_pct > 5 else 'image_2.jpg'", "image_1.jpg"),
         ("mean(pluck(steps[0].observation.fruits, 'mm'))", 75),
         ("steps[2].observation.by_class['crop->pond'] * 2", 8),
-        ("label_of_max(['a', 'b'], [steps[0].observation.weed_pct, steps[0].observation.crop_pct])", "b"),
+        (
+            "label_of_max(['a', 'b'], [steps[0].observation.weed_pct, steps[0].observation.crop_pct])",
+            "b",
+        ),
     ],
 )
 def test_values_that_observations_imply(expression, value):

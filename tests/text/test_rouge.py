@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.text.rouge import LONGEST, common_length, common_rows, rouge_l, rouge_l_normalised, without_punctuation
+from agrotools.text.rouge import (
+    LONGEST,
+    common_length,
+    common_rows,
+    rouge_l,
+    rouge_l_normalised,
+    without_punctuation,
+)
 
 GOLDEN = [
     ("全池泼洒法对病原杀灭彻底", "全池泼洒法：对病原杀灭彻底。", 0.923077, 1.0),
@@ -21,12 +28,16 @@ def plain_table(first: str, second: str) -> list[list[int]]:
     table = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]
     for i, one in enumerate(first, 1):
         for j, two in enumerate(second, 1):
-            table[i][j] = table[i - 1][j - 1] + 1 if one == two else max(table[i - 1][j], table[i][j - 1])
+            table[i][j] = (
+                table[i - 1][j - 1] + 1 if one == two else max(table[i - 1][j], table[i][j - 1])
+            )
     return table
 
 
 @pytest.mark.parametrize(("answer", "reference", "raw", "normalised"), GOLDEN)
-def test_it_gives_the_figures_of_the_published_procedure(answer: str, reference: str, raw: float, normalised: float):
+def test_it_gives_the_figures_of_the_published_procedure(
+    answer: str, reference: str, raw: float, normalised: float
+):
     assert rouge_l(answer, reference) == pytest.approx(raw, abs=5e-7)
     assert rouge_l_normalised(answer, reference) == pytest.approx(normalised, abs=5e-7)
 

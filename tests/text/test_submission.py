@@ -40,7 +40,8 @@ def test_the_last_complete_form_counts(text: str, values):
 
 
 @pytest.mark.parametrize(
-    ("other", "score"), [("12,5", 1), ("1.234,5 m", 1), ("12.5", 0), ("12,500", 0), ("12", 0), ("1,234,567", 0)]
+    ("other", "score"),
+    [("12,5", 1), ("1.234,5 m", 1), ("12.5", 0), ("12,500", 0), ("12", 0), ("1,234,567", 0)],
 )
 def test_a_decimal_comma_beside_it_decides_what_3755_is(other: str, score: float):
     slots = [ToleranceSlot(name="yield", label="yield", value=3.755, unit="t/ha"),
@@ -88,8 +89,12 @@ LANTANA = ExactSlot(
     aliases={"Lantana": ("Lantana camara", "马缨丹"), "Parthenium": ("feverfew",)},
 )  # fmt: skip
 HALF = ExactSlot(name="half", label="half", value="left half", choices=("left half", "right half"))
-PARTS = ChoiceSetSlot(name="parts", label="parts", value=("leaf", "stem"), choices=("leaf", "stem", "root"))
-FILE = FileSlot(name="which", label="image", value="image_2.jpg", choices=("image_1.jpg", "image_2.jpg"))
+PARTS = ChoiceSetSlot(
+    name="parts", label="parts", value=("leaf", "stem"), choices=("leaf", "stem", "root")
+)
+FILE = FileSlot(
+    name="which", label="image", value="image_2.jpg", choices=("image_1.jpg", "image_2.jpg")
+)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +124,14 @@ def test_a_form_is_complete_if_each_value_is_one_of_its_type():
 
 
 @pytest.mark.parametrize(
-    "text", ["unknown", "unknown %", "unknown (image too dark)", "Unknown, because it is dark", "未知（太暗）"]
+    "text",
+    [
+        "unknown",
+        "unknown %",
+        "unknown (image too dark)",
+        "Unknown, because it is dark",
+        "未知（太暗）",
+    ],
 )
 def test_unknown_abstains_with_its_reason_too(text: str):
     assert refuses([TREES], f"trees: {text}")
@@ -133,7 +145,9 @@ def test_any_text_is_read_without_an_error(text: str):
         is_complete(each, BOTH)
 
 
-@pytest.mark.parametrize("text", ["*" * 200_000, ":" * 200_000, "{" * 50_000, "more: yes\n" * 20_000, "<|" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["*" * 200_000, ":" * 200_000, "{" * 50_000, "more: yes\n" * 20_000, "<|" * 100_000]
+)
 def test_long_texts_are_read_in_little_time(text: str):
     before = time.process_time()
     read_submission(text, BOTH)

@@ -61,7 +61,12 @@ def score(text: str, value: float, unit: str) -> float:
     return score_slot(slot, [slot], f"amount: {text}").value
 
 
-@given(st.sampled_from(QUOTIENTS), st.sampled_from(QUOTIENTS), st.integers(0, 28), st.sampled_from([7.5, 32000, 0.35]))
+@given(
+    st.sampled_from(QUOTIENTS),
+    st.sampled_from(QUOTIENTS),
+    st.integers(0, 28),
+    st.sampled_from([7.5, 32000, 0.35]),
+)
 def test_a_value_scores_alike_in_every_spelling_of_its_unit(first, second, spelling, value):
     unit = f"{'1' if first[0] == 'plants' else first[0]}/{first[1]}"
     other = f"{'1' if second[0] == 'plants' else second[0]}/{second[1]}"
@@ -104,7 +109,9 @@ def test_another_unit_makes_a_value_wrong(text: str, unit: str):
     assert score(text, 7.5, unit) == 0
 
 
-@given(st.sampled_from(list(UNITS)), st.sampled_from(list(UNITS)), st.sampled_from([-2, -1, 1, 2, 3]))
+@given(
+    st.sampled_from(list(UNITS)), st.sampled_from(list(UNITS)), st.sampled_from([-2, -1, 1, 2, 3])
+)
 def test_the_symbol_of_a_unit_is_read_as_the_unit(top: str, bottom: str, power: int):
     unit = read_unit(f"{top}/{bottom}^{abs(power)}" if power < 0 else f"{top}^{power}")
     assert unit is not None
@@ -149,4 +156,6 @@ def test_any_text_is_read_without_an_error(text: str):
 )  # fmt: skip
 def test_a_quantity_is_the_whole_of_its_text(text: str, expected):
     read = read_quantity(normalise(text))
-    assert (read and (read.low, read.high, read.unit.symbol if read.unit else None, read.noun)) == expected
+    assert (
+        read and (read.low, read.high, read.unit.symbol if read.unit else None, read.noun)
+    ) == expected

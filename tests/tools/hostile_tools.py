@@ -83,7 +83,8 @@ RUNS_FILE_SUFFIX = ".runs"
 
 @tool(category="general")
 def look(
-    image: ImageFile, artifact_name: Annotated[str, Field(description="name of the artifact")] = "figure.png"
+    image: ImageFile,
+    artifact_name: Annotated[str, Field(description="name of the artifact")] = "figure.png",
 ) -> Look:
     """Read a file, keep an artifact, and count how often this was really done."""
     info = file_info(image)
@@ -107,7 +108,9 @@ def echo(value: Annotated[float, Field(description="any number")], wait_s: Secon
 
 
 @tool(category="general")
-def shout(where: Annotated[Literal["python", "c", "both"], Field(description="which standard output")]) -> Empty:
+def shout(
+    where: Annotated[Literal["python", "c", "both"], Field(description="which standard output")],
+) -> Empty:
     """Print to standard output, where the protocol must not be."""
     if where in ("python", "both"):
         print("stray " * 1000)
@@ -138,7 +141,9 @@ def fail(how: Annotated[Failure, Field(description="in which way")]) -> Number:
         case "exception":
             raise RuntimeError("secret detail of the inside")
         case "tool_error":
-            raise ToolError("nothing_found", "there is nothing here", argument="how", hint="look elsewhere")
+            raise ToolError(
+                "nothing_found", "there is nothing here", argument="how", hint="look elsewhere"
+            )
         case "abort":
             os.abort()
         case "segfault":
@@ -174,7 +179,9 @@ def hang(
         pass
     if how == "c":
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        ctypes.PyDLL(None).sleep(600)  # keeps Python's lock: no thread and no handler of this process runs
+        ctypes.PyDLL(None).sleep(
+            600
+        )  # keeps Python's lock: no thread and no handler of this process runs
     time.sleep(600)
     return Empty()
 
@@ -190,7 +197,9 @@ def keep_memory() -> Empty:
 
 
 @tool(category="general")
-def weigh(size_mb: Annotated[int, Field(ge=1, description="megabytes to take and give back")]) -> Number:
+def weigh(
+    size_mb: Annotated[int, Field(ge=1, description="megabytes to take and give back")],
+) -> Number:
     """Need memory for a moment."""
     return Number(value=len(bytearray(size_mb * 2**20)) / 2**20)
 

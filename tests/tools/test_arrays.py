@@ -101,7 +101,13 @@ def test_files_are_written_where_asked(tmp_path: Path, current_folder: Path):
 
 @pytest.mark.parametrize(
     "image",
-    [np.zeros((3, 100, 120), np.float32), np.zeros((2, 3, 4, 5)), np.zeros((0, 10)), np.array([["a"]]), np.float64(3)],
+    [
+        np.zeros((3, 100, 120), np.float32),
+        np.zeros((2, 3, 4, 5)),
+        np.zeros((0, 10)),
+        np.array([["a"]]),
+        np.float64(3),
+    ],
 )
 def test_other_arrays_are_refused(image):
     error = tool_error(measure_crop_weed_area, image)

@@ -51,7 +51,9 @@ def test_statistics_are_those_of_numpy(tmp_path: Path) -> None:
     assert result.canopy_area_m2 == pytest.approx(canopy.sum() * 0.25)
     assert result.area_m2 == pytest.approx(HEIGHTS.size * 0.25)
     edges = [0, 2, 5, 10, 15, 20, np.inf]
-    assert [part.pct for part in result.bins] == pytest.approx(100 * np.histogram(exact, edges)[0] / exact.size)
+    assert [part.pct for part in result.bins] == pytest.approx(
+        100 * np.histogram(exact, edges)[0] / exact.size
+    )
     assert result.bins[-1].hi_m is None
     assert (result.measured_px, result.nodata_pct, result.source) == (4800, 0, "chm")
     assert result.flags == ()
@@ -82,14 +84,20 @@ def test_other_units_of_height(tmp_path: Path) -> None:
 
 
 def test_ground_sampling_in_feet_and_degrees(tmp_path: Path) -> None:
-    feet = raster(tmp_path / "ft.tif", HEIGHTS, crs="EPSG:2227", transform=from_origin(6e6, 2e6, 3.0, 3.0))
+    feet = raster(
+        tmp_path / "ft.tif", HEIGHTS, crs="EPSG:2227", transform=from_origin(6e6, 2e6, 3.0, 3.0)
+    )
     result = measured(feet)
     assert result.gsd_m == pytest.approx(3 * 1200 / 3937)
     assert "height_unit_assumed_metres" in result.flags
-    degrees = raster(tmp_path / "deg.tif", HEIGHTS, crs="EPSG:4326", transform=from_origin(15, 60, 1e-5, 1e-5))
+    degrees = raster(
+        tmp_path / "deg.tif", HEIGHTS, crs="EPSG:4326", transform=from_origin(15, 60, 1e-5, 1e-5)
+    )
     result = measured(degrees)
     assert "gsd_from_degrees" in result.flags
-    assert result.area_m2 == pytest.approx(4800 * (1e-5 * 111_412 * 0.5) * (1e-5 * 111_412), rel=0.01)
+    assert result.area_m2 == pytest.approx(
+        4800 * (1e-5 * 111_412 * 0.5) * (1e-5 * 111_412), rel=0.01
+    )
     given = measured(degrees, gsd_m=2.0)
     assert given.area_m2 == 4800 * 4
     assert "gsd_differs_from_file" in given.flags
@@ -101,7 +109,9 @@ def test_scales_and_regions(tmp_path: Path) -> None:
     assert (result.canopy_area_m2, result.flags) == (None, ("no_scale",))
     chm = raster(tmp_path / "a.tif", HEIGHTS)
     info = SampleFile(name="a.tif", path="a.tif", kind="raster", gsd_m=3.0)
-    with call_context(CallContext(keep=lambda artifact, content: artifact, infos={chm.resolve(): info})):
+    with call_context(
+        CallContext(keep=lambda artifact, content: artifact, infos={chm.resolve(): info})
+    ):
         assert measured(chm).area_m2 == 4800 * 9
     assert fault(HEIGHTS, region=(200, 0, 300, 20)).kind == "region_empty"
     clipped = measured(HEIGHTS, region=(70, 50, 300, 200))
@@ -110,7 +120,12 @@ def test_scales_and_regions(tmp_path: Path) -> None:
 
 DRAW = np.random.default_rng(0)
 ROWS, COLUMNS = np.mgrid[:200, :200].astype(np.float32)
-HILLS = 20 + COLUMNS * 0.1 + 8 * np.sin(ROWS / 30) * np.cos(COLUMNS / 40) + DRAW.normal(0, 0.05, (200, 200))
+HILLS = (
+    20
+    + COLUMNS * 0.1
+    + 8 * np.sin(ROWS / 30) * np.cos(COLUMNS / 40)
+    + DRAW.normal(0, 0.05, (200, 200))
+)
 BELOW, SPIKY = HEIGHTS.copy(), HEIGHTS.copy()
 BELOW[:6], SPIKY[3, 3] = -3, 500
 
@@ -181,7 +196,10 @@ def test_a_terrain_model_on_another_grid_is_warped(tmp_path: Path, size_m: float
 @given(column=st.integers(1, 79), gsd_m=st.floats(0.1, 5))
 def test_regions_add_up(column: int, gsd_m: float) -> None:
     whole = measured(HEIGHTS, gsd_m=gsd_m)
-    parts = [measured(HEIGHTS, gsd_m=gsd_m, region=region) for region in ((0, 0, column, 60), (column, 0, 80, 60))]
+    parts = [
+        measured(HEIGHTS, gsd_m=gsd_m, region=region)
+        for region in ((0, 0, column, 60), (column, 0, 80, 60))
+    ]
     assert sum(part.measured_px for part in parts) == whole.measured_px
     assert sum(part.canopy_area_m2 or 0 for part in parts) == pytest.approx(whole.canopy_area_m2)
     assert max(part.max_m or 0 for part in parts) == whole.max_m
@@ -218,8 +236,14 @@ def test_rasters_that_cannot_be_laid_over_each_other(tmp_path: Path) -> None:
         assert (found.kind, found.argument) == (kind, argument)
     assert measured(dsm=HEIGHTS, dtm=HEIGHTS).max_m == 0
     far = from_origin(700_000, 5_000_000, 0.5, 0.5)
-    for crs, kinds in (("EPSG:32633", {"nothing_found"}), ("EPSG:32719", {"nothing_found", "crs_mismatch"})):
-        assert fault(dsm=dsm, dtm=raster(tmp_path / "f.tif", HEIGHTS, crs=crs, transform=far)).kind in kinds
+    for crs, kinds in (
+        ("EPSG:32633", {"nothing_found"}),
+        ("EPSG:32719", {"nothing_found", "crs_mismatch"}),
+    ):
+        assert (
+            fault(dsm=dsm, dtm=raster(tmp_path / "f.tif", HEIGHTS, crs=crs, transform=far)).kind
+            in kinds
+        )
 
 
 @pytest.mark.parametrize(
@@ -244,8 +268,12 @@ def test_heights_must_be_given(given, kind: str, argument: str) -> None:
         (0.2039, 0.2, None, 0.2039, False), (0.2041, 0.2, None, 0.2041, True),
     ],
 )  # fmt: skip
-def test_the_first_that_is_known_is_used_and_a_difference_flagged(given_m, known, in_file, chosen, differs):
+def test_the_first_that_is_known_is_used_and_a_difference_flagged(
+    given_m, known, in_file, chosen, differs
+):
     scale = choose_scale(given_m, known, in_file)
     assert scale.gsd_m == chosen
     assert scale.flags == (("gsd_differs_from_file",) if differs else ())
-    assert all(f"{value:g}" in scale.notes[0] for value in (given_m, known or in_file) if value and differs)
+    assert all(
+        f"{value:g}" in scale.notes[0] for value in (given_m, known or in_file) if value and differs
+    )

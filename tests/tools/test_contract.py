@@ -18,7 +18,16 @@ from agrotools.core import Artifact, PlotSeries, PlotSpec, ToolError, UsageError
 from agrotools.tools import TOOLS, get_tool, tool_names, tool_specs
 from agrotools.tools.arguments import plain_schema
 from agrotools.tools.cache import ResultCache
-from agrotools.tools.contract import Agree, DepthFile, ImageFile, Region, Tool, ToolDeclarationError, ToolResult, tool
+from agrotools.tools.contract import (
+    Agree,
+    DepthFile,
+    ImageFile,
+    Region,
+    Tool,
+    ToolDeclarationError,
+    ToolResult,
+    tool,
+)
 from agrotools.tools.execution import check_backend
 from agrotools.tools.result import encode_result, with_artifact_names
 
@@ -47,7 +56,9 @@ def measure(
     mode: Annotated[Literal["leaf", "field"], Field(description="what is seen")] = "leaf",
     weights: Annotated[list[float], Field(description="weights")] = [],  # noqa: B006
     points: Annotated[list[Point], Agree("chart"), Field(max_length=3, description="points")] = [],  # noqa: B006
-    values: Annotated[dict[str, float | list[float]], Agree("variables"), Field(description="named values")] = {},  # noqa: B006
+    values: Annotated[
+        dict[str, float | list[float]], Agree("variables"), Field(description="named values")
+    ] = {},  # noqa: B006
     note: Annotated[str, Agree("presentation"), Field(max_length=5, description="a note")] = "",
     deep: Annotated[bool, Field(description="look twice")] = False,
     others: Annotated[list[ImageFile], Field(description="more images")] = [],  # noqa: B006
@@ -79,7 +90,11 @@ def test_the_signature_becomes_a_plain_schema():
     assert properties["region"]["items"] == {"type": "number"}
     assert (properties["region"]["minItems"], properties["region"]["maxItems"]) == (4, 4)
     assert properties["mode"]["enum"] == ["leaf", "field"]
-    assert properties["fx_px"] == {"type": "number", "exclusiveMinimum": 0, "description": "focal length, pixels"}
+    assert properties["fx_px"] == {
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "description": "focal length, pixels",
+    }
     assert properties["points"]["items"]["additionalProperties"] is False
     assert properties["points"]["items"]["properties"]["label"]["description"] == "what it is"
     assert all(schema["description"] for schema in properties.values())
@@ -91,11 +106,20 @@ def keys_of(value: Any) -> set[str]:
     return {key for item in value for key in keys_of(item)} if isinstance(value, list) else set()
 
 
-@pytest.mark.parametrize("spec", [measure.spec, *tool_specs(["calculate", "plot"])], ids=lambda spec: spec.name)
+@pytest.mark.parametrize(
+    "spec", [measure.spec, *tool_specs(["calculate", "plot"])], ids=lambda spec: spec.name
+)
 def test_schemas_hold_nothing_that_endpoints_trip_over(spec):
     parameters: Any = spec.parameters
     property_names = set(parameters["properties"])
-    assert not (keys_of(parameters) - property_names) & {"title", "$defs", "$ref", "format", "prefixItems", "const"}
+    assert not (keys_of(parameters) - property_names) & {
+        "title",
+        "$defs",
+        "$ref",
+        "format",
+        "prefixItems",
+        "const",
+    }
     assert "null" not in json.dumps(parameters)
     assert len(spec.description) <= 1024
 
@@ -111,12 +135,18 @@ def test_a_tagged_union_becomes_plain_branches():
 
     model = create_model("m", area=(Annotated[Circle | Square, Field(discriminator="shape")], ...))
     area = plain_schema(model.model_json_schema())["properties"]["area"]
-    assert [branch["properties"]["shape"]["enum"] for branch in area["anyOf"]] == [["circle"], ["square"]]
+    assert [branch["properties"]["shape"]["enum"] for branch in area["anyOf"]] == [
+        ["circle"],
+        ["square"],
+    ]
     assert not keys_of(area) & {"$ref", "oneOf", "discriminator"}
 
 
 def test_the_docstring_up_to_its_sections_is_the_description():
-    assert measure.spec.description == "Measure what is in an image.\n\nThe second paragraph is for models too."
+    assert (
+        measure.spec.description
+        == "Measure what is in an image.\n\nThe second paragraph is for models too."
+    )
     assert "Raises" in measure.doc
 
 
@@ -132,16 +162,21 @@ def test_arguments_are_filled_in_and_converted_where_their_value_stays():
     canonical = measure.validate({"image": "a.jpg", "top_k": 4})
     assert canonical == {**measure.spec.defaults, "image": "a.jpg", "top_k": 4}
     assert measure.validate(canonical) == canonical
-    assert measure.validate({"image": "a.jpg", "note": None, "top_k": None, "depth": None}) == measure.validate(
-        {"image": "a.jpg"}
-    )
+    assert measure.validate(
+        {"image": "a.jpg", "note": None, "top_k": None, "depth": None}
+    ) == measure.validate({"image": "a.jpg"})
     assert "image" in refusal(image=None).message
     assert measure.validate({"image": "a.jpg", "top_k": 4.0})["top_k"] == 4
     for wrong in ("four", True, 4.5, [4]):
         assert refusal(image="a.jpg", top_k=wrong).argument == "top_k"
     assert refusal(image="a.jpg", deep=1).argument == "deep"
     assert refusal(image="a.jpg", note=5).argument == "note"
-    assert measure.validate({"image": "a.jpg", "region": [0.4, 1.6, 30, 40.0]})["region"] == [0, 2, 30, 40]
+    assert measure.validate({"image": "a.jpg", "region": [0.4, 1.6, 30, 40.0]})["region"] == [
+        0,
+        2,
+        30,
+        40,
+    ]
     assert "x1 > x0" in refusal(image="a.jpg", region=[30, 2, 0, 40]).message
     assert "four numbers" in refusal(image="a.jpg", region=[0, 0, 10]).message
     assert "four numbers" in refusal(image="a.jpg", region=[0, 0, 10, float("nan")]).message
@@ -186,7 +221,10 @@ def test_text_is_read_as_json_only_where_no_text_is_taken(name: str, text: Any, 
 
 
 def test_a_fault_of_a_text_is_named_with_the_others_read() -> None:
-    assert refusal(image="a.jpg", top_k="11", fx_px="0.5").message == "top_k must be a whole number from 1 to 10, is 11"
+    assert (
+        refusal(image="a.jpg", top_k="11", fx_px="0.5").message
+        == "top_k must be a whole number from 1 to 10, is 11"
+    )
 
 
 @pytest.mark.parametrize(
@@ -203,7 +241,10 @@ def test_a_fault_of_a_text_is_named_with_the_others_read() -> None:
         ({"weights": "1"}, "weights must be a list of numbers"),
         ({"points": [{"at": [1, 2]}]}, "points[0].label is missing: give text"),
         ({"points": [{"label": "a", "size": 1}]}, "unknown argument points[0].size; arguments: "),
-        ({"points": [{"label": str(index)} for index in range(4)]}, "points must be a list of at most 3 objects"),
+        (
+            {"points": [{"label": str(index)} for index in range(4)]},
+            "points must be a list of at most 3 objects",
+        ),
         ({"values": {"a": "x"}}, 'values.a must be a number or a list of numbers, is "x"'),
         ({"values": {"a": [1, None]}}, "values.a[1] must be a number, is null"),
         ({"note": "longer"}, "note must be text of at most 5 characters"),
@@ -216,13 +257,21 @@ def test_a_refusal_names_the_argument_and_what_is_allowed(arguments, says):
 
 
 def test_the_hint_says_what_may_be_left_out():
-    assert refusal(image="a.jpg", region=[1], fx_px=0).hint.endswith("question needs it: region, fx_px")
+    assert refusal(image="a.jpg", region=[1], fx_px=0).hint.endswith(
+        "question needs it: region, fx_px"
+    )
     assert refusal(image=3).hint is None
 
 
 def test_all_faults_of_a_call_are_in_one_message_with_the_known_arguments():
     error = refusal(top_k=0, mode="tree", fx=3, region=[1])
-    for part in ("image is missing", "top_k must be", "mode must be", "unknown argument fx;", "region must be"):
+    for part in (
+        "image is missing",
+        "top_k must be",
+        "mode must be",
+        "unknown argument fx;",
+        "region must be",
+    ):
         assert part in error.message
     assert "did you mean fx_px" in error.message
     assert "image" in error.hint
@@ -233,12 +282,18 @@ def test_all_faults_of_a_call_are_in_one_message_with_the_known_arguments():
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
     max_leaves=8,
 )
 
 
-@given(st.dictionaries(st.sampled_from([*measure.spec.parameters["properties"], "zzz"]) | st.text(), json_values))
+@given(
+    st.dictionaries(
+        st.sampled_from([*measure.spec.parameters["properties"], "zzz"]) | st.text(), json_values
+    )
+)
 def test_any_arguments_are_taken_or_refused_with_a_typed_error(arguments):
     try:
         canonical = measure.validate(arguments)
@@ -285,7 +340,12 @@ class TestPlainPython:
         (tmp_path / "a.jpg").write_bytes(b"x")
         image: Any = tmp_path / "a.jpg"
         loose: Any = measure
-        for args, kwargs in [((), {}), ((image,), {"image": image}), ((image, *range(20)), {}), ((image,), {"q": 1})]:
+        for args, kwargs in [
+            ((), {}),
+            ((image,), {"image": image}),
+            ((image, *range(20)), {}),
+            ((image,), {"q": 1}),
+        ]:
             with pytest.raises(ToolError) as caught:
                 loose(*args, **kwargs)
             assert caught.value.kind == "invalid_argument"
@@ -319,9 +379,17 @@ def test_enums_are_choices():
         ("(text: Text) -> ToolResult", "Raises:\n    ToolError: always.", "begin with"),
         ("(text: Text) -> ToolResult", "Do it. " * 200, "1024"),
         ("(text) -> ToolResult", "Do it.", "text has no type"),
-        ("(table: Annotated[dict[str, int], Field(description='table')]) -> ToolResult", "Do it.", "Agree"),
+        (
+            "(table: Annotated[dict[str, int], Field(description='table')]) -> ToolResult",
+            "Do it.",
+            "Agree",
+        ),
         ("(*texts: Text) -> ToolResult", "Do it.", "by name"),
-        ("(n: Annotated[int, Field(ge=1, description='n')] = 0) -> ToolResult", "Do it.", "default of n"),
+        (
+            "(n: Annotated[int, Field(ge=1, description='n')] = 0) -> ToolResult",
+            "Do it.",
+            "default of n",
+        ),
         ("(text: Text)", "Do it.", "ToolResult"),
         ("(text: Text) -> None", "Do it.", "ToolResult"),
         ("(text: Text) -> dict", "Do it.", "ToolResult"),
@@ -373,7 +441,12 @@ class TestResults:
         encoded, artifacts = encode_result(found)
         assert artifacts == (mask, other)
         plain: Any = with_artifact_names(encoded, ["one.png", "two.png"])
-        assert (plain["share_pct"], plain["count"], plain["missing"], plain["huge"]) == (12.3457, 10**9, None, 1e30)
+        assert (plain["share_pct"], plain["count"], plain["missing"], plain["huge"]) == (
+            12.3457,
+            10**9,
+            None,
+            1e30,
+        )
         assert plain["spec"]["series"][0] == {"name": "s", "x": ["a"], "y": [1.23457]}
         assert (plain["mask"], plain["again"]) == ("one.png", ["one.png", "two.png"])
         assert plain["array"] == [1.0, 2.0]
@@ -439,8 +512,12 @@ def made(folder: Path) -> "Tool[[], Said]":
 
 def test_names_have_a_value_where_it_is_taken(tmp_path: Path) -> None:
     say = made(tmp_path)
-    assert [say.has_backend(name) for name in ("offline", "rules", "pack:a", "pack:a:b")] == [True] * 4
-    assert not any(say.has_backend(name) for name in ("pack", "pack:", "pack: ", "rules:x", "other:x", ""))
+    assert [say.has_backend(name) for name in ("offline", "rules", "pack:a", "pack:a:b")] == [
+        True
+    ] * 4
+    assert not any(
+        say.has_backend(name) for name in ("pack", "pack:", "pack: ", "rules:x", "other:x", "")
+    )
     with pytest.raises(UsageError) as caught:
         check_backend(say, "pack")
     assert caught.value.hint == "it has offline, rules, pack:VALUE"

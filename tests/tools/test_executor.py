@@ -29,7 +29,9 @@ FIND = hostile_tools.BY_NAME.__getitem__
 @pytest.fixture
 def workspace(tmp_path) -> Workspace:
     (tmp_path / "image_1.jpg").write_bytes(b"pixels")
-    file = SampleFile(name="image_1.jpg", path=str(tmp_path / "image_1.jpg"), kind="image", gsd_m=0.05)
+    file = SampleFile(
+        name="image_1.jpg", path=str(tmp_path / "image_1.jpg"), kind="image", gsd_m=0.05
+    )
     return Workspace((file,), tmp_path / "artifacts")
 
 
@@ -53,23 +55,31 @@ class TestCheckedBeforeAnyWorker:
             yield executor
             assert executor.worker_pids == ()
 
-    async def test_the_error_of_an_optional_file_says_that_it_may_be_left_out(self, executors, workspace):
+    async def test_the_error_of_an_optional_file_says_that_it_may_be_left_out(
+        self, executors, workspace
+    ):
         async with executors() as executor:
             files = {"image": "image_1.jpg", "leaf_mask": "mask.png"}
             run = partial(executor.run, workspace=workspace, toolset=("analyze_lesions",))
             outcome = await run(ToolCall(tool="analyze_lesions", arguments=files))
             assert outcome.observation.error.hint.startswith(f"{OPTIONAL_HINT}: leaf_mask")
-            outcome = await run(ToolCall(tool="analyze_lesions", arguments={"image": "image_9.jpg"}))
+            outcome = await run(
+                ToolCall(tool="analyze_lesions", arguments={"image": "image_9.jpg"})
+            )
             assert error_kind(outcome) == "file_not_found"
             assert OPTIONAL_HINT not in outcome.observation.error.hint
 
-    async def test_tools_outside_the_toolset_are_unknown_and_the_closest_told(self, executor, workspace):
+    async def test_tools_outside_the_toolset_are_unknown_and_the_closest_told(
+        self, executor, workspace
+    ):
         outcome = await call(executor, workspace, "ecko")
         assert error_kind(outcome) == "unknown_tool"
         assert outcome.observation.error.candidates == ("echo",)
         outcome = await call(executor, workspace, "zzzzzz")
         assert "environment" in outcome.observation.error.hint
-        outcome = await executor.run(ToolCall(tool="echo", arguments={"value": 1}), workspace, ("look",))
+        outcome = await executor.run(
+            ToolCall(tool="echo", arguments={"value": 1}), workspace, ("look",)
+        )
         assert error_kind(outcome) == "unknown_tool"
         outcome = await executor.run(ToolCall(tool="echo", arguments={"value": 1}), workspace, ())
         assert error_kind(outcome) == "unknown_tool"
@@ -101,7 +111,11 @@ async def test_a_call_returns_result_artifact_and_what_the_sample_knows(executor
         "size_bytes": 6, "gsd_m": 0.05, "figure": "figure.png", "runs": 1, "notes": [], "flags": [],
     }  # fmt: skip
     (artifact,) = outcome.observation.artifacts
-    assert (artifact.name, artifact.kind, artifact.media_type) == ("figure.png", "plot", "image/png")
+    assert (artifact.name, artifact.kind, artifact.media_type) == (
+        "figure.png",
+        "plot",
+        "image/png",
+    )
     assert (workspace.artifacts / "figure.png").read_bytes() == b"drawn from pixels"
     assert not outcome.cached
     assert 0 <= outcome.seconds < 20
@@ -126,7 +140,9 @@ async def test_a_worker_knows_nothing_of_this_process(executor, workspace, monke
 
 async def test_the_chosen_back_end_reaches_the_tool(executors, workspace):
     async with executors(find_tool=FIND, backends={"environment": "learned"}) as executor:
-        assert (await call(executor, workspace, "environment")).observation.result["backend"] == "learned"
+        assert (await call(executor, workspace, "environment")).observation.result[
+            "backend"
+        ] == "learned"
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -141,7 +157,10 @@ async def test_libraries_use_the_threads_they_are_given_and_not_those_of_this_pr
 
 
 async def test_equal_calls_draw_equal_random_numbers(executor, workspace):
-    dice = [(await call(executor, workspace, "environment")).observation.result["dice"] for _ in range(3)]
+    dice = [
+        (await call(executor, workspace, "environment")).observation.result["dice"]
+        for _ in range(3)
+    ]
     assert len(set(dice)) == 1
 
 
@@ -151,7 +170,9 @@ async def test_stray_prints_do_not_reach_the_protocol(executor, workspace, where
     assert value(await call(executor, workspace, "echo", value=7)) == 7
 
 
-async def test_exceptions_are_typed_with_their_traceback_in_the_log_and_tool_errors_kept(executor, workspace):
+async def test_exceptions_are_typed_with_their_traceback_in_the_log_and_tool_errors_kept(
+    executor, workspace
+):
     outcome = await call(executor, workspace, "fail", how="exception")
     assert error_kind(outcome) == "tool_failed"
     assert "secret detail" not in outcome.observation.model_dump_json()
@@ -178,7 +199,10 @@ async def test_exceptions_are_typed_with_their_traceback_in_the_log_and_tool_err
     ],
 )  # fmt: skip
 async def test_the_death_of_one_call_harms_no_other(executor, workspace, how, kind):
-    good = [asyncio.create_task(call(executor, workspace, "echo", value=n, wait_s=0.05)) for n in range(6)]
+    good = [
+        asyncio.create_task(call(executor, workspace, "echo", value=n, wait_s=0.05))
+        for n in range(6)
+    ]
     bad = asyncio.create_task(call(executor, workspace, "fail", how=how))
     assert error_kind(await bad) == kind
     assert [value(outcome) for outcome in await asyncio.gather(*good)] == list(range(6))
@@ -204,15 +228,21 @@ async def test_a_hanging_call_is_killed_in_time(executors, workspace, tmp_path, 
 
 async def test_what_a_hanging_call_started_is_killed_with_it(executors, workspace, tmp_path):
     async with executors(workers=1, timeout_s=2, find_tool=FIND) as executor:
-        outcome = await call(executor, workspace, "hang", how="child", pid_file=str(tmp_path / "pid"))
+        outcome = await call(
+            executor, workspace, "hang", how="child", pid_file=str(tmp_path / "pid")
+        )
         assert error_kind(outcome) == "timeout"
         assert await gone(int((tmp_path / "pid").read_text()))
 
 
 async def test_a_cancelled_call_frees_its_worker_at_once(executors, workspace, tmp_path):
     async with executors(workers=1, timeout_s=60, find_tool=FIND) as executor:
-        task = asyncio.create_task(call(executor, workspace, "hang", how="sleep", pid_file=str(tmp_path / "pid")))
-        assert await eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
+        task = asyncio.create_task(
+            call(executor, workspace, "hang", how="sleep", pid_file=str(tmp_path / "pid"))
+        )
+        assert await eventually(
+            lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != ""
+        )
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -224,7 +254,10 @@ async def test_calls_cancelled_at_any_moment_leave_a_working_executor(workspace)
     before = live()
     async with ToolExecutor(workers=2, timeout_s=60, find_tool=FIND) as executor:
         for delay in (0, 0.01, 0.1, 0.3):
-            tasks = [asyncio.create_task(call(executor, workspace, "echo", value=n, wait_s=0.1)) for n in range(6)]
+            tasks = [
+                asyncio.create_task(call(executor, workspace, "echo", value=n, wait_s=0.1))
+                for n in range(6)
+            ]
             await asyncio.sleep(delay)
             for task in tasks[::2]:
                 task.cancel()
@@ -255,7 +288,10 @@ async def test_a_worker_killed_from_outside_costs_no_call(workspace):
     async with ToolExecutor(workers=1, timeout_s=20, find_tool=FIND) as executor:
         await call(executor, workspace, "echo", value=0)
         (pid,) = executor.worker_pids
-        tasks = [asyncio.create_task(call(executor, workspace, "echo", value=n, wait_s=0.05)) for n in range(7)]
+        tasks = [
+            asyncio.create_task(call(executor, workspace, "echo", value=n, wait_s=0.05))
+            for n in range(7)
+        ]
         await asyncio.sleep(0.1)
         os.kill(pid, signal.SIGKILL)
         assert [value(outcome) for outcome in await asyncio.gather(*tasks)] == list(range(7))
@@ -263,7 +299,9 @@ async def test_a_worker_killed_from_outside_costs_no_call(workspace):
 
 async def test_nothing_is_left_after_the_end(workspace, tmp_path):
     async with ToolExecutor(workers=2, timeout_s=60, find_tool=FIND) as executor:
-        await asyncio.gather(*(call(executor, workspace, "echo", value=n, wait_s=0.05) for n in range(4)))
+        await asyncio.gather(
+            *(call(executor, workspace, "echo", value=n, wait_s=0.05) for n in range(4))
+        )
         pids = executor.worker_pids
         assert len(pids) == 2
         running = asyncio.create_task(call(executor, workspace, "hang", how="sleep"))
@@ -276,7 +314,9 @@ async def test_nothing_is_left_after_the_end(workspace, tmp_path):
 
 
 @pytest.mark.parametrize("python", ["/bin/false", "/no/such/python"])
-async def test_a_worker_that_cannot_start_is_an_infrastructure_error(workspace, monkeypatch, python):
+async def test_a_worker_that_cannot_start_is_an_infrastructure_error(
+    workspace, monkeypatch, python
+):
     monkeypatch.setattr(sys, "executable", python)
     async with ToolExecutor(find_tool=FIND) as executor:
         with pytest.raises(InfrastructureError, match="does not start"):
@@ -299,7 +339,9 @@ WEIGHTS = bytearray(0 if os.getpid() == {test} else 2 * 2**30)
 """
 
 
-async def test_a_tool_whose_module_does_not_fit_into_the_memory_is_a_limit(workspace, tmp_path, monkeypatch):
+async def test_a_tool_whose_module_does_not_fit_into_the_memory_is_a_limit(
+    workspace, tmp_path, monkeypatch
+):
     # the module is small here and large in a worker, whose memory is limited
     (tmp_path / "large_module.py").write_text(LARGE_MODULE.format(test=os.getpid()))
     monkeypatch.syspath_prepend(tmp_path)
@@ -309,7 +351,9 @@ async def test_a_tool_whose_module_does_not_fit_into_the_memory_is_a_limit(works
         assert error_kind(outcome) == "limit"
 
 
-async def test_artifacts_that_cannot_be_written_are_an_infrastructure_error(executor, workspace, tmp_path):
+async def test_artifacts_that_cannot_be_written_are_an_infrastructure_error(
+    executor, workspace, tmp_path
+):
     (tmp_path / "taken").write_bytes(b"")
     blocked = Workspace(workspace.files, tmp_path / "taken" / "folder")
     with pytest.raises(InfrastructureError, match="cannot be written"):

@@ -25,7 +25,9 @@ PLACE = Affine(0.5, 0, 500_000, 0, -0.5, 5_300_000)
 """UTM zone 32 N, pixels of 0.5 m."""
 
 
-def raster(path: Path, bands: np.ndarray, place: Affine | None = PLACE, crs: str | None = CRS) -> Path:
+def raster(
+    path: Path, bands: np.ndarray, place: Affine | None = PLACE, crs: str | None = CRS
+) -> Path:
     return write_raster(path, bands, crs=crs, transform=place)
 
 
@@ -50,9 +52,12 @@ def pixels(coordinates: list, place: Affine = PLACE, crs: str = CRS) -> np.ndarr
 
 def test_classes_of_a_field(field: Path, tmp_path: Path):
     result = measure_crop_weed_area(field, out=tmp_path / "out")
-    assert {"crop_weed_mask.png", "crop_weed_overlay.png", "crop_weed_mask.tif", "crop_weed_mask.geojson"} == {
-        *result.paths
-    }
+    assert {
+        "crop_weed_mask.png",
+        "crop_weed_overlay.png",
+        "crop_weed_mask.tif",
+        "crop_weed_mask.geojson",
+    } == {*result.paths}
     assert result.model_dump() == measure_crop_weed_area(field).model_dump(), "a model sees no maps"
     assert measure_crop_weed_area(field, out=tmp_path / "out").paths == result.paths
     with rasterio.open(result.paths["crop_weed_mask.tif"]) as mask:
@@ -108,9 +113,13 @@ def test_trees_are_points(tmp_path: Path):
     tops = [(20, 25), (70, 30), (45, 60)]
     for left, top in tops:
         heights = np.maximum(heights, 10 - 0.4 * np.hypot(x - left, y - top)).astype(np.float32)
-    heights += np.random.default_rng(0).normal(0, 0.05, heights.shape).astype(np.float32)  # no canopy is a smooth cone
+    heights += (
+        np.random.default_rng(0).normal(0, 0.05, heights.shape).astype(np.float32)
+    )  # no canopy is a smooth cone
     chm = raster(tmp_path / "chm.tif", heights[None])
-    result = count_objects(image=chm, target="trees", chm=chm, region=(10, 10, 90, 75), out=tmp_path / "out")
+    result = count_objects(
+        image=chm, target="trees", chm=chm, region=(10, 10, 90, 75), out=tmp_path / "out"
+    )
     trees = features(result.paths["objects.geojson"])
     assert len(trees) == result.count == 3
     places = pixels([each["geometry"]["coordinates"] for each in trees])
@@ -121,7 +130,9 @@ def test_trees_are_points(tmp_path: Path):
     picture = np.kron(np.moveaxis(row_field(), -1, 0), np.ones((1, 3, 3), np.uint8))
     unplaced = raster(tmp_path / "picture.tif", picture, None, None)
     elsewhere = count_objects(image=unplaced, target="trees", chm=chm, out=tmp_path / "other")
-    assert "objects.geojson" not in elsewhere.paths  # its pixels are those of the picture, which is at no place
+    assert (
+        "objects.geojson" not in elsewhere.paths
+    )  # its pixels are those of the picture, which is at no place
 
 
 @pytest.mark.parametrize("crs", [CRS, "EPSG:32733"])
@@ -137,8 +148,14 @@ def test_plants_and_lesions_lie_where_the_raster_lies(tmp_path: Path, crs: str):
         paths = tool(image, out=tmp_path / stem).paths
         with rasterio.open(paths[f"{stem}.tif"]) as mask:
             assert (mask.crs.to_string(), mask.transform) == (crs, PLACE)
-        areas = [each for each in features(paths[f"{stem}.geojson"]) if found in (None, each["properties"]["class"])]
-        places = np.concatenate([pixels(each["geometry"]["coordinates"][0], crs=crs) for each in areas])
+        areas = [
+            each
+            for each in features(paths[f"{stem}.geojson"])
+            if found in (None, each["properties"]["class"])
+        ]
+        places = np.concatenate(
+            [pixels(each["geometry"]["coordinates"][0], crs=crs) for each in areas]
+        )
         assert [*places.min(axis=0), *places.max(axis=0)] == pytest.approx(corners, abs=4)
 
 

@@ -55,24 +55,37 @@ def values(schema: Any) -> st.SearchStrategy[Any]:
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     low, high = schema.get("minimum", schema.get("exclusiveMinimum")), schema.get("maximum")
-    least, most = schema.get("minItems", schema.get("minLength", 0)), schema.get("maxItems", schema.get("maxLength", 5))
+    least, most = (
+        schema.get("minItems", schema.get("minLength", 0)),
+        schema.get("maxItems", schema.get("maxLength", 5)),
+    )
     match schema.get("type"):
         case "integer":
             return st.integers(low, high)
         case "number":
-            return st.floats(low, high, allow_nan=False, allow_infinity=False, exclude_min="exclusiveMinimum" in schema)
+            return st.floats(
+                low,
+                high,
+                allow_nan=False,
+                allow_infinity=False,
+                exclude_min="exclusiveMinimum" in schema,
+            )
         case "boolean":
             return st.booleans()
         case "string":
             return st.text("abc.1", min_size=least, max_size=max(least, min(most, 8)))
         case "array":
-            return st.lists(values(schema["items"]), min_size=least, max_size=max(least, min(most, 5)))
+            return st.lists(
+                values(schema["items"]), min_size=least, max_size=max(least, min(most, 5))
+            )
         case "object" if "properties" in schema:
             fields = {name: values(each) for name, each in schema["properties"].items()}
             required = {name: fields.pop(name) for name in schema.get("required", ())}
             return st.fixed_dictionaries(required, optional=fields)
         case "object":
-            return st.dictionaries(st.text("ab", min_size=1), values(schema["additionalProperties"]), max_size=3)
+            return st.dictionaries(
+                st.text("ab", min_size=1), values(schema["additionalProperties"]), max_size=3
+            )
         case _:
             return st.none()
 
@@ -116,5 +129,8 @@ def test_a_tool_with_a_single_kind_of_item_is_offered_without_a_union() -> None:
     assert spec.offered() == {
         "name": "t",
         "description": "One. Two.",
-        "parameters": {"type": "object", "properties": {"default": {"type": "array", "items": {"type": "number"}}}},
+        "parameters": {
+            "type": "object",
+            "properties": {"default": {"type": "array", "items": {"type": "number"}}},
+        },
     }

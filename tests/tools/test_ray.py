@@ -29,7 +29,11 @@ from support.ray_cluster import KEY, started_cluster
 pytest.importorskip("ray", reason="needs Ray: python tests/environments.py ray")
 from agrotools.tools.ray_executor import MOST_TRIES, RayToolExecutor, installation
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.asyncio(loop_scope="module"),
+]
 
 ROOT = Path(__file__).parents[2]
 FIND = hostile_tools.BY_NAME.__getitem__
@@ -54,7 +58,9 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace((), tmp_path / "artifacts")
 
 
-async def use(executor: RayToolExecutor, workspace: Workspace, number: int = 0, **given: Any) -> dict[str, Any]:
+async def use(
+    executor: RayToolExecutor, workspace: Workspace, number: int = 0, **given: Any
+) -> dict[str, Any]:
     outcome = await call(executor, workspace, "use_gpu", value=number, **given)
     assert value(outcome) == number
     return dict(outcome.observation.result or {})
@@ -66,10 +72,16 @@ async def test_a_file_that_a_node_does_not_have_is_sent_once(executor, tmp_path,
     opened = os.dup2(os.open(tmp_path, os.O_RDONLY), 900)
     path = f"/proc/self/fd/{opened}/field.png"
     tool = get_tool("measure_crop_weed_area")
-    request = {"target": tool.target, "arguments": tool.validate({"image": "field.png"}), "paths": {"field.png": path}}
+    request = {
+        "target": tool.target,
+        "arguments": tool.validate({"image": "field.png"}),
+        "paths": {"field.png": path},
+    }
     stored: list[int] = []
     put = executor._ray.put
-    monkeypatch.setattr(executor._ray, "put", lambda content: stored.append(len(content)) or put(content))
+    monkeypatch.setattr(
+        executor._ray, "put", lambda content: stored.append(len(content)) or put(content)
+    )
     for _ in range(3):
         message, _ = await executor.reply_to({**request, "files": {}, "backend": tool.backends[0]})
         assert "error" not in message, message
@@ -85,7 +97,9 @@ async def test_neither_a_task_nor_a_tool_has_a_key(executor, workspace, monkeypa
 
     def watched(**given: Any) -> Any:
         assert given == {"num_cpus": 1, "max_retries": 0}
-        return SimpleNamespace(remote=lambda *each: sent.append(dumps(each)) or options(**given).remote(*each))
+        return SimpleNamespace(
+            remote=lambda *each: sent.append(dumps(each)) or options(**given).remote(*each)
+        )
 
     monkeypatch.setattr(executor, "_task", SimpleNamespace(options=watched))
     outcome = await call(executor, workspace, "environment")
@@ -95,9 +109,13 @@ async def test_neither_a_task_nor_a_tool_has_a_key(executor, workspace, monkeypa
     assert not any(KEY.encode() in each for each in sent)
 
 
-async def test_calls_on_large_files_and_with_large_models_reserve_memory(executor, tmp_path, monkeypatch):
+async def test_calls_on_large_files_and_with_large_models_reserve_memory(
+    executor, tmp_path, monkeypatch
+):
     given: list[dict[str, Any]] = []
-    task = SimpleNamespace(options=lambda **options: given.append(options) or SimpleNamespace(remote=None))
+    task = SimpleNamespace(
+        options=lambda **options: given.append(options) or SimpleNamespace(remote=None)
+    )
     monkeypatch.setattr(executor, "_task", task)
     monkeypatch.setattr(executor._actors, "_count_gpus", lambda: asyncio.sleep(0, 0))
     monkeypatch.setattr(executor, "memory_mb", 64)
@@ -124,7 +142,9 @@ def test_the_command_prints_nothing_of_ray_and_no_usage_is_reported(cluster: Any
         "        print(done.observation.result['value'], os.environ['RAY_USAGE_STATS_ENABLED'])\n"
         "asyncio.run(main())\n"
     )
-    environment = {name: value for name, value in os.environ.items() if name != "RAY_USAGE_STATS_ENABLED"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "RAY_USAGE_STATS_ENABLED"
+    }
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**environment, "RAY_ADDRESS": cluster.address},
@@ -138,23 +158,31 @@ def test_the_command_prints_nothing_of_ray_and_no_usage_is_reported(cluster: Any
 
 
 @pytest.mark.parametrize("part", ["agrotools", "file mine.toml"])
-async def test_a_node_with_another_version_or_data_file_stops_the_run(executor, workspace, monkeypatch, part):
+async def test_a_node_with_another_version_or_data_file_stops_the_run(
+    executor, workspace, monkeypatch, part
+):
     here = {**installation("agrotools.tools.general.calculate:calculate", "offline"), part: "9.9"}
     monkeypatch.setattr(executor, "_find_tool", get_tool)
     monkeypatch.setattr(ray_executor, "installation", lambda *_: here)
-    with pytest.raises(UsageError, match=f"a Ray node has {part} .*, and this machine 9.9") as refused:
+    with pytest.raises(
+        UsageError, match=f"a Ray node has {part} .*, and this machine 9.9"
+    ) as refused:
         await executor.run(SUM, workspace, ["calculate"])
     assert "install the same versions on every node" in str(refused.value.hint)
 
 
 async def test_a_node_without_agrotools_stops_the_run(executor, workspace, monkeypatch):
     monkeypatch.setattr(executor, "_find_tool", get_tool)
-    monkeypatch.setattr(executor, "_task", executor._ray.remote(lambda *_: __import__("no_such_agrotools")))
+    monkeypatch.setattr(
+        executor, "_task", executor._ray.remote(lambda *_: __import__("no_such_agrotools"))
+    )
     with pytest.raises(UsageError, match=r"a Ray node cannot run agrotools: .*no_such_agrotools"):
         await executor.run(SUM, workspace, ["calculate"])
 
 
-async def test_a_call_that_is_lost_each_time_is_no_fault_of_the_model(executor, workspace, tmp_path, monkeypatch):
+async def test_a_call_that_is_lost_each_time_is_no_fault_of_the_model(
+    executor, workspace, tmp_path, monkeypatch
+):
     tries = tmp_path / "tries"
 
     def die(*_: object) -> None:
@@ -165,11 +193,15 @@ async def test_a_call_that_is_lost_each_time_is_no_fault_of_the_model(executor, 
     sent = executor.calls_sent_again
     with monkeypatch.context() as patch:
         patch.setattr(executor, "_task", executor._ray.remote(die))
-        with pytest.raises(InfrastructureError, match=f"echo was lost on the Ray cluster {MOST_TRIES} times"):
+        with pytest.raises(
+            InfrastructureError, match=f"echo was lost on the Ray cluster {MOST_TRIES} times"
+        ):
             await call(executor, workspace, "echo", value=1)
     assert executor.calls_sent_again == sent + MOST_TRIES - 1
     assert tries.read_text() == "x" * MOST_TRIES
-    with pytest.raises(InfrastructureError, match=f"use_gpu was lost on the Ray cluster {MOST_TRIES} times"):
+    with pytest.raises(
+        InfrastructureError, match=f"use_gpu was lost on the Ray cluster {MOST_TRIES} times"
+    ):
         await call(executor, workspace, "use_gpu", value=1, kill=True)
     await use(executor, workspace)
 
@@ -183,11 +215,15 @@ async def test_an_address_without_a_cluster_is_refused_at_once(address, monkeypa
     assert time.monotonic() - started < 30
 
 
-async def test_a_call_has_a_gpu_and_the_next_one_finds_the_model_loaded(executor, workspace, monkeypatch):
+async def test_a_call_has_a_gpu_and_the_next_one_finds_the_model_loaded(
+    executor, workspace, monkeypatch
+):
     first, second = await use(executor, workspace), await use(executor, workspace, 1)
     assert first["devices"] == "0"
     assert second["pid"] == first["pid"]
-    assert value(await call(executor, workspace, "echo", value=3)) == 3, "an idle actor takes no CPU from other tools"
+    assert value(await call(executor, workspace, "echo", value=3)) == 3, (
+        "an idle actor takes no CPU from other tools"
+    )
     with monkeypatch.context() as patch:  # the last GPU is lost, and comes again
         patch.setattr(executor._actors, "_count_gpus", lambda: asyncio.sleep(0, 0))
         assert (await use(executor, workspace))["devices"] == ""
@@ -196,8 +232,21 @@ async def test_a_call_has_a_gpu_and_the_next_one_finds_the_model_loaded(executor
 
 def test_kills_of_workers_nodes_and_the_command_lose_and_double_nothing():
     script = str(ROOT / "performance" / "ray_cluster.py")
-    kills = ["--worker-kills", "4", "--node-kills", "2", "--driver-kills", "1", "--pause", "4", "--seed", "3"]
-    done = subprocess.run([sys.executable, script, *kills], capture_output=True, text=True, check=False, timeout=900)
+    kills = [
+        "--worker-kills",
+        "4",
+        "--node-kills",
+        "2",
+        "--driver-kills",
+        "1",
+        "--pause",
+        "4",
+        "--seed",
+        "3",
+    ]
+    done = subprocess.run(
+        [sys.executable, script, *kills], capture_output=True, text=True, check=False, timeout=900
+    )
     result = json.loads(done.stdout.splitlines()[-1])
     assert result["kills"] == {"worker": 4, "node": 2, "driver": 1}
     assert (result["lost"], result["doubled"], result["different"]) == (0, 0, 0)

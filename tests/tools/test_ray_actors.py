@@ -116,7 +116,12 @@ async def test_actors_are_as_many_as_calls_and_gpus_or_none():
 
 @pytest.mark.parametrize(
     ("error", "is_kept"),
-    [(RayTaskError(), True), (RayError(), False), (TimeoutError(), False), (asyncio.CancelledError(), False)],
+    [
+        (RayTaskError(), True),
+        (RayError(), False),
+        (TimeoutError(), False),
+        (asyncio.CancelledError(), False),
+    ],
 )
 async def test_an_actor_is_kept_only_if_its_call_was_answered(error: BaseException, is_kept: bool):
     ray = Ray(gpus=1)

@@ -33,7 +33,11 @@ from support.ray_cluster import started_cluster
 pytest.importorskip("ray", reason="needs Ray: python tests/environments.py ray")
 from agrotools.tools.ray_executor import RayToolExecutor
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.asyncio(loop_scope="module"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -82,7 +82,9 @@ def test_all_tools_that_open_files_are_here() -> None:
 def test_every_tool_refuses_a_file_that_holds_nothing(tool: str, folder: Path) -> None:
     argument, more = CALLS[tool]
     others = {"before": folder / "photo.jpg"} if tool == "detect_change" else {}
-    for name in ["no_heights.tif"] if argument == "chm" else [f"blank_{seed}.jpg" for seed in range(8)]:
+    for name in (
+        ["no_heights.tif"] if argument == "chm" else [f"blank_{seed}.jpg" for seed in range(8)]
+    ):
         error = refused(tool, **{argument: folder / name}, **others, **more)
         assert error.kind == "nothing_found"
         assert name in error.message
@@ -92,32 +94,51 @@ def test_every_tool_refuses_a_file_that_holds_nothing(tool: str, folder: Path) -
 @pytest.mark.parametrize("tool", CALLS)
 def test_files_that_are_no_pictures_are_refused(tool: str, folder: Path, tmp_path: Path) -> None:
     argument, more = CALLS[tool]
-    suffix, others = (".tif", {}) if argument == "chm" else (".png", {"before": folder / "photo.jpg"})
+    suffix, others = (
+        (".tif", {}) if argument == "chm" else (".png", {"before": folder / "photo.jpg"})
+    )
     more = {**more, **(others if tool == "detect_change" else {})}
-    assert refused(tool, **{argument: tmp_path / f"absent{suffix}"}, **more).kind == "file_not_found"
+    assert (
+        refused(tool, **{argument: tmp_path / f"absent{suffix}"}, **more).kind == "file_not_found"
+    )
     whole = (folder / ("heights.tif" if argument == "chm" else "depth.png")).read_bytes()
     broken = [] if argument == "chm" else [(folder / "photo.jpg").read_bytes()[:5000]]
     for content in (b"", b"no picture", whole[: len(whole) // 2], *broken):
         (tmp_path / f"other{suffix}").write_bytes(content)
-        assert refused(tool, **{argument: tmp_path / f"other{suffix}"}, **more).kind == "unreadable_file"
+        assert (
+            refused(tool, **{argument: tmp_path / f"other{suffix}"}, **more).kind
+            == "unreadable_file"
+        )
     if argument != "chm":
         large = png_header_only(tmp_path / "large.png", 60_000, 60_000)
         assert refused(tool, **{argument: large}, **more).kind == "limit"
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments"), [(tool, arguments) for tool, bad in BAD_ARGUMENTS.items() for arguments in bad]
+    ("tool", "arguments"),
+    [(tool, arguments) for tool, bad in BAD_ARGUMENTS.items() for arguments in bad],
 )
-def test_arguments_out_of_bounds_are_refused(tool: str, arguments: Mapping[str, JsonValue], folder: Path) -> None:
+def test_arguments_out_of_bounds_are_refused(
+    tool: str, arguments: Mapping[str, JsonValue], folder: Path
+) -> None:
     argument, more = CALLS.get(tool, ("", {"query": "rust"}))
-    files = {argument: folder / ("heights.tif" if argument == "chm" else "photo.jpg")} if argument else {}
+    files = (
+        {argument: folder / ("heights.tif" if argument == "chm" else "photo.jpg")}
+        if argument
+        else {}
+    )
     files |= {"before": folder / "photo.jpg"} if tool == "detect_change" else {}
     assert refused(tool, **files, **{**more, **arguments}).kind == "invalid_argument"
 
 
 def test_an_earlier_date_an_empty_depth_map_and_empty_heights_are_refused(folder: Path) -> None:
     for target in ("farmland", "pond", "vegetation", "any"):
-        error = refused("detect_change", before=folder / "blank_1.jpg", after=folder / "photo.jpg", target=target)
+        error = refused(
+            "detect_change",
+            before=folder / "blank_1.jpg",
+            after=folder / "photo.jpg",
+            target=target,
+        )
         assert (error.kind, error.argument) == ("nothing_found", "before")
     sized = {"image": folder / "photo.jpg", "depth": folder / "no_depth.png", "fx_px": 400.0}
     error = refused("measure_fruit_size", **sized)
@@ -126,7 +147,9 @@ def test_an_earlier_date_an_empty_depth_map_and_empty_heights_are_refused(folder
     assert refused("count_objects", **counted).kind == "nothing_found"
 
 
-def test_faint_pictures_are_read_and_the_level_of_a_blank_one_named(tmp_path: Path, folder: Path) -> None:
+def test_faint_pictures_are_read_and_the_level_of_a_blank_one_named(
+    tmp_path: Path, folder: Path
+) -> None:
     faint: NDArray[np.uint8] = np.full((ROWS, COLUMNS, 3), 20, np.uint8)
     faint[100:120, 100:120] = 50
     lake = np.full((ROWS, COLUMNS, 3), (40, 70, 90), np.uint8)

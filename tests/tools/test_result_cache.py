@@ -19,7 +19,13 @@ from filelock import FileLock
 
 from agrotools.core import SampleFile, ToolCall
 from agrotools.tools import cache as cache_module
-from agrotools.tools.cache import DEFAULT_LIMIT_MB, ResultCache, Sweeper, code_hash, limit_from_environment
+from agrotools.tools.cache import (
+    DEFAULT_LIMIT_MB,
+    ResultCache,
+    Sweeper,
+    code_hash,
+    limit_from_environment,
+)
 from agrotools.tools.contract import tool
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.result import Reply
@@ -48,9 +54,13 @@ class Bench:
     @cached_property
     def executor(self) -> ToolExecutor:
         find_tool = hostile_tools.BY_NAME.__getitem__
-        return ToolExecutor(workers=1, cache=self.cache, timeout_s=self.timeout_s, find_tool=find_tool)
+        return ToolExecutor(
+            workers=1, cache=self.cache, timeout_s=self.timeout_s, find_tool=find_tool
+        )
 
-    async def call(self, name: str = "look", workspace: Workspace | None = None, **arguments: Any) -> ToolOutcome:
+    async def call(
+        self, name: str = "look", workspace: Workspace | None = None, **arguments: Any
+    ) -> ToolOutcome:
         if name == "look":
             arguments = {"image": "image_1.jpg", **arguments}
         call = ToolCall(tool=name, arguments=arguments)
@@ -84,7 +94,9 @@ async def test_equal_calls_are_found_also_with_defaults_written_out(bench):
     assert (await bench.call(artifact_name="figure.png")).cached
 
 
-@pytest.mark.parametrize("change", ["pixels", "metadata", "arguments", "code", "library", "version", "back-end"])
+@pytest.mark.parametrize(
+    "change", ["pixels", "metadata", "arguments", "code", "library", "version", "back-end"]
+)
 async def test_whatever_can_change_the_result_is_in_the_key(bench, monkeypatch, change):
     await bench.call()
     arguments = {}
@@ -153,7 +165,9 @@ SPOILT: dict[str, Callable[[bytes], bytes]] = {
 
 
 def spoil(bench: Bench, how: str) -> None:
-    artifact = next(path for path in (bench.cache.folder / "artifacts").rglob("*") if path.is_file())
+    artifact = next(
+        path for path in (bench.cache.folder / "artifacts").rglob("*") if path.is_file()
+    )
     if how in SPOILT:
         path = bench.entries()[0]
         path.write_bytes(SPOILT[how](path.read_bytes()))
@@ -318,7 +332,9 @@ def test_a_full_disk_costs_the_entry_alone(tmp_path, no_room):
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-@pytest.mark.parametrize(("text", "limit"), [("", DEFAULT_LIMIT_MB), ("200", 200.0), ("0", 0.0), (" 1.5 ", 1.5)])
+@pytest.mark.parametrize(
+    ("text", "limit"), [("", DEFAULT_LIMIT_MB), ("200", 200.0), ("0", 0.0), (" 1.5 ", 1.5)]
+)
 def test_the_limit_comes_from_the_environment(monkeypatch, text, limit):
     monkeypatch.setenv("AGROTOOLS_CACHE_MB", text)
     assert limit_from_environment() == limit

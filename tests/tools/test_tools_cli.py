@@ -51,7 +51,9 @@ def cli_example(
         Nobody 1999.
     """
     if fault == "tool":
-        raise ToolError("missing_metadata", "the ground sampling distance is not known", hint="give gsd_m")
+        raise ToolError(
+            "missing_metadata", "the ground sampling distance is not known", hint="give gsd_m"
+        )
     if fault == "bug":
         raise ValueError("two\nlines")
     if fault == "memory":
@@ -104,7 +106,10 @@ class TestList:
         lines = invoke("list").stdout.splitlines()
         for name in AGROTOOLS:
             assert any(line.startswith(name) for line in lines)
-        assert any(line.split()[:2] == ["cli_example", "segmentation"] and "Measure shares." in line for line in lines)
+        assert any(
+            line.split()[:2] == ["cli_example", "segmentation"] and "Measure shares." in line
+            for line in lines
+        )
         assert all("And more" not in line for line in lines)
         output = invoke("list").stdout
         assert "cannot be loaded" in output
@@ -128,20 +133,28 @@ class TestDescribe:
             assert f"--{argument.replace('_', '-')}" in text
         assert "Raises:" in text
         found = json.loads(invoke("describe", name, "--json").stdout)
-        assert found["parameters"] == json.loads(get_tool(name).spec.model_dump_json())["parameters"]
+        assert (
+            found["parameters"] == json.loads(get_tool(name).spec.model_dump_json())["parameters"]
+        )
         assert {"notes", "flags"} <= set(found["result"]["properties"])
         assert found["certificate"]["text"] in " ".join(text.split())
 
     def test_unknown(self):
-        assert "did you mean describe_region" in invoke("describe", "describe_regions", code=2).stderr
+        assert (
+            "did you mean describe_region" in invoke("describe", "describe_regions", code=2).stderr
+        )
 
 
 class TestRun:
     def test_values_units_notes_flags_and_files(self, image, tmp_path):
         out = tmp_path / "out"
-        text = run("cli_example", "--image", str(image), "--gsd-m", "0.02", "--out", str(out)).stdout
+        text = run(
+            "cli_example", "--image", str(image), "--gsd-m", "0.02", "--out", str(out)
+        ).stdout
         lines = text.splitlines()
-        cells = {line.split("  ")[0].strip(): line.rstrip().split("  ")[-1].strip() for line in lines}
+        cells = {
+            line.split("  ")[0].strip(): line.rstrip().split("  ")[-1].strip() for line in lines
+        }
         assert (cells["weed_pct"], cells["area_m2.crop"]) == ("8.912 %", "12.5 m²")
         assert (cells["row.angle_deg"], cells["row.spacing_px"]) == ("none", "40.25 px")
         assert cells["plants[0]"] == "height_cm 0 cm"
@@ -154,7 +167,9 @@ class TestRun:
             assert mask.getpixel((0, 0)) == 7
 
     def test_json(self, image, tmp_path):
-        found = json.loads(run("cli_example", "--image", str(image), "--out", str(tmp_path), "--json").stdout)
+        found = json.loads(
+            run("cli_example", "--image", str(image), "--out", str(tmp_path), "--json").stdout
+        )
         assert found["result"]["weed_pct"] == 8.91235
         assert found["result"]["mask"] == str(tmp_path / "mask.png")
         assert found["artifacts"][0]["path"] == str(tmp_path / "mask.png")
@@ -166,11 +181,19 @@ class TestRun:
             ["--region=[1, 2, 30, 40]", "--with-mask=false"],
             ["--region", "1, 2, 30, 40", "--with_mask", "no"],
             ["--arguments", '{"region": [1, 2, 30, 40], "with_mask": false}'],
-            ["--arguments", '{"region": [9, 9, 99, 99]}', "--region", "1,2,30,40", "--no-with-mask"],
+            [
+                "--arguments",
+                '{"region": [9, 9, 99, 99]}',
+                "--region",
+                "1,2,30,40",
+                "--no-with-mask",
+            ],
         ],
     )
     def test_spellings_of_one_call(self, image, options):
-        found = json.loads(run("cli_example", "--image", str(image), *options, "--json").stdout)["result"]
+        found = json.loads(run("cli_example", "--image", str(image), *options, "--json").stdout)[
+            "result"
+        ]
         assert (found["row"]["spacing_px"], found["healthy"], found["mask"]) == (30, False, None)
 
     @pytest.mark.parametrize(
@@ -189,15 +212,26 @@ class TestRun:
     def test_bad_usage_is_an_error_with_a_hint_and_exit_code_2(self, options, says):
         result = run("cli_example", *options, code=2)
         assert result.stdout == ""
-        assert [line.split(": ")[0] for line in result.stderr.splitlines()] in (["error"], ["error", "hint"])
+        assert [line.split(": ")[0] for line in result.stderr.splitlines()] in (
+            ["error"],
+            ["error", "hint"],
+        )
         assert says in result.stderr
 
     def test_missing_files_and_metadata_are_bad_usage(self, image):
         result = run("cli_example", "--image", str(image).replace("field", "feild"), code=2)
         assert "did you mean my field (1).png" in result.stderr
-        assert "hint: give gsd_m" in run("cli_example", "--image", str(image), "--fault", "tool", code=2).stderr
-        found = json.loads(run("cli_example", "--image", str(image), "--fault", "tool", "--json", code=2).stdout)
-        assert (found["error"]["kind"], found["error"]["hint"]) == ("missing_metadata", "give gsd_m")
+        assert (
+            "hint: give gsd_m"
+            in run("cli_example", "--image", str(image), "--fault", "tool", code=2).stderr
+        )
+        found = json.loads(
+            run("cli_example", "--image", str(image), "--fault", "tool", "--json", code=2).stdout
+        )
+        assert (found["error"]["kind"], found["error"]["hint"]) == (
+            "missing_metadata",
+            "give gsd_m",
+        )
 
     @pytest.mark.parametrize(
         ("fault", "says"),
@@ -208,27 +242,45 @@ class TestRun:
             ("number", "returned an object of type int, not a ToolResult"),
         ],
     )
-    def test_a_tool_that_could_not_run_is_an_error_with_a_hint_and_exit_code_3(self, image, fault, says):
+    def test_a_tool_that_could_not_run_is_an_error_with_a_hint_and_exit_code_3(
+        self, image, fault, says
+    ):
         result = run("cli_example", "--image", str(image), "--fault", fault, code=3)
         assert [line.split(": ")[0] for line in result.stderr.splitlines()] == ["error", "hint"]
         assert says in result.stderr
 
     def test_places_without_files_and_broken_tools_are_named(self, image, tmp_path):
         result = run(
-            "plot", "--kind", "bar", "--series", '[{"name":"a","x":["u"],"y":[1]}]', "--out", str(image), code=3
+            "plot",
+            "--kind",
+            "bar",
+            "--series",
+            '[{"name":"a","x":["u"],"y":[1]}]',
+            "--out",
+            str(image),
+            code=3,
         )
         assert f"{image}: " in result.stderr
         assert "--out" in result.stderr
         assert "did you mean describe_region" in run("describe_regions", code=2).stderr
         assert "cannot be loaded" in run("broken_example", code=3).stderr
-        assert "66.666667" in run("calculate", "--expression", "(a-b)/a*100", "--variables", '{"a":3,"b":1}').stdout
+        assert (
+            "66.666667"
+            in run(
+                "calculate", "--expression", "(a-b)/a*100", "--variables", '{"a":3,"b":1}'
+            ).stdout
+        )
         drawn = '[{"name":"w","x":["a","b"],"y":[1,2]}]'
-        text = run("plot", "--kind", "bar", "--series", drawn, "--annotate", "--out", str(tmp_path)).stdout
+        text = run(
+            "plot", "--kind", "bar", "--series", drawn, "--annotate", "--out", str(tmp_path)
+        ).stdout
         assert f"wrote {tmp_path / 'plot.png'}" in text
 
 
 @pytest.mark.process
 def test_the_module_imports_nothing_heavy():
     script = "import agrotools.cli.tools, sys; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert not {"numpy", "pydantic", "matplotlib", "PIL", "asyncio"} & set(loaded)

@@ -90,7 +90,9 @@ def test_a_link_that_leads_out_is_refused_and_one_that_stays_is_not(folder, tmp_
     (folder / "chain.jpg").symlink_to("out.jpg")
     (folder / "loop.jpg").symlink_to("loop.jpg")
     names = ("out.jpg", "in.jpg", "chain.jpg", "loop.jpg")
-    workspace = Workspace(tuple(sample_file(folder / name) for name in names), tmp_path / "artifacts")
+    workspace = Workspace(
+        tuple(sample_file(folder / name) for name in names), tmp_path / "artifacts"
+    )
     assert kind_of(workspace, "out.jpg") == "path_outside_workspace"
     assert kind_of(workspace, "chain.jpg") == "path_outside_workspace"
     assert kind_of(workspace, "loop.jpg") == "file_not_found"
@@ -100,8 +102,14 @@ def test_a_link_that_leads_out_is_refused_and_one_that_stays_is_not(folder, tmp_
 def test_roots_and_linked_folders_widen_what_may_be_reached(folder, tmp_path):
     (folder / "link.jpg").symlink_to(tmp_path / "secret.txt")
     listed = (sample_file(folder / "link.jpg"),)
-    assert Workspace(listed, tmp_path / "a", root=tmp_path).resolve("link.jpg") == tmp_path / "secret.txt"
-    assert kind_of(Workspace(listed, tmp_path / "a", root=folder), "link.jpg") == "path_outside_workspace"
+    assert (
+        Workspace(listed, tmp_path / "a", root=tmp_path).resolve("link.jpg")
+        == tmp_path / "secret.txt"
+    )
+    assert (
+        kind_of(Workspace(listed, tmp_path / "a", root=folder), "link.jpg")
+        == "path_outside_workspace"
+    )
     (tmp_path / "dataset").symlink_to(folder)
     workspace = Workspace((sample_file(tmp_path / "dataset" / "image_1.jpg"),), tmp_path / "a")
     assert workspace.resolve("image_1.jpg") == folder / "image_1.jpg"
@@ -112,7 +120,9 @@ def test_folders_pipes_and_devices_are_no_files(folder, tmp_path):
     (folder / "folder.jpg").mkdir()
     (folder / "zero.jpg").symlink_to("/dev/zero")
     listed = tuple(sample_file(folder / name) for name in ("pipe.jpg", "folder.jpg"))
-    workspace = Workspace((*listed, sample_file(Path("/dev/zero"), "device.jpg")), tmp_path / "artifacts")
+    workspace = Workspace(
+        (*listed, sample_file(Path("/dev/zero"), "device.jpg")), tmp_path / "artifacts"
+    )
     for name in ("pipe.jpg", "folder.jpg", "device.jpg"):
         assert kind_of(workspace, name) == "unreadable_file"
 
@@ -123,9 +133,15 @@ def artifact(name: str = "mask.png") -> Artifact:
 
 class TestArtifacts:
     def test_artifacts_have_unique_names_and_equal_content_is_written_once(self, workspace):
-        names = [workspace.keep(artifact(), content).name for content in (b"a", b"b", b"a", b"b", b"c")]
+        names = [
+            workspace.keep(artifact(), content).name for content in (b"a", b"b", b"a", b"b", b"c")
+        ]
         assert names == ["mask.png", "mask_2.png", "mask.png", "mask_2.png", "mask_3.png"]
-        assert sorted(path.name for path in workspace.artifacts.iterdir()) == ["mask.png", "mask_2.png", "mask_3.png"]
+        assert sorted(path.name for path in workspace.artifacts.iterdir()) == [
+            "mask.png",
+            "mask_2.png",
+            "mask_3.png",
+        ]
         assert workspace.keep(artifact("image_1.jpg"), b"x").name == "image_1_2.jpg"
         made = workspace.keep(artifact(), b"a")
         assert workspace.resolve(made.name).read_bytes() == b"a"
@@ -141,7 +157,9 @@ class TestArtifacts:
     def test_many_threads_do_not_overwrite_each_other(self, workspace):
         contents = [str(number).encode() for number in range(40)]
         with ThreadPoolExecutor(8) as pool:
-            names = list(pool.map(lambda content: workspace.keep(artifact(), content).name, contents))
+            names = list(
+                pool.map(lambda content: workspace.keep(artifact(), content).name, contents)
+            )
         assert len(set(names)) == 40
         for name, content in zip(names, contents, strict=True):
             assert (workspace.artifacts / name).read_bytes() == content
@@ -152,7 +170,11 @@ class TestArtifacts:
         with collect_files(None) as (contents, paths, _):
             save_artifact("table.csv", "table", b"a")
             assert save_artifact("table.csv", "table", b"b").name == "table_2.csv"
-        assert (made.name, contents, paths) == ("photo.jpg", {"table.csv": b"a", "table_2.csv": b"b"}, {})
+        assert (made.name, contents, paths) == (
+            "photo.jpg",
+            {"table.csv": b"a", "table_2.csv": b"b"},
+            {},
+        )
         assert not list(tmp_path.iterdir())
 
     @pytest.mark.parametrize("name", ["../a.png", "a", "a.exe", ".png", "a/b.png", "a\0.png"])
@@ -262,7 +284,9 @@ def test_a_wrong_one_is_refused_with_what_it_may_hold(tmp_path: Path, content: b
     assert "gsd_m" in (error.value.hint or "")
 
 
-@pytest.mark.parametrize("name", ["Feld Süd (2).jpg", "_x.png", "....jpg", "-", "a" * 200 + ".jpg", "畑.jpg"])
+@pytest.mark.parametrize(
+    "name", ["Feld Süd (2).jpg", "_x.png", "....jpg", "-", "a" * 200 + ".jpg", "畑.jpg"]
+)
 def test_files_of_any_name_have_a_name_to_show(tmp_path: Path, name: str):
     (tmp_path / (name[:150] + ".meta.json")).write_bytes(b'{"gsd_m": 1}')
     found = read_sidecar(tmp_path / name[:150])
@@ -276,7 +300,9 @@ class TestWhoIsBelieved:
         assert file_info(path).gsd_m == 0.02
         assert shown_name(path) == "field.jpg"
         known = SampleFile(name="image_1.jpg", path="x", kind="image", gsd_m=0.5)
-        with call_context(CallContext(keep=lambda artifact, _: artifact, infos={path: known}, reads_sidecars=True)):
+        with call_context(
+            CallContext(keep=lambda artifact, _: artifact, infos={path: known}, reads_sidecars=True)
+        ):
             assert file_info(path) == known
             assert shown_name(path) == "image_1.jpg"
 

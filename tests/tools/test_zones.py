@@ -24,22 +24,33 @@ HEIGHTS = (np.random.default_rng(1).random((1, SIDE, SIDE)) * 8).astype(np.float
 
 
 def raster(path: Path, values: np.ndarray, **profile: Any) -> Path:
-    return write_raster(path, values, crs="EPSG:32633", transform=from_origin(X, Y, GSD, GSD), **profile)
+    return write_raster(
+        path, values, crs="EPSG:32633", transform=from_origin(X, Y, GSD, GSD), **profile
+    )
 
 
 def field(cover: float = 0.4) -> np.ndarray:
     draw = np.random.default_rng(0)
     plants = np.kron(draw.random((SIDE // 8, SIDE // 8)) < cover, np.ones((8, 8), bool))
-    means = np.where(plants, np.array([60, 120, 40])[:, None, None], np.array([140, 110, 80])[:, None, None])
+    means = np.where(
+        plants, np.array([60, 120, 40])[:, None, None], np.array([140, 110, 80])[:, None, None]
+    )
     return np.clip(means + draw.normal(0, 4, means.shape), 1, 255).astype(np.uint8)
 
 
 def zones(path: Path, *boxes: tuple[float, float, float, float], crs: str = "EPSG:32633") -> Path:
     """File of rectangles: left, top, width and height in pixels of the raster."""
-    shapes = [shapely.box(X + GSD * x, Y - GSD * (y + h), X + GSD * (x + w), Y - GSD * y) for x, y, w, h in boxes]
-    placed = shapely.transform(shapes, lambda points: np.transpose(transform("EPSG:32633", crs, *points.T)))
+    shapes = [
+        shapely.box(X + GSD * x, Y - GSD * (y + h), X + GSD * (x + w), Y - GSD * y)
+        for x, y, w, h in boxes
+    ]
+    placed = shapely.transform(
+        shapes, lambda points: np.transpose(transform("EPSG:32633", crs, *points.T))
+    )
     names = [np.array([f"P{number}" for number in range(len(boxes))], object)]
-    pyogrio.raw.write(path, shapely.to_wkb(placed), names, ["plot"], crs=crs, geometry_type="Polygon")
+    pyogrio.raw.write(
+        path, shapely.to_wkb(placed), names, ["plot"], crs=crs, geometry_type="Polygon"
+    )
     return path
 
 
@@ -51,7 +62,9 @@ def test_turned_plots_of_a_grid_weigh_pixels_by_their_share(tmp_path: Path) -> N
         plain = shapely.affinity.rotate(shapely.box(left, 0, left + 1.55, 2.05), 20, origin=(0, 0))
         plot = shapely.transform(plain, lambda points: (points + 2) / GSD)
         weights = shapely.area(shapely.intersection(plot, shapely.box(x, y, x + 1, y + 1)))
-        assert row["band_1_mean"] == pytest.approx(np.average(HEIGHTS[0], weights=weights), rel=1e-6)
+        assert row["band_1_mean"] == pytest.approx(
+            np.average(HEIGHTS[0], weights=weights), rel=1e-6
+        )
         assert row["area_m2"] == pytest.approx(1.55 * 2.05)
 
 
@@ -66,7 +79,9 @@ def test_heights_of_whole_pixels_are_those_of_the_tool(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "crs"), [("a.geojson", "OGC:CRS84"), ("a.shp", "EPSG:25833"), ("a.gpkg", "EPSG:3857")]
 )
-def test_cover_is_that_of_the_tool_and_zones_may_have_another_system(tmp_path: Path, name: str, crs: str) -> None:
+def test_cover_is_that_of_the_tool_and_zones_may_have_another_system(
+    tmp_path: Path, name: str, crs: str
+) -> None:
     path = raster(tmp_path / "rgb.tif", field(), photometric="RGB")
     (row,) = at.measure_zones(path, zones(tmp_path / name, (0, 0, SIDE, SIDE), crs=crs)).rows
     assert row["zone"] == "P0"
@@ -86,16 +101,27 @@ def test_zones_at_the_edge_and_without_data_say_so(tmp_path: Path) -> None:
     places = (-20, 10, 40, 20), (40, 10, 80, 20), (70, 10, 20, 20), (300, 0, 9, 9)
     path = raster(tmp_path / "chm.tif", values, nodata=-9999)
     rows = at.measure_zones(path, zones(tmp_path / "a.gpkg", *places)).rows
-    assert [row["flags"] for row in rows] == ["partly_outside", "mostly_no_data", "no_data", "outside"]
+    assert [row["flags"] for row in rows] == [
+        "partly_outside",
+        "mostly_no_data",
+        "no_data",
+        "outside",
+    ]
     assert [row["valid_pct"] for row in rows] == pytest.approx([50, 25, 0, 0])
     assert rows[0]["mean_m"] == pytest.approx(values[0, 10:30, :20].mean())
     assert rows[2]["mean_m"] is rows[3]["mean_m"] is None
 
 
 def test_pixels_hidden_by_alpha_do_not_count(tmp_path: Path) -> None:
-    alpha = np.where(np.arange(SIDE) < 30, np.uint8(255), np.uint8(0)) * np.ones((1, SIDE, SIDE), np.uint8)
-    path = raster(tmp_path / "rgba.tif", np.concatenate([field(), alpha]), photometric="RGB", alpha="YES")
-    (row,) = at.measure_zones(path, zones(tmp_path / "a.gpkg", (0, 0, 60, 60)), values=["cover", "1"]).rows
+    alpha = np.where(np.arange(SIDE) < 30, np.uint8(255), np.uint8(0)) * np.ones(
+        (1, SIDE, SIDE), np.uint8
+    )
+    path = raster(
+        tmp_path / "rgba.tif", np.concatenate([field(), alpha]), photometric="RGB", alpha="YES"
+    )
+    (row,) = at.measure_zones(
+        path, zones(tmp_path / "a.gpkg", (0, 0, 60, 60)), values=["cover", "1"]
+    ).rows
     assert row["valid_pct"] == pytest.approx(50)
     assert row["band_1_mean"] == pytest.approx(field()[0, :60, :30].mean())
 
@@ -103,14 +129,25 @@ def test_pixels_hidden_by_alpha_do_not_count(tmp_path: Path) -> None:
 def test_two_dates_give_a_row_each_in_order_a_map_and_a_chart(tmp_path: Path) -> None:
     late = raster(tmp_path / "f_20260720.tif", field(cover=0.7), photometric="RGB")
     early = raster(tmp_path / "f_2026-06-01.tif", field(cover=0.2), photometric="RGB")
-    table = at.measure_zones([late, early], f"x={X},y={Y},rows=2,columns=2,width=5,length=5", out=tmp_path / "out")
+    table = at.measure_zones(
+        [late, early], f"x={X},y={Y},rows=2,columns=2,width=5,length=5", out=tmp_path / "out"
+    )
     assert [row["date"] for row in table.rows] == ["2026-06-01"] * 4 + ["2026-07-20"] * 4
-    assert all(a["veg_pct"] < b["veg_pct"] for a, b in zip(table.rows[:4], table.rows[4:], strict=True))
+    assert all(
+        a["veg_pct"] < b["veg_pct"] for a, b in zip(table.rows[:4], table.rows[4:], strict=True)
+    )
     assert {path.name for path in table.files} == {"zones.csv", "zones_map.png", "zones_chart.png"}
 
 
 def test_grids_that_are_none_and_zones_elsewhere_are_refused(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
-    for grid in ("x=1,y=2", "x=1,y=2,rows=1.5,columns=1,width=1,length=1", f"x=1,y={math.nan},rows=1"):
+    for grid in (
+        "x=1,y=2",
+        "x=1,y=2,rows=1.5,columns=1,width=1,length=1",
+        f"x=1,y={math.nan},rows=1",
+    ):
         assert tool_error(at.measure_zones, path, grid).kind == "invalid_argument"
-    assert tool_error(at.measure_zones, path, zones(tmp_path / "a.gpkg", (999, 0, 1, 1))).kind == "nothing_found"
+    assert (
+        tool_error(at.measure_zones, path, zones(tmp_path / "a.gpkg", (999, 0, 1, 1))).kind
+        == "nothing_found"
+    )

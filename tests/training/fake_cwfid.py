@@ -39,7 +39,11 @@ def write_prepared(folder: Path, count: int) -> Path:
         Image.fromarray(picture).save(folder / f"images/{name}.jpg", quality=93)
         Image.fromarray(classes).save(folder / f"masks/{name}.png")
         Image.fromarray(vegetation.astype(np.uint8)).save(folder / f"vegetation/{name}.png")
-        paths = {"image": f"images/{name}.jpg", "mask": f"masks/{name}.png", "vegetation": f"vegetation/{name}.png"}
+        paths = {
+            "image": f"images/{name}.jpg",
+            "mask": f"masks/{name}.png",
+            "vegetation": f"vegetation/{name}.png",
+        }
         items.append({"id": name, **paths})
     (folder / "truth.json").write_text(json.dumps(items))
     return folder

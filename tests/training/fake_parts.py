@@ -26,9 +26,13 @@ def write_leaves(folder: Path, severities: list[float]) -> Path:
         picture[classes == 1] = (62, 118, 48)
         picture[classes == 2] = (120, 76, 42)
         picture += rng.normal(0, 3, picture.shape)
-        Image.fromarray(np.clip(picture, 0, 255).astype(np.uint8)).save(folder / f"images/{number}.jpg", quality=95)
+        Image.fromarray(np.clip(picture, 0, 255).astype(np.uint8)).save(
+            folder / f"images/{number}.jpg", quality=95
+        )
         Image.fromarray(classes).save(folder / f"masks/{number}.png")
-        items.append({"id": str(number), "image": f"images/{number}.jpg", "mask": f"masks/{number}.png"})
+        items.append(
+            {"id": str(number), "image": f"images/{number}.jpg", "mask": f"masks/{number}.png"}
+        )
     (folder / "truth.json").write_text(json.dumps(items))
     return folder
 
@@ -71,9 +75,15 @@ def write_change(folder: Path, shares: list[float]) -> Path:
         after = before.copy()
         after[mask > 0] = (200, 196, 190)
         for name, pixels in (("A", before), ("B", after)):
-            Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).save(folder / f"{name}/{number}.png")
+            Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).save(
+                folder / f"{name}/{number}.png"
+            )
         Image.fromarray(mask).save(folder / f"masks/{number}.png")
-        files = {"before": f"A/{number}.png", "after": f"B/{number}.png", "mask": f"masks/{number}.png"}
+        files = {
+            "before": f"A/{number}.png",
+            "after": f"B/{number}.png",
+            "mask": f"masks/{number}.png",
+        }
         items.append({"id": str(number), **files})
     (folder / "truth.json").write_text(json.dumps(items))
     return folder

@@ -26,7 +26,10 @@ def test_a_stored_result_is_not_measured_again(tmp_path: Path) -> None:
     green[:, :30] = (110, 80, 60)
     for name in ("one", "two"):
         Image.fromarray(green).save(folder / "images" / f"{name}.png")
-    items = [{"id": name, "image": f"images/{name}.png", "source": {"repo": "r"}} for name in ("one", "two")]
+    items = [
+        {"id": name, "image": f"images/{name}.png", "source": {"repo": "r"}}
+        for name in ("one", "two")
+    ]
     (folder / "truth.json").write_text(json.dumps(items))
     results = tmp_path / "results.jsonl"
     chosen = {"calls": ["plant_cover", "marks", "same_picture"], "folders": ["ocr_text"]}
@@ -42,12 +45,21 @@ def test_a_stored_result_is_not_measured_again(tmp_path: Path) -> None:
     assert results.read_text() == stored
     assert any(one.answer == "stored" for one in again)
     row = next(row for row in summarise(outcomes) if row[:2] == ("all", "all strangers"))
-    assert (row[2], row[7]) == ("6", str(sum(one.wrong and one.status == "answered" for one in cover)))
+    assert (row[2], row[7]) == (
+        "6",
+        str(sum(one.wrong and one.status == "answered" for one in cover)),
+    )
 
 
 def test_sums_of_a_file_of_results(tmp_path: Path) -> None:
     results = tmp_path / "results.jsonl"
-    outcome = {"call": "weed", "folder": "streets", "picture": "a.jpg", "subject": "a", "made_for": False}
+    outcome = {
+        "call": "weed",
+        "folder": "streets",
+        "picture": "a.jpg",
+        "subject": "a",
+        "made_for": False,
+    }
     outcome |= {"status": "answered", "wrong": True, "flags": [], "answer": "lantana"}
     results.write_text(json.dumps(outcome) + "\n")
     write_sums(tmp_path / "sums.csv", read_outcomes(results))

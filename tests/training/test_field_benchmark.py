@@ -18,7 +18,10 @@ from agrotools.core import BenchmarkError
 from agrotools.core.files import pairs_by_hash, sha256_of_file
 from support.caches import separate_cache
 
-_DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "cwfid"
+_DATA = (
+    Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    / "cwfid"
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -32,7 +35,9 @@ def own_cache(tmp_path_factory):
 def built(tmp_path_factory):
     base = tmp_path_factory.mktemp("field")
     told = []
-    header = build_field(write_prepared(base / "set", 4), base / "out", lambda *how: told.append(how))
+    header = build_field(
+        write_prepared(base / "set", 4), base / "out", lambda *how: told.append(how)
+    )
     return base / "out", header, told
 
 
@@ -66,10 +71,14 @@ def test_clusters_are_the_pairs(built):
     folder, _, _ = built
     samples = load_folder(folder).samples
     hashes = {file.sha256 for sample in samples for file in sample.files}
-    pair_of = {member: number for number, pair in enumerate(pairs_by_hash(hashes)) for member in pair}
+    pair_of = {
+        member: number for number, pair in enumerate(pairs_by_hash(hashes)) for member in pair
+    }
     by_cluster = {}
     for sample in samples:
-        by_cluster.setdefault(sample.cluster, set()).update(pair_of[file.sha256] for file in sample.files)
+        by_cluster.setdefault(sample.cluster, set()).update(
+            pair_of[file.sha256] for file in sample.files
+        )
     assert len(by_cluster) == 2
     assert all(len(pairs) == 1 for pairs in by_cluster.values())
 
@@ -103,7 +112,10 @@ def test_gold_comes_from_the_masks_and_names_tell_nothing(built, tmp_path):
     _assert_gold_is_what_the_masks_say(write_prepared(tmp_path / "set", 4), asked)
     for sample in load_folder(built[0]).samples:
         names = [file.name for file in sample.files]
-        assert names == [f"image_{position}.jpg" for position in range(1, len(names) + 1)] or not sample.answerable
+        assert (
+            names == [f"image_{position}.jpg" for position in range(1, len(names) + 1)]
+            or not sample.answerable
+        )
         for file in sample.files:
             assert "false colour" in file.note
         assert "tool" not in sample.query.lower()
@@ -144,6 +156,14 @@ def test_the_real_images_give_the_field_benchmark(tmp_path):
     assert len(chosen) >= 80
     assert len({item.subject.name for item in chosen}) == 9  # one pair is left out
     assert {item.question.task_type for item in chosen} == {"weed_crop_area", "plotting"}
-    assert {slot.type for item in chosen for slot in item.slots} == {"tolerance", "exact", "boolean", "file", "plot"}
+    assert {slot.type for item in chosen for slot in item.slots} == {
+        "tolerance",
+        "exact",
+        "boolean",
+        "file",
+        "plot",
+    }
     assert {len(item.instance.calls) for item in chosen} == {1, 2, 3, 4, 5}
-    _assert_gold_is_what_the_masks_say(_DATA, [(item.instance.files, item.instance.calls) for item in chosen])
+    _assert_gold_is_what_the_masks_say(
+        _DATA, [(item.instance.files, item.instance.calls) for item in chosen]
+    )

@@ -19,7 +19,12 @@ _DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "
 
 
 def _things(part, of):
-    return [subject.shown(index, 1) for subject in part.subjects if subject.of == of for index in range(subject.things)]
+    return [
+        subject.shown(index, 1)
+        for subject in part.subjects
+        if subject.of == of
+        for index in range(subject.things)
+    ]
 
 
 def test_leaves_are_counted_in_their_masks(tmp_path):
@@ -31,7 +36,9 @@ def test_leaves_are_counted_in_their_masks(tmp_path):
         thing = next(thing for thing in _things(part, "leaf") if thing.files[0].path == stored)
         assert thing.truth["leaf_area_px"] == np.sum(mask > 0)
         assert thing.truth["lesion_area_px"] == np.sum(mask == 2)
-        assert thing.truth["severity_pct"] == pytest.approx(100 * np.sum(mask == 2) / np.sum(mask > 0), rel=1e-5)
+        assert thing.truth["severity_pct"] == pytest.approx(
+            100 * np.sum(mask == 2) / np.sum(mask > 0), rel=1e-5
+        )
 
 
 def test_heights_are_counted_in_their_rasters(tmp_path):
@@ -39,7 +46,9 @@ def test_heights_are_counted_in_their_rasters(tmp_path):
     with rasterio.open(tmp_path / "chm/tile0.tif") as raster:
         heights = raster.read(1, masked=True)
     for thing in [
-        each for of in ("canopy", "canopy_half", "canopy_quarter", "canopy_box") for each in _things(part, of)
+        each
+        for of in ("canopy", "canopy_half", "canopy_quarter", "canopy_box")
+        for each in _things(part, of)
     ]:
         x0, y0, x1, y1 = thing.arguments.get("region") or (0, 0, 120, 90)
         values = heights[y0:y1, x0:x1].compressed()
@@ -54,7 +63,11 @@ def test_change_is_counted_in_its_masks(tmp_path):
     shares = [thing.truth["change_pct"] for thing in _things(part, "change")]
     masks = [np.asarray(Image.open(tmp_path / f"levir/masks/{number}.png")) for number in range(2)]
     assert shares == pytest.approx([100 * mask.mean() for mask in masks], rel=1e-5)
-    left = next(thing for thing in _things(part, "change_half") if thing.called == "left" and thing.truth["change_px"])
+    left = next(
+        thing
+        for thing in _things(part, "change_half")
+        if thing.called == "left" and thing.truth["change_px"]
+    )
     assert left.truth["change_pct"] == pytest.approx(100 * masks[1][:, :64].mean(), rel=1e-5)
     assert left.truth["change_area_m2"] == pytest.approx(0.25 * masks[1][:, :64].sum(), rel=1e-5)
 
@@ -98,5 +111,9 @@ def test_real_data_gives_varied_questions(name, tmp_path):
     assert len({item.query for item in chosen}) == len(chosen)
     per_subject = Counter((item.subject.of, item.subject.name) for item in chosen)
     assert max(per_subject.values()) <= len(part.questions)
-    booleans = Counter(slot.value for item in chosen for slot in item.slots if slot.type == "boolean")
-    assert sum(booleans.values()) < 4 or max(booleans.values()) <= 4 * min(booleans[True], booleans[False])
+    booleans = Counter(
+        slot.value for item in chosen for slot in item.slots if slot.type == "boolean"
+    )
+    assert sum(booleans.values()) < 4 or max(booleans.values()) <= 4 * min(
+        booleans[True], booleans[False]
+    )

@@ -9,8 +9,16 @@ from support.made_runs import made_sample
 
 def _sample(name: str, number: int, template: str, **more):
     plain = made_sample(f"{name}-{number}")
-    file = plain.files[0].model_copy(update={"path": f"files/{name}{number}.jpg", "sha256": f"{name}{number}"})
-    update = {"files": (file,), "template": template, "source": name, "cluster": f"{name}-{number}", **more}
+    file = plain.files[0].model_copy(
+        update={"path": f"files/{name}{number}.jpg", "sha256": f"{name}{number}"}
+    )
+    update = {
+        "files": (file,),
+        "template": template,
+        "source": name,
+        "cluster": f"{name}-{number}",
+        **more,
+    }
     return plain.model_copy(update=update)
 
 
@@ -33,12 +41,17 @@ def test_the_score_of_a_question_never_decides_its_own_side():
     scores = {sample.id: float(at % 4 > 0) for at, sample in enumerate(samples)}
     sides = _sides(samples, scores)
     for sample in samples:
-        assert _sides(samples, {**scores, sample.id: 1 - scores[sample.id]})[sample.id] == sides[sample.id]
+        assert (
+            _sides(samples, {**scores, sample.id: 1 - scores[sample.id]})[sample.id]
+            == sides[sample.id]
+        )
 
 
 def test_an_unanswerable_question_goes_with_its_twin():
     samples = [_sample("hard", number, "hard") for number in range(6)]
-    refusal = AbstainSlot(name="refusal", label="Refusal", reason="no_scale", asks=samples[0].answer)
+    refusal = AbstainSlot(
+        name="refusal", label="Refusal", reason="no_scale", asks=samples[0].answer
+    )
     twin = samples[0].model_copy(update={"id": "hard-twin", "answer": (refusal,), "twin": "hard-0"})
     samples[0] = samples[0].model_copy(update={"twin": twin.id})
     scores = {sample.id: 0.0 for sample in samples} | {twin.id: 1.0}

@@ -22,7 +22,9 @@ from nets.calibration import (
 )
 
 
-def made(temperature: float, count: int = 20_000, classes: int = 4) -> tuple[np.ndarray, np.ndarray]:
+def made(
+    temperature: float, count: int = 20_000, classes: int = 4
+) -> tuple[np.ndarray, np.ndarray]:
     """Logits whose softmax at ``temperature`` is right by construction, and classes drawn from it."""
     draw = np.random.default_rng(1)
     logits = draw.normal(0, 3, (count, classes))
@@ -67,7 +69,8 @@ def test_a_threshold_keeps_the_share_of_the_known_that_was_asked_for() -> None:
         assert found.refused_of_unknown > 0.5
     best = choose_abstention(of_known, of_unknown)
     assert best.refused_of_unknown == max(
-        abstention_by(score, of_known[score], of_unknown[score]).refused_of_unknown for score in SCORES
+        abstention_by(score, of_known[score], of_unknown[score]).refused_of_unknown
+        for score in SCORES
     )
     told = scores_of(known, 1.0, np.ones(1000)), scores_of(unknown, 1.0, np.zeros(500))
     assert choose_abstention(*told).score == "likeness"
@@ -76,9 +79,16 @@ def test_a_threshold_keeps_the_share_of_the_known_that_was_asked_for() -> None:
 
 def test_probabilities_of_few_subjects_or_beyond_chance_are_withheld() -> None:
     logits, classes = made(2.0, count=2000)
-    honest, sure = (figures(logits, classes, ("a", "b", "c", "d"), temperature) for temperature in (2.0, 1.0))
+    honest, sure = (
+        figures(logits, classes, ("a", "b", "c", "d"), temperature) for temperature in (2.0, 1.0)
+    )
     assert honest["ece_chance"] > 0.01 > sure["ece_chance"] == 0
-    rows = {"bean": honest, "bean, crop known": honest, "chilli": honest, "chilli, crop known": sure}
+    rows = {
+        "bean": honest,
+        "bean, crop known": honest,
+        "chilli": honest,
+        "chilli, crop known": sure,
+    }
     assert uncalibrated(rows, {"bean": 40, "chilli": 40}).keys() == {"chilli"}
     assert uncalibrated(rows, {"bean": 39, "chilli": 39}).keys() == {"bean", "chilli"}
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="training of nets needs torch: pip install --group train-nets")
+torch = pytest.importorskip(
+    "torch", reason="training of nets needs torch: pip install --group train-nets"
+)
 pytest.importorskip("onnx", reason="export of nets needs onnx: pip install --group train-nets")
 
 torch.set_num_threads(1)
@@ -42,7 +44,9 @@ def test_pictures_like_those_learnt_from_are_told_from_others() -> None:
     torch.manual_seed(3)
     learnt = images(30, 5)
     net = Likened(Averaged(Classifier(4, TINY)), learnt).eval()
-    noise = torch.randint(0, 255, (6, 3, 48, 64), generator=torch.Generator().manual_seed(1), dtype=torch.uint8)
+    noise = torch.randint(
+        0, 255, (6, 3, 48, 64), generator=torch.Generator().manual_seed(1), dtype=torch.uint8
+    )
     with torch.inference_mode():
         _, embedding, own = net(learnt[:6].float() / 255)
         strange = net(noise.float() / 255)[2]

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="training of nets needs torch: pip install --group train-nets")
+torch = pytest.importorskip(
+    "torch", reason="training of nets needs torch: pip install --group train-nets"
+)
 pytest.importorskip("onnx", reason="export of nets needs onnx: pip install --group train-nets")
 
 torch.set_num_threads(1)
@@ -24,7 +26,9 @@ SIDE = 32
 
 
 def plan(epochs: int) -> Plan:
-    return Plan(epochs=epochs, batch=16, rate=4e-3, seed=3, sides=((0.0, SIDE),), shape=TINY, mix_share=0.2)
+    return Plan(
+        epochs=epochs, batch=16, rate=4e-3, seed=3, sides=((0.0, SIDE),), shape=TINY, mix_share=0.2
+    )
 
 
 def colours(count: int, seed: int) -> Known:
@@ -69,12 +73,16 @@ def test_what_is_written_answers_as_what_was_learnt(tmp_path: Path) -> None:
     export_onnx(model, (SIDE, SIDE), ("logits", "embedding"), tmp_path / "net.onnx")
     written = run_onnx(tmp_path / "net.onnx", held.pictures)
     assert (exact.argmax(1) == held.classes.numpy()).mean() > 0.95
-    assert np.abs(written - exact).max() < 0.02 * np.abs(exact).max()  # weights are kept in half precision
+    assert (
+        np.abs(written - exact).max() < 0.02 * np.abs(exact).max()
+    )  # weights are kept in half precision
 
 
 def test_changed_pictures_stay_pictures_and_follow_their_seed() -> None:
     pictures = colours(8, 1).pictures
-    one, two = (augmented(pictures, 24, Changes(), torch.Generator().manual_seed(9)) for _ in range(2))
+    one, two = (
+        augmented(pictures, 24, Changes(), torch.Generator().manual_seed(9)) for _ in range(2)
+    )
     assert one.shape == (8, 3, 24, 24)
     assert torch.equal(one, two)
     assert 0 <= float(one.min()) <= float(one.max()) <= 1
@@ -89,7 +97,9 @@ def perfect_maps() -> tuple[np.ndarray, np.ndarray]:
     heat, boxes = drawn.heat[0].numpy(), drawn.boxes[0].numpy()
     middle = (np.arange(16) + 0.5) * 4
     x, y = np.meshgrid(middle, middle)
-    distances = np.stack([x - boxes[0], y - boxes[1], boxes[2] - x, boxes[3] - y]).astype(np.float32)
+    distances = np.stack([x - boxes[0], y - boxes[1], boxes[2] - x, boxes[3] - y]).astype(
+        np.float32
+    )
     return np.where(heat >= 0.999, heat, 0).astype(np.float32), distances
 
 
@@ -101,10 +111,15 @@ def test_boxes_that_were_drawn_come_back() -> None:
 
 def test_the_package_reads_the_maps_as_training_does() -> None:
     draw_of = np.random.default_rng(4)
-    heat = np.where(draw_of.random((2, 16, 16)) > 0.93, draw_of.random((2, 16, 16)), 0).astype(np.float32)
+    heat = np.where(draw_of.random((2, 16, 16)) > 0.93, draw_of.random((2, 16, 16)), 0).astype(
+        np.float32
+    )
     distances = draw_of.uniform(2, 20, (4, 16, 16)).astype(np.float32)
     here, there = boxes_of_maps(heat, distances, 0.2), decode(heat, distances, 0.2)
-    assert (here.scores, here.boxes) == (pytest.approx(there.scores), pytest.approx(there.boxes, abs=1e-3))
+    assert (here.scores, here.boxes) == (
+        pytest.approx(there.scores),
+        pytest.approx(there.boxes, abs=1e-3),
+    )
     assert here.classes.tolist() == there.classes.tolist()
 
 

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nets.overlap import OverlapError, hash_of, orientations, photo_names, refuse_overlap, small_grey
+from nets.overlap import (
+    OverlapError,
+    hash_of,
+    orientations,
+    photo_names,
+    refuse_overlap,
+    small_grey,
+)
 from PIL import Image
 
 Pictures = dict[str, np.ndarray]
@@ -46,7 +53,9 @@ def write_tests(folder: Path, pictures: Pictures, source: dict[str, object] | No
     items = []
     for name, pixels in pictures.items():
         (folder / "set/images" / name).write_bytes(encoded(pixels, 70))
-        items.append({"id": name, "image": f"images/{name}", **({"source": source} if source else {})})
+        items.append(
+            {"id": name, "image": f"images/{name}", **({"source": source} if source else {})}
+        )
     (folder / "set/truth.json").write_text(json.dumps(items))
     return folder
 
@@ -54,16 +63,28 @@ def write_tests(folder: Path, pictures: Pictures, source: dict[str, object] | No
 def test_pictures_apart_pass_and_are_counted(tmp_path: Path) -> None:
     pool = write_pool(tmp_path / "weeds", {f"{k}.jpg": picture(k) for k in range(6)})
     tests = write_tests(tmp_path / "data", {f"t{k}.jpg": picture(100 + k) for k in range(4)})
-    assert refuse_overlap([pool], tests) == {"pool_pictures": 6, "test_pictures": 4, "hash_distance_over": 6}
+    assert refuse_overlap([pool], tests) == {
+        "pool_pictures": 6,
+        "test_pictures": 4,
+        "hash_distance_over": 6,
+    }
 
 
 @pytest.mark.parametrize("turn", range(8))
-def test_a_copy_is_found_however_it_was_turned_resized_and_encoded(tmp_path: Path, turn: int) -> None:
-    turned = [np.rot90(base, k) for base in (picture(3), picture(3)[:, ::-1]) for k in range(4)][turn]
-    smaller = np.asarray(Image.fromarray(np.ascontiguousarray(turned)).resize((64, 64), Image.Resampling.LANCZOS))
+def test_a_copy_is_found_however_it_was_turned_resized_and_encoded(
+    tmp_path: Path, turn: int
+) -> None:
+    turned = [np.rot90(base, k) for base in (picture(3), picture(3)[:, ::-1]) for k in range(4)][
+        turn
+    ]
+    smaller = np.asarray(
+        Image.fromarray(np.ascontiguousarray(turned)).resize((64, 64), Image.Resampling.LANCZOS)
+    )
     pool = write_pool(tmp_path / "weeds", {"a.jpg": picture(1), "copy.jpg": smaller})
     tests = write_tests(tmp_path / "data", {"t.jpg": picture(3, 160)})
-    with pytest.raises(OverlapError, match=r"weeds/copy\.jpg looks like test picture set/images/t\.jpg"):
+    with pytest.raises(
+        OverlapError, match=r"weeds/copy\.jpg looks like test picture set/images/t\.jpg"
+    ):
         refuse_overlap([pool], tests)
 
 
@@ -71,7 +92,9 @@ def test_another_part_of_the_same_photograph_is_found_by_name(tmp_path: Path) ->
     source = "owner/AppleBBCH81:data/images/DSC_7_12.jpg"
     pool = write_pool(tmp_path / "fruit", {"tile.jpg": picture(1)}, {"tile.jpg": source})
     tests = write_tests(
-        tmp_path / "data", {"t.jpg": picture(2)}, {"repo": "owner/AppleBBCH81", "paths": ["data/images/DSC_7_3.jpg"]}
+        tmp_path / "data",
+        {"t.jpg": picture(2)},
+        {"repo": "owner/AppleBBCH81", "paths": ["data/images/DSC_7_3.jpg"]},
     )
     with pytest.raises(OverlapError, match="shares its photograph dsc_7"):
         refuse_overlap([pool], tests)
@@ -87,5 +110,11 @@ def test_a_folder_without_test_pictures_is_no_licence_to_train(tmp_path: Path) -
 def test_photographs_are_known_by_names_and_eight_orientations() -> None:
     grey = small_grey(Image.fromarray(picture(5)))
     assert len({hash_of(turned) for turned in orientations(grey)}) == 8
-    assert photo_names("o/Pear640", "a/DSC_1_2.jpg") == {("o/pear640", "dsc_1_2"), ("o/pear640", "dsc_1")}
-    assert photo_names("o/beans", "a/leaf_12.jpg", "set/42") == {("o/beans", "leaf_12"), ("o/beans", "42")}
+    assert photo_names("o/Pear640", "a/DSC_1_2.jpg") == {
+        ("o/pear640", "dsc_1_2"),
+        ("o/pear640", "dsc_1"),
+    }
+    assert photo_names("o/beans", "a/leaf_12.jpg", "set/42") == {
+        ("o/beans", "leaf_12"),
+        ("o/beans", "42"),
+    }

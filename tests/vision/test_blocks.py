@@ -40,7 +40,9 @@ def test_boxes_tile_the_region(
     assert np.array_equal(seen, expected)
 
 
-@pytest.mark.parametrize("layout", [{}, {"tiled": True, "blockxsize": 32, "blockysize": 16, "compress": "deflate"}])
+@pytest.mark.parametrize(
+    "layout", [{}, {"tiled": True, "blockxsize": 32, "blockysize": 16, "compress": "deflate"}]
+)
 @pytest.mark.parametrize("halo", [0, 5])
 @pytest.mark.parametrize("region", [None, (7, 11, 100, 77)])
 def test_blocks_hold_what_the_raster_holds(
@@ -68,7 +70,9 @@ def test_blocks_hold_what_the_raster_holds(
 @given(data=st.data())
 def test_absent_data_is_what_gdal_takes_for_it(tmp_path: Path, data: st.DataObject) -> None:
     dtype = data.draw(st.sampled_from(["uint8", "int16", "uint16", "int32", "float32", "float64"]))
-    nodata = data.draw(st.sampled_from([0.0, 255.0, 7.0] if dtype == "uint8" else [0.0, 3.0, 255.0]))
+    nodata = data.draw(
+        st.sampled_from([0.0, 255.0, 7.0] if dtype == "uint8" else [0.0, 3.0, 255.0])
+    )
     if dtype.startswith(("float", "int")):
         nodata = data.draw(st.sampled_from([nodata, -9999.0, -32768.0]))
     if dtype.startswith("float"):
@@ -93,8 +97,12 @@ def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(values=heights, cuts=st.lists(st.integers(0, 300), max_size=4), edge=st.floats(0, 40, width=32))
-def test_parts_give_what_the_whole_gives(kept: int, values: list[float], cuts: list[int], edge: float) -> None:
+@given(
+    values=heights, cuts=st.lists(st.integers(0, 300), max_size=4), edge=st.floats(0, 40, width=32)
+)
+def test_parts_give_what_the_whole_gives(
+    kept: int, values: list[float], cuts: list[int], edge: float
+) -> None:
     whole = np.array(values, np.float32)
     statistics = RunningStatistics([edge, 5.0], mean_from=edge)
     for part in np.split(whole, sorted(cuts)):
@@ -107,15 +115,21 @@ def test_parts_give_what_the_whole_gives(kept: int, values: list[float], cuts: l
     assert statistics.at_least(edge) == (whole >= np.float32(edge)).sum()
     assert statistics.at_least(5.0) == (whole >= 5).sum()
     above = exact[whole >= np.float32(edge)]
-    assert statistics.mean_above == pytest.approx(above.mean() if above.size else math.nan, nan_ok=True)
+    assert statistics.mean_above == pytest.approx(
+        above.mean() if above.size else math.nan, nan_ok=True
+    )
     for percent in (0, 5, 50, 95, 99.5, 100):
         tolerance = statistics.resolution + 1e-5
-        assert statistics.percentile(percent) == pytest.approx(np.percentile(exact, percent), abs=tolerance)
+        assert statistics.percentile(percent) == pytest.approx(
+            np.percentile(exact, percent), abs=tolerance
+        )
     assert statistics.resolution == (0 if kept else 1 / 1024)
 
 
 @pytest.mark.parametrize("top", [0.0, 127.9, 128.0, 3000.0, 1e12, 9e29])
-def test_percentiles_keep_their_relative_precision(top: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_percentiles_keep_their_relative_precision(
+    top: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("agrotools.vision.blocks._KEPT", 0)
     values = (np.linspace(0, 1, 5001) * top).astype(np.float32)
     statistics = RunningStatistics()
@@ -156,4 +170,6 @@ def test_a_small_picture_holds_means_of_squares(
         for j in range(means.shape[1]):
             part = values[i * k : (i + 1) * k, j * k : (j + 1) * k]
             there = part[np.isfinite(part)]
-            assert means[i, j] == pytest.approx(there.mean() if there.size else np.nan, rel=1e-4, nan_ok=True)
+            assert means[i, j] == pytest.approx(
+                there.mean() if there.size else np.nan, rel=1e-4, nan_ok=True
+            )

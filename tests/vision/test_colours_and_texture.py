@@ -24,7 +24,9 @@ def test_patches_of_known_colour_are_named_and_counted(seed: int) -> None:
     pixels, true = patches(np.random.default_rng(seed))
     found = dominant_colours(pixels.reshape(-1, 3))
     assert {colour.name: 100 * colour.share for colour in found} == pytest.approx(true, abs=1)
-    assert [colour.share for colour in found] == sorted((colour.share for colour in found), reverse=True)
+    assert [colour.share for colour in found] == sorted(
+        (colour.share for colour in found), reverse=True
+    )
     again = dominant_colours(pixels.reshape(-1, 3))
     assert found == again
 
@@ -35,7 +37,9 @@ def test_texture_agrees_with_scikit_image() -> None:
     grey = np.random.default_rng(1).integers(0, 256, (40, 60)).astype(np.uint8)
     mine = cooccurrence(grey, np.ones(grey.shape, bool))
     angles = [0, np.pi / 4, np.pi / 2, 3 * np.pi / 4]
-    counts = graycomatrix(grey >> 3, [1], angles, levels=LEVELS, symmetric=True).sum(axis=3, keepdims=True)
+    counts = graycomatrix(grey >> 3, [1], angles, levels=LEVELS, symmetric=True).sum(
+        axis=3, keepdims=True
+    )
     assert np.allclose(mine, counts[:, :, 0, 0] / counts.sum())
     texture = texture_of(np.dstack([grey] * 3), np.ones(grey.shape, bool))
     assert texture is not None

@@ -20,14 +20,21 @@ from agrotools.core.files import hub_cache
 from agrotools.vision.learned.weights import find_weights, library, weight_files
 
 torch_is_here = find_spec("torch") is not None and find_spec("transformers") is not None
-needs_torch = pytest.mark.skipif(not torch_is_here, reason="needs torch and transformers (the extra learned)")
-needs_open_clip = pytest.mark.skipif(find_spec("open_clip") is None, reason="needs open_clip (the extra learned)")
+needs_torch = pytest.mark.skipif(
+    not torch_is_here, reason="needs torch and transformers (the extra learned)"
+)
+needs_open_clip = pytest.mark.skipif(
+    find_spec("open_clip") is None, reason="needs open_clip (the extra learned)"
+)
 needs_gpu = pytest.mark.skipif(
-    not torch_is_here or not library("torch").cuda.is_available(), reason="needs a GPU, torch and transformers"
+    not torch_is_here or not library("torch").cuda.is_available(),
+    reason="needs a GPU, torch and transformers",
 )
 pytestmark = [
     pytest.mark.usefixtures("no_network"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
+    pytest.mark.filterwarnings(
+        "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"
+    ),
 ]
 
 PIXELS = np.random.default_rng(3).integers(0, 255, (60, 90, 3), dtype=np.uint8)
@@ -46,13 +53,24 @@ def _words(folder: Path, model_max_length: int) -> int:
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    names = [*_WORDS, *(f"x{number}" for number in range(len(_WORDS), 1012)), ".", "apple", "tree", "a", "photo", "of"]
+    names = [
+        *_WORDS,
+        *(f"x{number}" for number in range(len(_WORDS), 1012)),
+        ".",
+        "apple",
+        "tree",
+        "a",
+        "photo",
+        "of",
+    ]
     names += [f"y{number}" for number in range(len(names), 1029)] + ["?", "weed", "lantana"]
     vocabulary = {name: number for number, name in enumerate(names)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     ends = [("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]
-    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=ends
+    )
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]",
         bos_token="[CLS]", eos_token="[SEP]", model_max_length=model_max_length,
@@ -79,7 +97,9 @@ def _grounding_dino(folder: Path) -> None:
         max_text_len=32,
     )  # fmt: skip
     transformers.GroundingDinoForObjectDetection(config).save_pretrained(folder)
-    transformers.GroundingDinoImageProcessorPil(size={"shortest_edge": 64, "longest_edge": 96}).save_pretrained(folder)
+    transformers.GroundingDinoImageProcessorPil(
+        size={"shortest_edge": 64, "longest_edge": 96}
+    ).save_pretrained(folder)
 
 
 def _open_clip(folder: Path, **text: Any) -> None:
@@ -88,13 +108,21 @@ def _open_clip(folder: Path, **text: Any) -> None:
     from safetensors.torch import save_file
 
     torch.manual_seed(0)
-    words: dict[str, Any] = {"context_length": 16, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 1}
+    words: dict[str, Any] = {
+        "context_length": 16,
+        "vocab_size": 49408,
+        "width": 16,
+        "heads": 2,
+        "layers": 1,
+    }
     vision = {"image_size": 32, "layers": 1, "width": 64, "patch_size": 16}
     model = open_clip.model.CLIP(embed_dim=16, vision_cfg=vision, text_cfg=words)
     save_file(model.state_dict(), folder / "open_clip_model.safetensors")
     config = {"embed_dim": 16, "vision_cfg": vision, "text_cfg": {**words, **text}}
     preprocess = {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]}
-    (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": config, "preprocess_cfg": preprocess}))
+    (folder / "open_clip_config.json").write_text(
+        json.dumps({"model_cfg": config, "preprocess_cfg": preprocess})
+    )
 
 
 def _sam2(folder: Path) -> None:
@@ -138,7 +166,9 @@ def _florence2(folder: Path) -> None:
     vision = {"depths": (1, 1, 1, 1), "embed_dim": (8, 8, 8, 8), "num_heads": (1, 1, 1, 1), "num_groups": (1, 1, 1, 1),
               "window_size": 4, "projection_dim": 16, "initializer_range": 0.5}  # fmt: skip
     config = transformers.Florence2Config(
-        text_config=text, vision_config=vision, image_token_id=words.convert_tokens_to_ids("<image>")
+        text_config=text,
+        vision_config=vision,
+        image_token_id=words.convert_tokens_to_ids("<image>"),
     )
     model = transformers.Florence2ForConditionalGeneration(config)
     no_letters = [number for number, name in enumerate(words.convert_ids_to_tokens(range(len(words))))
@@ -149,7 +179,9 @@ def _florence2(folder: Path) -> None:
     model.half().save_pretrained(folder)
     size = {"height": 64, "width": 64}
     # 64 px are 2 x 2 places after 32-fold shrinking, and their mean is one more.
-    pictures = transformers.CLIPImageProcessor(size=size, crop_size=size, do_center_crop=False, image_seq_length=5)
+    pictures = transformers.CLIPImageProcessor(
+        size=size, crop_size=size, do_center_crop=False, image_seq_length=5
+    )
     transformers.Florence2Processor(pictures, words).save_pretrained(folder)
 
 
@@ -215,10 +247,14 @@ def _answers(folder: Path) -> list[Any]:
     from agrotools.vision.learned.detection import find_by_text, masks_in_boxes
 
     folder.mkdir()
-    found = find_by_text(PIXELS, WHOLE, "apple tree", _made(_grounding_dino, folder / "dino"), score_min=0.0)
+    found = find_by_text(
+        PIXELS, WHOLE, "apple tree", _made(_grounding_dino, folder / "dino"), score_min=0.0
+    )
     masks = masks_in_boxes(PIXELS, np.array([[10.0, 10, 40, 40]]), _made(_sam2, folder / "sam2"))
     text = describe(PIXELS, WHOLE, None, _made(_florence2, folder / "florence2")).text
-    ranked = rank_names(PIXELS, WHOLE, ["lantana", "weed"], _made(_open_clip, folder / "clip")).candidates
+    ranked = rank_names(
+        PIXELS, WHOLE, ["lantana", "weed"], _made(_open_clip, folder / "clip")
+    ).candidates
     return [found.boxes, found.scores, masks.astype(float), text, dict(ranked)]
 
 
@@ -242,10 +278,18 @@ async def test_a_worker_uses_the_gpu(tmp_path: Path, field: Path) -> None:
     from agrotools.tools.execution import ToolExecutor
     from agrotools.tools.workspace import Workspace
 
-    finder, outliner = (_made(make, tmp_path / make.__name__).folder for make in (_grounding_dino, _sam2))
-    workspace = Workspace((SampleFile(name="photo", path=str(field), kind="image"),), tmp_path / "artifacts")
-    call = ToolCall(tool="segment_objects", arguments={"image": "photo", "text": "apple tree", "score_min": 0.0})
-    async with ToolExecutor(1, backends={"segment_objects": f"learned:{finder}+{outliner}"}) as executor:
+    finder, outliner = (
+        _made(make, tmp_path / make.__name__).folder for make in (_grounding_dino, _sam2)
+    )
+    workspace = Workspace(
+        (SampleFile(name="photo", path=str(field), kind="image"),), tmp_path / "artifacts"
+    )
+    call = ToolCall(
+        tool="segment_objects", arguments={"image": "photo", "text": "apple tree", "score_min": 0.0}
+    )
+    async with ToolExecutor(
+        1, backends={"segment_objects": f"learned:{finder}+{outliner}"}
+    ) as executor:
         outcomes = [await executor.run(call, workspace, ["segment_objects"]) for _ in range(2)]
         assert len(executor.worker_pids) == 1
     assert outcomes[0].observation == outcomes[1].observation
@@ -259,9 +303,14 @@ def test_outlines_need_two_models(tmp_path: Path, field: Path) -> None:
     from agrotools.tools.general.objects import segment_objects
     from agrotools.tools.workspace import artifacts_in
 
-    finder, outliner = (_made(make, tmp_path / make.__name__).folder for make in (_grounding_dino, _sam2))
+    finder, outliner = (
+        _made(make, tmp_path / make.__name__).folder for make in (_grounding_dino, _sam2)
+    )
     both = f"learned:{finder}+{outliner}"
-    with artifacts_in(tmp_path / "out", backend=f"learned:{finder}"), pytest.raises(ToolError, match="two models"):
+    with (
+        artifacts_in(tmp_path / "out", backend=f"learned:{finder}"),
+        pytest.raises(ToolError, match="two models"),
+    ):
         segment_objects(image=field, text="apple tree")
     assert {path.parent for path in segment_objects.files_for(both)} == {finder, outliner}
     with artifacts_in(tmp_path / "out", backend=both):
@@ -286,14 +335,18 @@ def test_the_wrong_kind_and_broken_weights_are_refused(tmp_path: Path) -> None:
     assert caught.value.kind == "backend_unavailable"
 
 
-def _empty_model(folder: Path, weights: str = "model.safetensors", model_type: str = "sam2") -> Path:
+def _empty_model(
+    folder: Path, weights: str = "model.safetensors", model_type: str = "sam2"
+) -> Path:
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps({"model_type": model_type}))
     (folder / weights).write_bytes(b"x")
     return folder
 
 
-def test_the_hub_cache_is_read_as_the_hub_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hub_cache_is_read_as_the_hub_writes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     assert hub_cache() == tmp_path
     cached = tmp_path / "models--owner--model"
@@ -346,7 +399,9 @@ def test_other_kinds_and_no_kind_are_refused(tmp_path: Path) -> None:
 
 
 @needs_torch
-def test_a_tool_counts_with_a_model_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_counts_with_a_model_of_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from agrotools.tools.counting.tool import count_objects
     from agrotools.tools.workspace import artifacts_in
 
@@ -357,7 +412,9 @@ def test_a_tool_counts_with_a_model_of_a_folder(tmp_path: Path, monkeypatch: pyt
     assert set(count_objects.files_for(backend)) >= set(weights.files)
     Image.fromarray(PIXELS).save(tmp_path / "field.png")
     with artifacts_in(tmp_path / "out", backend=backend):
-        counted = count_objects(tmp_path / "field.png", "apple", region=(20, 10, 80, 55), score_min=0.0)
+        counted = count_objects(
+            tmp_path / "field.png", "apple", region=(20, 10, 80, 55), score_min=0.0
+        )
     assert counted.mode == "learned"
     assert counted.boxes is not None
     assert counted.count > 0
@@ -373,7 +430,9 @@ def field(tmp_path: Path) -> Path:
 
 
 @needs_torch
-@pytest.mark.skipif(find_spec("torchvision") is None, reason="needs torchvision (the extra learned)")
+@pytest.mark.skipif(
+    find_spec("torchvision") is None, reason="needs torchvision (the extra learned)"
+)
 def test_a_region_is_put_into_words_beside_its_numbers(tmp_path: Path, field: Path) -> None:
     from agrotools.tools.regions.tool import describe_region
     from agrotools.tools.workspace import artifacts_in

@@ -2,7 +2,15 @@
 
 import numpy as np
 
-from agrotools.vision.overlay import LONGEST_SIDE, VERMILLION, Colour, Mark, box_points, circle_points, draw_marks
+from agrotools.vision.overlay import (
+    LONGEST_SIDE,
+    VERMILLION,
+    Colour,
+    Mark,
+    box_points,
+    circle_points,
+    draw_marks,
+)
 
 
 def plain(width: int, height: int, value: int = 128) -> np.ndarray:
@@ -21,7 +29,11 @@ def extent(picture, colour: Colour, height: int) -> tuple[int, int, int, int]:
 
 def test_a_large_picture_is_shrunk_and_its_marks_with_it():
     height = LONGEST_SIDE
-    drawn = draw_marks(plain(4 * LONGEST_SIDE, 400), [Mark(VERMILLION, box_points((800, 40, 1600, 200)))], gsd_m=0.01)
+    drawn = draw_marks(
+        plain(4 * LONGEST_SIDE, 400),
+        [Mark(VERMILLION, box_points((800, 40, 1600, 200)))],
+        gsd_m=0.01,
+    )
     assert drawn.shape[1] == LONGEST_SIDE
     found = extent(drawn, VERMILLION, height // 10)
     assert np.abs(np.subtract(found, (200, 10, 400, 50))).max() <= 3

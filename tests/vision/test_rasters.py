@@ -27,13 +27,23 @@ def test_roles_by_name(name: str, role: str | None) -> None:
 
 
 def test_roles_by_wavelength() -> None:
-    assert roles_by_wavelength([450.0, 550.0, 665.0, 717.0, 842.0]) == {"B": 1, "G": 2, "R": 3, "RE": 4, "NIR": 5}
+    assert roles_by_wavelength([450.0, 550.0, 665.0, 717.0, 842.0]) == {
+        "B": 1,
+        "G": 2,
+        "R": 3,
+        "RE": 4,
+        "NIR": 5,
+    }
     assert roles_by_wavelength([None, 1600.0]) == {}
 
 
 def test_a_band_dictionary_takes_numbers_and_names() -> None:
     names = ("B02 blue", None, "B04 red", "B08 nir")
-    assert chosen_roles({"R": "B04 red", "nir": 4, "green": "2"}, names, file="a.tif") == {"R": 3, "NIR": 4, "G": 2}
+    assert chosen_roles({"R": "B04 red", "nir": 4, "green": "2"}, names, file="a.tif") == {
+        "R": 3,
+        "NIR": 4,
+        "G": 2,
+    }
 
 
 @pytest.mark.parametrize("wanted", [0, 5, -1, "swir", "9"])
@@ -41,7 +51,10 @@ def test_a_band_that_is_not_there(wanted: int | str) -> None:
     error = tool_error(chosen_roles, {"NIR": wanted}, ("red", "nir", None, None), file="a.tif")
     assert error.kind == "band_not_found"
     assert "1 red, 2 nir, 3 (no name)" in error.message
-    assert tool_error(chosen_roles, {"R": 1, "red": 2}, ("a", "b"), file="a.tif").kind == "invalid_argument"
+    assert (
+        tool_error(chosen_roles, {"R": 1, "red": 2}, ("a", "b"), file="a.tif").kind
+        == "invalid_argument"
+    )
 
 
 def test_bands_come_in_the_order_asked_for_and_in_part(tmp_path: Path) -> None:
@@ -66,7 +79,11 @@ def test_scale_offset_and_every_kind_of_no_data(tmp_path: Path) -> None:
         assert np.allclose(source.read([1])[0], [[2.0, 3.0], [np.nan, 4.0]], equal_nan=True)
     odd = np.array([[[1, np.inf], [-9999, np.nan], [-1.7e38, 2]]], np.float32)
     with open_raster(write_raster(tmp_path / "odd.tif", odd)) as source:
-        assert np.isfinite(source.read([1])[0]).tolist() == [[True, False], [False, False], [False, True]]
+        assert np.isfinite(source.read([1])[0]).tolist() == [
+            [True, False],
+            [False, False],
+            [False, True],
+        ]
 
 
 def test_files_beside_a_raster_are_not_read_but_said(tmp_path: Path) -> None:
@@ -77,7 +94,9 @@ def test_files_beside_a_raster_are_not_read_but_said(tmp_path: Path) -> None:
     )
     with open_raster(path) as source:
         assert source.sampling.flags == ()
-    aux.write_text('<PAMDataset><PAMRasterBand band="1"><NoDataValue>5</NoDataValue></PAMRasterBand></PAMDataset>')
+    aux.write_text(
+        '<PAMDataset><PAMRasterBand band="1"><NoDataValue>5</NoDataValue></PAMRasterBand></PAMDataset>'
+    )
     (tmp_path / "a.tfw").write_text("0.05\n0\n0\n-0.05\n500000\n5000000\n")
     with open_raster(path) as source:
         assert source.band_names == (None,)
@@ -97,7 +116,9 @@ def field_bands(count: int, dtype: str, under: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("declared", [6, None, 4])
-@pytest.mark.parametrize(("dtype", "full", "under"), [("uint16", 65_535, 0), ("uint8", 255, 255), ("float32", 1.0, 0)])
+@pytest.mark.parametrize(
+    ("dtype", "full", "under"), [("uint16", 65_535, 0), ("uint8", 255, 255), ("float32", 1.0, 0)]
+)
 def test_transparency_in_the_last_of_six_bands_hides(
     tmp_path: Path, dtype: str, full: float, under: float, declared: int | None
 ) -> None:
@@ -125,13 +146,19 @@ def test_infrared_that_is_declared_transparency_hides_nothing(tmp_path: Path) ->
         assert np.array_equal(source.read([1, 4]), bands[[0, 3]])
 
 
-@pytest.mark.parametrize(("dtype", "under"), [("uint8", 0), ("uint8", 255), ("uint16", 65_535), ("float32", 0)])
-def test_a_border_without_a_mark_is_no_data_and_flagged(tmp_path: Path, dtype: str, under: float) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "under"), [("uint8", 0), ("uint8", 255), ("uint16", 65_535), ("float32", 0)]
+)
+def test_a_border_without_a_mark_is_no_data_and_flagged(
+    tmp_path: Path, dtype: str, under: float
+) -> None:
     bands = field_bands(3, dtype, under)
     with open_raster(write_raster(tmp_path / "a.tif", bands)) as source:
         assert source.sampling.flags == ("border_without_mark",)
         assert (np.isnan(source.read([3, 1])) == HOLE).all()
-        assert np.isfinite(source.read([1])).all()  # one band may be classes or heights, in which 0 is a value
+        assert np.isfinite(
+            source.read([1])
+        ).all()  # one band may be classes or heights, in which 0 is a value
         assert (picture_of(source).valid == ~HOLE).all()
     with open_raster(write_raster(tmp_path / "marked.tif", bands, nodata=under)) as source:
         assert source.sampling.flags == ()
@@ -171,13 +198,22 @@ def test_envi_with_its_header(tmp_path: Path) -> None:
     ],
 )
 def test_ground_sampling_distance(
-    tmp_path: Path, crs: str, step: float, origin: tuple[float, float], gsd_m: float | None, flag: str | None
+    tmp_path: Path,
+    crs: str,
+    step: float,
+    origin: tuple[float, float],
+    gsd_m: float | None,
+    flag: str | None,
 ) -> None:
-    path = write_raster(tmp_path / "a.tif", VALUES, crs=crs, transform=from_origin(*origin, step, step))
+    path = write_raster(
+        tmp_path / "a.tif", VALUES, crs=crs, transform=from_origin(*origin, step, step)
+    )
     with open_raster(path) as source:
         sampling = source.sampling
     if gsd_m is None:
-        gsd_m = math.sqrt(1e-5 * 55_800 * 1e-5 * 111_412)  # a degree at 60 degrees north, from tables
+        gsd_m = math.sqrt(
+            1e-5 * 55_800 * 1e-5 * 111_412
+        )  # a degree at 60 degrees north, from tables
     assert sampling.gsd_m == pytest.approx(gsd_m, rel=1e-3)
     assert sampling.flags == ((flag,) if flag else ())
 

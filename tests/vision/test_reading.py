@@ -33,10 +33,15 @@ def test_lossless_pictures_come_back_as_they_were(tmp_path: Path, suffix: str) -
     assert (image.width, image.height) == (60, 40)
 
 
-def test_a_photo_of_a_phone_without_its_decoder_names_the_extra(tmp_path: Path, monkeypatch) -> None:
+def test_a_photo_of_a_phone_without_its_decoder_names_the_extra(
+    tmp_path: Path, monkeypatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pillow_heif", None)
     monkeypatch.setattr("PIL.features.check", lambda _: False)
-    for brands, hint in ((b"heic\0\0\0\0mif1heic", "[heic]"), (b"mif1\0\0\0\0mif1avif", "pillow>=11.3")):
+    for brands, hint in (
+        (b"heic\0\0\0\0mif1heic", "[heic]"),
+        (b"mif1\0\0\0\0mif1avif", "pillow>=11.3"),
+    ):
         _lacking_decoder.cache_clear()
         (tmp_path / "IMG_1.jpg").write_bytes(b"\0\0\0\x18ftyp" + brands + b"\0" * 100)
         error = fault(tmp_path / "IMG_1.jpg")
@@ -83,7 +88,9 @@ def test_a_virtual_raster_called_tif_is_never_opened(tmp_path: Path) -> None:
         assert "virtual raster" in error.message
 
 
-@pytest.mark.parametrize("path", ["/vsicurl/http://127.0.0.1:9/a.tif", "/vsizip/a.zip/a.tif", "/vsistdin/"])
+@pytest.mark.parametrize(
+    "path", ["/vsicurl/http://127.0.0.1:9/a.tif", "/vsizip/a.zip/a.tif", "/vsistdin/"]
+)
 def test_names_that_gdal_would_take_for_places_are_missing_files(path: str) -> None:
     with pytest.raises(ToolError) as caught:
         read_image(Path(path))
@@ -105,7 +112,9 @@ def test_exif_orientation_is_applied_and_cmyk_keeps_its_colours(tmp_path: Path) 
 
 
 def test_sixteen_bit_pictures_are_scaled_by_one_factor(tmp_path: Path) -> None:
-    values = COLOURS.astype(np.uint16) * 16  # twelve bits in sixteen: the high bytes alone would be nearly black
+    values = (
+        COLOURS.astype(np.uint16) * 16
+    )  # twelve bits in sixteen: the high bytes alone would be nearly black
     write_raster(tmp_path / "deep.png", values.transpose(2, 0, 1), driver="PNG")
     image = read_image(tmp_path / "deep.png")
     assert image.pixels.dtype == np.uint8

@@ -10,7 +10,10 @@ from agrotools.vision.strangeness import nearest_distance, picture_traits, stran
 
 @pytest.mark.parametrize("seed", range(4))
 def test_drawn_scenes_are_not_strange(seed: int) -> None:
-    orchard, leaf = make_orchard(9_100 + seed, 1).images["rgb"], make_leaf_photo(9_100 + seed, 1).images["rgb"]
+    orchard, leaf = (
+        make_orchard(9_100 + seed, 1).images["rgb"],
+        make_leaf_photo(9_100 + seed, 1).images["rgb"],
+    )
     assert not strangeness(orchard, "fruit").is_strange
     assert not strangeness(leaf, "leaf").is_strange
 
@@ -39,7 +42,13 @@ def test_a_picture_that_is_less_like_those_learnt_from_is_stranger() -> None:
     traits = picture_traits(make_leaf_photo(9_200, 0).images["rgb"])
     embedding = np.random.default_rng(0).normal(size=192).astype(np.float32)
     scores = [
-        strangeness(traits, "leaves", embedding=embedding, label="coffee_rust", likeness=np.array([likeness])).score
+        strangeness(
+            traits,
+            "leaves",
+            embedding=embedding,
+            label="coffee_rust",
+            likeness=np.array([likeness]),
+        ).score
         for likeness in (0.99, 0.9, 0.5)
     ]
     assert scores == sorted(set(scores))
@@ -47,5 +56,7 @@ def test_a_picture_that_is_less_like_those_learnt_from_is_stranger() -> None:
 
 def test_distance_is_to_the_nearest_references() -> None:
     references = np.array([[0, 0], [0, 3], [0, 4], [90, 90]], np.float32)
-    assert nearest_distance(np.zeros((1, 2), np.float32), references)[0] == pytest.approx(np.sqrt((9 + 16) / 3))
+    assert nearest_distance(np.zeros((1, 2), np.float32), references)[0] == pytest.approx(
+        np.sqrt((9 + 16) / 3)
+    )
     assert np.linalg.norm(unit_rows(references + 1), axis=1) == pytest.approx(1)

@@ -3,7 +3,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.vision.vegetation import Vegetation, choose_index, doubt_of_cover, index_values, otsu_threshold, segment
+from agrotools.vision.vegetation import (
+    Vegetation,
+    choose_index,
+    doubt_of_cover,
+    index_values,
+    otsu_threshold,
+    segment,
+)
 from support.picture_files import CROP, SOIL, discs, field, noisy
 
 PLANTS = discs((240, 320), [(60, 60), (200, 100), (120, 190), (280, 200)], 24)
@@ -24,7 +31,9 @@ def test_indices_of_known_values() -> None:
     }
     assert index_values("exg", bands)[0, 0] == pytest.approx(0.8)
     assert index_values("exgr", bands)[0, 0] == pytest.approx(0.8 - (1.4 * 0.2 - 0.6))
-    assert index_values("cive", bands)[0, 0] == pytest.approx(0.811 * 120 - 0.441 * 40 - 0.385 * 40 - 18.78745)
+    assert index_values("cive", bands)[0, 0] == pytest.approx(
+        0.811 * 120 - 0.441 * 40 - 0.385 * 40 - 18.78745
+    )
     assert index_values("ndvi", bands)[0, 0] == pytest.approx(0.6)
     assert index_values("gndvi", bands)[0, 0] == pytest.approx(40 / 280)
     assert index_values("ndre", bands)[0, 0] == pytest.approx(100 / 220)
@@ -34,7 +43,13 @@ def test_indices_of_known_values() -> None:
 
 @pytest.mark.parametrize(
     ("bands", "index"),
-    [("R G B", "lab_a"), ("NIR R", "ndvi"), ("R G B NIR RE", "ndvi"), ("NIR G", "gndvi"), ("NIR RE", "ndre")],
+    [
+        ("R G B", "lab_a"),
+        ("NIR R", "ndvi"),
+        ("R G B NIR RE", "ndvi"),
+        ("NIR G", "gndvi"),
+        ("NIR RE", "ndre"),
+    ],
 )
 def test_auto_takes_the_best_that_the_bands_allow(bands: str, index: str) -> None:
     assert choose_index("auto", dict.fromkeys(bands.split())) == index  # type: ignore[arg-type]
@@ -58,7 +73,9 @@ def test_plants_of_known_area_are_found(index: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(("colour", "share", "flag"), [(SOIL, 0, "no_vegetation"), (CROP, 1, "no_soil_visible")])
+@pytest.mark.parametrize(
+    ("colour", "share", "flag"), [(SOIL, 0, "no_vegetation"), (CROP, 1, "no_soil_visible")]
+)
 def test_bare_soil_and_a_closed_canopy_are_not_split(colour, share, flag, seed: int) -> None:
     found = plants_in(noisy(colour, (200, 300), seed, sigma=9))
     assert (found.mask.mean(), found.flags, found.threshold) == (share, (flag,), None)
@@ -93,9 +110,16 @@ def test_no_plants_are_believed_on_soil_in_even_light() -> None:
 
 @pytest.mark.parametrize(
     ("ground", "why"),
-    [((24, 20, 14), "shade"), ((150, 100, 140), "cast"), ((100, 110, 150), "cast"), ((120, 128, 110), "greenish")],
+    [
+        ((24, 20, 14), "shade"),
+        ((150, 100, 140), "cast"),
+        ((100, 110, 150), "cast"),
+        ((120, 128, 110), "greenish"),
+    ],
 )
-def test_no_plants_are_not_believed_where_they_would_not_be_seen(ground: tuple[int, int, int], why: str) -> None:
+def test_no_plants_are_not_believed_where_they_would_not_be_seen(
+    ground: tuple[int, int, int], why: str
+) -> None:
     pixels = noisy(ground, (120, 160))
     plants = plants_in(pixels)
     assert plants.flags == ("no_vegetation",)

@@ -16,7 +16,9 @@ from agrotools.core.base import NoFileError, Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.writing import check_replaceable
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "studies"))  # for the reader of prepared data sets
+sys.path.append(
+    str(Path(__file__).resolve().parents[2] / "studies")
+)  # for the reader of prepared data sets
 
 from paired import with_twins
 
@@ -63,7 +65,9 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
     # Without subfolders, read CWFID in its authors' layout, or raise an error that describes what is missing.
     absent: list[JsonValue] = [*sorted(PARTS.keys() - there)]
     with TemporaryDirectory() as scratch:
-        parts = [PARTS[name](folder / name, Path(scratch)) for name in there] or [weeds(folder, Path(scratch))]
+        parts = [PARTS[name](folder / name, Path(scratch)) for name in there] or [
+            weeds(folder, Path(scratch))
+        ]
         return assembled(
             parts,
             out,

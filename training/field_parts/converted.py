@@ -27,13 +27,23 @@ def as_photo(
     crop = item["source"].get("crop")
     as_it_is, *_, again = as_jpeg((data.folder / item[key]).read_bytes(), quality, None, marks)
     how = {"convert": "jpeg", "quality": quality, "crop": crop and tuple(crop), "marks": marks}
-    return _stored(data, item, key, as_it_is if str(item[key]).endswith(".jpg") else again, ".jpg", how, more)
+    return _stored(
+        data, item, key, as_it_is if str(item[key]).endswith(".jpg") else again, ".jpg", how, more
+    )
 
 
 def as_plane(data: DataSet, item: dict[str, Any], key: str, **more: Any) -> SampleFile:
     """Return a mask, a depth or another plane of values as a TIFF without compression."""
     content = as_tiff((data.folder / item[key]).read_bytes(), None)[0]
-    return _stored(data, item, key, content, ".tif", {"convert": "tiff", "layer": item["source"].get("index")}, more)
+    return _stored(
+        data,
+        item,
+        key,
+        content,
+        ".tif",
+        {"convert": "tiff", "layer": item["source"].get("index")},
+        more,
+    )
 
 
 def _stored(
@@ -62,9 +72,16 @@ def _stored(
 
 def framed(image: str, colour: str, box: Box) -> PlannedCall:
     """Return the call that finds the only frame of that colour in a picture."""
-    inside = [box[0] + 1, box[1] + 1, box[2] - 1, box[3] - 1]  # the tool leaves a pixel inside the stroke out
+    inside = [
+        box[0] + 1,
+        box[1] + 1,
+        box[2] - 1,
+        box[3] - 1,
+    ]  # the tool leaves a pixel inside the stroke out
     return find_mark(
-        image, colour, {"regions": [{"index": 1, "inner_box": inside, "color": colour}], "crop_box": inside}
+        image,
+        colour,
+        {"regions": [{"index": 1, "inner_box": inside, "color": colour}], "crop_box": inside},
     )
 
 

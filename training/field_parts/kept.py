@@ -34,4 +34,6 @@ def kept_of(data: DataSet, photos: Sequence[Photo[T]]) -> list[Photo[T]]:
 def asked_of(entry: str) -> dict[str, str]:
     """Return what is asked of an entry by topic, as words of templates; empty for topics that are not asked about."""
     clauses = _table("asked").get(entry, {})
-    return {f"ask_{topic}": clauses.get(topic, "") for topic in ("causes", "management", "symptoms")}
+    return {
+        f"ask_{topic}": clauses.get(topic, "") for topic in ("causes", "management", "symptoms")
+    }

@@ -34,14 +34,24 @@ def trees(data: DataSet) -> Part:
     subjects: list[Subject] = []
     for number, item in enumerate(read_items(data.folder, ("gsd_m",), ("mask",))):
         gsd_m, note = item["gsd_m"], "Map of tree cover, drawn on an aerial image of a town."
-        meaning = {"kind": "mask", "classes": {"0": "other", "1": "trees"}, "gsd_m": gsd_m, "note": note}
-        file = as_plane(data, item, "mask", place=1, **meaning).model_copy(update={"name": "tree_map.tif"})
+        meaning = {
+            "kind": "mask",
+            "classes": {"0": "other", "1": "trees"},
+            "gsd_m": gsd_m,
+            "note": note,
+        }
+        file = as_plane(data, item, "mask", place=1, **meaning).model_copy(
+            update={"name": "tree_map.tif"}
+        )
         mask = read_labels(data.folder / item["mask"]).classes
 
         def truth(region: Region | None, mask: Any = mask, gsd_m: float = gsd_m) -> dict[str, Any]:
             inside = cut_out(mask, region)
             share = 100 * np.count_nonzero(inside == 1) / inside.size
-            pcts = {"trees": round_significant(share, _DIGITS), "other": round_significant(100 - share, _DIGITS)}
+            pcts = {
+                "trees": round_significant(share, _DIGITS),
+                "other": round_significant(100 - share, _DIGITS),
+            }
             area_m2 = round_significant(inside.size * gsd_m**2, _DIGITS)
             return {"class_pcts": pcts, "area_px": inside.size, "area_m2": area_m2}
 
@@ -65,7 +75,10 @@ def trees_from_the_air(data: DataSet) -> Part:
     for item in read_items(data.folder, ("gsd_m",), ("image", "boxes")):
         note = "Seen from straight above, from an aeroplane."
         with (data.folder / item["boxes"]).open(encoding="utf-8") as lines:
-            boxes = [[float(row[edge]) for edge in ("xmin", "xmax", "ymin", "ymax")] for row in DictReader(lines)]
+            boxes = [
+                [float(row[edge]) for edge in ("xmin", "xmax", "ymin", "ymax")]
+                for row in DictReader(lines)
+            ]
         centres = [((x0 + x1) / 2, (y0 + y1) / 2) for x0, x1, y0, y1 in boxes]
         file = as_photo(data, item, gsd_m=item["gsd_m"], note=note)
         # One of the three places is shown in several tiles; the others, of open woodland, are compared with each other.
@@ -73,11 +86,17 @@ def trees_from_the_air(data: DataSet) -> Part:
         places.setdefault(place, []).append((file, centres))
     subjects: list[Subject] = []
     for place, plots in places.items():
-        subjects.append(photo_subject(f"trees-{place}", plots, _plot_of_trees, {"place": place}, "tree_plot"))
+        subjects.append(
+            photo_subject(f"trees-{place}", plots, _plot_of_trees, {"place": place}, "tree_plot")
+        )
         for number, (file, centres) in enumerate(plots):
-            alone = photo_subject(f"trees-{place}-{number}-alone", [(file, centres)], _plot_of_trees, {}, "tree_plot")
+            alone = photo_subject(
+                f"trees-{place}-{number}-alone", [(file, centres)], _plot_of_trees, {}, "tree_plot"
+            )
             subjects.append(alone)
-            parts = halves(int(file.width_px or PLOT_SIDE_PX), int(file.height_px or PLOT_SIDE_PX))[number % 2]
+            parts = halves(int(file.width_px or PLOT_SIDE_PX), int(file.height_px or PLOT_SIDE_PX))[
+                number % 2
+            ]
             subjects.append(_half_plots(f"trees-{place}-{number}", file, centres, parts))
     return data.part(subjects, ["tree_plots"])
 
@@ -85,20 +104,30 @@ def trees_from_the_air(data: DataSet) -> Part:
 def _plot_of_trees(file: SampleFile, centres: list[tuple[float, float]], _: int) -> Thing:
     side = file.gsd_m or 1.0
     hectares = (file.width_px or 0) * (file.height_px or 0) * side**2 / 10_000
-    truth = {"count": len(centres), "density_per_ha": round_significant(len(centres) / hectares, _DIGITS)}
+    truth = {
+        "count": len(centres),
+        "density_per_ha": round_significant(len(centres) / hectares, _DIGITS),
+    }
     thought = f"I need to know how many trees stand in {file.name}."
     return photo_thing(file, "count_objects", truth, thought, target="tree")
 
 
 def _half_plots(
-    name: str, file: SampleFile, centres: list[tuple[float, float]], parts: Sequence[tuple[str, Region]]
+    name: str,
+    file: SampleFile,
+    centres: list[tuple[float, float]],
+    parts: Sequence[tuple[str, Region]],
 ) -> Subject:
     file = named(file, "image", 1)
 
     def shown(index: int, _: int) -> Thing:
         called, (x0, y0, x1, y1) = parts[index]
         truth = {"count": sum(x0 <= x < x1 and y0 <= y < y1 for x, y in centres)}
-        arguments: dict[str, Any] = {"image": file.name, "target": "tree", "region": [x0, y0, x1, y1]}
+        arguments: dict[str, Any] = {
+            "image": file.name,
+            "target": "tree",
+            "region": [x0, y0, x1, y1],
+        }
         thought = f"I need to know how many trees stand in the {called} half."
         return Thing((file,), "count_objects", arguments, truth, f"{called} half", thought)
 
@@ -122,7 +151,10 @@ def scene(data: DataSet) -> Part:
 
         def truth(region: Region | None, index: Any = index) -> dict[str, Any]:
             inside = cut_out(index, region)
-            return {"ndvi": round_significant(float(np.nanmean(inside)), _DIGITS), "area_px": inside.size}
+            return {
+                "ndvi": round_significant(float(np.nanmean(inside)), _DIGITS),
+                "area_px": inside.size,
+            }
 
         across, down = halves(columns, rows)
         subjects += [
@@ -195,7 +227,9 @@ def _pairs(data: DataSet, changed: str, gsd_m: float | None) -> Part:
         afters = [some[0].shown(0, 1).files[1] for some in (one, other)]
         for some, own, strange in ((one, *afters), (other, *reversed(afters))):
             if some[0].name in clear:
-                some[:] = [replace(each, instead={"another_place": {own.path: strange}}) for each in some]
+                some[:] = [
+                    replace(each, instead={"another_place": {own.path: strange}}) for each in some
+                ]
     return data.part([subject for some in pairs for subject in some], ["change"])
 
 
@@ -211,10 +245,14 @@ def ndvi(data: DataSet) -> Part:
         file = as_plane(data, item, "ndvi", kind="raster", bands=("NDVI",), note=note, **size)
         dates.append((file, float(np.nanmean(values.astype(np.float64)))))
     # Consecutive pairs share a date, so all samples of one place are one cluster.
-    return data.part([_ndvi_subject(number, *pair) for number, pair in enumerate(pairwise(dates))], ["ndvi"])
+    return data.part(
+        [_ndvi_subject(number, *pair) for number, pair in enumerate(pairwise(dates))], ["ndvi"]
+    )
 
 
-def _ndvi_subject(number: int, before: tuple[SampleFile, float], after: tuple[SampleFile, float]) -> Subject:
+def _ndvi_subject(
+    number: int, before: tuple[SampleFile, float], after: tuple[SampleFile, float]
+) -> Subject:
     files = tuple(
         file.model_copy(update={"name": f"ndvi_{name}{Path(file.path).suffix}"})
         for name, (file, _) in (("first", before), ("second", after))
@@ -226,7 +264,11 @@ def _ndvi_subject(number: int, before: tuple[SampleFile, float], after: tuple[Sa
             "mean_after": round_significant(after[1], _DIGITS),
         }
         truth: dict[str, Any] = {"vegetation": {"index": "ndvi", **means}}
-        arguments: dict[str, Any] = {"before": files[0].name, "after": files[1].name, "target": "vegetation"}
+        arguments: dict[str, Any] = {
+            "before": files[0].name,
+            "after": files[1].name,
+            "target": "vegetation",
+        }
         words = {"before": files[0].name, "after": files[1].name}
         thought = "I need the vegetation index of both dates."
         return Thing(files, "detect_change", arguments, truth, "the place", thought, words)
@@ -245,5 +287,7 @@ def canopy(data: DataSet) -> Part:
         rows, columns = heights.shape
         note = "Heights above ground, one band, metres. Cells without data are ignored."
         file = data.originals.heights(path, (columns, rows), gsd_m, note)
-        subjects += canopy_subjects(str(item["id"]), file, heights, np.random.default_rng([*heights.shape]))
+        subjects += canopy_subjects(
+            str(item["id"]), file, heights, np.random.default_rng([*heights.shape])
+        )
     return data.part(subjects, ["canopy"])

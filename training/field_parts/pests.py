@@ -6,7 +6,15 @@ from importlib.resources import files
 from pathlib import Path
 
 from agrotools.build.sources.land import diagnosis_of
-from agrotools.build.sources.part import Adapter, DataSet, Part, Photo, photo_pairs, photo_subject, photo_thing
+from agrotools.build.sources.part import (
+    Adapter,
+    DataSet,
+    Part,
+    Photo,
+    photo_pairs,
+    photo_subject,
+    photo_thing,
+)
 from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.core import SampleFile
@@ -27,11 +35,16 @@ _SPARES = 1
 @partial(Adapter, "field.jute_pests")
 def pests(data: DataSet) -> Part:
     """Pests to be named and looked up; those whose folder holds other things too are left out."""
-    classes: dict[str, str] = read_table(Path(str(files("agrotools"))) / "data/pests.toml")["classes"]
+    classes: dict[str, str] = read_table(Path(str(files("agrotools"))) / "data/pests.toml")[
+        "classes"
+    ]
     entries = {entry.id: entry for entry in load().entries}
     items = read_items(data.folder, ("label",), ("image",))
     photos: list[Photo[str]] = [
-        (as_photo(data, item, quality=_QUALITY, note="A pest of field crops."), f"pest.{classes[item['label']]}")
+        (
+            as_photo(data, item, quality=_QUALITY, note="A pest of field crops."),
+            f"pest.{classes[item['label']]}",
+        )
         for item in items
         if item["label"] in classes
     ]
@@ -40,7 +53,10 @@ def pests(data: DataSet) -> Part:
 
     def thing(file: SampleFile, label: str, _: int) -> Thing:
         words = _words(label, labels, entries, str(file.sha256))
-        truth, thought = diagnosis_of(label, entries[label]), f"I need to know which pest {file.name} shows."
+        truth, thought = (
+            diagnosis_of(label, entries[label]),
+            f"I need to know which pest {file.name} shows.",
+        )
         return photo_thing(file, "diagnose_pest_disease", truth, thought, words, kind="pest")
 
     paired, spare = with_spares(photos, _SPARES)
@@ -52,14 +68,19 @@ def pests(data: DataSet) -> Part:
         if " and " not in entries[label].names.en
     ]
     subjects += [
-        photo_subject(f"pests-alike-{n}", two, thing, {}, "field_pest") for n, two in enumerate(alike) if len(two) > 1
+        photo_subject(f"pests-alike-{n}", two, thing, {}, "field_pest")
+        for n, two in enumerate(alike)
+        if len(two) > 1
     ]
     return data.part(
-        [*subjects, *one_of_each("pest-advice", paired, labels, thing, "field_pest_advice")], ["field_pests"]
+        [*subjects, *one_of_each("pest-advice", paired, labels, thing, "field_pest_advice")],
+        ["field_pests"],
     )
 
 
-def _words(label: str, labels: Sequence[str], entries: dict[str, Entry], digest: str) -> dict[str, str]:
+def _words(
+    label: str, labels: Sequence[str], entries: dict[str, Entry], digest: str
+) -> dict[str, str]:
     """Return words about a pest; the four offered ones follow from its label and the picture."""
     start = int(digest[:8], 16)
     others = [each for each in labels if each != label]

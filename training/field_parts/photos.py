@@ -20,7 +20,16 @@ from agrotools.build.sources.land import (
     weed_subjects,
     weed_thing,
 )
-from agrotools.build.sources.part import Adapter, DataSet, Part, Photo, named, photo_pairs, photo_subject, photo_thing
+from agrotools.build.sources.part import (
+    Adapter,
+    DataSet,
+    Part,
+    Photo,
+    named,
+    photo_pairs,
+    photo_subject,
+    photo_thing,
+)
 from agrotools.build.templates import Thing, load_templates
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.build.templates.thing import Subject
@@ -61,8 +70,15 @@ def leaves(data: DataSet) -> Part:
 
 def _severity(mask: Path) -> dict[str, Any]:
     classes = read_labels(mask).classes
-    leaf, lesion = int(np.count_nonzero((classes == _LEAF) | (classes == _SYMPTOM))), int(np.sum(classes == _SYMPTOM))
-    return {"leaf_area_px": leaf, "lesion_area_px": lesion, "severity_pct": round_significant(100 * lesion / leaf, 6)}
+    leaf, lesion = (
+        int(np.count_nonzero((classes == _LEAF) | (classes == _SYMPTOM))),
+        int(np.sum(classes == _SYMPTOM)),
+    )
+    return {
+        "leaf_area_px": leaf,
+        "lesion_area_px": lesion,
+        "severity_pct": round_significant(100 * lesion / leaf, 6),
+    }
 
 
 def leaf_photos(crop: str) -> Adapter:
@@ -71,7 +87,10 @@ def leaf_photos(crop: str) -> Adapter:
     @partial(Adapter, f"field.{crop}_leaf_class")
     def read(data: DataSet) -> Part:
         photos = [
-            (data.originals.file(data.folder / item["image"], note=f"A {crop} leaf."), str(item["label"]))
+            (
+                data.originals.file(data.folder / item["image"], note=f"A {crop} leaf."),
+                str(item["label"]),
+            )
             for item in read_items(data.folder, ("label",), ("image",))
         ]
         photos = kept_of(data, photos)
@@ -79,42 +98,68 @@ def leaf_photos(crop: str) -> Adapter:
         def thing(file: SampleFile, label: str, _: int) -> Thing:
             truth = _leaf_diagnosis(crop, label)
             thought = f"I need to know what, if anything, is wrong with the leaf in {file.name}."
-            words = {"crop": crop, "state": _STATES.get(label, label.replace("_", " ")), "id": str(truth["best"])}
+            words = {
+                "crop": crop,
+                "state": _STATES.get(label, label.replace("_", " ")),
+                "id": str(truth["best"]),
+            }
             words |= {"entry": words["id"], "states": states, **asked_of(words["id"])}
-            return photo_thing(file, "diagnose_pest_disease", truth, thought, words, kind="disease", crop=crop)
+            return photo_thing(
+                file, "diagnose_pest_disease", truth, thought, words, kind="disease", crop=crop
+            )
 
         labels = sorted({label for _, label in photos} - {_HEALTHY})
-        named_states = (_leaf_diagnosis(crop, label)["candidates"][0]["common_name"] for label in labels)
+        named_states = (
+            _leaf_diagnosis(crop, label)["candidates"][0]["common_name"] for label in labels
+        )
         states = JOINED.join([_HEALTHY, *named_states])
         paired, spare = with_spares(photos, 3 if crop == "bean" else 2)
         pairs = photo_pairs(f"{crop}-leaves", paired, thing, {"crop": crop}, f"{crop}_leaf")
         advice = one_of_each(f"{crop}-advice", paired, labels, thing, "leaf_advice")
         # Only a healthy leaf is plainly not what is sought; the diseases resemble each other.
         healthy = [photo for photo in spare if photo[1] == _HEALTHY]
-        return data.part([*with_others(pairs, photos, healthy), *advice], ["leaf_disease", "field_advice"])
+        return data.part(
+            [*with_others(pairs, photos, healthy), *advice], ["leaf_disease", "field_advice"]
+        )
 
     return read
 
 
 def one_of_each(
-    name: str, photos: Sequence[Photo[str]], labels: Sequence[str], thing: Callable[..., Thing], of: str
+    name: str,
+    photos: Sequence[Photo[str]],
+    labels: Sequence[str],
+    thing: Callable[..., Thing],
+    of: str,
 ) -> list[Subject]:
     """Return for each label a subject with one of its pictures."""
-    chosen = {label: min((p for p in photos if p[1] == label), key=lambda p: str(p[0].sha256)) for label in labels}
-    return [photo_subject(f"{name}-{n}", [photo], thing, {}, of) for n, photo in enumerate(chosen.values())]
+    chosen = {
+        label: min((p for p in photos if p[1] == label), key=lambda p: str(p[0].sha256))
+        for label in labels
+    }
+    return [
+        photo_subject(f"{name}-{n}", [photo], thing, {}, of)
+        for n, photo in enumerate(chosen.values())
+    ]
 
 
-def with_spares(photos: Sequence[Photo[str]], number: int) -> tuple[list[Photo[str]], list[Photo[str]]]:
+def with_spares(
+    photos: Sequence[Photo[str]], number: int
+) -> tuple[list[Photo[str]], list[Photo[str]]]:
     """Return the pictures to ask about, and ``number`` of each label that are only shown in place of another one."""
     spare: list[Photo[str]] = []
     for label in sorted({label for _, label in photos}):
-        ours = sorted((each for each in photos if each[1] == label), key=lambda each: str(each[0].sha256))
+        ours = sorted(
+            (each for each in photos if each[1] == label), key=lambda each: str(each[0].sha256)
+        )
         some = _SPARE_NO_WEED if label.lower() == NO_WEED else number
         spare += ours[:some] if len(ours) > some else []
     return [each for each in photos if each not in spare], spare
 
 
-def with_others(subjects: Sequence[Subject], labels: Sequence[Photo[str]], spare: list[Photo[str]]) -> list[Subject]:
+def with_others(
+    subjects: Sequence[Subject], labels: Sequence[Photo[str]], spare: list[Photo[str]]
+) -> list[Subject]:
     """Return the pairs, as many as there are spare pictures with one whose label is that of neither picture.
 
     No spare picture is used twice, since samples that share a file are one cluster.
@@ -124,24 +169,39 @@ def with_others(subjects: Sequence[Subject], labels: Sequence[Photo[str]], spare
     for subject in subjects:
         paths = [subject.shown(index, 1).files[0].path for index in range(subject.things)]
         ours = {of_path[path] for path in paths}
-        other = next((each for each in left if each[1] not in ours), None) if len(ours) > 1 else None
+        other = (
+            next((each for each in left if each[1] not in ours), None) if len(ours) > 1 else None
+        )
         if other is None or ours >= _ALIKE:
             done.append(subject)
             continue
         left.remove(other)
         kinds = ("another", "no_weed") if other[1].lower() == NO_WEED else ("another",)
-        done.append(replace(subject, instead={kind: dict.fromkeys(paths, other[0]) for kind in kinds}))
+        done.append(
+            replace(subject, instead={kind: dict.fromkeys(paths, other[0]) for kind in kinds})
+        )
     return done
 
 
 def _leaf_diagnosis(crop: str, label: str) -> dict[str, Any]:
     shipped = f"{crop}_{label}"
     if label == _HEALTHY:
-        return {"best": shipped, "abstained": False, "candidates": [{"label": shipped, "kind": _HEALTHY}]}
+        return {
+            "best": shipped,
+            "abstained": False,
+            "candidates": [{"label": shipped, "kind": _HEALTHY}],
+        }
     entry = kb_names().of_shipped(shipped)
     if entry is None:
-        raise BenchmarkError(f"the knowledge base has no {label!r} of {crop}", hint="agrotools tools kb search NAME")
-    candidate = {"label": shipped, "kind": entry.kind, "common_name": entry.names.en, "kb_id": entry.id}
+        raise BenchmarkError(
+            f"the knowledge base has no {label!r} of {crop}", hint="agrotools tools kb search NAME"
+        )
+    candidate = {
+        "label": shipped,
+        "kind": entry.kind,
+        "common_name": entry.names.en,
+        "kb_id": entry.id,
+    }
     return {"best": entry.id, "abstained": False, "candidates": [candidate]}
 
 
@@ -149,7 +209,9 @@ def _leaf_diagnosis(crop: str, label: str) -> dict[str, Any]:
 def weed_photos(data: DataSet) -> Part:
     """Weeds of Australian rangeland, named by botanists (DeepWeeds)."""
     items = read_items(data.folder, ("label",), ("image",))
-    photos = named_weeds(((data.folder / item["image"], str(item["label"])) for item in items), data)
+    photos = named_weeds(
+        ((data.folder / item["image"], str(item["label"])) for item in items), data
+    )
     photos = kept_of(data, photos)
     paired, spare = with_spares(photos, 2)
 
@@ -160,7 +222,8 @@ def weed_photos(data: DataSet) -> Part:
     labels = sorted({label for _, label in photos if label.lower() != NO_WEED})
     advice = one_of_each("weed-advice", paired, labels, thing, "weed_advice")
     return data.part(
-        [*with_others(weed_subjects("weed-photos", paired), photos, spare), *advice], ["weed", "field_advice"]
+        [*with_others(weed_subjects("weed-photos", paired), photos, spare), *advice],
+        ["weed", "field_advice"],
     )
 
 
@@ -178,14 +241,22 @@ _WELL_SEEN = "NO"
 def apples(data: DataSet) -> Part:
     """Diameters of apples in boxes, in millimetres."""
     subjects: list[Subject] = []
-    for number, item in enumerate(read_items(data.folder, ("fruits",), ("image", "depth_mm_uint16"))):
+    for number, item in enumerate(
+        read_items(data.folder, ("fruits",), ("image", "depth_mm_uint16"))
+    ):
         image = as_photo(data, item, note="Apple trees, daylight.")
         middle = {"cx_px": (image.width_px or 0) / 2, "cy_px": (image.height_px or 0) / 2}
         camera = {"intrinsics": Intrinsics(fx_px=FOCAL_PX, fy_px=FOCAL_PX, **middle)}
         note = "Depth registered to the picture."
-        depth = as_plane(data, item, "depth_mm_uint16", place=1, kind="depth", depth_unit_mm=1.0, note=note)
+        depth = as_plane(
+            data, item, "depth_mm_uint16", place=1, kind="depth", depth_unit_mm=1.0, note=note
+        )
         files = (image.model_copy(update=camera), depth)
-        fruits = [each for each in _fruits(data.folder, item) if is_kept(data, ",".join(map(str, each[0])))]
+        fruits = [
+            each
+            for each in _fruits(data.folder, item)
+            if is_kept(data, ",".join(map(str, each[0])))
+        ]
         for start in range(0, len(fruits) - TOGETHER + 1, TOGETHER):
             some = fruits[start : start + TOGETHER]
             subjects.append(apple_subject(f"apples-{number}-{start}", files, some))
@@ -197,19 +268,33 @@ def apples(data: DataSet) -> Part:
 
 
 def _marked_apples(
-    name: str, files: tuple[SampleFile, SampleFile], marks: Sequence[Mark], fruits: Sequence[tuple[Box, float]]
+    name: str,
+    files: tuple[SampleFile, SampleFile],
+    marks: Sequence[Mark],
+    fruits: Sequence[tuple[Box, float]],
 ) -> Subject:
     image, depth = named(files[0], "image", 1), named(files[1], "depth", 1)
 
     def shown(index: int, place: int) -> Thing:
         colour, box = marks[index]
         truth: dict[str, Any] = {"fruits": [{"id": 1, "diameter_mm": fruits[index][1]}], "n": 1}
-        arguments: dict[str, Any] = {"image": image.name, "depth": depth.name, "boxes": [ref(0, "crop_box")]}
+        arguments: dict[str, Any] = {
+            "image": image.name,
+            "depth": depth.name,
+            "boxes": [ref(0, "crop_box")],
+        }
         thought = f"Now the diameter of the fruit inside the {colour} frame."
         words = {"colour": colour, "file": image.name}
         before = (framed(image.name, colour, box),)
         return Thing(
-            (image, depth), "measure_fruit_size", arguments, truth, f"apple {place}", thought, words, before=before
+            (image, depth),
+            "measure_fruit_size",
+            arguments,
+            truth,
+            f"apple {place}",
+            thought,
+            words,
+            before=before,
         )
 
     return Subject(name, len(fruits), shown, {"subject": name}, of="marked_apple")
@@ -224,7 +309,9 @@ def _fruits(folder: Path, item: dict[str, Any]) -> list[tuple[Box, float]]:
             if not str(fruit["fruit_id"]).startswith(_SPHERES) and fruit["occluded"] == _WELL_SEEN
         ]
     except (KeyError, TypeError, ValueError) as error:
-        raise BenchmarkError(f"{folder}: the fruits of {item.get('id')} cannot be read: {error!r}") from error
+        raise BenchmarkError(
+            f"{folder}: the fruits of {item.get('id')} cannot be read: {error!r}"
+        ) from error
 
 
 PLURAL = {"apple": "apples", "pear": "pears", "cherry": "cherries"}
@@ -240,19 +327,32 @@ def orchard(fruit: str, folder: str) -> Adapter:
         marked: list[Subject] = []
         for item in read_items(data.folder, ("count",), ("image",)):
             if not isinstance(item["count"], int) or item["count"] < 0:
-                raise BenchmarkError(f"{data.folder}: the count of {item.get('id')} is not a whole number")
-            counted.append((data.originals.file(data.folder / item["image"], note=note), item["count"]))
+                raise BenchmarkError(
+                    f"{data.folder}: the count of {item.get('id')} is not a whole number"
+                )
+            counted.append(
+                (data.originals.file(data.folder / item["image"], note=note), item["count"])
+            )
             if fruit == "apple" and (frames := _clean_frames(_boxes(data.folder / item["boxes"]))):
-                marks = tuple((colour, box) for colour, (box, _) in zip(PEN_NAMES[1:], frames, strict=False))
+                marks = tuple(
+                    (colour, box) for colour, (box, _) in zip(PEN_NAMES[1:], frames, strict=False)
+                )
                 file = as_photo(data, item, marks=marks, note=note)
-                subject = _framed_fruit(f"framed-{item['id']}", file, marks, [count for _, count in frames])
+                subject = _framed_fruit(
+                    f"framed-{item['id']}", file, marks, [count for _, count in frames]
+                )
                 marked.append(replace(subject, instead=without_frames(file, counted[-1][0])))
         counted = kept_of(data, counted)
         subjects = fruit_subjects(f"orchard-{fruit}", fruit, PLURAL[fruit], counted, of="orchard")
         framed_too = (
-            [each for each in load_templates("drawn_count_marks") if each.template in _FRAMED] if marked else []
+            [each for each in load_templates("drawn_count_marks") if each.template in _FRAMED]
+            if marked
+            else []
         )
-        return data.part([*subjects, *marked], [*load_templates("orchard"), *load_templates("surely"), *framed_too])
+        return data.part(
+            [*subjects, *marked],
+            [*load_templates("orchard"), *load_templates("surely"), *framed_too],
+        )
 
     return read
 
@@ -275,7 +375,10 @@ def _clean_frames(fruits: Sequence[Box]) -> list[tuple[Box, int]]:
     """Return for each side the largest frame that cuts no fruit and holds some, with their number; none where none."""
     frames: list[tuple[Box, int]] = []
     for left, right in _SIDES:
-        edges = (range(left, right - _LEAST_PX + 1, _STEP_PX), range(16, 624 - _LEAST_PX + 1, _STEP_PX))
+        edges = (
+            range(left, right - _LEAST_PX + 1, _STEP_PX),
+            range(16, 624 - _LEAST_PX + 1, _STEP_PX),
+        )
         tried = [
             (x0, y0, x1, y1)
             for x0 in edges[0]
@@ -283,9 +386,13 @@ def _clean_frames(fruits: Sequence[Box]) -> list[tuple[Box, int]]:
             for x1 in range(x0 + _LEAST_PX, right + 1, _STEP_PX)
             for y1 in range(y0 + _LEAST_PX, 625, _STEP_PX)
         ]
-        clean = [(box, sum(shares)) for box in tried if (shares := _inside(fruits, box)) is not None]
+        clean = [
+            (box, sum(shares)) for box in tried if (shares := _inside(fruits, box)) is not None
+        ]
         if some := [each for each in clean if each[1] >= _FEWEST]:
-            frames.append(max(some, key=lambda each: (each[0][2] - each[0][0]) * (each[0][3] - each[0][1])))
+            frames.append(
+                max(some, key=lambda each: (each[0][2] - each[0][0]) * (each[0][3] - each[0][1]))
+            )
     return frames
 
 
@@ -294,14 +401,18 @@ def _inside(fruits: Sequence[Box], frame: Box) -> list[bool] | None:
     found: list[bool] = []
     for x0, y0, x1, y1 in fruits:
         across = max(0, min(x1, frame[2]) - max(x0, frame[0]))
-        share = across * max(0, min(y1, frame[3]) - max(y0, frame[1])) / max(1, (x1 - x0) * (y1 - y0))
+        share = (
+            across * max(0, min(y1, frame[3]) - max(y0, frame[1])) / max(1, (x1 - x0) * (y1 - y0))
+        )
         if 0.1 < share < 0.9:
             return None
         found.append(share >= 0.9)
     return found
 
 
-def _framed_fruit(name: str, file: SampleFile, marks: Sequence[Mark], counts: Sequence[int]) -> Subject:
+def _framed_fruit(
+    name: str, file: SampleFile, marks: Sequence[Mark], counts: Sequence[int]
+) -> Subject:
     file = named(file, "image", 1)
 
     def shown(index: int, _: int) -> Thing:
@@ -310,6 +421,8 @@ def _framed_fruit(name: str, file: SampleFile, marks: Sequence[Mark], counts: Se
         thought = f"Now the number of apples inside the {colour} frame."
         arguments = {"target": "apple", "region": ref(0, "crop_box")}
         before = (framed(file.name, colour, box),)
-        return photo_thing(file, "count_objects", {"count": counts[index]}, thought, words, before, **arguments)
+        return photo_thing(
+            file, "count_objects", {"count": counts[index]}, thought, words, before, **arguments
+        )
 
     return Subject(name, len(marks), shown, {"subject": name}, of="fruit_mark")

@@ -74,7 +74,9 @@ def read_cwfid(folder: Path) -> list[FieldImage]:
             f"{folder} holds no CWFID images",
             hint="expected truth.json, or images/, annotations/ and masks/, there or in a folder cwfid",
         )
-    require_files(folder, (str(path.relative_to(folder)) for entry in entries for path in entry[1:]))
+    require_files(
+        folder, (str(path.relative_to(folder)) for entry in entries for path in entry[1:])
+    )
     return [_read(*entry) for entry in entries]
 
 
@@ -82,11 +84,21 @@ def _entries(folder: Path) -> Iterator[tuple[str, Path, Path, Path]]:
     """Yield name, image, class mask and vegetation mask of each item."""
     if (folder / TRUTH_FILE).is_file():
         for item in read_items(folder, ("id",), ("image", "mask", "vegetation")):
-            yield str(item["id"]), folder / item["image"], folder / item["mask"], folder / item["vegetation"]
+            yield (
+                str(item["id"]),
+                folder / item["image"],
+                folder / item["mask"],
+                folder / item["vegetation"],
+            )
         return
     for image in sorted((folder / "images").glob("*_image.png")):
         name = image.name.removesuffix("_image.png")
-        yield name, image, folder / f"annotations/{name}_annotation.png", folder / f"masks/{name}_mask.png"
+        yield (
+            name,
+            image,
+            folder / f"annotations/{name}_annotation.png",
+            folder / f"masks/{name}_mask.png",
+        )
 
 
 def _read(name: str, image: Path, classes: Path, vegetation: Path) -> FieldImage:
@@ -97,9 +109,13 @@ def _read(name: str, image: Path, classes: Path, vegetation: Path) -> FieldImage
             size = picture.size
             picture.load()  # verify() does not detect truncated JPEG files
         with Image.open(classes) as picture:
-            labels = np.asarray(picture.convert("RGB") if picture.mode in ("RGB", "RGBA") else picture)
+            labels = np.asarray(
+                picture.convert("RGB") if picture.mode in ("RGB", "RGBA") else picture
+            )
         with Image.open(vegetation) as picture:
-            plants = np.asarray(picture.convert("L") if picture.mode in ("RGB", "RGBA") else picture) > 0
+            plants = (
+                np.asarray(picture.convert("L") if picture.mode in ("RGB", "RGBA") else picture) > 0
+            )
     except (UnidentifiedImageError, OSError, SyntaxError) as error:
         raise BenchmarkError(f"a file of image {name} cannot be read: {error}") from error
     mask = _classes_of_colours(labels) if labels.ndim == 3 else labels.astype(np.uint8)
@@ -109,7 +125,9 @@ def _read(name: str, image: Path, classes: Path, vegetation: Path) -> FieldImage
         raise BenchmarkError(f"the mask of image {name} has classes other than 0, 1, 2")
     marked = mask > 0
     if marked.any() and plants[marked].mean() < 0.5:
-        plants = ~plants  # Plants are black in this mask, because labelled pixels are always plants.
+        plants = (
+            ~plants
+        )  # Plants are black in this mask, because labelled pixels are always plants.
     return FieldImage(name, image, mask, plants | marked)
 
 
@@ -123,14 +141,21 @@ def weeds(data: DataSet) -> Part:
     """Areas of crop and weeds; at least four images are needed."""
     images = read_cwfid(data.folder)
     photos = [
-        (data.originals.file(image.path, note=NOTE, width_px=image.width, height_px=image.height), image)
+        (
+            data.originals.file(
+                image.path, note=NOTE, width_px=image.width, height_px=image.height
+            ),
+            image,
+        )
         for image in images
     ]
     pairs = [pair for pair in pairs_of(photos) if len(pair) == 2]
     if len(pairs) < 2:
         raise BenchmarkError(f"{data.folder} holds {len(images)} images; at least four are needed")
     # A pair is left out as a whole, so that each head still belongs to the pairs that it was trained for.
-    kept = [(n, pair) for n, pair in enumerate(pairs) if all(is_kept(data, file) for file, _ in pair)]
+    kept = [
+        (n, pair) for n, pair in enumerate(pairs) if all(is_kept(data, file) for file, _ in pair)
+    ]
     subjects = [_subject(number, pair) for number, pair in kept]
     counts = {"images": len(data.originals.files), "pairs": len(pairs)}
     questions = [*field_templates(), *load_templates("surely")]
@@ -163,7 +188,12 @@ def _single_plants(vegetation: NDArray[np.bool_]) -> list[tuple[Box, dict[str, A
         x0, y0, x1, y1 = int(xs.min()), int(ys.min()), int(xs.max()) + 1, int(ys.max()) + 1
         box = (x0 - _MARGIN_PX, y0 - _MARGIN_PX, x1 + _MARGIN_PX, y1 + _MARGIN_PX)
         inside = np.count_nonzero(vegetation[max(0, box[1]) : box[3], max(0, box[0]) : box[2]])
-        is_whole = box[0] >= _GAP_PX and box[1] >= _GAP_PX and box[2] <= columns - _GAP_PX and box[3] <= rows - _GAP_PX
+        is_whole = (
+            box[0] >= _GAP_PX
+            and box[1] >= _GAP_PX
+            and box[2] <= columns - _GAP_PX
+            and box[3] <= rows - _GAP_PX
+        )
         if is_whole and ys.size >= _LEAST_PLANT_PX and inside <= 1.01 * ys.size:
             found.append((ys.size, box, {"area_px": int(ys.size), "width_px": x1 - x0}))
     largest = sorted(found, key=lambda each: -each[0])[: len(PEN_NAMES)]
@@ -171,7 +201,9 @@ def _single_plants(vegetation: NDArray[np.bool_]) -> list[tuple[Box, dict[str, A
     return [(box, plant) for _, box, plant in sorted(largest, key=lambda each: each[1])]
 
 
-def _framed_plants(data: DataSet, item: dict[str, Any], plants: list[tuple[Box, dict[str, Any]]]) -> Subject | None:
+def _framed_plants(
+    data: DataSet, item: dict[str, Any], plants: list[tuple[Box, dict[str, Any]]]
+) -> Subject | None:
     marks = tuple((colour, box) for colour, (box, _) in zip(PEN_NAMES, plants, strict=False))
     marked, plain = as_photo(data, item, marks=marks, note=NOTE), as_photo(data, item, note=NOTE)
     if not is_kept(data, marked):

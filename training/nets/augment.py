@@ -71,24 +71,36 @@ def recoloured(images: Tensor, changes: Changes, generator: torch.Generator) -> 
 def augmented(pictures: Tensor, side: int, changes: Changes, generator: torch.Generator) -> Tensor:
     """uint8 (n, 3, height, width) to float (n, 3, side, side) in 0..1."""
     count = len(pictures)
-    grid = functional.affine_grid(windows(count, changes, generator), [count, 3, side, side], align_corners=False)
+    grid = functional.affine_grid(
+        windows(count, changes, generator), [count, 3, side, side], align_corners=False
+    )
     images = pictures.float().div_(255)
     images = functional.grid_sample(images, grid, padding_mode="reflection", align_corners=False)
     images = recoloured(images, changes, generator)
     soft = torch.rand(count, generator=generator) < changes.blur
     if soft.any():
-        images[soft] = functional.avg_pool2d(functional.pad(images[soft], (1, 1, 1, 1), "replicate"), 3, 1)
+        images[soft] = functional.avg_pool2d(
+            functional.pad(images[soft], (1, 1, 1, 1), "replicate"), 3, 1
+        )
     images = images + torch.randn(images.shape, generator=generator) * (
         changes.noise * torch.rand(count, 1, 1, 1, generator=generator)
     )
-    for number in (torch.rand(count, generator=generator) < changes.erase).nonzero().flatten().tolist():
+    for number in (
+        (torch.rand(count, generator=generator) < changes.erase).nonzero().flatten().tolist()
+    ):
         size = int(side * float(uniform(generator, 1, 0.15, 0.35)))
-        top, left = (int(place) for place in torch.randint(0, side - size, (2,), generator=generator))
-        images[number, :, top : top + size, left : left + size] = torch.rand(3, 1, 1, generator=generator)
+        top, left = (
+            int(place) for place in torch.randint(0, side - size, (2,), generator=generator)
+        )
+        images[number, :, top : top + size, left : left + size] = torch.rand(
+            3, 1, 1, generator=generator
+        )
     return images.clamp_(0, 1)
 
 
-def mixed(images: Tensor, targets: Tensor, most: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def mixed(
+    images: Tensor, targets: Tensor, most: float, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
     """Mixup (Zhang et al. 2018) or CutMix (Yun et al. 2019), even odds; ``targets`` are shares of classes (n, k),
     ``most``: the largest share that the other picture gets in mixup."""
     order = torch.randperm(len(images), generator=generator)

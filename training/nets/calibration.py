@@ -51,7 +51,8 @@ def calibration_error(probability: Array, right: NDArray[np.bool_], bins: int = 
     place = np.minimum((probability * bins).astype(int), bins - 1)
     return float(
         sum(
-            abs(probability[place == number].mean() - right[place == number].mean()) * (place == number).mean()
+            abs(probability[place == number].mean() - right[place == number].mean())
+            * (place == number).mean()
             for number in range(bins)
             if (place == number).any()
         )
@@ -75,7 +76,9 @@ def uncalibrated(figures: dict[str, Any], subjects: dict[str, int]) -> dict[str,
         rows = [figures[crop], figures[f"{crop}, crop known"]]
         worst = min(rows, key=lambda row: row["ece_chance"])
         if count < LEAST_SUBJECTS:
-            found[crop] = f"only {count} independent groups to calibrate on; {LEAST_SUBJECTS} are needed"
+            found[crop] = (
+                f"only {count} independent groups to calibrate on; {LEAST_SUBJECTS} are needed"
+            )
         elif worst["ece_chance"] < LEAST_CHANCE:
             error, chance = worst["ece"], worst["ece_by_chance"]
             found[crop] = (
@@ -111,7 +114,9 @@ class Abstention:
     refused_of_unknown: float
 
 
-def choose_abstention(known: dict[str, Array], unknown: dict[str, Array], keep: float = KEEP) -> Abstention:
+def choose_abstention(
+    known: dict[str, Array], unknown: dict[str, Array], keep: float = KEEP
+) -> Abstention:
     """The score that, at the threshold that keeps ``keep`` of the known, refuses most of the unknown."""
     tried = [abstention_by(score, known[score], unknown[score], keep) for score in known]
     return max(tried, key=lambda one: one.refused_of_unknown)
@@ -142,12 +147,17 @@ def by_class(predicted: Ints, classes: Ints, names: Sequence[str]) -> dict[str, 
     return found
 
 
-def figures(logits: Array, classes: Ints, names: Sequence[str], temperature: float) -> dict[str, object]:
+def figures(
+    logits: Array, classes: Ints, names: Sequence[str], temperature: float
+) -> dict[str, object]:
     """Accuracy with its interval, macro F1, calibration before and after, and the table by class."""
     probability = softmax(logits / temperature)
     predicted = probability.argmax(axis=1)
     right = predicted == classes
-    error, by_chance = calibration_error(probability.max(axis=1), right), errors_by_chance(probability.max(axis=1))
+    error, by_chance = (
+        calibration_error(probability.max(axis=1), right),
+        errors_by_chance(probability.max(axis=1)),
+    )
     per_class = by_class(predicted, classes, names)
     return {
         "n": len(classes),
@@ -171,6 +181,7 @@ def abstention_figures(
     return asdict(chosen) | {
         "kept": float((known[chosen.score] >= chosen.threshold).mean()),
         "refused": {
-            kind: {"n": len(one), "share": float((one < chosen.threshold).mean())} for kind, one in of_kinds.items()
+            kind: {"n": len(one), "share": float((one < chosen.threshold).mean())}
+            for kind, one in of_kinds.items()
         },
     }

@@ -17,7 +17,10 @@ def class_table(found: dict[str, dict[str, float]]) -> list[str]:
 
 
 def figure_rows(figures: dict[str, dict[str, Any]]) -> list[str]:
-    lines = ["| pictures | n | top-1 (95 %) | macro F1 | calibration error | before |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| pictures | n | top-1 (95 %) | macro F1 | calibration error | before |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, one in figures.items():
         low, high = one["top1_95"]
         lines.append(
@@ -36,7 +39,9 @@ def overlap_lines(overlap: dict[str, int]) -> list[str]:
     ]
 
 
-def model_card(description: dict[str, Any], *, what: str, data: str, failures: Sequence[str]) -> str:
+def model_card(
+    description: dict[str, Any], *, what: str, data: str, failures: Sequence[str]
+) -> str:
     figures: dict[str, dict[str, Any]] = description["figures"]
     abstention = description["abstention"]
     main = next(iter(figures.values()))
@@ -62,9 +67,14 @@ def model_card(description: dict[str, Any], *, what: str, data: str, failures: S
         f"- **Split**: {description['split']}",
         *overlap_lines(description["overlap"]),
         f"- **Calibration**: logits are divided by {description['temperature']:.3f} ({description['calibrated_on']}).",
-        *(f"- **No probabilities** of {crop}: {why}." for crop, why in description.get("uncalibrated", {}).items()),
         *(
-            ["- **Likeness**: the mean cosine of a picture's embedding with the nearest ten of those learnt from."]
+            f"- **No probabilities** of {crop}: {why}."
+            for crop, why in description.get("uncalibrated", {}).items()
+        ),
+        *(
+            [
+                "- **Likeness**: the mean cosine of a picture's embedding with the nearest ten of those learnt from."
+            ]
             if abstention["score"] == "likeness"
             else []
         ),
@@ -72,7 +82,9 @@ def model_card(description: dict[str, Any], *, what: str, data: str, failures: S
         f"  {abstention['threshold']:.4f}, which keeps {share(abstention['kept_of_known'])} of the pictures it was",
         f"  chosen on and {share(abstention['kept'])} of those reported below.",
         *(
-            [f"- **No weed**: a weed is named where the probability of `negative` is at most {most:g}."]
+            [
+                f"- **No weed**: a weed is named where the probability of `negative` is at most {most:g}."
+            ]
             if (most := abstention.get("most_negative", 1.0)) < 1
             else []
         ),

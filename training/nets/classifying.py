@@ -100,7 +100,9 @@ def learn_classes(
 
     def watch(model: nn.Module) -> dict[str, float]:
         return {
-            f"{name}_top1": float((predict(model, some.pictures).argmax(1) == some.classes).float().mean())
+            f"{name}_top1": float(
+                (predict(model, some.pictures).argmax(1) == some.classes).float().mean()
+            )
             for name, some in looked_at.items()
         }
 
@@ -112,7 +114,12 @@ def learn_classes(
         cross_entropy,
         watch,
         folder,
-        {"plan": asdict(plan), "classes": list(classes), "known": len(known.classes), "unknown": len(unknown)},
+        {
+            "plan": asdict(plan),
+            "classes": list(classes),
+            "known": len(known.classes),
+            "unknown": len(unknown),
+        },
         resume=resume,
         minutes_cpu=minutes_cpu,
     )

@@ -38,7 +38,10 @@ class Detector(nn.Module):
     @staticmethod
     def branch(width: int, outputs: int) -> nn.Sequential:
         return nn.Sequential(
-            nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(), nn.Conv2d(width, outputs, 1)
+            nn.Conv2d(width, width, 3, 1, 1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(),
+            nn.Conv2d(width, outputs, 1),
         )
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
@@ -62,7 +65,12 @@ class Decodable(nn.Module):
         logits, distances = self.net(torch.cat([images, images.flip(3)]))
         (plain, mirrored), (reach, back) = torch.sigmoid(logits).chunk(2), distances.chunk(2)
         heat = (plain + mirrored.flip(3)) / 2
-        right, down, left, up = 2, 1, 0, 3  # where the sides of a mirrored box are those of the box itself
+        right, down, left, up = (
+            2,
+            1,
+            0,
+            3,
+        )  # where the sides of a mirrored box are those of the box itself
         distances = (reach + back.flip(3)[:, [right, down, left, up]]) / 2
         peak = functional.max_pool2d(heat, 3, 1, 1)
         return heat * (heat >= peak).to(heat.dtype), distances
@@ -101,13 +109,17 @@ def draw(boxes: list[Boxes], classes: list[NDArray[np.int64]], count: int, side:
             inside = spot > 0
             aims[number][:, inside] = some[place][:, None]
             # Every box weighs alike, however many places it covers, but large ones a little more.
-            weight[number][inside] = spot[inside] / spot.sum() * np.log2(2 + areas[place] / STRIDE**2)
+            weight[number][inside] = (
+                spot[inside] / spot.sum() * np.log2(2 + areas[place] / STRIDE**2)
+            )
     return Drawn(torch.from_numpy(heat), torch.from_numpy(aims), torch.from_numpy(weight))
 
 
 def generalised_iou(found: Tensor, true: Tensor) -> Tensor:
     """Of boxes (k, 4), pair by pair."""
-    overlap = (torch.minimum(found[:, 2:], true[:, 2:]) - torch.maximum(found[:, :2], true[:, :2])).clamp(min=0)
+    overlap = (
+        torch.minimum(found[:, 2:], true[:, 2:]) - torch.maximum(found[:, :2], true[:, :2])
+    ).clamp(min=0)
     around = torch.maximum(found[:, 2:], true[:, 2:]) - torch.minimum(found[:, :2], true[:, :2])
     joint = overlap.prod(1)
     either = (found[:, 2:] - found[:, :2]).prod(1) + (true[:, 2:] - true[:, :2]).prod(1) - joint
@@ -135,7 +147,9 @@ def detection_loss(output: tuple[Tensor, Tensor], drawn: Drawn) -> Tensor:
         return heat_loss
     middle = places_of((logits.shape[2], logits.shape[3]))[None].expand(len(logits), -1, -1, -1)
     boxes = torch.cat([middle - distances[:, :2], middle + distances[:, 2:]], 1)
-    error = 1 - generalised_iou(boxes.permute(0, 2, 3, 1)[inside], drawn.boxes.permute(0, 2, 3, 1)[inside])
+    error = 1 - generalised_iou(
+        boxes.permute(0, 2, 3, 1)[inside], drawn.boxes.permute(0, 2, 3, 1)[inside]
+    )
     weight = drawn.weight[inside]
     return heat_loss + 2.0 * (error * weight).sum() / weight.sum()
 
@@ -158,7 +172,9 @@ def overlaps(one: Boxes, two: Boxes) -> NDArray[np.float32]:
     return joint / np.clip(areas[0][:, None] + areas[1][None, :] - joint, 1e-6, None)
 
 
-def decode(heat: NDArray[np.float32], distances: NDArray[np.float32], least: float, same: float = 0.5) -> Found:
+def decode(
+    heat: NDArray[np.float32], distances: NDArray[np.float32], least: float, same: float = 0.5
+) -> Found:
     """From a picture's maps, as ``Decodable`` gives them; of boxes that overlap more than ``same`` the best stays."""
     kinds, rows, columns = np.nonzero(heat >= least)
     scores = heat[kinds, rows, columns]

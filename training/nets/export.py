@@ -34,7 +34,11 @@ def halve_weights(model: onnx.ModelProto) -> onnx.ModelProto:
             kept.append(weight)
             continue
         kept.append(numpy_helper.from_array(values.astype(np.float16), f"{weight.name}.half"))
-        casts.append(helper.make_node("Cast", [f"{weight.name}.half"], [weight.name], to=onnx.TensorProto.FLOAT))
+        casts.append(
+            helper.make_node(
+                "Cast", [f"{weight.name}.half"], [weight.name], to=onnx.TensorProto.FLOAT
+            )
+        )
     nodes = [*casts, *model.graph.node]
     del model.graph.initializer[:], model.graph.node[:]
     model.graph.initializer.extend(kept)
@@ -44,7 +48,12 @@ def halve_weights(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def export_onnx(
-    model: nn.Module, side: tuple[int, int], outputs: tuple[str, ...], path: Path, *, any_size: bool = False
+    model: nn.Module,
+    side: tuple[int, int],
+    outputs: tuple[str, ...],
+    path: Path,
+    *,
+    any_size: bool = False,
 ) -> str:
     """Writes ``path`` and returns its sha256. The graph takes ``image``: float32 (n, 3, height, width), RGB in 0..1,
     of the size ``side`` or of ``any_size``."""
@@ -52,7 +61,9 @@ def export_onnx(
     model = model.eval().to(memory_format=torch.contiguous_format)
     path.parent.mkdir(parents=True, exist_ok=True)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter without onnxscript is deprecated and does what is needed
+        warnings.simplefilter(
+            "ignore"
+        )  # the exporter without onnxscript is deprecated and does what is needed
         torch.onnx.export(
             model,
             (torch.rand(1, 3, *side),),
@@ -65,7 +76,9 @@ def export_onnx(
         )
     content = halve_weights(onnx.load(str(path))).SerializeToString()
     if len(content) > MAX_BYTES:
-        raise SystemExit(f"{path.name} would have {len(content)} bytes, more than the {MAX_BYTES} a model may have")
+        raise SystemExit(
+            f"{path.name} would have {len(content)} bytes, more than the {MAX_BYTES} a model may have"
+        )
     path.write_bytes(content)
     return hashlib.sha256(content).hexdigest()
 
@@ -79,7 +92,10 @@ def session_of(path: Path) -> onnxruntime.InferenceSession:
 def run_onnx(path: Path, pictures: Tensor, output: str = "logits", batch: int = 32) -> np.ndarray:
     """An output for uint8 pictures (n, 3, height, width): what a user of the file gets."""
     session = session_of(path)
-    found = [session.run([output], {"image": some.float().div_(255).numpy()})[0] for some in pictures.split(batch)]
+    found = [
+        session.run([output], {"image": some.float().div_(255).numpy()})[0]
+        for some in pictures.split(batch)
+    ]
     return np.concatenate(found).astype(np.float64)
 
 

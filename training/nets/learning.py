@@ -38,7 +38,9 @@ class Schedule:
         """Learning rate at ``step`` of 0..1: linear warm-up, then half a cosine (Loshchilov & Hutter 2017)."""
         if step < self.warm_up:
             return self.rate * (step / self.warm_up)
-        return self.rate * 0.5 * (1 + math.cos(math.pi * (step - self.warm_up) / (1 - self.warm_up)))
+        return (
+            self.rate * 0.5 * (1 + math.cos(math.pi * (step - self.warm_up) / (1 - self.warm_up)))
+        )
 
 
 def save(path: Path, state: dict[str, Any]) -> None:
@@ -62,7 +64,10 @@ def optimiser_of(model: nn.Module, schedule: Schedule) -> torch.optim.AdamW:
     matrices = [parameter for parameter in model.parameters() if parameter.ndim > 1]
     others = [parameter for parameter in model.parameters() if parameter.ndim <= 1]
     return torch.optim.AdamW(
-        [{"params": matrices, "weight_decay": schedule.decay}, {"params": others, "weight_decay": 0.0}],
+        [
+            {"params": matrices, "weight_decay": schedule.decay},
+            {"params": others, "weight_decay": 0.0},
+        ],
         lr=schedule.rate,
     )
 
@@ -103,7 +108,9 @@ def learn(
     if resume and checkpoint.exists():
         state = torch.load(checkpoint, weights_only=True)
         if state["settings"] != settings:
-            raise SystemExit(f"{checkpoint} is of another plan or pool: give another --work, or drop --resume")
+            raise SystemExit(
+                f"{checkpoint} is of another plan or pool: give another --work, or drop --resume"
+            )
         model.load_state_dict(state["model"])
         averaged.load_state_dict(state["averaged"])
         optimiser.load_state_dict(state["optimiser"])

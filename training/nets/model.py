@@ -30,9 +30,17 @@ class Block(nn.Module):
         self.norm2 = nn.BatchNorm2d(outputs)
         self.shortcut: nn.Module = nn.Identity()
         if stride != 1 or inputs != outputs:
-            pool = nn.AvgPool2d(2, 2, ceil_mode=True, count_include_pad=False) if stride == 2 else nn.Identity()
-            self.shortcut = nn.Sequential(pool, nn.Conv2d(inputs, outputs, 1, bias=False), nn.BatchNorm2d(outputs))
-        nn.init.zeros_(self.norm2.weight)  # a block begins as its shortcut, which trains more steadily
+            pool = (
+                nn.AvgPool2d(2, 2, ceil_mode=True, count_include_pad=False)
+                if stride == 2
+                else nn.Identity()
+            )
+            self.shortcut = nn.Sequential(
+                pool, nn.Conv2d(inputs, outputs, 1, bias=False), nn.BatchNorm2d(outputs)
+            )
+        nn.init.zeros_(
+            self.norm2.weight
+        )  # a block begins as its shortcut, which trains more steadily
 
     def forward(self, features: Tensor) -> Tensor:
         inside = torch.relu(self.norm1(self.conv1(features)))
@@ -47,7 +55,9 @@ class Trunk(nn.Module):
         super().__init__()
         self.register_buffer("mean", torch.tensor(MEAN).view(1, 3, 1, 1), persistent=False)
         self.register_buffer("std", torch.tensor(STD).view(1, 3, 1, 1), persistent=False)
-        self.stem = nn.Sequential(nn.Conv2d(3, shape.stem, 3, 2, 1, bias=False), nn.BatchNorm2d(shape.stem), nn.ReLU())
+        self.stem = nn.Sequential(
+            nn.Conv2d(3, shape.stem, 3, 2, 1, bias=False), nn.BatchNorm2d(shape.stem), nn.ReLU()
+        )
         stages: list[nn.Module] = []
         inputs = shape.stem
         for width, depth in zip(shape.widths, shape.depths, strict=True):
@@ -91,7 +101,9 @@ class Averaged(nn.Module):
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         views = torch.cat([images, images.flip(3), images.flip(2), images.flip((2, 3))])
         logits, embedding = self.classifier(views)
-        return logits.view(4, -1, logits.shape[1]).mean(0), embedding.view(4, -1, embedding.shape[1]).mean(0)
+        return logits.view(4, -1, logits.shape[1]).mean(0), embedding.view(
+            4, -1, embedding.shape[1]
+        ).mean(0)
 
 
 NEAREST = 10

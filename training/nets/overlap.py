@@ -121,7 +121,11 @@ def test_hashes(data: Path) -> list[Hashed]:
             source = item.get("source")
             files = [truth.parent / value for value in item.values() if isinstance(value, str)]
             if isinstance(source, dict) and "repo" in source:
-                paths = [path for path in source.get("paths", []) if Path(path).suffix.lower() in PICTURES]
+                paths = [
+                    path
+                    for path in source.get("paths", [])
+                    if Path(path).suffix.lower() in PICTURES
+                ]
                 known = frozenset().union(*(photo_names(source["repo"], path) for path in paths))
                 names.update((file, known) for file in files if file.suffix.lower() in PICTURES)
     found: list[Hashed] = []
@@ -140,7 +144,9 @@ def test_hashes(data: Path) -> list[Hashed]:
     return found
 
 
-def offences(pool: Sequence[Hashed], tests: Sequence[Hashed], most: int = MAX_DISTANCE) -> list[str]:
+def offences(
+    pool: Sequence[Hashed], tests: Sequence[Hashed], most: int = MAX_DISTANCE
+) -> list[str]:
     """A line for each pair that shares a photograph or looks alike."""
     lines: list[str] = []
     known = {name: test.where for test in tests for name in test.names}
@@ -166,22 +172,40 @@ def refuse_overlap(folders: Sequence[Path], data: Path) -> dict[str, int]:
     """Numbers compared, or ``OverlapError`` that names every offending pair."""
     tests = test_hashes(data)
     if not tests:
-        raise OverlapError(f"{data} holds no test picture to compare with: give the folder of the test data")
+        raise OverlapError(
+            f"{data} holds no test picture to compare with: give the folder of the test data"
+        )
     pool = [picture for folder in folders for picture in pool_hashes(folder)]
     found = offences(pool, tests)
     if found:
-        raise OverlapError(f"{len(found)} pairs of pool and test pictures overlap:\n" + "\n".join(found))
-    log.info("no overlap: %d pool pictures, %d test pictures in eight orientations", len(pool), len(tests))
-    return {"pool_pictures": len(pool), "test_pictures": len(tests), "hash_distance_over": MAX_DISTANCE}
+        raise OverlapError(
+            f"{len(found)} pairs of pool and test pictures overlap:\n" + "\n".join(found)
+        )
+    log.info(
+        "no overlap: %d pool pictures, %d test pictures in eight orientations",
+        len(pool),
+        len(tests),
+    )
+    return {
+        "pool_pictures": len(pool),
+        "test_pictures": len(tests),
+        "hash_distance_over": MAX_DISTANCE,
+    }
 
 
 def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     parser = argparse.ArgumentParser(description="Fail if a picture of the pool is a test picture.")
-    parser.add_argument("--pool", type=Path, required=True, help="a task's folder of the pool, or the pool itself")
+    parser.add_argument(
+        "--pool", type=Path, required=True, help="a task's folder of the pool, or the pool itself"
+    )
     parser.add_argument("--test-data", type=Path, required=True, help="folder of the test data")
     options = parser.parse_args()
-    folders = [options.pool] if next(options.pool.glob("labels.*"), None) else sorted(options.pool.iterdir())
+    folders = (
+        [options.pool]
+        if next(options.pool.glob("labels.*"), None)
+        else sorted(options.pool.iterdir())
+    )
     try:
         refuse_overlap([folder for folder in folders if folder.is_dir()], options.test_data)
     except OverlapError as error:

@@ -48,7 +48,9 @@ def squeezed(picture: Image.Image, size: Size) -> np.ndarray:
     return np.asarray(small).transpose(2, 0, 1)
 
 
-def read_pictures(folder: Path, rows: Sequence[Row], size: Size, archive: str = "images.zip") -> Tensor:
+def read_pictures(
+    folder: Path, rows: Sequence[Row], size: Size, archive: str = "images.zip"
+) -> Tensor:
     """uint8 (n, 3, height, width)."""
     pictures = torch.empty((len(rows), 3, *size), dtype=torch.uint8)
     with zipfile.ZipFile(folder / archive) as file:
@@ -88,7 +90,9 @@ def groups_apart(rows: Sequence[Row], share: float, seed: int, draws: int = 4000
 
     def badness(chosen: np.ndarray) -> float:
         left_out = counts[chosen].sum(axis=0)
-        return float(((left_out - share) ** 2).sum() + (left_out > 0.7).sum() + (left_out < 0.02).sum())
+        return float(
+            ((left_out - share) ** 2).sum() + (left_out > 0.7).sum() + (left_out < 0.02).sum()
+        )
 
     draw = np.random.default_rng(seed)
     best, least = np.zeros(len(groups), bool), np.inf

@@ -59,14 +59,31 @@ class Words:
 
 def parser_of(description: str, out: Path) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--pool", type=Path, required=True, help="the training pool: a folder with one folder a task")
-    parser.add_argument("--test-data", type=Path, required=True, help="folder of test data that must not overlap")
-    parser.add_argument("--out", type=Path, default=out, help="where the net, its description and its card go")
-    parser.add_argument("--work", type=Path, required=True, help="folder of checkpoints and of the training log")
+    parser.add_argument(
+        "--pool",
+        type=Path,
+        required=True,
+        help="the training pool: a folder with one folder a task",
+    )
+    parser.add_argument(
+        "--test-data", type=Path, required=True, help="folder of test data that must not overlap"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=out, help="where the net, its description and its card go"
+    )
+    parser.add_argument(
+        "--work", type=Path, required=True, help="folder of checkpoints and of the training log"
+    )
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in --work")
-    parser.add_argument("--pilot", type=float, help="stop after so many minutes of processor time; the schedule is cut")
+    parser.add_argument(
+        "--pilot",
+        type=float,
+        help="stop after so many minutes of processor time; the schedule is cut",
+    )
     parser.add_argument("--epochs", type=int, help="instead of the recipe's number")
-    parser.add_argument("--threads", type=int, default=1, help="more than one pays only on idle cores")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="more than one pays only on idle cores"
+    )
     return parser
 
 
@@ -119,7 +136,9 @@ def crop_figures(
     found = {"all, crop known": calibration.figures(narrowed, classes, parts.classes, temperature)}
     for crop, rows in of_crop.items():
         found[crop] = calibration.figures(logits[rows], classes[rows], parts.classes, temperature)
-        found[f"{crop}, crop known"] = calibration.figures(narrowed[rows], classes[rows], parts.classes, temperature)
+        found[f"{crop}, crop known"] = calibration.figures(
+            narrowed[rows], classes[rows], parts.classes, temperature
+        )
     return found
 
 
@@ -138,11 +157,17 @@ def finish(
     path = options.out / f"{words.name}.onnx"
     assert isinstance(model, Classifier)
     one_view = calibration.figures(
-        as_float64(predict(model, parts.report.pictures)), parts.report.classes.numpy(), parts.classes, 1.0
+        as_float64(predict(model, parts.report.pictures)),
+        parts.report.classes.numpy(),
+        parts.classes,
+        1.0,
     )
     model = Likened(Averaged(model), parts.learn.pictures)
     digest = export_onnx(model, side, ("logits", "embedding", "likeness"), path)
-    logits = {"calibrate": run_onnx(path, parts.calibrate.pictures), "report": run_onnx(path, parts.report.pictures)}
+    logits = {
+        "calibrate": run_onnx(path, parts.calibrate.pictures),
+        "report": run_onnx(path, parts.report.pictures),
+    }
     exact = as_float64(predict(model, parts.report.pictures))
     changed = int((exact.argmax(1) != logits["report"].argmax(1)).sum())
     classes = {"calibrate": parts.calibrate.classes.numpy(), "report": parts.report.classes.numpy()}
@@ -180,7 +205,9 @@ def finish(
             "most_negative": parts.most_negative,
         },
         "figures": {words.reported: main, **figures, **figures_beside},
-        "crops": {crop: [parts.classes[number] for number in own] for crop, own in parts.crops.items()},
+        "crops": {
+            crop: [parts.classes[number] for number in own] for crop, own in parts.crops.items()
+        },
         "latency_ms": latency_ms(path, side),
         "changed_by_float16": changed,
         "top1_of_one_view": one_view["top1"],
@@ -195,4 +222,10 @@ def finish(
     write_description(options.out / f"{words.name}.json", description)
     card = model_card(description, what=words.what, data=words.data, failures=words.failures)
     (options.out / f"{words.name}.md").write_text(card)
-    log.info("written to %s: top-1 %.3f, temperature %.2f, %s", options.out, main["top1"], temperature, chosen)
+    log.info(
+        "written to %s: top-1 %.3f, temperature %.2f, %s",
+        options.out,
+        main["top1"],
+        temperature,
+        chosen,
+    )

@@ -23,7 +23,9 @@ def halves(rows: Sequence[tuple[str, str, bool]], share: float, seed: int) -> se
     np.random.default_rng(seed).shuffle(order)
     for group in order:
         inside = Counter(rows[place][1] for place in places[group])
-        if all(taken[label] + number <= share * total[label] + 0.5 for label, number in inside.items()):
+        if all(
+            taken[label] + number <= share * total[label] + 0.5 for label, number in inside.items()
+        ):
             chosen.update(places[group])
             taken.update(inside)
     return chosen
@@ -38,7 +40,9 @@ def random_parts(labels: Sequence[str], shares: dict[str, float], seed: int) -> 
     draw = np.random.default_rng(seed)
     for label in sorted(places):
         order = draw.permutation(np.array(places[label]))
-        ends = np.round(np.cumsum(list(shares.values())) / sum(shares.values()) * len(order)).astype(int)
+        ends = np.round(
+            np.cumsum(list(shares.values())) / sum(shares.values()) * len(order)
+        ).astype(int)
         for part, some in zip(shares, np.split(order, ends[:-1]), strict=True):
             for place in some:
                 parts[int(place)] = part

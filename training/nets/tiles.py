@@ -37,12 +37,22 @@ def read_tiles(folder: Path, classes: tuple[str, ...]) -> list[Tile]:
         for line in (folder / "labels.jsonl").read_text().splitlines():
             row = json.loads(line)
             with Image.open(io.BytesIO(archive.read(row["image"]))) as opened:
-                picture = torch.from_numpy(np.asarray(opened.convert("RGB")).transpose(2, 0, 1).copy())
+                picture = torch.from_numpy(
+                    np.asarray(opened.convert("RGB")).transpose(2, 0, 1).copy()
+                )
             fruit = [classes.index(box[4].partition("_")[0]) for box in row["boxes"]]
             boxes = np.array([box[:4] for box in row["boxes"]], np.float32).reshape(-1, 4)
             label = row["label"].partition("_")[0]
             tiles.append(
-                Tile(row["image"], label, row["group"], row["split"], picture, boxes, np.array(fruit, np.int64))
+                Tile(
+                    row["image"],
+                    label,
+                    row["group"],
+                    row["split"],
+                    picture,
+                    boxes,
+                    np.array(fruit, np.int64),
+                )
             )
     return tiles
 
@@ -56,7 +66,9 @@ class Window:
     least_px: float = 3.0
 
 
-def cut(tile: Tile, side: int, window: Window, generator: torch.Generator) -> tuple[Tensor, Boxes, NDArray[np.int64]]:
+def cut(
+    tile: Tile, side: int, window: Window, generator: torch.Generator
+) -> tuple[Tensor, Boxes, NDArray[np.int64]]:
     """A square of the tile, enlarged and perhaps mirrored, as float (3, side, side) in 0..1, and its boxes."""
 
     def uniform(low: float, high: float) -> float:
@@ -92,7 +104,9 @@ def cut(tile: Tile, side: int, window: Window, generator: torch.Generator) -> tu
     whole = (boxes[:, 2:] - boxes[:, :2]).prod(1)
     boxes = np.clip(boxes, 0, side).astype(np.float32)
     sides = boxes[:, 2:] - boxes[:, :2]
-    stays = (sides.prod(1) >= window.kept * whole) & (sides.min(1, initial=np.inf) >= window.least_px)
+    stays = (sides.prod(1) >= window.kept * whole) & (
+        sides.min(1, initial=np.inf) >= window.least_px
+    )
     return image, boxes[stays], tile.classes[stays]
 
 
@@ -100,5 +114,7 @@ def cut_batch(
     tiles: list[Tile], side: int, window: Window, changes: Changes, generator: torch.Generator
 ) -> tuple[Tensor, list[Boxes], list[NDArray[np.int64]]]:
     cuts = [cut(tile, side, window, generator) for tile in tiles]
-    images = recoloured(torch.stack([image for image, _, _ in cuts]), changes, generator).clamp_(0, 1)
+    images = recoloured(torch.stack([image for image, _, _ in cuts]), changes, generator).clamp_(
+        0, 1
+    )
     return images, [boxes for _, boxes, _ in cuts], [classes for _, _, classes in cuts]

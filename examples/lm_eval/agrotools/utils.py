@@ -19,7 +19,9 @@ from agrotools.scoring import score_record
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.metrics import FAS
 
-INSTRUCTION = "Answer the question. End your reply with this form, one line per item, each with its value:"
+INSTRUCTION = (
+    "Answer the question. End your reply with this form, one line per item, each with its value:"
+)
 
 
 @cache
@@ -30,7 +32,10 @@ def load(name: str) -> tuple[Benchmark, dict[str, Sample]]:
 
 def questions(benchmark: str = "embedded", **_: Any) -> dict[str, datasets.Dataset]:
     """Return the questions of a benchmark that are asked without tools."""
-    rows = [{"benchmark": benchmark, "id": name, "query": each.query} for name, each in load(benchmark)[1].items()]
+    rows = [
+        {"benchmark": benchmark, "id": name, "query": each.query}
+        for name, each in load(benchmark)[1].items()
+    ]
     return {"test": datasets.Dataset.from_list(rows)}
 
 
@@ -63,6 +68,10 @@ def fas(items: Sequence[Sequence[str]]) -> float:
     for name, sample_id, reply in items:
         sample = load(name)[1][sample_id]
         step = Step(turn=0, kind="answer", text=in_form(sample, reply))
-        record = Record(sample=sample, mode="no-tool", trajectory=Trajectory(steps=(step,), termination="answered"))
+        record = Record(
+            sample=sample,
+            mode="no-tool",
+            trajectory=Trajectory(steps=(step,), termination="answered"),
+        )
         tally.add(record, score_record(record))
     return tally.summary(allow_invalid=True).modes["no-tool"].metrics[FAS].overall.value

@@ -20,7 +20,14 @@ import orjson
 
 from agrotools.agents.llm import raw_reply
 from agrotools.agents.task import ToolDescription, UsageReport
-from agrotools.core import AgrotoolsError, BudgetReached, EndpointRefusal, ToolSpec, Usage, UsageError
+from agrotools.core import (
+    AgrotoolsError,
+    BudgetReached,
+    EndpointRefusal,
+    ToolSpec,
+    Usage,
+    UsageError,
+)
 from agrotools.models import Completion, Endpoint, ImagePart, Message, RequestedCall, TextPart
 from agrotools.models.base import ContentPart, Role, image_urls, json_bytes
 from agrotools.models.chat_format import MOST_TOKENS, SUFFIX, MalformedReply, as_chat, read_reply
@@ -34,7 +41,10 @@ if TYPE_CHECKING:
     from agrotools.agents.usage import SampleUsage
 
 _CHAT = "/chat/completions"
-_LIMITS: Mapping[str, Sequence[str]] = {_CHAT: ("max_completion_tokens", "max_tokens"), SUFFIX: ("max_output_tokens",)}
+_LIMITS: Mapping[str, Sequence[str]] = {
+    _CHAT: ("max_completion_tokens", "max_tokens"),
+    SUFFIX: ("max_output_tokens",),
+}
 """Keys that limit the length of a reply. Those of the other format have no effect, and are not sent."""
 _NOT_SENT = frozenset((*_LIMITS[_CHAT], *_LIMITS[SUFFIX], "models", "service_tier"))
 """Keys that are not sent unless they limit the reply: other limits, and those that change model or price."""
@@ -44,7 +54,12 @@ _LAST_REPLIES_S = 10.0
 _TEMPLATE_TOKENS = 2048
 """Input tokens beyond the bytes of a request: templates of messages and tools."""
 _EVENT_END = re.compile(rb"(?<=\n\n)|(?<=\r\n\r\n)")
-_ROLES: Mapping[str, Role] = {"assistant": "assistant", "system": "system", "developer": "system", "tool": "tool"}
+_ROLES: Mapping[str, Role] = {
+    "assistant": "assistant",
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+}
 
 
 @dataclass
@@ -83,7 +98,8 @@ class CountingEndpoint:
         self.price = price_at(self._address.base_url, endpoint.model, endpoint)
         base = self._address.base_url.removesuffix(SUFFIX)
         self._upstream = {
-            path: Transport(base + path, self._address.headers, endpoint.wire) for path in (_CHAT, SUFFIX)
+            path: Transport(base + path, self._address.headers, endpoint.wire)
+            for path in (_CHAT, SUFFIX)
         }
         self.samples: dict[str, SampleUsage] = {}
         """Running samples by token. A process that serves several samples one after another may add a token."""
@@ -154,11 +170,19 @@ class CountingEndpoint:
         if request.host not in self._hosts:
             return _error(HTTPStatus.FORBIDDEN, "this host name is not served")
         if sample is None and token in self._ended:
-            return _error(HTTPStatus.TOO_MANY_REQUESTS, "the sample of this key has ended", "sample_ended")
+            return _error(
+                HTTPStatus.TOO_MANY_REQUESTS, "the sample of this key has ended", "sample_ended"
+            )
         if sample is None:
-            return _error(HTTPStatus.UNAUTHORIZED, "the key is not that of a running sample", "invalid_api_key")
+            return _error(
+                HTTPStatus.UNAUTHORIZED,
+                "the key is not that of a running sample",
+                "invalid_api_key",
+            )
         if request.method == "GET":
-            return web.json_response({"object": "list", "data": [{"id": self.model, "object": "model"}]})
+            return web.json_response(
+                {"object": "list", "data": [{"id": self.model, "object": "model"}]}
+            )
         try:
             body = orjson.loads(await request.read())
             messages, tools = sample.messages_of(body)
@@ -194,17 +218,26 @@ class CountingEndpoint:
             code = "budget_reached" if isinstance(error, BudgetReached) else "run_ended"
             return _error(HTTPStatus.TOO_MANY_REQUESTS, f"the run ends: {error}", code)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            return _error(HTTPStatus.BAD_GATEWAY, f"the model's endpoint does not answer: {type(error).__name__}")
+            return _error(
+                HTTPStatus.BAD_GATEWAY,
+                f"the model's endpoint does not answer: {type(error).__name__}",
+            )
         finally:
             del self._open[task]
 
-    def _request(self, sample: "SampleUsage", path: str, body: dict[str, Any], messages: Sequence[Message]) -> _Request:
+    def _request(
+        self, sample: "SampleUsage", path: str, body: dict[str, Any], messages: Sequence[Message]
+    ) -> _Request:
         """Return the request to send on, with the most that it can use; ValueError if that is not known."""
         if body.get("background"):
             raise ValueError("background: the cost of such replies is not known when they begin")
         lengths, replies = [_whole(body, name) for name in _LIMITS[path]], _whole(body, "n")
         streams = bool(body.get("stream"))
-        kept = {name: value for name, value in body.items() if name not in _NOT_SENT or name in _LIMITS[path]}
+        kept = {
+            name: value
+            for name, value in body.items()
+            if name not in _NOT_SENT or name in _LIMITS[path]
+        }
         sent, hides_usage = {**kept, "model": self.model}, False
         if streams and path == _CHAT:
             options = body.get("stream_options") or {}
@@ -213,8 +246,14 @@ class CountingEndpoint:
         content, images = json_bytes(sent), image_urls(messages)
         most_of_image = self.price.image_tokens[1] if self.price else 0
         bound = Usage(
-            input_tokens=len(content) - sum(map(len, images)) + len(images) * most_of_image + _TEMPLATE_TOKENS,
-            output_tokens=min(max(filter(None, lengths), default=DEFAULT_OUTPUT_TOKENS) * (replies or 1), MOST_TOKENS),
+            input_tokens=len(content)
+            - sum(map(len, images))
+            + len(images) * most_of_image
+            + _TEMPLATE_TOKENS,
+            output_tokens=min(
+                max(filter(None, lengths), default=DEFAULT_OUTPUT_TOKENS) * (replies or 1),
+                MOST_TOKENS,
+            ),
         )
         return _Request(sample, path, content, streams, hides_usage, bound, time.monotonic())
 
@@ -229,11 +268,19 @@ class CountingEndpoint:
                 elif reply.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
                     hint = f"set {self._address.key_env}" if self._address.key_env else None
                     raise EndpointRefusal(
-                        f"{self._address.base_url} refuses the key of --agent-model", problem="key", hint=hint
+                        f"{self._address.base_url} refuses the key of --agent-model",
+                        problem="key",
+                        hint=hint,
                     )
-                headers = {name: reply.headers[name] for name in ("Retry-After",) if name in reply.headers}
-                return web.Response(status=reply.status, body=body, content_type="application/json", headers=headers)
-            response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
+                headers = {
+                    name: reply.headers[name] for name in ("Retry-After",) if name in reply.headers
+                }
+                return web.Response(
+                    status=reply.status, body=body, content_type="application/json", headers=headers
+                )
+            response = web.StreamResponse(
+                headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+            )
             await response.prepare(request)
             stream = _Stream()
             try:
@@ -241,9 +288,13 @@ class CountingEndpoint:
                     event = self._without_key(received)
                     is_shown = stream.add(event) or not sent.hides_usage
                     if stream.has_ended:
-                        self._charge(sent, stream.body())  # before the agent sees the end, and answers
+                        self._charge(
+                            sent, stream.body()
+                        )  # before the agent sees the end, and answers
                     if is_shown:
-                        with suppress(ConnectionError):  # the agent has gone, but the reply is paid for
+                        with suppress(
+                            ConnectionError
+                        ):  # the agent has gone, but the reply is paid for
                             await response.write(event)
             finally:
                 self._charge(sent, stream.body())
@@ -260,7 +311,10 @@ class CountingEndpoint:
         """Charge and record a reply, once; one without a count of its tokens at the most that it can have used."""
         if sent.is_charged:
             return
-        sent.is_charged, body = True, self._without_key(body)  # in a stream, the key may come in parts
+        sent.is_charged, body = (
+            True,
+            self._without_key(body),
+        )  # in a stream, the key may come in parts
         seconds = time.monotonic() - sent.began
         try:
             completion = read_reply(as_chat(body), seconds=seconds)
@@ -271,16 +325,17 @@ class CountingEndpoint:
         used = charged(completion, sent.bound)
         cost = self.price.usd(used.input_tokens, used.output_tokens) if self.price else None
         usage = used.model_copy(update={"cost_usd": cost})
-        sent.sample.replies = (*sent.sample.replies, raw_reply(completion).model_copy(update={"usage": usage}))
+        sent.sample.replies = (
+            *sent.sample.replies,
+            raw_reply(completion).model_copy(update={"usage": usage}),
+        )
         meter = sent.sample.meter
         # Not checked: the highest cost of an absurd limit is more than an agent may report.
         tokens = usage.model_dump(exclude={"cost_usd"})
         meter.pay(UsageReport.model_construct(**tokens, cost_usd=cost))
         budget = meter.budget
         if budget is not None and budget.usd is not None and budget.ledger.total_usd > budget.usd:
-            message = (
-                f"a reply cost more than could be known: {budget.ledger.total_usd:.4f} of {budget.usd:g} USD are spent"
-            )
+            message = f"a reply cost more than could be known: {budget.ledger.total_usd:.4f} of {budget.usd:g} USD are spent"
             sent.sample.fail(BudgetReached(message, hint=BUDGET_HINT))
 
 
@@ -320,7 +375,9 @@ class _Stream:
 
     def add(self, event: bytes) -> bool:
         """Read an event; return False if it has nothing but the usage of a chat completion."""
-        data = b"".join(line[5:].strip() for line in event.splitlines() if line.startswith(b"data:"))
+        data = b"".join(
+            line[5:].strip() for line in event.splitlines() if line.startswith(b"data:")
+        )
         try:
             chunk = orjson.loads(data)
         except orjson.JSONDecodeError:
@@ -328,13 +385,17 @@ class _Stream:
             return True
         if not isinstance(chunk, dict):
             return True
-        if isinstance(chunk.get("response"), dict) and str(chunk.get("type")).startswith("response."):
+        if isinstance(chunk.get("response"), dict) and str(chunk.get("type")).startswith(
+            "response."
+        ):
             if chunk["type"] in ("response.completed", "response.incomplete", "response.failed"):
                 self._whole, self.has_ended = orjson.dumps(chunk["response"]), True
             return True
         self._usage = chunk.get("usage") or self._usage
         choices = chunk.get("choices") or []
-        with suppress(AttributeError, TypeError, KeyError):  # not of this API: the agent gets it as it is
+        with suppress(
+            AttributeError, TypeError, KeyError
+        ):  # not of this API: the agent gets it as it is
             self._add_choices(choices)
         return bool(choices) or not chunk.get("usage")
 
@@ -354,7 +415,12 @@ class _Stream:
                     whole["function"][name] = whole["function"].get(name, "") + (text or "")
 
     def body(self) -> bytes:
-        message = {"role": "assistant", "content": "", **self._message, "tool_calls": [*self._calls.values()]}
+        message = {
+            "role": "assistant",
+            "content": "",
+            **self._message,
+            "tool_calls": [*self._calls.values()],
+        }
         choice = {"message": message, "finish_reason": self._reason}
         return self._whole or orjson.dumps({"choices": [choice], "usage": self._usage})
 
@@ -365,8 +431,13 @@ def read_messages(body: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     if "messages" in body:
         return list(body["messages"]), tools
     given = body["input"]
-    first = [{"role": "system", "content": body["instructions"]}] if body.get("instructions") else []
-    return [*first, *([{"role": "user", "content": given}] if isinstance(given, str) else given)], tools
+    first = (
+        [{"role": "system", "content": body["instructions"]}] if body.get("instructions") else []
+    )
+    return [
+        *first,
+        *([{"role": "user", "content": given}] if isinstance(given, str) else given),
+    ], tools
 
 
 def message_of(item: Mapping[str, Any]) -> Message:
@@ -378,7 +449,11 @@ def message_of(item: Mapping[str, Any]) -> Message:
         return Message("tool", _parts(item["output"]), tool_call_id=item["call_id"])
     if kind != "message" or "role" not in item:
         return Message.of("assistant", json_bytes(item).decode())
-    calls = tuple(_call(call["function"], call["id"]) for call in item.get("tool_calls") or () if "function" in call)
+    calls = tuple(
+        _call(call["function"], call["id"])
+        for call in item.get("tool_calls") or ()
+        if "function" in call
+    )
     role = _ROLES.get(item["role"], "user")
     return Message(role, _parts(item.get("content")), calls, item.get("tool_call_id"))
 
@@ -388,7 +463,9 @@ def tool_of(tool: Mapping[str, Any]) -> ToolDescription:
     function = tool.get("function") if isinstance(tool.get("function"), dict) else tool
     assert function is not None
     name = str(function.get("name") or function.get("type"))
-    return ToolDescription(name, str(function.get("description") or ""), function.get("parameters") or {})
+    return ToolDescription(
+        name, str(function.get("description") or ""), function.get("parameters") or {}
+    )
 
 
 def _call(function: Mapping[str, Any], call_id: Any) -> RequestedCall:

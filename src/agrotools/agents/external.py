@@ -76,7 +76,9 @@ class FormExchange:
         """
         text, items = answer_text(given), self._view.form
         is_form = bool(items) and (self.words is not None or isinstance(given, Mapping))
-        is_last = not items or (is_form and (self.words is None or is_complete(text, items, listed=True)))
+        is_last = not items or (
+            is_form and (self.words is None or is_complete(text, items, listed=True))
+        )
         if is_form:
             self._forms.append(text)
         if self.words is None:
@@ -95,7 +97,9 @@ class FormExchange:
 
 def form_task(task: Mapping[str, Any], request: Mapping[str, str]) -> dict[str, Any]:
     """Return the task of the second call of a function, which copies its answer into the form."""
-    prompt = "\n\n".join([task["prompt"], f"Your answer: {request['answer']}", request["form_request"]])
+    prompt = "\n\n".join(
+        [task["prompt"], f"Your answer: {request['answer']}", request["form_request"]]
+    )
     return {**task, **request, "tools": [], "prompt": prompt}
 
 
@@ -106,14 +110,18 @@ class AgentPolicy:
     with the termination ``timeout``; None for no limit.
     """
 
-    def __init__(self, solve: Solve, specs: Specs, max_steps: int, meter: UsageMeter, timeout_s: float | None) -> None:
+    def __init__(
+        self, solve: Solve, specs: Specs, max_steps: int, meter: UsageMeter, timeout_s: float | None
+    ) -> None:
         self.artifacts: Path | None = None
         self._solve, self._specs = solve, specs
         self._max_steps, self._timeout_s = max_steps, timeout_s
         self.usage = SampleUsage(meter)
         self._run: asyncio.Task[None] | None = None
         self._exchange: FormExchange | None = None
-        self._calls: asyncio.Queue[tuple[ToolCall, asyncio.Future[dict[str, Any]]]] = asyncio.Queue()
+        self._calls: asyncio.Queue[tuple[ToolCall, asyncio.Future[dict[str, Any]]]] = (
+            asyncio.Queue()
+        )
         self._waiting: asyncio.Future[dict[str, Any]] | None = None
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
@@ -122,7 +130,9 @@ class AgentPolicy:
             task = task_json(view, self._specs, self._max_steps)
             await self.usage.begin(task)
             self._exchange = FormExchange(view)
-            self._run = asyncio.create_task(self._solve(task, self._call, self.usage.report, self._exchange))
+            self._run = asyncio.create_task(
+                self._solve(task, self._call, self.usage.report, self._exchange)
+            )
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(await self._with_pictures(history[-1]))
         next_call = asyncio.ensure_future(self._calls.get())
@@ -143,7 +153,10 @@ class AgentPolicy:
             assert self._exchange is not None
             return self._exchange.answer()
         await self.end_sample()
-        return Halt(termination="timeout", reason=f"the agent took more than {self._timeout_s:g} s for one step")
+        return Halt(
+            termination="timeout",
+            reason=f"the agent took more than {self._timeout_s:g} s for one step",
+        )
 
     async def end_sample(self) -> None:
         """Stop the agent, if it is still running."""
@@ -154,17 +167,26 @@ class AgentPolicy:
             self._calls.get_nowait()[1].cancel()
         if self._run is not None:
             self._run.cancel()
-            with suppress(asyncio.CancelledError, Exception):  # of a run that is done, too: it may not have been seen
+            with suppress(
+                asyncio.CancelledError, Exception
+            ):  # of a run that is done, too: it may not have been seen
                 await self._run
         await self.usage.settle()
 
     async def _with_pictures(self, step: Step) -> dict[str, Any]:
         """Return the observation of a call, with the pictures that it wrote (media type and base64 content)."""
-        shown, artifacts = shown_observation(step), step.observation.artifacts if step.observation else ()
+        shown, artifacts = (
+            shown_observation(step),
+            step.observation.artifacts if step.observation else (),
+        )
         if not artifacts or self.artifacts is None:
             return shown
         pictures = await asyncio.to_thread(result_pictures, artifacts, self.artifacts)
-        return {**shown, "pictures": [Picture(*each)._asdict() for each in pictures]} if pictures else shown
+        return (
+            {**shown, "pictures": [Picture(*each)._asdict() for each in pictures]}
+            if pictures
+            else shown
+        )
 
     async def _call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
@@ -194,13 +216,19 @@ def task_json(view: SampleView, specs: Specs, max_steps: int) -> dict[str, Any]:
         }
         for file in view.files
     ]
-    listing = [render("files", count=len(files)), *(f"- {file['description']}" for file in files)] if files else []
+    listing = (
+        [render("files", count=len(files)), *(f"- {file['description']}" for file in files)]
+        if files
+        else []
+    )
     instructions = render("tool_calling_system" if tools else "no_tool_system")
     question = render("question", query=view.query)
     return {
         "query": view.query,
         "files": files,
-        "prompt": view.query if view.bare else "\n\n".join([instructions, "\n".join(listing), question]),
+        "prompt": view.query
+        if view.bare
+        else "\n\n".join([instructions, "\n".join(listing), question]),
         "tools": tools,
         "max_steps": max_steps,
     }
@@ -215,7 +243,9 @@ def solve_with(function: Callable[..., Any]) -> Solve:
     """Return how a plain or async ``function`` solves a task in this process, see :func:`run_with`."""
     run = run_with(function)
 
-    async def solve(task: dict[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange) -> None:
+    async def solve(
+        task: dict[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange
+    ) -> None:
         request = exchange.submit(await run(task, call, report))
         while request and takes_form(function):
             request = exchange.submit(await run(form_task(task, request), call, report))
@@ -226,7 +256,9 @@ def solve_with(function: Callable[..., Any]) -> Solve:
 def run_with(function: Callable[..., Any]) -> RunAgent:
     """Return how a plain or async ``function`` runs on a task in this process. A plain one runs in its own thread."""
 
-    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        type(function).__call__
+    )
 
     async def run(data: dict[str, Any], call: CallTool, report: SendUsage) -> Any:
         loop, send_usage = asyncio.get_running_loop(), _from_any_thread(report)
@@ -252,8 +284,14 @@ def run_with(function: Callable[..., Any]) -> RunAgent:
 
 def described(error: BaseException) -> str:
     """Return type, message and place of an exception in the code of an agent."""
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if "agrotools/agents" not in each.filename]
-    place = f" ({frames[-1].filename.rpartition('/')[2]}, line {frames[-1].lineno})" if frames else ""
+    frames = [
+        each
+        for each in traceback.extract_tb(error.__traceback__)
+        if "agrotools/agents" not in each.filename
+    ]
+    place = (
+        f" ({frames[-1].filename.rpartition('/')[2]}, line {frames[-1].lineno})" if frames else ""
+    )
     words = words_of(error)
     return f"{type(error).__name__}{f': {words}' if words else ''}{place}"
 
@@ -312,13 +350,19 @@ class AgentServer:
     code_hash = ""
     """Empty, because the code is not known."""
 
-    def __init__(self, url: str, wire: WireSettings = DEFAULT_WIRE, token: str | None = None) -> None:
-        headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
+    def __init__(
+        self, url: str, wire: WireSettings = DEFAULT_WIRE, token: str | None = None
+    ) -> None:
+        headers = {"content-type": "application/json"} | (
+            {"authorization": f"Bearer {token}"} if token else {}
+        )
         self._url, self._wire = url, wire
         self._transport = Transport(url, headers, wire)
         self._has_answered = False
 
-    async def solve(self, task: dict[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange) -> None:
+    async def solve(
+        self, task: dict[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange
+    ) -> None:
         """Ask the server for turns until it has answered, and submit its answer.
 
         Raises:
@@ -330,7 +374,10 @@ class AgentServer:
         form: Mapping[str, str] | None = {}
         while form is not None:
             turn = await self._turn({**request, **form})
-            request["task"] = {**task, "files": [{name: file[name] for name in _FACTS} for file in files]}
+            request["task"] = {
+                **task,
+                "files": [{name: file[name] for name in _FACTS} for file in files],
+            }
             if turn.usage is not None:
                 report(turn.usage)
             if turn.call is not None and not form:
@@ -345,8 +392,12 @@ class AgentServer:
         try:
             turn = _Turn.model_validate(loads_strictly(text))
         except (NotJson, ValidationError) as error:
-            reason = first_error(error) if isinstance(error, ValidationError) else f"no JSON, {error}"
-            raise InfrastructureError(f"the reply of {self._url} is not a call or an answer: {reason}") from error
+            reason = (
+                first_error(error) if isinstance(error, ValidationError) else f"no JSON, {error}"
+            )
+            raise InfrastructureError(
+                f"the reply of {self._url} is not a call or an answer: {reason}"
+            ) from error
         if turn.call is None and turn.answer is None:
             raise InfrastructureError(f'the reply of {self._url} has neither "call" nor "answer"')
         return turn
@@ -375,7 +426,10 @@ class AgentServer:
             if response.status < HTTPStatus.BAD_REQUEST:
                 target = response.headers.get("Location", "no address")
                 problem = f"HTTP {response.status} to {target:.200}: redirects are not followed, give its own address"
-            if response.status < HTTPStatus.INTERNAL_SERVER_ERROR and response.status != HTTPStatus.TOO_MANY_REQUESTS:
+            if (
+                response.status < HTTPStatus.INTERNAL_SERVER_ERROR
+                and response.status != HTTPStatus.TOO_MANY_REQUESTS
+            ):
                 break
         raise InfrastructureError(f"the agent at {self._url} failed: {problem}")
 
@@ -386,4 +440,8 @@ class AgentServer:
 def _with_content(file: Mapping[str, Any]) -> dict[str, Any]:
     facts = {key: value for key, value in file.items() if key != "path"}
     content = base64.b64encode(Path(file["path"]).read_bytes()).decode()
-    return {**facts, "media_type": guess_type(file["name"])[0] or "application/octet-stream", "content": content}
+    return {
+        **facts,
+        "media_type": guess_type(file["name"])[0] or "application/octet-stream",
+        "content": content,
+    }

@@ -21,13 +21,27 @@ PICTURE_BYTES = 750_000
 _SIDES_PX = (LONGEST_SIDE_PX, 1024, 640, 320, 160)
 PREVIEWED_KINDS = frozenset({"image", "raster", "depth", "mask"})
 
-_BANDS_SHOWN: "tuple[tuple[Role, Role, Role], ...]" = (("R", "G", "B"), ("NIR", "R", "G"), ("NIR", "RE", "G"))
+_BANDS_SHOWN: "tuple[tuple[Role, Role, Role], ...]" = (
+    ("R", "G", "B"),
+    ("NIR", "R", "G"),
+    ("NIR", "RE", "G"),
+)
 _READING = threading.Lock()
 """The readers temporarily change the list of warning filters, which is shared by all threads."""
 _MASK_COLOURS: dict[str, tuple[int, int, int]] = {
     **{"black": (0, 0, 0), "green": (0, 170, 0), "red": (220, 30, 30), "blue": (40, 80, 230)},
-    **{"yellow": (240, 220, 40), "magenta": (210, 50, 200), "cyan": (50, 200, 210), "orange": (245, 140, 30)},
-    **{"white": (255, 255, 255), "brown": (130, 80, 40), "pink": (250, 160, 190), "grey": (128, 128, 128)},
+    **{
+        "yellow": (240, 220, 40),
+        "magenta": (210, 50, 200),
+        "cyan": (50, 200, 210),
+        "orange": (245, 140, 30),
+    },
+    **{
+        "white": (255, 255, 255),
+        "brown": (130, 80, 40),
+        "pink": (250, 160, 190),
+        "grey": (128, 128, 128),
+    },
 }
 
 
@@ -72,7 +86,9 @@ class Unreadable:
     reason: str
 
 
-def make_preview(path: Path, name: str, kind: str, bands: tuple[str, ...] | None) -> Preview | Unreadable:
+def make_preview(
+    path: Path, name: str, kind: str, bands: tuple[str, ...] | None
+) -> Preview | Unreadable:
     """Read, scale and encode one file; never raises for invalid content."""
     if kind == "image" and (stored := _as_stored(path)):
         return stored
@@ -89,23 +105,41 @@ def _as_stored(path: str | Path) -> Preview | None:
         content = Path(path).read_bytes()
         with Image.open(io.BytesIO(content), formats=["JPEG"]) as image:
             width, height = image.size
-            is_as_seen = image.mode in ("RGB", "L") and image.format == "JPEG" and image.getexif().get(_TURNED, 1) == 1
+            is_as_seen = (
+                image.mode in ("RGB", "L")
+                and image.format == "JPEG"
+                and image.getexif().get(_TURNED, 1) == 1
+            )
             segments: list[tuple[str, bytes]] = getattr(image, "applist", [])
     except Exception:  # the reader, which is called next, reports the error
         return None
     for name, data in segments:
-        if name != "APP14" and (name, len(data)) != ("APP0", 14):  # all but colour coding and pixel density
+        if name != "APP14" and (name, len(data)) != (
+            "APP0",
+            14,
+        ):  # all but colour coding and pixel density
             marker = 0xFE if name == "COM" else 0xE0 + int(name.removeprefix("APP"))
-            content = content.replace(bytes((0xFF, marker)) + (len(data) + 2).to_bytes(2) + data, b"", 1)
+            content = content.replace(
+                bytes((0xFF, marker)) + (len(data) + 2).to_bytes(2) + data, b"", 1
+            )
     is_whole = content.find(b"\xff\xd9") == len(content) - 2
-    is_small = max(width, height) <= LONGEST_SIDE_PX and len(content) <= 50_000 + 0.75 * width * height
+    is_small = (
+        max(width, height) <= LONGEST_SIDE_PX and len(content) <= 50_000 + 0.75 * width * height
+    )
     return (
-        Preview(ImagePart.of("image/jpeg", content), width, height, 3) if is_as_seen and is_whole and is_small else None
+        Preview(ImagePart.of("image/jpeg", content), width, height, 3)
+        if is_as_seen and is_whole and is_small
+        else None
     )
 
 
 def make_picture(
-    path: Path, name: str, kind: str, bands: tuple[str, ...] | None, *, longest_px: int = LONGEST_SIDE_PX
+    path: Path,
+    name: str,
+    kind: str,
+    bands: tuple[str, ...] | None,
+    *,
+    longest_px: int = LONGEST_SIDE_PX,
 ) -> Picture | Unreadable:
     """Read one file as a picture of at most ``longest_px`` on its long side; never raises for invalid content."""
     try:
@@ -131,7 +165,9 @@ def _of_photo(path: Path, name: str, longest_px: int, *, exact: bool = False) ->
 
     image = read_image(path, shown_as=name, may_be_blank=True)
     picture = Image.fromarray(image.pixels)
-    return _scaled(picture, longest_px, (image.width, image.height), 3, "; ".join(image.notes), exact=exact)
+    return _scaled(
+        picture, longest_px, (image.width, image.height), 3, "; ".join(image.notes), exact=exact
+    )
 
 
 def _of_mask(path: Path, name: str, longest_px: int) -> Picture:
@@ -153,7 +189,9 @@ def _of_mask(path: Path, name: str, longest_px: int) -> Picture:
         return _scaled(picture, longest_px, size, 1, "stretched from dark to bright")
     palette = np.array([*_MASK_COLOURS.values()], dtype=np.uint8)
     picture = Image.fromarray(palette[np.searchsorted(present, classes)])
-    colours = {str(value): colour for value, colour in zip(present.tolist(), _MASK_COLOURS, strict=False)}
+    colours = {
+        str(value): colour for value, colour in zip(present.tolist(), _MASK_COLOURS, strict=False)
+    }
     return _scaled(picture, longest_px, size, 1, exact=True, colours=colours)
 
 
@@ -165,8 +203,14 @@ def _of_raster(path: Path, name: str, names: tuple[str, ...] | None, longest_px:
 
     with open_raster(path, shown_as=name) as source:
         size = (source.width, source.height)
-        if source.dtype == "uint8" and source.count <= 4 and source.width * source.height <= _LARGEST_READ_WHOLE:
-            return _scaled(Image.fromarray(picture_of(source).pixels), longest_px, size, source.count)
+        if (
+            source.dtype == "uint8"
+            and source.count <= 4
+            and source.width * source.height <= _LARGEST_READ_WHOLE
+        ):
+            return _scaled(
+                Image.fromarray(picture_of(source).pixels), longest_px, size, source.count
+            )
         numbers = _shown_bands(source, names)
         bands = _overview(source, numbers, longest_px)
         changes = "stretched from dark to bright"
@@ -188,7 +232,9 @@ def _shown_bands(source: "RasterSource", names: Sequence[str] | None) -> list[in
     return [1, 2, 3] if source.count >= 3 else [1]
 
 
-def _overview(source: "RasterSource", numbers: Sequence[int], longest_px: int) -> "list[np.ndarray]":
+def _overview(
+    source: "RasterSource", numbers: Sequence[int], longest_px: int
+) -> "list[np.ndarray]":
     """Return bands averaged down to the display size, so that rasters larger than memory can be shown."""
     import numpy as np
     from rasterio.enums import Resampling
@@ -200,10 +246,14 @@ def _overview(source: "RasterSource", numbers: Sequence[int], longest_px: int) -
     bands: list[np.ndarray] = []
     for number in numbers:
         try:
-            masked = source.dataset.read(number, out_shape=size, resampling=Resampling.average, masked=True)
+            masked = source.dataset.read(
+                number, out_shape=size, resampling=Resampling.average, masked=True
+            )
         except Exception as error:  # GDAL raises various exceptions for damaged files.
             raise damaged(source.name, "image", error) from error
-        values = np.ma.filled(masked.astype(np.float64), np.nan)  # no-data values such as -1.7e308 exceed float32
+        values = np.ma.filled(
+            masked.astype(np.float64), np.nan
+        )  # no-data values such as -1.7e308 exceed float32
         bands.append(np.where(np.abs(values) < 1e30, values, np.nan).astype(np.float32))
     return bands
 
@@ -220,7 +270,9 @@ def _scaled(
 ) -> Picture:
     from PIL import Image
 
-    image.thumbnail((longest_px, longest_px), Image.Resampling.NEAREST if exact else Image.Resampling.LANCZOS)
+    image.thumbnail(
+        (longest_px, longest_px), Image.Resampling.NEAREST if exact else Image.Resampling.LANCZOS
+    )
     if image.size != size:
         changes = f"{changes}, at {image.width} x {image.height} px".removeprefix(", ")
     return Picture(image, *size, bands, changes, colours or {}, exact)
@@ -233,7 +285,9 @@ def _encoded(picture: Picture) -> Preview:
     kind, options = ("png", {"optimize": True}) if picture.exact else ("jpeg", {"quality": 90})
     picture.image.save(buffer, kind, **options)
     image = ImagePart.of(f"image/{kind}", buffer.getvalue())
-    return Preview(image, picture.width_px, picture.height_px, picture.bands, picture.changes, picture.colours)
+    return Preview(
+        image, picture.width_px, picture.height_px, picture.bands, picture.changes, picture.colours
+    )
 
 
 UNSHOWN: ContextVar[set[str] | None] = ContextVar("UNSHOWN", default=None)
@@ -263,7 +317,9 @@ def reason_unreadable(file: SampleFile) -> str:
     return preview.reason if isinstance(preview, Unreadable) else ""
 
 
-def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown: bool = True) -> str:
+def describe(
+    file: SampleFile, preview: Preview | Unreadable | None, *, is_shown: bool = True
+) -> str:
     """Return name, kind, original size, bands, ground sampling distance, intrinsics, classes and note, if known."""
     facts: list[str] = [file.kind]
     sized = preview if isinstance(preview, Preview) else file
@@ -285,10 +341,14 @@ def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown
     colours = preview.colours if isinstance(preview, Preview) and is_shown else {}
     if file.classes:
         shown = {index: f" ({colour})" for index, colour in colours.items()}
-        classes = [f"{index} = {meaning}{shown.get(index, '')}" for index, meaning in file.classes.items()]
+        classes = [
+            f"{index} = {meaning}{shown.get(index, '')}" for index, meaning in file.classes.items()
+        ]
         facts.append(f"classes: {', '.join(classes)}")
     elif colours:
-        facts.append(f"values: {', '.join(f'{value} ({colour})' for value, colour in colours.items())}")
+        facts.append(
+            f"values: {', '.join(f'{value} ({colour})' for value, colour in colours.items())}"
+        )
     if isinstance(preview, Preview) and is_shown and preview.changes:
         facts.append(f"shown {preview.changes}")
     if isinstance(preview, Unreadable):
@@ -301,8 +361,14 @@ def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown
 def result_pictures(artifacts: Sequence[Artifact], folder: Path) -> list[tuple[str, str]]:
     """Return the pictures among the files that a call wrote to ``folder``, together at most ``PICTURE_BYTES``: media
     types and contents in base64."""
-    shown = [each for each in artifacts if each.media_type.startswith("image/") and not each.name.endswith(".svg")]
-    pictures = [_result_picture(each, folder / each.name, PICTURE_BYTES // len(shown)) for each in shown]
+    shown = [
+        each
+        for each in artifacts
+        if each.media_type.startswith("image/") and not each.name.endswith(".svg")
+    ]
+    pictures = [
+        _result_picture(each, folder / each.name, PICTURE_BYTES // len(shown)) for each in shown
+    ]
     return [each for each in pictures if each is not None]
 
 

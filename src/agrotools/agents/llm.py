@@ -55,7 +55,9 @@ PROMPT_TEMPLATES: WithPlugins[PromptTemplates] = WithPlugins(
     "template folder",
     {},
     lambda plugin: {
-        protocol.templates.prefix: protocol.templates for protocol in plugin.protocols.values() if protocol.templates
+        protocol.templates.prefix: protocol.templates
+        for protocol in plugin.protocols.values()
+        if protocol.templates
     },
 )
 """Templates of plug-in protocols, by prefix."""
@@ -83,7 +85,10 @@ def _source(name: str) -> str | None:
 
 def _in(folder: "Traversable") -> dict[str, str]:
     templates = [entry for entry in folder.iterdir() if entry.name.endswith(".j2")]
-    return {entry.name: entry.read_text(encoding="utf-8") for entry in sorted(templates, key=lambda entry: entry.name)}
+    return {
+        entry.name: entry.read_text(encoding="utf-8")
+        for entry in sorted(templates, key=lambda entry: entry.name)
+    }
 
 
 @cache
@@ -116,8 +121,14 @@ def prompt_hash(templates: PromptTemplates | None = None, extra_text: str = "") 
         templates: templates of the protocol itself, hashed after the common ones.
         extra_text: further prompt text that is not in a template.
     """
-    used = _sources() | (protocol_sources(templates) if templates else {}) | ({"": extra_text} if extra_text else {})
-    return hashlib.sha256("".join(f"{name}\0{text}\0" for name, text in used.items()).encode()).hexdigest()[:16]
+    used = (
+        _sources()
+        | (protocol_sources(templates) if templates else {})
+        | ({"": extra_text} if extra_text else {})
+    )
+    return hashlib.sha256(
+        "".join(f"{name}\0{text}\0" for name, text in used.items()).encode()
+    ).hexdigest()[:16]
 
 
 OBSERVATION_LIMIT = 12_000
@@ -129,7 +140,9 @@ _ITEMS_KEPT = (400, 200, 100, 50, 20, 10, 5)
 def error_data(error: ErrorInfo) -> dict[str, Any]:
     """Return a tool error as a model sees it: without empty fields."""
     return {
-        key: value for key, value in error.model_dump(mode="json", exclude_none=True).items() if value not in ([], "")
+        key: value
+        for key, value in error.model_dump(mode="json", exclude_none=True).items()
+        if value not in ([], "")
     }
 
 
@@ -144,7 +157,9 @@ def observation_data(step: Step) -> str:
     else:
         content["result"] = observation.result
     if observation is not None and observation.artifacts:
-        content["artifacts"] = [{"name": item.name, "kind": item.kind} for item in observation.artifacts]
+        content["artifacts"] = [
+            {"name": item.name, "kind": item.kind} for item in observation.artifacts
+        ]
     return _bounded(content).replace("</", "<\\/")
 
 
@@ -170,7 +185,9 @@ def _shortened(value: Any, n_items: int) -> Any:
         return f"{value[: 20 * n_items]} [cut: {len(value) - 20 * n_items} more characters]"
     if isinstance(value, list):
         items = [_shortened(item, n_items) for item in value[:n_items]]
-        return [*items, f"[cut: {len(value) - n_items} more items]"] if len(value) > n_items else items
+        return (
+            [*items, f"[cut: {len(value) - n_items} more items]"] if len(value) > n_items else items
+        )
     if isinstance(value, dict):
         return {key: _shortened(item, n_items) for key, item in value.items()}
     return value
@@ -201,7 +218,9 @@ class MessageFormat:
         if first.kind == "call":
             return self.turn(excerpt(first.thought, _LONGEST_THOUGHT), turn)
         text, own = first.text.strip(), own_words(first.reply, len(first.text))
-        message = spoken(text or "(nothing)", first.reply, own=own if own and own.strip() == text else None)
+        message = spoken(
+            text or "(nothing)", first.reply, own=own if own and own.strip() == text else None
+        )
         if first.kind == "unparseable":
             return [message, Message.of("user", render("repair", reason=first.reason))]
         return [message]
@@ -209,17 +228,25 @@ class MessageFormat:
 
 def _react_system(specs: Sequence[ToolSpec]) -> str:
     tools = [spec.offered() for spec in specs]
-    return render("react_system", tools=[{**tool, "parameters": dumps(tool["parameters"])} for tool in tools])
+    return render(
+        "react_system", tools=[{**tool, "parameters": dumps(tool["parameters"])} for tool in tools]
+    )
 
 
 def _react_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:
     calls = [
-        {"tool": step.call.tool, "arguments": dumps(step.call.arguments)} for _, step in steps if step.call is not None
+        {"tool": step.call.tool, "arguments": dumps(step.call.arguments)}
+        for _, step in steps
+        if step.call is not None
     ]
     observations = [observation_data(step) for _, step in steps]
     text = render("react_calls", thought=thought, calls=calls)
     return [
-        spoken(text, steps[0][1].reply, own=react_words(steps[0][1].reply, len(text) + _LONGEST_THOUGHT)),
+        spoken(
+            text,
+            steps[0][1].reply,
+            own=react_words(steps[0][1].reply, len(text) + _LONGEST_THOUGHT),
+        ),
         Message.of("user", render("react_observations", observations=observations)),
     ]
 
@@ -231,13 +258,20 @@ REACT = MessageFormat(native=False, system=_react_system, turn=_react_turn)
 def _native_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:
     calls = native_calls(steps)
     answers = [
-        Message(role="tool", content=(TextPart(text=observation_text(step)),), tool_call_id=call.id, name=call.name)
+        Message(
+            role="tool",
+            content=(TextPart(text=observation_text(step)),),
+            tool_call_id=call.id,
+            name=call.name,
+        )
         for call, (_, step) in zip(calls, steps, strict=True)
     ]
     return [spoken(thought, steps[0][1].reply, calls), *answers]
 
 
-TOOL_CALLING = MessageFormat(native=True, system=lambda _specs: render("tool_calling_system"), turn=_native_turn)
+TOOL_CALLING = MessageFormat(
+    native=True, system=lambda _specs: render("tool_calling_system"), turn=_native_turn
+)
 """Native tool calls: tools are offered as functions, calls are fields of a message, observations are tool messages."""
 
 PROTOCOLS: dict[Protocol, MessageFormat] = {"react": REACT, "tool-calling": TOOL_CALLING}
@@ -310,12 +344,16 @@ class LLMAgent:
         """Return what the model replies to the request to answer now."""
         messages, tools = await self.request_for(view, history)
         last = messages[-1]
-        messages[-1] = replace(last, content=(*last.content, TextPart(text=render("limit", query=view.query))))
+        messages[-1] = replace(
+            last, content=(*last.content, TextPart(text=render("limit", query=view.query)))
+        )
         completion = await self.model.generate(messages, tools, self.settings)
         self._conversations.pop(id(view), None)
         return await self._read(completion, view, messages, tools)
 
-    async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
+    async def request_for(
+        self, view: SampleView, history: Sequence[Step]
+    ) -> tuple[list[Message], Sequence[ToolSpec]]:
         """Return the request that :meth:`act` sends: messages, and tools that are offered as native functions."""
         if view.bare:
             return [Message.of("user", view.query)], ()
@@ -323,7 +361,11 @@ class LLMAgent:
         system, specs = self._instructions(() if self.mode == "no-tool" else view.toolset)
         conversation = self._conversations.get(id(view)) or await self._begin(system, view)
         if not _extends(history, conversation):
-            conversation.messages, conversation.steps, conversation.last = conversation.messages[:2], 0, None
+            conversation.messages, conversation.steps, conversation.last = (
+                conversation.messages[:2],
+                0,
+                None,
+            )
         if len(history) > conversation.steps:
             conversation.messages += protocol.history(history, conversation.steps)
             conversation.steps, conversation.last = len(history), history[-1]
@@ -332,7 +374,11 @@ class LLMAgent:
     async def _begin(self, system: Message, view: SampleView) -> _Conversation:
         """Start and cache the conversation about ``view``, whose messages are sent again with every turn."""
         # In a thread, so that other requests do not wait while files are decoded.
-        file_contents = await asyncio.to_thread(file_parts, view.files, images=self.images) if view.files else ()
+        file_contents = (
+            await asyncio.to_thread(file_parts, view.files, images=self.images)
+            if view.files
+            else ()
+        )
         heading = (_heading(len(view.files)),) if view.files else ()
         question = (*heading, *file_contents, TextPart(text=render("question", query=view.query)))
         conversation = _Conversation(view, [system, Message(role="user", content=question)])
@@ -342,12 +388,20 @@ class LLMAgent:
         return conversation
 
     async def _read(
-        self, completion: Completion, view: SampleView, messages: Sequence[Message], tools: Sequence[ToolSpec]
+        self,
+        completion: Completion,
+        view: SampleView,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec],
     ) -> Action:
         """Return the action of the reply to a request; an answer has its form."""
-        action = await parse_in_thread(lambda: self._action(completion, view), output_length(completion))
+        action = await parse_in_thread(
+            lambda: self._action(completion, view), output_length(completion)
+        )
         if isinstance(action, Answer) and form_is_due(view, self.mode):
-            return await with_form(action, view, lambda sent: self.model.generate(sent, tools, self.settings), messages)
+            return await with_form(
+                action, view, lambda sent: self.model.generate(sent, tools, self.settings), messages
+            )
         return action
 
     def _instructions(self, toolset: tuple[str, ...]) -> tuple[Message, Sequence[ToolSpec]]:
@@ -367,7 +421,9 @@ class LLMAgent:
             return action if isinstance(action, CallTools) else halt
         if completion.thought and not completion.text.strip() and not completion.tool_calls:
             # Some servers classify a whole reply as reasoning and leave its text empty: a final answer in it counts.
-            action = parse_output(completion.thought, protocol="react", marked_only=True, reply=reply)
+            action = parse_output(
+                completion.thought, protocol="react", marked_only=True, reply=reply
+            )
             if isinstance(action, Answer):
                 return action
         return self._parsed(completion.text, completion, view, reply)
@@ -401,12 +457,17 @@ async def with_form(
     endpoints reject calls in a conversation without them, and servers reuse its beginning; a call is ignored.
     """
     most, text, replies = _LONGEST_ANSWER_TOLD, answer.text, list[Reply]()
-    sent, said = [*messages], spoken(excerpt(text, most), answer.reply, own=own_words(answer.reply, most))
+    sent, said = (
+        [*messages],
+        spoken(excerpt(text, most), answer.reply, own=own_words(answer.reply, most)),
+    )
     for _ in range(FORM_REQUESTS):
         sent = [*sent, said, Message.of("user", closing_message(view))]
         completion = await ask(sent)
         reply = raw_reply(completion)
-        form = await parse_in_thread(partial(_form_of, completion, reply), output_length(completion))
+        form = await parse_in_thread(
+            partial(_form_of, completion, reply), output_length(completion)
+        )
         replies.append(reply)
         text = f"{answer.text}\n\n{form}".rstrip()
         if is_complete(form, view.form, listed=True):
@@ -456,9 +517,15 @@ def _extends(history: Sequence[Step], conversation: _Conversation) -> bool:
     """True if ``history`` extends the recorded conversation by whole turns."""
     if conversation.last is None:
         return True
-    if len(history) < conversation.steps or history[conversation.steps - 1] is not conversation.last:
+    if (
+        len(history) < conversation.steps
+        or history[conversation.steps - 1] is not conversation.last
+    ):
         return False
-    return len(history) == conversation.steps or history[conversation.steps].turn != conversation.last.turn
+    return (
+        len(history) == conversation.steps
+        or history[conversation.steps].turn != conversation.last.turn
+    )
 
 
 def closing_message(view: SampleView) -> str:
@@ -474,4 +541,7 @@ def _heading(files: int) -> TextPart:
 def raw_reply(completion: Completion) -> Reply:
     """Return the raw reply as text that the parser maps to the same action."""
     thought = f"<think>\n{completion.thought}\n</think>\n" if completion.thought else ""
-    return reply_of(completion, thought + completion.text + "".join(as_text(call) for call in completion.tool_calls))
+    return reply_of(
+        completion,
+        thought + completion.text + "".join(as_text(call) for call in completion.tool_calls),
+    )

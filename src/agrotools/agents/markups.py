@@ -70,12 +70,14 @@ ANY_OPENING = "|".join(markup.opening.replace("?P<tool>", "?:") for markup in MA
 _OPENINGS = tuple(re.compile(markup.opening, re.IGNORECASE | re.MULTILINE) for markup in MARKUPS)
 
 # Beginnings of turns that are not the model's: words before a colon, and tags.
-INVENTED_LINE = r"observation|观察|(?:(?:tool|function)[ _])?(?:response|results?|output)|user|human"
-INVENTED_TAG = (
-    r"<(?:tool_respon|function_resul|tool_resul|observ)\w+>|<[|｜](?:user|observation|im_start)[|｜]>|```tool_output"
+INVENTED_LINE = (
+    r"observation|观察|(?:(?:tool|function)[ _])?(?:response|results?|output)|user|human"
 )
+INVENTED_TAG = r"<(?:tool_respon|function_resul|tool_resul|observ)\w+>|<[|｜](?:user|observation|im_start)[|｜]>|```tool_output"
 # The answer of gpt-oss, also where the server removed the special tokens.
-HARMONY_ANSWER = r"(?:<\|(?:start\|>assistant<\|)?channel\|>|assistant)final(?:[^<\n]{0,40}<\|message\|>)?"
+HARMONY_ANSWER = (
+    r"(?:<\|(?:start\|>assistant<\|)?channel\|>|assistant)final(?:[^<\n]{0,40}<\|message\|>)?"
+)
 
 _PARAMETER = re.compile(
     r"\s*+(?:<(?:｜DSML｜)?parameter(?:=|\s+name=)[\"']?(?P<name>[^\"'<>\s]{1,100})[\"']?[^<>\n]{0,40}>"
@@ -98,7 +100,9 @@ def opening_at(text: str, position: int) -> re.Match[str]:
     return next(match for opening in _OPENINGS if (match := opening.match(text, position)))
 
 
-def parameters_at(text: str, position: int, schema: Mapping[str, Any]) -> tuple[Arguments, int] | None:
+def parameters_at(
+    text: str, position: int, schema: Mapping[str, Any]
+) -> tuple[Arguments, int] | None:
     """Return the arguments in tags from ``position`` on, and their end; None if they do not end with a closing tag.
 
     Values are JSON if they can be parsed and the ``schema`` of the arguments does not ask for text.
@@ -109,7 +113,10 @@ def parameters_at(text: str, position: int, schema: Mapping[str, Any]) -> tuple[
         closed = _PARAMETER_END.search(text, opened.end())
         if closed is None:
             return None
-        name, value = opened["name"] or opened["key"].strip(), text[opened.end() : closed.start()].strip("\r\n")
+        name, value = (
+            opened["name"] or opened["key"].strip(),
+            text[opened.end() : closed.start()].strip("\r\n"),
+        )
         arguments[name], position = value, closed.end()
         if properties.get(name, {}).get("type") != "string":
             with suppress(NotJson):
@@ -130,7 +137,11 @@ def python_call_at(text: str, position: int) -> tuple[str, str, int] | None:
         depth += 0 if bracket is None else 1 if bracket in "([{" else -1
         if depth == 0:
             return called["tool"], "".join([*parts, "}"]), end
-        parts.append(f'"{token["keyword"]}":' if token["keyword"] else {"(": "[", ")": "]"}.get(token[0], token[0]))
+        parts.append(
+            f'"{token["keyword"]}":'
+            if token["keyword"]
+            else {"(": "[", ")": "]"}.get(token[0], token[0])
+        )
     return called["tool"], "", len(text)
 
 
@@ -138,7 +149,9 @@ def unread_call(text: str, tools: Iterable[str]) -> str:
     """Return the part of ``text`` that calls an offered tool in whatever markup; empty if it only mentions tools."""
     names = tuple(sorted(name for name in tools if name and name in text))
     found = _call_like(names).finditer(text) if names else ()
-    return next((match[0] for match in found if not match["open"] or _is_python_call(text, match)), "")
+    return next(
+        (match[0] for match in found if not match["open"] or _is_python_call(text, match)), ""
+    )
 
 
 @lru_cache(maxsize=256)
@@ -147,9 +160,14 @@ def _call_like(names: tuple[str, ...]) -> re.Pattern[str]:
     token = r"(?:<[|｜][^<>\n]{0,40}>|<[^<>\n]{0,40}(?:[|｜]|tool|func|call|name)[^<>\n]{0,9}>|\[/?TOOL[A-Z_]{0,20}\])"
     as_value = rf"[{{,]\s{{0,40}}[\"']\w{{1,40}}[\"']\s?:\s{{0,9}}[\"']{name}[\"']"
     before_object = rf"{name}(?::\d+)?\s{{0,3}}(?:```\w{{0,9}}\s{{0,3}})?\{{"
-    in_tag, after_token = rf"<[^<>\n]{{0,100}}?{name}[^<>\n]{{0,200}}>", rf"{token}\s{{0,9}}[^\s<]{{0,40}}?\s?{name}"
+    in_tag, after_token = (
+        rf"<[^<>\n]{{0,100}}?{name}[^<>\n]{{0,200}}>",
+        rf"{token}\s{{0,9}}[^\s<]{{0,40}}?\s?{name}",
+    )
     first = re.escape("".join({"<", "[", "{", ",", *(name[0] for name in names)}))
-    return re.compile(rf"(?=[{first}])(?:{in_tag}|{after_token}|{as_value}|{before_object}|{name}(?P<open>\())")
+    return re.compile(
+        rf"(?=[{first}])(?:{in_tag}|{after_token}|{as_value}|{before_object}|{name}(?P<open>\())"
+    )
 
 
 def _is_python_call(text: str, match: re.Match[str]) -> bool:

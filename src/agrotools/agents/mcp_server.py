@@ -54,7 +54,9 @@ def tool_server(
         UsageError: the SDK is not installed.
     """
     lacking = "MCP needs the package mcp, 2.3 or later"
-    types, lowlevel = (import_of_extra(name, "mcp", lacking) for name in ("mcp_types", "mcp.server.lowlevel"))
+    types, lowlevel = (
+        import_of_extra(name, "mcp", lacking) for name in ("mcp_types", "mcp.server.lowlevel")
+    )
     schemas = output_schemas or {}
 
     async def list_tools(context: Any, _params: Any) -> Any:
@@ -74,12 +76,20 @@ def tool_server(
         async def report(done: float, total: float | None, message: str | None) -> None:
             await context.session.report_progress(done, total, message)
 
-        reply = await service.call(params.name, dict(params.arguments or {}), _headers(context), report)
+        reply = await service.call(
+            params.name, dict(params.arguments or {}), _headers(context), report
+        )
         is_error = "error" in reply.observation
         content = [
             types.TextContent(text=reply.text),
-            *(types.ImageContent(data=picture.content, mime_type=picture.media_type) for picture in reply.pictures),
-            *(types.ResourceLink(uri=link.uri, name=link.name, mime_type=link.media_type) for link in reply.links),
+            *(
+                types.ImageContent(data=picture.content, mime_type=picture.media_type)
+                for picture in reply.pictures
+            ),
+            *(
+                types.ResourceLink(uri=link.uri, name=link.name, mime_type=link.media_type)
+                for link in reply.links
+            ),
         ]
         return types.CallToolResult(
             content=content,
@@ -109,7 +119,9 @@ def tool_server(
     handlers: dict[str, Any] = {"on_list_tools": list_tools, "on_call_tool": call_tool}
     if service.read is not None:
         handlers |= {"on_read_resource": read_resource, "on_list_resources": list_resources}
-    return lowlevel.Server("agrotools", version=version("agrotools"), instructions=instructions or None, **handlers)
+    return lowlevel.Server(
+        "agrotools", version=version("agrotools"), instructions=instructions or None, **handlers
+    )
 
 
 def _headers(context: Any) -> Headers:
@@ -117,7 +129,9 @@ def _headers(context: Any) -> Headers:
 
 
 @asynccontextmanager
-async def http_server(server: "Server[Any]", accepts: Callable[[str], bool], port: int = 0) -> AsyncGenerator[str]:
+async def http_server(
+    server: "Server[Any]", accepts: Callable[[str], bool], port: int = 0
+) -> AsyncGenerator[str]:
     """Serve over streamable HTTP on 127.0.0.1 within the block, and yield the address.
 
     Args:
@@ -132,7 +146,10 @@ async def http_server(server: "Server[Any]", accepts: Callable[[str], bool], por
     for name in ("streamable_http", "streamable_http_manager"):
         logging.getLogger(f"mcp.server.{name}").addFilter(_is_no_hang_up)
     app = _with_token(
-        server.streamable_http_app(streamable_http_path=PATH, max_request_body_size=LARGEST_REQUEST), accepts
+        server.streamable_http_app(
+            streamable_http_path=PATH, max_request_body_size=LARGEST_REQUEST
+        ),
+        accepts,
     )
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -140,10 +157,16 @@ async def http_server(server: "Server[Any]", accepts: Callable[[str], bool], por
         listener.bind(("127.0.0.1", port))
     except OSError as error:
         listener.close()
-        raise UsageError(f"port {port} of 127.0.0.1 is taken", hint="choose another, or omit it") from error
+        raise UsageError(
+            f"port {port} of 127.0.0.1 is taken", hint="choose another, or omit it"
+        ) from error
     running = uvicorn.Server(
         uvicorn.Config(
-            app, log_level="error", lifespan="on", timeout_keep_alive=_KEEP_ALIVE_S, timeout_graceful_shutdown=1
+            app,
+            log_level="error",
+            lifespan="on",
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=1,
         )
     )
     # Signals are those of the command.
@@ -182,12 +205,17 @@ def is_token(given: str, expected: str) -> bool:
 
 def _with_token(app: Any, accepts: Callable[[str], bool]) -> Any:
     async def guarded(scope: Any, receive: Any, send: Any) -> None:
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope.get("headers", ())}
+        headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1")
+            for name, value in scope.get("headers", ())
+        }
         answering = app
         if scope["type"] == "http" and not accepts(bearer_token(headers)):
             from starlette.responses import JSONResponse
 
-            answering = JSONResponse({"error": "a valid bearer token is needed"}, 401, {"WWW-Authenticate": "Bearer"})
+            answering = JSONResponse(
+                {"error": "a valid bearer token is needed"}, 401, {"WWW-Authenticate": "Bearer"}
+            )
         await answering(scope, receive, send)
 
     return guarded

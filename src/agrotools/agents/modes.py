@@ -40,7 +40,14 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.base import count_text, without_surrogates
-from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref, update_literals
+from agrotools.core.record import (
+    REF_PATTERN,
+    UnresolvedRef,
+    iter_refs,
+    literal_value,
+    resolve_ref,
+    update_literals,
+)
 from agrotools.models import Completion, Message, Model, ModelSettings
 from agrotools.models.base import json_bytes
 from agrotools.text.loose_json import NotJson, dumps, storable
@@ -137,7 +144,9 @@ def check_object(model: object) -> None:
         )
     plain = inspect.isroutine(function) and not hasattr(function, "__wrapped__")
     if plain and not inspect.iscoroutinefunction(function):
-        raise UsageError(f"{kind}.{method} must be async", hint=f"define it as `async def {method}`")
+        raise UsageError(
+            f"{kind}.{method} must be async", hint=f"define it as `async def {method}`"
+        )
 
 
 def object_name(model: object) -> str:
@@ -172,11 +181,22 @@ async def run_end_to_end(
                 return _answered(steps, turn, action, view, "answered")
             case Halt():
                 return Trajectory(
-                    steps=tuple(steps), termination=action.termination, reason=action.reason, halted_by=action.reply
+                    steps=tuple(steps),
+                    termination=action.termination,
+                    reason=action.reason,
+                    halted_by=action.reply,
                 )
             case Unparseable():
                 reason = f"{action.reason} {action.hint}".strip()
-                steps.append(Step(turn=turn, kind="unparseable", text=action.text, reason=reason, reply=action.reply))
+                steps.append(
+                    Step(
+                        turn=turn,
+                        kind="unparseable",
+                        text=action.text,
+                        reason=reason,
+                        reply=action.reply,
+                    )
+                )
                 unparseable_in_a_row += 1
                 if unparseable_in_a_row == unparseable_limit:
                     reason = f"{unparseable_limit} unparseable outputs in a row; the last: {action.reason}"
@@ -191,12 +211,20 @@ async def run_end_to_end(
     if isinstance(last, Answer):
         return _answered(steps, max_steps, last, view, "max_steps", reason)
     return Trajectory(
-        steps=tuple(steps), termination="max_steps", reason=reason, halted_by=last.reply if last else None
+        steps=tuple(steps),
+        termination="max_steps",
+        reason=reason,
+        halted_by=last.reply if last else None,
     )
 
 
 def _answered(
-    steps: Sequence[Step], turn: int, answer: Answer, view: SampleView, termination: Termination, reason: str = ""
+    steps: Sequence[Step],
+    turn: int,
+    answer: Answer,
+    view: SampleView,
+    termination: Termination,
+    reason: str = "",
 ) -> Trajectory:
     """Return the trajectory of an answer; its termination is ``no_form`` if the form was asked for and is not given."""
     step = Step(
@@ -224,7 +252,10 @@ async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list
         call, fault = storable_call(requested)
         error = action.refused or fault
         outcome = await call_tool(call) if error is None else ToolOutcome(Observation(error=error))
-        told = {name: getattr(outcome, name) for name in ("observation", "seconds", "cached", "recorded")}
+        told = {
+            name: getattr(outcome, name)
+            for name in ("observation", "seconds", "cached", "recorded")
+        }
         if index == 0:
             told |= {"thought": kept_text(action.thought), "reply": action.reply}
         is_refused = action.refused is not None
@@ -232,7 +263,9 @@ async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list
     return steps
 
 
-async def run_step_by_step(policy: Policy, view: SampleView, reference: ReferenceTrajectory) -> tuple[Action, ...]:
+async def run_step_by_step(
+    policy: Policy, view: SampleView, reference: ReferenceTrajectory
+) -> tuple[Action, ...]:
     """Return the predicted actions: one for each reference step, and a last one for the answer.
 
     At step k the policy sees the calls 1 to k-1 with their recorded observations and nothing after them.
@@ -242,8 +275,13 @@ async def run_step_by_step(policy: Policy, view: SampleView, reference: Referenc
         InfrastructureError: from the policy.
     """
     history = reference_history(reference)
-    called = [kept_action(await policy.act(view, history[:n_shown])) for n_shown in range(len(history))]
-    return (*called, kept_action(await policy.act(view.model_copy(update={"closing": True}), history)))
+    called = [
+        kept_action(await policy.act(view, history[:n_shown])) for n_shown in range(len(history))
+    ]
+    return (
+        *called,
+        kept_action(await policy.act(view.model_copy(update={"closing": True}), history)),
+    )
 
 
 def reference_history(reference: ReferenceTrajectory) -> tuple[Step, ...]:
@@ -257,7 +295,15 @@ def reference_history(reference: ReferenceTrajectory) -> tuple[Step, ...]:
             )
         arguments = {name: literal_value(value) for name, value in step.arguments.items()}
         call = ToolCall(tool=step.tool, arguments=arguments)
-        steps.append(Step(turn=index, kind="call", call=call, observation=step.observation, thought=step.thought))
+        steps.append(
+            Step(
+                turn=index,
+                kind="call",
+                call=call,
+                observation=step.observation,
+                thought=step.thought,
+            )
+        )
     return tuple(steps)
 
 
@@ -298,8 +344,12 @@ def _truth_of(step: ReferenceStep) -> Observation | None:
 def _needed_refs(sample: Sample) -> list[tuple[int, str]]:
     texts = [slot.from_ for slot in sample.answer if slot.from_]
     if sample.reference:
-        texts += [ref for step in sample.reference.steps for _, ref, _ in iter_refs(dict(step.arguments))]
-    return [(int(match["step"]), match[0]) for text in texts for match in REF_PATTERN.finditer(text)]
+        texts += [
+            ref for step in sample.reference.steps for _, ref, _ in iter_refs(dict(step.arguments))
+        ]
+    return [
+        (int(match["step"]), match[0]) for text in texts for match in REF_PATTERN.finditer(text)
+    ]
 
 
 def _serves(step: ReferenceStep, index: int, needed: Sequence[tuple[int, str]]) -> bool:
@@ -317,7 +367,9 @@ def _with_observations(sample: Sample, observations: Sequence[Observation | None
     results = [observation.result if observation else None for observation in observations]
     steps: list[ReferenceStep] = []
     for step, observation in zip(sample.reference.steps, observations, strict=True):
-        arguments = {name: update_literals(value, results) for name, value in step.arguments.items()}
+        arguments = {
+            name: update_literals(value, results) for name, value in step.arguments.items()
+        }
         steps.append(step.model_copy(update={"observation": observation, "arguments": arguments}))
     return sample.model_copy(update={"reference": ReferenceTrajectory(steps=tuple(steps))})
 
@@ -385,7 +437,11 @@ async def in_daemon_thread(act: Callable[[], T], name: str) -> T:
 
 def output_length(completion: Completion) -> int:
     """Return the number of characters that the model wrote: text, thought and arguments of calls."""
-    return len(completion.text) + len(completion.thought) + sum(len(call.arguments) for call in completion.tool_calls)
+    return (
+        len(completion.text)
+        + len(completion.thought)
+        + sum(len(call.arguments) for call in completion.tool_calls)
+    )
 
 
 def kept_text(text: str, most: int = MOST_KEPT) -> str:
@@ -399,7 +455,9 @@ def kept_text(text: str, most: int = MOST_KEPT) -> str:
     data = text.encode()
     if len(data) <= most:
         return text
-    begin, end = (part.decode("utf-8", "ignore") for part in (data[: most // 2], data[-(most // 2) :]))
+    begin, end = (
+        part.decode("utf-8", "ignore") for part in (data[: most // 2], data[-(most // 2) :])
+    )
     return f"{begin}\n[... {len(text) - len(begin) - len(end)} characters left out of the record ...]\n{end}"
 
 
@@ -408,7 +466,9 @@ def kept_action(action: Action) -> Action:
     if not isinstance(action, Answer | CallTools | Unparseable | Halt):
         raise TypeError(_not_an_action(action))
     texts = {name: getattr(action, name, None) for name in ("text", "thought")}
-    changed: dict[str, Any] = {name: kept_text(text) for name, text in texts.items() if text is not None}
+    changed: dict[str, Any] = {
+        name: kept_text(text) for name, text in texts.items() if text is not None
+    }
     if isinstance(action, CallTools):
         changed["calls"] = tuple(kept_call(storable_call(call)[0]) for call in action.calls)
     same = all(getattr(action, name) == value for name, value in changed.items())
@@ -421,7 +481,12 @@ def storable_call(call: ToolCall) -> tuple[ToolCall, ErrorInfo | None]:
     try:
         arguments, error = cast("Arguments", storable(call.arguments)), None
     except NotJson as fault:
-        arguments, error = {}, ErrorInfo(kind="invalid_argument", message=f"the arguments are no usable JSON: {fault}")
+        arguments, error = (
+            {},
+            ErrorInfo(
+                kind="invalid_argument", message=f"the arguments are no usable JSON: {fault}"
+            ),
+        )
     if (tool, arguments) == (call.tool, call.arguments) and error is None:
         return call, None
     return call.model_copy(update={"tool": tool, "arguments": arguments}), error
@@ -443,8 +508,11 @@ def _kept_arguments(arguments: Arguments) -> Arguments:
     share = MOST_KEPT // (2 * max(1, len(texts)))
     if share >= _SHORTEST_CUT:
         cut: Arguments = {
-            name: kept_text(value, share) if isinstance(value, str) else value for name, value in arguments.items()
+            name: kept_text(value, share) if isinstance(value, str) else value
+            for name, value in arguments.items()
         }
         if len(json_bytes(cut)) <= MOST_KEPT:
             return cut
-    return {"cut": kept_text(dumps(arguments), MOST_KEPT // 2)}  # JSON text grows when it is encoded as JSON again
+    return {
+        "cut": kept_text(dumps(arguments), MOST_KEPT // 2)
+    }  # JSON text grows when it is encoded as JSON again

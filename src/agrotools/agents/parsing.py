@@ -34,17 +34,22 @@ _INPUT = re.compile(rf"[\s*_>`]*+{_ACTION}[ _]?(?:input|输入){_NUMBER}{_COLON}
 _INPUT_IN_LINE = re.compile(rf"[*_]*{_ACTION}[ _](?:input|输入){_COLON}", re.IGNORECASE)
 _BEFORE_VALUE = re.compile(r"\s*+(?:```[ \t]*\w*)?\s*+(?:['`](?=[{\[]))?")
 _STRING_LITERAL = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"', re.DOTALL)
-_NOTHING = re.compile(r"(?:none|null|n/?a|no (?:tool|action|input)(?: needed)?|无)?[.。]?", re.IGNORECASE)
+_NOTHING = re.compile(
+    r"(?:none|null|n/?a|no (?:tool|action|input)(?: needed)?|无)?[.。]?", re.IGNORECASE
+)
 _ANSWER_AS_TOOL = re.compile(rf"{_ANSWER}|finish", re.IGNORECASE)
 _FINISH = re.compile(r"[ \t*_`]*+finish[ \t]*+\[", re.IGNORECASE)
 _END_OF_FINISH = re.compile(r"\][ \t.*_`]*$", re.MULTILINE)
 # Anchored at the beginning of a run of blanks and marks: a search from each position would be quadratic.
 _THOUGHT = re.compile(r"(?<![\s*_#])[\s*_#]*+(?:thought|思考)" + _COLON, re.IGNORECASE)
-_THOUGHT_LINES = re.compile(rf"(?>(?:[\s*_#>]*+(?:thought|思考){_NUMBER}{_COLON}\s*+[^\n]*+)*)", re.IGNORECASE)
+_THOUGHT_LINES = re.compile(
+    rf"(?>(?:[\s*_#>]*+(?:thought|思考){_NUMBER}{_COLON}\s*+[^\n]*+)*)", re.IGNORECASE
+)
 _OPEN_FENCE_AT_END = re.compile(r"```[ \t]*+\w*+\s*+\Z")
 _ANALYSIS = r"<\|channel\|>analysis<\|message\|>"
 _THINKING = re.compile(
-    rf"\s*+(?:<think(?:ing)?>|{_ANALYSIS})(?P<inner>.*?)(?:</think(?:ing)?>|<\|end\|>|\Z)", re.DOTALL
+    rf"\s*+(?:<think(?:ing)?>|{_ANALYSIS})(?P<inner>.*?)(?:</think(?:ing)?>|<\|end\|>|\Z)",
+    re.DOTALL,
 )
 _END_OF_THINKING = re.compile(r"^[ \t]*</think(?:ing)?>[ \t]*$", re.MULTILINE)
 HINTS: Mapping[Protocol, str] = {
@@ -87,13 +92,23 @@ def parse_output(
                 raise CallError(f"one message holds more than {MAX_CALLS} calls")
             calls = tuple(call_of(call.name, call.arguments, call.id or None) for call in requested)
             thought = _thought(thinking, body)
-            fields = {"kind": "call", "calls": calls, "thought": thought, "reply": reply, "refused": None}
+            fields = {
+                "kind": "call",
+                "calls": calls,
+                "thought": thought,
+                "reply": reply,
+                "refused": None,
+            }
             return from_valid(CallTools, fields)
         if not body.strip():
-            raise CallError("the output ends inside its own thinking" if thinking else "the output is empty")
+            raise CallError(
+                "the output ends inside its own thinking" if thinking else "the output is empty"
+            )
         reader = _TextReader(_unquoted(body), tools or {}, calls_possible=not answer_only)
         if reader.calls:
-            return CallTools(calls=tuple(reader.calls), thought=_thought(thinking, reader.before), reply=reply)
+            return CallTools(
+                calls=tuple(reader.calls), thought=_thought(thinking, reader.before), reply=reply
+            )
         if reader.answer_at is None and not answer_only:
             reader.find_own_words(protocol, marked_only=marked_only)
         answer = _answer_text(reader.text[reader.answer_at or 0 : reader.answer_end])
@@ -103,7 +118,11 @@ def parse_output(
         return Answer(text=answer, thought=thought, reply=reply)
     except CallError as error:
         unread = text + "".join(as_text(call) for call in requested)
-        hint = _UNREAD_HINT if protocol == "tool-calling" and str(error).startswith(UNREAD_CALL) else HINTS[protocol]
+        hint = (
+            _UNREAD_HINT
+            if protocol == "tool-calling" and str(error).startswith(UNREAD_CALL)
+            else HINTS[protocol]
+        )
         return Unparseable(text=excerpt(unread), reason=f"{error}.", hint=hint, reply=reply)
 
 
@@ -188,12 +207,18 @@ class _TextReader:
             elif marker["answer"]:
                 if self.calls:
                     break
-                self._begin, self.answer_at, self.answer_end = marker.start(), marker.end(), len(self.text)
+                self._begin, self.answer_at, self.answer_end = (
+                    marker.start(),
+                    marker.end(),
+                    len(self.text),
+                )
                 position = marker.end()
             elif (marker["turn"] or marker["tag"]) and self.calls:
                 break
             elif calls_possible and self.answer_at is None and (marker["call"] or marker["action"]):
-                position = self._action(marker) if marker["action"] else self._in_markup(marker.start())
+                position = (
+                    self._action(marker) if marker["action"] else self._in_markup(marker.start())
+                )
             else:
                 position = marker.end()
         if calls_possible and not self.calls and self.answer_at is None and _is_cut_off(self.text):
@@ -232,7 +257,9 @@ class _TextReader:
         calls, end = list[ToolCall](), opened.end()
         while len(calls) <= MAX_CALLS and (found := markups.python_call_at(self.text, end)):
             tool, arguments, end = found
-            calls.append(call_of(tool, loaded(arguments, f"the list of names and values of {tool}(...)")))
+            calls.append(
+                call_of(tool, loaded(arguments, f"the list of names and values of {tool}(...)"))
+            )
         if calls:
             return calls, end
         if (value_start := self._value_start(end)) is None:
@@ -364,7 +391,12 @@ def _thought(thinking: str, before: str) -> str:
 def _answer_text(text: str) -> str:
     text = text.strip().removesuffix("<|return|>").removesuffix("<|end|>").strip()
     lines = text.splitlines()
-    if len(lines) > 1 and lines[0].startswith("```") and lines[-1].strip() == "```" and text.count("```") == 2:
+    if (
+        len(lines) > 1
+        and lines[0].startswith("```")
+        and lines[-1].strip() == "```"
+        and text.count("```") == 2
+    ):
         return "\n".join(lines[1:-1]).strip()
     if text.endswith("```") and text.count("```") == 1:
         return text.removesuffix("```").strip()
@@ -372,7 +404,15 @@ def _answer_text(text: str) -> str:
 
 
 _NAME_KEYS = ("tool", "tool_name", "name", "function", "function_name", "action")
-_ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "action_input", "tool_input", "kwargs")
+_ARGUMENT_KEYS = (
+    "arguments",
+    "parameters",
+    "args",
+    "input",
+    "action_input",
+    "tool_input",
+    "kwargs",
+)
 _LIST_KEYS = ("tool_calls", "calls", "actions")
 _WRAPPER_KEYS = ("tool_call", "function_call", "call", "action")
 _LONGEST_NAME = 200
@@ -417,7 +457,13 @@ def calls_of(value: Any) -> list[ToolCall]:
     if name_key is None or arguments_key is None:
         return []
     identifier = value.get("id")
-    return [call_of(value[name_key], value[arguments_key], identifier if isinstance(identifier, str) else None)]
+    return [
+        call_of(
+            value[name_key],
+            value[arguments_key],
+            identifier if isinstance(identifier, str) else None,
+        )
+    ]
 
 
 def call_of(name: object, arguments: object, identifier: str | None = None) -> ToolCall:
@@ -426,7 +472,9 @@ def call_of(name: object, arguments: object, identifier: str | None = None) -> T
         raise CallError("the call has no tool name")
     if len(name) > _LONGEST_NAME:
         raise CallError("the tool name is far too long")
-    return from_valid(ToolCall, {"tool": name.strip(), "arguments": _arguments(arguments), "id": identifier})
+    return from_valid(
+        ToolCall, {"tool": name.strip(), "arguments": _arguments(arguments), "id": identifier}
+    )
 
 
 def _arguments(value: object) -> Arguments:
@@ -438,5 +486,7 @@ def _arguments(value: object) -> Arguments:
         return {}
     if not isinstance(value, dict):
         kinds = {list: "a list", str: "text", bool: "true or false"}
-        raise CallError(f"the arguments must be a JSON object, not {kinds.get(type(value), 'a number')}")
+        raise CallError(
+            f"the arguments must be a JSON object, not {kinds.get(type(value), 'a number')}"
+        )
     return value

@@ -23,7 +23,14 @@ from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from agrotools.agents.external import AgentStopped, CallTool, FormExchange, form_task
-from agrotools.agents.mcp_server import Headers, ReportProgress, ToolService, bearer_token, http_server, tool_server
+from agrotools.agents.mcp_server import (
+    Headers,
+    ReportProgress,
+    ToolService,
+    bearer_token,
+    http_server,
+    tool_server,
+)
 from agrotools.agents.task import SendUsage, ToolDescription, ToolReply, to_reply
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.core.processes import kill_descendants
@@ -51,12 +58,21 @@ _HIDDEN = (
 _URL, _TOKEN = "AGROTOOLS_MCP_URL", "AGROTOOLS_MCP_TOKEN"
 _ENDED = ToolReply({"error": {"kind": "sample_ended", "message": "the sample has ended"}})
 _ANSWERED = ToolReply(
-    {"error": {"kind": "sample_ended", "message": "the answer is given", "hint": "call final_answer with its form"}}
+    {
+        "error": {
+            "kind": "sample_ended",
+            "message": "the answer is given",
+            "hint": "call final_answer with its form",
+        }
+    }
 )
 
 
 def _lay_out(files: Sequence[Mapping[str, Any]], folder: Path) -> list[dict[str, Any]]:
-    return [{**file, "path": shutil.copyfile(file["path"], str(folder / str(file["name"])))} for file in files]
+    return [
+        {**file, "path": shutil.copyfile(file["path"], str(folder / str(file["name"])))}
+        for file in files
+    ]
 
 
 async def _read_end(stream: asyncio.StreamReader | None, end: bytearray, most: int) -> None:
@@ -113,7 +129,9 @@ class _Worker:
             return False
         if "tool" in message:
             return isinstance(message.get("arguments"), dict) and "id" in message
-        return not message.keys().isdisjoint(("usage", "answer", "error") if self.number else ("ready", "error"))
+        return not message.keys().isdisjoint(
+            ("usage", "answer", "error") if self.number else ("ready", "error")
+        )
 
     async def last_words(self) -> str:
         """Return the last line that the process wrote to standard error."""
@@ -157,11 +175,14 @@ class PythonAgents:
         self._module, _, self._function = self.spec.partition(":")
         if not self._module or not self._function:
             raise UsageError(
-                f"python:{self.spec} names no function", hint="give python:MODULE:FUNCTION, e.g. python:agent:solve"
+                f"python:{self.spec} names no function",
+                hint="give python:MODULE:FUNCTION, e.g. python:agent:solve",
             )
         paths = self.isolation.readable
         if lacking := [path for path in paths if not path.exists()]:
-            raise UsageError(f"--agent-path: there is no {lacking[0]}", hint="give an existing file or folder")
+            raise UsageError(
+                f"--agent-path: there is no {lacking[0]}", hint="give an existing file or folder"
+            )
         resolved = [path.resolve() for path in paths]
         folders = [str(path) for path in resolved if path.is_dir()]
         package = self._module.partition(".")[0]
@@ -181,7 +202,9 @@ class PythonAgents:
         """SHA-256 over the agent's files."""
         return code_hash(self.spec, self._code)
 
-    async def solve(self, task: Mapping[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange) -> None:
+    async def solve(
+        self, task: Mapping[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange
+    ) -> None:
         """Run the agent on a task, and submit its answer; InfrastructureError if it, or its process, failed."""
         endpoint = dict(task.get("endpoint", {}))
         worker = self._idle.pop() if self._idle else await self._start(endpoint)
@@ -235,7 +258,13 @@ class PythonAgents:
 
     async def _start(self, endpoint: Mapping[str, str]) -> _Worker:
         folder, token = self.isolation.add_folder(), token_urlsafe(24)
-        command = [sys.executable, "-m", "agrotools.agents.agent_process", self._module, self._function]
+        command = [
+            sys.executable,
+            "-m",
+            "agrotools.agents.agent_process",
+            self._module,
+            self._function,
+        ]
         served = {**endpoint, "key": token} if endpoint else {}
         process = await self.isolation.start([*command, *self._searched], {}, served, folder)
         worker = _Worker(process, folder, token)
@@ -287,10 +316,15 @@ class CommandAgents:
         try:
             words = shlex.split(self.command)
         except ValueError as error:
-            raise UsageError(f"mcp:{self.command}: {error}", hint="quote it as in a shell") from error
+            raise UsageError(
+                f"mcp:{self.command}: {error}", hint="quote it as in a shell"
+            ) from error
         found = shutil.which(words[0]) if words else None
         if found is None:
-            raise UsageError(f"mcp:{self.command}: there is no program {words[0] if words else ''}", hint="install it")
+            raise UsageError(
+                f"mcp:{self.command}: there is no program {words[0] if words else ''}",
+                hint="install it",
+            )
         program, libraries = Path(found), list[Path]()
         if self.isolation.sealed:
             # A command such as python3 may be a script in the home folder (pyenv), which is hidden from the program.
@@ -305,7 +339,9 @@ class CommandAgents:
         """SHA-256 over the command and the files that it names."""
         return code_hash(self.command, self._code)
 
-    async def solve(self, task: Mapping[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange) -> None:
+    async def solve(
+        self, task: Mapping[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange
+    ) -> None:
         """Run the program on a task, and submit its answer; InfrastructureError if it failed."""
         url, token = await self._address(), token_urlsafe(16)
         tools = [*(ToolDescription(**tool) for tool in task["tools"]), FINAL_ANSWER]
@@ -316,7 +352,9 @@ class CommandAgents:
             files = _lay_out(task["files"], folder)
             server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
             (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"agrotools": server}}))
-            prompt = task["prompt"] + (f"\n\nThe files are in this folder: {folder}" if files else "")
+            prompt = task["prompt"] + (
+                f"\n\nThe files are in this folder: {folder}" if files else ""
+            )
             variables = {_URL: url, _TOKEN: token}
             await self._run(session, prompt, variables, task.get("endpoint", {}), folder)
         finally:
@@ -329,14 +367,27 @@ class CommandAgents:
         self.isolation.close()
 
     async def _run(
-        self, session: _Session, prompt: str, variables: Mapping[str, str], endpoint: Mapping[str, str], folder: Path
+        self,
+        session: _Session,
+        prompt: str,
+        variables: Mapping[str, str],
+        endpoint: Mapping[str, str],
+        folder: Path,
     ) -> None:
-        places = {"{prompt}": prompt, "{config}": str(folder / "mcp.json"), "{url}": variables[_URL]}
+        places = {
+            "{prompt}": prompt,
+            "{config}": str(folder / "mcp.json"),
+            "{url}": variables[_URL],
+        }
         command = self._words[:1]
         for word in self._words[1:]:
-            command.append(next((word.replace(*each) for each in places.items() if each[0] in word), word))
+            command.append(
+                next((word.replace(*each) for each in places.items() if each[0] in word), word)
+            )
         process = await self.isolation.start(command, variables, endpoint, folder)
-        exchange = asyncio.ensure_future(_exchange(process, b"" if "{prompt}" in self.command else prompt.encode()))
+        exchange = asyncio.ensure_future(
+            _exchange(process, b"" if "{prompt}" in self.command else prompt.encode())
+        )
         try:
             await asyncio.wait({exchange, session.ended}, return_when=asyncio.FIRST_COMPLETED)
             if session.ended.done():
@@ -361,8 +412,12 @@ class CommandAgents:
     async def _address(self) -> str:
         if self._url is None:
             self._url = asyncio.get_running_loop().create_future()
-            logging.getLogger("mcp").setLevel(logging.CRITICAL)  # calls that are open when a sample ends are no fault
-            service = ToolService(lambda headers: self._sessions[bearer_token(headers)].tools, self._call)
+            logging.getLogger("mcp").setLevel(
+                logging.CRITICAL
+            )  # calls that are open when a sample ends are no fault
+            service = ToolService(
+                lambda headers: self._sessions[bearer_token(headers)].tools, self._call
+            )
             try:
                 serving = http_server(tool_server(service), self._sessions.__contains__)
                 self._url.set_result(await self._stack.enter_async_context(serving))
@@ -370,7 +425,9 @@ class CommandAgents:
                 self._url.set_exception(error)
         return await asyncio.shield(self._url)
 
-    async def _call(self, tool: str, arguments: dict[str, Any], headers: Headers, _report: ReportProgress) -> ToolReply:
+    async def _call(
+        self, tool: str, arguments: dict[str, Any], headers: Headers, _report: ReportProgress
+    ) -> ToolReply:
         session = self._sessions.get(bearer_token(headers))
         if session is None:
             return _ENDED

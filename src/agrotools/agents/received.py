@@ -13,7 +13,9 @@ from agrotools.models import Message, RequestedCall, TextPart
 from agrotools.text.loose_json import dumps
 
 
-def spoken(text: str, reply: Reply | None, calls: Sequence[RequestedCall] = (), own: str | None = None) -> Message:
+def spoken(
+    text: str, reply: Reply | None, calls: Sequence[RequestedCall] = (), own: str | None = None
+) -> Message:
     """Return the assistant message of a turn with ``text``, or with ``own``, the words of the reply, in its place.
 
     ``calls``: native calls of the turn, answered by the messages that follow.
@@ -28,7 +30,9 @@ def spoken(text: str, reply: Reply | None, calls: Sequence[RequestedCall] = (), 
         fields["content"] = text if own is None else own
         sent = [{}] * len(calls)
     if calls:
-        fields["tool_calls"] = [_as_sent(call, each) for call, each in zip(calls, sent, strict=True)]
+        fields["tool_calls"] = [
+            _as_sent(call, each) for call, each in zip(calls, sent, strict=True)
+        ]
     return Message("assistant", message.content, message.tool_calls, received=fields)
 
 
@@ -37,7 +41,11 @@ def _as_sent(call: RequestedCall, sent: dict[str, Any]) -> dict[str, Any]:
     function = {"name": call.name, "arguments": call.arguments}
     try:
         is_object = isinstance(json.loads(sent["function"]["arguments"]), dict)
-        function = {**sent["function"], "name": call.name} if is_object else {**sent["function"], **function}
+        function = (
+            {**sent["function"], "name": call.name}
+            if is_object
+            else {**sent["function"], **function}
+        )
     except (LookupError, TypeError, ValueError, RecursionError):
         pass
     return {"type": "function", **sent, "id": call.id, "function": function}
@@ -49,7 +57,8 @@ def native_calls(steps: Sequence[tuple[int, Step]]) -> list[RequestedCall]:
     given = [call.id if reply and reply.received else None for _, call in made]
     # Nine letters and digits, as some servers demand.
     ids = [
-        each if each and given.count(each) == 1 else f"call{n:05d}" for (n, _), each in zip(made, given, strict=True)
+        each if each and given.count(each) == 1 else f"call{n:05d}"
+        for (n, _), each in zip(made, given, strict=True)
     ]
     return [
         RequestedCall(name=call.tool, arguments=dumps(call.arguments), id=identifier)
@@ -60,7 +69,9 @@ def native_calls(steps: Sequence[tuple[int, Step]]) -> list[RequestedCall]:
 def own_words(reply: Reply | None, most: int) -> str | None:
     """Return the content of the reply, if it is text of at most ``most`` characters."""
     content = reply.received.get("content") if reply else None
-    return content if isinstance(content, str) and content.strip() and len(content) <= most else None
+    return (
+        content if isinstance(content, str) and content.strip() and len(content) <= most else None
+    )
 
 
 def react_words(reply: Reply | None, most: int) -> str | None:

@@ -10,7 +10,16 @@ from typing import Any
 
 from agrotools.agents.llm import observation_text
 from agrotools.agents.modes import kept_call, kept_text, storable_call
-from agrotools.core import Observation, Sample, SampleView, Step, Termination, ToolCall, ToolOutcome, Trajectory
+from agrotools.core import (
+    Observation,
+    Sample,
+    SampleView,
+    Step,
+    Termination,
+    ToolCall,
+    ToolOutcome,
+    Trajectory,
+)
 from agrotools.core.base import from_valid
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
@@ -27,7 +36,9 @@ class Session:
     @cached_property
     def _workspace(self) -> Workspace:
         folder = Path(tempfile.mkdtemp(prefix="agrotools-"))
-        self._remove = Finalize(self, shutil.rmtree, (folder, True), exitpriority=0)  # not in a forked process
+        self._remove = Finalize(
+            self, shutil.rmtree, (folder, True), exitpriority=0
+        )  # not in a forked process
         return Workspace(self.view.files, folder)
 
     async def call(self, executor: ToolExecutor, name: str, arguments: dict[str, Any]) -> str:
@@ -38,7 +49,9 @@ class Session:
             outcome = await executor.run(call, self._workspace, self.sample.toolset)
         call = kept_call(call)
         self.outcomes.append((call, outcome))
-        return observation_text(Step(turn=0, kind="call", call=call, observation=outcome.observation))
+        return observation_text(
+            Step(turn=0, kind="call", call=call, observation=outcome.observation)
+        )
 
     def trajectory(self, answer: str, termination: Termination = "answered") -> Trajectory:
         """Return the trajectory of the calls that were made, one per turn, and an answer."""

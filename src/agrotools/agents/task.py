@@ -113,7 +113,9 @@ class TaskFile:
 
         if self.kind not in PREVIEWED_KINDS:
             return None
-        preview = make_preview(Path(self.path), self.name, self.kind, tuple(self.bands) if self.bands else None)
+        preview = make_preview(
+            Path(self.path), self.name, self.kind, tuple(self.bands) if self.bands else None
+        )
         if not isinstance(preview, Preview):
             return None
         media_type, _, content = preview.image.url.removeprefix("data:").partition(";base64,")
@@ -151,7 +153,9 @@ class ToolFunctions(dict[str, Callable[..., Any]]):
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(f"this task has no tool {name!r}; it has {', '.join(self)}") from None
+            raise AttributeError(
+                f"this task has no tool {name!r}; it has {', '.join(self)}"
+            ) from None
 
 
 @dataclass(frozen=True)
@@ -244,7 +248,13 @@ def tool_result(observation: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result in an observation; ToolError if it is an error."""
     if error := observation.get("error"):
         info = ErrorInfo.model_validate(error)
-        raise ToolError(info.kind, info.message, argument=info.argument, hint=info.hint, candidates=info.candidates)
+        raise ToolError(
+            info.kind,
+            info.message,
+            argument=info.argument,
+            hint=info.hint,
+            candidates=info.candidates,
+        )
     result = observation.get("result")
     return dict(result) if isinstance(result, Mapping) else {}
 
@@ -265,7 +275,9 @@ def _tool_function(tool: ToolDescription, call: ToolCaller) -> Callable[..., Any
     return function
 
 
-def with_signature(function: Any, tool: ToolDescription, returns: type, *, is_method: bool = False) -> Any:
+def with_signature(
+    function: Any, tool: ToolDescription, returns: type, *, is_method: bool = False
+) -> Any:
     """Return ``function`` with the name, docstring, arguments by keyword and types of a tool, for agent frameworks."""
     function.__name__ = function.__qualname__ = tool.name
     function.__doc__ = _docstring(tool)
@@ -274,20 +286,32 @@ def with_signature(function: Any, tool: ToolDescription, returns: type, *, is_me
         inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
-            annotation=_annotation(schema) if name in required or "default" in schema else _annotation(schema) | None,
+            annotation=_annotation(schema)
+            if name in required or "default" in schema
+            else _annotation(schema) | None,
             default=inspect.Parameter.empty if name in required else schema.get("default"),
         )
         for name, schema in properties.items()
     ]
-    receiver = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)] if is_method else []
+    receiver = (
+        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)] if is_method else []
+    )
     function.__signature__ = inspect.Signature([*receiver, *parameters], return_annotation=returns)
-    function.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": returns}
+    function.__annotations__ = {each.name: each.annotation for each in parameters} | {
+        "return": returns
+    }
     return function
 
 
 def _docstring(tool: ToolDescription) -> str:
-    arguments = "\n".join(f"    {name}: {_about(name, schema)}" for name, schema in _properties(tool).items())
-    return f"{tool.description.strip()}\n\nArgs:\n{arguments}" if arguments else tool.description.strip()
+    arguments = "\n".join(
+        f"    {name}: {_about(name, schema)}" for name, schema in _properties(tool).items()
+    )
+    return (
+        f"{tool.description.strip()}\n\nArgs:\n{arguments}"
+        if arguments
+        else tool.description.strip()
+    )
 
 
 def _about(name: str, schema: Mapping[str, Any]) -> str:
@@ -307,7 +331,11 @@ def _annotation(schema: Mapping[str, Any]) -> Any:
     annotation: Any = types[0] if types else Any
     for other in types[1:]:
         annotation |= other
-    return annotation | None if types and any(each.get("type") == "null" for each in schemas) else annotation
+    return (
+        annotation | None
+        if types and any(each.get("type") == "null" for each in schemas)
+        else annotation
+    )
 
 
 def _type_of(schema: Mapping[str, Any]) -> Any:

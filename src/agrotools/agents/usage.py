@@ -37,7 +37,9 @@ class UsageMeter:
         UsageError: the price does not have that form.
     """
 
-    def __init__(self, price: str | None = None, endpoint: "CountingEndpoint | None" = None) -> None:
+    def __init__(
+        self, price: str | None = None, endpoint: "CountingEndpoint | None" = None
+    ) -> None:
         self._price = price_of(None, "", price) if price is not None else None
         self.endpoint = endpoint
         self.stats = WireStats()
@@ -53,7 +55,9 @@ class UsageMeter:
         """Charge a report to the budget, and return its usage with its cost; UsageError if a budget needs it."""
         tokens = (report.input_tokens, report.output_tokens)
         price = self._price or price_by_name(report.model)
-        cost = report.cost_usd if report.cost_usd is not None or price is None else price.usd(*tokens)
+        cost = (
+            report.cost_usd if report.cost_usd is not None or price is None else price.usd(*tokens)
+        )
         usage = Usage(**report.model_dump(exclude={"model", "cost_usd"}), cost_usd=cost)
         self.stats.add_usage(usage)
         if self.budget is not None and cost is not None:
@@ -115,7 +119,8 @@ class SampleUsage:
         budget = self.meter.budget
         if budget is not None and budget.usd is not None and budget.ledger.total_usd >= budget.usd:
             raise BudgetReached(
-                f"the agent has spent {budget.ledger.total_usd:.4f} of {budget.usd:g} USD", hint=BUDGET_HINT
+                f"the agent has spent {budget.ledger.total_usd:.4f} of {budget.usd:g} USD",
+                hint=BUDGET_HINT,
             )
 
     def report(self, data: dict[str, Any]) -> None:
@@ -123,9 +128,16 @@ class SampleUsage:
         if self.meter.endpoint is not None:
             return  # its requests are counted
         try:
-            self.replies = (*self.replies, Reply(usage=self.meter.pay(UsageReport.model_validate(data))))
+            self.replies = (
+                *self.replies,
+                Reply(usage=self.meter.pay(UsageReport.model_validate(data))),
+            )
         except ValidationError as error:
-            self.fail(InfrastructureError(f"the agent's report of its usage is invalid: {first_error(error)}"))
+            self.fail(
+                InfrastructureError(
+                    f"the agent's report of its usage is invalid: {first_error(error)}"
+                )
+            )
         except AgrotoolsError as error:
             self.fail(error)
 
@@ -134,7 +146,9 @@ class SampleUsage:
         from agrotools.agents.counting_endpoint import message_of, read_messages, tool_of
 
         messages, tools = read_messages(body)
-        return [self._read(message_of, each) for each in messages], self._read(lambda _: [*map(tool_of, tools)], tools)
+        return [self._read(message_of, each) for each in messages], self._read(
+            lambda _: [*map(tool_of, tools)], tools
+        )
 
     def _read(self, read: Any, value: Any) -> Any:
         key = json_bytes(value)

@@ -24,7 +24,13 @@ from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import SCORES_FILE, stored_split
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import score_record
-from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, Shares, attribution_of, records_hash
+from agrotools.scoring.attribution import (
+    ATTRIBUTION_FILE,
+    Attribution,
+    Shares,
+    attribution_of,
+    records_hash,
+)
 from agrotools.scoring.metrics import FAS, is_invalid
 from agrotools.scoring.slots import NO_TWIN, Pair, pair_of, refusals
 from agrotools.tools import get_tool, tool_specs, tool_versions
@@ -47,7 +53,9 @@ class AttributedRun:
     notes: tuple[str, ...] = ()
 
 
-def open_run(run: Path, data_root: Path | None = None, progress: Progress = no_progress) -> AttributedRun:
+def open_run(
+    run: Path, data_root: Path | None = None, progress: Progress = no_progress
+) -> AttributedRun:
     """Return a run with its benchmark; its notes say what cannot be done.
 
     Raises:
@@ -57,7 +65,9 @@ def open_run(run: Path, data_root: Path | None = None, progress: Progress = no_p
     root = data_root or (Path(manifest.data_root) if manifest.data_root else None)
     try:
         quick = manifest.quick
-        loading = Loading(root, manifest.benchmark_options, progress, quick, files_later=not manifest.degrade)
+        loading = Loading(
+            root, manifest.benchmark_options, progress, quick, files_later=not manifest.degrade
+        )
         benchmark = load_as(manifest.benchmark_path, loading)
         if manifest.degrade:
             from agrotools.runner.degradation import Degradation, degrade_benchmark
@@ -73,7 +83,11 @@ def open_run(run: Path, data_root: Path | None = None, progress: Progress = no_p
     known = [name for name in manifest.toolset if _is_repeatable(name, manifest.backends.get(name))]
     versions = tool_versions(tool_specs(known))
     changed = [name for name in known if versions[name] != manifest.toolset[name]]
-    notes = (f"tools that changed since the run give other results: {', '.join(changed)}",) if changed else ()
+    notes = (
+        (f"tools that changed since the run give other results: {', '.join(changed)}",)
+        if changed
+        else ()
+    )
     return AttributedRun(run, manifest, benchmark, notes)
 
 
@@ -88,17 +102,28 @@ def attribute_run(
     """
     opened, hashed = open_run(run, data_root, progress), records_hash(run)
     if not os.access(run, os.W_OK):
-        raise RunStoreError(f"{run} cannot be written", hint="copy the run to a folder that you may write")
+        raise RunStoreError(
+            f"{run} cannot be written", hint="copy the run to a folder that you may write"
+        )
     records, left_out = _records(run)
     if not records:
-        reasons = "; ".join(f"{count} {reason}" for reason, count in left_out.items()) or "it has no records"
+        reasons = (
+            "; ".join(f"{count} {reason}" for reason, count in left_out.items())
+            or "it has no records"
+        )
         raise UsageError(
-            f"nothing in {run} can be attributed: {reasons}", hint="run a benchmark with tools in mode end-to-end"
+            f"nothing in {run} can be attributed: {reasons}",
+            hint="run a benchmark with tools in mode end-to-end",
         )
     results = asyncio.run(_attribute(records, opened, workers, progress))
     attribution = attribution_of(results, records=hashed, left_out=left_out, notes=opened.notes)
-    write_whole(run / ATTRIBUTION_FILE, orjson.dumps(attribution.model_dump(mode="json"), option=orjson.OPT_INDENT_2))
-    with suppress(FileNotFoundError, ValueError, TypeError):  # a damaged file is written anew by `agrotools score`
+    write_whole(
+        run / ATTRIBUTION_FILE,
+        orjson.dumps(attribution.model_dump(mode="json"), option=orjson.OPT_INDENT_2),
+    )
+    with suppress(
+        FileNotFoundError, ValueError, TypeError
+    ):  # a damaged file is written anew by `agrotools score`
         scores = orjson.loads((run / SCORES_FILE).read_bytes())
         scores["attribution"] = stored_split(run)  # the same without its samples
         write_whole(run / SCORES_FILE, orjson.dumps(scores, option=orjson.OPT_INDENT_2))
@@ -130,12 +155,16 @@ def _records(run: Path) -> tuple[list[tuple[Record, list[Score], bool]], dict[st
     paired = [each for each in chosen if each[0].sample.answerable or pair_of(each[0]) in twins]
     left_out[f"unanswerable, {NO_TWIN}"] += len(chosen) - len(paired)
     return [
-        (record, scores, not record.sample.answerable and twins[pair_of(record)]) for record, scores in paired
+        (record, scores, not record.sample.answerable and twins[pair_of(record)])
+        for record, scores in paired
     ], dict(+left_out)
 
 
 async def _attribute(
-    records: Sequence[tuple[Record, list[Score], bool]], opened: AttributedRun, workers: int, progress: Progress
+    records: Sequence[tuple[Record, list[Score], bool]],
+    opened: AttributedRun,
+    workers: int,
+    progress: Progress,
 ) -> list[Shares]:
     """Return the shares of each record, a few records at a time."""
     free, done = asyncio.Semaphore(_IN_WORK), 0
@@ -146,13 +175,17 @@ async def _attribute(
         async with free:
             with TemporaryDirectory(prefix="agrotools-") as scratch:
                 run_call = call_runner(record, opened, executor, Path(scratch))
-                shares = await SampleGame(record, scores, run_call, twin_refused=twin_refused).shares()
+                shares = await SampleGame(
+                    record, scores, run_call, twin_refused=twin_refused
+                ).shares()
         done += 1
         progress("samples", done, len(records))
         return shares
 
     manifest, cache = opened.manifest, ResultCache(cache_dir("tool-results"))
-    backends = {name: each for name, each in manifest.backends.items() if _is_repeatable(name, each)}
+    backends = {
+        name: each for name, each in manifest.backends.items() if _is_repeatable(name, each)
+    }
     async with ToolExecutor(workers=workers, cache=cache, backends=backends) as executor:
         try:
             async with asyncio.TaskGroup() as group:
@@ -171,7 +204,9 @@ def _is_repeatable(tool: str, backend: str | None) -> bool:
     return not backend.startswith((RECORDED, VLM)) and not needs_answers(backend)
 
 
-def call_runner(record: Record, opened: AttributedRun, executor: ToolExecutor, scratch: Path) -> RunCall:
+def call_runner(
+    record: Record, opened: AttributedRun, executor: ToolExecutor, scratch: Path
+) -> RunCall:
     """Return a function that runs calls of one sample in a workspace of its own."""
     benchmark, sample = opened.benchmark, record.sample
 
@@ -183,7 +218,9 @@ def call_runner(record: Record, opened: AttributedRun, executor: ToolExecutor, s
     files = benchmark.view(benchmark.prepare(sample), "end-to-end").files
     workspace = Workspace(files, scratch)
     steps = record.trajectory.calls if record.trajectory else ()
-    made = {each.name: each for step in steps if step.observation for each in step.observation.artifacts}
+    made = {
+        each.name: each for step in steps if step.observation for each in step.observation.artifacts
+    }
     tools = tuple({*sample.toolset, *(sample.reference.tools if sample.reference else ())})
 
     async def run_call(call: ToolCall) -> Observation | None:

@@ -68,12 +68,19 @@ class _Result:
 
 def _check(tool: str, backends: Sequence[str], pictures: Sequence[LabelledImage]) -> None:
     if len(set(backends)) < 2:
-        raise UsageError("there is nothing to compare", hint="name two back-ends: --backends offline,pack:NAME")
+        raise UsageError(
+            "there is nothing to compare", hint="name two back-ends: --backends offline,pack:NAME"
+        )
     if tool not in (*NAMING, COUNTING):
-        raise UsageError(f"{tool} gives no names and no count", hint=f"tools: {', '.join((*NAMING, COUNTING))}")
+        raise UsageError(
+            f"{tool} gives no names and no count", hint=f"tools: {', '.join((*NAMING, COUNTING))}"
+        )
     for backend in backends:
         if backend == VLM:
-            raise UsageError("a vision model is compared by runs", hint="agrotools eval --backend, agrotools compare")
+            raise UsageError(
+                "a vision model is compared by runs",
+                hint="agrotools eval --backend, agrotools compare",
+            )
         check_backend(get_tool(tool), backend)
     for one in pictures if tool == COUNTING else ():
         _count_of(one)
@@ -106,10 +113,14 @@ def compare_backends(
         given[backend] = [_result(tool, backend, one, arguments, seconds) for one in pictures]
         ms[backend] = 1000 * median(seconds) if seconds else 0.0
         progress(f"{backend}: {len(pictures)} photographs")
-    read = [place for place in range(len(pictures)) if all(results[place] for results in given.values())]
+    read = [
+        place for place in range(len(pictures)) if all(results[place] for results in given.values())
+    ]
     unreadable = tuple(one.path.name for place, one in enumerate(pictures) if place not in {*read})
     if not read:
-        raise UsageError(f"no photograph can be read: {', '.join(unreadable[:3])}", hint="pass JPEG or PNG files")
+        raise UsageError(
+            f"no photograph can be read: {', '.join(unreadable[:3])}", hint="pass JPEG or PNG files"
+        )
     groups = tuple(pictures[place].group for place in read)
     metric = "mean absolute error of counts" if tool == COUNTING else "named right, share"
     crop = arguments.get("crop")
@@ -132,8 +143,13 @@ def compare_backends(
                 better=sum(sign * gain > 0 for gain in gains),
                 worse=sum(sign * gain < 0 for gain in gains),
                 refused=sum(result.refused for result in results) / len(read),
-                likeliest=sum(result.likeliest for result in results) / len(read) if named else None,
-                seen=sum(pack.has_seen(hashlib.sha256(one.path.read_bytes()).hexdigest()) for one in shown)
+                likeliest=sum(result.likeliest for result in results) / len(read)
+                if named
+                else None,
+                seen=sum(
+                    pack.has_seen(hashlib.sha256(one.path.read_bytes()).hexdigest())
+                    for one in shown
+                )
                 if pack
                 else 0,
                 unreadable=unreadable,
@@ -146,7 +162,11 @@ def compare_backends(
 
 
 def _result(
-    tool: str, backend: str, picture: LabelledImage, arguments: Mapping[str, Any], seconds: list[float]
+    tool: str,
+    backend: str,
+    picture: LabelledImage,
+    arguments: Mapping[str, Any],
+    seconds: list[float],
 ) -> _Result | None:
     """Return the result of one call and add its time to ``seconds``; None if the photograph cannot be read."""
     right = partial(kb_names().mean_same, picture.label, crop=arguments.get("crop"))
@@ -156,7 +176,9 @@ def _result(
         if error.kind in _UNREADABLE:
             return None
         if error.kind not in _NO_ANSWER:
-            raise UsageError(f"{backend} on {picture.path.name}: {error.message}", hint=error.hint) from error
+            raise UsageError(
+                f"{backend} on {picture.path.name}: {error.message}", hint=error.hint
+            ) from error
         if tool == COUNTING:
             return _Result(_count_of(picture), refused=True)
         unlikely = error.candidates[:1] if error.kind == "low_confidence" else ()
@@ -167,7 +189,13 @@ def _result(
     return _Result(float(likeliest and not result.abstained), result.abstained, likeliest)
 
 
-def _call(tool: str, backend: str, picture: LabelledImage, arguments: Mapping[str, Any], seconds: list[float]) -> Any:
+def _call(
+    tool: str,
+    backend: str,
+    picture: LabelledImage,
+    arguments: Mapping[str, Any],
+    seconds: list[float],
+) -> Any:
     """Return the result of a call. The first is made twice, so that importing libraries is not timed."""
     with TemporaryDirectory(prefix="agrotools-compare-") as scratch:
         run = partial(get_tool(tool), image=picture.path.resolve(), **arguments)
@@ -192,20 +220,32 @@ def _count_of(picture: LabelledImage) -> float:
     return count
 
 
-def _estimate(tool: str, values: Sequence[float], first: Sequence[float] | None, groups: Sequence[str]) -> Estimate:
+def _estimate(
+    tool: str, values: Sequence[float], first: Sequence[float] | None, groups: Sequence[str]
+) -> Estimate:
     """Return the mean of ``values``, or that of their paired differences to ``first``."""
     if tool != COUNTING and first is None:
         found = estimate_mean(values, groups)
     else:
         found = estimate_difference(values, first or [0.0] * len(values), groups)
     if tool == COUNTING and found.detectable is None:
-        return found.model_copy(update={"interval": None})  # errors that are all equal have no range
+        return found.model_copy(
+            update={"interval": None}
+        )  # errors that are all equal have no range
     return found
 
 
 def backend_table(tool: str, scores: Sequence[BackendScore]) -> Table:
     """Return a table of the scores, with notes on photographs and names that say nothing."""
-    headings = (scores[0].metric, "difference", "better", "worse", "no answer", "first candidate right", "ms")
+    headings = (
+        scores[0].metric,
+        "difference",
+        "better",
+        "worse",
+        "no answer",
+        "first candidate right",
+        "ms",
+    )
     table = new_table(f"{tool} on {count_text(scores[0].score.n, 'photograph')}", headings)
     if left_out := scores[0].unreadable:
         more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
@@ -221,15 +261,25 @@ def backend_table(tool: str, scores: Sequence[BackendScore]) -> Table:
             table.notes.append(f"{seen}, so this says nothing about others")
         if each.unknown:
             unknown = ", ".join(each.unknown)
-            table.notes.append(f"{each.backend} has no name for {unknown}: it cannot be right on these")
+            table.notes.append(
+                f"{each.backend} has no name for {unknown}: it cannot be right on these"
+            )
     return table
 
 
-def _unknown_labels(tool: str, backend: str, pictures: Sequence[LabelledImage], crop: str | None) -> tuple[str, ...]:
+def _unknown_labels(
+    tool: str, backend: str, pictures: Sequence[LabelledImage], crop: str | None
+) -> tuple[str, ...]:
     names = kb_names()
     if backend.startswith(LEARNED):
         given = [entry.id for entry in names.of_kinds(("disease", "pest", "weed"))] + ["healthy"]
     else:
-        given = list(recogniser_for(backend, "weeds" if tool == "identify_weed" else "leaves", pictures[0].path).labels)
+        given = list(
+            recogniser_for(
+                backend, "weeds" if tool == "identify_weed" else "leaves", pictures[0].path
+            ).labels
+        )
     labels = sorted({one.label for one in pictures})
-    return tuple(label for label in labels if not any(names.mean_same(label, name, crop) for name in given))
+    return tuple(
+        label for label in labels if not any(names.mean_same(label, name, crop) for name in given)
+    )

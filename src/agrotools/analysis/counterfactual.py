@@ -117,7 +117,12 @@ class SampleGame:
     """
 
     def __init__(
-        self, record: Record, scores: Sequence[Score], run_call: RunCall, *, twin_refused: bool = False
+        self,
+        record: Record,
+        scores: Sequence[Score],
+        run_call: RunCall,
+        *,
+        twin_refused: bool = False,
     ) -> None:
         assert record.trajectory is not None
         assert record.sample.reference is not None
@@ -146,13 +151,19 @@ class SampleGame:
         names: dict[str, Parts] = {}
         merged: list[Parts] = []
         tools = {TOOL + step.tool for step in self.steps}
-        players = ordered_parts([PLANNING, ARGUMENTS, *([FAULT] if self._faults else []), *tools, READING, FORM])
+        players = ordered_parts(
+            [PLANNING, ARGUMENTS, *([FAULT] if self._faults else []), *tools, READING, FORM]
+        )
         while lost:
             names = {_name(group): group for group in _groups(players, merged)}
             try:
-                subsets = chain.from_iterable(combinations(names, size) for size in range(len(names) + 1))
+                subsets = chain.from_iterable(
+                    combinations(names, size) for size in range(len(names) + 1)
+                )
                 values = {
-                    frozenset(members): await self._value(Parts().union(*(names[name] for name in members)), lost)
+                    frozenset(members): await self._value(
+                        Parts().union(*(names[name] for name in members)), lost
+                    )
                     for members in subsets
                 }
             except InseparableError as error:
@@ -220,7 +231,9 @@ class SampleGame:
                     return unreplaced
             return self._true_outcome(at)
         if right and unknown:
-            raise InseparableError(Parts({part, *(TOOL + self.steps[step_index(ref)].tool for ref in unknown)}))
+            raise InseparableError(
+                Parts({part, *(TOOL + self.steps[step_index(ref)].tool for ref in unknown)})
+            )
         if own is not None and call is own.step.call:
             observation = own.step.observation
             if fault and own.step.call:
@@ -238,24 +251,38 @@ class SampleGame:
         if truth is None:
             return Outcome(base, true=True, known=Parts(), observation=recorded)
         known = Parts(truth.result or ()) - self._made_files(at)
-        return Outcome({**base, **truth.result} if truth.result is not None else None, True, known, truth)
+        return Outcome(
+            {**base, **truth.result} if truth.result is not None else None, True, known, truth
+        )
 
-    def _call(self, at: int, own: OwnCall | None, corrected: bool, values: Sequence[Values | None]) -> ToolCall | None:
+    def _call(
+        self, at: int, own: OwnCall | None, corrected: bool, values: Sequence[Values | None]
+    ) -> ToolCall | None:
         """Return a call with its inputs: that of the run if they are the same; None if an input has no value."""
         step = self.steps[at]
         seen, now = (_resolved_refs(step, each) for each in (self._own_values[:at], values))
-        if own is not None and (not own.wrong or not corrected) and same_json(seen, now, rounded=True):
+        if (
+            own is not None
+            and (not own.wrong or not corrected)
+            and same_json(seen, now, rounded=True)
+        ):
             return own.step.call
         arguments = live_arguments(step, values)
         if own is not None and own.step.call is not None:
             written = own.step.call.arguments
             if not own.wrong:
                 fixed = {name for name in written if not [*iter_refs(step.arguments.get(name))]}
-                fixed -= own.excused | {EXPRESSION}  # an expression may hold what it was calculated from
+                fixed -= own.excused | {
+                    EXPRESSION
+                }  # an expression may hold what it was calculated from
                 kept = {name: written[name] for name in fixed}
                 arguments = None if arguments is None else {**arguments, **kept}
             elif not corrected:
-                live = {name: value for name, value in (arguments or {}).items() if name not in own.wrong}
+                live = {
+                    name: value
+                    for name, value in (arguments or {}).items()
+                    if name not in own.wrong
+                }
                 fixed = {name for name in live if [*iter_refs(step.arguments.get(name))]}
                 arguments = {**written, **{name: live[name] for name in fixed}}
         return None if arguments is None else ToolCall(tool=step.tool, arguments=arguments)
@@ -328,7 +355,9 @@ class SampleGame:
             return self._figure_score(slot, actual, parts, outcomes)
         values = [each.values for each in outcomes]
         same = (same_json(values[i], self._own_values[i], rounded=True) for i in needed)
-        added = PLANNING in parts and not self._missing.isdisjoint(needed)  # also a call that fails is a result
+        added = PLANNING in parts and not self._missing.isdisjoint(
+            needed
+        )  # also a call that fails is a result
         changed = ended or reading == "form" or added or not all(same)
         if READING not in parts and (reading == "misread" or not changed):
             return actual
@@ -344,21 +373,37 @@ class SampleGame:
         derived = derived_values([slot], values)
         if derived.get(slot.name) is None:
             return actual
-        return Fraction(score_slot(slot, [slot], format_answer([slot], derived)).value)  # a form of this slot alone
+        return Fraction(
+            score_slot(slot, [slot], format_answer([slot], derived)).value
+        )  # a form of this slot alone
 
-    def _check_known(self, needed: Sequence[int], outcomes: Sequence[Outcome], slot: Slot, parts: Parts) -> None:
+    def _check_known(
+        self, needed: Sequence[int], outcomes: Sequence[Outcome], slot: Slot, parts: Parts
+    ) -> None:
         """Raise an error if the slot needs a true value that is not known beside errors of other tools."""
         refs = [match[0] for match in REF_PATTERN.finditer(slot.from_ or "")]
-        unknown = {TOOL + self.steps[step_index(ref)].tool for ref in refs if _is_unknown(ref, outcomes)}
+        unknown = {
+            TOOL + self.steps[step_index(ref)].tool for ref in refs if _is_unknown(ref, outcomes)
+        }
         others = {TOOL + self.steps[i].tool for i in needed if not outcomes[i].true} - parts
         if unknown and others:
             raise InseparableError(Parts(unknown | others))
 
-    def _figure_score(self, slot: Slot, actual: Fraction, parts: Parts, outcomes: Sequence[Outcome]) -> Fraction:
+    def _figure_score(
+        self, slot: Slot, actual: Fraction, parts: Parts, outcomes: Sequence[Outcome]
+    ) -> Fraction:
         own = [each.step for each in self.own if each]
         drawn = [(step.call, step.observation) for step in self.trajectory.calls if step not in own]
-        extra = [] if PLANNING in parts else [each for each in drawn if each[0] and each[0].tool == "plot"]
-        charts = [i for i, step in enumerate(self.steps) if step.tool == "plot" and outcomes[i].observation is not None]
+        extra = (
+            []
+            if PLANNING in parts
+            else [each for each in drawn if each[0] and each[0].tool == "plot"]
+        )
+        charts = [
+            i
+            for i, step in enumerate(self.steps)
+            if step.tool == "plot" and outcomes[i].observation is not None
+        ]
         last = max(charts, default=None)
         if extra and self.trajectory.calls[-1] not in own:
             return actual
@@ -374,14 +419,22 @@ class SampleGame:
             Step(turn=0, kind="call", call=call, observation=outcomes[last].observation),
             Step(turn=1, kind="answer"),
         )
-        record = self.record.model_copy(update={"trajectory": Trajectory(steps=steps, termination="answered")})
+        record = self.record.model_copy(
+            update={"trajectory": Trajectory(steps=steps, termination="answered")}
+        )
         rows = outcome_scores(record)
-        return next(Fraction(row.value) for row in rows if row.metric == SLOT_METRIC and row.slot == slot.name)
+        return next(
+            Fraction(row.value)
+            for row in rows
+            if row.metric == SLOT_METRIC and row.slot == slot.name
+        )
 
     def _text_score(self, slot: Slot, text: str) -> Fraction:
         key = (slot.name, text)
         if key not in self._text_scores:
-            self._text_scores[key] = Fraction(score_slot(slot, self.record.sample.answer, text).value)
+            self._text_scores[key] = Fraction(
+                score_slot(slot, self.record.sample.answer, text).value
+            )
         return self._text_scores[key]
 
 

@@ -25,7 +25,14 @@ from agrotools.core import AgrotoolsError, InfrastructureError, Mode, UsageError
 from agrotools.core.base import EndpointRefusal, EndpointUnreachable, FloatArray, count_text, np
 from agrotools.models.metered import SPEND_FILE, read_spend
 from agrotools.runner.build import PreparedRun, load_for_run, prepare_run
-from agrotools.runner.config import DEFAULT_PROTOCOL, EvalConfig, check_keys, read_config, read_toml, resolve_settings
+from agrotools.runner.config import (
+    DEFAULT_PROTOCOL,
+    EvalConfig,
+    check_keys,
+    read_config,
+    read_toml,
+    resolve_settings,
+)
 from agrotools.runner.estimate import Estimate, estimate
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.plan import Plan, remaining
@@ -35,7 +42,12 @@ from agrotools.runner.rescore import check_distinct, rescore
 from agrotools.runner.store import read_manifest, resolved_manifest
 from agrotools.scoring import Summary
 from agrotools.scoring.aggregate import RunAggregator
-from agrotools.scoring.comparisons import common_samples, differences_between, headline_metrics, values_on
+from agrotools.scoring.comparisons import (
+    common_samples,
+    differences_between,
+    headline_metrics,
+    values_on,
+)
 from agrotools.scoring.statistics import (
     BOOTSTRAP_DRAWS,
     MIN_CLUSTERS,
@@ -157,14 +169,25 @@ def read_study(file: Path) -> Study:
     values["budget"] = budget = values.pop("budget", None)
     values["mode"] = ",".join(modes)
     runs = [
-        _study_run({**values, "protocol": protocol or None, **row, "tools": selection}, benchmark, model, folder, file)
+        _study_run(
+            {**values, "protocol": protocol or None, **row, "tools": selection},
+            benchmark,
+            model,
+            folder,
+            file,
+        )
         for model, benchmark, selection, protocol in product(models, benchmarks, tools, protocols)
         if (row := benchmark | model)
         # Agents, baselines and models with a protocol of their own run once.
-        and (protocol == protocols[0] or _harness(row["name"], row.get("protocol", protocol)) == protocol)
+        and (
+            protocol == protocols[0]
+            or _harness(row["name"], row.get("protocol", protocol)) == protocol
+        )
     ]
     if budget is not None and not (isinstance(budget, int | float) and budget > 0):
-        raise UsageError(f"{file}: budget should be greater than 0 (got {budget!r})", hint="e.g. budget = 5")
+        raise UsageError(
+            f"{file}: budget should be greater than 0 (got {budget!r})", hint="e.g. budget = 5"
+        )
     folders = [run.folder for run in runs]
     if twice := next((run for run in runs if folders.count(run.folder) > 1), None):
         raise UsageError(
@@ -175,7 +198,11 @@ def read_study(file: Path) -> Study:
 
 
 def _study_run(
-    values: Mapping[str, Any], benchmark: Mapping[str, Any], model: Mapping[str, Any], folder: Path, file: Path
+    values: Mapping[str, Any],
+    benchmark: Mapping[str, Any],
+    model: Mapping[str, Any],
+    folder: Path,
+    file: Path,
 ) -> StudyRun:
     name = str(model["name"])
     benchmark_label = str(benchmark.get("label", Path(str(benchmark["name"])).name))
@@ -184,7 +211,10 @@ def _study_run(
     pays = names_endpoint(name) or is_agent(name) or "vlm_model" in options
     if not pays or options["budget"] is None:
         del options["budget"]
-    options |= {"benchmark": str(benchmark["name"]), "out": folder / _folder_name(benchmark_label, label, values)}
+    options |= {
+        "benchmark": str(benchmark["name"]),
+        "out": folder / _folder_name(benchmark_label, label, values),
+    }
     try:
         (config,) = read_config(None, options, [name])
         _ = config.modes
@@ -199,22 +229,35 @@ def _harness(model: str, protocol: str) -> str:
 
 
 def _folder_name(benchmark: str, label: str, values: Mapping[str, Any]) -> str:
-    protocol, tools = values["protocol"] or "", "" if values["tools"] == "all" else f"tools-{values['tools']}"
+    protocol, tools = (
+        values["protocol"] or "",
+        "" if values["tools"] == "all" else f"tools-{values['tools']}",
+    )
     text = "-".join(filter(None, (benchmark, label, protocol, tools)))
-    return "".join(letter if letter.isalnum() or letter in "._-+" else "-" for letter in text)[:120].strip("-.")
+    return "".join(letter if letter.isalnum() or letter in "._-+" else "-" for letter in text)[
+        :120
+    ].strip("-.")
 
 
-_EXAMPLES = {"model": '["baseline:guess", "openai:gpt-4.1"]', "benchmark": '["embedded", "./my-farm"]'}
+_EXAMPLES = {
+    "model": '["baseline:guess", "openai:gpt-4.1"]',
+    "benchmark": '["embedded", "./my-farm"]',
+}
 
 
 def _rows(value: object, key: str, file: Path) -> list[dict[str, Any]]:
     """Return the entries of a list of names and tables as tables."""
     entries = cast("list[object]", value) if isinstance(value, list) else [value]
-    rows = [cast("dict[str, Any]", entry if isinstance(entry, dict) else {"name": entry}) for entry in entries]
+    rows = [
+        cast("dict[str, Any]", entry if isinstance(entry, dict) else {"name": entry})
+        for entry in entries
+    ]
     for row in rows:
         check_keys(row, _OF_ROW, f"[[{key}]] of {file}")
         if not isinstance(row.get("name"), str) or not row["name"]:
-            raise UsageError(f"{file}: an entry of {key} has no name", hint=f'e.g. [[{key}]] with name = "NAME"')
+            raise UsageError(
+                f"{file}: an entry of {key} has no name", hint=f'e.g. [[{key}]] with name = "NAME"'
+            )
     if not rows:
         raise UsageError(f"{file} names no {key}", hint=f"e.g. {key} = {_EXAMPLES[key]}")
     return rows
@@ -224,7 +267,8 @@ def _texts(value: object, key: str, file: Path) -> list[str]:
     texts = cast("list[object]", value) if isinstance(value, list) else [value]
     if not texts or not all(isinstance(text, str) for text in texts):
         raise UsageError(
-            f"{file}: {key} should be a text or a list of texts (got {value!r})", hint=f'e.g. {key} = "all"'
+            f"{file}: {key} should be a text or a list of texts (got {value!r})",
+            hint=f'e.g. {key} = "all"',
         )
     return cast("list[str]", texts)
 
@@ -237,17 +281,28 @@ def _planned_runs(study: Study, progress: TextIO) -> list[tuple[StudyRun, Benchm
     loaded: dict[str, Benchmark] = {}
     planned: list[tuple[StudyRun, Benchmark]] = []
     for run in study.runs:
-        key = repr((run.config.benchmark, run.config.data_root, sorted(run.config.options.items()), run.config.quick))
+        key = repr(
+            (
+                run.config.benchmark,
+                run.config.data_root,
+                sorted(run.config.options.items()),
+                run.config.quick,
+            )
+        )
         if key not in loaded:
             loaded[key] = load_for_run(run.config, progress)
         planned.append((run, loaded[key]))
         with suppress(AgrotoolsError):  # the run itself fails with it
             settings = resolve_settings(run.config, loaded[key])
-            lacking = [mode for mode in settings.modes if mode not in run_protocol(settings.protocol).modes]
+            lacking = [
+                mode for mode in settings.modes if mode not in run_protocol(settings.protocol).modes
+            ]
             if lacking and settings.note:
                 out = run.folder.with_name(f"{run.folder.name}-{DEFAULT_PROTOCOL}")
                 changes = {"mode": ",".join(lacking), "protocol": DEFAULT_PROTOCOL, "out": out}
-                planned.append((run._replace(config=run.config.model_copy(update=changes)), loaded[key]))
+                planned.append(
+                    (run._replace(config=run.config.model_copy(update=changes)), loaded[key])
+                )
     return planned
 
 
@@ -262,8 +317,15 @@ def study_of_runs(folders: Sequence[Path]) -> tuple[Study, list[RunState]]:
     rows = Counter[tuple[str, ...]]()
     for folder in folders:
         run, n = read_manifest(folder), len(record_index(folder))
-        values = {"model": run.model, "mode": ",".join(run.modes), "tools": run.tools, "out": folder}
-        config = EvalConfig.model_validate({**values, "agent_model": run.settings.get("agent_model")})
+        values = {
+            "model": run.model,
+            "mode": ",".join(run.modes),
+            "tools": run.tools,
+            "out": folder,
+        }
+        config = EvalConfig.model_validate(
+            {**values, "agent_model": run.settings.get("agent_model")}
+        )
         label = Path(config.agent_model or run.model).name.removesuffix(".gguf")
         study_run = StudyRun(label, run.benchmark, config, _harness(run.model, run.protocol))
         states.append(RunState(study_run, sum(run.planned.values()), n))
@@ -299,14 +361,20 @@ def inspect_run(run: StudyRun, benchmark: Benchmark, *, estimates: bool = False)
     except AgrotoolsError as error:
         return RunState(run, problem=error.message)
     n_invalid = sum(map(failed.__contains__, plan.keys()))
-    lacking: list[Mode] = [mode for mode in prepared.settings.modes if mode not in prepared.source.modes]
-    return RunState(run, len(plan), len(plan) - len(todo), n_invalid, expected, lacking=tuple(lacking))
+    lacking: list[Mode] = [
+        mode for mode in prepared.settings.modes if mode not in prepared.source.modes
+    ]
+    return RunState(
+        run, len(plan), len(plan) - len(todo), n_invalid, expected, lacking=tuple(lacking)
+    )
 
 
 async def _estimated(prepared: PreparedRun, todo: Plan, *, wanted: bool) -> Estimate | None:
     source = prepared.source
     try:
-        if not (wanted and len(todo) and source.base_url) or (source.price and source.price.is_free):
+        if not (wanted and len(todo) and source.base_url) or (
+            source.price and source.price.is_free
+        ):
             return None
         return await estimate(todo, prepared.benchmark, source, source.price)
     finally:
@@ -319,7 +387,9 @@ def spent_usd(states: Sequence[RunState]) -> dict[Path, float]:
     return {state.run.folder: read_spend(state.run.folder / SPEND_FILE).usd for state in states}
 
 
-def run_study(study: Study, progress: TextIO, *, stop: threading.Event | None = None) -> list[RunState]:
+def run_study(
+    study: Study, progress: TextIO, *, stop: threading.Event | None = None
+) -> list[RunState]:
     """Run what is missing of a study. A run that fails is reported, and the others continue.
 
     A model whose endpoint does not answer or refuses all requests is not tried on further benchmarks.
@@ -340,11 +410,17 @@ def run_study(study: Study, progress: TextIO, *, stop: threading.Event | None = 
         if study.budget is not None and config.budget is not None:
             left = study.budget - sum(spent.values()) + spent[state.run.folder]
             config = config.model_copy(update={"budget": left})
-            problem = problem or ("" if left > spent[state.run.folder] else "not run: the budget is spent")
+            problem = problem or (
+                "" if left > spent[state.run.folder] else "not run: the budget is spent"
+            )
         if endpoint in unreachable:
             problem = problem or "not run: its endpoint failed before in this study"
         if not problem:
-            print(f"study: {_position(states, at, study, sum(spent.values()))}", file=progress, flush=True)
+            print(
+                f"study: {_position(states, at, study, sum(spent.values()))}",
+                file=progress,
+                flush=True,
+            )
             try:
                 ended = evaluate(config, progress, benchmark=planned[at][1], stop=stop)
                 problem = ended.stopped.message if ended.stopped else ""
@@ -360,13 +436,18 @@ def run_study(study: Study, progress: TextIO, *, stop: threading.Event | None = 
 
 
 def _position(states: Sequence[RunState], at: int, study: Study, spent: float) -> str:
-    done, planned = (sum(counts) for counts in zip(*((each.finished, each.planned) for each in states), strict=True))
+    done, planned = (
+        sum(counts)
+        for counts in zip(*((each.finished, each.planned) for each in states), strict=True)
+    )
     budget = f", {spent:.2f} of {study.budget:g} USD" if study.budget is not None else ""
     records = f"{done:,} of {count_text(planned, 'record')}"
     return f"run {at + 1} of {len(states)}, {records}{budget}: {states[at].run.title}"
 
 
-def study_result(study: Study, states: Sequence[RunState], *, allow_invalid: bool = False) -> StudyResult:
+def study_result(
+    study: Study, states: Sequence[RunState], *, allow_invalid: bool = False
+) -> StudyResult:
     """Score the runs that have records, and compare them.
 
     Compared are models with the same tools, and the tools of the same model, on the same benchmark; privileged
@@ -384,33 +465,50 @@ def study_result(study: Study, states: Sequence[RunState], *, allow_invalid: boo
         for (first, (one, mine)), (second, (other, theirs)) in combinations(enumerate(scored), 2)
         if one.benchmark == other.benchmark
         and mine.privileged == theirs.privileged
-        and (one.config.tools == other.config.tools or (one.label, one.harness) == (other.label, other.harness))
+        and (
+            one.config.tools == other.config.tools
+            or (one.label, one.harness) == (other.label, other.harness)
+        )
     ]
     aggregators = [each.tally for each in rescored if each.tally is not None]
     complete: list[Summary] = []
     for _, summary in scored:  # modes with missing records have no headline here
         modes = {
-            mode: part.model_copy(update={"headline": part.headline and mode not in summary.missing})
+            mode: part.model_copy(
+                update={"headline": part.headline and mode not in summary.missing}
+            )
             for mode, part in summary.modes.items()
         }
         complete.append(summary.model_copy(update={"modes": modes}))
     differences = differences_between(complete, aggregators, pairs)
     factors = [
-        (run.benchmark, run.config.tools, run.config.agent_model or run.config.model, run.harness or summary.protocol)
+        (
+            run.benchmark,
+            run.config.tools,
+            run.config.agent_model or run.config.model,
+            run.harness or summary.protocol,
+        )
         for run, summary in scored
     ]
-    labels = {each: {run.label for run, other in zip(runs, factors, strict=True) if other == each} for each in factors}
+    labels = {
+        each: {run.label for run, other in zip(runs, factors, strict=True) if other == each}
+        for each in factors
+    }
     for at, (each, run) in enumerate(zip(factors, runs, strict=True)):
         if len(labels[each]) > 1:  # the same model with other settings
             factors[at] = (*each[:2], run.label, each[3])
-    return StudyResult(study, states, scored, differences, harness_effects(factors, complete, aggregators))
+    return StudyResult(
+        study, states, scored, differences, harness_effects(factors, complete, aggregators)
+    )
 
 
 # --- harnesses --------------------------------------------------------------------------------------------------------
 
 
 def harness_effects(
-    runs: Sequence[tuple[str, str, str, str]], summaries: Sequence[Summary], tallies: Sequence[RunAggregator]
+    runs: Sequence[tuple[str, str, str, str]],
+    summaries: Sequence[Summary],
+    tallies: Sequence[RunAggregator],
 ) -> list[HarnessEffects]:
     """Return the effects for each benchmark, list of tools and mode but step-by-step.
 
@@ -420,14 +518,18 @@ def harness_effects(
         runs: benchmark, tools, model and harness of each run.
     """
     grids: dict[tuple[str, str, Mode, str], dict[tuple[str, str], RunAggregator]] = {}
-    for (benchmark, tools, model, harness), summary, tally in zip(runs, summaries, tallies, strict=True):
+    for (benchmark, tools, model, harness), summary, tally in zip(
+        runs, summaries, tallies, strict=True
+    ):
         for mode, metric in headline_metrics(summary, tally) if harness != "none" else ():
             if mode != "step-by-step":
                 grids.setdefault((benchmark, tools, mode, metric), {})[model, harness] = tally
     effects: list[HarnessEffects] = []
     for (benchmark, tools, mode, metric), grid in grids.items():
         models, harnesses = (dict.fromkeys(each[at] for each in grid) for at in (0, 1))
-        common = [name for name in harnesses if sum((each, name) in grid for each in models) > 1] or [*harnesses]
+        common = [
+            name for name in harnesses if sum((each, name) in grid for each in models) > 1
+        ] or [*harnesses]
         complete = [model for model in models if all((model, name) in grid for name in common)]
         names = [*product(complete, common)]
         samples = common_samples([grid[name] for name in names], mode, metric)
@@ -436,10 +538,17 @@ def harness_effects(
         columns = [values_on(samples, grid[name], mode, metric) for name in names]
         scores, clusters = np.array([values for values, _ in columns]), columns[0][1]
         first, *others = scores.reshape(len(complete), len(common), -1).mean(axis=0)
-        means = {name: estimate_mean(values, clusters) for name, values in zip(names, scores, strict=True)}
+        means = {
+            name: estimate_mean(values, clusters)
+            for name, values in zip(names, scores, strict=True)
+        }
         differences = adjusted([estimate_difference(values, first, clusters) for values in others])
         shares = variance_shares(scores, clusters, len(complete)) if len(complete) > 1 else {}
-        effects.append(HarnessEffects(benchmark, tools, mode, metric, complete, common, means, differences, shares))
+        effects.append(
+            HarnessEffects(
+                benchmark, tools, mode, metric, complete, common, means, differences, shares
+            )
+        )
     return effects
 
 
@@ -460,17 +569,26 @@ def variance_shares(scores: FloatArray, clusters: Sequence[str], n_models: int) 
     covariance = residuals @ residuals.T / n**2 * k / (k - 1)
     averaging = [np.full((size, size), 1 / size) for size in (n_models, n_runs // n_models)]
     centring = [np.eye(len(each)) - each for each in averaging]
-    forms = [np.kron(centring[0], averaging[1]), np.kron(averaging[0], centring[1]), np.kron(*centring)]
+    forms = [
+        np.kron(centring[0], averaging[1]),
+        np.kron(averaging[0], centring[1]),
+        np.kron(*centring),
+    ]
 
     def shares(of: FloatArray, noises: int) -> FloatArray:
-        parts = [np.einsum("...i,ij,...j", of, form, of) - noises * np.trace(form @ covariance) for form in forms]
+        parts = [
+            np.einsum("...i,ij,...j", of, form, of) - noises * np.trace(form @ covariance)
+            for form in forms
+        ]
         positive = np.maximum(parts, 0.0)
         return positive / np.maximum(positive.sum(axis=0), 1e-12)
 
     if not (estimated := shares(means, 1)).any():
         return {}
     weights = np.random.default_rng(0).multinomial(k, np.full(k, 1 / k), size=BOOTSTRAP_DRAWS)
-    lower, upper = np.quantile(shares(weights @ sums.T / (weights @ sizes)[:, None], 2), [0.025, 0.975], axis=1)
+    lower, upper = np.quantile(
+        shares(weights @ sums.T / (weights @ sizes)[:, None], 2), [0.025, 0.975], axis=1
+    )
     values = zip(PARTS, estimated.tolist(), lower.tolist(), upper.tolist(), strict=True)
     return {
         part: Mean(value=value, interval=Interval(lower=low, upper=high), n=n, n_clusters=k)

@@ -52,13 +52,19 @@ def _score_table(benchmark: str, result: "StudyResult") -> Table:
     by_row: dict[tuple[str, str, str], list[RunState]] = {}
     for state in result.states:
         if state.run.benchmark == benchmark:
-            by_row.setdefault((state.run.label, state.run.harness, state.run.config.tools), []).append(state)
+            by_row.setdefault(
+                (state.run.label, state.run.harness, state.run.config.tools), []
+            ).append(state)
     summary_of = {run.folder: (at, summary) for at, (run, summary) in enumerate(result.scored)}
     of_benchmark = [
-        each for (run, _), each in zip(result.scored, summary_of.values(), strict=True) if run.benchmark == benchmark
+        each
+        for (run, _), each in zip(result.scored, summary_of.values(), strict=True)
+        if run.benchmark == benchmark
     ]
     summaries = [summary for _, summary in of_benchmark]
-    settings = [each for each in settings_for(summaries) if each.whole_mode and has_table(each, summaries)]
+    settings = [
+        each for each in settings_for(summaries) if each.whole_mode and has_table(each, summaries)
+    ]
     columns = [
         (metric, metric_column(metric, setting, summaries, setting.title), setting)
         for setting in settings
@@ -67,12 +73,20 @@ def _score_table(benchmark: str, result: "StudyResult") -> Table:
     ]
     shows_tools = {tools for _, _, tools in by_row} != {"all"}
     shows_harness = len({harness for _, harness, _ in by_row if harness != "none"}) > 1
-    more = [Column((name,), "words") for name, shown in (("harness", shows_harness), ("tools", shows_tools)) if shown]
+    more = [
+        Column((name,), "words")
+        for name, shown in (("harness", shows_harness), ("tools", shows_tools))
+        if shown
+    ]
     version = next((summary.benchmark_version for summary in summaries), "")
-    table = new_table(benchmark_title(benchmark, version), [*more, *(column for _, column, _ in columns)])
+    table = new_table(
+        benchmark_title(benchmark, version), [*more, *(column for _, column, _ in columns)]
+    )
     letters, notes = _letters(result), Notes()
     for (label, harness, tools), states in by_row.items():
-        found = [summary_of[state.run.folder][1] for state in states if state.run.folder in summary_of]
+        found = [
+            summary_of[state.run.folder][1] for state in states if state.run.folder in summary_of
+        ]
         remarks = [f"stopped: {state.problem}" for state in states if state.problem]
         remarks += [PRIVILEGED_NOTE] * any(summary.privileged for summary in found)
         remarks += [UNSEALED_NOTE] * any(summary.unsealed for summary in found)
@@ -80,7 +94,10 @@ def _score_table(benchmark: str, result: "StudyResult") -> Table:
         cells = (_score_cell(*each, states, summary_of, letters, notes) for each in columns)
         harness = harness or next((summary.protocol for summary in found), DASH)
         table.add_row(name, *[harness] * shows_harness, *[tools] * shows_tools, *cells)
-    table.notes += [_INTERVAL, *dict.fromkeys(SYNTHETIC_NOTE for summary in summaries if summary.synthetic)]
+    table.notes += [
+        _INTERVAL,
+        *dict.fromkeys(SYNTHETIC_NOTE for summary in summaries if summary.synthetic),
+    ]
     if any(letters.values()):
         table.notes.append(
             "Scores of one column that share a letter cannot be separated at the 5 % level (same tools; paired by "
@@ -116,7 +133,9 @@ def _score_cell(
         marks.append(f"protocol {state.run.config.protocol}")
     part = summary.modes[mode]
     if missing := summary.missing.get(mode):
-        marks.append(f"incomplete: {missing} of {part.n_records + missing} records are missing; not compared")
+        marks.append(
+            f"incomplete: {missing} of {part.n_records + missing} records are missing; not compared"
+        )
     if part.invalid.n:
         marks.append(f"{count_text(part.invalid.n, 'invalid record')} left out")
     group = letters.get((at, mode, metric), "")
@@ -136,11 +155,15 @@ def _tools_table(benchmark: str, result: "StudyResult") -> Table:
     ]
 
     def name(first: int, second: int) -> tuple[str, ...]:
-        return runs[first].label, f"tools {runs[first].config.tools} minus {runs[second].config.tools}"
+        return runs[
+            first
+        ].label, f"tools {runs[first].config.tools} minus {runs[second].config.tools}"
 
     table = differences_table(f"Cost of the list of tools: {benchmark}", differences, name)
     n = _n_compared(result)
-    table.notes.append(f"Differences in points, paired by sample. *: below 5 %, Holm-adjusted over {n} differences.")
+    table.notes.append(
+        f"Differences in points, paired by sample. *: below 5 %, Holm-adjusted over {n} differences."
+    )
     return table
 
 
@@ -150,15 +173,20 @@ def _harness_table(effects: "HarnessEffects") -> Table:
     title = f"Harness: {effects.benchmark}, {effects.mode}, {METRICS[effects.metric].label}{tools}"
     table = new_table(title, effects.harnesses)
     for model in effects.models:
-        table.add_row(model, *(value_cell(effects.means[model, harness]) for harness in effects.harnesses))
-    table.add_row(f"minus {effects.harnesses[0]}", "", *map(difference_cell, effects.differences), ruled=True)
+        table.add_row(
+            model, *(value_cell(effects.means[model, harness]) for harness in effects.harnesses)
+        )
+    table.add_row(
+        f"minus {effects.harnesses[0]}", "", *map(difference_cell, effects.differences), ruled=True
+    )
     some = next(iter(effects.means.values()))
     table.notes = [
         f"Means in percent on the {some.n} samples ({some.n_clusters} clusters) of all these runs; differences in "
         "points, over all models, with adjusted p."
     ]
     shares = [
-        f"{part} {percent(each.value)} % ({interval_text(each.interval)})" for part, each in effects.shares.items()
+        f"{part} {percent(each.value)} % ({interval_text(each.interval)})"
+        for part, each in effects.shares.items()
     ]
     needs = f"not estimated: this needs two models, {MIN_CLUSTERS} clusters, and means that differ by more than noise"
     table.notes.append(f"Shares of the variance of these means: {', '.join(shares) or needs}.")
@@ -181,8 +209,14 @@ def _letters(result: "StudyResult") -> dict[tuple[int, Mode, str], str]:
     letters: dict[tuple[int, Mode, str], str] = {}
     for (_, _, _, mode, metric), differences in tables.items():
         nodes = {at for each in differences for at in (each.first, each.second)}
-        separated = {frozenset((each.first, each.second)) for each in differences if each.difference.differs()}
-        values = {at: result.scored[at][1].modes[mode].metrics[metric].overall.value for at in nodes}
+        separated = {
+            frozenset((each.first, each.second))
+            for each in differences
+            if each.difference.differs()
+        }
+        values = {
+            at: result.scored[at][1].modes[mode].metrics[metric].overall.value for at in nodes
+        }
         groups = inseparable_groups(sorted(nodes, key=lambda at: -values[at]), separated)
         for number, group in enumerate(groups):
             letter = chr(ord("a") + number % 26) * (number // 26 + 1)
@@ -197,7 +231,8 @@ def inseparable_groups(nodes: Sequence[int], separated: set[frozenset[int]]) -> 
     These are the maximal cliques of the graph of inseparable pairs (Bron and Kerbosch 1973, doi:10.1145/362342.362367).
     """
     neighbours = {
-        one: {other for other in nodes if other != one and frozenset((one, other)) not in separated} for one in nodes
+        one: {other for other in nodes if other != one and frozenset((one, other)) not in separated}
+        for one in nodes
     }
     groups: list[list[int]] = []
 

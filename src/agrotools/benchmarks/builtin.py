@@ -16,7 +16,9 @@ BUILT_IN = {
     "frontier": BuiltIn(f"{_ROOM}.embedded.plugin:FRONTIER"),
     "field": BuiltIn(f"{_ROOM}.field.plugin:PLUGIN"),
     "agrotools": BuiltIn(f"{_ROOM}.released.plugin:PLUGIN"),
-    "agrieval": BuiltIn(f"{_ROOM}.agrieval.plugin:AGRIEVAL", frozenset({"options", "reference_text"})),
+    "agrieval": BuiltIn(
+        f"{_ROOM}.agrieval.plugin:AGRIEVAL", frozenset({"options", "reference_text"})
+    ),
     "cmmlu-agronomy": BuiltIn(f"{_ROOM}.agrieval.plugin:CMMLU_AGRONOMY"),
     "agvqa": BuiltIn(f"{_ROOM}.agvqa.plugin:OWN_FILE"),
     **{
@@ -26,6 +28,8 @@ BUILT_IN = {
     "gta": BuiltIn(f"{_ROOM}.gta.plugin:PLUGIN"),
     "gta-2": BuiltIn(f"{_ROOM}.gta2.plugin:PLUGIN", frozenset({"sub_tasks"})),
     "thinkgeo": BuiltIn(f"{_ROOM}.thinkgeo.plugin:PLUGIN", frozenset({"keywords"})),
-    "agent-x": BuiltIn(f"{_ROOM}.agent_x.plugin:PLUGIN", frozenset({"keywords", "reference_texts", "image_calls"})),
+    "agent-x": BuiltIn(
+        f"{_ROOM}.agent_x.plugin:PLUGIN", frozenset({"keywords", "reference_texts", "image_calls"})
+    ),
 }
 TARGETS = {name: each.target for name, each in BUILT_IN.items()}

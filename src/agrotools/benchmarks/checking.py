@@ -70,13 +70,19 @@ class Checkup(NamedTuple):
 
     @property
     def sound(self) -> bool:
-        return not self.missing and not self.faults and all(count.agrees for count in self.counts if count.decides)
+        return (
+            not self.missing
+            and not self.faults
+            and all(count.agrees for count in self.counts if count.decides)
+        )
 
 
 def count_list(counts: Mapping[str, int], most: int = 12) -> str:
     """Return the largest counts for a message: ``season (4), sensor (2) and 3 more``."""
     more = f" and {len(counts) - most} more" if len(counts) > most else ""
-    return ", ".join(f"{name} ({count})" for name, count in Counter(counts).most_common(most)) + more
+    return (
+        ", ".join(f"{name} ({count})" for name, count in Counter(counts).most_common(most)) + more
+    )
 
 
 def shorten(text: str, limit: int = 80) -> str:
@@ -109,16 +115,25 @@ def check_benchmark(name: str, data_root: Path | None, progress: Progress = no_p
     except BenchmarkError as error:
         return Checkup(name, (), 0, 0, (), (), (), error.message, error.hint or "")
     expected = plugin.paper.counts if found.expected is None else found.expected
-    counts = [Count(each.name, each.published, each.measure(found.samples), each.decides) for each in expected]
+    counts = [
+        Count(each.name, each.published, each.measure(found.samples), each.decides)
+        for each in expected
+    ]
     usable = len(found.samples)
-    return Checkup(name, found.files, found.entries, usable, found.faults, found.notes, counts, hint=found.hint)
+    return Checkup(
+        name, found.files, found.entries, usable, found.faults, found.notes, counts, hint=found.hint
+    )
 
 
-def propose_map_of(name: str, data_root: Path | None, progress: Progress = no_progress) -> list[str]:
+def propose_map_of(
+    name: str, data_root: Path | None, progress: Progress = no_progress
+) -> list[str]:
     """Write a field map for the files of the benchmark ``name``, and return lines on what they hold."""
     plugin: BenchmarkPlugin = BENCHMARKS.get(benchmark_id(name))
     if plugin.files.propose is None:
-        raise UsageError(f"{name} has files of a known form", hint="--propose-map is for: agrotools")
+        raise UsageError(
+            f"{name} has files of a known form", hint="--propose-map is for: agrotools"
+        )
     return plugin.files.propose(default_data_root(plugin, data_root), progress)
 
 

@@ -64,7 +64,9 @@ class Description(FrozenModel):
     notes: tuple[str, ...] = ()
 
 
-def count_samples(samples: Iterable[Sample], frames: Collection[str] = ()) -> Mapping[str, Counter[Any]]:
+def count_samples(
+    samples: Iterable[Sample], frames: Collection[str] = ()
+) -> Mapping[str, Counter[Any]]:
     """Return counts over samples by the names of the fields of :class:`Description`, and some more.
 
     Of numbers of steps and tools, only samples with a reference count. ``tasks``: by task type and answer type;
@@ -77,11 +79,25 @@ def count_samples(samples: Iterable[Sample], frames: Collection[str] = ()) -> Ma
     categories = {tool: category for category, tools in published for tool in tools}
     for sample in samples:
         frame = {file.path: file.path.partition("/")[0] in frames for file in sample.files}
-        kinds |= {file.path: "frame of a video" if frame[file.path] else file.kind for file in sample.files}
+        kinds |= {
+            file.path: "frame of a video" if frame[file.path] else file.kind
+            for file in sample.files
+        }
         single = {
-            **{"answer_types": sample.answer_type, "task_types": sample.task_type, "sources": sample.source},
-            **{"families": FAMILIES.get(sample.family, sample.family), "files_per_question": len(sample.files)},
-            **{"clusters": sample.cluster, "templates": sample.template, "no_tool": sample.no_tool_eligible},
+            **{
+                "answer_types": sample.answer_type,
+                "task_types": sample.task_type,
+                "sources": sample.source,
+            },
+            **{
+                "families": FAMILIES.get(sample.family, sample.family),
+                "files_per_question": len(sample.files),
+            },
+            **{
+                "clusters": sample.cluster,
+                "templates": sample.template,
+                "no_tool": sample.no_tool_eligible,
+            },
             "languages": "zh" if _CJK.search(sample.query) else "en",
             "words": count_words(sample.query),
         }
@@ -109,7 +125,10 @@ def describe(benchmark: Benchmark) -> Description:
     """Compute the statistics of ``benchmark``."""
     counts = count_samples(benchmark.samples, benchmark.external_folders)
     questions, words = counts["families"].total(), sorted(counts["words"].elements())
-    modes = {"no-tool": counts["no_tool"][True], "step-by-step": counts["steps_per_question"].total()}
+    modes = {
+        "no-tool": counts["no_tool"][True],
+        "step-by-step": counts["steps_per_question"].total(),
+    }
     groups: dict[str, Counter[str]] = defaultdict(Counter)
     for (group, value), count in sorted(counts["groups"].items()):
         groups[group][value] = count
@@ -129,8 +148,12 @@ def describe(benchmark: Benchmark) -> Description:
         offered_tools=len(benchmark.toolset),
         modes={mode: modes.get(mode, questions) for mode in benchmark.modes},
         groups={group: _in_order(members) for group, members in groups.items()},
-        words_per_question={"least": words[0], "median": median(words), "most": words[-1]} if words else {},
-        detectable={plan: planned_detectable(sizes, correlation=r) or 0.0 for plan, r in plans.items()},
+        words_per_question={"least": words[0], "median": median(words), "most": words[-1]}
+        if words
+        else {},
+        detectable={
+            plan: planned_detectable(sizes, correlation=r) or 0.0 for plan, r in plans.items()
+        },
         reviewed=_reviewed(benchmark) if benchmark.header.quick else {},
         notes=tuple(str(note) for note in notes) if isinstance(notes, list) else (),
         **{name: _in_order(counts[name]) for name in _COUNTED},
@@ -147,8 +170,23 @@ def _reviewed(benchmark: Benchmark) -> Counts:
 
 
 _COUNTED = (
-    *("steps_per_question", "tools_per_question", "files_per_question", "tools", "questions_with_tool", "combinations"),
-    *("category_combinations", "answer_types", "slots", "families", "task_types", "sources", "file_kinds"),
+    *(
+        "steps_per_question",
+        "tools_per_question",
+        "files_per_question",
+        "tools",
+        "questions_with_tool",
+        "combinations",
+    ),
+    *(
+        "category_combinations",
+        "answer_types",
+        "slots",
+        "families",
+        "task_types",
+        "sources",
+        "file_kinds",
+    ),
 )
 
 

@@ -144,10 +144,19 @@ class Downloader:
 
     def __post_init__(self) -> None:
         """Raise a UsageError if the mirror is neither an HTTP address nor a folder."""
-        if self.mirror and not _is_address(self.mirror) and not Path(self.mirror).expanduser().is_dir():
-            raise UsageError(f"--mirror: there is no folder {self.mirror}", hint="give a folder or an HTTP address")
+        if (
+            self.mirror
+            and not _is_address(self.mirror)
+            and not Path(self.mirror).expanduser().is_dir()
+        ):
+            raise UsageError(
+                f"--mirror: there is no folder {self.mirror}",
+                hint="give a folder or an HTTP address",
+            )
 
-    def fetch(self, items: Sequence[Item], progress: Progress = no_progress, what: str = "files") -> list[Failure]:
+    def fetch(
+        self, items: Sequence[Item], progress: Progress = no_progress, what: str = "files"
+    ) -> list[Failure]:
         """Download the files that are not there yet and return those that could not be obtained.
 
         Raises:
@@ -173,17 +182,30 @@ class Downloader:
                 failures += [failure for future in done if (failure := future.result())]
                 here += len(done)
                 if shown != (now := (self._trouble, here - len(failures))):
-                    progress(f"{what}{f' ({self._trouble})' if self._trouble else ''}", now[1], len(items))
+                    progress(
+                        f"{what}{f' ({self._trouble})' if self._trouble else ''}",
+                        now[1],
+                        len(items),
+                    )
                     shown = now
-                elif not done and (expected := sum(whole for _, whole in self._bytes.copy().values())) > _MUCH:
+                elif (
+                    not done
+                    and (expected := sum(whole for _, whole in self._bytes.copy().values())) > _MUCH
+                ):
                     received = sum(here for here, _ in self._bytes.copy().values())
-                    progress("MB", received // 10**6, expected // 10**6)  # a large file: show its bytes
+                    progress(
+                        "MB", received // 10**6, expected // 10**6
+                    )  # a large file: show its bytes
         except BaseException:
             self._stop.set()
             raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-        if wanted and len(failures) == len(wanted) and all(each.reason == "unreachable" for each in failures):
+        if (
+            wanted
+            and len(failures) == len(wanted)
+            and all(each.reason == "unreachable" for each in failures)
+        ):
             raise InfrastructureError(
                 f"no file could be downloaded: {failures[0].detail}",
                 hint="check the network connection, or give a copy: --mirror DIR or --mirror URL",
@@ -204,7 +226,9 @@ class Downloader:
             return json.loads(part.read_bytes()), next_page
         except _Denied as denied:
             kind = InfrastructureError if denied.reason == "unreachable" else BenchmarkError
-            raise kind(denied.detail, hint="check the network connection, or give a copy: --mirror DIR") from denied
+            raise kind(
+                denied.detail, hint="check the network connection, or give a copy: --mirror DIR"
+            ) from denied
         except ValueError as error:
             raise BenchmarkError(f"{url} gives no JSON: {error}") from error
         finally:
@@ -233,7 +257,11 @@ class Downloader:
         # A folder has no queries.
         places = [url if _is_address(self.mirror) else url.partition("?")[0] for url in item.urls]
         places = [place.partition("://")[2] for place in places]
-        paths = [*map(quote, item.mirrored), *places, *(place.partition("/")[2] for place in places)]
+        paths = [
+            *map(quote, item.mirrored),
+            *places,
+            *(place.partition("/")[2] for place in places),
+        ]
         return [f"{self.mirror.rstrip('/')}/{path}" for path in paths]
 
     def _try_addresses(self, item: Item, part: Path) -> str | None:
@@ -263,7 +291,9 @@ class Downloader:
                     self._count_failure(host, denied)
                     raise
                 pause_s = min(denied.wait_s or wait_s, self.patience.longest_wait_s)
-                self._trouble = f"{denied.detail}; again in {pause_s:.0f} s" if pause_s >= 1 else self._trouble
+                self._trouble = (
+                    f"{denied.detail}; again in {pause_s:.0f} s" if pause_s >= 1 else self._trouble
+                )
                 self._stop.wait(pause_s)
                 wait_s *= 2
 
@@ -283,15 +313,22 @@ class Downloader:
                 if source.exists() and not source.is_file():
                     raise _Denied("differs", f"{source} is not a regular file")
                 if source.stat().st_size > most:
-                    raise _Denied("differs", f"{source} is larger than expected ({source.stat().st_size:,} bytes)")
+                    raise _Denied(
+                        "differs",
+                        f"{source} is larger than expected ({source.stat().st_size:,} bytes)",
+                    )
                 shutil.copyfile(source, part)
             except OSError as error:
-                raise _Denied("missing", f"{unquote(address)}: {error.strerror or error}") from error
+                raise _Denied(
+                    "missing", f"{unquote(address)}: {error.strerror or error}"
+                ) from error
             return None
         there = part.stat().st_size if part.is_file() else 0
         headers = {"User-Agent": "agrotools", **({"Range": f"bytes={there}-"} if there else {})}
         try:
-            with urlopen(Request(address, headers=headers), timeout=self.patience.timeout_s) as reply:
+            with urlopen(
+                Request(address, headers=headers), timeout=self.patience.timeout_s
+            ) as reply:
                 self._write(reply, part, most, append=there > 0 and reply.status == 206)
                 link = re.search(r'<([^>]+)>;[^,]*rel="next"', reply.headers.get("Link") or "")
                 return link and link[1]
@@ -304,9 +341,13 @@ class Downloader:
             text = f"cannot resolve {host} (offline?)" if unknown else f"{address}: {error.reason}"
             raise _Denied("unreachable", text, again=True, no_host=True) from error
         except (HTTPException, OSError) as error:
-            if isinstance(error, OSError) and (error.filename or error.errno in (errno.ENOSPC, errno.EDQUOT)):
+            if isinstance(error, OSError) and (
+                error.filename or error.errno in (errno.ENOSPC, errno.EDQUOT)
+            ):
                 raise  # of the disk
-            raise _Denied("unreachable", f"{address}: the connection broke ({error})", again=True) from error
+            raise _Denied(
+                "unreachable", f"{address}: the connection broke ({error})", again=True
+            ) from error
 
     def _write(self, reply: HTTPResponse, part: Path, most: int, *, append: bool) -> None:
         length, received = reply.headers.get("Content-Length") or "", 0
@@ -323,7 +364,10 @@ class Downloader:
                 if there + received > most:
                     break
                 seconds = time.monotonic() - began
-                if seconds > self.patience.timeout_s and received < self.patience.least_bytes_s * seconds:
+                if (
+                    seconds > self.patience.timeout_s
+                    and received < self.patience.least_bytes_s * seconds
+                ):
                     raise OSError(f"slower than {self.patience.least_bytes_s / 1000:g} kB/s")
         if there + received > most:
             part.unlink()
@@ -346,17 +390,26 @@ def _check(item: Item, part: Path, address: str, resumed: bool) -> None:
     part.unlink()
     if pointer:  # the file itself is at another address
         raise _Denied("missing", f"{address} holds a pointer of Git LFS, not the file")
-    raise _Denied("differs", f"{address}: {size} bytes of other content than expected", again=resumed, wait_s=0.01)
+    raise _Denied(
+        "differs",
+        f"{address}: {size} bytes of other content than expected",
+        again=resumed,
+        wait_s=0.01,
+    )
 
 
 def _denied_by_status(error: HTTPError, address: str, part: Path) -> _Denied:
     if error.code == 416:  # the part is as long as the file, or longer
         part.unlink(missing_ok=True)
         return _Denied("unreachable", f"{address}: HTTP 416", again=True, wait_s=0.01)
-    reason: Reason = "missing" if error.code in _GONE else "refused" if error.code in _REFUSED else "unreachable"
+    reason: Reason = (
+        "missing" if error.code in _GONE else "refused" if error.code in _REFUSED else "unreachable"
+    )
     wait_s = retry_after(dict(error.headers.items())) if error.headers else None
     again = error.code in _WORTH_ANOTHER_TRY
-    return _Denied(reason, f"{address}: HTTP {error.code} {error.reason}", again=again, wait_s=wait_s)
+    return _Denied(
+        reason, f"{address}: HTTP {error.code} {error.reason}", again=again, wait_s=wait_s
+    )
 
 
 def repository_urls(place: str) -> tuple[str, str]:
@@ -364,7 +417,10 @@ def repository_urls(place: str) -> tuple[str, str]:
 
     ``place``: ``OWNER/REPO/COMMIT/PATH``, quoted.
     """
-    return f"https://raw.githubusercontent.com/{place}", f"https://media.githubusercontent.com/media/{place}"
+    return (
+        f"https://raw.githubusercontent.com/{place}",
+        f"https://media.githubusercontent.com/media/{place}",
+    )
 
 
 def git_sha1_of(path: Path) -> str:

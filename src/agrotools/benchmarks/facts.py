@@ -49,7 +49,11 @@ def plugin_of(
         counted: predicates for the slots that a metric counts, by their names in the facts.
         files: functions of :class:`~agrotools.plugin.BenchmarkFiles`.
     """
-    plain = {name: facts[name] for name in ("name", "about", "takes_options", "without_tools") if name in facts}
+    plain = {
+        name: facts[name]
+        for name in ("name", "about", "takes_options", "without_tools")
+        if name in facts
+    }
     described = facts.get("metrics", {}).items()
     download = Download(**facts["download"]) if "download" in facts else None
     return BenchmarkPlugin(
@@ -58,8 +62,14 @@ def plugin_of(
         files=BenchmarkFiles(facts.get("needs", "nothing"), download, **files),
         slots=slots,
         metrics=metrics
-        or {name: MetricInfo(**{**each, "slots": (counted or {})[each["slots"]]}) for name, each in described},
-        tools={name: f"agrotools.benchmarks.{room}.tools:{name}" for name, room in facts.get("tools", {}).items()},
+        or {
+            name: MetricInfo(**{**each, "slots": (counted or {})[each["slots"]]})
+            for name, each in described
+        },
+        tools={
+            name: f"agrotools.benchmarks.{room}.tools:{name}"
+            for name, room in facts.get("tools", {}).items()
+        },
         protocols=protocols or {},
         paper=Paper(
             figures,
@@ -92,7 +102,11 @@ def _expected_count(row: Mapping[str, Any]) -> ExpectedCount:
 
     def measure(samples: Sequence[Sample]) -> int:
         where = row.get("where", {}).items()
-        chosen = [sample for sample in samples if all(sample.groups.get(group) == value for group, value in where)]
+        chosen = [
+            sample
+            for sample in samples
+            if all(sample.groups.get(group) == value for group, value in where)
+        ]
         if "answers" in row:
             return sum(sample.answer_type in row["answers"] for sample in chosen)
         if "with_tools" in row:
@@ -104,7 +118,9 @@ def _expected_count(row: Mapping[str, Any]) -> ExpectedCount:
 
 _COUNTS: Mapping[str, Callable[[Sequence[Sample]], int]] = {
     "samples": len,
-    "calls": lambda samples: sum(len(sample.reference.steps) for sample in samples if sample.reference),
+    "calls": lambda samples: sum(
+        len(sample.reference.steps) for sample in samples if sample.reference
+    ),
     "files": lambda samples: len({file.path for sample in samples for file in sample.files}),
     "tools": lambda samples: len({tool for sample in samples for tool in listed_tools(sample)}),
 }

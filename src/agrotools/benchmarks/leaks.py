@@ -24,7 +24,11 @@ def check_leaks(at: SampleUnderCheck) -> Iterator[Remark]:
         message, hint = _MEANS[kind]
         yield f"{kind}_in_query", "query", f"the query names {message.format(named)}", hint
     texts = [("query", query, "gold_in_query")]
-    texts += [(f"files[{i}].note", file.note, "gold_in_note") for i, file in enumerate(at.sample.files) if file.note]
+    texts += [
+        (f"files[{i}].note", file.note, "gold_in_note")
+        for i, file in enumerate(at.sample.files)
+        if file.note
+    ]
     labels = " | ".join(f"{slot.label} {normalise_words(slot.name)}" for slot in at.sample.answer)
     texts.append(("answer", labels, "gold_in_label"))
     for slot in at.sample.answer:
@@ -45,7 +49,9 @@ def check_leaks(at: SampleUnderCheck) -> Iterator[Remark]:
                 yield "tool_in_file_name", where, f"{file.name} names the tool {name}", hint
 
 
-_NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w.])|(?<![\w.])\d+(?:\.\d+)?(?!\.?\d)")
+_NUMBER = re.compile(
+    r"(?<![\w.])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w.])|(?<![\w.])\d+(?:\.\d+)?(?!\.?\d)"
+)
 
 
 _BOX = re.compile(r"\d+(?:,\s+\d+){3}(?!\d)")
@@ -60,11 +66,17 @@ def revealed_answer(slot: object, text: str) -> str | None:
     """
     if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
         stated = next((label for label in labels_of(slot) if has_word(text, label)), None)
-        others = [name for other in slot.distractors for name in (other, *slot.aliases.get(other, ()))]
+        others = [
+            name for other in slot.distractors for name in (other, *slot.aliases.get(other, ()))
+        ]
         return None if any(has_word(text, other) for other in others) else stated
     if isinstance(slot, ChoiceSetSlot):
         choices = [choice for choice in slot.choices if has_word(text, choice)]
-        return ", ".join(choices) if choices and set(choices) == set(slot.value) != set(slot.choices) else None
+        return (
+            ", ".join(choices)
+            if choices and set(choices) == set(slot.value) != set(slot.choices)
+            else None
+        )
     if isinstance(slot, FileSlot):
         files = [choice for choice in slot.choices if choice in text]
         return slot.value if files == [slot.value] and len(slot.choices) > 1 else None
@@ -72,7 +84,9 @@ def revealed_answer(slot: object, text: str) -> str | None:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
     matches = (match[0] for match in _NUMBER.finditer(_BOX.sub(" ", text)))
-    return next((digits for digits in matches if _is_value(digits.replace(",", ""), float(value))), None)
+    return next(
+        (digits for digits in matches if _is_value(digits.replace(",", ""), float(value))), None
+    )
 
 
 def labels_of(slot: object) -> tuple[str, ...]:
@@ -121,8 +135,18 @@ def named_means(query: str, toolset: Collection[str]) -> Iterator[tuple[str, str
     """Yield the tools of ``toolset`` that a query names, an argument of them, and the first words for steps."""
     yield from (("tool", name) for name in toolset if names_tool(query, name))
     schemas = (tool_or_none(name) for name in toolset)
-    arguments = sorted({name for tool in schemas if tool is not None for name in tool.spec.agreement if "_" in name})
-    named = (name for name in arguments if re.search(rf"{WORD_START}{re.escape(name)}{WORD_END}", query))
+    arguments = sorted(
+        {
+            name
+            for tool in schemas
+            if tool is not None
+            for name in tool.spec.agreement
+            if "_" in name
+        }
+    )
+    named = (
+        name for name in arguments if re.search(rf"{WORD_START}{re.escape(name)}{WORD_END}", query)
+    )
     yield from (("argument", name) for name in islice(named, 1))
     if words := step_words(query):
         yield "steps", words

@@ -75,7 +75,10 @@ def find_below(
         NoFileError: nothing is found of the benchmark ``name``; ``missing`` says what, ``hint`` where to get it.
     """
     root = (data_root or data_folder()).expanduser()
-    patterns = ("".join(f"[{c.lower()}{c.upper()}]" if c.isalpha() else escape(c) for c in each) for each in folders)
+    patterns = (
+        "".join(f"[{c.lower()}{c.upper()}]" if c.isalpha() else escape(c) for c in each)
+        for each in folders
+    )
     places = [path for pattern in patterns for path in sorted(root.glob(pattern))]
     for place in [*places, root] if itself else places:
         if place.is_dir() and (found := find(place)):
@@ -85,7 +88,9 @@ def find_below(
     raise NoFileError(why if data_root else f"{name} is not downloaded yet", hint=hint)
 
 
-def settings_of(model: type[Settings], benchmark: str, options: Mapping[str, str | int | bool]) -> Settings:
+def settings_of(
+    model: type[Settings], benchmark: str, options: Mapping[str, str | int | bool]
+) -> Settings:
     """Validate ``options`` as the settings of ``benchmark``.
 
     Raises:
@@ -94,20 +99,26 @@ def settings_of(model: type[Settings], benchmark: str, options: Mapping[str, str
     known = model.model_fields
     for name in options:
         if name not in known:
-            raise UsageError(f"benchmark {benchmark} has no option {name!r}", hint=suggestion(name, known))
+            raise UsageError(
+                f"benchmark {benchmark} has no option {name!r}", hint=suggestion(name, known)
+            )
     try:
         return model.model_validate(dict(options))
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
-        raise UsageError(f"--option {name}={options.get(name, '')}: {first['msg'].lower()}") from error
+        raise UsageError(
+            f"--option {name}={options.get(name, '')}: {first['msg'].lower()}"
+        ) from error
 
 
 def reject_options(benchmark: str, loading: Loading) -> None:
     """Raise a UsageError if options were given."""
     if loading.options:
         name = next(iter(loading.options))
-        raise UsageError(f"benchmark {benchmark} has no option {name!r}", hint="this benchmark has no options")
+        raise UsageError(
+            f"benchmark {benchmark} has no option {name!r}", hint="this benchmark has no options"
+        )
 
 
 def load_benchmark(
@@ -131,8 +142,14 @@ def load_benchmark(
         BenchmarkError: the folder exists but cannot be read as a benchmark.
     """
     if not isinstance(name_or_path, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(f"a benchmark is given by its name or folder, not by {name_or_path!r}", hint='e.g. "embedded"')
-    return load_as(name_or_path, Loading(Path(data_root) if data_root is not None else None, options, progress, quick))
+        raise UsageError(
+            f"a benchmark is given by its name or folder, not by {name_or_path!r}",
+            hint='e.g. "embedded"',
+        )
+    return load_as(
+        name_or_path,
+        Loading(Path(data_root) if data_root is not None else None, options, progress, quick),
+    )
 
 
 def load_as(name_or_path: str | Path, loading: Loading) -> Benchmark:
@@ -154,8 +171,12 @@ def load_as(name_or_path: str | Path, loading: Loading) -> Benchmark:
                 BENCHMARKS.get(text)
             except UsageError as error:
                 where = f" in {data_root} or the working folder" if data_root is not None else ""
-                raise UsageError(f"{error.message}, and there is no such folder{where}", hint=error.hint) from None
-        raise NoFileError(f"there is no folder {path}", hint=f"give a folder, or one of {', '.join(BENCHMARKS)}")
+                raise UsageError(
+                    f"{error.message}, and there is no such folder{where}", hint=error.hint
+                ) from None
+        raise NoFileError(
+            f"there is no folder {path}", hint=f"give a folder, or one of {', '.join(BENCHMARKS)}"
+        )
     return load_folder(path if path.is_dir() else beside)
 
 
@@ -167,5 +188,7 @@ def _loaded_by_plugin(name: str, loading: Loading) -> Benchmark:
     with report_plugin_faults(f"benchmark {name!r}: its plug-in failed to load it"):
         benchmark = plugin.load(loading)
     if not isinstance(benchmark, Benchmark):
-        raise BenchmarkError(f"benchmark {name!r}: its plug-in loaded a {type(benchmark).__name__}, not a Benchmark")
+        raise BenchmarkError(
+            f"benchmark {name!r}: its plug-in loaded a {type(benchmark).__name__}, not a Benchmark"
+        )
     return benchmark

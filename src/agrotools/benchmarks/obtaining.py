@@ -16,9 +16,23 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import ValidationError
 
-from agrotools.benchmarks.downloads import Downloader, Failure, Item, Patience, failure_lines, repository_urls
+from agrotools.benchmarks.downloads import (
+    Downloader,
+    Failure,
+    Item,
+    Patience,
+    failure_lines,
+    repository_urls,
+)
 from agrotools.benchmarks.loading import RECORDS, data_folder
-from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, FrozenModel, UsageError, imported
+from agrotools.core import (
+    BENCHMARKS,
+    AgrotoolsError,
+    BenchmarkError,
+    FrozenModel,
+    UsageError,
+    imported,
+)
 from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import SourceNote
@@ -32,7 +46,9 @@ PEST_PICTURES = BenchmarkPlugin(
     deferred("agrotools.benchmarks.pests:get_pests"),
     "no benchmark, but the pictures of pests that tools packs train pests learns from",
     files=BenchmarkFiles(
-        download=Download(_PLACE, "none stated by the mirror", target="agrotools.benchmarks.pests:get_pests")
+        download=Download(
+            _PLACE, "none stated by the mirror", target="agrotools.benchmarks.pests:get_pests"
+        )
     ),
 )
 _TERMS = (
@@ -70,7 +86,10 @@ def lacking_lines(obtained: Obtained, again: str) -> list[str]:
     """Return what is missing of a download, and how to go on with the command ``again``; empty if it is complete."""
     if obtained.failures:
         missing = count_text(len(obtained.failures), "file")
-        return [*failure_lines(obtained.failures), f"incomplete: {missing} missing; try again: {again}"]
+        return [
+            *failure_lines(obtained.failures),
+            f"incomplete: {missing} missing; try again: {again}",
+        ]
     return [f"incomplete: {obtained.lacking}; then run again: {again}"] if obtained.lacking else []
 
 
@@ -107,9 +126,15 @@ def listed(plugin: BenchmarkPlugin, data_root: Path | None = None) -> ListedBenc
     """Return the row of a benchmark, with what is below ``data_root`` (default: the downloads)."""
     root = data_root.expanduser() if data_root else data_folder()
     download, record = plugin.files.download, _read_record(root, plugin.name)
-    state, where, size = "not downloaded" if download else "not searched", "", download and download.size_mb
+    state, where, size = (
+        "not downloaded" if download else "not searched",
+        "",
+        download and download.size_mb,
+    )
     if record:
-        whole = record.complete and all(_has_size(root / path, size) for path, size in record.files.items())
+        whole = record.complete and all(
+            _has_size(root / path, size) for path, size in record.files.items()
+        )
         size, where = sum(record.files.values()) / 1e6, str(root)
         state = "complete" if whole else "incomplete"
     elif plugin.files.find and (data_root or plugin.files.needs == "nothing"):
@@ -138,7 +163,9 @@ def obtain(name: str, request: Request) -> Obtained:
     plugin: BenchmarkPlugin = PEST_PICTURES if name == PEST_PICTURES.name else BENCHMARKS.get(name)
     if (download := plugin.files.download) is None:
         known = ", ".join(each.name for each in BENCHMARKS.loaded() if each.files.download)
-        raise UsageError(f"{name} needs no download or has no public address", hint=f"these have one: {known}")
+        raise UsageError(
+            f"{name} needs no download or has no public address", hint=f"these have one: {known}"
+        )
     Downloader(request.root, request.mirror)  # refuses a wrong mirror before anything is written
     request.root.mkdir(parents=True, exist_ok=True)
     if _read_record(request.root, name) is None:
@@ -185,7 +212,9 @@ def items_at(address: str, downloader: Downloader) -> list[Item]:
         else:
             items = [Item(PurePosixPath(parts[-1]).name, (address,))]
     except (KeyError, TypeError, AttributeError) as error:
-        raise BenchmarkError(f"the list of files of {address} is not of the known form ({error!r})") from error
+        raise BenchmarkError(
+            f"the list of files of {address} is not of the known form ({error!r})"
+        ) from error
     unsafe = [item.path for item in items if _is_unsafe(item.path)]
     if unsafe or not items:
         fault = f"a file that leads out of the folder: {unsafe[0]}" if unsafe else "no files"
@@ -209,7 +238,9 @@ def _huggingface_items(repo: str, downloader: Downloader) -> list[Item]:
 
 def _github_items(repo: str, ref: str, folder: str, downloader: Downloader) -> list[Item]:
     """Return the files of a folder of a repository (or one file) without the folder, and the repository's licence."""
-    tree, _ = downloader.read_json(f"https://api.github.com/repos/{repo}/git/trees/{ref}?recursive=1")
+    tree, _ = downloader.read_json(
+        f"https://api.github.com/repos/{repo}/git/trees/{ref}?recursive=1"
+    )
     items: list[Item] = []
     for entry in cast(dict[str, Any], tree)["tree"]:
         path = entry["path"]
@@ -227,7 +258,9 @@ def _github_items(repo: str, ref: str, folder: str, downloader: Downloader) -> l
 
 def _is_unsafe(path: str) -> bool:
     place = PurePosixPath(path)
-    return not place.name or place.is_absolute() or ".." in place.parts or "\\" in path or "\0" in path
+    return (
+        not place.name or place.is_absolute() or ".." in place.parts or "\\" in path or "\0" in path
+    )
 
 
 def unpack(archive: Path, progress: Progress = no_progress) -> list[Path]:
@@ -235,7 +268,11 @@ def unpack(archive: Path, progress: Progress = no_progress) -> list[Path]:
     paths: list[Path] = []
     try:
         with zipfile.ZipFile(archive) as opened:
-            members = [each for each in opened.infolist() if not each.is_dir() and "__MACOSX" not in each.filename]
+            members = [
+                each
+                for each in opened.infolist()
+                if not each.is_dir() and "__MACOSX" not in each.filename
+            ]
             for number, member in enumerate(members, start=1):
                 if _is_unsafe(member.filename):
                     raise BenchmarkError(f"{archive}: {member.filename!r} leads out of the folder")
@@ -262,8 +299,12 @@ def _write_record(root: Path, name: str, obtained: Obtained, *, complete: bool) 
     date, sources = time.strftime("%Y-%m-%d"), tuple(obtained.sources)
     record = DownloadRecord(name=name, complete=complete, date=date, files=sizes, sources=sources)
     (root / RECORDS).mkdir(exist_ok=True)
-    write_whole(root / RECORDS / f"{name}.json", record.model_dump_json(indent=1).encode(), synced=False)
-    records = filter(None, (_read_record(root, path.stem) for path in sorted((root / RECORDS).glob("*.json"))))
+    write_whole(
+        root / RECORDS / f"{name}.json", record.model_dump_json(indent=1).encode(), synced=False
+    )
+    records = filter(
+        None, (_read_record(root, path.stem) for path in sorted((root / RECORDS).glob("*.json")))
+    )
     rows = [
         f"| {each.name} | {note.name} | {note.licence} | {note.url or ''} | {note.citation or ''} |\n"
         for each in records

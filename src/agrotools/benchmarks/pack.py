@@ -50,9 +50,13 @@ def read_pack(name: str) -> Pack:
     try:
         return Pack(pack_path(name).read_bytes())
     except ValidationError as error:
-        raise BenchmarkError(f"the pack of {name} is damaged: {first_error(error)}", hint=_REINSTALL) from error
+        raise BenchmarkError(
+            f"the pack of {name} is damaged: {first_error(error)}", hint=_REINSTALL
+        ) from error
     except (OSError, lzma.LZMAError, ValueError, KeyError) as error:
-        raise BenchmarkError(f"the pack of {name} cannot be read: {error}", hint=_REINSTALL) from error
+        raise BenchmarkError(
+            f"the pack of {name} cannot be read: {error}", hint=_REINSTALL
+        ) from error
 
 
 _REINSTALL = "install agrotools again"
@@ -66,8 +70,15 @@ def write_pack(
     **facts: JsonValue,
 ) -> None:
     """Write a pack with further ``facts``. Clusters are left out, because they follow from the files."""
-    first = {"header": header.model_dump(mode="json", exclude_none=True), "files": described, **facts}
-    lines = [sample.model_dump_json(by_alias=True, exclude_none=True, exclude={"cluster"}) for sample in samples]
+    first = {
+        "header": header.model_dump(mode="json", exclude_none=True),
+        "files": described,
+        **facts,
+    }
+    lines = [
+        sample.model_dump_json(by_alias=True, exclude_none=True, exclude={"cluster"})
+        for sample in samples
+    ]
     path.parent.mkdir(parents=True, exist_ok=True)
     content = b"\n".join([orjson.dumps(first), *(line.encode() for line in lines)])
     path.write_bytes(lzma.compress(content, preset=9 | lzma.PRESET_EXTREME))

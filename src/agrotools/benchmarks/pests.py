@@ -41,14 +41,25 @@ def get_pests(request: Request) -> Obtained:
     listed = lzma.decompress((_DATA / "pests.csv.xz").read_bytes())
     places = {row["source"]: row["image"] for row in csv.DictReader(listed.decode().splitlines())}
     if (packed := Path(request.mirror or "-").expanduser() / "images.zip").is_file():
-        with zipfile.ZipFile(packed) as archive, packed.with_name("labels.csv").open(encoding="utf-8") as rows:
+        with (
+            zipfile.ZipFile(packed) as archive,
+            packed.with_name("labels.csv").open(encoding="utf-8") as rows,
+        ):
             for row in csv.DictReader(rows):
                 if place := places.get(row["source"].partition(":")[2]):
                     (folder / place).parent.mkdir(parents=True, exist_ok=True)
                     write_whole(folder / place, archive.read(row["image"]), synced=False)
-    urls = {source: repository_urls(quote(f"{FACTS['repo']}/{FACTS['commit']}/{source}")) for source in places}
-    items = [Item(place, urls[source], (source,), convert=_small_jpeg) for source, place in places.items()]
-    failures = Downloader(folder, request.mirror, request.patience).fetch(items, request.progress, "pictures of pests")
+    urls = {
+        source: repository_urls(quote(f"{FACTS['repo']}/{FACTS['commit']}/{source}"))
+        for source in places
+    }
+    items = [
+        Item(place, urls[source], (source,), convert=_small_jpeg)
+        for source, place in places.items()
+    ]
+    failures = Downloader(folder, request.mirror, request.patience).fetch(
+        items, request.progress, "pictures of pests"
+    )
     write_whole(folder / LIST, listed, synced=False)
     paths = [path for place in (LIST, *places.values()) if (path := folder / place).is_file()]
     return Obtained(paths, [SourceNote(**FACTS["source"])], failures)
@@ -73,8 +84,16 @@ def train_pests(data: Path | None, progress: Progress) -> PackInfo:
     if not folder.is_dir():
         hint = "agrotools benchmarks get pests; or name yours: --data DIR"
         raise NoFileError(f"there is no folder {folder}", hint=hint)
-    listed, note = (folder / LIST, FACTS["source"]["licence"]) if (folder / LIST).is_file() else (None, "")
-    return train_pack(read_labelled(folder, listed), pack_path(PESTS), licence_note=note, keep=KEEP, progress=progress)
+    listed, note = (
+        (folder / LIST, FACTS["source"]["licence"]) if (folder / LIST).is_file() else (None, "")
+    )
+    return train_pack(
+        read_labelled(folder, listed),
+        pack_path(PESTS),
+        licence_note=note,
+        keep=KEEP,
+        progress=progress,
+    )
 
 
 def train_missing_pests(request: Request) -> str:

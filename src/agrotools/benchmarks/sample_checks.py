@@ -81,22 +81,40 @@ def check_reference(at: SampleUnderCheck) -> Iterator[Remark]:
     """
     toolset = at.sample.toolset
     named_tools = [(f"toolset[{index}]", name) for index, name in enumerate(toolset)]
-    named_tools += [(f"reference.steps[{index}].tool", step.tool) for index, step in enumerate(at.steps)]
+    named_tools += [
+        (f"reference.steps[{index}].tool", step.tool) for index, step in enumerate(at.steps)
+    ]
     for where, name in named_tools:
         if tool_or_none(name) is None:
-            yield "unknown_tool", where, f"there is no tool {name!r}", "`agrotools tools list` names the tools"
+            yield (
+                "unknown_tool",
+                where,
+                f"there is no tool {name!r}",
+                "`agrotools tools list` names the tools",
+            )
     for name in toolset:
-        if at.header is not None and name not in at.header.toolset and tool_or_none(name) is not None:
+        if (
+            at.header is not None
+            and name not in at.header.toolset
+            and tool_or_none(name) is not None
+        ):
             hint = "add it to `toolset` in benchmark.toml"
             yield "toolset_lacks_tool", "toolset", f"{name} is not in the benchmark's toolset", hint
     if not at.steps:
-        hint = "add the reference calls; without them no process metric and no ceiling can be computed"
+        hint = (
+            "add the reference calls; without them no process metric and no ceiling can be computed"
+        )
         yield "no_reference", "reference", "the sample has no reference trajectory", hint
     for index, step in enumerate(at.steps):
         where = f"reference.steps[{index}]"
         if step.tool not in toolset and tool_or_none(step.tool) is not None:
             hint = f"add {step.tool!r} to the sample's toolset"
-            yield "toolset_lacks_tool", f"{where}.tool", f"{step.tool} is not in the sample's toolset", hint
+            yield (
+                "toolset_lacks_tool",
+                f"{where}.tool",
+                f"{step.tool} is not in the sample's toolset",
+                hint,
+            )
         yield from _check_refs(at, index, step)
         yield from _check_arguments(at, where, step)
         yield from _check_group(at, index, step)
@@ -111,7 +129,11 @@ def _check_refs(at: SampleUnderCheck, index: int, step: ReferenceStep) -> Iterat
             yield "ref_forward", where, f"{ref} is not an earlier step than {index}", hint
             continue
         target = at.steps[int(match["step"])] if match else None
-        if target is not None and target.observation is not None and target.observation.result is None:
+        if (
+            target is not None
+            and target.observation is not None
+            and target.observation.result is None
+        ):
             continue  # The tool failed at that step, so there is no value to compare with.
         try:
             value = resolve_ref(ref, at.recorded)
@@ -121,7 +143,12 @@ def _check_refs(at: SampleUnderCheck, index: int, step: ReferenceStep) -> Iterat
             except UnresolvedRef:
                 unknown = True
             if unknown:
-                yield "unresolved_ref", where, str(error), "refer to a field that the recorded observation has"
+                yield (
+                    "unresolved_ref",
+                    where,
+                    str(error),
+                    "refer to a field that the recorded observation has",
+                )
             continue
         if not same_json(value, literal, rounded=True):
             message = f"{ref} is {value!r} in the recorded observation, {literal!r} beside it"
@@ -138,14 +165,22 @@ def _check_arguments(at: SampleUnderCheck, where: str, step: ReferenceStep) -> I
         except ToolError as error:
             yield "bad_arguments", f"{where}.arguments", error.message, error.hint or "change it"
     files = sorted(file.name for file in at.sample.files)
-    made = {artifact.name for each in at.steps if each.observation for artifact in each.observation.artifacts}
+    made = {
+        artifact.name
+        for each in at.steps
+        if each.observation
+        for artifact in each.observation.artifacts
+    }
     error = step.observation.error if step.observation else None
     if not at.sample.answerable and error and error.kind == "file_not_found":
         return  # the file is withheld, and the call shows it
     for argument, kind in tool.spec.agreement.items():
         name = literal_value(step.arguments.get(argument))
         if kind == "file" and isinstance(name, str) and name not in files and name not in made:
-            place, hint = f"{where}.arguments.{argument}", f"its files: {', '.join(files) or 'none'}"
+            place, hint = (
+                f"{where}.arguments.{argument}",
+                f"its files: {', '.join(files) or 'none'}",
+            )
             yield "file_not_in_sample", place, f"the sample has no file {name!r}", hint
 
 
@@ -154,13 +189,27 @@ def _check_group(at: SampleUnderCheck, index: int, step: ReferenceStep) -> Itera
         return
     for _, ref, _ in iter_refs(dict(step.arguments)):
         match = REF_PATTERN.fullmatch(ref.strip())
-        if match and int(match["step"]) < index and at.steps[int(match["step"])].group == step.group:
+        if (
+            match
+            and int(match["step"]) < index
+            and at.steps[int(match["step"])].group == step.group
+        ):
             hint = "steps of a group must not use each other's results"
-            yield "group_not_independent", f"reference.steps[{index}]", f"{ref} is in the same group", hint
+            yield (
+                "group_not_independent",
+                f"reference.steps[{index}]",
+                f"{ref} is in the same group",
+                hint,
+            )
     first = next(other for other in at.steps if other.group == step.group)
     if first.tool != step.tool:
         message = f"group {step.group} holds {first.tool} and {step.tool}"
-        yield "group_mixed_tools", f"reference.steps[{index}].group", message, "a group repeats one tool"
+        yield (
+            "group_mixed_tools",
+            f"reference.steps[{index}].group",
+            message,
+            "a group repeats one tool",
+        )
 
 
 def check_answer(at: SampleUnderCheck) -> Iterator[Remark]:
@@ -175,14 +224,23 @@ def check_answer(at: SampleUnderCheck) -> Iterator[Remark]:
     for index, slot in enumerate(at.sample.answer):
         where = f"answer[{index}]"
         if slot.name in names:
-            yield "duplicate_slot", f"{where}.name", f"two slots are called {slot.name!r}", "rename one of them"
+            yield (
+                "duplicate_slot",
+                f"{where}.name",
+                f"two slots are called {slot.name!r}",
+                "rename one of them",
+            )
         names.add(slot.name)
         yield from _check_value(at, where, slot)
         yield from _check_from(at, where, slot)
     yield from _check_abstaining(at)
     if at.sample.no_tool_eligible:
         needs = [slot.name for slot in at.sample.answer if slot.made_by_tools]
-        needs += [file.name for file in at.sample.files if file.kind in ("raster", "mask", "depth", "table")]
+        needs += [
+            file.name
+            for file in at.sample.files
+            if file.kind in ("raster", "mask", "depth", "table")
+        ]
         if needs:
             message = f"{needs[0]} cannot be known by looking at the images"
             yield "not_no_tool", "no_tool_eligible", message, "set no_tool_eligible to false"
@@ -197,13 +255,20 @@ def _check_task(sample: Sample) -> Iterator[Remark]:
         hint = f"known: {', '.join(FAMILY_OF_TASK_TYPE)}"
         yield "unknown_task_type", "task_type", f"unknown task type {sample.task_type!r}", hint
     if sample.family not in FAMILIES:
-        yield "unknown_family", "family", f"unknown family {sample.family!r}", f"known: {', '.join(FAMILIES)}"
+        yield (
+            "unknown_family",
+            "family",
+            f"unknown family {sample.family!r}",
+            f"known: {', '.join(FAMILIES)}",
+        )
     elif family is not None and family != sample.family:
         message = f"{sample.task_type} belongs to {family}, not {sample.family}"
         yield "family_mismatch", "family", message, f"write {family}"
     slots = asked_slots(sample.answer)
     types = {slot.type for slot in slots}
-    plots = sample.reference is not None and any(step.tool == "plot" for step in sample.reference.steps)
+    plots = sample.reference is not None and any(
+        step.tool == "plot" for step in sample.reference.steps
+    )
     fits = {
         # A question with a chart in its reference may ask for the content of the chart in words.
         "plot": "plot" in types or plots,
@@ -228,17 +293,27 @@ def _check_value(at: SampleUnderCheck, where: str, slot: Slot) -> Iterator[Remar
         elif slot.margin == 0:
             hint = "set abs_tol or rel_tol, or make the slot exact"
             yield "no_tolerance", where, "a tolerance slot whose tolerance is 0", hint
-    elif isinstance(slot, FileSlot | ChoiceSetSlot) or (isinstance(slot, ExactSlot) and slot.choices):
+    elif isinstance(slot, FileSlot | ChoiceSetSlot) or (
+        isinstance(slot, ExactSlot) and slot.choices
+    ):
         for value in slot.value if isinstance(slot, ChoiceSetSlot) else (slot.value,):
             if value not in slot.choices:
-                yield "not_a_choice", f"{where}.value", f"{value!r} is not among the choices", "add it to choices"
+                yield (
+                    "not_a_choice",
+                    f"{where}.value",
+                    f"{value!r} is not among the choices",
+                    "add it to choices",
+                )
     if isinstance(slot, FileSlot):
         names = sorted(file.name for file in at.sample.files)
         if missing := [name for name in (slot.value, *slot.choices) if name not in names]:
             hint = f"its files: {', '.join(names) or 'none'}"
             yield "file_not_in_sample", where, f"the sample has no file {missing[0]!r}", hint
     elif isinstance(slot, ExactSlot):
-        right, wrong = slot.names, [name for each in slot.distractors for name in (each, *slot.aliases.get(each, ()))]
+        right, wrong = (
+            slot.names,
+            [name for each in slot.distractors for name in (each, *slot.aliases.get(each, ()))],
+        )
         yield from _check_both(f"{where}.choices", right, wrong)
     elif isinstance(slot, PlotSlot):
         yield from _check_plot(where, slot)
@@ -247,14 +322,21 @@ def _check_value(at: SampleUnderCheck, where: str, slot: Slot) -> Iterator[Remar
         if not right:
             message = "there is no keyword: every answer is right"
             yield "no_keywords", f"{where}.whitelist", message, "name one at least"
-        yield from _check_both(f"{where}.blacklist", right, [alias for group in slot.blacklist for alias in group])
+        yield from _check_both(
+            f"{where}.blacklist", right, [alias for group in slot.blacklist for alias in group]
+        )
 
 
 def _check_both(where: str, right: Iterable[str], wrong: Iterable[str]) -> Iterator[Remark]:
     folded = {name.casefold() for name in right}
     for name in wrong:
         if name.casefold() in folded:
-            yield "value_is_distractor", where, f"{name!r} is both right and wrong", "remove it from one of the two"
+            yield (
+                "value_is_distractor",
+                where,
+                f"{name!r} is both right and wrong",
+                "remove it from one of the two",
+            )
 
 
 def _check_plot(where: str, slot: PlotSlot) -> Iterator[Remark]:
@@ -263,12 +345,22 @@ def _check_plot(where: str, slot: PlotSlot) -> Iterator[Remark]:
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
             field = f"{where}.value.{spell_location(detail['loc'])}"
-            yield "bad_plot", field, detail["msg"], "see PlotSpec in `agrotools benchmarks check --schema`"
+            yield (
+                "bad_plot",
+                field,
+                detail["msg"],
+                "see PlotSpec in `agrotools benchmarks check --schema`",
+            )
         return
     for index, series in enumerate(spec.series):
         if len(series.x) != len(series.y) or not series.x:
             message = f"{len(series.x)} x values but {len(series.y)} y values"
-            yield "bad_plot", f"{where}.value.series[{index}]", message, "give as many x as y, at least one"
+            yield (
+                "bad_plot",
+                f"{where}.value.series[{index}]",
+                message,
+                "give as many x as y, at least one",
+            )
 
 
 def _check_abstaining(at: SampleUnderCheck) -> Iterator[Remark]:
@@ -276,13 +368,26 @@ def _check_abstaining(at: SampleUnderCheck) -> Iterator[Remark]:
     if sample.answerable:
         return
     if len(sample.answer) > 1:
-        yield "shows_answer", "answer", "an unanswerable question has other slots", "move them to `asks`"
+        yield (
+            "shows_answer",
+            "answer",
+            "an unanswerable question has other slots",
+            "move them to `asks`",
+        )
     if not sample.may_abstain:
-        message, hint = "it is unanswerable, and may_abstain is not set", "set may_abstain to true in every sample"
+        message, hint = (
+            "it is unanswerable, and may_abstain is not set",
+            "set may_abstain to true in every sample",
+        )
         yield "offers_no_refusal", "may_abstain", message, hint
     if sample.no_tool_eligible:
         hint = "set no_tool_eligible to false"
-        yield "not_no_tool", "no_tool_eligible", "without tools an estimate is asked for, never a refusal", hint
+        yield (
+            "not_no_tool",
+            "no_tool_eligible",
+            "without tools an estimate is asked for, never a refusal",
+            hint,
+        )
     abstaining = [slot for slot in sample.answer if isinstance(slot, AbstainSlot)]
     if at.steps and not all(shows_no_answer(slot, at.recorded) for slot in abstaining):
         message, hint = "the recorded results give an answer", "ask for what the files do not show"
@@ -345,7 +450,9 @@ def _same_figure(value: JsonValue, expected: JsonValue) -> bool:
     except ValidationError:
         return False
     alike = texts == expected_texts and len(numbers) == len(expected_numbers)
-    return alike and all(map(partial(math.isclose, rel_tol=1e-5, abs_tol=1e-9), numbers, expected_numbers))
+    return alike and all(
+        map(partial(math.isclose, rel_tol=1e-5, abs_tol=1e-9), numbers, expected_numbers)
+    )
 
 
 def _plot_parts(plot: JsonValue) -> tuple[list[object], list[float]]:

@@ -13,7 +13,13 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from agrotools.benchmarks.leaks import check_leaks
-from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck, check_answer, check_reference, tool_or_none
+from agrotools.benchmarks.sample_checks import (
+    Remark,
+    SampleUnderCheck,
+    check_answer,
+    check_reference,
+    tool_or_none,
+)
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
 from agrotools.core.base import NoFileError, command_line, count_text, spell_location
 from agrotools.core.files import read_text, sha256_of_file
@@ -48,10 +54,14 @@ class Fault(FrozenModel):
     def where(self) -> str:
         """Place of the fault, e.g. ``samples.jsonl:12, sample weeds-03, answer[0].from``."""
         at = f"{self.file}:{self.line}" if self.line else self.file
-        return ", ".join(part for part in (at, self.sample and f"sample {self.sample}", self.field) if part)
+        return ", ".join(
+            part for part in (at, self.sample and f"sample {self.sample}", self.field) if part
+        )
 
 
-def _in_samples(code: str, message: str, hint: str, line: int | None = None, **fields: str | None) -> Fault:
+def _in_samples(
+    code: str, message: str, hint: str, line: int | None = None, **fields: str | None
+) -> Fault:
     return Fault(code=code, message=message, hint=hint, file=SAMPLES_FILE, line=line, **fields)
 
 
@@ -97,7 +107,9 @@ def check_for_run(benchmark: Benchmark, may_lack: Collection[str] = ()) -> None:
     """
     codes, named, n = _STOPS_RUN.difference(may_lack), list[str](), 0
     for sample in benchmark.samples:
-        at = SampleUnderCheck(sample, benchmark.root, None)  # the toolset of the header stops no call
+        at = SampleUnderCheck(
+            sample, benchmark.root, None
+        )  # the toolset of the header stops no call
         for code, field, message, _ in chain(check_reference(at), check_answer(at)):
             if code in codes:
                 n += 1
@@ -106,14 +118,23 @@ def check_for_run(benchmark: Benchmark, may_lack: Collection[str] = ()) -> None:
         more = f"\n... and {n - _MOST_NAMED} more" if n > _MOST_NAMED else ""
         hint = f"`{command_line('benchmarks', 'check', benchmark.root)}` lists all faults"
         faults = "\n".join(named)
-        raise NoFileError(f"benchmark {benchmark.name}: {count_text(n, 'error')}\n{faults}{more}", hint=hint)
+        raise NoFileError(
+            f"benchmark {benchmark.name}: {count_text(n, 'error')}\n{faults}{more}", hint=hint
+        )
 
 
 def format_schema() -> dict[str, JsonValue]:
     """Return the JSON Schema of the format, with one property for each file of a benchmark folder."""
     models = {"BenchmarkHeader": BenchmarkHeader, "PlotSpec": PlotSpec, "Sample": Sample}
-    schemas = {name: model.model_json_schema(ref_template="#/$defs/{model}") for name, model in models.items()}
-    definitions = {name: inner for schema in schemas.values() for name, inner in schema.pop("$defs", {}).items()}
+    schemas = {
+        name: model.model_json_schema(ref_template="#/$defs/{model}")
+        for name, model in models.items()
+    }
+    definitions = {
+        name: inner
+        for schema in schemas.values()
+        for name, inner in schema.pop("$defs", {}).items()
+    }
     definitions |= {name: schemas[name] for name in ("Sample", "BenchmarkHeader", "PlotSpec")}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -136,10 +157,22 @@ def _checked_header(root: Path) -> tuple[BenchmarkHeader | None, list[Fault]]:
         return Fault(code=code, message=message, hint=hint, file=HEADER_FILE, field=field)
 
     if not path.is_file():
-        return None, [fault("missing_header", f"there is no {HEADER_FILE}", "add it: name, version, licence, toolset")]
+        return None, [
+            fault(
+                "missing_header",
+                f"there is no {HEADER_FILE}",
+                "add it: name, version, licence, toolset",
+            )
+        ]
     try:
         data = orjson.dumps(tomllib.loads(read_text(path)))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, TypeError, RecursionError) as error:
+    except (
+        tomllib.TOMLDecodeError,
+        UnicodeDecodeError,
+        OSError,
+        TypeError,
+        RecursionError,
+    ) as error:
         return None, [fault("broken_toml", str(error), "correct the TOML")]
     try:
         header = BenchmarkHeader.model_validate_json(data)
@@ -152,7 +185,9 @@ def _checked_header(root: Path) -> tuple[BenchmarkHeader | None, list[Fault]]:
             faults.append(fault("unknown_tool", message, hint, f"toolset[{index}]"))
     for field, values in (("toolset", header.toolset), ("modes", header.modes)):
         if len(set(values)) < len(values):
-            faults.append(fault("repeated_value", f"{field} names something twice", "name each once", field))
+            faults.append(
+                fault("repeated_value", f"{field} names something twice", "name each once", field)
+            )
     return header, faults
 
 
@@ -168,7 +203,15 @@ def _schema_faults(
     for detail in error.errors(include_url=False, include_input=False):
         code, hint = known.get(detail["type"], ("schema", f"{schema} says what it may hold"))
         field = spell_location(detail["loc"])
-        yield Fault(code=code, message=detail["msg"], hint=hint, file=file, line=line, sample=sample, field=field)
+        yield Fault(
+            code=code,
+            message=detail["msg"],
+            hint=hint,
+            file=file,
+            line=line,
+            sample=sample,
+            field=field,
+        )
 
 
 def _checked_lines(root: Path, faults: list[Fault]) -> Iterator[tuple[int, Sample]]:
@@ -184,12 +227,20 @@ def _checked_lines(root: Path, faults: list[Fault]) -> Iterator[tuple[int, Sampl
             raw = orjson.loads(line)
             yield number, Sample.model_validate_json(line)
         except orjson.JSONDecodeError as error:
-            faults.append(_in_samples("broken_json", str(error), "write one JSON object on one line", number))
+            faults.append(
+                _in_samples("broken_json", str(error), "write one JSON object on one line", number)
+            )
         except ValidationError as error:
             name = raw.get("id") if isinstance(raw, dict) else None
-            faults += _schema_faults(error, SAMPLES_FILE, number, name if isinstance(name, str) else None)
+            faults += _schema_faults(
+                error, SAMPLES_FILE, number, name if isinstance(name, str) else None
+            )
     if not number:
-        faults.append(_in_samples("no_samples", "it contains no sample", "add one sample as JSON on each line"))
+        faults.append(
+            _in_samples(
+                "no_samples", "it contains no sample", "add one sample as JSON on each line"
+            )
+        )
 
 
 def _repeats(samples: Sequence[tuple[int, Sample]]) -> Iterator[Fault]:
@@ -201,11 +252,18 @@ def _repeats(samples: Sequence[tuple[int, Sample]]) -> Iterator[Fault]:
             message, hint = f"line {ids[sample.id]} has the same id", "give each sample its own id"
             yield _in_samples("duplicate_id", message, hint, line, sample=sample.id, field="id")
         ids.setdefault(sample.id, line)
-        key = (" ".join(sample.query.casefold().split()), *sorted(file.sha256 or file.path for file in sample.files))
+        key = (
+            " ".join(sample.query.casefold().split()),
+            *sorted(file.sha256 or file.path for file in sample.files),
+        )
         if key in questions and sample.twin != questions[key][1]:
-            message = f"line {questions[key][0]} ({questions[key][1]}) asks the same about the same files"
+            message = (
+                f"line {questions[key][0]} ({questions[key][1]}) asks the same about the same files"
+            )
             hint = "remove one of them"
-            yield _in_samples("duplicate_question", message, hint, line, sample=sample.id, field="query")
+            yield _in_samples(
+                "duplicate_question", message, hint, line, sample=sample.id, field="query"
+            )
         questions.setdefault(key, (line, sample.id))
 
 
@@ -215,17 +273,28 @@ def _twin_faults(samples: Sequence[tuple[int, Sample]]) -> Iterator[Fault]:
     may_abstain = any(sample.may_abstain for _, sample in samples)
     for line, sample in samples:
         if sample.may_abstain != may_abstain:
-            message, hint = "other samples offer to refuse, this one does not", "set may_abstain alike in every sample"
-            yield _in_samples("offers_no_refusal", message, hint, line, sample=sample.id, field="may_abstain")
+            message, hint = (
+                "other samples offer to refuse, this one does not",
+                "set may_abstain alike in every sample",
+            )
+            yield _in_samples(
+                "offers_no_refusal", message, hint, line, sample=sample.id, field="may_abstain"
+            )
         twin = by_id.get(sample.twin or "")
         if sample.answerable and sample.twin is None:
             continue
         fits = twin is not None and twin.twin == sample.id and twin.answerable != sample.answerable
         if not fits or twin is None:
-            message, hint = "it has no twin that is answerable and names it", "name the other sample in `twin`"
+            message, hint = (
+                "it has no twin that is answerable and names it",
+                "name the other sample in `twin`",
+            )
             yield _in_samples("no_twin", message, hint, line, sample=sample.id, field="twin")
         elif form_lines(sample.answer) != form_lines(twin.answer):
-            message, hint = f"its answer form differs from that of {twin.id}", "ask both for the same"
+            message, hint = (
+                f"its answer form differs from that of {twin.id}",
+                "ask both for the same",
+            )
             yield _in_samples("twin_differs", message, hint, line, sample=sample.id, field="answer")
 
 
@@ -250,16 +319,31 @@ class _Files:
             where = f"files[{index}]"
             if file.name in names:
                 hint = "give each file of a sample its own name"
-                yield "duplicate_file_name", f"{where}.name", f"two files are called {file.name!r}", hint
+                yield (
+                    "duplicate_file_name",
+                    f"{where}.name",
+                    f"two files are called {file.name!r}",
+                    hint,
+                )
             names.add(file.name)
             try:
                 real = resolve_file(self._root, file.path)
                 actual = self._hash(real)
             except BenchmarkError as error:
-                yield _path_code(error), f"{where}.path", error.message, error.hint or "correct the path"
+                yield (
+                    _path_code(error),
+                    f"{where}.path",
+                    error.message,
+                    error.hint or "correct the path",
+                )
                 continue
             except OSError as error:
-                yield "unreadable_file", f"{where}.path", f"{file.path}: {error.strerror}", "make the file readable"
+                yield (
+                    "unreadable_file",
+                    f"{where}.path",
+                    f"{file.path}: {error.strerror}",
+                    "make the file readable",
+                )
                 continue
             if file.sha256 is None:
                 message = f"the hash of {file.path} is not recorded"
@@ -275,7 +359,12 @@ class _Files:
                 yield "missing_bands", f"{where}.bands", message, "list its bands"
             if file.kind == "mask" and not file.classes:
                 hint = 'say what its values mean, e.g. {"1": "crop"}'
-                yield "missing_classes", f"{where}.classes", f"{file.name} is a mask without class meanings", hint
+                yield (
+                    "missing_classes",
+                    f"{where}.classes",
+                    f"{file.name} is a mask without class meanings",
+                    hint,
+                )
 
     def check_croissant(self) -> Iterator[Fault]:
         """Check the hashes in the Croissant file. Codes: broken_croissant, stale_croissant."""
@@ -289,7 +378,10 @@ class _Files:
             return
         try:
             described = orjson.loads(path.read_bytes())
-            files = [(str(file["contentUrl"]), str(file["sha256"])) for file in cast(Any, described)["distribution"]]
+            files = [
+                (str(file["contentUrl"]), str(file["sha256"]))
+                for file in cast(Any, described)["distribution"]
+            ]
         except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
             yield fault("broken_croissant", f"it lists no files with their hashes: {error}")
             return
@@ -298,7 +390,10 @@ class _Files:
                 continue
             try:
                 if self._hash(resolve_file(self._root, name)) != sha256:
-                    yield fault("stale_croissant", f"{name} is not the file that it describes (sha256 differs)")
+                    yield fault(
+                        "stale_croissant",
+                        f"{name} is not the file that it describes (sha256 differs)",
+                    )
             except (BenchmarkError, OSError) as error:
                 yield fault("stale_croissant", f"it lists {name}: {error}")
 
@@ -315,7 +410,12 @@ def _check_image(file: SampleFile, where: str, real: Path, sha256: str) -> Itera
     try:
         width, height = _decoded_size(real, sha256)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Warning) as error:
-        yield "unreadable_file", f"{where}.path", f"{file.path} is no readable image: {error}", "replace the file"
+        yield (
+            "unreadable_file",
+            f"{where}.path",
+            f"{file.path} is no readable image: {error}",
+            "replace the file",
+        )
         return
     recorded = (file.width_px or width, file.height_px or height)
     if recorded != (width, height):

@@ -30,7 +30,11 @@ def value_at(value: Any, path: str | None, default: Any = None) -> Any:
     """
     if path is None:
         return default
-    there = [found for each in path.split("|") for found in [*values_at(value, each.strip()).values()][:1]]
+    there = [
+        found
+        for each in path.split("|")
+        for found in [*values_at(value, each.strip()).values()][:1]
+    ]
     return next((found for found in there if found is not None), None if there else default)
 
 
@@ -50,12 +54,17 @@ def values_at(value: Any, path: str) -> dict[str, Any]:
                 else:
                     head, _, tail = part.partition("*")
                     names = [name for name in value if fnmatchcase(str(name), part)]
-                    inner |= {str(name)[len(head) : len(str(name)) - len(tail)]: value[name] for name in names}
+                    inner |= {
+                        str(name)[len(head) : len(str(name)) - len(tail)]: value[name]
+                        for name in names
+                    }
             elif isinstance(value, list) and part.lstrip("-").isdecimal():
                 inner |= {key: value[int(part)]} if -len(value) <= int(part) < len(value) else {}
             elif isinstance(value, list):
                 messages = (each for each in value if isinstance(each, Mapping))
-                of_role = (each for each in messages if part in (each.get("role"), each.get("from")))
+                of_role = (
+                    each for each in messages if part in (each.get("role"), each.get("from"))
+                )
                 inner.update((key, each) for each in [*of_role][:1])
         values = inner
     return values
@@ -77,15 +86,26 @@ def lettered(value: Any) -> dict[str, str]:
     if isinstance(value, str):
         marks = option_marks(value)
         ends = [*(mark.start() for mark in marks[1:]), len(value)]
-        return {mark[1].upper(): value[mark.end() : end].strip(" \n;,") for mark, end in zip(marks, ends, strict=False)}
+        return {
+            mark[1].upper(): value[mark.end() : end].strip(" \n;,")
+            for mark, end in zip(marks, ends, strict=False)
+        }
     if isinstance(value, Mapping):
-        items = {str(key).strip().upper(): str(text) for key, text in value.items() if text is not None}
+        items = {
+            str(key).strip().upper(): str(text) for key, text in value.items() if text is not None
+        }
         if all(len(key) == 1 and key in ascii_uppercase for key in items):
             return items
         value = list(items.values())
     if isinstance(value, list):
-        texts = {letter: str(text) for letter, text in zip(ascii_uppercase, value, strict=False) if text is not None}
-        marked = all((mark := _LETTER.match(text)) and mark[1] == letter for letter, text in texts.items())
+        texts = {
+            letter: str(text)
+            for letter, text in zip(ascii_uppercase, value, strict=False)
+            if text is not None
+        }
+        marked = all(
+            (mark := _LETTER.match(text)) and mark[1] == letter for letter, text in texts.items()
+        )
         return {letter: without_letter(text) if marked else text for letter, text in texts.items()}
     return {}
 
@@ -118,7 +138,11 @@ def translated(word: str, table: Mapping[str, str]) -> str:
 
 def _words(text: str) -> list[str]:
     """Return the words of a name, ``TreeCounting`` and ``tree_counting`` too."""
-    return [each.lower() for each in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", text) if each.lower() != "and"]
+    return [
+        each.lower()
+        for each in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", text)
+        if each.lower() != "and"
+    ]
 
 
 SUFFIXES = (".parquet", ".json", ".jsonl", ".csv")
@@ -176,7 +200,9 @@ def _with_ids(value: Any) -> Any:
     """Return the entries of an object of objects with their keys as ``id``; any other value as it is."""
     if not isinstance(value, dict) or not all(isinstance(entry, dict) for entry in value.values()):
         return value
-    return [{"id": key, **entry} for key, entry in cast("Mapping[str, dict[str, Any]]", value).items()]
+    return [
+        {"id": key, **entry} for key, entry in cast("Mapping[str, dict[str, Any]]", value).items()
+    ]
 
 
 _NO_NUMBER = re.compile(rb"""(?<=":)\s*(?:NaN|-?Infinity)(?=\s*[,}])""")

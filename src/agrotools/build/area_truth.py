@@ -79,7 +79,9 @@ class AreaTruth:
         crop = replace(self, crop_px=self.crop_px + self.unnamed_px, unnamed_px=0)
         return (self, weeds, crop) if self.unnamed_px else (self,)
 
-    def as_result(self, gsd_m: float | None = None, digits: int | None = _DIGITS) -> dict[str, JsonValue]:
+    def as_result(
+        self, gsd_m: float | None = None, digits: int | None = _DIGITS
+    ) -> dict[str, JsonValue]:
         """Return the result of a perfect ``measure_crop_weed_area``.
 
         Args:
@@ -88,15 +90,23 @@ class AreaTruth:
         """
         plants = {"veg": self.veg_px, "crop": self.crop_px, "weed": self.weed_px}
         pixels = {"total": self.total_px, **plants, "soil": self.soil_px}
-        areas = {name: round_significant(count * (gsd_m or 0) ** 2, digits) for name, count in pixels.items()}
+        areas = {
+            name: round_significant(count * (gsd_m or 0) ** 2, digits)
+            for name, count in pixels.items()
+        }
         area_m2: JsonValue = None if gsd_m is None else {**areas}
         named_px = self.crop_px + self.weed_px
         weed_share = 100.0 * self.weed_px / named_px if named_px else math.nan
         return {
             **{f"{name}_px": count for name, count in pixels.items()},
-            **{f"{name}_pct": round_significant(self._share(pixels[name]), digits) for name in (*plants, "soil")},
+            **{
+                f"{name}_pct": round_significant(self._share(pixels[name]), digits)
+                for name in (*plants, "soil")
+            },
             "weed_share_of_veg_pct": round_significant(weed_share, digits),
-            "weed_to_crop_ratio": round_significant(self.weed_px / self.crop_px, digits) if self.crop_px else None,
+            "weed_to_crop_ratio": round_significant(self.weed_px / self.crop_px, digits)
+            if self.crop_px
+            else None,
             "area_m2": area_m2,
             "gsd_m": gsd_m,
         }
@@ -115,7 +125,9 @@ def count_area(
         valid: mask of pixels that hold data; other pixels are not counted.
     """
     classes = cut_out(classes, region)
-    plants = np.zeros(classes.shape, np.bool_) if vegetation is None else cut_out(vegetation, region)
+    plants = (
+        np.zeros(classes.shape, np.bool_) if vegetation is None else cut_out(vegetation, region)
+    )
     if valid is not None:
         inside = cut_out(valid, region)
         classes, plants = classes[inside], plants[inside]
@@ -158,7 +170,9 @@ def _of_ratio(*covers: float) -> Tolerance:
 
 
 def _of_difference(first: float, second: float) -> float:
-    return math.hypot(_relative(first) * first, _relative(second) * second) + _BEYOND * abs(first - second)
+    return math.hypot(_relative(first) * first, _relative(second) * second) + _BEYOND * abs(
+        first - second
+    )
 
 
 def _of_share(first: float, second: float) -> float:
@@ -175,11 +189,15 @@ TOLERANCES: Mapping[str, Callable[..., Tolerance]] = {
     "quotient": _of_ratio,
     "product": _of_ratio,
     "difference": _absolute(_of_difference),
-    "sum": _absolute(lambda *parts: math.hypot(*(_PARENT_SHARE * part for part in parts)) + _BEYOND * sum(parts)),
+    "sum": _absolute(
+        lambda *parts: math.hypot(*(_PARENT_SHARE * part for part in parts)) + _BEYOND * sum(parts)
+    ),
     "share": _absolute(_of_share),
     "cover": _absolute(
         lambda cover, *limits: min(
-            COVER_POINTS, max(0.1, min(cover, 100 - cover) / 2), *(abs(cover - limit) for limit in limits)
+            COVER_POINTS,
+            max(0.1, min(cover, 100 - cover) / 2),
+            *(abs(cover - limit) for limit in limits),
         )
     ),
     "larger": _absolute(lambda value, points, part: max(points, part * value)),

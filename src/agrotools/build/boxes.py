@@ -48,7 +48,10 @@ def count_marks(marks: Iterable[Mark]) -> tuple[dict[str, int | None], Counter[t
         key = label, group or shape or number
         if is_crowd or count is None:
             counts[label] = None
-            faults[label, "has a region of several objects (iscrowd; set it to 0 for masks of one), so no number"] = 1
+            faults[
+                label,
+                "has a region of several objects (iscrowd; set it to 0 for masks of one), so no number",
+            ] = 1
         elif len(shape) > 2 and any(max(side) == min(side) for side in (shape[::2], shape[1::2])):
             faults[label, "box has no area"] += 1
         elif key in seen:
@@ -73,7 +76,14 @@ def read_marks(path: Path, attribute: str = "", hint: str | None = None) -> list
         for file in sorted(path.rglob("[!.]*.*")) if path.is_dir() else [path]:
             found.setdefault(file.suffix.lower(), []).extend(_of_file(file, attribute))
         found[".txt"] = list(_yolo(path))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, ElementTree.ParseError) as error:
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ElementTree.ParseError,
+    ) as error:
         match error:
             case KeyError():
                 reason = f"an entry lacks {error}"
@@ -83,9 +93,15 @@ def read_marks(path: Path, attribute: str = "", hint: str | None = None) -> list
                 reason = str(error)
             case _:
                 reason = "an entry has another form than its format says"
-        raise BenchmarkError(f"{file} cannot be read as annotations: {reason}", hint=hint) from error
+        raise BenchmarkError(
+            f"{file} cannot be read as annotations: {reason}", hint=hint
+        ) from error
     if len(kinds := [kind for kind, pictures in found.items() if pictures]) != 1:
-        what = f"annotations of several kinds ({', '.join(kinds)})" if kinds else "no annotations that are known"
+        what = (
+            f"annotations of several kinds ({', '.join(kinds)})"
+            if kinds
+            else "no annotations that are known"
+        )
         raise BenchmarkError(f"{path} holds {what}", hint=hint)
     return found[kinds[0]]
 
@@ -98,11 +114,17 @@ def _of_file(file: Path, attribute: str) -> Iterable[Marked]:
         case {"images": list(), "annotations": list(), "categories": list()} as data:
             return _coco(data)
         case {"shapes": list(shapes), "imagePath": str(picture)}:
-            marks = [Mark(_text(one["label"]), _shape(one), _text(one.get("group_id"))) for one in shapes]
+            marks = [
+                Mark(_text(one["label"]), _shape(one), _text(one.get("group_id"))) for one in shapes
+            ]
             return [Marked(picture, marks)]
-        case {"_via_img_metadata": dict(data)} | dict(data) if all("regions" in of for of in data.values()):
+        case {"_via_img_metadata": dict(data)} | dict(data) if all(
+            "regions" in of for of in data.values()
+        ):
             for one in data.values():
-                several = one["regions"].values() if isinstance(one["regions"], dict) else one["regions"]
+                several = (
+                    one["regions"].values() if isinstance(one["regions"], dict) else one["regions"]
+                )
                 one["regions"] = [_via(region, attribute) for region in several]
             return [Marked(one["filename"], one["regions"]) for one in data.values()]
         case [{"data": dict()}, *_] as data:
@@ -110,7 +132,9 @@ def _of_file(file: Path, attribute: str) -> Iterable[Marked]:
         case [{"annotation_id": _}, *_]:
             raise ValueError("it looks like JSON-MIN of Label Studio: export JSON or COCO instead")
         case [{"image_id": _, "category_id": _}, *_]:
-            raise ValueError("it looks like results of COCO: give the file with images, annotations and categories")
+            raise ValueError(
+                "it looks like results of COCO: give the file with images, annotations and categories"
+            )
         case _:
             return ()
 
@@ -122,16 +146,29 @@ def _text(value: Any) -> str:
 def _shape(at: Mapping[str, Any]) -> tuple[float, ...]:
     if at.keys() >= {"x", "y", "width", "height"}:
         return at["x"], at["y"], at["x"] + at["width"], at["y"] + at["height"]
-    points = zip(at["all_points_x"], at["all_points_y"], strict=True) if "all_points_x" in at else at.get("points", ())
-    points = [*points][:1] if at.get("shape_type") == "circle" else points  # its centre, without a point of its edge
+    points = (
+        zip(at["all_points_x"], at["all_points_y"], strict=True)
+        if "all_points_x" in at
+        else at.get("points", ())
+    )
+    points = (
+        [*points][:1] if at.get("shape_type") == "circle" else points
+    )  # its centre, without a point of its edge
     return tuple(float(number) for point in points for number in point)
 
 
 def _via(region: Mapping[str, Any], attribute: str = "") -> Mark:
     of = region["region_attributes"]
     texts = {key.lower(): _text(of[key]) for key in of if isinstance(of[key], str | int)}
-    usual = [attribute.lower()] if attribute else ["label", "class", "name", "type", "category", "species", *texts]
-    return Mark(next((texts[key] for key in usual if texts.get(key)), ""), _shape(region["shape_attributes"]))
+    usual = (
+        [attribute.lower()]
+        if attribute
+        else ["label", "class", "name", "type", "category", "species", *texts]
+    )
+    return Mark(
+        next((texts[key] for key in usual if texts.get(key)), ""),
+        _shape(region["shape_attributes"]),
+    )
 
 
 def _coco(data: Any) -> Iterable[Marked]:
@@ -147,8 +184,12 @@ def _coco(data: Any) -> Iterable[Marked]:
         for key, given, known in zip(("image", "category"), ids, (pictures, labels), strict=True):
             if given not in known:
                 why = f"annotation {one.get('id', number)} has the {key}_id {given or 'null'}"
-                raise ValueError(f"{why}, but no {key} has this id: add the {key}, or remove the annotation")
-        shape = _shape(dict(zip(("x", "y", "width", "height"), one.get("bbox") or (), strict=False)))
+                raise ValueError(
+                    f"{why}, but no {key} has this id: add the {key}, or remove the annotation"
+                )
+        shape = _shape(
+            dict(zip(("x", "y", "width", "height"), one.get("bbox") or (), strict=False))
+        )
         mark = Mark(labels[of], shape, "", _text(one.get("iscrowd")).lower() in ("1", "true"))
         pictures[image].marks.append(mark)
     return pictures.values()
@@ -164,13 +205,21 @@ def _voc(root: ElementTree.Element, stem: str) -> Marked:
 
 def _label_studio(tasks: Any) -> Iterator[Marked]:
     for task in tasks:
-        texts = [unquote(str(text)).replace("?d=", "/").partition("?")[0] for text in task["data"].values()]
+        texts = [
+            unquote(str(text)).replace("?d=", "/").partition("?")[0]
+            for text in task["data"].values()
+        ]
         name = next((text for text in texts if re.search(r"\.\w{3,4}$", text)), "")
         for done in task.get("annotations", task.get("completions", ())):
             values = [(one.get("value", {}), one.get("id", "")) for one in done["result"]]
-            labelled = [(at, key, group) for at, group in values for key in at if key.endswith("labels")]
+            labelled = [
+                (at, key, group) for at, group in values for key in at if key.endswith("labels")
+            ]
             if not done.get("was_cancelled"):
-                yield Marked(name, [Mark(label, _shape(at), of) for at, key, of in labelled for label in at[key]])
+                yield Marked(
+                    name,
+                    [Mark(label, _shape(at), of) for at, key, of in labelled for label in at[key]],
+                )
 
 
 def _cvat(root: ElementTree.Element) -> Iterator[Marked]:
@@ -188,16 +237,30 @@ def _cvat(root: ElementTree.Element) -> Iterator[Marked]:
 
 def _of_table(table: Table) -> list[Marked] | None:
     """Return the pictures of a table with a row for each mark, DeepForest's or VIA's; None for any other table."""
-    columns, sides = {column.removeprefix("#") for column in table.columns}, ("xmin", "ymin", "xmax", "ymax")
+    columns, sides = (
+        {column.removeprefix("#") for column in table.columns},
+        ("xmin", "ymin", "xmax", "ymax"),
+    )
     is_via = columns >= {"filename", "region_shape_attributes", "region_attributes"}
     if not is_via and not columns >= {"image_path", "label", *sides}:
         return None
     pictures: dict[str, list[Mark]] = {}
-    for row in ({key.removeprefix("#"): text for key, text in row.items()} for _, row in table.named_rows()):
+    for row in (
+        {key.removeprefix("#"): text for key, text in row.items()} for _, row in table.named_rows()
+    ):
         marks = pictures.setdefault(row["filename" if is_via else "image_path"], [])
         if is_via and (at := json.loads(row["region_shape_attributes"])):
-            marks.append(_via({"shape_attributes": at, "region_attributes": json.loads(row["region_attributes"])}))
-        elif any(box := tuple(float(row.get(side) or 0) for side in sides)):  # else nothing is in the picture
+            marks.append(
+                _via(
+                    {
+                        "shape_attributes": at,
+                        "region_attributes": json.loads(row["region_attributes"]),
+                    }
+                )
+            )
+        elif any(
+            box := tuple(float(row.get(side) or 0) for side in sides)
+        ):  # else nothing is in the picture
             marks.append(Mark(row["label"].strip(), box))
     return [*map(Marked, pictures, pictures.values())]
 
@@ -205,10 +268,14 @@ def _of_table(table: Table) -> list[Marked] | None:
 def _yolo(folder: Path) -> Iterator[Marked]:
     texts = {file: read_text(file) for file in sorted(folder.rglob("[!.]*.txt"))}
     # Other texts, as lists of pictures and terms of use, do not begin with the number of a class.
-    labels = {file: text for file, text in texts.items() if re.match(r"\s*($|\d+(\.0)?\s+[\d.])", text)}
+    labels = {
+        file: text for file, text in texts.items() if re.match(r"\s*($|\d+(\.0)?\s+[\d.])", text)
+    }
     names = _class_names(folder) if any(map(str.strip, labels.values())) else {}
     for file in labels:
-        picture = f"/{file.relative_to(folder).with_suffix('').as_posix()}".replace("/labels/", "/images/")[1:]
+        picture = f"/{file.relative_to(folder).with_suffix('').as_posix()}".replace(
+            "/labels/", "/images/"
+        )[1:]
         yield Marked(picture, list(yolo_marks(file, names)))
 
 
@@ -241,6 +308,10 @@ def _class_names(folder: Path) -> dict[int, str]:
         block = r"^names:[^\S\n]*([\[{][^\]}]*|(?:#.*)?(?:\n(?:[ \t-].*)?)+)"
         yaml = read_text(file) if file.suffix in (".yaml", ".yml") else ""
         if found := re.search(block, yaml, re.MULTILINE):
-            items = re.findall(r"(?:^|[\n,\[{])\s*(?:-|(\d+)\s*:)?[^\S\n]*([^\s,#\[{].*?)\s*(?=[,\n#]|$)", found[1])
+            items = re.findall(
+                r"(?:^|[\n,\[{])\s*(?:-|(\d+)\s*:)?[^\S\n]*([^\s,#\[{].*?)\s*(?=[,\n#]|$)", found[1]
+            )
             return {int(key or place): name.strip("'\"") for place, (key, name) in enumerate(items)}
-    raise ValueError(f"{folder} has no names of classes: add classes.txt, with a name in each line, or data.yaml")
+    raise ValueError(
+        f"{folder} has no names of classes: add classes.txt, with a name in each line, or data.yaml"
+    )

@@ -65,7 +65,9 @@ def build_samples(
 
     async def build() -> list[Sample | ChainBroken]:
         finished = 0
-        async with ToolExecutor(workers=workers, timeout_s=300, cache=ResultCache(), backends=backends) as executor:
+        async with ToolExecutor(
+            workers=workers, timeout_s=300, cache=ResultCache(), backends=backends
+        ) as executor:
             gate = asyncio.Semaphore(2 * workers)
 
             async def one(group: Group, item: Chosen) -> Sample | ChainBroken:
@@ -93,14 +95,18 @@ def build_samples(
 _TWINS = 2
 
 
-def _numbered_samples(pairs: Sequence[str], results: Sequence[Sample | ChainBroken], tally: Tally) -> list[Sample]:
+def _numbered_samples(
+    pairs: Sequence[str], results: Sequence[Sample | ChainBroken], tally: Tally
+) -> list[Sample]:
     """Return the samples with numbers behind their ids, and count broken chains in ``tally``.
 
     Samples of equal, non-empty ``pairs`` are twins. An unanswerable sample whose twin broke is left out.
     """
     samples: list[Sample] = []
     numbers: Counter[str] = Counter()
-    paired = Counter(pair for pair, one in zip(pairs, results, strict=True) if isinstance(one, Sample))
+    paired = Counter(
+        pair for pair, one in zip(pairs, results, strict=True) if isinstance(one, Sample)
+    )
     twins: dict[str, int] = {}
     for pair, one in zip(pairs, results, strict=True):
         if isinstance(one, ChainBroken):
@@ -112,7 +118,9 @@ def _numbered_samples(pairs: Sequence[str], results: Sequence[Sample | ChainBrok
             tally.keep(samples[-1])
             if pair and (first := twins.setdefault(pair, len(samples) - 1)) < len(samples) - 1:
                 for position, other in ((first, -1), (-1, first)):
-                    samples[position] = samples[position].model_copy(update={"twin": samples[other].id})
+                    samples[position] = samples[position].model_copy(
+                        update={"twin": samples[other].id}
+                    )
     return samples
 
 
@@ -131,7 +139,9 @@ async def _sample(
             _check_no_answer(refused, reference)
     except ChainBroken as broken:
         return broken
-    looks_enough = instance.answer_type != "plot" and all(file.kind == "image" for file in instance.files)
+    looks_enough = instance.answer_type != "plot" and all(
+        file.kind == "image" for file in instance.files
+    )
     return Sample(
         id=group.prefix,
         query=item.query,
@@ -160,7 +170,9 @@ def _check_answers(slots: Sequence[Slot], reference: ReferenceTrajectory) -> Non
         try:
             result = evaluate_from(slot.from_, truths)
         except (ValueError, ExpressionError) as error:
-            raise ChainBroken("true values do not give its answer", f"{slot.name}: {error}") from error
+            raise ChainBroken(
+                "true values do not give its answer", f"{slot.name}: {error}"
+            ) from error
         if not _is_answer(slot, result):
             message = f"{slot.name} is {slot.value!r}, but true values give {result!r}"
             raise ChainBroken("true values do not give its answer", message)
@@ -171,10 +183,15 @@ def _check_no_answer(slot: AbstainSlot, reference: ReferenceTrajectory) -> None:
     observations = [step.observation for step in reference.steps if step.observation]
     lacking = any(each.error and each.error.kind == MISSING_BACKEND for each in observations)
     if lacking or not shows_no_answer(slot, [each.result for each in observations]):
-        raise ChainBroken("the tools answer what has no answer", f"{slot.reason}: the results show no reason to refuse")
+        raise ChainBroken(
+            "the tools answer what has no answer",
+            f"{slot.reason}: the results show no reason to refuse",
+        )
 
 
-def _is_answer(slot: ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot | ToleranceSlot, found: JsonValue) -> bool:
+def _is_answer(
+    slot: ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot | ToleranceSlot, found: JsonValue
+) -> bool:
     match slot:
         case ToleranceSlot():
             return isinstance(found, int | float) and abs(found - slot.value) <= slot.margin
@@ -195,16 +212,25 @@ def with_plot_weights(slots: Sequence[Slot]) -> tuple[Slot, ...]:
     return tuple(slot.model_copy(update={"weight": weights[slot.type == "plot"]}) for slot in slots)
 
 
-def measured_difficulty(instance: QuestionInstance, reference: ReferenceTrajectory) -> dict[str, float]:
+def measured_difficulty(
+    instance: QuestionInstance, reference: ReferenceTrajectory
+) -> dict[str, float]:
     """Return measures of the reference: ``calls``, different ``tools``, ``files``, ``unused_files`` and ``margin``.
 
     The margin is the share, at most 1, by which values may be wrong before the answer is: the smallest tolerance of a
     number, or the smallest tried change of measured values that changes a label.
     """
     names = {file.name for file in instance.files}
-    used = {value for step in reference.steps for value in step.arguments.values() if isinstance(value, str)} & names
+    used = {
+        value
+        for step in reference.steps
+        for value in step.arguments.values()
+        if isinstance(value, str)
+    } & names
     margins = [
-        slot.margin / abs(slot.value) for slot in instance.slots if isinstance(slot, ToleranceSlot) and slot.value
+        slot.margin / abs(slot.value)
+        for slot in instance.slots
+        if isinstance(slot, ToleranceSlot) and slot.value
     ]
     measured = {
         "calls": float(len(reference.steps)),
@@ -212,7 +238,11 @@ def measured_difficulty(instance: QuestionInstance, reference: ReferenceTrajecto
         "files": float(len(names)),
         "unused_files": float(len(names - used)),
     }
-    labels = [slot for slot in instance.slots if isinstance(slot, _FOLLOWING) and not isinstance(slot, ToleranceSlot)]
+    labels = [
+        slot
+        for slot in instance.slots
+        if isinstance(slot, _FOLLOWING) and not isinstance(slot, ToleranceSlot)
+    ]
     margins += [_label_margin(slot, reference) for slot in labels if slot.from_ is not None]
     return measured | ({"margin": round(min([1.0, *margins]), 4)} if margins else {})
 
@@ -228,7 +258,11 @@ def _label_margin(slot: Slot, reference: ReferenceTrajectory) -> float:
             results: list[dict[str, JsonValue] | None] = []
             try:
                 for index, step in enumerate(reference.steps):
-                    results.append(_changed_result(step, 1 + (change if (index + turn) % 2 else -change), results))
+                    results.append(
+                        _changed_result(
+                            step, 1 + (change if (index + turn) % 2 else -change), results
+                        )
+                    )
                 value = evaluate_from(str(slot.from_), results)
             except (ValueError, ExpressionError):
                 continue
@@ -244,7 +278,11 @@ def _changed_result(
     if step.tool in ("calculate", "plot"):
         arguments = cast("Mapping[str, Any]", resolved_value(dict(step.arguments), results))
         return exact_result(step.tool, arguments, unrounded=True)
-    return None if step.truth is None else cast("dict[str, JsonValue]", _scaled(dict(step.truth), factor))
+    return (
+        None
+        if step.truth is None
+        else cast("dict[str, JsonValue]", _scaled(dict(step.truth), factor))
+    )
 
 
 def _scaled(value: JsonValue, factor: float) -> JsonValue:
@@ -252,7 +290,9 @@ def _scaled(value: JsonValue, factor: float) -> JsonValue:
         return {key: _scaled(item, factor) for key, item in value.items()}
     if isinstance(value, list):
         return [_scaled(item, factor) for item in value]
-    return value * factor if isinstance(value, int | float) and not isinstance(value, bool) else value
+    return (
+        value * factor if isinstance(value, int | float) and not isinstance(value, bool) else value
+    )
 
 
 def with_levels(samples: Sequence[Sample]) -> list[Sample]:
@@ -277,5 +317,6 @@ def with_levels(samples: Sequence[Sample]) -> list[Sample]:
 def _ranks(values: Sequence[float]) -> list[float]:
     ordered = sorted(values)
     return [
-        (bisect_left(ordered, value) + bisect_right(ordered, value) - 1) / 2 / (len(ordered) - 1) for value in values
+        (bisect_left(ordered, value) + bisect_right(ordered, value) - 1) / 2 / (len(ordered) - 1)
+        for value in values
     ]

@@ -16,7 +16,14 @@ from pydantic import JsonValue
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import QuestionInstance, Subject, distinct_files
 from agrotools.build.templates.wording import sentences
-from agrotools.core import FAMILY_OF_TASK_TYPE, AnswerType, BenchmarkError, Sample, Slot, ToleranceSlot
+from agrotools.core import (
+    FAMILY_OF_TASK_TYPE,
+    AnswerType,
+    BenchmarkError,
+    Sample,
+    Slot,
+    ToleranceSlot,
+)
 
 K = TypeVar("K")
 
@@ -31,9 +38,22 @@ ANSWER_TYPES: dict[AnswerType, int] = {"tolerance": 177, "exact": 154, "plot": 1
 the figure itself among its answers, so that no answer is right without drawing it.
 """
 
-_RANGE = ("agromind", "clcd", "deepnir", "deepweeds", "fpcd", "hi_cna", "papple", "plantseg", "weedsense")
+_RANGE = (
+    "agromind",
+    "clcd",
+    "deepnir",
+    "deepweeds",
+    "fpcd",
+    "hi_cna",
+    "papple",
+    "plantseg",
+    "weedsense",
+)
 _GIVEN = {"ip102": 21.34, "open_canopy": 10.20, "weedmap": 11.50}
-SOURCE_PCTS: Mapping[str, float] = {**dict.fromkeys(_RANGE, (100 - sum(_GIVEN.values())) / len(_RANGE)), **_GIVEN}
+SOURCE_PCTS: Mapping[str, float] = {
+    **dict.fromkeys(_RANGE, (100 - sum(_GIVEN.values())) / len(_RANGE)),
+    **_GIVEN,
+}
 """Percent of the queries by data set. Those for which the paper gives only a range, 3.34 to 7.61, have equal shares."""
 
 
@@ -110,23 +130,36 @@ def allocate(
     from scipy.optimize import Bounds, LinearConstraint, milp  # takes longer than drawing a scene
     from scipy.sparse import block_diag, bmat
 
-    offers = sorted(available, key=lambda each: (each.template, each.source, each.tools, each.calls, each.files))
+    offers = sorted(
+        available, key=lambda each: (each.template, each.source, each.tools, each.calls, each.files)
+    )
     if not offers:
         raise BenchmarkError("no question can be asked", hint="give more pictures")
     per_template: Counter[str] = Counter()
     for offer in offers:
         per_template[offer.template] += available[offer]
-    most = {template: min(total, most_of_a_template[template]) for template, total in sorted(per_template.items())}
+    most = {
+        template: min(total, most_of_a_template[template])
+        for template, total in sorted(per_template.items())
+    }
     marginals = _marginals(offers, wanted)
     # Unknowns: count per offer; deviation per marginal, down and up; uses of each template, each costlier than the
     # last.
     count, soft, units = len(offers), len(marginals), sum(most.values())
     evenly = {template: 1 / _fair_share(template, offers, wanted) for template in most}
-    uses = [(2 * rank + 1) * evenly[template] for template, number in most.items() for rank in range(number)]
-    deviations = [price for marginal in marginals for price in (marginal.less, marginal.more or 0.0)]
+    uses = [
+        (2 * rank + 1) * evenly[template]
+        for template, number in most.items()
+        for rank in range(number)
+    ]
+    deviations = [
+        price for marginal in marginals for price in (marginal.less, marginal.more or 0.0)
+    ]
     cost = np.concatenate([np.zeros(count), deviations, uses])
     contributions = np.array([marginal.contributions for marginal in marginals], float)
-    membership = np.array([[offer.template == template for offer in offers] for template in most], float)
+    membership = np.array(
+        [[offer.template == template for offer in offers] for template in most], float
+    )
     matrix = bmat(
         [
             [contributions, np.kron(np.eye(soft), [1, -1]), None],
@@ -136,7 +169,9 @@ def allocate(
     )
     target = np.array([*(marginal.total for marginal in marginals), *[0] * len(most)], float)
     anything = float(wanted.calls + wanted.files + sum(available.values()))
-    limits = [limit for each in marginals for limit in (anything, 0.0 if each.more is None else anything)]
+    limits = [
+        limit for each in marginals for limit in (anything, 0.0 if each.more is None else anything)
+    ]
     upper = np.concatenate([[available[offer] for offer in offers], limits, np.ones(units)])
     solved = milp(
         cost,
@@ -146,7 +181,9 @@ def allocate(
         options={"time_limit": _SECONDS, "mip_rel_gap": 0.002, "presolve": False},
     )
     if solved.x is None:
-        raise BenchmarkError(f"no allocation was found: {solved.message}", hint="ask for fewer questions")
+        raise BenchmarkError(
+            f"no allocation was found: {solved.message}", hint="ask for fewer questions"
+        )
     values = np.round(solved.x[:count]).astype(int)
     return {offer: int(number) for offer, number in zip(offers, values, strict=True) if number}
 
@@ -166,9 +203,18 @@ def _marginals(offers: Sequence[Offer], wanted: Marginals) -> list[_Marginal]:
 
     return [
         *(_Marginal(of("tools", value), total) for value, total in wanted.distinct_tools.items()),
-        *(_Marginal(of("answer_type", value), total) for value, total in wanted.answer_types.items()),
-        *(_Marginal(of("source", value), total, _SHORT, None) for value, total in wanted.sources.items()),
-        *(_Marginal(of("task_type", value), 1, _ABSENT, 0.0) for value in sorted({each.task_type for each in offers})),
+        *(
+            _Marginal(of("answer_type", value), total)
+            for value, total in wanted.answer_types.items()
+        ),
+        *(
+            _Marginal(of("source", value), total, _SHORT, None)
+            for value, total in wanted.sources.items()
+        ),
+        *(
+            _Marginal(of("task_type", value), 1, _ABSENT, 0.0)
+            for value in sorted({each.task_type for each in offers})
+        ),
         _Marginal([offer.calls for offer in offers], wanted.calls),
         _Marginal([offer.files for offer in offers], wanted.files, _FILE, _FILE),
     ]
@@ -181,13 +227,22 @@ def composition(samples: Sequence[Sample], wanted: Marginals) -> dict[str, JsonV
     answers = Counter(sample.answer_type for sample in samples)
     reached: dict[str, tuple[int, int]] = {
         "questions": (len(samples), wanted.queries),
-        **{f"with {number} tools": (tools[number], total) for number, total in wanted.distinct_tools.items()},
-        **{f"{answer} answers": (answers[answer], total) for answer, total in wanted.answer_types.items()},
+        **{
+            f"with {number} tools": (tools[number], total)
+            for number, total in wanted.distinct_tools.items()
+        },
+        **{
+            f"{answer} answers": (answers[answer], total)
+            for answer, total in wanted.answer_types.items()
+        },
         "calls": (sum(len(reference.steps) for reference in references), wanted.calls),
         "shown files": (sum(len(sample.files) for sample in samples), wanted.files),
     }
     absent = FAMILY_OF_TASK_TYPE.keys() - {sample.task_type for sample in samples}
-    return {"reached": {name: [*pair] for name, pair in reached.items()}, "absent_task_types": [*sorted(absent)]}
+    return {
+        "reached": {name: [*pair] for name, pair in reached.items()},
+        "absent_task_types": [*sorted(absent)],
+    }
 
 
 def _fair_share(template: str, offers: Sequence[Offer], wanted: Marginals) -> float:
@@ -240,7 +295,10 @@ def choose(
     candidates: dict[tuple[str, str], Chosen | None] = {}
     choice, used_up = _Choice(used_sentences), set[str]()
     # Templates about several things alternate with templates about one, so that neither group is served last.
-    kinds = ([each for each in questions if (each.things == 1) == is_single] for is_single in (False, True))
+    kinds = (
+        [each for each in questions if (each.things == 1) == is_single]
+        for is_single in (False, True)
+    )
     order = {question.template: index for index, question in enumerate(in_turn(kinds))}
 
     def candidate(subject: Subject, question: Template) -> Chosen | None:
@@ -251,8 +309,13 @@ def choose(
 
     while len(choice.chosen) < count:
         usable = [question for question in questions if question.template not in used_up]
-        usable.sort(key=lambda question: (len(choice.of_kind[question.template]), order[question.template]))
-        askable = ([item for each in subjects if (item := candidate(each, question))] for question in usable)
+        usable.sort(
+            key=lambda question: (len(choice.of_kind[question.template]), order[question.template])
+        )
+        askable = (
+            [item for each in subjects if (item := candidate(each, question))]
+            for question in usable
+        )
         if not (settled := next(filter(None, askable), [])):
             break
         if item := choice.add(settled):
@@ -282,14 +345,25 @@ class _Choice:
         return item
 
 
-def worded(item: Chosen, before: Sequence[Chosen], used_sentences: Collection[str]) -> Chosen | None:
+def worded(
+    item: Chosen, before: Sequence[Chosen], used_sentences: Collection[str]
+) -> Chosen | None:
     """Return the question in the first wording that is new for its kind and shares no sentence with ``used_sentences``.
 
     ``before``: earlier questions of the same kind. None if every wording is used up.
     """
     used = {other.wording for other in before}
-    reworded = (replace(item, wording=wording) for wording in item.question.wordings if wording not in used)
-    return next((each for each in reworded if not any(map(used_sentences.__contains__, sentences(each.query)))), None)
+    reworded = (
+        replace(item, wording=wording) for wording in item.question.wordings if wording not in used
+    )
+    return next(
+        (
+            each
+            for each in reworded
+            if not any(map(used_sentences.__contains__, sentences(each.query)))
+        ),
+        None,
+    )
 
 
 def _most_novel(settled: Sequence[Chosen], before: Sequence[Chosen], asked: Counter[str]) -> Chosen:
@@ -323,7 +397,9 @@ def ask_subject(subject: Subject, question: Template, seed: int) -> Chosen | Non
     shown = question.things + question.beside
     if question.of != subject.of or shown > subject.things:
         return None
-    rng = np.random.default_rng([seed, zlib.crc32(question.template.encode()), zlib.crc32(subject.name.encode())])
+    rng = np.random.default_rng(
+        [seed, zlib.crc32(question.template.encode()), zlib.crc32(subject.name.encode())]
+    )
     order = [int(index) for index in rng.permutation(subject.things)]
     for number, indices in enumerate(combinations(order, question.things)):
         if number == _MOST_TRIED:
@@ -331,15 +407,26 @@ def ask_subject(subject: Subject, question: Template, seed: int) -> Chosen | Non
         # More than two things keep their order if it is meaningful (quarters of a picture, dates). Otherwise they are
         # shuffled, because combinations start with the item drawn first and a rare thing would mostly come last.
         in_order = len(indices) > 2 and not question.shuffled
-        ordered = tuple(sorted(indices)) if in_order else tuple(int(index) for index in rng.permutation(indices))
+        ordered = (
+            tuple(sorted(indices))
+            if in_order
+            else tuple(int(index) for index in rng.permutation(indices))
+        )
         others = [index for index in order if index not in indices][: question.beside]
-        numbers = [1 + int(place) for place in rng.permutation(shown)] if others else list(range(1, shown + 1))
+        numbers = (
+            [1 + int(place) for place in rng.permutation(shown)]
+            if others
+            else list(range(1, shown + 1))
+        )
         places = zip((*ordered, *others), numbers, strict=True)
         by_number = {number: subject.shown(index, number) for index, number in places}
         things = tuple(by_number[number] for number in numbers[: question.things])
         if (instance := question.instantiate(things, rng)) is not None:
             if others:
-                instance = replace(instance, files=distinct_files([by_number[number] for number in sorted(numbers)]))
+                instance = replace(
+                    instance,
+                    files=distinct_files([by_number[number] for number in sorted(numbers)]),
+                )
             return Chosen(subject, question, instance, wording="")
     return None
 
@@ -361,7 +448,11 @@ def choose_allocated(stocks: Stocks, wanted: Marginals, seed: int) -> list[Chose
     """
     offered = _offered(stocks, seed)
     available = {offer: len(items) for offer, items in offered.items()}
-    ways = {question.template: len(question.wordings) for _, questions in stocks.values() for question in questions}
+    ways = {
+        question.template: len(question.wordings)
+        for _, questions in stocks.values()
+        for question in questions
+    }
     while True:
         allocation = allocate(available, wanted, ways)
         chosen, short = _chosen(allocation, offered)
@@ -380,7 +471,10 @@ def _chosen(
     for offer in in_turn([offer] * count for offer, count in allocation.items()):
         before = choice.of_kind[offer.template]
         used_subjects = {item.subject.name for item in before}
-        if choice.add([item for item in offered[offer] if item.subject.name not in used_subjects]) is None:
+        if (
+            choice.add([item for item in offered[offer] if item.subject.name not in used_subjects])
+            is None
+        ):
             short[offer.template] = len(before)
     return choice.chosen, short
 
@@ -390,8 +484,20 @@ def _offered(stocks: Stocks, seed: int) -> dict[Offer, list[Chosen]]:
     for source, (subjects, questions) in stocks.items():
         for subject, question in product(subjects, questions):
             if (item := ask_subject(subject, question, seed)) is not None:
-                calls, files, kind = item.instance.calls, item.instance.files, item.instance.answer_type
+                calls, files, kind = (
+                    item.instance.calls,
+                    item.instance.files,
+                    item.instance.answer_type,
+                )
                 tools = len({call.tool for call in calls})
-                offer = Offer(question.template, question.task_type, source, kind, tools, len(calls), len(files))
+                offer = Offer(
+                    question.template,
+                    question.task_type,
+                    source,
+                    kind,
+                    tools,
+                    len(calls),
+                    len(files),
+                )
                 offered[offer].append(item)
     return offered

@@ -62,7 +62,10 @@ def order_faults(sample: Sample) -> list[str]:
     if reference is None or not reference.steps:
         return []
     last = len(reference.steps) - 1
-    needed = [steps_in(slot.from_) if slot.from_ and slot.type != "open_text" else {last} for slot in sample.answer]
+    needed = [
+        steps_in(slot.from_) if slot.from_ and slot.type != "open_text" else {last}
+        for slot in sample.answer
+    ]
     used = set[int]().union(*needed, *(steps_used(step.arguments) for step in reference.steps))
     idle = [(index, step.tool) for index, step in enumerate(reference.steps) if index not in used]
     faults = [f"nothing uses the result of step {index} ({tool})" for index, tool in idle]
@@ -84,7 +87,8 @@ def sequences_that_answer(sample: Sample) -> set[tuple[str, ...]]:
     units = _units(reference)
     unit_of = {step: number for number, unit in enumerate(units) for step in unit}
     before = [
-        {unit_of[used] for step in unit for used in steps_used(reference.steps[step].arguments)} for unit in units
+        {unit_of[used] for step in unit for used in steps_used(reference.steps[step].arguments)}
+        for unit in units
     ]
     sequences: set[tuple[str, ...]] = set()
     open_ends: list[tuple[frozenset[int], tuple[str, ...]]] = [(frozenset(), ())]
@@ -107,7 +111,9 @@ def _units(reference: ReferenceTrajectory) -> list[list[int]]:
     """Return the steps in order, with those of a group in one list."""
     units: dict[tuple[str, int], list[int]] = {}
     for index, step in enumerate(reference.steps):
-        units.setdefault(("step", index) if step.group is None else ("group", step.group), []).append(index)
+        units.setdefault(
+            ("step", index) if step.group is None else ("group", step.group), []
+        ).append(index)
     return list(units.values())
 
 
@@ -126,13 +132,19 @@ def _follows(slot: Slot, sample: Sample, made: frozenset[int]) -> bool:
 
 def _facts_stated(slot: OpenTextSlot, results: Sequence[dict[str, JsonValue] | None]) -> set[int]:
     texts = [text for text in _leaves([*results]) if isinstance(text, str)]
-    return {number for number, fact in enumerate(slot.facts) if any(states_fact(fact, text) for text in texts)}
+    return {
+        number
+        for number, fact in enumerate(slot.facts)
+        if any(states_fact(fact, text) for text in texts)
+    }
 
 
 def _stands_there(slot: Slot, values: Sequence[JsonValue]) -> bool:
     if isinstance(slot, ExactSlot):
         texts = {value.casefold() for value in values if isinstance(value, str)}
-        wrong = (name for other in slot.distractors for name in (other, *slot.aliases.get(other, ())))
+        wrong = (
+            name for other in slot.distractors for name in (other, *slot.aliases.get(other, ()))
+        )
         # If results contain several labels of the set, they do not determine the answer.
         value = slot.value.casefold() if isinstance(slot.value, str) else None
         return value in texts and not any(name.casefold() in texts for name in wrong)
@@ -201,7 +213,9 @@ class PictureFeatures:
 
 def picture_features(pixels: NDArray[np.uint8]) -> PictureFeatures | None:
     """Return the features of a picture, uint8 (rows, columns, 3); None if it has a single colour."""
-    small = cv2.resize(pixels, (_HASHED_SIDE, _HASHED_SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
+    small = cv2.resize(pixels, (_HASHED_SIDE, _HASHED_SIDE), interpolation=cv2.INTER_AREA).astype(
+        np.float32
+    )
     if small.std() < 1.0:
         return None
     smaller = cv2.resize(small, (_COMPARED_SIDE, _COMPARED_SIDE), interpolation=cv2.INTER_AREA)
@@ -223,7 +237,9 @@ def near_pairs(features: Sequence[PictureFeatures]) -> Iterator[tuple[int, int, 
     hashes = np.stack([each.hashes for each in features])
     for start in range(0, len(features), _ROWS):
         # Compare the first picture with both views of the second, plain and mirrored.
-        differ = np.bitwise_count(hashes[start : start + _ROWS, None, :1] ^ hashes[None, :, :]).min(axis=2)
+        differ = np.bitwise_count(hashes[start : start + _ROWS, None, :1] ^ hashes[None, :, :]).min(
+            axis=2
+        )
         for row, second in zip(*np.nonzero(differ <= MOST_BITS), strict=True):
             first = start + int(row)
             if first < second:
@@ -252,14 +268,18 @@ def check_quality(folder: Path, progress: Progress = no_progress) -> list[Findin
     findings = [*check_near_duplicates(samples, root, progress), *check_implicit(samples)]
     findings += check_revealed(samples)
     for each, fault in ((sample, fault) for sample in samples for fault in order_faults(sample)):
-        findings.append(Finding(id=each.id, check="order_not_unique", severity="warning", message=fault))
+        findings.append(
+            Finding(id=each.id, check="order_not_unique", severity="warning", message=fault)
+        )
     order = {sample.id: position for position, sample in enumerate(samples)}
     findings.sort(key=lambda finding: order[finding.id])
     write_findings(root, findings)
     return findings
 
 
-def check_near_duplicates(samples: Sequence[Sample], root: Path, progress: Progress = no_progress) -> Iterator[Finding]:
+def check_near_duplicates(
+    samples: Sequence[Sample], root: Path, progress: Progress = no_progress
+) -> Iterator[Finding]:
     """Check ``near_duplicate``: nearly the same picture in samples of two clusters, which count as independent."""
     by_path: dict[str, list[Sample]] = {}
     for sample in samples:
@@ -270,7 +290,9 @@ def check_near_duplicates(samples: Sequence[Sample], root: Path, progress: Progr
     features: list[PictureFeatures] = []
     for number, path in enumerate(by_path, start=1):
         with suppress(ToolError):  # it is unreadable
-            if picture := picture_features(np.asarray(read_image(root / path, may_be_blank=True).pixels)):
+            if picture := picture_features(
+                np.asarray(read_image(root / path, may_be_blank=True).pixels)
+            ):
                 paths.append(path)
                 features.append(picture)
         progress("pictures compared", number, len(by_path))
@@ -279,7 +301,9 @@ def check_near_duplicates(samples: Sequence[Sample], root: Path, progress: Progr
         one, two = (by_path[path][0] for path in pair)
         if one.cluster == two.cluster and one.cluster is not None:
             continue
-        of_one, of_two = (next(file.name for file in by_path[path][0].files if file.path == path) for path in pair)
+        of_one, of_two = (
+            next(file.name for file in by_path[path][0].files if file.path == path) for path in pair
+        )
         for sample, name, other, its in ((one, of_one, two, of_two), (two, of_two, one, of_one)):
             message = f"{name} looks like {its} of {other.id} (correlation {alike:.3f})"
             yield Finding(id=sample.id, check="near_duplicate", severity="warning", message=message)
@@ -300,8 +324,12 @@ def check_revealed(samples: Iterable[Sample]) -> Iterator[Finding]:
         for slot in sample.answer:
             if revealed := revealed_answer(slot, sample.query):
                 message = f"the question holds {revealed!r}, (part of) the answer {slot.name!r}"
-                yield Finding(id=sample.id, check="answer_in_query", severity="error", message=message)
+                yield Finding(
+                    id=sample.id, check="answer_in_query", severity="error", message=message
+                )
             for file in sample.files:
                 if file.note and (revealed := revealed_answer(slot, file.note)):
                     message = f"the note on {file.name} holds {revealed!r}, (part of) the answer {slot.name!r}"
-                    yield Finding(id=sample.id, check="answer_in_note", severity="error", message=message)
+                    yield Finding(
+                        id=sample.id, check="answer_in_note", severity="error", message=message
+                    )

@@ -68,15 +68,21 @@ def check_observed(index: int, tool: str, error: ErrorInfo | None, *, follows: b
     ``follows``: an argument comes from an earlier call. What follows from a wrong earlier answer (a region without
     pixels, an unknown name) is no error of the chain, and the sample stays.
     """
-    marker_not_found = error and error.kind == "missing_metadata" and error.argument == "scale_marker"
+    marker_not_found = (
+        error and error.kind == "missing_metadata" and error.argument == "scale_marker"
+    )
     if error is None or marker_not_found or error.kind in (MISSING_BACKEND, *_ANSWERS):
         return
     if error.kind in _BREAKDOWNS:
         why = f"step {index} ({tool}) could not be run: {error.message}"
-        hint = "a benchmark is built with working tools only; try again on a machine with less to do"
+        hint = (
+            "a benchmark is built with working tools only; try again on a machine with less to do"
+        )
         raise ChainBroken(f"{tool}: {error.kind}", why, hint=hint)
     if not follows:
-        raise ChainBroken(f"{tool}: {error.kind}", f"step {index} ({tool}) refuses its arguments: {error.message}")
+        raise ChainBroken(
+            f"{tool}: {error.kind}", f"step {index} ({tool}) refuses its arguments: {error.message}"
+        )
 
 
 @dataclass
@@ -95,7 +101,11 @@ class Tally:
     def keep(self, sample: Sample) -> None:
         """Count the tools of a sample that lack a back-end on this machine."""
         steps = sample.reference.steps if sample.reference else ()
-        errors = {step.tool: step.observation.error for step in steps if step.observation and step.observation.error}
+        errors = {
+            step.tool: step.observation.error
+            for step in steps
+            if step.observation and step.observation.error
+        }
         self.lacking.update(tool for tool, error in errors.items() if error.kind == MISSING_BACKEND)
 
     def check(self) -> None:
@@ -103,11 +113,16 @@ class Tally:
         broke = sum(self.dropped.values())
         if self.first is not None and 2 * broke > self.run:
             why = f"{broke} of {self.run} chains of calls broke, such as: {self.first.message}"
-            raise BenchmarkError(why, hint=self.first.hint or "see agrotools doctor") from self.first
+            raise BenchmarkError(
+                why, hint=self.first.hint or "see agrotools doctor"
+            ) from self.first
 
     def metadata(self) -> dict[str, JsonValue]:
         """Return the counts for the header of a benchmark; empty if nothing was dropped or lacks a back-end."""
-        entries: dict[str, JsonValue] = {"dropped": {**self.dropped}, "needs_backend": {**self.lacking}}
+        entries: dict[str, JsonValue] = {
+            "dropped": {**self.dropped},
+            "needs_backend": {**self.lacking},
+        }
         return {name: counts for name, counts in entries.items() if counts}
 
 
@@ -115,21 +130,34 @@ def build_notes(metadata: Mapping[str, JsonValue]) -> list[str]:
     """Return a line for each kind of samples that are missing, dropped, or need a back-end that this machine lacks."""
 
     def table(key: str) -> Mapping[str, Any]:
-        return cast("Mapping[str, Any]", value) if isinstance(value := metadata.get(key), dict) else {}
+        return (
+            cast("Mapping[str, Any]", value) if isinstance(value := metadata.get(key), dict) else {}
+        )
 
     shares = [(source, facts) for source, facts in table("shares").items() if "why" in facts]
-    lines = [f"{source}: {facts['made']} of {facts['wanted']} samples ({facts['why']})" for source, facts in shares]
+    lines = [
+        f"{source}: {facts['made']} of {facts['wanted']} samples ({facts['why']})"
+        for source, facts in shares
+    ]
     if composed := table("composition"):
-        made = ", ".join(f"{name} {reached} ({total})" for name, (reached, total) in composed["reached"].items())
+        made = ", ".join(
+            f"{name} {reached} ({total})" for name, (reached, total) in composed["reached"].items()
+        )
         lines.append(f"composition, in brackets as published: {made}")
-        lines.append(f"task types without a question: {', '.join(composed['absent_task_types']) or 'none'}")
+        lines.append(
+            f"task types without a question: {', '.join(composed['absent_task_types']) or 'none'}"
+        )
     left_out = {f"{source}, left out": reasons for source, reasons in table("left_out").items()}
     for what, reasons in {**left_out, "dropped": table("dropped")}.items():
         if reasons:
-            lines.append(f"{what}: {', '.join(f'{count} {reason}' for reason, count in reasons.items())}")
+            lines.append(
+                f"{what}: {', '.join(f'{count} {reason}' for reason, count in reasons.items())}"
+            )
     for tool, count in table("needs_backend").items():
         many = "samples need" if count != 1 else "sample needs"
-        hint = _BACKEND_HINTS.get(tool, "see its back-ends: agrotools tools describe {tool}").format(tool=tool)
+        hint = _BACKEND_HINTS.get(
+            tool, "see its back-ends: agrotools tools describe {tool}"
+        ).format(tool=tool)
         lines.append(f"{count} {many} a back-end of {tool} that this machine lacks: {hint}")
     return lines
 
@@ -196,16 +224,26 @@ async def record_reference(
                 break
             arguments = cast(Arguments, update_literals(dict(call.arguments), observed))
             plain = cast(Arguments, literal_value(dict(arguments)))
-            observation = (await executor.run(ToolCall(tool=call.tool, arguments=plain), real, toolset)).observation
+            observation = (
+                await executor.run(ToolCall(tool=call.tool, arguments=plain), real, toolset)
+            ).observation
             follows = to_failure or any(True for _ in iter_refs(dict(call.arguments)))
             check_observed(index, call.tool, observation.error, follows=follows)
             if to_failure:
-                truth = None if observation.result is None else _without_artifacts(observation.result, observation)
+                truth = (
+                    None
+                    if observation.result is None
+                    else _without_artifacts(observation.result, observation)
+                )
             else:
-                truth = call.truth or await _true_result(index, call, truths, perfect, executor, toolset)
+                truth = call.truth or await _true_result(
+                    index, call, truths, perfect, executor, toolset
+                )
                 truths.append(truth)
             observed.append(observation.result)
-            step = ReferenceStep(tool=call.tool, arguments=arguments, group=call.group, thought=call.thought)
+            step = ReferenceStep(
+                tool=call.tool, arguments=arguments, group=call.group, thought=call.thought
+            )
             steps.append(step.model_copy(update={"observation": observation, "truth": truth}))
         for step in steps:
             _keep_artifacts(step.observation, real.artifacts, root)
@@ -234,8 +272,12 @@ async def _true_result(
         arguments = cast(Arguments, resolved_value(dict(call.arguments), truths))
     except UnresolvedRef as error:
         what = "cannot be had from the truth"
-        raise ChainBroken(f"{call.tool}: {what}", f"step {index} ({call.tool}) {what}: {error}") from error
-    observation = (await executor.run(ToolCall(tool=call.tool, arguments=arguments), workspace, toolset)).observation
+        raise ChainBroken(
+            f"{call.tool}: {what}", f"step {index} ({call.tool}) {what}: {error}"
+        ) from error
+    observation = (
+        await executor.run(ToolCall(tool=call.tool, arguments=arguments), workspace, toolset)
+    ).observation
     if observation.result is None:
         message = observation.error.message if observation.error else "no result"
         what = "fails on true values"
@@ -243,7 +285,9 @@ async def _true_result(
     return _without_artifacts(observation.result, observation)
 
 
-def _without_artifacts(result: dict[str, JsonValue], observation: Observation) -> dict[str, JsonValue]:
+def _without_artifacts(
+    result: dict[str, JsonValue], observation: Observation
+) -> dict[str, JsonValue]:
     """Return the result without the names of the files that the call created."""
     names = [artifact.name for artifact in observation.artifacts]
     return {name: value for name, value in result.items() if value not in names}
@@ -252,6 +296,9 @@ def _without_artifacts(result: dict[str, JsonValue], observation: Observation) -
 def _lacks_value(call: PlannedCall, observed: Results) -> bool:
     """Return True if an argument refers to a value that an earlier call did not give."""
     try:
-        return any(resolve_ref(target, observed) is None for _, target, _ in iter_refs(dict(call.arguments)))
+        return any(
+            resolve_ref(target, observed) is None
+            for _, target, _ in iter_refs(dict(call.arguments))
+        )
     except UnresolvedRef:
         return True

@@ -30,8 +30,21 @@ from typing import Literal, TypeVar
 from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.references import steps_in, steps_used
 from agrotools.build.templates.template import Template
-from agrotools.build.templates.thing import QuestionInstance, Subject, filled, references_written_out
-from agrotools.core import AbstainSlot, BooleanSlot, ChoiceSetSlot, FileSlot, FrozenModel, SampleFile, Slot
+from agrotools.build.templates.thing import (
+    QuestionInstance,
+    Subject,
+    filled,
+    references_written_out,
+)
+from agrotools.core import (
+    AbstainSlot,
+    BooleanSlot,
+    ChoiceSetSlot,
+    FileSlot,
+    FrozenModel,
+    SampleFile,
+    Slot,
+)
 from agrotools.core.files import read_table
 from agrotools.core.slot import AbstainReason
 from agrotools.core.taxonomy import FileKind
@@ -111,7 +124,9 @@ def paired(item: Chosen, twin: Chosen) -> tuple[Chosen, Chosen]:
     return (asked, twin) if zlib.crc32(twin.pair.encode()) >> 8 & 1 else (twin, asked)
 
 
-def _withheld(item: Chosen, way: Withholding, shift: int, subjects: Sequence[Subject]) -> QuestionInstance | None:
+def _withheld(
+    item: Chosen, way: Withholding, shift: int, subjects: Sequence[Subject]
+) -> QuestionInstance | None:
     instance = item.instance
     if any(slot.made_by_tools or slot.free_text or slot.from_ is None for slot in instance.slots):
         return None  # A text may be known without the files.
@@ -130,11 +145,17 @@ def _withheld(item: Chosen, way: Withholding, shift: int, subjects: Sequence[Sub
     shown = tuple(way.without(each, item.subject, answer) for each in instance.files)
     if shown == instance.files:
         return None
-    shows = f"({answer.from_}) == ''" if way.sought and answer else references_written_out(way.shows) or None
+    shows = (
+        f"({answer.from_}) == ''"
+        if way.sought and answer
+        else references_written_out(way.shows) or None
+    )
     return replace(instance, files=shown, slots=(slot.model_copy(update={"from_": shows}),))
 
 
-def _with_lost_file(item: Chosen, way: Withholding, slot: AbstainSlot, shift: int) -> QuestionInstance | None:
+def _with_lost_file(
+    item: Chosen, way: Withholding, slot: AbstainSlot, shift: int
+) -> QuestionInstance | None:
     """Return the question with one file, which the values of all slots need, left out or in its place a blank one.
 
     Of pictures of two dates, it is the later one, which alone may tell much of what has happened. A picture beside a
@@ -154,7 +175,9 @@ def _with_lost_file(item: Chosen, way: Withholding, slot: AbstainSlot, shift: in
             place = () if blank is None else (blank(file),)
             if None in place:
                 continue
-            files = tuple(shown for each in instance.files for shown in (place if each is file else (each,)))
+            files = tuple(
+                shown for each in instance.files for shown in (place if each is file else (each,))
+            )
             return replace(instance, files=files, slots=(slot,))
     return None
 
@@ -168,19 +191,29 @@ def _with_close_values(
         return None
     among = question.model_copy(update={"clear": question.too_close})
     series = item.subject.name.rpartition("-")[0]
-    alike = [each for each in subjects if each.name.rpartition("-")[0] == series and each is not item.subject]
+    alike = [
+        each
+        for each in subjects
+        if each.name.rpartition("-")[0] == series and each is not item.subject
+    ]
     tried = (ask_subject(each, among, shift) for each in (item.subject, *_turned(alike, shift)))
-    close = next((each for each in tried if each and each.instance.query(item.wording) == item.query), None)
+    close = next(
+        (each for each in tried if each and each.instance.query(item.wording) == item.query), None
+    )
     if close is None:
         return None
     shows = references_written_out(filled(question.within_error, close.instance.words))
-    return replace(close.instance, slots=(slot.model_copy(update={"asks": close.slots, "from_": shows}),))
+    return replace(
+        close.instance, slots=(slot.model_copy(update={"asks": close.slots, "from_": shows}),)
+    )
 
 
 def _needs(slot: Slot, lost: set[int]) -> bool:
     """Return True if the value of a slot needs the result of one of the ``lost`` steps."""
     used = steps_in(str(slot.from_))
-    return bool(used & lost) and not (isinstance(slot, BooleanSlot | ChoiceSetSlot) and len(used) > 1)
+    return bool(used & lost) and not (
+        isinstance(slot, BooleanSlot | ChoiceSetSlot) and len(used) > 1
+    )
 
 
 def _with_absent_mark(instance: QuestionInstance, slot: AbstainSlot) -> QuestionInstance | None:
@@ -194,7 +227,13 @@ def _with_absent_mark(instance: QuestionInstance, slot: AbstainSlot) -> Question
         return re.sub(rf"\b{old}\b", new, text)
 
     asks = tuple(each.model_copy(update={"label": renamed(each.label)}) for each in slot.asks)
-    find = replace(marks[0], arguments={**marks[0].arguments, "mark_color": new}, thought=renamed(marks[0].thought))
+    find = replace(
+        marks[0],
+        arguments={**marks[0].arguments, "mark_color": new},
+        thought=renamed(marks[0].thought),
+    )
     calls = tuple(find if call is marks[0] else call for call in instance.calls)
     words = {name: new if word == old else word for name, word in instance.words.items()}
-    return replace(instance, calls=calls, words=words, slots=(slot.model_copy(update={"asks": asks}),))
+    return replace(
+        instance, calls=calls, words=words, slots=(slot.model_copy(update={"asks": asks}),)
+    )

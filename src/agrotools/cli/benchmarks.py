@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import typer
 
 from agrotools.cli.options import command_group, sub_command
-from agrotools.cli.output import FAULTS, allow_closed_pipe, command_line, count_text, print_json, terminal_progress
+from agrotools.cli.output import (
+    FAULTS,
+    allow_closed_pipe,
+    command_line,
+    count_text,
+    print_json,
+    terminal_progress,
+)
 
 if TYPE_CHECKING:
     from agrotools.benchmarks.checking import Checkup
@@ -28,27 +35,41 @@ def list_all(data_root: Path | None = None, as_json: bool = False) -> None:
         print_json([each._asdict() for each in rows])
         return
     for each in rows:
-        typer.echo(f"{each.name}: {each.about}\n  needs {each.needs}\n  {each.state}{each.where and f': {each.where}'}")
+        typer.echo(
+            f"{each.name}: {each.about}\n  needs {each.needs}\n  {each.state}{each.where and f': {each.where}'}"
+        )
         if each.address:
             size = "" if each.size_mb is None else f" ({each.size_mb:,.1f} MB)"
             typer.echo(f"  from {each.address}{size}\n  terms: {each.licence}")
-    typer.echo("get one with: agrotools benchmarks get NAME; give your own benchmark folder by its path")
+    typer.echo(
+        "get one with: agrotools benchmarks get NAME; give your own benchmark folder by its path"
+    )
     if data_root is None:
         typer.echo("use --data-root DIR to search a folder for the files")
 
 
 @sub_command(app, "benchmarks get")
-def get(name: str, out: Path | None = None, mirror: str = "", heads: bool = True, as_json: bool = False) -> None:
+def get(
+    name: str, out: Path | None = None, mirror: str = "", heads: bool = True, as_json: bool = False
+) -> None:
     """Download the files of a benchmark. The same command continues an interrupted download.
 
     Exit code 0: all files are there and have the expected content; 1: some could not be obtained, or the heads could
     not be trained; 3: no server could be reached.
     """
     from agrotools.benchmarks.loading import data_folder
-    from agrotools.benchmarks.obtaining import LICENCES_FILE, PEST_PICTURES, Request, lacking_lines, obtain
+    from agrotools.benchmarks.obtaining import (
+        LICENCES_FILE,
+        PEST_PICTURES,
+        Request,
+        lacking_lines,
+        obtain,
+    )
 
     root = (out or data_folder()).expanduser().resolve()
-    request = Request(root, mirror, heads, terminal_progress(), lambda line: typer.echo(line, err=True))
+    request = Request(
+        root, mirror, heads, terminal_progress(), lambda line: typer.echo(line, err=True)
+    )
     obtained = obtain(name, request)
     if as_json:
         failures = [each._asdict() for each in obtained.failures]
@@ -59,11 +80,15 @@ def get(name: str, out: Path | None = None, mirror: str = "", heads: bool = True
     else:
         size = sum(path.stat().st_size for path in obtained.files)
         typer.echo(f"{count_text(len(obtained.files), 'file')}, {size / 1e6:,.1f} MB, in {root}")
-        typer.echo(f"terms of {count_text(len(obtained.sources), 'data set')}: {root / LICENCES_FILE}")
+        typer.echo(
+            f"terms of {count_text(len(obtained.sources), 'data set')}: {root / LICENCES_FILE}"
+        )
         ending = f"next: {command_line('eval', name, *(['--data-root', out] if out else []))}"
         if name == PEST_PICTURES.name:
             ending = f"next: {command_line('tools', 'packs', 'train', name, *(['--data', out / name] if out else []))}"
-        lacking = lacking_lines(obtained, command_line("benchmarks", "get", name, *(["--out", out] if out else [])))
+        lacking = lacking_lines(
+            obtained, command_line("benchmarks", "get", name, *(["--out", out] if out else []))
+        )
         for line in (*obtained.notes, *(lacking or [ending])):
             typer.echo(line)
     raise typer.Exit(FAULTS if obtained.failures or obtained.lacking else 0)
@@ -100,12 +125,19 @@ def check(
         from agrotools.runner.store import has_manifest
 
         if folder or propose_map:
-            raise UsageError(f"{name} is a benchmark folder", hint="FILES and --propose-map are for a benchmark's name")
-        if has_manifest(Path(name)) and not (Path(name) / HEADER_FILE).exists():  # drawn benchmarks have both
+            raise UsageError(
+                f"{name} is a benchmark folder",
+                hint="FILES and --propose-map are for a benchmark's name",
+            )
+        if (
+            has_manifest(Path(name)) and not (Path(name) / HEADER_FILE).exists()
+        ):  # drawn benchmarks have both
             raise UsageError(f"{name} is a run folder", hint=f"its scores: agrotools score {name}")
         raise typer.Exit(check_folder(Path(name), quality, as_json))
     if quality:
-        raise UsageError(f"--quality is for a benchmark folder, and {name} is none", hint="give the folder")
+        raise UsageError(
+            f"--quality is for a benchmark folder, and {name} is none", hint="give the folder"
+        )
     if propose_map:
         typer.echo("\n".join(propose_map_of(name, folder, terminal_progress())))
         return
@@ -128,8 +160,15 @@ def _print_check(result: "Checkup") -> None:
         if result.hint:
             typer.echo(f"  {result.hint}")
         return
-    lines = [f"{result.name}: {', '.join(result.files)}", f"{result.usable} of {result.entries} entries can be used"]
-    below = [*map(str, result.faults), *filter(None, [result.hint]), *(f"note: {note}" for note in result.notes)]
+    lines = [
+        f"{result.name}: {', '.join(result.files)}",
+        f"{result.usable} of {result.entries} entries can be used",
+    ]
+    below = [
+        *map(str, result.faults),
+        *filter(None, [result.hint]),
+        *(f"note: {note}" for note in result.notes),
+    ]
     typer.echo("\n".join([*lines, *(f"  {line}" for line in below)]))
     table = new_table("", ["found", "published", Column(kind="words")])
     for count in result.counts:
@@ -156,7 +195,9 @@ def describe_one(
     from agrotools.runner.config import benchmark_options
 
     options = benchmark_options(option) if option else {}
-    loading = Loading(data_root, options, terminal_progress(), files_later=True, questions_only=True)
+    loading = Loading(
+        data_root, options, terminal_progress(), files_later=True, questions_only=True
+    )
     benchmark = load_as(name, loading)
     described = describe(benchmark)
     folder = (out or Path()).expanduser()
@@ -190,7 +231,9 @@ def check_folder(folder: Path, quality: bool, as_json: bool) -> int:
     with allow_closed_pipe():
         if as_json:
             rows = [{"where": fault.where, **fault.model_dump(mode="json")} for fault in faults]
-            checks = {} if findings is None else {"findings": [each.model_dump() for each in findings]}
+            checks = (
+                {} if findings is None else {"findings": [each.model_dump() for each in findings]}
+            )
             print_json({"folder": str(folder), "faults": rows, "remarks": remarks, **checks})
         else:
             for fault in faults:
@@ -213,12 +256,20 @@ def print_findings(folder: Path, findings: "Sequence[Finding]", *, brief: bool =
 
     found = {(each.id, each.severity, each.check) for each in findings}
     flagged = Counter((severity, check) for _, severity, check in found)
-    summary = f"{count_text(len(findings), 'finding')} in {folder / QUALITY_FILE}" if findings else "no findings"
+    summary = (
+        f"{count_text(len(findings), 'finding')} in {folder / QUALITY_FILE}"
+        if findings
+        else "no findings"
+    )
     typer.echo(f"quality: {summary}")
     for key in sorted(flagged, key=lambda key: (SEVERITIES.index(key[0]), -flagged[key], key[1])):
         severity, check = key
-        typer.echo(f"  {severity}: {check}, {count_text(flagged[key], 'sample')}: {CHECKS.get(check, '')}")
+        typer.echo(
+            f"  {severity}: {check}, {count_text(flagged[key], 'sample')}: {CHECKS.get(check, '')}"
+        )
         if brief:
             continue
-        for finding in [each for each in findings if (each.severity, each.check) == key][:_EXAMPLES]:
+        for finding in [each for each in findings if (each.severity, each.check) == key][
+            :_EXAMPLES
+        ]:
             typer.echo(f"    {finding.id}: {finding.message}")

@@ -62,7 +62,9 @@ def build(
     _check_options([name for name, value in given.items() if value is not None])
     if scenes is not None:
         if queries is not None and queries < _FEWEST_DRAWN:
-            raise UsageError(f"--queries {queries} is too few for --scenes", hint=f"{_FEWEST_DRAWN} or more")
+            raise UsageError(
+                f"--queries {queries} is too few for --scenes", hint=f"{_FEWEST_DRAWN} or more"
+            )
         with stop_message("no benchmark is written, drawn scenes are kept"):
             header = _draw_scenes(out.expanduser(), scenes, queries, language or "en")
     elif images is not None and choose is not None:
@@ -75,13 +77,17 @@ def build(
         from agrotools.cli.own_farm import build_from_table, print_next_steps
 
         with stop:
-            header = build_from_table(images, answers, out.expanduser(), plan, yes=yes, progress=terminal_progress())
+            header = build_from_table(
+                images, answers, out.expanduser(), plan, yes=yes, progress=terminal_progress()
+            )
         print_result(header, out, started)
         print_next_steps(out)
         return
     else:
         if all_sources is not None:
-            source = [f"{name}={folder}" for name, folder in folders_in(all_sources.expanduser()).items()]
+            source = [
+                f"{name}={folder}" for name, folder in folders_in(all_sources.expanduser()).items()
+            ]
         with stop:
             header = build_sources(source or [], out, terminal_progress(), queries, allow_missing)
     print_result(header, out, started)
@@ -94,19 +100,25 @@ def _check_options(given: list[str]) -> None:
     kinds = [name for name in given if name in _WITH]
     if len(kinds) != 1:
         raise UsageError(
-            f"{' and '.join(kinds)} cannot be given together" if kinds else "it is not said what to build from",
+            f"{' and '.join(kinds)} cannot be given together"
+            if kinds
+            else "it is not said what to build from",
             hint="--source NAME=DIR, --all-sources DIR, --scenes SEED, --images DIR --answers TABLE, or --images DIR"
             " --choose N; TABLE is a table image,label with a row for each photo (agrotools tools packs train also"
             " takes a folder for each class)",
         )
     own = _WITH[kinds[0]]
     if others := [name for name in given if name not in (*kinds, *own)]:
-        raise UsageError(f"{others[0]} does not apply to {kinds[0]}", hint=f"it goes with: {', '.join(own)}")
+        raise UsageError(
+            f"{others[0]} does not apply to {kinds[0]}", hint=f"it goes with: {', '.join(own)}"
+        )
     if "--images" in own and "--images" not in given:
         raise UsageError(f"{kinds[0]} needs the folder of the photos", hint="add --images DIR")
 
 
-def _draw_scenes(out: Path, seed: int, queries: int | None, language: Literal["en", "zh"]) -> "BenchmarkHeader":
+def _draw_scenes(
+    out: Path, seed: int, queries: int | None, language: Literal["en", "zh"]
+) -> "BenchmarkHeader":
     """Build a benchmark of the questions of ``embedded`` about new scenes, in the same shares."""
     from dataclasses import replace
 
@@ -115,7 +127,9 @@ def _draw_scenes(out: Path, seed: int, queries: int | None, language: Literal["e
 
     embedded = load_as("embedded", Loading(files_later=True))
     wanted = replace(embedded, samples=share_of(embedded.samples, queries or len(embedded.samples)))
-    return write_fresh(wanted, seed, out, name="scenes", language=language, progress=terminal_progress())
+    return write_fresh(
+        wanted, seed, out, name="scenes", language=language, progress=terminal_progress()
+    )
 
 
 def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
@@ -137,7 +151,10 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
         typer.echo(f"{fault.where}: {fault.code}: {fault.message} ({fault.hint})", err=True)
     benchmark = load_folder(out)
     clusters = len({sample.cluster for sample in benchmark.samples})
-    title, samples = benchmark_title(header.name, header.version), count_text(len(benchmark.samples), "sample")
+    title, samples = (
+        benchmark_title(header.name, header.version),
+        count_text(len(benchmark.samples), "sample"),
+    )
     typer.echo(f"{title}: {samples} ({count_text(clusters, 'cluster')}) in {out}")
     shown = [file.path for sample in benchmark.samples for file in sample.files]
     typer.echo(f"  files: {len(set(shown))} unique ones, shown {len(shown)} times")
@@ -147,11 +164,17 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
         "answer types": counted["answer_types"],
         "slots": counted["slots"],
         "number of reference calls": counted["steps_per_question"],
-        "can be asked without tools": {"yes" if can else "no": n for can, n in counted["no_tool"].items()},
+        "can be asked without tools": {
+            "yes" if can else "no": n for can, n in counted["no_tool"].items()
+        },
     }.items():
-        typer.echo(f"  {what}: {', '.join(f'{name} ({count})' for name, count in sorted(counts.items()))}")
+        typer.echo(
+            f"  {what}: {', '.join(f'{name} ({count})' for name, count in sorted(counts.items()))}"
+        )
     if clusters < MIN_CLUSTERS:
-        typer.echo(f"  intervals need {MIN_CLUSTERS} clusters (groups of samples that share pictures): add pictures")
+        typer.echo(
+            f"  intervals need {MIN_CLUSTERS} clusters (groups of samples that share pictures): add pictures"
+        )
     if (out / REVIEW_FILE).is_file():
         typer.echo(
             f"  {REVIEW_FILE} of the replaced benchmark was kept: decisions count for samples that are unchanged"
@@ -194,7 +217,9 @@ def init(name: str) -> None:
 
 
 def export(
-    benchmark: str, format: Literal["hf", "croissant", "predictions", "parquet", "scores"], out: Path | None = None
+    benchmark: str,
+    format: Literal["hf", "croissant", "predictions", "parquet", "scores"],
+    out: Path | None = None,
 ) -> None:
     """Write a benchmark or a run in a format of other programs.
 
@@ -251,6 +276,10 @@ def _export_predictions(run: Path, folder: Path) -> None:
     for each in write_predictions(run, folder):
         typer.echo(f"{each.path}: {count_text(each.predictions, 'prediction')}, {each.mode}")
         if each.invalid:
-            typer.echo(f"warning: {count_text(each.invalid, 'sample')} without a reply left out", err=True)
+            typer.echo(
+                f"warning: {count_text(each.invalid, 'sample')} without a reply left out", err=True
+            )
         if each.questions and each.predictions < each.questions:
-            typer.echo(f"warning: a part of {each.questions} questions; predictions are {part}", err=True)
+            typer.echo(
+                f"warning: a part of {each.questions} questions; predictions are {part}", err=True
+            )

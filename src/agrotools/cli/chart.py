@@ -28,7 +28,16 @@ def size(
 
     if by not in ("parameters_b", "released"):
         raise UsageError(f"--by {by}: no such attribute", hint="parameters_b or released")
-    _draw("size", runs, out, as_json, mode=mode, metric=metric, attributes=read_attributes(models), by=by)
+    _draw(
+        "size",
+        runs,
+        out,
+        as_json,
+        mode=mode,
+        metric=metric,
+        attributes=read_attributes(models),
+        by=by,
+    )
 
 
 @sub_command(app, "chart calls")
@@ -78,7 +87,9 @@ def dose(
     """
     from agrotools.report.curve import curve_tables, dose_curve
 
-    show_drawing(out, as_json, lambda: dose_curve(runs, mode=mode, metric=metric or "fas"), curve_tables)
+    show_drawing(
+        out, as_json, lambda: dose_curve(runs, mode=mode, metric=metric or "fas"), curve_tables
+    )
 
 
 @sub_command(app, "chart judges")
@@ -94,12 +105,21 @@ def judges(
     """Do the judges agree? Ranking of the models by each judge, and agreement on the ranking and on single answers."""
     from agrotools.report.judges import agreement_tables, judge_agreement
 
-    options: dict[str, Any] = {"mode": mode, "metric": metric, "scores": scores or (), "grades": grades or ()}
+    options: dict[str, Any] = {
+        "mode": mode,
+        "metric": metric,
+        "scores": scores or (),
+        "grades": grades or (),
+    }
     show_drawing(out, as_json, lambda: judge_agreement(runs, **options), agreement_tables)
 
 
 def _draw(
-    kind: Literal["size", "calls", "difficulty", "depth"], runs: list[Path], out: Path, as_json: bool, **options: Any
+    kind: Literal["size", "calls", "difficulty", "depth"],
+    runs: list[Path],
+    out: Path,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     from agrotools.report.charts import chart_of, chart_tables
 

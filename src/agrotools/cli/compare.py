@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 def compare(
-    runs: list[Path], flips: int = 2, details: bool = False, until_decided: bool = False, as_json: bool = False
+    runs: list[Path],
+    flips: int = 2,
+    details: bool = False,
+    until_decided: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Compare runs, first minus second, paired by sample: overall, by task and by cause, and sample by sample.
 
@@ -55,7 +59,10 @@ def compare(
             text = "has no split of its lost points, so causes are the first part of a sample that went wrong"
             typer.echo(f"warning: {run} {text}: {command_line('attribute', run)}", err=True)
     if folders:
-        compared = [with_reasons(each, pair, flips) for each, pair in zip(compared, combinations(runs, 2), strict=True)]
+        compared = [
+            with_reasons(each, pair, flips)
+            for each, pair in zip(compared, combinations(runs, 2), strict=True)
+        ]
     if as_json:
         print_json([each.model_dump(mode="json") for each in compared])
         return
@@ -127,7 +134,10 @@ def gate(
     from agrotools.scoring.gate import gate as tested
     from agrotools.scoring.gate import gate_tables, is_table
 
-    for path, ends in ((junit, (".xml",)), (markdown, ("", ".md", ".markdown", ".txt"))):  # never a file of a run
+    for path, ends in (
+        (junit, (".xml",)),
+        (markdown, ("", ".md", ".markdown", ".txt")),
+    ):  # never a file of a run
         if path is not None and path.suffix.lower() not in ends:
             known = " or ".join(filter(None, ends))
             raise UsageError(f"{path}: the name has to end in {known}", hint="rename the file")
@@ -138,25 +148,39 @@ def gate(
     else:
         manifests = [read_manifest(new), read_manifest(against)]
         if refused := _differences(manifests, compare_modes=mode is None):
-            raise UsageError(f"these runs cannot be compared: {refused[0]}", hint="run NEW as OLD was run")
+            raise UsageError(
+                f"these runs cannot be compared: {refused[0]}", hint="run NEW as OLD was run"
+            )
         for early in dict.fromkeys(filter(None, map(stopped_early, (new, against)))):
             typer.echo(f"warning: {early}", err=True)
         chosen = _mode(manifests, mode)
-        result = tested(scored_run(new), scored_run(against), chosen, max_drop / 100, allow_invalid=allow_invalid)
+        result = tested(
+            scored_run(new),
+            scored_run(against),
+            chosen,
+            max_drop / 100,
+            allow_invalid=allow_invalid,
+        )
         models = [manifest.model for manifest in manifests]
     check_distinct([new, against])
     lines = _lines(result, *models)
     if as_json:
         print_json({**result.model_dump(mode="json"), "passed": result.passed})
     else:
-        more = [f"samples that changed, by task and by cause: {command_line('compare', new, against)}"]
+        more = [
+            f"samples that changed, by task and by cause: {command_line('compare', new, against)}"
+        ]
         typer.echo("\n".join(lines if result.mode == "table" else lines + more))
     if junit is not None:
         _write_junit(junit, result, lines)
     if markdown is not None:
         with markdown.open("a", encoding="utf-8") as file:
             head, *rest = map(in_markdown, lines)
-            file.write("\n".join([f"### agrotools gate: {head}", "", *(f"- {each}" for each in rest), "", ""]))
+            file.write(
+                "\n".join(
+                    [f"### agrotools gate: {head}", "", *(f"- {each}" for each in rest), "", ""]
+                )
+            )
     if not result.passed:
         raise typer.Exit(FAULTS)
 
@@ -166,7 +190,11 @@ def _differences(manifests: "Sequence[Manifest]", *, compare_modes: bool) -> lis
     from agrotools.runner.rescore import benchmark_differences
 
     found = benchmark_differences(manifests)
-    fields = {"scoring": "scoring versions", "quick": "parts of the benchmark", "degrade": "degradations"}
+    fields = {
+        "scoring": "scoring versions",
+        "quick": "parts of the benchmark",
+        "degrade": "degradations",
+    }
     fields |= {"faults": "faults in tool calls", "shard": "shards"}
     for field, words in fields.items():
         values = [getattr(each, field) for each in manifests]
@@ -185,9 +213,13 @@ def _mode(manifests: "Sequence[Manifest]", mode: str | None) -> "Mode":
     from agrotools.core import UsageError
     from agrotools.runner.ladder import headline_mode
 
-    common = cast("tuple[Mode, ...]", tuple(each for each in manifests[0].modes if each in manifests[1].modes))
+    common = cast(
+        "tuple[Mode, ...]", tuple(each for each in manifests[0].modes if each in manifests[1].modes)
+    )
     if mode not in (None, *common):
-        raise UsageError(f"mode {mode} is not in both runs", hint=f"both have: {', '.join(common) or 'none'}")
+        raise UsageError(
+            f"mode {mode} is not in both runs", hint=f"both have: {', '.join(common) or 'none'}"
+        )
     return headline_mode(common) if mode is None else cast("Mode", mode)
 
 
@@ -222,11 +254,15 @@ def _lines(result: "Gate", new: str, old: str) -> list[str]:
         lines.append("a larger drop than the allowed one is not possible")
     else:
         alike = "all samples changed alike" if bound.drop else "no sample changed"
-        lines.append(f"{alike}, so the spread of changes, and with it the probability of finding a drop, is not known")
+        lines.append(
+            f"{alike}, so the spread of changes, and with it the probability of finding a drop, is not known"
+        )
     for n, where in ((result.lost, "old"), (result.added, "new")):
         if n:
             held = held_by(result.mode)
-            lines.append(f"not compared: {count_text(n, 'sample')} with a {held} only in the {where} version")
+            lines.append(
+                f"not compared: {count_text(n, 'sample')} with a {held} only in the {where} version"
+            )
     return lines
 
 
@@ -234,8 +270,12 @@ def _write_junit(path: Path, result: "Gate", lines: list[str]) -> None:
     """Write the result as a JUnit test suite with one test case."""
     from xml.etree import ElementTree
 
-    suite = ElementTree.Element("testsuite", name="agrotools gate", tests="1", failures=str(int(not result.passed)))
-    case = ElementTree.SubElement(suite, "testcase", classname="agrotools.gate", name=f"{result.mode} {result.metric}")
+    suite = ElementTree.Element(
+        "testsuite", name="agrotools gate", tests="1", failures=str(int(not result.passed))
+    )
+    case = ElementTree.SubElement(
+        suite, "testcase", classname="agrotools.gate", name=f"{result.mode} {result.metric}"
+    )
     if not result.passed:
         ElementTree.SubElement(case, "failure", message=lines[0]).text = "\n".join(lines)
     ElementTree.SubElement(case, "system-out").text = "\n".join(lines)

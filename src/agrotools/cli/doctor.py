@@ -33,7 +33,9 @@ def doctor(
     if base_url or api_key_env:
         from agrotools.core import UsageError
 
-        raise UsageError("--base-url and --api-key-env are for an endpoint", hint="add --model NAME")
+        raise UsageError(
+            "--base-url and --api-key-env are for an endpoint", hint="add --model NAME"
+        )
     report = {"sandbox": _sandbox(), "installation": _installation(), "plugins": _plugins()}
     with allow_closed_pipe():
         if as_json:
@@ -60,7 +62,9 @@ def _check_env(as_json: bool) -> None:
     if as_json:
         print_json({"passed": not failed, "lines": lines})
     else:
-        typer.echo(f"{'FAIL' if failed else 'PASS'}: {count_text(len(lines), 'line')}, {failed} failed")
+        typer.echo(
+            f"{'FAIL' if failed else 'PASS'}: {count_text(len(lines), 'line')}, {failed} failed"
+        )
     raise typer.Exit(int(failed > 0))
 
 
@@ -103,9 +107,15 @@ def _print_sandbox(facts: dict[str, Any]) -> None:
         origin = ", set by AGROTOOLS_SANDBOX" if facts["asked_for"] else ""
         typer.echo(f"  active: {active}{origin} ({count_text(facts['workers'], 'worker')})")
     for each in facts["runners"]:
-        typer.echo(f"  {each['runner']}: {'works' if each['holds'] else 'does not work'}; {each['message']}")
+        typer.echo(
+            f"  {each['runner']}: {'works' if each['holds'] else 'does not work'}; {each['message']}"
+        )
         if not each["holds"] and each["hint"]:
-            advice = "" if active is None or active == "none" or each["runner"] == "landlock" else "recommended: "
+            advice = (
+                ""
+                if active is None or active == "none" or each["runner"] == "landlock"
+                else "recommended: "
+            )
             typer.echo(f"    {advice}{each['hint']}")
 
 
@@ -147,14 +157,18 @@ def _requirements() -> tuple[list[str], dict[str, dict[str, Any]]]:
     missing = lacking.pop("")
     for of_developers in ("test", "dev"):
         lacking.pop(of_developers, None)
-    return missing, {extra: {"installed": not without, "missing": without} for extra, without in lacking.items()}
+    return missing, {
+        extra: {"installed": not without, "missing": without} for extra, without in lacking.items()
+    }
 
 
 def _print_installation(facts: dict[str, Any]) -> None:
     from agrotools.core.base import install_command
 
     typer.echo("Installation")
-    typer.echo(f"  agrotools {facts['agrotools']}, Python {facts['python']} ({facts['executable']})")
+    typer.echo(
+        f"  agrotools {facts['agrotools']}, Python {facts['python']} ({facts['executable']})"
+    )
     typer.echo(f"  {facts['system']}, {facts['cores']} cores")
     if facts["missing"]:
         typer.echo(f"  missing dependencies: {', '.join(facts['missing'])}; {install_command()}")
@@ -184,7 +198,13 @@ def _plugins() -> dict[str, Any]:
     from agrotools.tools import TOOLS
 
     registries = {"benchmark": BENCHMARKS, "tool": TOOLS, "source": SOURCES}
-    tables: list[WithPlugins[Any]] = [PROMPT_TEMPLATES, RUN_PROTOCOLS, JUDGED_METRICS, METRICS, FORMATS]
+    tables: list[WithPlugins[Any]] = [
+        PROMPT_TEMPLATES,
+        RUN_PROTOCOLS,
+        JUDGED_METRICS,
+        METRICS,
+        FORMATS,
+    ]
     found: list[dict[str, Any]] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PluginWarning)  # they are listed below
@@ -193,7 +213,9 @@ def _plugins() -> dict[str, Any]:
             theirs = {name: package for name, package in packages.items() if package != "agrotools"}
             faults = {name: fault.message for name, fault in registry.broken(theirs).items()}
             for name, package in theirs.items():
-                found.append({"kind": kind, "name": name, "package": package, "fault": faults.get(name)})
+                found.append(
+                    {"kind": kind, "name": name, "package": package, "fault": faults.get(name)}
+                )
         slot_types()
         for table in tables:
             table.joined()
@@ -211,18 +233,25 @@ def _print_plugins(facts: dict[str, Any]) -> None:
         typer.echo(f"  warning: {text}")
 
 
-def _check_endpoint(model: str, base_url: str | None, api_key_env: str | None, as_json: bool) -> None:
+def _check_endpoint(
+    model: str, base_url: str | None, api_key_env: str | None, as_json: bool
+) -> None:
     from agrotools.core import UsageError
     from agrotools.models import Endpoint
     from agrotools.models.probe import run_probe
 
     if model.startswith("scripted:"):
         raise UsageError(f"{model} has no endpoint to probe", hint="give a model on a server")
-    report = run_probe(Endpoint(model, base_url, api_key_env), (lambda _: None) if as_json else _print_finding)
+    report = run_probe(
+        Endpoint(model, base_url, api_key_env), (lambda _: None) if as_json else _print_finding
+    )
     if as_json:
         print_json(report.model_dump(mode="json"))
         return
-    tokens = [sum(getattr(each, name) for each in report.findings) for name in ("input_tokens", "output_tokens")]
+    tokens = [
+        sum(getattr(each, name) for each in report.findings)
+        for name in ("input_tokens", "output_tokens")
+    ]
     typer.echo(f"{tokens[0]:,} tokens in, {tokens[1]:,} out; kept for agrotools eval")
 
 

@@ -40,7 +40,9 @@ def evaluate(
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.evaluate import evaluate as execute
 
-    options: dict[str, Any] = {name: value for name, value in given.values.items() if value not in (None, [])}
+    options: dict[str, Any] = {
+        name: value for name, value in given.values.items() if value not in (None, [])
+    }
     options |= {"benchmark": benchmark} if benchmark is not None else {}
     models, dry_run, yes = options.pop("model", []), options.pop("dry_run"), options.pop("yes")
     if benchmark is None and not models and config is None:
@@ -58,7 +60,9 @@ def evaluate(
         folder = str(fresh_benchmark(configs[0], fresh_seed, () if dry_run else configs))
         configs = [each.model_copy(update={"benchmark": folder}) for each in configs]
     if until_decided and judging != JudgeOptions():
-        raise UsageError("--until-decided asks no judges", hint="omit their options, or --until-decided")
+        raise UsageError(
+            "--until-decided asks no judges", hint="omit their options, or --until-decided"
+        )
     compared = texts.comparisons()
     first = configs[0]
     with stop_message("finished samples are kept"):
@@ -69,7 +73,11 @@ def evaluate(
         if first.quick and "mode" not in first.model_fields_set and "end-to-end" in loaded.modes:
             configs = [each.model_copy(update={"mode": "end-to-end"}) for each in configs]
         if dry_run:
-            raise typer.Exit(print_plans([planned_run(each, loaded) for each in configs], configs, as_json=as_json))
+            raise typer.Exit(
+                print_plans(
+                    [planned_run(each, loaded) for each in configs], configs, as_json=as_json
+                )
+            )
         if until_decided:
             from agrotools.cli.compare import print_until_decided
 
@@ -94,7 +102,9 @@ def evaluate(
             evaluated=Evaluated(configs[0], loaded, runs),
         )
         if len({(each.degrade, each.faults) for each in configs}) > 1:
-            typer.echo(f"score against dose: {command_line('chart', 'dose', *folders)}", err=as_json)
+            typer.echo(
+                f"score against dose: {command_line('chart', 'dose', *folders)}", err=as_json
+            )
         if failure:
             raise failure
         raise typer.Exit(code or int(missing))
@@ -116,17 +126,31 @@ def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConf
     from agrotools.runner.plan import work_items
 
     with stop_message("no sample was run, drawn scenes are kept"):
-        published = load_as(config.benchmark, Loading(config.data_root, config.options, files_later=True))
+        published = load_as(
+            config.benchmark, Loading(config.data_root, config.options, files_later=True)
+        )
         part = "-quick" if config.quick else ""
         if config.limit:
             part += f"-limit-{config.limit}"
-            some = [each for each in published.samples if not config.quick or each.id in published.header.quick]
+            some = [
+                each
+                for each in published.samples
+                if not config.quick or each.id in published.header.quick
+            ]
             drawn = {*work_items(some, MODES, 1, limit=config.limit).sample_ids()}
             published = replace(published, samples=[each for each in some if each.id in drawn])
-        folder = cache_dir("fresh") / f"{published.name}-{fresh_version(published.version, seed)}{part}"
+        folder = (
+            cache_dir("fresh") / f"{published.name}-{fresh_version(published.version, seed)}{part}"
+        )
         if not folder.is_dir():
             folder.parent.mkdir(parents=True, exist_ok=True)
-            write_fresh(published, seed, folder, quick=config.quick, progress=contacting_progress(checked, sys.stderr))
+            write_fresh(
+                published,
+                seed,
+                folder,
+                quick=config.quick,
+                progress=contacting_progress(checked, sys.stderr),
+            )
     return folder
 
 
@@ -161,8 +185,14 @@ def study(paths: list[Path], dry_run: bool = False, allow_invalid: bool = False)
         typer.echo(f"the tables: {', '.join(map(str, paths))}")
         typer.echo(f"a run with its samples: {command_line('report', result.scored[0][0].folder)}")
     if incomplete := [state for state in states if not state.complete]:
-        runs = "; ".join(f"{state.run.title} ({state.problem or f'{state.invalid} invalid'})" for state in incomplete)
-        typer.echo(f"{count_text(len(incomplete), 'run')} incomplete, run the same command again: {runs}", err=True)
+        runs = "; ".join(
+            f"{state.run.title} ({state.problem or f'{state.invalid} invalid'})"
+            for state in incomplete
+        )
+        typer.echo(
+            f"{count_text(len(incomplete), 'run')} incomplete, run the same command again: {runs}",
+            err=True,
+        )
         raise typer.Exit(1)
 
 
@@ -174,14 +204,24 @@ def _print_plan(plan: "Study") -> None:
     states = inspect_study(plan, sys.stderr)
     for state in states:
         missing = state.planned - state.finished
-        todo = f"{missing:,} of {count_text(state.planned, 'record')} to run" if missing else "complete"
+        todo = (
+            f"{missing:,} of {count_text(state.planned, 'record')} to run"
+            if missing
+            else "complete"
+        )
         cost = f"; {state.expected}" if state.expected else ""
-        todo += f", none in {', '.join(state.lacking)}, which this policy lacks" if state.lacking else ""
+        todo += (
+            f", none in {', '.join(state.lacking)}, which this policy lacks"
+            if state.lacking
+            else ""
+        )
         typer.echo(f"{state.run.title}: {state.problem or f'{todo}{cost}'}")
     n_records = sum(state.planned - state.finished for state in states)
     typer.echo(f"{count_text(len(states), 'run')}, {count_text(n_records, 'record')} to run")
     expected = [state.expected for state in states if state.expected]
-    low, high = (sum(getattr(each, end) or 0 for each in expected) for end in ("usd_low", "usd_high"))
+    low, high = (
+        sum(getattr(each, end) or 0 for each in expected) for end in ("usd_low", "usd_high")
+    )
     if expected:
         n_unpriced = sum(each.usd_low is None for each in expected)
         unpriced = f', without {count_text(n_unpriced, "run")} of unknown price (price = "IN/OUT")'

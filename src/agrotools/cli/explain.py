@@ -59,7 +59,9 @@ def explain(
         raise UsageError(f"{run} is not a run folder (no {MANIFEST_FILE})", hint=hint)
     if named := [name for name, value in given.items() if value is not None]:
         option = named[0].replace("_", "-")
-        raise UsageError(f"--{option} is for --prompt of a benchmark", hint="omit it: a run has its own prompts")
+        raise UsageError(
+            f"--{option} is for --prompt of a benchmark", hint="omit it: a run has its own prompts"
+        )
     read_manifest(run)
     index = record_index(run)
     for note in index.notes:
@@ -67,17 +69,28 @@ def explain(
     if not len(index):
         raise index.without_samples
     chosen = (
-        _chosen(run, index, sample, mode, epoch) if sample else (each for each in index if mode in (None, each.mode))
+        _chosen(run, index, sample, mode, epoch)
+        if sample
+        else (each for each in index if mode in (None, each.mode))
     )
     if prompt and sample is not None:
         _print_prompts(run, [*chosen], as_json=as_json)
         return
     judges = judged_rows(run)
     attribution, outdated = read_attribution(run)
-    splits = {("end-to-end", each.id, each.epoch): each for each in attribution.samples} if attribution else {}
-    scored = ((record, judges.joined(record, rows_of(record, index)), splits.get(record.key)) for record in chosen)
+    splits = (
+        {("end-to-end", each.id, each.epoch): each for each in attribution.samples}
+        if attribution
+        else {}
+    )
+    scored = (
+        (record, judges.joined(record, rows_of(record, index)), splits.get(record.key))
+        for record in chosen
+    )
     if sample is None:
-        _list_records([listed_data(*each[:2], each[2] and each[2].parts) for each in scored], as_json=as_json)
+        _list_records(
+            [listed_data(*each[:2], each[2] and each[2].parts) for each in scored], as_json=as_json
+        )
         return
     if as_json:
         print_json(
@@ -98,7 +111,9 @@ def explain(
         typer.echo(outdated, err=True)
 
 
-def _chosen(run: Path, index: "RecordIndex", sample: str, mode: str | None, epoch: int) -> "list[Record]":
+def _chosen(
+    run: Path, index: "RecordIndex", sample: str, mode: str | None, epoch: int
+) -> "list[Record]":
     """Return the records of a sample in a mode, or in all."""
     from agrotools.core import UsageError
 
@@ -106,11 +121,20 @@ def _chosen(run: Path, index: "RecordIndex", sample: str, mode: str | None, epoc
     if chosen := [record for record in of_sample if mode in (None, record.mode)]:
         return chosen
     known = sorted({name for _, name, _ in index.each_key()})
-    has = f"it has {', '.join(record.mode for record in of_sample)}" if of_sample else _similar(sample, known)
-    raise UsageError(f"{run} contains no record of sample {sample!r} in {mode or 'any mode'}, epoch {epoch}", hint=has)
+    has = (
+        f"it has {', '.join(record.mode for record in of_sample)}"
+        if of_sample
+        else _similar(sample, known)
+    )
+    raise UsageError(
+        f"{run} contains no record of sample {sample!r} in {mode or 'any mode'}, epoch {epoch}",
+        hint=has,
+    )
 
 
-def _print_twin(run: Path, index: "RecordIndex", record: "Record", scores: "Sequence[Score]") -> None:
+def _print_twin(
+    run: Path, index: "RecordIndex", record: "Record", scores: "Sequence[Score]"
+) -> None:
     """Print how the twin of a sample was answered, or that an unanswerable sample has none."""
     from agrotools.scoring.metrics import FAS
     from agrotools.scoring.slots import NO_TWIN, refused_twin
@@ -121,7 +145,9 @@ def _print_twin(run: Path, index: "RecordIndex", record: "Record", scores: "Sequ
     if record.sample.twin:
         state = _twin_state(index.get((record.mode, record.sample.twin, record.epoch)))
         state += ", which takes one point from this sample" * bool(refused_twin(scores))
-        typer.echo(f"twin {record.sample.twin}: {state}; {command_line('explain', run, record.sample.twin)}")
+        typer.echo(
+            f"twin {record.sample.twin}: {state}; {command_line('explain', run, record.sample.twin)}"
+        )
 
 
 def _similar(sample: str, known: Sequence[str]) -> str:
@@ -162,7 +188,10 @@ def _list_records(records: list[dict[str, Any]], *, as_json: bool) -> None:
     for each in records[:_LISTED]:
         name = each["id"] + f", {each['mode']}" * (len(modes) > 1)
         table.add_row(
-            name, "—" if each["score"] is None else percent(each["score"]), each["cause"], shorten(each["error"], 60)
+            name,
+            "—" if each["score"] is None else percent(each["score"]),
+            each["cause"],
+            shorten(each["error"], 60),
         )
     print_parts([table])
     if len(records) > _LISTED:
@@ -197,11 +226,15 @@ def _preview(benchmark: str, sample: str, options: dict[str, Any], *, as_json: b
     from agrotools.runner.estimate import PREVIEWED, items_of, requests_of
     from agrotools.runner.prompts import PromptLog, StoredPrompts
 
-    given = {"benchmark": benchmark} | {name: value for name, value in options.items() if value is not None}
+    given = {"benchmark": benchmark} | {
+        name: value for name, value in options.items() if value is not None
+    }
     (config,) = read_config(None, given, [PREVIEWED.name])
     prepared = prepare_run(config, load_for_run(config, sys.stderr), PREVIEWED)
     if sample not in prepared.plan.ids:
-        raise UsageError(f"{benchmark} has no sample {sample!r}", hint=_similar(sample, prepared.plan.ids))
+        raise UsageError(
+            f"{benchmark} has no sample {sample!r}", hint=_similar(sample, prepared.plan.ids)
+        )
     with TemporaryDirectory() as folder:
         log, prompts = PromptLog(Path(folder)), list[_Prompts]()
         for item in items_of(prepared, sample):
@@ -226,8 +259,12 @@ def _show_prompts(run: Path, model: str, prompts: "Sequence[_Prompts]", *, as_js
         if requests is None:
             typer.echo(f"{heading}: no prompt is stored")
             continue
-        retried = bool(sizes) and mode != "step-by-step" and len(requests) > 2  # the last one asks for the form again
-        typer.echo(f"{heading}: {'at most ' * retried}{count_text(len(requests), 'request')} to {model}")
+        retried = (
+            bool(sizes) and mode != "step-by-step" and len(requests) > 2
+        )  # the last one asks for the form again
+        typer.echo(
+            f"{heading}: {'at most ' * retried}{count_text(len(requests), 'request')} to {model}"
+        )
         tools: list[Any] = []
         for number, request in enumerate(requests, start=1):
             last = ", only if a value is missing" if retried and number == len(requests) else ""
@@ -235,15 +272,24 @@ def _show_prompts(run: Path, model: str, prompts: "Sequence[_Prompts]", *, as_js
             if request.tools and request.tools == tools:
                 typer.echo(f"--- {count_text(len(tools), 'tool')}, as before")
             elif request.tools:
-                listed = (orjson.dumps(tool, option=orjson.OPT_INDENT_2).decode() for tool in request.tools)
-                typer.echo(harmless("\n".join([f"--- {count_text(len(request.tools), 'tool')}", *listed])))
+                listed = (
+                    orjson.dumps(tool, option=orjson.OPT_INDENT_2).decode()
+                    for tool in request.tools
+                )
+                typer.echo(
+                    harmless("\n".join([f"--- {count_text(len(request.tools), 'tool')}", *listed]))
+                )
             tools = request.tools
             if request.shared:
                 typer.echo(f"--- messages 1 to {request.shared}, as before")
-            for place, message in enumerate(request.messages[request.shared :], start=request.shared + 1):
+            for place, message in enumerate(
+                request.messages[request.shared :], start=request.shared + 1
+            ):
                 _print_message(run, place, message, kept=not sizes)
         for number, (characters, tokens) in enumerate(sizes, start=1):
-            typer.echo(f"request {number}: {characters:,} characters without images, about {tokens:,} tokens with them")
+            typer.echo(
+                f"request {number}: {characters:,} characters without images, about {tokens:,} tokens with them"
+            )
 
 
 def _prompt_json(run: Path, model: str, prompts: "_Prompts") -> dict[str, object]:
@@ -254,9 +300,13 @@ def _prompt_json(run: Path, model: str, prompts: "_Prompts") -> dict[str, object
     parts = [part for content in contents if isinstance(content, list) for part in content]
     urls = dict.fromkeys(part["image_url"]["url"] for part in parts if part["type"] == "image_url")
     images = {
-        url: image.model_dump(exclude={"file"} if sizes else None) for url in urls if (image := stored_image(run, url))
+        url: image.model_dump(exclude={"file"} if sizes else None)
+        for url in urls
+        if (image := stored_image(run, url))
     }
-    sent: list[dict[str, Any]] = [{"messages": request.messages, "tools": request.tools} for request in requests or ()]
+    sent: list[dict[str, Any]] = [
+        {"messages": request.messages, "tools": request.tools} for request in requests or ()
+    ]
     for request, (characters, tokens) in zip(sent, sizes, strict=False):
         request |= {"characters": characters, "tokens": tokens}
     about = {"sample": sample, "mode": mode, "epoch": epoch, "model": model}
@@ -271,7 +321,11 @@ def _print_message(run: Path, place: int, message: dict[str, Any], *, kept: bool
     answers = f", result of call {message['tool_call_id']}" if "tool_call_id" in message else ""
     lines, content = [f"--- message {place}: {message['role']}{answers}"], message["content"]
     for part in content if isinstance(content, list) else [{"type": "text", "text": content}]:
-        text = part["text"] if part["type"] == "text" else _image_line(run, part["image_url"]["url"], kept=kept)
+        text = (
+            part["text"]
+            if part["type"] == "text"
+            else _image_line(run, part["image_url"]["url"], kept=kept)
+        )
         lines.append(text)
     lines += [f"call: {orjson.dumps(call).decode()}" for call in message.get("tool_calls", ())]
     typer.echo(harmless("\n".join(lines)))
@@ -298,14 +352,18 @@ def _image_line(run: Path, url: str, *, kept: bool) -> str:
     return f"[image, {image.media_type}, {size}{image.bytes:,} bytes, sha256 {image.sha256}{place}]"
 
 
-def attribute(run: Path, data_root: Path | None = None, workers: int = 2, as_json: bool = False) -> None:
+def attribute(
+    run: Path, data_root: Path | None = None, workers: int = 2, as_json: bool = False
+) -> None:
     """Split the points that a run lost: planning, arguments, injected faults, each tool, reading and form."""
     from agrotools.analysis.attribution import attribute_run
     from agrotools.report.parts import attribution_tables
     from agrotools.report.terminal import print_parts
     from agrotools.scoring.attribution import ATTRIBUTION_FILE
 
-    attribution = attribute_run(run, data_root=data_root, workers=workers, progress=terminal_progress())
+    attribution = attribute_run(
+        run, data_root=data_root, workers=workers, progress=terminal_progress()
+    )
     if as_json:
         print_json(attribution.model_dump(mode="json"))
         return

@@ -37,7 +37,8 @@ def search(
     if index is not None:
         if (topic, kind, crop) != ("any", "any", None):
             raise UsageError(
-                "--topic, --kind and --crop apply to the knowledge base, not to an index", hint="omit them"
+                "--topic, --kind and --crop apply to the knowledge base, not to an index",
+                hint="omit them",
             )
         _search_index(query, index, top_k, as_json=as_json)
         return
@@ -63,7 +64,9 @@ def search(
             typer.echo(f"  {hit.note}")
         for source in hit.sources:
             cited = ", ".join(str(part) for part in (source.title, source.year, source.url) if part)
-            typer.echo(f"  source: {f'none ({source.how})' if source.how.startswith('general') else cited}")
+            typer.echo(
+                f"  source: {f'none ({source.how})' if source.how.startswith('general') else cited}"
+            )
     for note in result.notes:
         typer.echo(f"note: {note}")
 
@@ -116,10 +119,15 @@ def add(file: Path, replace: bool = False) -> None:
     present = load([path for folder in user_folders() for path in toml_files(folder)])
     known = present.files.get(entry.id)
     if known is not None and not replace:
-        raise UsageError(f"{entry.id} is already in your knowledge base: {known}", hint="give --replace to replace it")
+        raise UsageError(
+            f"{entry.id} is already in your knowledge base: {known}",
+            hint="give --replace to replace it",
+        )
     target = known or user_folders()[0] / FOLDER_OF_KIND[entry.kind] / f"{entry.slug}.toml"
     if target.exists() and known is None:
-        raise UsageError(f"{target} already exists and holds another entry", hint="fix or remove that file")
+        raise UsageError(
+            f"{target} already exists and holds another entry", hint="fix or remove that file"
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target, file.read_bytes())
     typer.echo(f"{entry.id} added: {target}")
@@ -141,7 +149,9 @@ def index_corpus(corpus: Path, out: Path, replace: bool = False, as_json: bool =
         print_json(manifest)
         return
     took = time.monotonic() - started
-    typer.echo(f"{manifest['passages']:,} passages of {manifest['documents']:,} documents in {out}, {took:.0f} s")
+    typer.echo(
+        f"{manifest['passages']:,} passages of {manifest['documents']:,} documents in {out}, {took:.0f} s"
+    )
     for reason, number in manifest["skipped"].items():
         typer.echo(f"skipped, {reason}: {number:,}")
     typer.echo(f"search it: agrotools tools kb search QUESTION --index {out}")
@@ -155,7 +165,13 @@ def _search_index(query: str, path: Path, count: int, *, as_json: bool) -> None:
     passages = opened.search(query, count)
     notes = [opened.stale] if opened.stale else []
     if as_json:
-        print_json({"index": opened.manifest, "passages": [each._asdict() for each in passages], "notes": notes})
+        print_json(
+            {
+                "index": opened.manifest,
+                "passages": [each._asdict() for each in passages],
+                "notes": notes,
+            }
+        )
         return
     if not passages:
         typer.echo("no passage contains a word of this question")

@@ -44,19 +44,28 @@ GROUPS = {
         "view": ("report:view", "Show the runs in a folder on a local page, live."),
     },
     "Own data": {
-        "init": ("build:init", "Write a new benchmark: a tool, questions and a test, as a package."),
+        "init": (
+            "build:init",
+            "Write a new benchmark: a tool, questions and a test, as a package.",
+        ),
         "build": ("build:build", "Build a benchmark from your photos, data sets or drawn scenes."),
         "review": ("review:review", "Review samples on a local page."),
         "grade": ("review:grade", "Grade answers of runs blind, on a local page."),
         "export": ("build:export", "Write a benchmark or a run in another format."),
     },
     "Tools": {
-        "tools": ("tools:app", "List, describe, run the tools; their recognisers and knowledge base."),
+        "tools": (
+            "tools:app",
+            "List, describe, run the tools; their recognisers and knowledge base.",
+        ),
         "serve": ("tools:serve", "Offer the tools to other programs, over MCP."),
     },
     "Admin": {
         "benchmarks": ("benchmarks:app", "List, download, check and describe benchmarks."),
-        "doctor": ("doctor:doctor", "Check the installation, the sandbox, plug-ins, or an endpoint."),
+        "doctor": (
+            "doctor:doctor",
+            "Check the installation, the sandbox, plug-ins, or an endpoint.",
+        ),
     },
 }
 """Groups of the help; module and function (or group of sub-commands) of each command, and its line in the help."""
@@ -79,7 +88,18 @@ ELSEWHERE = {
 
 
 USUAL = {
-    *("benchmark", "model", "mode", "out", "quick", "limit", "data_root", "protocol", "base_url", "api_key_env"),
+    *(
+        "benchmark",
+        "model",
+        "mode",
+        "out",
+        "quick",
+        "limit",
+        "data_root",
+        "protocol",
+        "base_url",
+        "api_key_env",
+    ),
     *("images", "yes", "dry_run", "budget", "judge", "as_json"),
 }
 """Options of ``eval`` that its help shows without ``all``."""
@@ -101,7 +121,9 @@ class PanelCommand(TyperCommand):
             panel = "Arguments" if parameter.param_type_name == "argument" else "Options"
             if row := parameter.get_help_record(ctx):
                 names = re.sub(r"<list\[(\w+)\]>", lambda kind: f"<{kind[1].lower()}>", row[0])
-                panels.setdefault(getattr(parameter, "rich_help_panel", None) or panel, []).append((names, row[1]))
+                panels.setdefault(getattr(parameter, "rich_help_panel", None) or panel, []).append(
+                    (names, row[1])
+                )
         for panel in sorted(panels, key=lambda name: ("Arguments", "Options", name).index(name)):
             with formatter.section(panel):
                 formatter.write_dl(panels[panel])
@@ -152,14 +174,24 @@ class LazyCommands(TyperGroup):
     def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:  # noqa: ARG002
         for group, rows in GROUPS.items():
             with formatter.section(group):
-                formatter.write_dl([(f"{name:<10}", summary) for name, (_, summary) in rows.items()])
+                formatter.write_dl(
+                    [(f"{name:<10}", summary) for name, (_, summary) in rows.items()]
+                )
 
-    def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, Command | None, list[str]]":
+    def resolve_command(
+        self, ctx: "Context", args: list[str]
+    ) -> "tuple[str | None, Command | None, list[str]]":
         from difflib import get_close_matches
 
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            close = [ELSEWHERE[args[0]]] if args[0] in ELSEWHERE else get_close_matches(args[0], COMMANDS, n=1)
-            ctx.fail(f"No such command {args[0]!r}.{f' Did you mean {close[0]!r}?' if close else ''}")
+            close = (
+                [ELSEWHERE[args[0]]]
+                if args[0] in ELSEWHERE
+                else get_close_matches(args[0], COMMANDS, n=1)
+            )
+            ctx.fail(
+                f"No such command {args[0]!r}.{f' Did you mean {close[0]!r}?' if close else ''}"
+            )
         # An empty path would be that of the current folder, an empty address that of OpenAI.
         if any(_EMPTY.fullmatch(f"{before}\0{each}") for before, each in pairwise(["", *args])):
             ctx.fail("An argument is empty. Is a variable of the shell not set?")
@@ -210,7 +242,10 @@ def _print_version(requested: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
     ] = False,
 ) -> None:
     """How well do models use tools to solve agricultural problems? Evaluate, build benchmarks, run the tools."""
@@ -255,17 +290,37 @@ def _told(error: Exception) -> tuple[str, str | None, int] | None:
         message = f"{name} is not installed, and this command reads or draws pictures"
         return (message, install_command(), NOT_DONE) if name in IMAGE_LIBRARIES else None
     if isinstance(error, UnicodeEncodeError) and error.object[error.start] in "".join(sys.argv):
-        return f"{error.object!r} is not a name in UTF-8", "rename it, or set a locale that uses UTF-8", BAD_USAGE
-    if isinstance(error, RuntimeError) and "home directory" in words_of(error):  # of Path.expanduser
-        return "a path begins with ~ and a name, but no user has that name", "write the path in full", BAD_USAGE
+        return (
+            f"{error.object!r} is not a name in UTF-8",
+            "rename it, or set a locale that uses UTF-8",
+            BAD_USAGE,
+        )
+    if isinstance(error, RuntimeError) and "home directory" in words_of(
+        error
+    ):  # of Path.expanduser
+        return (
+            "a path begins with ~ and a name, but no user has that name",
+            "write the path in full",
+            BAD_USAGE,
+        )
     if isinstance(error, sqlite3.OperationalError):
-        return f"temporary files: {error}", "free some space, or name another folder in TMPDIR", NOT_DONE
+        return (
+            f"temporary files: {error}",
+            "free some space, or name another folder in TMPDIR",
+            NOT_DONE,
+        )
     code = code_of(error)
     if code is None and _lacks_memory(error):
-        return f"not enough memory or threads: {error}", "raise their limits (ulimit -v, ulimit -u)", NOT_DONE
+        return (
+            f"not enough memory or threads: {error}",
+            "raise their limits (ulimit -v, ulimit -u)",
+            NOT_DONE,
+        )
     if code is not None and isinstance(error, AgrotoolsError):
         return error.message, error.hint, code
-    if code is not None and isinstance(error, OSError):  # a full disk or an unreadable file can occur in any command
+    if code is not None and isinstance(
+        error, OSError
+    ):  # a full disk or an unreadable file can occur in any command
         return f"{_place_of(error)}: {error.strerror or error}", remedy(error), code
     return None
 
@@ -283,7 +338,10 @@ def _lacks_memory(error: BaseException | None) -> bool:
     from agrotools.core.base import words_of
 
     while error is not None and not isinstance(error, MemoryError):
-        if re.search("start new thread|before it is started|failed to map segment|allocate memory", words_of(error)):
+        if re.search(
+            "start new thread|before it is started|failed to map segment|allocate memory",
+            words_of(error),
+        ):
             return True
         error = error.__cause__ or error.__context__
     return error is not None
@@ -291,4 +349,6 @@ def _lacks_memory(error: BaseException | None) -> bool:
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
     """Write a warning in the format of other messages, without its source location."""
-    sys.stderr.write(f"warning: {message}\n" if category.__module__.startswith("agrotools") else f"{message}\n")
+    sys.stderr.write(
+        f"warning: {message}\n" if category.__module__.startswith("agrotools") else f"{message}\n"
+    )

@@ -30,8 +30,14 @@ class OptionTable:
     @staticmethod
     def parameters() -> list[inspect.Parameter]:
         """Return the options as parameters of a function."""
-        table = tomllib.loads(Path(__file__).with_name("eval_options.toml").read_text(encoding="utf-8"))
-        return [_parameter(name, panel, **row) for panel, rows in table.items() for name, row in rows.items()]
+        table = tomllib.loads(
+            Path(__file__).with_name("eval_options.toml").read_text(encoding="utf-8")
+        )
+        return [
+            _parameter(name, panel, **row)
+            for panel, rows in table.items()
+            for name, row in rows.items()
+        ]
 
 
 def _parameter(
@@ -42,15 +48,27 @@ def _parameter(
 
     field = EvalConfig.model_fields.get(name)
     if field is None and "min" not in more:
-        annotation, default = Annotated[bool, typer.Option(*flags, rich_help_panel=panel, **more)], False
+        annotation, default = (
+            Annotated[bool, typer.Option(*flags, rich_help_panel=panel, **more)],
+            False,
+        )
     else:
         said = field and (field.annotation, *get_args(field.annotation))
-        kind = next((each for each in (bool, int, float, Path) if each in said), str) if said else int
+        kind = (
+            next((each for each in (bool, int, float, Path) if each in said), str) if said else int
+        )
         if field and field.default and kind is not bool:
-            more.setdefault("show_default", f"{field.default:g}" if kind is float else str(field.default))
+            more.setdefault(
+                "show_default", f"{field.default:g}" if kind is float else str(field.default)
+            )
         option = typer.Option(*flags, rich_help_panel=panel, **more)
-        annotation, default = Annotated[list[kind] | None if repeatable else kind | None, option], None
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        annotation, default = (
+            Annotated[list[kind] | None if repeatable else kind | None, option],
+            None,
+        )
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
 
 
 @cache
@@ -58,7 +76,9 @@ def _words() -> dict[str, dict[str, Any]]:
     return tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
 
 
-def _described(section: str, parameter: inspect.Parameter, panel: str | None = None) -> inspect.Parameter:
+def _described(
+    section: str, parameter: inspect.Parameter, panel: str | None = None
+) -> inspect.Parameter:
     """Return a parameter with its description: of this command, else of its group, else of every command."""
     name, said = parameter.name, dict[str, Any]()
     for each in ("every", section.split()[0], section):
@@ -89,7 +109,10 @@ def documented(words: str, command: Callable[..., None]) -> Callable[..., None]:
             options = (
                 OptionTable.parameters()
                 if group is OptionTable
-                else [_described(group.__name__, each, getattr(group, "PANEL", None)) for each in fields]
+                else [
+                    _described(group.__name__, each, getattr(group, "PANEL", None))
+                    for each in fields
+                ]
             )
             groups[name] = group, [each.name for each in options]
             parameters += options
@@ -104,7 +127,9 @@ def documented(words: str, command: Callable[..., None]) -> Callable[..., None]:
         command(**values)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
-    with_groups.__signature__ = inspect.Signature([each.replace(kind=keyword) for each in parameters])  # pyright: ignore[reportAttributeAccessIssue]
+    with_groups.__signature__ = inspect.Signature(
+        [each.replace(kind=keyword) for each in parameters]
+    )  # pyright: ignore[reportAttributeAccessIssue]
     with_groups.__annotations__ = {each.name: each.annotation for each in parameters}
     return with_groups
 
@@ -116,7 +141,10 @@ class Commands(TyperGroup):
         commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         with formatter.section("Commands"):
             formatter.write_dl(
-                [(name, re.split(r"(?<=[.?])\s", (each and each.help) or "")[0]) for name, each in commands.items()]
+                [
+                    (name, re.split(r"(?<=[.?])\s", (each and each.help) or "")[0])
+                    for name, each in commands.items()
+                ]
             )
 
 

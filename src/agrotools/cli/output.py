@@ -96,7 +96,9 @@ def _has_no_reader(stream: TextIO | None) -> bool:
     return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
-def show_drawing(out: "Path", as_json: bool, made: Callable[[], Any], tables: Callable[[Any], Any]) -> None:
+def show_drawing(
+    out: "Path", as_json: bool, made: Callable[[], Any], tables: Callable[[Any], Any]
+) -> None:
     """Draw a result of :mod:`agrotools.report` to ``out``, and print its ``tables`` and where it is, or its JSON."""
     from agrotools.report.curve import check_picture
     from agrotools.report.terminal import print_parts

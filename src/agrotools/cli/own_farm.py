@@ -20,7 +20,13 @@ PLAN_ENDING = ".plan.toml"
 
 
 def build_from_table(
-    images: Path, answers: Path, out: Path, plan_file: Path | None, *, yes: bool, progress: "Progress"
+    images: Path,
+    answers: Path,
+    out: Path,
+    plan_file: Path | None,
+    *,
+    yes: bool,
+    progress: "Progress",
 ) -> "BenchmarkHeader":
     """Build a benchmark from photos and a table, by an existing plan or a new one.
 
@@ -40,12 +46,17 @@ def build_from_table(
         typer.echo(f"plan: {plan_path}")
         seen = match_rows(images, answers, plan)
         _print_table(seen)
-        of_plan = {seen.images_column, *(name for each in plan.columns for name in (each.column, each.second))}
+        of_plan = {
+            seen.images_column,
+            *(name for each in plan.columns for name in (each.column, each.second)),
+        }
         if others := [column for column in seen.table.columns if column not in of_plan]:
             typer.echo(f"columns that the plan does not name, not asked about: {', '.join(others)}")
         if not yes and (lacking := open_questions(plan, seen)):
             _print_needs(lacking)
-            typer.echo("Complete the plan and run the same command again, or add --yes to leave these columns out.")
+            typer.echo(
+                "Complete the plan and run the same command again, or add --yes to leave these columns out."
+            )
             raise typer.Exit(NOT_DONE)
     else:
         if plan_file is not None and not plan_file.parent.is_dir():
@@ -88,7 +99,9 @@ def _new_plan(seen: "DetectedTable", out: Path, plan_path: Path, *, yes: bool) -
     plan = proposal.plan
     shown = {NOTHING: "ignored", UNDECIDED: "not decided"}
     for column in plan.columns:
-        typer.echo(f"  {column.column}: {proposal.notes[column.column]} -> {shown.get(column.ask, column.ask)}")
+        typer.echo(
+            f"  {column.column}: {proposal.notes[column.column]} -> {shown.get(column.ask, column.ask)}"
+        )
     interactive = not yes and _is_terminal()
     if interactive:
         plan = _asked_of_owner(plan, seen)
@@ -98,7 +111,9 @@ def _new_plan(seen: "DetectedTable", out: Path, plan_path: Path, *, yes: bool) -
     if lacking and not interactive:
         _print_needs(lacking)
     if not yes and not interactive:
-        typer.echo(f"{_step_before_build(plan, needs=bool(lacking))}, or add --yes to accept it as it is.")
+        typer.echo(
+            f"{_step_before_build(plan, needs=bool(lacking))}, or add --yes to accept it as it is."
+        )
         raise typer.Exit(NOT_DONE)
     return plan
 
@@ -109,7 +124,11 @@ def _step_before_build(plan: "Plan", *, needs: bool) -> str:
         return "Complete the plan and run the same command again"
     if not any(column.is_asked for column in plan.columns):
         return "All columns are ignored: set ask for one of them in the plan and run the same command again"
-    first = _NO_CROP.capitalize() if any(map(_lacks_crop, plan.columns)) else "Nothing has to be filled in"
+    first = (
+        _NO_CROP.capitalize()
+        if any(map(_lacks_crop, plan.columns))
+        else "Nothing has to be filled in"
+    )
     return f"{first}. Check the plan and run the same command again to build the benchmark"
 
 
@@ -143,8 +162,15 @@ def _print_needs(lacking: "list[OpenQuestion]") -> None:
 
 def _print_plan(plan: "Plan") -> None:
     for column in (column for column in plan.columns if column.is_asked):
-        fields = column.model_dump(exclude_none=True, exclude_defaults=True, exclude={"column", "ask", "yes", "no"})
-        more = ", ".join([*(f"{key} {value}" for key, value in fields.items()), *[_NO_CROP] * _lacks_crop(column)])
+        fields = column.model_dump(
+            exclude_none=True, exclude_defaults=True, exclude={"column", "ask", "yes", "no"}
+        )
+        more = ", ".join(
+            [
+                *(f"{key} {value}" for key, value in fields.items()),
+                *[_NO_CROP] * _lacks_crop(column),
+            ]
+        )
         typer.echo(f"asking: {column.column} as {column.ask}{f' ({more})' if more else ''}")
 
 
@@ -157,19 +183,32 @@ def _asked_of_owner(plan: "Plan", seen: "DetectedTable") -> "Plan":
     choices = ", ".join((*measures(), *Column.UNASKED))
     for column in plan.columns:
         if column.ask != NOTHING:
-            plan = _reply(plan, f"{column.column!r} contains ({choices})", "ask", column.ask or NOTHING, column.column)
+            plan = _reply(
+                plan,
+                f"{column.column!r} contains ({choices})",
+                "ask",
+                column.ask or NOTHING,
+                column.column,
+            )
     for column in list(plan.columns):
         while needs := open_questions_of_column(plan.column(column.column) or column, seen):
             need = needs[0]
             typer.echo(f"(type {NOTHING!r} to leave this column out)")
-            more, default = (f" ({', '.join(need.choices)})", need.choices[0]) if need.choices else ("", None)
+            more, default = (
+                (f" ({', '.join(need.choices)})", need.choices[0]) if need.choices else ("", None)
+            )
             plan = _reply(plan, f"{need.question}{more}", need.key, default, need.column)
-    for key, question in (("name", "Name of the benchmark"), ("licence", "Terms of use of the photos")):
+    for key, question in (
+        ("name", "Name of the benchmark"),
+        ("licence", "Terms of use of the photos"),
+    ):
         plan = _reply(plan, question, key, getattr(plan, key))
     return plan
 
 
-def _reply(plan: "Plan", question: str, key: str, default: str | None, column: str | None = None) -> "Plan":
+def _reply(
+    plan: "Plan", question: str, key: str, default: str | None, column: str | None = None
+) -> "Plan":
     """Return the plan with a value typed for a key of it, or of a column; invalid ones are asked for again."""
     from pydantic import ValidationError
 
@@ -178,9 +217,13 @@ def _reply(plan: "Plan", question: str, key: str, default: str | None, column: s
 
     def changed(reply: str) -> "Plan":
         change = {"ask" if column and reply.strip() == NOTHING else key: reply.strip()}
-        columns = [each.model_dump() | (change if each.column == column else {}) for each in plan.columns]
+        columns = [
+            each.model_dump() | (change if each.column == column else {}) for each in plan.columns
+        ]
         try:
-            return type(plan).model_validate(plan.model_dump() | ({"columns": columns} if column else change))
+            return type(plan).model_validate(
+                plan.model_dump() | ({"columns": columns} if column else change)
+            )
         except ValidationError as error:
             raise typer.BadParameter(plain_message(error.errors()[0])) from error
 

@@ -50,7 +50,8 @@ def train_pack(
 
     if images is None or out is None:
         raise UsageError(
-            "tools packs train needs --images DIR and --out PACK", hint="agrotools tools packs train --help"
+            "tools packs train needs --images DIR and --out PACK",
+            hint="agrotools tools packs train --help",
         )
     folder = pack_path(out)
     pictures = read_labelled(images, labels)
@@ -70,9 +71,13 @@ def train_pack(
     _print_figures(info, as_json, path=str(folder), held_out=len(left_out))
     if as_json:
         return
-    typer.echo(f"written to {folder}; use it with: agrotools tools run TOOL --image FILE --backend pack:{out}")
+    typer.echo(
+        f"written to {folder}; use it with: agrotools tools run TOOL --image FILE --backend pack:{out}"
+    )
     if held is not None:
-        counts = ", ".join(f"{label} {n}" for label, n in sorted(Counter(one.label for one in left_out).items()))
+        counts = ", ".join(
+            f"{label} {n}" for label, n in sorted(Counter(one.label for one in left_out).items())
+        )
         of_all = f"{len(left_out)} of {len(pictures) + len(left_out)} pictures"
         typer.echo(f"held out: {of_all} ({counts}), listed in {held}")
 
@@ -123,7 +128,9 @@ def list_packs(as_json: bool = False) -> None:
     faults += more
     if as_json:
         parts = {"packs": recognisers, "crop-weed": heads}
-        rows = {name: [one.model_dump(mode="json") for one in every] for name, every in parts.items()}
+        rows = {
+            name: [one.model_dump(mode="json") for one in every] for name, every in parts.items()
+        }
         print_json({**rows, "faults": faults})
         return
     lines = [f"{_pack_line(pack)}\n  {pack.licence_note}" for pack in recognisers]
@@ -134,7 +141,9 @@ def list_packs(as_json: bool = False) -> None:
             f"no packs in {packs.packs_folder()}; train one: agrotools tools packs train --images DIR --out NAME"
         )
     if not heads:
-        typer.echo(f"no heads in {heads_folder()}; train them with: agrotools tools packs train crop-weed --data DIR")
+        typer.echo(
+            f"no heads in {heads_folder()}; train them with: agrotools tools packs train crop-weed --data DIR"
+        )
     for fault in faults:
         typer.echo(f"fault: {fault}")
 
@@ -165,5 +174,7 @@ def _pack_line(pack: "PackInfo") -> str:
 
 
 def _head_line(head: "HeadInfo") -> str:
-    figures = ", ".join(f"{key.replace('_', ' ')} {value:.3f}" for key, value in head.metrics.items())
+    figures = ", ".join(
+        f"{key.replace('_', ' ')} {value:.3f}" for key, value in head.metrics.items()
+    )
     return f"{head.name}: crop-weed, {len(head.training)} training pictures; {figures}"

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agrotools.cli.output import ARGUMENTS, BAD_USAGE, DONE, FAULTS, command_line, count_text, terminal_progress
+from agrotools.cli.output import (
+    ARGUMENTS,
+    BAD_USAGE,
+    DONE,
+    FAULTS,
+    command_line,
+    count_text,
+    terminal_progress,
+)
 
 if TYPE_CHECKING:
     from agrotools.analysis.study import RunState
@@ -39,7 +47,9 @@ def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
         return inspect_run(run, benchmark, estimates=True)
 
 
-def print_plans(states: "Sequence[RunState]", configs: "Sequence[EvalConfig]", *, as_json: bool) -> int:
+def print_plans(
+    states: "Sequence[RunState]", configs: "Sequence[EvalConfig]", *, as_json: bool
+) -> int:
     """Print the runs of ``eval --dry-run`` with requests, tokens, cost and time; return the exit code."""
     from agrotools.cli.output import print_json
     from agrotools.models.metered import SPEND_FILE, read_spend
@@ -50,8 +60,18 @@ def print_plans(states: "Sequence[RunState]", configs: "Sequence[EvalConfig]", *
         facts: list[dict[str, object]] = []
         for each in states:
             costs = vars(each.expected).items() if each.expected else ()
-            run = {"run": str(each.run.folder), "problem": each.problem or None, "planned": each.planned}
-            facts.append({**run, "finished": each.finished, **{name: cost for name, cost in costs if name != "price"}})
+            run = {
+                "run": str(each.run.folder),
+                "problem": each.problem or None,
+                "planned": each.planned,
+            }
+            facts.append(
+                {
+                    **run,
+                    "finished": each.finished,
+                    **{name: cost for name, cost in costs if name != "price"},
+                }
+            )
         print_json(facts)
         return code
     for state, config in zip(states, configs, strict=True):
@@ -75,8 +95,14 @@ def _time_text(requests: int, config: "EvalConfig") -> str:
     minutes = requests * _SECONDS_PER_REPLY / in_flight / 60
     limited = config.rpm is not None and requests / config.rpm > minutes
     minutes = max(minutes, requests / config.rpm if config.rpm else 0.0)
-    basis = f"--rpm {config.rpm}" if limited else f"{in_flight} requests in flight, {_SECONDS_PER_REPLY:g} s per reply"
-    return f"about {minutes:.0f} min ({basis})" if minutes >= 1 else f"about 1 min or less ({basis})"
+    basis = (
+        f"--rpm {config.rpm}"
+        if limited
+        else f"{in_flight} requests in flight, {_SECONDS_PER_REPLY:g} s per reply"
+    )
+    return (
+        f"about {minutes:.0f} min ({basis})" if minutes >= 1 else f"about 1 min or less ({basis})"
+    )
 
 
 def ask_before_spending(config: "EvalConfig") -> "Callable[[Estimate], None]":
@@ -102,7 +128,9 @@ def offer_download(name: str, *, at_once: bool) -> None:
     from agrotools.core import BENCHMARKS
     from agrotools.plugin.installed import benchmark_id
 
-    if (known := benchmark_id(name)) not in BENCHMARKS or not (plugin := BENCHMARKS.get(known)).files.download:
+    if (known := benchmark_id(name)) not in BENCHMARKS or not (
+        plugin := BENCHMARKS.get(known)
+    ).files.download:
         return
     from agrotools.benchmarks.loading import data_folder
     from agrotools.benchmarks.obtaining import Request, lacking_lines, listed, obtain
@@ -112,9 +140,13 @@ def offer_download(name: str, *, at_once: bool) -> None:
         return
     size = "size not known before" if found.size_mb is None else f"{found.size_mb:,.0f} MB"
     what = f"{found.name} is {found.state}: {size}, from {found.address}, terms: {found.licence}"
-    if not at_once and not (sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(f"{what}. Get it?", err=True)):
+    if not at_once and not (
+        sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(f"{what}. Get it?", err=True)
+    ):
         return
-    request = Request(data_folder(), progress=terminal_progress(), say=lambda line: typer.echo(line, err=True))
+    request = Request(
+        data_folder(), progress=terminal_progress(), say=lambda line: typer.echo(line, err=True)
+    )
     obtained = obtain(known, request)
     lacking = lacking_lines(obtained, command_line("benchmarks", "get", known))
     for line in (*obtained.notes, *lacking):
@@ -135,11 +167,15 @@ def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluate
         return [_merge_command(runs[0])]
     if evaluated.stops and config.budget is not None:
         budget = _larger_budget(config.budget, summary)
-        return [f"{_changed('--budget', add=['--budget', f'{budget:g}'])}  (resumes; all finished samples are kept)"]
+        return [
+            f"{_changed('--budget', add=['--budget', f'{budget:g}'])}  (resumes; all finished samples are kept)"
+        ]
     if any(part.invalid.n for part in summary.modes.values()):
         return [f"{_changed()}  (again: the invalid samples)"]
     if summary.model.startswith("baseline:"):
-        first_look = config.quick or (benchmark.header.quick and not config.limit)  # what the budget is enough for
+        first_look = config.quick or (
+            benchmark.header.quick and not config.limit
+        )  # what the budget is enough for
         add = ["--quick"] if first_look and "--quick" not in ARGUMENTS else []
         add = [*([config.benchmark] if not ARGUMENTS else []), *add, *MODEL_EXAMPLE]
         return [_changed("--model", "-m", "--out", add=add)]

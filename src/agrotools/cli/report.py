@@ -50,14 +50,19 @@ def report(
     if as_json:
         print_json({**vars(written), "path": str(written.path)})
         raise typer.Exit(NOT_DONE if written.damaged else DONE)
-    shown = f"{written.shown} of " * (written.shown < written.records) + count_text(written.records, "record")
+    shown = f"{written.shown} of " * (written.shown < written.records) + count_text(
+        written.records, "record"
+    )
     images = count_text(written.pictures, "image")
     typer.echo(f"{written.path}: {written.bytes / 1e6:.1f} MB, {shown} with {images}")
     if written.removed:
         typer.echo(written.removed)
     if written.missing_pictures:
         missing = f"{count_text(written.missing_pictures, 'image')} could not be embedded (the page gives the reasons)"
-        typer.echo(f"{missing}\nhint: if the benchmark was moved, give its folder with --data-root DIR", err=True)
+        typer.echo(
+            f"{missing}\nhint: if the benchmark was moved, give its folder with --data-root DIR",
+            err=True,
+        )
     raise typer.Exit(NOT_DONE if written.damaged else DONE)
 
 
@@ -73,14 +78,20 @@ def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
     if format_ != "csv":
         parts = tables(summaries, details=False)
         return markdown(parts) if format_ == "md" else latex(parts, "Scores of runs")
-    rows: list[tuple[object, ...]] = [("run", "mode", "metric", "task", "value", "lower", "upper", "n", "clusters")]
+    rows: list[tuple[object, ...]] = [
+        ("run", "mode", "metric", "task", "value", "lower", "upper", "n", "clusters")
+    ]
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         for mode, part in summary.modes.items():
-            shown = {name: metric for name, metric in part.metrics.items() if name not in ONLY_IN_JSON}
+            shown = {
+                name: metric for name, metric in part.metrics.items() if name not in ONLY_IN_JSON
+            }
             for metric, value in shown.items() if part.headline else ():
                 for task, each in {"": value.overall, **value.by_task_type}.items():
                     ends = (each.interval.lower, each.interval.upper) if each.interval else ("", "")
-                    rows.append((name, mode, metric, task, each.value, *ends, each.n, each.n_clusters))
+                    rows.append(
+                        (name, mode, metric, task, each.value, *ends, each.n, each.n_clusters)
+                    )
     return csv_text(rows)
 
 
@@ -103,8 +114,12 @@ def view(
     from agrotools.report.terminal import print_parts
 
     if not folder.is_dir():
-        raise UsageError(f"there is no folder {folder}", hint="give a run folder, or the folder of your runs")
-    runs = [{**vars(entry), "path": str(entry.path)} for entry in list_runs(folder)] if as_json else []
+        raise UsageError(
+            f"there is no folder {folder}", hint="give a run folder, or the folder of your runs"
+        )
+    runs = (
+        [{**vars(entry), "path": str(entry.path)} for entry in list_runs(folder)] if as_json else []
+    )
     if only_list and as_json:
         print_json(runs)
     elif only_list:

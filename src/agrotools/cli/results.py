@@ -41,7 +41,10 @@ def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str,
             raise UsageError("judge options were given without --judge", hint="add --judge MODEL")
         return {}
     if len(set(judges)) < len(judges):
-        raise UsageError("the same judge is given twice", hint="--judge-votes N lets one judge grade several times")
+        raise UsageError(
+            "the same judge is given twice",
+            hint="--judge-votes N lets one judge grade several times",
+        )
     from agrotools.scoring.judging.questions import labelled_questions, read_rubrics
 
     if options.judge_calibration:
@@ -157,7 +160,9 @@ def show_runs(
     from agrotools.report.settings import paper_tables
     from agrotools.runner.store import read_manifest
 
-    rescored = _rescored(runs, comparisons, allow_invalid=allow_invalid, with_progress=evaluated is not None)
+    rescored = _rescored(
+        runs, comparisons, allow_invalid=allow_invalid, with_progress=evaluated is not None
+    )
     summaries = [each.summary for each in rescored]
     parts = [part for summary in summaries for part in summary.modes.values()]
     silent = bool(parts) and all(part.invalid.n == part.n_records for part in parts)
@@ -169,9 +174,14 @@ def show_runs(
     for difference in [] if evaluated else incomparable([read_manifest(run) for run in runs]):
         typer.echo(f"warning: these runs are not comparable: {difference}", err=True)
     if silent:
-        typer.echo(f"error: no sample got a reply: {next(iter(parts[0].invalid.reasons))}", err=True)
+        typer.echo(
+            f"error: no sample got a reply: {next(iter(parts[0].invalid.reasons))}", err=True
+        )
         return 3
-    code = int(any(part.invalid.n or not part.headline for part in parts) or any(each.missing for each in summaries))
+    code = int(
+        any(part.invalid.n or not part.headline for part in parts)
+        or any(each.missing for each in summaries)
+    )
     if not allow_invalid and _lost_most(runs, summaries):
         code = 3
     papers = paper_tables(runs, summaries, comparisons) if paper or evaluated else []
@@ -190,13 +200,19 @@ def show_runs(
 
 
 def _rescored(
-    runs: Sequence[Path], comparisons: "TextComparisons", *, allow_invalid: bool, with_progress: bool
+    runs: Sequence[Path],
+    comparisons: "TextComparisons",
+    *,
+    allow_invalid: bool,
+    with_progress: bool,
 ) -> "list[Rescored]":
     from agrotools.runner.rescore import score_runs
     from agrotools.runner.store import read_manifest
 
     progress, n_scored = terminal_progress(), 0
-    n_records = sum(sum(read_manifest(run).planned.values()) for run in runs) if with_progress else 0
+    n_records = (
+        sum(sum(read_manifest(run).planned.values()) for run in runs) if with_progress else 0
+    )
 
     def count(_record: "Record", _scores: "list[Score]") -> None:
         nonlocal n_scored
@@ -204,7 +220,9 @@ def _rescored(
         progress("scores", n_scored, max(n_records, n_scored))
 
     on_scored = count if with_progress else None
-    return score_runs(runs, allow_invalid=allow_invalid, comparisons=comparisons, on_scored=on_scored)
+    return score_runs(
+        runs, allow_invalid=allow_invalid, comparisons=comparisons, on_scored=on_scored
+    )
 
 
 def _write_page(
@@ -238,10 +256,14 @@ def _write_page(
 
 
 def _first_model(summaries: "Sequence[Summary]") -> int:
-    return next((at for at, each in enumerate(summaries) if not each.model.startswith("baseline:")), 0)
+    return next(
+        (at for at, each in enumerate(summaries) if not each.model.startswith("baseline:")), 0
+    )
 
 
-def _references(runs: Sequence[Path], summaries: "Sequence[Summary]", evaluated: Evaluated) -> "References":
+def _references(
+    runs: Sequence[Path], summaries: "Sequence[Summary]", evaluated: Evaluated
+) -> "References":
     """Return floor, planner and ceiling of the first model."""
     from agrotools.report.screen import headline
     from agrotools.runner.ladder import references_of
@@ -249,7 +271,9 @@ def _references(runs: Sequence[Path], summaries: "Sequence[Summary]", evaluated:
     at = _first_model(summaries)
     measure = headline([summaries[at]], evaluated.asked_modes)
     mode = measure[0].mode if measure else None
-    return references_of(runs[at], evaluated.benchmark, evaluated.config.data_root, terminal_progress(), mode)
+    return references_of(
+        runs[at], evaluated.benchmark, evaluated.config.data_root, terminal_progress(), mode
+    )
 
 
 def _print_screen(
@@ -276,7 +300,9 @@ def _print_screen(
     stops = [f"stopped by --budget: {each.message}" for each in evaluated.stops]
     stops += [note for note in benchmark_notes(evaluated.benchmark) if note.startswith(INCOMPLETE)]
     with allow_closed_pipe():
-        print_screen(Screen(runs, rescored, references, stops, commands, page, evaluated.asked_modes))
+        print_screen(
+            Screen(runs, rescored, references, stops, commands, page, evaluated.asked_modes)
+        )
 
 
 def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, details: bool) -> None:
@@ -289,10 +315,14 @@ def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, detai
     if len(runs) > 1:
         typer.echo(f"differences by task, by cause and by sample: {command_line('compare', *runs)}")
     if sample := rescored[0].telling_sample:
-        typer.echo(f"one sample, from question to score: {command_line('explain', runs[0], sample)}")
+        typer.echo(
+            f"one sample, from question to score: {command_line('explain', runs[0], sample)}"
+        )
 
 
-def _print_papers(runs: Sequence[Path], papers: "Sequence[PaperTables]", *, paper: bool, as_json: bool) -> None:
+def _print_papers(
+    runs: Sequence[Path], papers: "Sequence[PaperTables]", *, paper: bool, as_json: bool
+) -> None:
     """Print the tables of the papers, or the command that prints them."""
     from agrotools.plugin.installed import plugins
     from agrotools.report.terminal import print_parts
@@ -301,20 +331,29 @@ def _print_papers(runs: Sequence[Path], papers: "Sequence[PaperTables]", *, pape
     known = [plugin.name for plugin in plugins() if plugin.paper.figures is not None]
     if paper and not papers:
         names = ", ".join(known)
-        typer.echo(f"--paper: none of these runs is of a benchmark whose paper's tables are known ({names})", err=True)
+        typer.echo(
+            f"--paper: none of these runs is of a benchmark whose paper's tables are known ({names})",
+            err=True,
+        )
     elif paper and not as_json:
         with allow_closed_pipe():
             print_parts(part for _, tables in papers for part in tables)
     elif not as_json and any(read_manifest(run).benchmark in known for run in runs):
         with allow_closed_pipe():
-            typer.echo(f"compare with the figures of the paper: {command_line('score', *runs, '--paper')}")
+            typer.echo(
+                f"compare with the figures of the paper: {command_line('score', *runs, '--paper')}"
+            )
 
 
 def _lost_most(runs: Sequence[Path], summaries: "Sequence[Summary]") -> bool:
     """Return True, with an error, if more than half of the samples of a mode ended without an answer to score."""
     from agrotools.scoring.event_counts import mostly_lost
 
-    modes = [(run, *each) for run, summary in zip(runs, summaries, strict=True) for each in summary.modes.items()]
+    modes = [
+        (run, *each)
+        for run, summary in zip(runs, summaries, strict=True)
+        for each in summary.modes.items()
+    ]
     names = ", ".join(f"{run} ({mode})" for run, mode, part in modes if mostly_lost(part))
     if names:
         typer.echo(

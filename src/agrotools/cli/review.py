@@ -32,17 +32,26 @@ def review(
     """
 
     from agrotools.build.review import require_extra
-    from agrotools.build.review.agreement import LONGEST_NAME, Decision, ReviewJournal, review_parts, summary_of
+    from agrotools.build.review.agreement import (
+        LONGEST_NAME,
+        Decision,
+        ReviewJournal,
+        review_parts,
+        summary_of,
+    )
     from agrotools.build.review.material import apply_review, open_material
     from agrotools.core import UsageError
 
     if apply != (out is not None) or (apply and summary):
-        raise UsageError("--apply and --out belong together, without --summary", hint="--apply --out NEW")
+        raise UsageError(
+            "--apply and --out belong together, without --summary", hint="--apply --out NEW"
+        )
     if as_json and not (apply or summary):
         raise UsageError("--json is for --summary and --apply", hint="add one of them")
     if len(reviewer.strip()) > LONGEST_NAME or not reviewer.isprintable():
         raise UsageError(
-            f"a reviewer's name has at most {LONGEST_NAME} characters on one line", hint="give a shorter --reviewer"
+            f"a reviewer's name has at most {LONGEST_NAME} characters on one line",
+            hint="give a shorter --reviewer",
         )
     if not (apply or summary):
         require_extra()
@@ -73,11 +82,17 @@ def review(
 
 def _print_applied(applied: "Applied") -> None:
     dropped = sum(map(len, applied.dropped.values()))
-    typer.echo(f"{applied.out}: {count_text(applied.kept, 'sample')}, {dropped} dropped, {len(applied.edited)} edited")
+    typer.echo(
+        f"{applied.out}: {count_text(applied.kept, 'sample')}, {dropped} dropped, {len(applied.edited)} edited"
+    )
     for reason, ids in applied.dropped.items():
-        typer.echo(f"  dropped {len(ids)}: {reason} ({', '.join(ids[:5])}{', …' if len(ids) > 5 else ''})")
+        typer.echo(
+            f"  dropped {len(ids)}: {reason} ({', '.join(ids[:5])}{', …' if len(ids) > 5 else ''})"
+        )
     if applied.undecided:
-        typer.echo(f"  without a decision, kept as they are: {count_text(applied.undecided, 'sample')}")
+        typer.echo(
+            f"  without a decision, kept as they are: {count_text(applied.undecided, 'sample')}"
+        )
     for fault in applied.faults:
         typer.echo(fault, err=True)
 
@@ -102,7 +117,12 @@ def grade(
     """
     from agrotools.build.review import require_extra
     from agrotools.build.review.agreement import ReviewJournal
-    from agrotools.build.review.grading import grading_parts, open_sheet, read_scheme, summarise_grades
+    from agrotools.build.review.grading import (
+        grading_parts,
+        open_sheet,
+        read_scheme,
+        summarise_grades,
+    )
     from agrotools.core import UsageError
     from agrotools.report.judges import Grade
 
@@ -111,7 +131,13 @@ def grade(
     if not summary:
         require_extra()
     sheet = open_sheet(
-        runs, scheme=read_scheme(rubrics), mode=mode, seed=seed, samples=samples, log=log, data_root=data_root
+        runs,
+        scheme=read_scheme(rubrics),
+        mode=mode,
+        seed=seed,
+        samples=samples,
+        log=log,
+        data_root=data_root,
     )
     journal = ReviewJournal(sheet.material.journal, Grade)
     notes = sheet.material.notes

@@ -7,7 +7,15 @@ from pathlib import Path
 import typer
 
 from agrotools.cli.options import JudgeOptions, TextOptions
-from agrotools.cli.output import FAULTS, STOPPED, command_line, count_text, print_json, stop_message, terminal_progress
+from agrotools.cli.output import (
+    FAULTS,
+    STOPPED,
+    command_line,
+    count_text,
+    print_json,
+    stop_message,
+    terminal_progress,
+)
 
 _LISTED = 3
 """Maximum number of rows or samples that a warning names."""
@@ -41,24 +49,37 @@ def score(
     if predictions is not None or benchmark is not None:
         if predictions is None or benchmark is None or runs or format_ or judgements:
             hint = "agrotools score --benchmark NAME --predictions FILE"
-            raise UsageError("--benchmark and --predictions go together, without runs and --format", hint=hint)
+            raise UsageError(
+                "--benchmark and --predictions go together, without runs and --format", hint=hint
+            )
         runs = [make_run(predictions, benchmark, data, option or [], model, out, as_json)]
     elif model or out or option:
         hint = "--benchmark NAME --predictions FILE"
         raise UsageError("--model, --out and --option go with --predictions", hint=hint)
     elif not runs:
-        raise UsageError("no run is given", hint="agrotools score RUN, or --benchmark NAME --predictions FILE")
+        raise UsageError(
+            "no run is given", hint="agrotools score RUN, or --benchmark NAME --predictions FILE"
+        )
     if costs is not None:
         from agrotools.report.costs import cost_tables, expected_costs
         from agrotools.report.terminal import print_parts
 
         expected = expected_costs(runs, costs)
-        print_json(expected.model_dump(mode="json")) if as_json else print_parts(cost_tables(expected))
+        print_json(expected.model_dump(mode="json")) if as_json else print_parts(
+            cost_tables(expected)
+        )
         return
     if format_ is None and predictions is None and (data or judgements):
-        raise UsageError("--data and --judgements go with --format", hint="--format gta|thinkgeo|agentx")
+        raise UsageError(
+            "--data and --judgements go with --format", hint="--format gta|thinkgeo|agentx"
+        )
     if format_ is not None:
-        of_runs = {"--judge": judging.judge, "--with": texts.extra, "--details": details, "--paper": paper}
+        of_runs = {
+            "--judge": judging.judge,
+            "--with": texts.extra,
+            "--details": details,
+            "--paper": paper,
+        }
         if wrong := [name for name, value in of_runs.items() if value]:
             hint = "with --format, --embedder compares texts and --judgements FILE gives the replies of a judge"
             raise UsageError(f"{wrong[0]} is for runs, not for --format", hint=hint)
@@ -66,12 +87,20 @@ def score(
         return
     compared = texts.comparisons()
     missing = ask_judges(runs, judging)
-    code = show_runs(runs, compared, allow_invalid=allow_invalid, details=details, as_json=as_json, paper=paper)
+    code = show_runs(
+        runs, compared, allow_invalid=allow_invalid, details=details, as_json=as_json, paper=paper
+    )
     raise typer.Exit(code or int(missing))
 
 
 def make_run(
-    file: Path, benchmark: str, data: Path | None, options: Sequence[str], model: str, out: Path | None, as_json: bool
+    file: Path,
+    benchmark: str,
+    data: Path | None,
+    options: Sequence[str],
+    model: str,
+    out: Path | None,
+    as_json: bool,
 ) -> Path:
     """Make a run of a file of predictions, print what was matched, and return its folder."""
     from agrotools.benchmarks import load_benchmark
@@ -80,12 +109,18 @@ def make_run(
 
     chosen = benchmark_options(options)
     loaded = load_benchmark(benchmark, data, options=chosen)
-    run, counts = import_predictions(file.expanduser(), loaded, benchmark, chosen, model=model, out=out)
+    run, counts = import_predictions(
+        file.expanduser(), loaded, benchmark, chosen, model=model, out=out
+    )
     matched = ", ".join(f"{number} by {column}" for column, number in counts.by.items())
-    typer.echo(f"{file.name}: {count_text(counts.rows, 'row')}, {matched}; run folder {run}", err=as_json)
+    typer.echo(
+        f"{file.name}: {count_text(counts.rows, 'row')}, {matched}; run folder {run}", err=as_json
+    )
     for kind, entries in counts.problems.items():
         more = ", ..." if len(entries) > _LISTED else ""
-        typer.echo(f"warning: {kind}: {len(entries)}, {', '.join(entries[:_LISTED])}{more}", err=True)
+        typer.echo(
+            f"warning: {kind}: {len(entries)}, {', '.join(entries[:_LISTED])}{more}", err=True
+        )
     return run
 
 
@@ -116,7 +151,11 @@ def score_predictions(
             raise UsageError(message, hint=hint)
     chosen = None
     with nullcontext() if embedder else suppress(UsageError):  # all-MiniLM-L6-v2 may be absent
-        chosen = None if "embedder" in form.refused else open_embedder(texts.embedder, texts.embedder_path)
+        chosen = (
+            None
+            if "embedder" in form.refused
+            else open_embedder(texts.embedder, texts.embedder_path)
+        )
     compared = compare_file(format_, files[0], data=data, judgements=judgements, embedder=chosen)
     if as_json:
         print_json(as_data(compared))
@@ -139,13 +178,19 @@ def merge(runs: list[Path], out: Path, allow_missing: bool = False, as_json: boo
         typer.echo(f"warning: {note}", err=True)
     if merged.gaps:
         typer.echo(
-            f"hint: the agrotools eval command of a shard with --out {out}, without --shard, runs the rest", err=True
+            f"hint: the agrotools eval command of a shard with --out {out}, without --shard, runs the rest",
+            err=True,
         )
-    typer.echo(f"{out}: {count_text(merged.records, 'record')} of {count_text(merged.shards, 'shard')}", err=as_json)
+    typer.echo(
+        f"{out}: {count_text(merged.records, 'record')} of {count_text(merged.shards, 'shard')}",
+        err=as_json,
+    )
     try:
         code = show_runs([out], NO_COMPARISONS, allow_invalid=False, details=False, as_json=as_json)
     except KeyboardInterrupt:
         scoring = command_line("score", out)
-        typer.echo(f"\nstopped: all shards are merged, but not scored; {scoring} scores the run", err=True)
+        typer.echo(
+            f"\nstopped: all shards are merged, but not scored; {scoring} scores the run", err=True
+        )
         code = STOPPED
     raise typer.Exit(code or (FAULTS if merged.gaps else 0))

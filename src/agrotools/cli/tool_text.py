@@ -29,7 +29,9 @@ def summary(tool: Tool[..., Any]) -> str:
 def _words_table(title: str, rows: Iterable[Sequence[str]]) -> Table:
     """Return a table of names with words in one or more columns, without headings."""
     listed = [*rows]
-    table = new_table(title, [Column(kind="words")] * (len(listed[0]) - 1 if listed else 1), first=24)
+    table = new_table(
+        title, [Column(kind="words")] * (len(listed[0]) - 1 if listed else 1), first=24
+    )
     for row in listed:
         table.add_row(*row)
     return table
@@ -44,16 +46,23 @@ def description(tool: Tool[..., Any]) -> list[Part]:
     for name, schema in properties.items():
         is_file = spec.agreement[name] == "file" and schema.get("type") == "string"
         default = spec.defaults.get(name)
-        leavable = " [optional]" if default in (None, "", [], {}) else f" [default {_inline(default)}]"
+        leavable = (
+            " [optional]" if default in (None, "", [], {}) else f" [default {_inline(default)}]"
+        )
         text = f"{schema['description']}: " if "description" in schema else ""
-        kind = f"{'a file' if is_file else describe_schema(schema)}{leavable * (name not in required)}"
+        kind = (
+            f"{'a file' if is_file else describe_schema(schema)}{leavable * (name not in required)}"
+        )
         arguments.append((f"--{name.replace('_', '-')}", f"{text}{kind}"))
     schema, results = result_schema(tool)["properties"], dict[str, str]()
     for name, field in tool.result_type.model_fields.items():
         kind, text = describe_schema(schema[name]), field.description or ""
         kind = "a file" if _is_artifact(field.annotation) else kind
         results[name] = f"{text}: {kind}" if text and kind != "any value" else text or kind
-    basis = {"notes": "basis of the values: method, scale, back-end", "flags": "where they may be wrong"}
+    basis = {
+        "notes": "basis of the values: method, scale, back-end",
+        "flags": "where they may be wrong",
+    }
     results = {name: text for name, text in results.items() if name not in basis} | basis
     certified = f"Accuracy: {certificate(tool.name, tool.version)['text']}"
     title = f"{tool.name} ({tool.category}, version {tool.version})"
@@ -81,17 +90,27 @@ def tool_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     published = {name for names in toolsets.values() for name in names}
     known = {*AGROTOOLS, *GENERAL_TOOLS, *published}
     sections: tuple[tuple[str, list[Mapping[str, Any]]], ...] = (
-        ("The toolset of the AgroTools benchmark", [row for row in rows if row["name"] in AGROTOOLS]),
+        (
+            "The toolset of the AgroTools benchmark",
+            [row for row in rows if row["name"] in AGROTOOLS],
+        ),
         ("General tools", [row for row in rows if row["name"] in GENERAL_TOOLS]),
-        ("Under the names of published benchmarks", [row for row in rows if row["name"] in published]),
+        (
+            "Under the names of published benchmarks",
+            [row for row in rows if row["name"] in published],
+        ),
         ("Tools of installed plug-ins", [row for row in rows if row["name"] not in known]),
     )
     return [
-        _words_table(title, (_tool_row(row, toolsets) for row in members)) for title, members in sections if members
+        _words_table(title, (_tool_row(row, toolsets) for row in members))
+        for title, members in sections
+        if members
     ]
 
 
-def _tool_row(row: Mapping[str, Any], toolsets: Mapping[str, Collection[str]]) -> tuple[str, str, str]:
+def _tool_row(
+    row: Mapping[str, Any], toolsets: Mapping[str, Collection[str]]
+) -> tuple[str, str, str]:
     benchmarks = ", ".join(label for label, names in toolsets.items() if row["name"] in names)
     purpose = row["summary"] or f"cannot be loaded: {row['error']}"
     return str(row["name"]), benchmarks or str(row["category"] or DASH), str(purpose)
@@ -114,9 +133,18 @@ def result_table(result: JsonValue, paths: Sequence[str], *, exact: bool = False
     """Return values with units, with notes and flags below; short numbers unless ``exact``, and no ``paths``."""
     result = result if exact else _short_numbers(result)
     assert isinstance(result, dict)
-    values = {name: value for name, value in result.items() if name not in ("notes", "flags") and value not in paths}
-    if not exact and isinstance(ends := values.get("count_interval"), list):  # the whole numbers within it
-        values["count_interval"] = [math.ceil(cast(float, ends[0])), math.floor(cast(float, ends[1]))]
+    values = {
+        name: value
+        for name, value in result.items()
+        if name not in ("notes", "flags") and value not in paths
+    }
+    if not exact and isinstance(
+        ends := values.get("count_interval"), list
+    ):  # the whole numbers within it
+        values["count_interval"] = [
+            math.ceil(cast(float, ends[0])),
+            math.floor(cast(float, ends[1])),
+        ]
     table = _words_table("", (row for row in _rows(values) if row[1]))
     for word in ("note", "flag"):
         texts = result.get(f"{word}s")
@@ -135,22 +163,34 @@ def _short_numbers(value: JsonValue) -> JsonValue:
     return value
 
 
-def _rows(values: Mapping[str, JsonValue], prefix: str = "", unit: str = "") -> Iterable[tuple[str, str]]:
+def _rows(
+    values: Mapping[str, JsonValue], prefix: str = "", unit: str = ""
+) -> Iterable[tuple[str, str]]:
     for name, value in values.items():
         label = prefix + name
         stem, _, last = name.rpartition("_")
-        own_unit = f"{'per ' * stem.endswith('_per')}{_UNITS[last]}" if stem and last in _UNITS else ""
+        own_unit = (
+            f"{'per ' * stem.endswith('_per')}{_UNITS[last]}" if stem and last in _UNITS else ""
+        )
         if isinstance(value, dict):
             yield from _rows(value, f"{label}.", own_unit or unit)
         elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
             for index, item in enumerate(value[:_MOST_ROWS]):
                 rows: Mapping[str, JsonValue] = item if isinstance(item, dict) else {"": item}
-                yield f"{label}[{index}]", ", ".join(f"{key} {text}" for key, text in _rows(rows, unit=own_unit))
+                yield (
+                    f"{label}[{index}]",
+                    ", ".join(f"{key} {text}" for key, text in _rows(rows, unit=own_unit)),
+                )
             if len(value) > _MOST_ROWS:
                 yield "", f"... and {len(value) - _MOST_ROWS} more; --json prints all"
         else:
             value_text = _inline(value)
-            yield label, f"{value_text} {own_unit or unit}".rstrip() if isinstance(value, (int, float)) else value_text
+            yield (
+                label,
+                f"{value_text} {own_unit or unit}".rstrip()
+                if isinstance(value, (int, float))
+                else value_text,
+            )
 
 
 def _inline(value: Any) -> str:
@@ -202,7 +242,11 @@ def parse_arguments(spec: ToolSpec, as_json: str, words: Sequence[str]) -> dict[
         key, has_value, value = word[2:].partition("=")
         name = key.replace("-", "_")
         schema = properties.get(name)
-        if schema is None and name.startswith("no_") and properties.get(name[3:], {}).get("type") == "boolean":
+        if (
+            schema is None
+            and name.startswith("no_")
+            and properties.get(name[3:], {}).get("type") == "boolean"
+        ):
             name, has_value, value = name[3:], "=", "false"
             schema = properties[name]
         if name in seen:
@@ -230,7 +274,11 @@ def _read(text: str, schema: dict[str, Any]) -> Any:
             return _TRUTH.get(text.lower(), text)
         case "array" if not text.lstrip().startswith("["):
             items = [_json_or_text(part.strip()) for part in text.split(",")]
-            return items if len(items) > 1 or schema.get("items", {}).get("type") == "string" else _json_or_text(text)
+            return (
+                items
+                if len(items) > 1 or schema.get("items", {}).get("type") == "string"
+                else _json_or_text(text)
+            )
         case _:
             return _json_or_text(text)
 

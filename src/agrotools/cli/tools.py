@@ -7,10 +7,19 @@ import typer
 
 from agrotools.cli.kb import app as kb
 from agrotools.cli.options import command_group, sub_command
-from agrotools.cli.output import BAD_USAGE, NOT_DONE, STOPPED, allow_closed_pipe, code_of, print_json
+from agrotools.cli.output import (
+    BAD_USAGE,
+    NOT_DONE,
+    STOPPED,
+    allow_closed_pipe,
+    code_of,
+    print_json,
+)
 from agrotools.cli.packs import app as packs
 
-app = command_group("List, describe, run and compare the tools; their recognisers and knowledge base.")
+app = command_group(
+    "List, describe, run and compare the tools; their recognisers and knowledge base."
+)
 app.add_typer(packs, name="packs")
 app.add_typer(kb, name="kb")
 
@@ -28,9 +37,24 @@ def list_tools(as_json: bool = False) -> None:
         try:
             tool = get_tool(name)
         except UsageError as error:
-            rows.append({"name": name, "category": None, "version": None, "summary": None, "error": str(error)})
+            rows.append(
+                {
+                    "name": name,
+                    "category": None,
+                    "version": None,
+                    "summary": None,
+                    "error": str(error),
+                }
+            )
             continue
-        rows.append({"name": name, "category": tool.category, "version": tool.version, "summary": summary(tool)})
+        rows.append(
+            {
+                "name": name,
+                "category": tool.category,
+                "version": tool.version,
+                "summary": summary(tool),
+            }
+        )
     if as_json:
         print_json(rows)
     else:
@@ -47,12 +71,18 @@ def describe(tool: str, as_json: bool = False) -> None:
     implementation = _find(tool, as_json)
     if as_json:
         certified = {"certificate": certificate(implementation.name, implementation.version)}
-        print_json(implementation.spec.model_dump(mode="json") | {"result": result_schema(implementation)} | certified)
+        print_json(
+            implementation.spec.model_dump(mode="json")
+            | {"result": result_schema(implementation)}
+            | certified
+        )
     else:
         print_parts(description(implementation))
 
 
-@sub_command(app, "tools run", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@sub_command(
+    app, "tools run", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
 def run(
     context: typer.Context,
     tool: str,
@@ -87,15 +117,32 @@ def run(
     except UsageError as error:
         _fail(error.message, error.hint, {"kind": "usage"}, as_json, BAD_USAGE)
     except ToolError as error:
-        _fail(error.message, error.hint, error.info.model_dump(), as_json, code_of(error) or NOT_DONE)
+        _fail(
+            error.message, error.hint, error.info.model_dump(), as_json, code_of(error) or NOT_DONE
+        )
     except ArtifactWriteError as error:
-        message, hint = f"{error.filename or out}: {error.strerror or error}", "--out says where made files go"
+        message, hint = (
+            f"{error.filename or out}: {error.strerror or error}",
+            "--out says where made files go",
+        )
         _fail(message, hint, {"kind": "tool_failed"}, as_json, NOT_DONE)
     except MemoryError:
-        _fail("there is not enough memory", "use a smaller region or file", {"kind": "limit"}, as_json, NOT_DONE)
+        _fail(
+            "there is not enough memory",
+            "use a smaller region or file",
+            {"kind": "limit"},
+            as_json,
+            NOT_DONE,
+        )
     except (Exception, SystemExit) as error:
         message = f"{tool} failed on this input ({type(error).__name__}: {error})"
-        _fail(message, "other arguments or another file may work", {"kind": "tool_failed"}, as_json, NOT_DONE)
+        _fail(
+            message,
+            "other arguments or another file may work",
+            {"kind": "tool_failed"},
+            as_json,
+            NOT_DONE,
+        )
     finally:
         if vision is not None and (cost := vision.cost()):
             typer.echo(cost, err=True)
@@ -104,15 +151,22 @@ def run(
     plain = with_artifact_names(encoded, paths)
     maps = [str(path) for path in result.paths.values() if str(path) not in paths]
     if as_json:
-        rows = [{**artifact.model_dump(), "path": path} for artifact, path in zip(artifacts, paths, strict=True)]
+        rows = [
+            {**artifact.model_dump(), "path": path}
+            for artifact, path in zip(artifacts, paths, strict=True)
+        ]
         print_json({"result": plain, "artifacts": rows, **({"maps": maps} if maps else {})})
     else:
-        print_parts([result_table(plain, [*paths, *maps], exact=implementation.significant_digits != 6)])
+        print_parts(
+            [result_table(plain, [*paths, *maps], exact=implementation.significant_digits != 6)]
+        )
         for path in (*paths, *maps):
             typer.echo(f"wrote {path}")
 
 
-def _vision(tool: Any, backend: str | None, name: str | None, base_url: str | None, api_key_env: str | None) -> Any:
+def _vision(
+    tool: Any, backend: str | None, name: str | None, base_url: str | None, api_key_env: str | None
+) -> Any:
     """Return the vision endpoint of the tool; None if it needs none."""
     if backend is None and name is None and base_url is None:
         return None
@@ -132,11 +186,15 @@ def _find(name: str, as_json: bool) -> Any:
     try:
         return get_tool(name)
     except UsageError as error:
-        kind, code = ("backend_unavailable", NOT_DONE) if name in TOOLS else ("unknown_tool", BAD_USAGE)
+        kind, code = (
+            ("backend_unavailable", NOT_DONE) if name in TOOLS else ("unknown_tool", BAD_USAGE)
+        )
         _fail(error.message, error.hint, {"kind": kind}, as_json, code)
 
 
-def _fail(message: str, hint: str | None, info: dict[str, Any], as_json: bool, code: int) -> NoReturn:
+def _fail(
+    message: str, hint: str | None, info: dict[str, Any], as_json: bool, code: int
+) -> NoReturn:
     if as_json:
         with allow_closed_pipe():
             print_json({"error": {**info, "message": message, "hint": hint}})
@@ -193,9 +251,13 @@ def zones(
     from agrotools.cli.tool_text import named_values
     from agrotools.tools.zones import measure_zones
 
-    table = measure_zones(rasters, zones, values=value or (), bands=named_values(band or ()) or None, out=out)
+    table = measure_zones(
+        rasters, zones, values=value or (), bands=named_values(band or ()) or None, out=out
+    )
     if as_json:
-        print_json({"rows": table.rows, "notes": table.notes, "files": [str(path) for path in table.files]})
+        print_json(
+            {"rows": table.rows, "notes": table.notes, "files": [str(path) for path in table.files]}
+        )
         return
     for line in (*table.notes, *map(str, table.files)):
         typer.echo(line)
@@ -251,11 +313,14 @@ def serve(
         typer.echo(f"# {place}", err=True)
         typer.echo(content)
         return
-    chosen = ServerOptions(folder, names, tool_backends(backend or []), output_schemas, tool_workers, timeout)
+    chosen = ServerOptions(
+        folder, names, tool_backends(backend or []), output_schemas, tool_workers, timeout
+    )
     if not http:
         if sys.stdin.isatty():
             typer.echo(
-                "waiting for an MCP client on standard input; --config CLIENT shows how to connect one", err=True
+                "waiting for an MCP client on standard input; --config CLIENT shows how to connect one",
+                err=True,
             )
         asyncio.run(serve_stdio(chosen))
         return

@@ -79,7 +79,11 @@ else:
 def without_surrogates(value: Any) -> Any:
     """Return JSON data with each lone surrogate (not encodable as UTF-8) replaced by U+FFFD."""
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return (
+            value
+            if value.isascii()
+            else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        )
     if isinstance(value, list):
         return [without_surrogates(item) for item in cast("list[Any]", value)]
     if isinstance(value, dict):
@@ -165,7 +169,10 @@ def number_text(value: float, digits: int = 6) -> str:
 
 def command_line(*words: object) -> str:
     """Return a command of agrotools as it is typed in a shell, also with a path that begins with a dash."""
-    typed = (f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word) for word in words)
+    typed = (
+        f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word)
+        for word in words
+    )
     return shlex.join(["agrotools", *typed])
 
 
@@ -180,7 +187,11 @@ def install_command(extra: str = "") -> str:
     if "dir_info" in source:
         editable = "-e " if source["dir_info"].get("editable") else ""
         return f"pip install {editable}'.{wanted}' in the source folder of agrotools"
-    return f"pip install 'agrotools{wanted} @ {source['url']}'" if source else f"pip install 'agrotools{wanted}'"
+    return (
+        f"pip install 'agrotools{wanted} @ {source['url']}'"
+        if source
+        else f"pip install 'agrotools{wanted}'"
+    )
 
 
 def import_of_extra(module: str, extra: str, message: str) -> Any:
@@ -193,7 +204,10 @@ def import_of_extra(module: str, extra: str, message: str) -> Any:
 
 def arrow_and_parquet() -> tuple[Any, Any]:
     """Import ``pyarrow`` and ``pyarrow.parquet``; UsageError if they are not installed."""
-    arrow, parquet = (import_of_extra(name, "build", "this needs pyarrow") for name in ("pyarrow", "pyarrow.parquet"))
+    arrow, parquet = (
+        import_of_extra(name, "build", "this needs pyarrow")
+        for name in ("pyarrow", "pyarrow.parquet")
+    )
     return arrow, parquet
 
 
@@ -218,7 +232,15 @@ ToolErrorKind = Literal[
 """Kinds of tool errors. ``tool_failed`` is a fault of the tool itself (a crash, an unexpected exception)."""
 
 EndpointProblem = Literal[
-    "unreachable", "unknown_model", "key", "credit", "images", "tools", "token_limit", "request", "reply"
+    "unreachable",
+    "unknown_model",
+    "key",
+    "credit",
+    "images",
+    "tools",
+    "token_limit",
+    "request",
+    "reply",
 ]
 """Failures and refusals of an endpoint.
 
@@ -297,7 +319,9 @@ class InfrastructureError(AgrotoolsError):
     ``problem`` is the kind of failure if an endpoint caused it.
     """
 
-    def __init__(self, message: str, *, hint: str | None = None, problem: EndpointProblem | None = None) -> None:
+    def __init__(
+        self, message: str, *, hint: str | None = None, problem: EndpointProblem | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.problem: EndpointProblem | None = problem
 
@@ -342,5 +366,9 @@ class ToolError(AgrotoolsError):
     @property
     def info(self) -> ErrorInfo:
         return ErrorInfo(
-            kind=self.kind, message=self.message, argument=self.argument, hint=self.hint, candidates=self.candidates
+            kind=self.kind,
+            message=self.message,
+            argument=self.argument,
+            hint=self.hint,
+            candidates=self.candidates,
         )

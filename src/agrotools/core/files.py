@@ -44,7 +44,9 @@ def read_table(path: Path) -> dict[str, Any]:
 def read_text(path: Path) -> str:
     """Return the text of a file that people write: UTF-8 with or without a byte order mark, or UTF-16 with one."""
     content = path.read_bytes()
-    return content.decode("utf-16" if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig")
+    return content.decode(
+        "utf-16" if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
+    )
 
 
 def _frozen(value: Any) -> Any:
@@ -196,7 +198,9 @@ class Journal:
         self._torn = False
         self._unsynced = True
         if self._syncing is None:
-            self._syncing = threading.Thread(target=self._sync_regularly, name=f"sync {self.path.name}", daemon=True)
+            self._syncing = threading.Thread(
+                target=self._sync_regularly, name=f"sync {self.path.name}", daemon=True
+            )
             self._syncing.start()
 
     def _take_back(self) -> None:
@@ -305,13 +309,19 @@ def _read(path: Path, kind: type[Line], hint: str) -> tuple[list[Line], int]:
                     try:
                         rows.append(kind.model_validate_json(line))
                     except ValidationError as error:
-                        what = re.sub(r"(?<!^)(?=[A-Z])", " ", kind.__name__.removesuffix("Record")).lower()
-                        raise RunStoreError(f"{path}, line {number} is not a {what}", hint=hint) from error
+                        what = re.sub(
+                            r"(?<!^)(?=[A-Z])", " ", kind.__name__.removesuffix("Record")
+                        ).lower()
+                        raise RunStoreError(
+                            f"{path}, line {number} is not a {what}", hint=hint
+                        ) from error
                 whole += len(line)
     except FileNotFoundError:
         pass
     except OSError as error:
-        raise RunStoreError(f"{path} cannot be read: {error.strerror}", hint="make it a file you may read") from error
+        raise RunStoreError(
+            f"{path} cannot be read: {error.strerror}", hint="make it a file you may read"
+        ) from error
     return rows, whole
 
 
@@ -354,7 +364,10 @@ def provide_home() -> None:
     except OSError:
         is_own = False
     if not is_own:
-        raise UsageError(f"there is no home folder, and {folder} cannot be used", hint="set HOME to your own folder")
+        raise UsageError(
+            f"there is no home folder, and {folder} cannot be used",
+            hint="set HOME to your own folder",
+        )
     os.environ["HOME"] = str(folder)
 
 
@@ -374,7 +387,11 @@ def cache_dir(*parts: str) -> Path:
 def cached_files(*parts: str, suffixes: tuple[str, ...]) -> list[Path]:
     """Return the files with one of ``suffixes`` in a folder of the user's cache, sorted; empty if it does not exist."""
     folder = cache_dir(*parts)
-    return sorted(path for path in folder.iterdir() if path.suffix in suffixes) if folder.is_dir() else []
+    return (
+        sorted(path for path in folder.iterdir() if path.suffix in suffixes)
+        if folder.is_dir()
+        else []
+    )
 
 
 def hub_cache() -> Path:
@@ -382,7 +399,9 @@ def hub_cache() -> Path:
     provide_home()
     if chosen := os.environ.get("HF_HUB_CACHE"):
         return Path(chosen).expanduser()
-    home = os.environ.get("HF_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "huggingface")  # noqa: PTH118
+    home = os.environ.get("HF_HOME") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME", "~/.cache"), "huggingface"
+    )  # noqa: PTH118
     return Path(home).expanduser() / "hub"
 
 
@@ -401,7 +420,11 @@ def unexpected_content(head: bytes) -> tuple[str, str] | None:
         return "empty", "download it again"
     if start.startswith((b"<!doctype html", b"<html")):
         return "a web page", "download it again"
-    return ("a pointer of Git LFS", "git lfs pull") if start.startswith(b"version https://git-lfs") else None
+    return (
+        ("a pointer of Git LFS", "git lfs pull")
+        if start.startswith(b"version https://git-lfs")
+        else None
+    )
 
 
 def sha256_of_file(path: Path) -> str:

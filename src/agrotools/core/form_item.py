@@ -25,14 +25,18 @@ class FormItem:
     unit: str | None = None
     is_number: bool = False
     choices: tuple[str, ...] = ()
-    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]], hash=False)
+    aliases: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict[str, tuple[str, ...]], hash=False
+    )
     takes_several: bool = False
     free_text: bool = False
 
 
 def form_item(slot: Slot) -> FormItem:
     """Return ``slot`` without its gold."""
-    is_number = isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str))
+    is_number = isinstance(slot, ToleranceSlot) or (
+        isinstance(slot, ExactSlot) and not isinstance(slot.value, str)
+    )
     choices = slot.letters
     if isinstance(slot, ExactSlot | FileSlot | ChoiceSetSlot) and not is_number:
         choices = tuple(sorted(set(slot.choices)))

@@ -30,7 +30,11 @@ def kill_descendants(token: str, session: int | None = None) -> None:
     It does nothing on systems without ``/proc``.
     """
     for _ in range(_MOST_SWEEPS):
-        found = [pid for pid in _processes() if pid not in (session, os.getpid()) and _belongs(pid, token, session)]
+        found = [
+            pid
+            for pid in _processes()
+            if pid not in (session, os.getpid()) and _belongs(pid, token, session)
+        ]
         for pid in found:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
@@ -122,7 +126,10 @@ def on_stop_signal(act: Callable[[], object]) -> Generator[None]:
     with ExitStack() as stack:
         for number in STOP_SIGNALS:
             before = signal.getsignal(number)
-            if before not in (signal.SIG_IGN, None):  # nohup ignores SIGHUP, and a shell Ctrl-C in its background jobs
+            if before not in (
+                signal.SIG_IGN,
+                None,
+            ):  # nohup ignores SIGHUP, and a shell Ctrl-C in its background jobs
                 with suppress(RuntimeError, ValueError):
                     loop.add_signal_handler(number, act)
                     stack.callback(signal.signal, number, before)  # instead of the default action

@@ -60,7 +60,9 @@ class Reply(FrozenModel):
     seconds: float = 0.0
     first_token: dict[str, float] = {}
     """Probabilities of the most likely first tokens of the reply, if the endpoint reports them."""
-    received: Annotated[dict[str, JsonValue], PlainSerializer(_bounded), Field(exclude_if=operator.not_)] = {}
+    received: Annotated[
+        dict[str, JsonValue], PlainSerializer(_bounded), Field(exclude_if=operator.not_)
+    ] = {}
     """Message of the reply with all its fields, sent back in the same conversation. A record has the first 2,000
     characters of its JSON: ``text`` has the reasoning and the calls."""
 
@@ -211,7 +213,11 @@ class Trajectory(FrozenModel):
     @property
     def answer_text(self) -> str | None:
         """The text of the final answer, also without its form; None if there is none."""
-        if self.termination in ("answered", "no_form", "max_steps") and self.steps and self.steps[-1].kind == "answer":
+        if (
+            self.termination in ("answered", "no_form", "max_steps")
+            and self.steps
+            and self.steps[-1].kind == "answer"
+        ):
             return self.steps[-1].text
         return None
 
@@ -294,9 +300,14 @@ class SampleFile(FrozenModel):
         if self.bands is not None:
             known["bands"] = {name: number for number, name in enumerate(self.bands, start=1)}
         if self.classes is not None:
-            numbers = [(meaning, int(index)) for index, meaning in self.classes.items() if index.isdecimal()]
+            numbers = [
+                (meaning, int(index))
+                for index, meaning in self.classes.items()
+                if index.isdecimal()
+            ]
             known["label_map"] = {
-                meaning: [number for each, number in numbers if each == meaning] for meaning in self.classes.values()
+                meaning: [number for each, number in numbers if each == meaning]
+                for meaning in self.classes.values()
             }
         return {name: value for name, value in known.items() if value is not None}
 
@@ -359,7 +370,9 @@ class Sample(FrozenModel):
     def derivable(self) -> bool:
         """True if all parts of the answer that score follow from the reference calls."""
         slots = [slot for slot in self.answer if not slot.scored_apart]
-        return bool(slots and self.reference and self.reference.steps) and all(map(is_derivable, slots))
+        return bool(slots and self.reference and self.reference.steps) and all(
+            map(is_derivable, slots)
+        )
 
 
 class SampleView(FrozenModel):
@@ -415,12 +428,18 @@ class Record(FrozenModel):
     seconds: float = 0.0
     faults: Annotated[tuple[Fault, ...], Field(exclude_if=operator.not_)] = ()
     """Faults that were put into the tool calls, in the order of the calls."""
-    agent_replies: Annotated[tuple[Reply, ...] | None, Field(exclude_if=lambda replies: replies is None)] = None
+    agent_replies: Annotated[
+        tuple[Reply, ...] | None, Field(exclude_if=lambda replies: replies is None)
+    ] = None
     """Replies of models that an external agent used, as it reported them; empty if it reported none. None for models
     and baselines, whose replies belong to steps."""
 
     def __repr__(self) -> str:
-        end = self.invalid or (self.trajectory and self.trajectory.termination) or f"{len(self.actions or ())} actions"
+        end = (
+            self.invalid
+            or (self.trajectory and self.trajectory.termination)
+            or f"{len(self.actions or ())} actions"
+        )
         return f"Record({self.sample.id!r}, {self.mode}, epoch {self.epoch}, {end})"
 
     __str__ = __repr__
@@ -439,21 +458,34 @@ class Record(FrozenModel):
     @property
     def replies(self) -> tuple[Reply, ...]:
         """All replies from which the steps were parsed, in order."""
-        replies = [source.reply for source in (self.trajectory.steps if self.trajectory else self.actions or ())]
+        replies = [
+            source.reply
+            for source in (self.trajectory.steps if self.trajectory else self.actions or ())
+        ]
         replies += [*self.form_replies, self.trajectory.halted_by if self.trajectory else None]
         return tuple([reply for reply in replies if reply is not None])
 
     @property
     def spending(self) -> Spending:
         """Tokens of all replies, and the cost if an external agent reported it or it was computed from its tokens."""
-        usage = [reply.usage for reply in (self.replies if self.agent_replies is None else self.agent_replies)]
-        tokens = (sum([each.input_tokens for each in usage]), sum([each.output_tokens for each in usage]))
-        cached = [each.cached_input_tokens for each in usage if each.cached_input_tokens is not None]
+        usage = [
+            reply.usage
+            for reply in (self.replies if self.agent_replies is None else self.agent_replies)
+        ]
+        tokens = (
+            sum([each.input_tokens for each in usage]),
+            sum([each.output_tokens for each in usage]),
+        )
+        cached = [
+            each.cached_input_tokens for each in usage if each.cached_input_tokens is not None
+        ]
         n_cached = sum(cached) if cached else None
         if self.agent_replies is None:
             return Spending(*tokens, cached_input_tokens=n_cached)
         costs = [each.cost_usd for each in usage]
-        cost = sum(cost for cost in costs if cost is not None) if costs and None not in costs else None
+        cost = (
+            sum(cost for cost in costs if cost is not None) if costs and None not in costs else None
+        )
         return Spending(*tokens, cost, n_cached) if any(tokens) else Spending(cost_usd=cost)
 
 
@@ -479,7 +511,9 @@ class Score(FrozenModel):
 Results = Sequence[dict[str, JsonValue] | None]
 """Result of each step so far; None if the step failed or has not run."""
 
-REF_PATTERN = re.compile(r"steps\[(?P<step>\d+)\]\.observation(?P<path>(?:\.[A-Za-z_]\w*|\[\d+\])*)")
+REF_PATTERN = re.compile(
+    r"steps\[(?P<step>\d+)\]\.observation(?P<path>(?:\.[A-Za-z_]\w*|\[\d+\])*)"
+)
 _PATH_PART = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]")
 
 
@@ -512,7 +546,9 @@ def _part(value: JsonValue, key: str | int, ref: str) -> JsonValue:
         return value[key]
     if isinstance(key, int) and isinstance(value, list) and key < len(value):
         return value[key]
-    raise UnresolvedRef(f"{ref}: no field {key!r}" if isinstance(key, str) else f"{ref}: no element [{key}]")
+    raise UnresolvedRef(
+        f"{ref}: no field {key!r}" if isinstance(key, str) else f"{ref}: no element [{key}]"
+    )
 
 
 def is_ref(value: JsonValue) -> bool:
@@ -554,7 +590,10 @@ def resolved_value(value: JsonValue, results: Results) -> JsonValue:
         UnresolvedRef: a reference has no value.
     """
     return _with_leaves(
-        value, lambda item: resolve_ref(cast(str, item["$ref"]), results) if isinstance(item, dict) else item
+        value,
+        lambda item: (
+            resolve_ref(cast(str, item["$ref"]), results) if isinstance(item, dict) else item
+        ),
     )
 
 

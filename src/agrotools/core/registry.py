@@ -81,9 +81,14 @@ class Registry(Generic[T]):
     @cached_property
     def _targets(self) -> dict[str, str]:
         local_targets: Mapping[str, str] = (
-            imported(self._local_targets) if isinstance(self._local_targets, str) else self._local_targets
+            imported(self._local_targets)
+            if isinstance(self._local_targets, str)
+            else self._local_targets
         )
-        entries = [(package_of(each.value), {each.name: each.value}) for each in entry_points(group=self._group)]
+        entries = [
+            (package_of(each.value), {each.name: each.value})
+            for each in entry_points(group=self._group)
+        ]
         return join_tables(self._noun, [(_OURS, local_targets), *entries])
 
     @cached_property
@@ -126,17 +131,24 @@ class Registry(Generic[T]):
         if name in self._loaded:
             return self._loaded[name]
         if name not in self:
-            raise UsageError(f"unknown {self._noun} {name!r}", hint=suggestion(name, sorted(self.names())))
+            raise UsageError(
+                f"unknown {self._noun} {name!r}", hint=suggestion(name, sorted(self.names()))
+            )
         if name in self._broken:
             raise self._broken[name]
         target = self._targets[name]
         try:
             value: T = imported(target)
-        except (Exception, SystemExit) as error:  # a third-party package may raise anything on import
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # a third-party package may raise anything on import
             module, reason = target.partition(":")[0], words_of(error)
             if not isinstance(error, ImportError | AttributeError):
                 reason = f"{type(error).__name__}: {reason}".removesuffix(": ")
-            self._broken[name] = UsageError(f"{self._noun} {name!r} cannot be loaded from {module}: {reason}")
+            self._broken[name] = UsageError(
+                f"{self._noun} {name!r} cannot be loaded from {module}: {reason}"
+            )
             raise self._broken[name] from error
         if self._kind and not isinstance(value, imported(self._kind)):
             self._broken[name] = UsageError(
@@ -176,7 +188,10 @@ def imported(target: str) -> Any:
 
 
 BENCHMARKS: Registry[Any] = Registry(
-    "benchmark", "agrotools.benchmarks", "agrotools.benchmarks.builtin:TARGETS", kind="agrotools.plugin:BenchmarkPlugin"
+    "benchmark",
+    "agrotools.benchmarks",
+    "agrotools.benchmarks.builtin:TARGETS",
+    kind="agrotools.plugin:BenchmarkPlugin",
 )
 """Benchmark plug-ins by name; each is a :class:`agrotools.plugin.BenchmarkPlugin`."""
 

@@ -13,7 +13,14 @@ from collections.abc import Sequence
 from functools import cache, reduce
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue, TypeAdapter, WithJsonSchema
+from pydantic import (
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    JsonValue,
+    TypeAdapter,
+    WithJsonSchema,
+)
 from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core_schema
 
 from agrotools.core.base import FrozenModel
@@ -89,11 +96,17 @@ class Slot(FrozenModel):
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         if _has_type(cls):
             return handler(source)
-        return core_schema.no_info_before_validator_function(lambda data: _parsed(data), core_schema.any_schema())
+        return core_schema.no_info_before_validator_function(
+            lambda data: _parsed(data), core_schema.any_schema()
+        )
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return handler(schema if _has_type(cls) else _adapter(tuple(slot_types().values())).core_schema)
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return handler(
+            schema if _has_type(cls) else _adapter(tuple(slot_types().values())).core_schema
+        )
 
 
 class ExactSlot(Slot):
@@ -264,7 +277,9 @@ class ReferenceTextsSlot(Slot):
     values: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
-AbstainReason = Literal["no_scale", "missing_file", "no_data", "wrong_subject", "unfit_image", "within_error"]
+AbstainReason = Literal[
+    "no_scale", "missing_file", "no_data", "wrong_subject", "unfit_image", "within_error"
+]
 """Reasons why files do not allow an answer: the scale is unknown, a file is missing or holds no data, the thing asked
 about is not in the picture, a picture shows nothing, or values differ by less than the error of their measurement."""
 
@@ -280,7 +295,9 @@ class AbstainSlot(Slot):
     type: Literal["abstain"] = "abstain"
     reason: AbstainReason
     asks: Annotated[
-        tuple[Slot, ...], Field(min_length=1), WithJsonSchema({"type": "array", "items": {"type": "object"}})
+        tuple[Slot, ...],
+        Field(min_length=1),
+        WithJsonSchema({"type": "array", "items": {"type": "object"}}),
     ]
 
     @property
@@ -307,7 +324,11 @@ def slot_types() -> dict[str, type[Slot]]:
     """Return all slot types by name: those of the engine, then those of plug-ins."""
     types = [*SLOT_TYPES, *(each for plugin in BENCHMARKS.loaded() for each in plugin.slots)]
     return join_tables(
-        "slot type", ((each.__module__.partition(".")[0], {each.model_fields["type"].default: each}) for each in types)
+        "slot type",
+        (
+            (each.__module__.partition(".")[0], {each.model_fields["type"].default: each})
+            for each in types
+        ),
     )
 
 
@@ -321,7 +342,9 @@ def _adapter(types: tuple[type[Slot], ...]) -> TypeAdapter[Slot]:
 
 @cache
 def _engine_slots() -> SchemaValidator:
-    return cast("SchemaValidator", _adapter(SLOT_TYPES).validator)  # without the costs of the adapter at each slot
+    return cast(
+        "SchemaValidator", _adapter(SLOT_TYPES).validator
+    )  # without the costs of the adapter at each slot
 
 
 ENGINE_TYPES = frozenset(each.model_fields["type"].default for each in SLOT_TYPES)
@@ -360,4 +383,6 @@ def is_derivable(slot: Slot) -> bool:
 
 def asked_slots(slots: Sequence[Slot]) -> tuple[Slot, ...]:
     """Return the slots that the answer form shows: those of ``asks`` in place of an :class:`AbstainSlot`."""
-    return tuple(each for slot in slots for each in (slot.asks if isinstance(slot, AbstainSlot) else (slot,)))
+    return tuple(
+        each for slot in slots for each in (slot.asks if isinstance(slot, AbstainSlot) else (slot,))
+    )

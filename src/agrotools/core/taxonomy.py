@@ -24,7 +24,15 @@ FileKind = Literal["image", "raster", "depth", "mask", "table", "video", "audio"
 """Kinds of files; ``document`` is any other kind."""
 
 Termination = Literal[
-    "answered", "no_form", "max_steps", "unparseable", "length", "context", "filtered", "timeout", "infrastructure"
+    "answered",
+    "no_form",
+    "max_steps",
+    "unparseable",
+    "length",
+    "context",
+    "filtered",
+    "timeout",
+    "infrastructure",
 ]
 """Reasons why a sample ended. Only ``infrastructure`` makes it *invalid* (not the model's failure). ``no_form``: the
 answer form was asked for, and its values were not all given."""
@@ -80,7 +88,16 @@ class PlotSpec(FrozenModel):
 
 
 AgreementKind = Literal[
-    "file", "choice", "number", "box", "text", "expression", "variables", "series", "chart", "presentation"
+    "file",
+    "choice",
+    "number",
+    "box",
+    "text",
+    "expression",
+    "variables",
+    "series",
+    "chart",
+    "presentation",
 ]
 """Rules for comparing two values of an argument (see :mod:`agrotools.text.agreement`).
 
@@ -121,7 +138,11 @@ class ToolSpec(FrozenModel):
         ``open_maps`` states that objects with free keys take any: Pydantic AI otherwise declares that they take none.
         """
         description = " ".join(self.description.split())
-        return {"name": self.name, "description": description, "parameters": _offered(self.parameters, open_maps)}
+        return {
+            "name": self.name,
+            "description": description,
+            "parameters": _offered(self.parameters, open_maps),
+        }
 
 
 class DeclaredTool(ToolSpec):
@@ -132,14 +153,18 @@ class DeclaredTool(ToolSpec):
 
 
 def _offered(schema: dict[str, Any], open_maps: bool) -> dict[str, Any]:
-    kept = {key: schema[key] for key in ("type", "enum", "description", "required") if key in schema}
+    kept = {
+        key: schema[key] for key in ("type", "enum", "description", "required") if key in schema
+    }
     if kept.get("description") in CONVENTIONS.values():
         del kept["description"]
     default = schema.get("default")
     if isinstance(default, int | float) and not isinstance(default, bool):
         kept["default"] = default
     if "properties" in schema:
-        kept["properties"] = {name: _offered(each, open_maps) for name, each in schema["properties"].items()}
+        kept["properties"] = {
+            name: _offered(each, open_maps) for name, each in schema["properties"].items()
+        }
     if "anyOf" in schema:
         branches = [_offered(each, open_maps) for each in schema["anyOf"]]
         kept["anyOf"] = [each for at, each in enumerate(branches) if each not in branches[:at]]

@@ -72,7 +72,11 @@ class BenchmarkHeader(FrozenModel):
     """tools that models may call; may be empty if ``no-tool`` is the only mode"""
     declared: Annotated[tuple[DeclaredTool, ...], Field(exclude_if=operator.not_)] = ()
     """tools of ``toolset`` that the benchmark's files declare; the samples that offer one hold it, too"""
-    modes: Annotated[tuple[Mode, ...], Field(min_length=1)] = ("no-tool", "step-by-step", "end-to-end")
+    modes: Annotated[tuple[Mode, ...], Field(min_length=1)] = (
+        "no-tool",
+        "step-by-step",
+        "end-to-end",
+    )
     bare: bool = False
     """true if the query of a sample is the whole prompt, as in some third-party protocols"""
     sources: tuple[SourceNote, ...] = ()
@@ -188,7 +192,10 @@ class Benchmark:
         sample was prepared (:meth:`prepare`).
         """
         may_abstain = sample.may_abstain and mode != "no-tool"
-        files = tuple(from_valid(SampleFile, vars(file) | {"path": str(self.file_path(file))}) for file in sample.files)
+        files = tuple(
+            from_valid(SampleFile, vars(file) | {"path": str(self.file_path(file))})
+            for file in sample.files
+        )
         bare = self.header.bare
         fields = {
             "id": sample.id,
@@ -221,7 +228,9 @@ def _content_hash(header: BenchmarkHeader, samples: Iterable[Sample]) -> str:
     """Return :func:`content_hash_of` for samples in the order of their ids."""
     # Omitted if empty, so that hashes of benchmarks without these fields do not change. Protocol and turn limit of
     # a run are recorded in its manifest.
-    left_out = {name for name in ("backends", "bare", "canary", "quick") if not getattr(header, name)}
+    left_out = {
+        name for name in ("backends", "bare", "canary", "quick") if not getattr(header, name)
+    }
     left_out |= {"metadata", "protocol", "max_steps"}
     digest = hashlib.sha256(header.model_dump_json(by_alias=True, exclude=left_out).encode())
     for sample in samples:
@@ -234,9 +243,14 @@ def _content_of(sample: Sample) -> bytes:
         if file.sha256 is None and file.pixels is None:
             raise BenchmarkError(f"sample {sample.id}: the hash of file {file.name} is not known")
     if any(file.pixels for file in sample.files):
-        files = tuple(f.model_copy(update={"sha256": None}) if f.pixels else f for f in sample.files)
+        files = tuple(
+            f.model_copy(update={"sha256": None}) if f.pixels else f for f in sample.files
+        )
         sample = sample.model_copy(update={"files": files})
-    left_out = {"cluster", *(name for name in ("groups", "difficulty", "canary") if not getattr(sample, name))}
+    left_out = {
+        "cluster",
+        *(name for name in ("groups", "difficulty", "canary") if not getattr(sample, name)),
+    }
     return b"\n" + _sample_json(sample, by_alias=True, exclude=left_out)
 
 
@@ -342,17 +356,25 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
     if not firsts:
         raise _broken(folder, f"{SAMPLES_FILE} contains no sample")
     if unknown := {*header.quick}.difference(lines.ids):
-        raise _broken(folder, f"{HEADER_FILE}: its quick part names {min(unknown)!r}, which is not a sample")
-    content_hash = _content_hash(header, (lines.kept[at] if lines.kept else lines.read(at) for at in lines.by_id()))
+        raise _broken(
+            folder, f"{HEADER_FILE}: its quick part names {min(unknown)!r}, which is not a sample"
+        )
+    content_hash = _content_hash(
+        header, (lines.kept[at] if lines.kept else lines.read(at) for at in lines.by_id())
+    )
 
     def with_cluster(sample: Sample, at: int) -> Sample:
         first = firsts[at]
-        vars(sample)["cluster"] = sample.id if first == at else lines.ids[first]  # nobody else has this sample yet
+        vars(sample)["cluster"] = (
+            sample.id if first == at else lines.ids[first]
+        )  # nobody else has this sample yet
         sample.model_fields_set.add("cluster")
         return sample
 
     if lines.kept:
-        return Benchmark(header, folder, tuple(map(with_cluster, lines.kept, count())), content_hash)
+        return Benchmark(
+            header, folder, tuple(map(with_cluster, lines.kept, count())), content_hash
+        )
     facts = Facts(lines.ids, lines.no_tool, lines.reference, lines.twins)
     on_demand = LazySamples(facts, lambda at: with_cluster(lines.read(at), at))
     return Benchmark(header, folder, on_demand, content_hash)
@@ -387,7 +409,9 @@ class _SampleLines:
             try:
                 sample = _parsed(line)
             except ValidationError as error:
-                raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
+                raise _broken(
+                    self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}"
+                ) from error
             sample = self._checked(sample) if sample.files else sample
             self.ids.append(sample.id)
             self.no_tool.append(sample.no_tool_eligible)
@@ -420,8 +444,14 @@ class _SampleLines:
         positions = sorted(range(len(ids)), key=ids.__getitem__)
         repeated = next((at for before, at in pairwise(positions) if ids[before] == ids[at]), None)
         if repeated is not None:
-            line = next(number for number, offset, _ in sample_lines(self._folder) if offset == self._offsets[repeated])
-            raise _broken(self._folder, f"{SAMPLES_FILE}, line {line}: id {ids[repeated]!r} is there twice")
+            line = next(
+                number
+                for number, offset, _ in sample_lines(self._folder)
+                if offset == self._offsets[repeated]
+            )
+            raise _broken(
+                self._folder, f"{SAMPLES_FILE}, line {line}: id {ids[repeated]!r} is there twice"
+            )
         return positions
 
     def read(self, at: int) -> Sample:
@@ -434,20 +464,30 @@ class _SampleLines:
             if self._file is None:
                 self._file = os.open(self._folder / SAMPLES_FILE, os.O_RDONLY)
                 weakref.finalize(self, os.close, self._file)
-            end = self._offsets[at + 1] if at + 1 < len(self._offsets) else os.fstat(self._file).st_size
+            end = (
+                self._offsets[at + 1]
+                if at + 1 < len(self._offsets)
+                else os.fstat(self._file).st_size
+            )
             sample = _parsed(os.pread(self._file, end - self._offsets[at], self._offsets[at]))
         except (OSError, ValidationError):
             sample = None
         if sample is None or self.ids[at] != sample.id:
-            raise _broken(self._folder, f"{SAMPLES_FILE} was changed or removed while it was in use")
+            raise _broken(
+                self._folder, f"{SAMPLES_FILE} was changed or removed while it was in use"
+            )
         return self._with_hashes(sample)
 
     def _with_hashes(self, sample: Sample) -> Sample:
         """Return the sample with the hashes of files that its line does not record."""
         if not sample.files or all(file.sha256 is not None for file in sample.files):
             return sample
-        known = ({"sha256": file.sha256 or self._unrecorded.get(file.path)} for file in sample.files)
-        files = [file.model_copy(update=digest) for file, digest in zip(sample.files, known, strict=True)]
+        known = (
+            {"sha256": file.sha256 or self._unrecorded.get(file.path)} for file in sample.files
+        )
+        files = [
+            file.model_copy(update=digest) for file, digest in zip(sample.files, known, strict=True)
+        ]
         return sample.model_copy(update={"files": tuple(files)})
 
 
@@ -466,7 +506,12 @@ def read_header(root: Path) -> BenchmarkHeader:
         )
     try:
         return BenchmarkHeader.model_validate_json(orjson.dumps(tomllib.loads(read_text(path))))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError, RecursionError) as error:
+    except (
+        tomllib.TOMLDecodeError,
+        UnicodeDecodeError,
+        orjson.JSONEncodeError,
+        RecursionError,
+    ) as error:
         raise _broken(root, f"{HEADER_FILE}: {error}") from error
     except ValidationError as error:
         raise _broken(root, f"{HEADER_FILE}: {first_error(error)}") from error
@@ -481,15 +526,23 @@ def resolve_file(root: Path, path: str) -> Path:
     """
     relative = PurePosixPath(path)
     if relative.is_absolute() or ".." in relative.parts or "\\" in path or "\0" in path:
-        raise BenchmarkError(f"{path!r} leads out of the folder", hint="paths are relative to the benchmark folder")
+        raise BenchmarkError(
+            f"{path!r} leads out of the folder", hint="paths are relative to the benchmark folder"
+        )
     try:
         real = (root / relative).resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        raise BenchmarkError(f"there is no file {path!r}", hint=f"expected at {root / relative}") from error
+        raise BenchmarkError(
+            f"there is no file {path!r}", hint=f"expected at {root / relative}"
+        ) from error
     if not real.is_relative_to(root):
-        raise BenchmarkError(f"{path!r} is a link that leads out of the folder", hint="copy the file into the folder")
+        raise BenchmarkError(
+            f"{path!r} is a link that leads out of the folder", hint="copy the file into the folder"
+        )
     if not real.is_file():
-        raise BenchmarkError(f"{path!r} is not a regular file", hint="name a file, not a folder or device")
+        raise BenchmarkError(
+            f"{path!r} is not a regular file", hint="name a file, not a folder or device"
+        )
     return real
 
 
@@ -515,7 +568,10 @@ def _checked_hash(root: Path, sample: Sample, file: SampleFile, hashes: dict[Pat
         raise _broken(root, f"sample {sample.id}: {error.message}") from error
     actual = hashes.get(real) or hashes.setdefault(real, sha256_of_file(real))
     if file.sha256 is not None and file.sha256 != actual:
-        raise _broken(root, f"sample {sample.id}: file {file.path} is not the one that was recorded (sha256 differs)")
+        raise _broken(
+            root,
+            f"sample {sample.id}: file {file.path} is not the one that was recorded (sha256 differs)",
+        )
     return actual
 
 
@@ -529,7 +585,9 @@ def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
     ordered = tuple(samples)
     firsts = cluster_firsts(ordered)
     pairs = zip(ordered, firsts, strict=True)
-    return tuple(sample.model_copy(update={"cluster": ordered[first].id}) for sample, first in pairs)
+    return tuple(
+        sample.model_copy(update={"cluster": ordered[first].id}) for sample, first in pairs
+    )
 
 
 def cluster_firsts(samples: Iterable[Sample]) -> "array[int]":
@@ -552,7 +610,11 @@ def cluster_firsts(samples: Iterable[Sample]) -> "array[int]":
         if not sample.files and not sample.twin and not sample.cluster:
             continue
         parents.extend(range(len(parents), number + 1))
-        keys = [key for file in sample.files for key in (("path", file.path), ("sha256", file.sha256 or file.path))]
+        keys = [
+            key
+            for file in sample.files
+            for key in (("path", file.path), ("sha256", file.sha256 or file.path))
+        ]
         keys += [("twin", min(sample.id, sample.twin))] if sample.twin else []
         keys += [("cluster", sample.cluster)] if sample.cluster else []
         for key in keys:

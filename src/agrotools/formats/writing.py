@@ -35,18 +35,29 @@ def header_toml(header: BenchmarkHeader) -> str:
     """Return the header as TOML."""
     import tomli_w
 
-    return tomli_w.dumps(header.model_dump(mode="json", exclude_none=True, exclude=None if header.quick else {"quick"}))
+    return tomli_w.dumps(
+        header.model_dump(
+            mode="json", exclude_none=True, exclude=None if header.quick else {"quick"}
+        )
+    )
 
 
 def write_samples(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
     """Write ``benchmark.toml`` and ``samples.jsonl`` into ``folder``."""
     write_whole(folder / HEADER_FILE, header_toml(header).encode(), synced=False)
-    lines = (sample.model_dump_json(by_alias=True, exclude_none=True, exclude={"cluster"}) for sample in samples)
-    write_whole(folder / SAMPLES_FILE, "".join(f"{line}\n" for line in lines).encode(), synced=False)
+    lines = (
+        sample.model_dump_json(by_alias=True, exclude_none=True, exclude={"cluster"})
+        for sample in samples
+    )
+    write_whole(
+        folder / SAMPLES_FILE, "".join(f"{line}\n" for line in lines).encode(), synced=False
+    )
 
 
 @contextmanager
-def replace_folder(target: Path, mark: str = HEADER_FILE, what: str = "a benchmark") -> Iterator[Path]:
+def replace_folder(
+    target: Path, mark: str = HEADER_FILE, what: str = "a benchmark"
+) -> Iterator[Path]:
     """Create a temporary folder next to ``target`` that replaces it if the block succeeds and is removed if it fails.
 
     What users added to an older benchmark (the decisions of a review, notes) is moved to the new folder.

@@ -27,8 +27,12 @@ _DILUTION = re.compile(
     r"|\bdilut\w*\b.*\b\d{2,5}\s*(?:-fold|times)",
     re.IGNORECASE,
 )
-_FORMULATION = re.compile(r"\b\d{1,3}\s?%?\s?(?:EC|SC|WP|WG|SL|WDG|EW|ULV|FS|OD)\b|\b\d[\d.]*\s?%\s+a\.?i\.?\b")
-_CHINESE_DOSE = re.compile(r"\d[\d.]*\s*(?:克|毫升|千克|公斤|升|两|斤)\s*/?\s*(?:每|/)?\s*(?:亩|公顷|株|升水|公斤水)")
+_FORMULATION = re.compile(
+    r"\b\d{1,3}\s?%?\s?(?:EC|SC|WP|WG|SL|WDG|EW|ULV|FS|OD)\b|\b\d[\d.]*\s?%\s+a\.?i\.?\b"
+)
+_CHINESE_DOSE = re.compile(
+    r"\d[\d.]*\s*(?:克|毫升|千克|公斤|升|两|斤)\s*/?\s*(?:每|/)?\s*(?:亩|公顷|株|升水|公斤水)"
+)
 _MARK = re.compile(r"[®™©]|\((?:R|TM)\)")
 _ONLY_CJK = re.compile(rf"[{CJK}0-9A-Za-z·（）()、\-]+")
 _PRODUCTS = word_list("products")
@@ -48,13 +52,19 @@ def check_entry(entry: Entry, file: str, crops: frozenset[str] | None = None) ->
     known = known_crops() if crops is None else crops
     faults = [*_identity(entry), *_names(entry), *_crops(entry, known), *_sources(entry)]
     for number, claim in enumerate(entry.claims):
-        faults += [(("claims", number, *where), message, hint) for where, message, hint in _claim(entry, claim)]
+        faults += [
+            (("claims", number, *where), message, hint)
+            for where, message, hint in _claim(entry, claim)
+        ]
     return [
-        Fault(file=file, field=spell_location(where), message=message, hint=hint) for where, message, hint in faults
+        Fault(file=file, field=spell_location(where), message=message, hint=hint)
+        for where, message, hint in faults
     ]
 
 
-def check_files(paths: Iterable[Path], among: Iterable[Entry] = ()) -> tuple[list[Entry], list[Fault]]:
+def check_files(
+    paths: Iterable[Path], among: Iterable[Entry] = ()
+) -> tuple[list[Entry], list[Fault]]:
     """Return the readable entries of the files, and the faults of all files.
 
     Args:
@@ -75,7 +85,9 @@ def check_files(paths: Iterable[Path], among: Iterable[Entry] = ()) -> tuple[lis
     for path, entry in read:
         if entry.id in source_of_id:
             message = f"{entry.id} is an id in {source_of_id[entry.id]} already"
-            faults.append(Fault(file=str(path), field="id", message=message, hint="choose another id"))
+            faults.append(
+                Fault(file=str(path), field="id", message=message, hint="choose another id")
+            )
         source_of_id.setdefault(entry.id, path.name)
         faults += check_entry(entry, str(path), crops)
         faults += _place(entry, path)
@@ -87,9 +99,17 @@ Violation = tuple[tuple[str | int, ...], str, str]
 
 def _identity(entry: Entry) -> Iterator[Violation]:
     if entry.id.partition(".")[0] != entry.kind:
-        yield ("id",), f"an entry of kind {entry.kind} has an id {entry.kind}.NAME, not {entry.id}", ""
+        yield (
+            ("id",),
+            f"an entry of kind {entry.kind} has an id {entry.kind}.NAME, not {entry.id}",
+            "",
+        )
     if entry.coverage != "stub" and not entry.claims:
-        yield ("coverage",), f"{entry.coverage}, but nothing is claimed", 'without claims an entry is a "stub"'
+        yield (
+            ("coverage",),
+            f"{entry.coverage}, but nothing is claimed",
+            'without claims an entry is a "stub"',
+        )
 
 
 def _names(entry: Entry) -> Iterator[Violation]:
@@ -99,7 +119,10 @@ def _names(entry: Entry) -> Iterator[Violation]:
     for where, name in (
         (("names", "en"), entry.names.en),
         (("names", "sci"), entry.names.sci or ""),
-        *((("names", "aliases", number), alias) for number, alias in enumerate(entry.names.aliases)),
+        *(
+            (("names", "aliases", number), alias)
+            for number, alias in enumerate(entry.names.aliases)
+        ),
     ):
         if name != name.strip():
             yield where, f"{name!r} begins or ends with a space", ""
@@ -115,19 +138,33 @@ def _crops(entry: Entry, known: frozenset[str]) -> Iterator[Violation]:
     for number, crop in enumerate(entry.crops):
         if crop.lower() not in known:
             close = get_close_matches(crop.lower(), known, n=3, cutoff=0.6)
-            hint = f"did you mean {' or '.join(close)}?" if close else "plain singular English names of crops are known"
+            hint = (
+                f"did you mean {' or '.join(close)}?"
+                if close
+                else "plain singular English names of crops are known"
+            )
             yield ("crops", number), f"no crop is known as {crop!r}", hint
 
 
 def _sources(entry: Entry) -> Iterator[Violation]:
     for key, source in entry.sources.items():
         if source.how == "page read" and source.url is None:
-            yield ("sources", key, "url"), "a page that was read has an address", 'add url, or change "how"'
+            yield (
+                ("sources", key, "url"),
+                "a page that was read has an address",
+                'add url, or change "how"',
+            )
         used = any(key in claim.sources for claim in entry.claims)
         # Names and labels may come from a data set's paper without being claims.
         if entry.claims and not used and source.how != "cited in data set paper":
-            yield ("sources", key), "no claim rests on this source", "name it in a claim, or leave it out"
-    if entry.coverage == "verified" and not any(source.how == "page read" for source in entry.sources.values()):
+            yield (
+                ("sources", key),
+                "no claim rests on this source",
+                "name it in a claim, or leave it out",
+            )
+    if entry.coverage == "verified" and not any(
+        source.how == "page read" for source in entry.sources.values()
+    ):
         yield ("coverage",), "verified, but no page was read", 'use "partial" until a page was read'
 
 
@@ -147,15 +184,26 @@ def _claim(entry: Entry, claim: Claim) -> Iterator[Violation]:
             if getattr(claim, name) is None:
                 yield (name,), f"a threshold says its {name}", ""
     if claim.section == "management" and claim.type is None:
-        yield ("type",), "a management claim says its type", "cultural, biological, chemical, monitoring or physical"
+        yield (
+            ("type",),
+            "a management claim says its type",
+            "cultural, biological, chemical, monitoring or physical",
+        )
     if claim.section != "management" and claim.type is not None:
         yield ("type",), f"a claim on {claim.section} has no type", ""
     if claim.formula is not None and claim.section != "reference_values":
         yield ("formula",), f"a claim on {claim.section} has no formula", ""
     for name in ("text", "condition"):
-        yield from (((name,), message, hint) for message, hint in forbidden(getattr(claim, name) or "", claim.section))
+        yield from (
+            ((name,), message, hint)
+            for message, hint in forbidden(getattr(claim, name) or "", claim.section)
+        )
     if claim.section == "management" and claim.unit is not None:
-        yield ("unit",), "a management claim carries no figures", "doses belong on the label of a product"
+        yield (
+            ("unit",),
+            "a management claim carries no figures",
+            "doses belong on the label of a product",
+        )
 
 
 def forbidden(text: str, section: str = "management") -> Iterator[tuple[str, str]]:
@@ -164,7 +212,9 @@ def forbidden(text: str, section: str = "management") -> Iterator[tuple[str, str
         yield "a trade mark sign", "name no products"
     for word in re.findall(r"[A-Za-z][A-Za-z-]+", text):
         plain = word.lower()
-        if plain in _PRODUCTS and (plain not in _PLAIN_PRODUCTS or (word[0].isupper() and not text.startswith(word))):
+        if plain in _PRODUCTS and (
+            plain not in _PLAIN_PRODUCTS or (word[0].isupper() and not text.startswith(word))
+        ):
             yield f"{word!r} is the name of a product", "name no products; say the kind of measure"
     if section == "management":
         for pattern in (_DOSE, _DILUTION, _FORMULATION, _CHINESE_DOSE):

@@ -40,7 +40,9 @@ class Piece(NamedTuple):
 
 def corpus_files(corpus: Path) -> dict[str, Path]:
     """Return the files of a corpus by name: a file, or all files of known formats below a folder, in order."""
-    paths, root = (sorted(corpus.rglob("*")), corpus) if corpus.is_dir() else ([corpus], corpus.parent)
+    paths, root = (
+        (sorted(corpus.rglob("*")), corpus) if corpus.is_dir() else ([corpus], corpus.parent)
+    )
     names = {path.relative_to(root).as_posix(): path for path in paths}
     return {name: path for name, path in names.items() if _NAME.fullmatch(name) and path.is_file()}
 
@@ -48,16 +50,24 @@ def corpus_files(corpus: Path) -> dict[str, Path]:
 def stamp(corpus: Path) -> str:
     """Return a hash of the names, sizes and modification times of the files of a corpus."""
     states = [(name, path.stat()) for name, path in corpus_files(corpus).items()]
-    return hashlib.sha256(repr([(name, each.st_size, each.st_mtime_ns) for name, each in states]).encode()).hexdigest()
+    return hashlib.sha256(
+        repr([(name, each.st_size, each.st_mtime_ns) for name, each in states]).encode()
+    ).hexdigest()
 
 
 def read_corpus(corpus: Path, skipped: Counter[str]) -> Iterator[Piece]:
     """Yield the text of all documents of a corpus, and count those that are ``skipped``, by the reason."""
     done = 0
     for name, path in corpus_files(corpus).items():
-        for piece in (_read_lines if path.suffix.lower() == ".jsonl" else _read_text)(path, name, skipped):
-            source, title = (" ".join(_CONTROLS.sub(" ", each).split())[:_LONGEST_NAME] for each in piece[:2])
-            yield Piece(source, title, piece.position, _CONTROLS.sub(" ", piece.text), done + piece.read)
+        for piece in (_read_lines if path.suffix.lower() == ".jsonl" else _read_text)(
+            path, name, skipped
+        ):
+            source, title = (
+                " ".join(_CONTROLS.sub(" ", each).split())[:_LONGEST_NAME] for each in piece[:2]
+            )
+            yield Piece(
+                source, title, piece.position, _CONTROLS.sub(" ", piece.text), done + piece.read
+            )
         done += path.stat().st_size
 
 
@@ -84,7 +94,13 @@ def _read_lines(path: Path, name: str, skipped: Counter[str]) -> Iterator[Piece]
             except (ValueError, TypeError, RecursionError) as error:
                 fault = f"{path}, line {number}, is not a JSON object of at most {_LONGEST_LINE >> 20} MiB"
                 raise CorpusError(fault, hint="fix or remove this line") from error
-            text = row.get("text") or row.get("contents") or row.get("content") or row.get("passage") or ""
+            text = (
+                row.get("text")
+                or row.get("contents")
+                or row.get("content")
+                or row.get("passage")
+                or ""
+            )
             text = "\n".join(map(str, text)) if isinstance(text, list) else str(text)  # pyright: ignore
             place = str(row.get("url") or row.get("id") or "")
             source = place if "://" in place else f"{name}#{place}" if place else f"{name}:{number}"
@@ -144,29 +160,48 @@ class CorpusIndex:
     def __init__(self, path: Path) -> None:
         self.path = path.expanduser().absolute()
         if not self.path.is_file():
-            raise UsageError(f"{self.path} is not a corpus index", hint="agrotools tools kb index CORPUS --out FILE")
-        self.manifest: dict[str, Any] = json.loads(self._select("SELECT manifest FROM about_4")[0][0])
+            raise UsageError(
+                f"{self.path} is not a corpus index",
+                hint="agrotools tools kb index CORPUS --out FILE",
+            )
+        self.manifest: dict[str, Any] = json.loads(
+            self._select("SELECT manifest FROM about_4")[0][0]
+        )
         corpus = Path(self.manifest["corpus"])
         changed = corpus.exists() and stamp(corpus) != self.manifest["stamp"]
-        self.stale = f"the corpus {corpus} has changed since the index was built" if changed else None
+        self.stale = (
+            f"the corpus {corpus} has changed since the index was built" if changed else None
+        )
 
     def search(self, query: str, k: int = 5) -> list[Passage]:
         """Return the up to ``k`` passages with terms of a question, best first, ties in the order of the corpus."""
         if k < 1:
             raise UsageError(f"k is {k}", hint="ask for one passage or more")
         terms = dict.fromkeys(cut_terms(query[:_LONGEST_QUERY]), 0)
-        listed = "SELECT term, passages FROM frequent WHERE term IN (SELECT value FROM json_each(?))"
+        listed = (
+            "SELECT term, passages FROM frequent WHERE term IN (SELECT value FROM json_each(?))"
+        )
         terms.update(self._select(listed, json.dumps(list(terms))))
-        chosen, matches, most = list[str](), 0, max(_MOST_MATCHES, self.manifest["passages"] * _MOST_SHARE)
+        chosen, matches, most = (
+            list[str](),
+            0,
+            max(_MOST_MATCHES, self.manifest["passages"] * _MOST_SHARE),
+        )
         for term, passages in sorted(terms.items(), key=lambda item: item[1]):
             matches += passages
             if matches <= most or not chosen:
                 chosen.append(f'"{term}"')
-        return [Passage(*row) for row in self._select(_SEARCH, " OR ".join(chosen), k)] if chosen else []
+        return (
+            [Passage(*row) for row in self._select(_SEARCH, " OR ".join(chosen), k)]
+            if chosen
+            else []
+        )
 
     def _select(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         try:
-            with closing(sqlite3.connect(f"{self.path.as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+            with closing(
+                sqlite3.connect(f"{self.path.as_uri()}?mode=ro&immutable=1", uri=True)
+            ) as database:
                 return database.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             hint = "remove the file and build it again, with a Python whose sqlite3 has FTS5"
@@ -175,7 +210,9 @@ class CorpusIndex:
             ) from error
 
 
-def build_index(corpus: Path, out: Path, *, replace: bool = False, progress: Progress = no_progress) -> CorpusIndex:
+def build_index(
+    corpus: Path, out: Path, *, replace: bool = False, progress: Progress = no_progress
+) -> CorpusIndex:
     """Build the index of a corpus in the file ``out``, or open it if it is up to date.
 
     Args:
@@ -198,15 +235,22 @@ def build_index(corpus: Path, out: Path, *, replace: bool = False, progress: Pro
             return opened
         if not replace:
             hint = "give --replace to build it again, or choose another file"
-            raise UsageError(f"{out} is the index of another corpus, or of this one before it changed", hint=hint)
+            raise UsageError(
+                f"{out} is the index of another corpus, or of this one before it changed", hint=hint
+            )
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_sibling(out) as path, closing(sqlite3.connect(path, isolation_level=None)) as database:
+        with (
+            temporary_sibling(out) as path,
+            closing(sqlite3.connect(path, isolation_level=None)) as database,
+        ):
             database.executescript(_SCHEMA)
             manifest = _fill(database, corpus, progress) | {"corpus": str(corpus), "stamp": before}
             database.execute("INSERT INTO about_4 VALUES (?)", (json.dumps(manifest),))
             database.execute("INSERT INTO terms (terms) VALUES ('optimize')")
-            database.execute("INSERT INTO frequent SELECT term, doc FROM counts WHERE doc >= ?", (_FREQUENT,))
+            database.execute(
+                "INSERT INTO frequent SELECT term, doc FROM counts WHERE doc >= ?", (_FREQUENT,)
+            )
             database.execute("COMMIT")
     except (OSError, sqlite3.Error) as error:
         hint = "check that files can be read and written, that the disk has space, and that sqlite3 has FTS5"
@@ -231,7 +275,12 @@ def _fill(database: sqlite3.Connection, corpus: Path, progress: Progress) -> dic
             progress("indexing the corpus (MB)", read := piece.read // 1_000_000, size)
     if not passages:
         raise UsageError(f"{corpus} contains no text", hint=f"give {READ}")
-    return {"sha256": total.hexdigest(), "documents": documents, "passages": passages, "skipped": dict(skipped)}
+    return {
+        "sha256": total.hexdigest(),
+        "documents": documents,
+        "passages": passages,
+        "skipped": dict(skipped),
+    }
 
 
 def cut_terms(text: str) -> Iterator[str]:

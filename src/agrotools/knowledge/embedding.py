@@ -65,7 +65,9 @@ class Encoder:
             self.vocabulary = {piece: number for number, piece in enumerate(lines)}
             self.encode([""])  # so that absent tensors are found here
         except (OSError, ValueError, LookupError, TypeError) as error:
-            raise ToolError("unreadable_file", f"{folder.name} holds no MiniLM model: {error}") from error
+            raise ToolError(
+                "unreadable_file", f"{folder.name} holds no MiniLM model: {error}"
+            ) from error
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return unit vectors (texts, width). Texts are run one by one, so that their vectors are independent."""
@@ -93,13 +95,18 @@ class Encoder:
         hidden = self.weights["embeddings.word_embeddings.weight"][numbers]
         hidden = hidden + self.weights["embeddings.position_embeddings.weight"][: len(numbers)]
         hidden = self._normed(
-            hidden + self.weights["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm"
+            hidden + self.weights["embeddings.token_type_embeddings.weight"][0],
+            "embeddings.LayerNorm",
         )
         for layer in range(self.layers):
             at = f"encoder.layer.{layer}"
-            hidden = self._normed(hidden + self._attended(hidden, at), f"{at}.attention.output.LayerNorm")
+            hidden = self._normed(
+                hidden + self._attended(hidden, at), f"{at}.attention.output.LayerNorm"
+            )
             inner = _gelu(self._linear(hidden, f"{at}.intermediate.dense"))
-            hidden = self._normed(hidden + self._linear(inner, f"{at}.output.dense"), f"{at}.output.LayerNorm")
+            hidden = self._normed(
+                hidden + self._linear(inner, f"{at}.output.dense"), f"{at}.output.LayerNorm"
+            )
         pooled = hidden.mean(axis=0)
         return (pooled / max(float(np.linalg.norm(pooled)), 1e-12)).astype(np.float32)
 
@@ -107,7 +114,11 @@ class Encoder:
         size = self.width // self.heads
 
         def split(name: str) -> Vectors:
-            return self._linear(hidden, f"{at}.attention.self.{name}").reshape(-1, self.heads, size).transpose(1, 0, 2)
+            return (
+                self._linear(hidden, f"{at}.attention.self.{name}")
+                .reshape(-1, self.heads, size)
+                .transpose(1, 0, 2)
+            )
 
         scores = split("query") @ split("key").transpose(0, 2, 1) / np.sqrt(np.float32(size))
         shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -155,7 +166,9 @@ def _gelu(values: Vectors) -> Vectors:
 
 def _basic_words(text: str) -> list[str]:
     plain = [
-        char for char in unicodedata.normalize("NFD", text.lower()) if unicodedata.category(char) not in ("Mn", "Cc")
+        char
+        for char in unicodedata.normalize("NFD", text.lower())
+        if unicodedata.category(char) not in ("Mn", "Cc")
     ]
     return "".join(f" {char} " if _stands_alone(char) else char for char in plain).split()
 

@@ -24,7 +24,15 @@ from agrotools.core.files import provide_home
 
 Kind = Literal["pest", "disease", "weed", "crop", "method"]
 Coverage = Literal["verified", "partial", "stub"]
-Section = Literal["identification", "symptoms", "causes", "life_cycle", "thresholds", "management", "reference_values"]
+Section = Literal[
+    "identification",
+    "symptoms",
+    "causes",
+    "life_cycle",
+    "thresholds",
+    "management",
+    "reference_values",
+]
 Passage = Literal[Section, "names"]
 """A section, or the part that every entry has: its names, crops and taxonomy."""
 ManagementType = Literal["cultural", "biological", "chemical", "monitoring", "physical"]
@@ -42,7 +50,9 @@ _TEXT = Annotated[str, StringConstraints(min_length=3, max_length=700)]
 _SHORT = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 _PHRASE = Annotated[str, StringConstraints(min_length=3, max_length=160)]
 _NUMBER = Annotated[float, Field(allow_inf_nan=False)]
-_ID = Annotated[str, StringConstraints(pattern=r"^(pest|disease|weed|crop|method)\.[a-z0-9_]{1,80}$")]
+_ID = Annotated[
+    str, StringConstraints(pattern=r"^(pest|disease|weed|crop|method)\.[a-z0-9_]{1,80}$")
+]
 _KEY = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 
 
@@ -164,7 +174,9 @@ class Loaded:
 def user_folders() -> tuple[Path, ...]:
     """Return the folders of user entries, which need not exist; new entries are written to the first."""
     provide_home()
-    folders = [part for part in os.environ.get("AGROTOOLS_KB", "").split(os.pathsep) if part.strip()]
+    folders = [
+        part for part in os.environ.get("AGROTOOLS_KB", "").split(os.pathsep) if part.strip()
+    ]
     if folders:
         return tuple(Path(part).expanduser().absolute() for part in folders)
     from platformdirs import user_data_path
@@ -191,7 +203,11 @@ def toml_files(folder: Path) -> list[Path]:
     paths: list[Path] = []
     for here, folders, names in os.walk(folder, followlinks=False):
         folders.sort()
-        paths += [Path(here, name) for name in sorted(names) if name.endswith(".toml") and not name.startswith(".")]
+        paths += [
+            Path(here, name)
+            for name in sorted(names)
+            if name.endswith(".toml") and not name.startswith(".")
+        ]
         if len(paths) >= MOST_FILES:
             break
     return sorted(paths)[:MOST_FILES]
@@ -207,7 +223,9 @@ def load(paths: Sequence[Path] | None = None) -> Loaded:
         if isinstance(result, Entry):
             if result.id in entries:
                 message = f"{result.id} is the id of {files[result.id]} already"
-                faults.append(Fault(file=str(path), field="id", message=message, hint="choose another id"))
+                faults.append(
+                    Fault(file=str(path), field="id", message=message, hint="choose another id")
+                )
             else:
                 entries[result.id], files[result.id] = result, path
         else:
@@ -225,20 +243,31 @@ def parse(content: bytes, file: str) -> Entry | list[Fault]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        return [Fault(file=file, message=f"line {line} is not UTF-8 text", hint="save the file as UTF-8")]
+        return [
+            Fault(
+                file=file, message=f"line {line} is not UTF-8 text", hint="save the file as UTF-8"
+            )
+        ]
     for number, line in enumerate(text.splitlines(), 1):
         if line.count(".") > _MOST_DOTS:
-            return [Fault(file=file, message=f"line {number} has more than {_MOST_DOTS} full stops")]
+            return [
+                Fault(file=file, message=f"line {number} has more than {_MOST_DOTS} full stops")
+            ]
     try:
         # Validated as JSON, which has tuples as lists and dates as text, so that strict mode accepts them.
-        return Entry.model_validate_json(to_json(tomllib.loads(text), inf_nan_mode="constants"), strict=True)
+        return Entry.model_validate_json(
+            to_json(tomllib.loads(text), inf_nan_mode="constants"), strict=True
+        )
     except ValidationError as error:
         known = {"extra_forbidden": "no such key", "missing": "this is missing"}
         faults = [
             (spell_location(fault["loc"]), known.get(fault["type"], fault["msg"]))
             for fault in error.errors(include_url=False, include_input=False)[:50]
         ]
-    except (ValueError, RecursionError) as error:  # an integer of thousands of digits is also a ValueError
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # an integer of thousands of digits is also a ValueError
         message = "too deeply nested" if isinstance(error, RecursionError) else str(error)
         faults = [("", f"not valid TOML: {message}"[:400])]
     return [Fault(file=file, field=field, message=message) for field, message in faults]

@@ -139,12 +139,18 @@ _LEAST_APART = 3
 def own_words(entry: Entry) -> frozenset[str]:
     """Return stems of the words in the names and crops of an entry, and of the hosts of its crops."""
     hosts = (host for crop in entry.crops for host in hosts_of(crop))
-    return frozenset(stem(word) for text in (*entry.names.all(), *entry.crops, *hosts) for word in folded(text).split())
+    return frozenset(
+        stem(word)
+        for text in (*entry.names.all(), *entry.crops, *hosts)
+        for word in folded(text).split()
+    )
 
 
 def is_group(entry: Entry) -> bool:
     """True if an entry covers many species, whatever precedes their common name: aphids, flea beetles."""
-    return entry.kind in ("pest", "weed") and (entry.names.sci is None or entry.names.sci.endswith(("spp.", "sp.")))
+    return entry.kind in ("pest", "weed") and (
+        entry.names.sci is None or entry.names.sci.endswith(("spp.", "sp."))
+    )
 
 
 def is_slip_for(word: str, other: str) -> bool:
@@ -156,7 +162,13 @@ def is_slip_for(word: str, other: str) -> bool:
 
 
 def foreign_words(
-    words: Sequence[str], start: int, end: int, entry_words: frozenset[str], lexicon: Lexicon, *, any_host: bool
+    words: Sequence[str],
+    start: int,
+    end: int,
+    entry_words: frozenset[str],
+    lexicon: Lexicon,
+    *,
+    any_host: bool,
 ) -> list[str]:
     """Return words next to a name in a question that make it the name of another thing.
 
@@ -183,7 +195,9 @@ def foreign_words(
         behind += 1
     if behind < len(words):
         word = words[behind]
-        other = behind > end or (_LATIN_ENDING.search(word) is not None and is_strange(word, lexicon))
+        other = behind > end or (
+            _LATIN_ENDING.search(word) is not None and is_strange(word, lexicon)
+        )
         if other and word.isalpha() and not is_known(word, entry_words, lexicon):
             foreign.append(word)
     return foreign
@@ -205,7 +219,11 @@ def words_before(words: Sequence[str], start: int) -> int:
 
 def words_behind(word: str, entry_words: frozenset[str], lexicon: Lexicon) -> list[str]:
     """Return the word after a partial name if it completes another name: southern corn rootworm."""
-    qualifies = _is_of_the_sentence(word) or stem(word) in _QUALIFYING or is_known(word, entry_words, lexicon)
+    qualifies = (
+        _is_of_the_sentence(word)
+        or stem(word) in _QUALIFYING
+        or is_known(word, entry_words, lexicon)
+    )
     return [] if qualifies else [word]
 
 
@@ -215,12 +233,19 @@ def is_known(word: str, entry_words: frozenset[str], lexicon: Lexicon) -> bool:
         return True
     if word in lexicon or word in _DIRECTIONS:
         return False
-    return any(is_slip_for(word, known) for known in entry_words if abs(len(known) - len(word)) <= 2)
+    return any(
+        is_slip_for(word, known) for known in entry_words if abs(len(known) - len(word)) <= 2
+    )
 
 
 def is_strange(word: str, lexicon: Lexicon) -> bool:
     """True if no entry has the word or a word that it may be a slip for; often the species part of a Latin name."""
-    return len(word) > _LEAST_ALIKE and word.isalpha() and word not in lexicon and not lexicon.corrections(word)
+    return (
+        len(word) > _LEAST_ALIKE
+        and word.isalpha()
+        and word not in lexicon
+        and not lexicon.corrections(word)
+    )
 
 
 def is_other_name(window: Sequence[str], name: Sequence[str]) -> bool:

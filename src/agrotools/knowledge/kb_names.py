@@ -53,7 +53,14 @@ class KbNames:
         matches = [entry for entry in self.all_of_name(name) if entry.kind in kinds]
         if crop is not None:
             known = (matches, [entry for entry in self.meant_by(name) if entry.kind in kinds])
-            matches = next((on for each in known if (on := [entry for entry in each if self.is_on(entry, crop)])), [])
+            matches = next(
+                (
+                    on
+                    for each in known
+                    if (on := [entry for entry in each if self.is_on(entry, crop)])
+                ),
+                [],
+            )
         return matches[0] if len(matches) == 1 else None
 
     def meant_by(self, name: str) -> list[Entry]:
@@ -63,7 +70,11 @@ class KbNames:
 
     def of_kinds(self, kinds: Collection[Kind], crop: str | None = None) -> list[Entry]:
         """Return the entries of these kinds, only those on ``crop`` if it is given."""
-        return [entry for entry in self.entries if entry.kind in kinds and (crop is None or self.is_on(entry, crop))]
+        return [
+            entry
+            for entry in self.entries
+            if entry.kind in kinds and (crop is None or self.is_on(entry, crop))
+        ]
 
     def is_on(self, entry: Entry, crop: str) -> bool:
         """True if an entry concerns a crop, under any of its names."""
@@ -88,14 +99,20 @@ class KbNames:
         if None in healthy:
             ids = [self._ids(name, [crop] if crop else []) for name in (first, second)]
             if crop is None:
-                crops = [{on for each in known for entry in self._by_id[each] for on in entry.crops} for known in ids]
+                crops = [
+                    {on for each in known for entry in self._by_id[each] for on in entry.crops}
+                    for known in ids
+                ]
                 ids = [ids[0] | self._ids(first, crops[1]), ids[1] | self._ids(second, crops[0])]
             return healthy == [None, None] and bool(ids[0] & ids[1])
         return len({self.key_of_crop(of) for one in healthy if (of := one or crop)}) < 2
 
     def _ids(self, name: str, crops: Iterable[str]) -> set[str]:
         """Return the ids of the diseases, pests, weeds and crops with a name, also after one of ``crops``."""
-        named = [*self.all_of_name(name), *(entry for on in crops for entry in self.all_of_name(f"{on} {name}"))]
+        named = [
+            *self.all_of_name(name),
+            *(entry for on in crops for entry in self.all_of_name(f"{on} {name}")),
+        ]
         if shipped := self.of_shipped(name):
             named.append(shipped)
         ids = {entry.id for entry in named if entry.kind != "method"}
@@ -104,7 +121,9 @@ class KbNames:
     def key_of_name(self, name: str, kinds: Collection[Kind]) -> str:
         """Return a key that is equal for all names of a thing: the id of its entry, or else the folded name."""
         plain = folded(name)
-        entry = self.of_name(name, kinds) or next((each for each in self.entries if folded(each.id) == plain), None)
+        entry = self.of_name(name, kinds) or next(
+            (each for each in self.entries if folded(each.id) == plain), None
+        )
         return entry.id if entry else plain
 
 

@@ -65,17 +65,29 @@ class NamesIndex:
                 self._words.append(frozenset(map(stem, name.split())))
                 for form in {name, _stemmed(name), name.replace(" ", "")}:
                     self._exact.setdefault(form, []).append(at)
-        self._codes = {code.lower(): at for at, entry in enumerate(entries) if (code := entry.taxonomy.eppo)}
+        self._codes = {
+            code.lower(): at for at, entry in enumerate(entries) if (code := entry.taxonomy.eppo)
+        }
         self._parts = _parts(entries)
         self._rests = _rests(entries)
-        self._endings = _endings(_rests(entry if entry.kind == "disease" else None for entry in entries))
+        self._endings = _endings(
+            _rests(entry if entry.kind == "disease" else None for entry in entries)
+        )
         crops = {name for entry in entries if entry.kind == "crop" for name in entry.names.zh}
         self._chinese_crops = sorted(crops, key=lambda name: (-len(name), name))
         self._groups = [is_group(entry) for entry in entries]
         folded_names = ([*map(folded, entry.names.all())] for entry in entries)
-        named = [frozenset[str]().union(*(_host_and_rest(name)[0] for name in names)) for names in folded_names]
-        self._hosts = [hosts.union(*map(hosts_of, entry.crops)) for entry, hosts in zip(entries, named, strict=True)]
-        self._named_hosts = [hosts or every for hosts, every in zip(named, self._hosts, strict=True)]
+        named = [
+            frozenset[str]().union(*(_host_and_rest(name)[0] for name in names))
+            for names in folded_names
+        ]
+        self._hosts = [
+            hosts.union(*map(hosts_of, entry.crops))
+            for entry, hosts in zip(entries, named, strict=True)
+        ]
+        self._named_hosts = [
+            hosts or every for hosts, every in zip(named, self._hosts, strict=True)
+        ]
         self._longest = max((len(name.split()) for name in self.names), default=1)
         self.lexicon = Lexicon(_known_words(entries))
         self._grams, self._idf, self._matrix = _tf_idf(self.names)
@@ -85,7 +97,11 @@ class NamesIndex:
     def exact(self, query: str) -> set[int]:
         """Return the entries of which the whole question is a name or the EPPO code."""
         text = folded(query)
-        places = (at for form in {text, _stemmed(text), text.replace(" ", "")} for at in self._exact.get(form, ()))
+        places = (
+            at
+            for form in {text, _stemmed(text), text.replace(" ", "")}
+            for at in self._exact.get(form, ())
+        )
         coded = {self._codes[text]} if text in self._codes else set[int]()
         return coded.union(self.owners[at] for at in places)
 
@@ -104,10 +120,14 @@ class NamesIndex:
         is_specific = bool(hosts) or rest not in _TOO_COMMON
         # A single word names something on many crops: an aphid on lettuce is not the peach aphid.
         on = self._hosts if " " in rest else self._named_hosts
-        owners = [owner for owner in self._rests.get(rest, ()) if is_specific and hosts <= on[owner]]
+        owners = [
+            owner for owner in self._rests.get(rest, ()) if is_specific and hosts <= on[owner]
+        ]
         if hosts and not owners:
             owners = [owner for owner in self._endings.get(rest, ()) if hosts <= self._hosts[owner]]
-        scores |= {owner: _WITH_CROP if hosts and not self._groups[owner] else _PART for owner in owners}
+        scores |= {
+            owner: _WITH_CROP if hosts and not self._groups[owner] else _PART for owner in owners
+        }
         return scores if len(scores) <= _MOST_OF_A_PART else {}
 
     def on_other_hosts(self, owner: int, words: Sequence[str]) -> bool:
@@ -127,7 +147,9 @@ class NamesIndex:
         words = folded(query).split()[:_LONGEST_QUERY_WORDS]
         found = [*self._contained(words)]
         scores = self._name_scores(query)
-        for at in np.argsort(-scores, kind="stable")[: np.count_nonzero(scores > 0.15)][:_TRIED].tolist():
+        for at in np.argsort(-scores, kind="stable")[: np.count_nonzero(scores > 0.15)][
+            :_TRIED
+        ].tolist():
             found += ((self.names[at], self.owners[at], *way) for way in self._windows(at, words))
         matches: dict[int, dict[tuple[str, int, int], float]] = {}
         for name, owner, start, end, similarity in found:
@@ -137,13 +159,19 @@ class NamesIndex:
 
     def corrected(self, query: str) -> str:
         """Return the folded question with unknown words replaced by the nearest known word, if there is one."""
-        return " ".join((self.lexicon.corrections(word) or (word,))[0] for word in folded(query).split())
+        return " ".join(
+            (self.lexicon.corrections(word) or (word,))[0] for word in folded(query).split()
+        )
 
     def _contained(self, words: Sequence[str]) -> Iterable[tuple[str, int, int, int, float]]:
         stems = [stem(word) for word in words]
         for start in range(len(words)):
             for end in range(start + 1, min(len(words), start + self._longest + 1) + 1):
-                for form in {" ".join(words[start:end]), " ".join(stems[start:end]), "".join(words[start:end])}:
+                for form in {
+                    " ".join(words[start:end]),
+                    " ".join(stems[start:end]),
+                    "".join(words[start:end]),
+                }:
                     for at in self._exact.get(form, ()):
                         if not (form in STOPWORDS or form in ASKING):
                             yield self.names[at], self.owners[at], start, end, 1.0
@@ -151,14 +179,20 @@ class NamesIndex:
         for start in range(len(words)):
             for end in range(start + 2, min(len(words), start + self._longest) + 1):
                 rest = " ".join(stems[start:end])
-                owners = [owner for owner in self._rests.get(rest, ()) if not hosts or hosts & self._hosts[owner]]
+                owners = [
+                    owner
+                    for owner in self._rests.get(rest, ())
+                    if not hosts or hosts & self._hosts[owner]
+                ]
                 if len(owners) <= _MOST_OF_A_PART:
                     for owner in owners:
                         yield rest, owner, start, end, _WITH_CROP if hosts else _IN_PART
         for number, word in enumerate(words):
             if not has_cjk(word):
                 continue
-            for at, name in enumerate(self.names):  # Chinese has no spaces, so a name may be anywhere in a run
+            for at, name in enumerate(
+                self.names
+            ):  # Chinese has no spaces, so a name may be anywhere in a run
                 if len(name) > 1 and has_cjk(name) and name in word:
                     share = chinese_share(name, self._without_crops(name, word))
                     yield name, self.owners[at], number, number + 1, share
@@ -174,7 +208,9 @@ class NamesIndex:
         name = self.names[at]
         plain = name.replace(" ", "")
         parts = name.split()
-        widths = range(max(1, len(parts) - 1), len(parts) + 2) if len(plain) >= _LEAST_LETTERS else ()
+        widths = (
+            range(max(1, len(parts) - 1), len(parts) + 2) if len(plain) >= _LEAST_LETTERS else ()
+        )
         for width in widths:
             for start in range(len(words) - width + 1):
                 window = words[start : start + width]
@@ -218,11 +254,17 @@ def chinese_share(name: str, run: str) -> float:
 
 
 def _best_ways(ways: dict[tuple[str, int, int], float]) -> list[NameMatch]:
-    matches = [NameMatch(name, similarity, start, end) for (name, start, end), similarity in ways.items()]
-    return sorted(matches, key=lambda way: (-way.similarity * (way.end - way.start + 1), way.start, way.name))[:4]
+    matches = [
+        NameMatch(name, similarity, start, end) for (name, start, end), similarity in ways.items()
+    ]
+    return sorted(
+        matches, key=lambda way: (-way.similarity * (way.end - way.start + 1), way.start, way.name)
+    )[:4]
 
 
-_DROPPED = (STOPWORDS | ASKING) - frozenset("of on in pest weed bug bugs plant common early crop late".split())
+_DROPPED = (STOPWORDS | ASKING) - frozenset(
+    "of on in pest weed bug bugs plant common early crop late".split()
+)
 _HOST_BEHIND = re.compile(r"(.+?) (?:of|on|in) (.+)")
 _BINOMIAL = re.compile(r"(?:Candidatus )?([A-Z][a-z]{3,}) ([a-z]{4,}|[a-z]+-[a-z]+)\b")
 _LATIN = re.compile(r"[A-Z][a-z]+(?<!an)(?<!ese)(?<!ish) [a-z]+(a|e|i|is|us|um|or|ns)")
@@ -237,7 +279,11 @@ def _host_and_rest(text: str) -> tuple[frozenset[str], str]:
     hosts, words = frozenset[str](), text.split()
     if (behind := _HOST_BEHIND.fullmatch(text)) is not None:
         named_hosts, at = hosts_named(behind[2])
-        others = [word for number, word in enumerate(behind[2].split()) if number not in at and word not in STOPWORDS]
+        others = [
+            word
+            for number, word in enumerate(behind[2].split())
+            if number not in at and word not in STOPWORDS
+        ]
         if named_hosts and not others:
             hosts, words = named_hosts, behind[1].split()
     named_hosts, at = hosts_named(" ".join(words))
@@ -287,7 +333,9 @@ def _parts(entries: Sequence[Entry]) -> dict[str, list[int]]:
                     owners_of_part.setdefault(_stemmed(folded(part)), {})[number] = None
         for last in _host_and_rest(folded(entry.names.en))[1].split()[-1:]:
             owners_of_part.setdefault(last, {})[number] = None
-    return {part: list(owners) for part, owners in owners_of_part.items() if part not in _TOO_COMMON}
+    return {
+        part: list(owners) for part, owners in owners_of_part.items() if part not in _TOO_COMMON
+    }
 
 
 def _stemmed(text: str) -> str:
@@ -298,7 +346,12 @@ def _known_words(entries: Sequence[Entry]) -> frozenset[str]:
     """Return correctly spelt words: those of names, crops, descriptions and claims."""
     words: set[str] = set()
     for entry in entries:
-        for text in (*entry.names.all(), *entry.crops, *entry.described_as, *(claim.text for claim in entry.claims)):
+        for text in (
+            *entry.names.all(),
+            *entry.crops,
+            *entry.described_as,
+            *(claim.text for claim in entry.claims),
+        ):
             words.update(tokens(text))
     for crop in CROP_NAMES:
         words.update(tokens(crop))
@@ -320,7 +373,11 @@ def _tf_idf(names: Sequence[str]):
     rows = np.repeat(np.arange(len(names)), [len(counts) for counts in counted])
     columns = np.array([grams[gram] for counts in counted for gram in counts], np.intp)
     weights = idf[columns] if len(columns) else np.zeros(0)
-    whole = np.bincount(rows, weights * weights, minlength=len(names)) if len(rows) else np.ones(len(names))
+    whole = (
+        np.bincount(rows, weights * weights, minlength=len(names))
+        if len(rows)
+        else np.ones(len(names))
+    )
     # idf of a row times idf of the question, divided by the name's score with itself
     values = weights / whole[rows] if len(rows) else weights
     return grams, idf, csr_matrix((values, (rows, columns)), shape=(len(names), len(grams)))

@@ -135,26 +135,41 @@ class KnowledgeIndex:
         best = accepted[0]
         near = (item for item in accepted if item.score >= best.score - NEAR)
         closest = [item for item in near if best.name < 1.0 or item.name >= 1.0][:top_k]
-        return self._passages([item.entry for item in closest], [item.score for item in closest], query, topic, top_k)
+        return self._passages(
+            [item.entry for item in closest], [item.score for item in closest], query, topic, top_k
+        )
 
-    def similarly_named(self, query: str, *, kind: Kind | None = None, crop: str | None = None) -> list[Entry]:
+    def similarly_named(
+        self, query: str, *, kind: Kind | None = None, crop: str | None = None
+    ) -> list[Entry]:
         """Return up to three entries whose name is part of another's in the question (webworm in fall webworm)."""
         words, allowed = folded(query).split(), self._allowed(kind, crop)
         scores: dict[int, float] = {}
         for number, ways in self.names.matches(query).items():
             ways_by_name = [way for way in ways if self._as_named(way, number, words).other]
-            if ways_by_name and allowed[number] and self.entries[number].kind not in ("crop", "method"):
+            if (
+                ways_by_name
+                and allowed[number]
+                and self.entries[number].kind not in ("crop", "method")
+            ):
                 scores[number] = max(way.similarity * (way.end - way.start) for way in ways_by_name)
-        return [self.entries[number] for number in sorted(scores, key=lambda number: (-scores[number], number))[:3]]
+        return [
+            self.entries[number]
+            for number in sorted(scores, key=lambda number: (-scores[number], number))[:3]
+        ]
 
     def evidence(self, query: str, allowed: NDArray[np.bool_] | None = None) -> list[Evidence]:
         """Return the evidence for candidate entries, best first, accepted or not."""
         allowed = self._allowed(None, None) if allowed is None else allowed
         question = self._question(query)
-        matches = {number: match for number, match in self.names.matches(query).items() if allowed[number]}
+        matches = {
+            number: match for number, match in self.names.matches(query).items() if allowed[number]
+        }
         whole = self.names.parts(query) | dict.fromkeys(self.names.exact(query), 1.0)
         words = folded(query).split()
-        looks, chances = by_looks(self.looks.features([word.terms for word in question], query), allowed)
+        looks, chances = by_looks(
+            self.looks.features([word.terms for word in question], query), allowed
+        )
         credits, shares = self._credits(question)
         passages = self.sections.scores([term for word in question for term in word.terms])
         text_scores = np.maximum.reduceat(passages, self._starts) if len(self.entries) else passages
@@ -162,7 +177,9 @@ class KnowledgeIndex:
         for number, ways in matches.items():
             name_scores[number] = max(way.similarity * (way.end - way.start) for way in ways)
         rankings = (name_scores, self.names.gram_scores(query), text_scores)
-        fused = np.sum([_reciprocal_ranks(np.where(allowed, values, 0.0)) for values in rankings], axis=0)
+        fused = np.sum(
+            [_reciprocal_ranks(np.where(allowed, values, 0.0)) for values in rankings], axis=0
+        )
         order = dict.fromkeys(number for number in sorted(whole) if allowed[number])
         for values in (np.where(allowed, shares, 0.0), fused, chances):
             best = np.argsort(-values, kind="stable")[:_CONSIDERED]
@@ -182,9 +199,16 @@ class KnowledgeIndex:
         ]
 
         def rank_of(item: Evidence) -> float:
-            return _LOOKS_RANK if not item.name and self.looks.described[item.entry] else item.rank_score
+            return (
+                _LOOKS_RANK
+                if not item.name and self.looks.described[item.entry]
+                else item.rank_score
+            )
 
-        return sorted(found, key=lambda item: (-(item.score + RANK_WEIGHT * rank_of(item)), -looks[item.entry]))
+        return sorted(
+            found,
+            key=lambda item: (-(item.score + RANK_WEIGHT * rank_of(item)), -looks[item.entry]),
+        )
 
     def _question(self, query: str) -> list[_Word]:
         """Return the words of a question with their matching terms and weights."""
@@ -192,11 +216,15 @@ class KnowledgeIndex:
         question: list[_Word] = []
         for word in folded(query).split():
             meant, credit, weigh = terms(word), 1.0, sum
-            if instead := tuple(term for other in self.names.lexicon.corrections(word) for term in terms(other)):
+            if instead := tuple(
+                term for other in self.names.lexicon.corrections(word) for term in terms(other)
+            ):
                 # A slip has the weight of the rarest word it may stand for; a match of a more common word counts less.
                 meant, credit, weigh = instead, SLIP, max
             weight = weigh(map(self.sections.weight, meant))
-            question.append(_Word(meant, credit, weight, asks=all(term in asking for term in meant)))
+            question.append(
+                _Word(meant, credit, weight, asks=all(term in asking for term in meant))
+            )
         return question
 
     def _best_evidence(
@@ -221,7 +249,10 @@ class KnowledgeIndex:
         is_diagnostic = section_asked(query) in _NOT_LOOKS
         kind = self.entries[number].kind
         # A short question is a name; other mentions in the entry ("not to be mistaken for") do not answer it.
-        relative = any(way.other for way in ways) and sum(not word.asks for word in question) <= LONGEST_NAME
+        relative = (
+            any(way.other for way in ways)
+            and sum(not word.asks for word in question) <= LONGEST_NAME
+        )
         for way in (None, *ways):
             total = covered_weight = 0.0
             matched: set[tuple[str, ...]] = set()
@@ -266,10 +297,19 @@ class KnowledgeIndex:
         entry_words, lexicon = self._own_words[number], self.names.lexicon
         if self._groups[number] and way.similarity > NAMED_ALIKE:
             before = words_before(words, way.start)
-            return replace(way, similarity=way.similarity * OF_GROUP, start=way.start - before) if before else way
+            return (
+                replace(way, similarity=way.similarity * OF_GROUP, start=way.start - before)
+                if before
+                else way
+            )
         any_host = way.similarity == 1.0 and way.name.count(" ") > 0
         foreign = foreign_words(words, way.start, way.end, entry_words, lexicon, any_host=any_host)
-        if not foreign and way.similarity < 1.0 and way.end - way.start <= way.name.count(" ") and words[way.end :]:
+        if (
+            not foreign
+            and way.similarity < 1.0
+            and way.end - way.start <= way.name.count(" ")
+            and words[way.end :]
+        ):
             foreign = words_behind(words[way.end], entry_words, lexicon)
         beside = [*words[: way.start], *words[way.end :]]
         if not foreign and (way.similarity == 1.0 or not self.names.on_other_hosts(number, beside)):
@@ -278,7 +318,9 @@ class KnowledgeIndex:
         share = min(OTHER, letters / (letters + len("".join(foreign))))
         return replace(way, similarity=way.similarity * share, other=way.similarity >= NAMED_ALIKE)
 
-    def _credits(self, question: Sequence[_Word]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _credits(
+        self, question: Sequence[_Word]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the credit of each word of the question for each entry, (words, entries), and its total, (entries,).
 
         Credits are those of the single passage of an entry that accounts for most of the question; totals are weighted.
@@ -293,7 +335,9 @@ class KnowledgeIndex:
                 continue
             term_weights = np.array([self.sections.holding(term) for term in word.terms])
             if word.credit < 1:
-                weights = np.array([self.sections.weight(term) for term in word.terms]) / word.weight
+                weights = (
+                    np.array([self.sections.weight(term) for term in word.terms]) / word.weight
+                )
                 rows.append(word.credit * (term_weights * weights[:, None]).max(axis=0))
             else:
                 rows.append(term_weights.mean(axis=0))
@@ -316,12 +360,19 @@ class KnowledgeIndex:
         return allowed
 
     def _passages(
-        self, numbers: Sequence[int], scores: Sequence[float], query: str, topic: Section | None, top_k: int
+        self,
+        numbers: Sequence[int],
+        scores: Sequence[float],
+        query: str,
+        topic: Section | None,
+        top_k: int,
     ) -> list[Hit]:
         """Return the best passage of each entry; a single entry is followed by its other passages."""
         section, documents = section_asked(query), self.sections.documents
         values = self.sections.scores(terms(query))
-        values = values + (1.0 + values.max(initial=0.0)) * np.array([item.section == section for item in documents])
+        values = values + (1.0 + values.max(initial=0.0)) * np.array(
+            [item.section == section for item in documents]
+        )
         most = None if len(numbers) == 1 else 1
         return [
             Hit(self.entries[number], documents[at], score)
@@ -329,7 +380,9 @@ class KnowledgeIndex:
             for at in self._ordered(number, values, topic)[:most]
         ][:top_k]
 
-    def _ordered(self, number: int, values: NDArray[np.float64], topic: Section | None) -> list[int]:
+    def _ordered(
+        self, number: int, values: NDArray[np.float64], topic: Section | None
+    ) -> list[int]:
         places = self._of_entry[number]
         if topic is not None:
             of_topic = [at for at in places if self.sections.documents[at].section == topic]
@@ -353,7 +406,9 @@ def closest_ids(kb_id: str, ids: Iterable[str]) -> tuple[str, ...]:
 
     def likeness(known: str) -> float:
         form = folded(known)
-        return similarity(plain_id, form) + 0.3 * len(words & set(form.split())) / max(1, len(words))
+        return similarity(plain_id, form) + 0.3 * len(words & set(form.split())) / max(
+            1, len(words)
+        )
 
     return tuple(sorted(ids, key=lambda known: (-likeness(known), known))[:3])
 

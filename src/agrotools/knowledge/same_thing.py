@@ -16,7 +16,9 @@ Aliases = Mapping[str, Sequence[str]]
 _YES, _NO = ("yes", "true"), ("no", "false")
 
 
-def same_value(seen: JsonValue, true: JsonValue, aliases: Aliases | None = None, crop: str | None = None) -> bool:
+def same_value(
+    seen: JsonValue, true: JsonValue, aliases: Aliases | None = None, crop: str | None = None
+) -> bool:
     """Return True unless a value that a tool returned contradicts the true one.
 
     Of an object, only the fields that the true one has are compared.
@@ -27,7 +29,8 @@ def same_value(seen: JsonValue, true: JsonValue, aliases: Aliases | None = None,
     """
     if isinstance(true, dict):
         return isinstance(seen, dict) and all(
-            name in seen and same_value(seen[name], value, aliases, crop) for name, value in true.items()
+            name in seen and same_value(seen[name], value, aliases, crop)
+            for name, value in true.items()
         )
     if isinstance(true, list):
         return (
@@ -67,7 +70,9 @@ def as_listed(value: JsonValue, slot: ExactSlot | ChoiceSetSlot) -> JsonValue:
     right = (slot.value,) if isinstance(slot, ExactSlot) else slot.value
     labels: list[JsonValue] = [*dict.fromkeys((*right, *slot.choices))]
     for label in labels:
-        if any(category(value) == category(name) for name in (label, *slot.aliases.get(str(label), ()))):
+        if any(
+            category(value) == category(name) for name in (label, *slot.aliases.get(str(label), ()))
+        ):
             return label
     return next((label for label in labels if same_value(value, label, slot.aliases)), value)
 
@@ -79,7 +84,17 @@ def _same_label(first: str, second: str, aliases: Aliases, crop: str | None) -> 
 
     groups = [(label, *names) for label, names in aliases.items()]
     known = [
-        {name, *(other for group in groups if category(name) in map(category, group) for other in group)}
+        {
+            name,
+            *(
+                other
+                for group in groups
+                if category(name) in map(category, group)
+                for other in group
+            ),
+        }
         for name in (first, second)
     ]
-    return any(shipped_names().mean_same(one, other, crop) for one in known[0] for other in known[1])
+    return any(
+        shipped_names().mean_same(one, other, crop) for one in known[0] for other in known[1]
+    )

@@ -17,7 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.knowledge.entries import Claim, Entry, Passage, Section
-from agrotools.knowledge.words import asking_terms, folded, hosts_named, hosts_of, stem, terms, word_list
+from agrotools.knowledge.words import (
+    asking_terms,
+    folded,
+    hosts_named,
+    hosts_of,
+    stem,
+    terms,
+    word_list,
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,9 @@ class SectionsIndex:
         for number, entry in enumerate(entries):
             self.documents.append(Document(number, "names", ()))
             sections: dict[Section, None] = dict.fromkeys(claim.section for claim in entry.claims)
-            self.documents += [Document(number, section, entry.claims_of(section)) for section in sections]
+            self.documents += [
+                Document(number, section, entry.claims_of(section)) for section in sections
+            ]
         corpus = [list(_words_of(entries[item.entry], item)) for item in self.documents]
         self._vocabulary = {word for words in corpus for word in words}
         self._bm25: Any = BM25(k1=1.2, b=0.6) if self._vocabulary else None
@@ -50,7 +60,9 @@ class SectionsIndex:
         for at, (item, words) in enumerate(zip(self.documents, corpus, strict=True)):
             for word in entry_name_words[item.entry].union(words):
                 holding.setdefault(word, set()).add(at)
-        self._holding = {word: np.array(sorted(places), np.intp) for word, places in holding.items()}
+        self._holding = {
+            word: np.array(sorted(places), np.intp) for word, places in holding.items()
+        }
         owners = np.array([item.entry for item in self.documents], np.intp)
         spread = {word: len(np.unique(owners[places])) for word, places in self._holding.items()}
         count = len(entries)
@@ -82,11 +94,18 @@ def _name_words(entry: Entry) -> list[str]:
 
 def _words_of(entry: Entry, item: Document) -> list[str]:
     """Return the words of a passage, with the entry's names and crops, so that "management of X" finds it."""
-    name_terms = [word for name in (entry.names.en, entry.names.sci or "", *entry.crops[:8]) for word in terms(name)]
+    name_terms = [
+        word
+        for name in (entry.names.en, entry.names.sci or "", *entry.crops[:8])
+        for word in terms(name)
+    ]
     if item.section == "names":
         place = (value for value in entry.taxonomy.model_dump().values() if value)
         return [*_name_words(entry), *(word for text in place for word in terms(text))]
-    return [*name_terms, *(word for claim in item.claims for word in terms(f"{claim.text} {claim.condition or ''}"))]
+    return [
+        *name_terms,
+        *(word for claim in item.claims for word in terms(f"{claim.text} {claim.condition or ''}")),
+    ]
 
 
 FEATURES = (
@@ -116,9 +135,15 @@ class AppearanceIndex:
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         entry_of_name = _names(entries)
-        sentences = [(at, terms(text)) for at, entry in enumerate(entries) for text in _sentences(entry, entry_of_name)]
+        sentences = [
+            (at, terms(text))
+            for at, entry in enumerate(entries)
+            for text in _sentences(entry, entry_of_name)
+        ]
         owners, units = [at for at, _ in sentences], [unit for _, unit in sentences]
-        self._hosts = [frozenset(host for crop in entry.crops for host in hosts_of(crop)) for entry in entries]
+        self._hosts = [
+            frozenset(host for crop in entry.crops for host in hosts_of(crop)) for entry in entries
+        ]
         self._kinds = [entry.kind for entry in entries]
         self._count = len(entries)
         self._owners = np.array(owners, np.intp)
@@ -132,7 +157,9 @@ class AppearanceIndex:
         self._idf = {word: log(1 + (described - n + 0.5) / (n + 0.5)) for word, n in spread.items()}
         self._strange = log(1 + (described + 0.5) / 0.5)
         self._column = {word: at for at, word in enumerate(spread)}
-        self._pair_column = {pair: at for at, pair in enumerate(set[tuple[str, str]]().union(*pairs))}
+        self._pair_column = {
+            pair: at for at, pair in enumerate(set[tuple[str, str]]().union(*pairs))
+        }
         self._of_units = _incidence([set(unit) for unit in units], self._column)
         self._of_entries = _incidence(terms_of_entries, self._column)
         self._of_pairs = _incidence(pairs, self._pair_column)
@@ -152,7 +179,9 @@ class AppearanceIndex:
         question_hosts, naming = hosts_named(query)
         # Hosts count by their own feature; otherwise a host in every sentence would outweigh the described appearance.
         looks = [
-            one for at, one in enumerate(words) if one and at not in naming and not all(term in asking for term in one)
+            one
+            for at, one in enumerate(words)
+            if one and at not in naming and not all(term in asking for term in one)
         ]
         if not looks or not self._column:
             return out
@@ -183,7 +212,11 @@ class AppearanceIndex:
         out[:, 9] = sum(weight for term, weight in weights.items() if term not in self._idf) / total
         if sorts := _SORTS & weights.keys():
             columns = [self._column[term] for term in sorts if term in self._column]
-            known = np.asarray(self._of_entries[:, columns].sum(axis=1)).ravel() if columns else np.zeros(self._count)
+            known = (
+                np.asarray(self._of_entries[:, columns].sum(axis=1)).ravel()
+                if columns
+                else np.zeros(self._count)
+            )
             out[:, 10] = known == 0
         out[~self.described] = 0.0
         return out
@@ -221,14 +254,20 @@ def _names(entries: Sequence[Entry]) -> dict[str, str]:
             for name in entry.names.all():
                 form = " ".join(map(stem, folded(name).split()))
                 if " " in form and len(form) > _SHORTEST_NAME:
-                    entry_of_name[form] = entry.id if entry_of_name.get(form, entry.id) == entry.id else ""
+                    entry_of_name[form] = (
+                        entry.id if entry_of_name.get(form, entry.id) == entry.id else ""
+                    )
     return entry_of_name
 
 
 def _is_of_another(text: str, entry: Entry, entry_of_name: Mapping[str, str]) -> bool:
     words = [stem(word) for word in folded(text).split()]
     spans = ((at, at + size) for size in (2, 3, 4) for at in range(len(words) - size + 1))
-    owners = [entry_of_name[form] for start, end in spans if (form := " ".join(words[start:end])) in entry_of_name]
+    owners = [
+        entry_of_name[form]
+        for start, end in spans
+        if (form := " ".join(words[start:end])) in entry_of_name
+    ]
     return bool(owners) and all(other and other != entry.id for other in owners)
 
 

@@ -36,7 +36,9 @@ STOPWORDS = word_list("stop")
 
 ASKING = word_list("asking")
 """Words that ask for something without naming the thing. They rank sections, but do not count for entries."""
-SECTION_WORDS = {section: frozenset(words.split()) for section, words in _table("words")["sections"].items()}
+SECTION_WORDS = {
+    section: frozenset(words.split()) for section, words in _table("words")["sections"].items()
+}
 """Words of a question that indicate the requested section."""
 
 
@@ -44,7 +46,8 @@ def section_asked(query: str) -> str | None:
     """Return the section that most words of a question indicate, or None."""
     text = folded(query)
     counts = {
-        section: sum(word in words for word in text.split()) + sum(word in text for word in words if has_cjk(word))
+        section: sum(word in words for word in text.split())
+        + sum(word in text for word in words if has_cjk(word))
         for section, words in SECTION_WORDS.items()
     }
     best = max(counts, key=lambda section: counts[section])
@@ -84,7 +87,14 @@ def stem(word: str) -> str:
     """Return an English word without its ending: plural, -ing, -ed, -ish, -y. Crude, but applied to both sides."""
     if len(word) <= 3 or not word.isascii():
         return word
-    for ending, instead in (("ies", "y"), ("sses", "ss"), ("ves", "f"), ("shes", "sh"), ("ches", "ch"), ("xes", "x")):
+    for ending, instead in (
+        ("ies", "y"),
+        ("sses", "ss"),
+        ("ves", "f"),
+        ("shes", "sh"),
+        ("ches", "ch"),
+        ("xes", "x"),
+    ):
         if word.endswith(ending) and len(word) - len(ending) >= 2:
             word = word[: -len(ending)] + instead
             break
@@ -177,7 +187,11 @@ class Lexicon:
 
     def corrections(self, word: str) -> tuple[str, ...]:
         """Return the nearest known words, at most four; none for a known word, a short one, or one with digits."""
-        if word in self._word_set or not 4 <= len(word) <= 40 or not (word.isascii() and word.isalpha()):
+        if (
+            word in self._word_set
+            or not 4 <= len(word) <= 40
+            or not (word.isascii() and word.isalpha())
+        ):
             return ()
         if word not in self._found:
             if len(self._found) > 10_000:
@@ -190,9 +204,15 @@ class Lexicon:
         # A slip changes at most two letter counts, so few words remain to be compared letter by letter.
         letter_counts = np.array([word.count(letter) for letter in _LETTERS], np.int16)
         apart = np.abs(self._counts - letter_counts).sum(axis=1)
-        tried = (self.words[at] for at in np.flatnonzero(apart <= 2 * most) if len(self.words[at]) >= 4)
-        near = sorted((distance, known) for known in tried if (distance := edit_distance(known, word)) <= most)
-        return tuple(known for distance, known in near if distance == near[0][0])[:_MOST_CORRECTIONS]
+        tried = (
+            self.words[at] for at in np.flatnonzero(apart <= 2 * most) if len(self.words[at]) >= 4
+        )
+        near = sorted(
+            (distance, known) for known in tried if (distance := edit_distance(known, word)) <= most
+        )
+        return tuple(known for distance, known in near if distance == near[0][0])[
+            :_MOST_CORRECTIONS
+        ]
 
 
 CROP_NAMES = frozenset(" ".join(name.split()) for name in _table("words")["crops"].split(","))
@@ -201,7 +221,9 @@ _AMBIGUOUS_CROPS = word_list("ambiguous_crops")
 """Names of crops that may also mean a place, a part, a colour, a weed or a thing in a question."""
 OTHER_HOSTS = word_list("other_hosts")
 """Hosts that a question may name but that no entry covers."""
-_SAME = {name: host for host, names in _table("words")["hosts"].items() for name in names.split(", ")}
+_SAME = {
+    name: host for host, names in _table("words")["hosts"].items() for name in names.split(", ")
+}
 """Canonical host of each name. "vine" in the singular is excluded, because it may be any climber."""
 _HOST_GROUPS = {group: names.split(", ") for group, names in _table("words")["host_groups"].items()}
 
@@ -209,15 +231,22 @@ _HOST_GROUPS = {group: names.split(", ") for group, names in _table("words")["ho
 def known_crops(entries: tuple[Entry, ...] = ()) -> frozenset[str]:
     """Return :data:`CROP_NAMES` and the English names of the crops among ``entries``, in lower case."""
     names = {
-        name.lower() for entry in entries if entry.kind == "crop" for name in (entry.names.en, *entry.names.aliases)
+        name.lower()
+        for entry in entries
+        if entry.kind == "crop"
+        for name in (entry.names.en, *entry.names.aliases)
     }
     return CROP_NAMES | names
 
 
 @cache
 def _host_of_name() -> dict[str, str]:
-    names = {name: name for name in (*CROP_NAMES, *OTHER_HOSTS) if name not in _AMBIGUOUS_CROPS} | _SAME
-    return {" ".join(map(stem, name.split())): host for name, host in names.items() if name != "oranges"}
+    names = {
+        name: name for name in (*CROP_NAMES, *OTHER_HOSTS) if name not in _AMBIGUOUS_CROPS
+    } | _SAME
+    return {
+        " ".join(map(stem, name.split())): host for name, host in names.items() if name != "oranges"
+    }
 
 
 def hosts_named(query: str) -> tuple[frozenset[str], frozenset[int]]:

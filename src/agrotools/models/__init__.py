@@ -43,14 +43,21 @@ def make_model(endpoint: Endpoint) -> Model:
     else:
         check_model_name(spec)
         if not spec.strip():
-            raise UsageError("the model has no name", hint="give scripted:FILE or a name that the endpoint knows")
+            raise UsageError(
+                "the model has no name", hint="give scripted:FILE or a name that the endpoint knows"
+            )
         if spec.startswith("scripted:"):
             return ScriptedModel.from_file(Path(spec.removeprefix("scripted:")))
         provider, name = split_provider(spec, base_url)
     from agrotools.models.openai_compatible import OpenAICompatibleModel
 
     return OpenAICompatibleModel(
-        name, base_url=base_url, api_key_env=endpoint.api_key_env, wire=endpoint.wire, provider=provider, spelled=spec
+        name,
+        base_url=base_url,
+        api_key_env=endpoint.api_key_env,
+        wire=endpoint.wire,
+        provider=provider,
+        spelled=spec,
     )
 
 

@@ -152,8 +152,13 @@ class WireSettings(FrozenModel):
     @property
     def impatient(self) -> "WireSettings":
         """Copy for tiny requests: few attempts (some seconds for a server that is starting) and short time limits."""
-        times = {"timeout_s": min(self.timeout_s, 60.0), "retry_wall_s": min(self.retry_wall_s, 10.0)}
-        return self.model_copy(update={"attempts": min(self.attempts, 3), "rpm": None, "tpm": None, **times})
+        times = {
+            "timeout_s": min(self.timeout_s, 60.0),
+            "retry_wall_s": min(self.retry_wall_s, 10.0),
+        }
+        return self.model_copy(
+            update={"attempts": min(self.attempts, 3), "rpm": None, "tpm": None, **times}
+        )
 
 
 DEFAULT_WIRE = WireSettings()
@@ -212,9 +217,7 @@ class WireStats:
     def tokens_text(self) -> str:
         """Tokens, and US dollars if they are known, in words."""
         spent = f", {self.spent_usd:.4f} USD in all" if self.spent_usd is not None else ""
-        return (
-            f"{prompt_tokens_text(self.input_tokens, self.cached_tokens)}, {amount_text(self.output_tokens)} out{spent}"
-        )
+        return f"{prompt_tokens_text(self.input_tokens, self.cached_tokens)}, {amount_text(self.output_tokens)} out{spent}"
 
     @property
     def has_worked(self) -> bool:
@@ -347,7 +350,11 @@ def request_body(
     body: dict[str, Any] = {"model": model, "messages": [*map(message_on_wire, messages)]}
     if tools:
         body["tools"] = function_list(tools)
-    sampling = {"temperature": settings.temperature, "max_tokens": settings.max_output_tokens, "seed": settings.seed}
+    sampling = {
+        "temperature": settings.temperature,
+        "max_tokens": settings.max_output_tokens,
+        "seed": settings.seed,
+    }
     for key, value in sampling.items():
         if value is not None and (spelled := spelling.get(key, key)) is not None:
             body[spelled] = value
@@ -370,7 +377,11 @@ def message_on_wire(message: Message) -> dict[str, Any]:
         return wire | dict(message.received)
     if message.tool_calls:
         wire["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
             for call in message.tool_calls
         ]
     if message.tool_call_id is not None:
@@ -400,10 +411,16 @@ class RequestEncoder:
         """Send ``setting`` under that name from now on, or no longer (None)."""
         self._spelling[setting], self._written = name, None
 
-    def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
+    def encode(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
+    ) -> bytes:
         """Return the JSON body of a request."""
         messages = self.adapt(messages) if self.adapt else messages
-        if self._written is None or self._written[0] is not tools or self._written[1] is not settings:
+        if (
+            self._written is None
+            or self._written[0] is not tools
+            or self._written[1] is not settings
+        ):
             body = json_bytes(request_body(self._model, (), tools, settings, self._spelling))
             self._written = tools, settings, body.removeprefix(self._opening)
         return self._opening + b",".join(map(message_json, messages)) + self._written[2]
@@ -435,7 +452,9 @@ def request_text(
 ) -> bytes:
     """Return the JSON body of a request as UTF-8, with ``image(url)`` or nothing in place of each image."""
     # Messages without images have the same JSON here and on the wire, so they share their cached JSON.
-    shown = [with_images(message, lambda part: image(part.url) if image else "") for message in messages]
+    shown = [
+        with_images(message, lambda part: image(part.url) if image else "") for message in messages
+    ]
     return RequestEncoder(model, {}).encode(shown, tools, settings)
 
 
@@ -443,13 +462,18 @@ def with_images(message: Message, image: Callable[[ImagePart], str]) -> Message:
     """Return ``message`` with the URL ``image(part)`` in place of that of each image."""
     if not message.has_images:
         return message
-    content = (ImagePart(url=image(part)) if isinstance(part, ImagePart) else part for part in message.content)
+    content = (
+        ImagePart(url=image(part)) if isinstance(part, ImagePart) else part
+        for part in message.content
+    )
     return replace(message, content=tuple(content))
 
 
 def image_urls(messages: Iterable[Message]) -> list[str]:
     """Return the ``data:`` URLs of all images, in order."""
-    return [part.url for message in messages for part in message.content if isinstance(part, ImagePart)]
+    return [
+        part.url for message in messages for part in message.content if isinstance(part, ImagePart)
+    ]
 
 
 def prompt_length(messages: Sequence[Message]) -> tuple[int, int]:

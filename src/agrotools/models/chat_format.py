@@ -31,13 +31,17 @@ from agrotools.models.base import (
 from agrotools.models.refusals import NO_REQUEST, Rejection, RequestParts, one_line, read_error
 
 _FINISH_REASONS: dict[str, FinishReason] = {
-    **dict.fromkeys(("stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed"), "stop"),
+    **dict.fromkeys(
+        ("stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed"), "stop"
+    ),
     # The model wrote a call that its server cannot parse: an error of the model.
     **dict.fromkeys(("malformed_function_call", "function_call_filter"), "stop"),
     **dict.fromkeys(("tool_calls", "tool_call", "function_call", "tool_use"), "tool_calls"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
     "model_context_window_exceeded": "length",
-    **dict.fromkeys(("content_filter", "safety", "image_safety", "sensitive", "prohibited_content"), "filtered"),
+    **dict.fromkeys(
+        ("content_filter", "safety", "image_safety", "sensitive", "prohibited_content"), "filtered"
+    ),
     **dict.fromkeys(("blocklist", "recitation", "spii", "refusal", "error_toxic"), "filtered"),
 }
 MOST_TOKENS = 10**12
@@ -77,19 +81,31 @@ def read_reply(
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         if _blocked(data):
             blocked = "the prompt was blocked"
-            return Completion(finish_reason="filtered", detail=blocked, usage=usage, seconds=seconds, attempts=attempts)
+            return Completion(
+                finish_reason="filtered",
+                detail=blocked,
+                usage=usage,
+                seconds=seconds,
+                attempts=attempts,
+            )
         if any(data.get(key) for key in ("base_resp", "error_msg", "message", "msg", "detail")):
             return read_error(200, body, request)
         raise MalformedReply("the reply has no choices")
     choice = choices[0]
     if _says_something(choice.get("error")):
-        return read_error(_status_of(choice["error"]), orjson.dumps({"error": choice["error"]}), request)
+        return read_error(
+            _status_of(choice["error"]), orjson.dumps({"error": choice["error"]}), request
+        )
     reason, server_reason = _finish_reason(choice)
     message = choice.get("message")
     if message is None and reason in ("length", "filtered"):
         message = {}
     if not isinstance(message, dict):
-        text = ", but a text as of a completion without chat" if isinstance(choice.get("text"), str) else ""
+        text = (
+            ", but a text as of a completion without chat"
+            if isinstance(choice.get("text"), str)
+            else ""
+        )
         raise MalformedReply(f"the first choice has no message{text}")
     if message.get("role") in ("user", "system"):
         raise MalformedReply("the message is one of those that were sent, not a reply")
@@ -106,8 +122,16 @@ def read_reply(
         "attempts": attempts,
         "cached": False,
         "received": {"content": None}
-        | {key: value for key, value in message.items() if key != "role" and value not in (None, [])},
-        "served": {key: str(data[key])[:200] for key in ("model", "provider", "system_fingerprint") if data.get(key)},
+        | {
+            key: value
+            for key, value in message.items()
+            if key != "role" and value not in (None, [])
+        },
+        "served": {
+            key: str(data[key])[:200]
+            for key in ("model", "provider", "system_fingerprint")
+            if data.get(key)
+        },
     }
     completion = from_valid(Completion, fields)
     _check_something_came(completion, server_reason, counted=isinstance(data.get("usage"), dict))
@@ -143,13 +167,19 @@ def _finish_reason(choice: dict[str, Any]) -> tuple[FinishReason | None, str]:
         return None, ""
     reason = _FINISH_REASONS.get(str(server_reason).strip().lower().partition(":")[0])
     if reason is None:
-        raise MalformedReply(f"the reply ends for a reason that is not known: {server_reason!r}", passing=False)
+        raise MalformedReply(
+            f"the reply ends for a reason that is not known: {server_reason!r}", passing=False
+        )
     return reason, str(server_reason)
 
 
 def _check_something_came(completion: Completion, server_reason: str, *, counted: bool) -> None:
     """Reject an empty reply (MalformedReply), unless the server indicates that the model ended this way."""
-    if completion.text or completion.tool_calls or completion.finish_reason in ("length", "filtered"):
+    if (
+        completion.text
+        or completion.tool_calls
+        or completion.finish_reason in ("length", "filtered")
+    ):
         return
     if completion.finish_reason == "tool_calls":
         raise MalformedReply(f"the reply ends with {server_reason!r} and has no call")
@@ -166,8 +196,15 @@ def _first_token(logprobs: Any) -> dict[str, float]:
     alternatives = first.get("top_logprobs") if isinstance(first, dict) else None
     probabilities: dict[str, float] = {}
     for entry in alternatives if isinstance(alternatives, list) else []:
-        token, logprob = (entry.get("token"), entry.get("logprob")) if isinstance(entry, dict) else (None, None)
-        if isinstance(token, str) and isinstance(logprob, int | float) and isfinite(logprob) and logprob <= 0.0:
+        token, logprob = (
+            (entry.get("token"), entry.get("logprob")) if isinstance(entry, dict) else (None, None)
+        )
+        if (
+            isinstance(token, str)
+            and isinstance(logprob, int | float)
+            and isfinite(logprob)
+            and logprob <= 0.0
+        ):
             probabilities[token] = probabilities.get(token, 0.0) + exp(logprob)
     return probabilities
 
@@ -179,13 +216,17 @@ def _json(body: bytes) -> Any:
         # orjson refuses lone surrogates and NaN, which Python servers do send.
         return without_surrogates(json.loads(body))
     except (ValueError, RecursionError) as error:
-        raise MalformedReply(f"the reply is not JSON: {body[:2000].decode(errors='replace')}") from error
+        raise MalformedReply(
+            f"the reply is not JSON: {body[:2000].decode(errors='replace')}"
+        ) from error
 
 
 def content_text(content: Any) -> str:
     """Return the content of a message as text; MalformedReply if it is neither a string nor a list of parts."""
     parts = content if isinstance(content, list) else [content]
-    if content is None or (all(isinstance(part, str | dict) for part in parts) and not isinstance(content, dict)):
+    if content is None or (
+        all(isinstance(part, str | dict) for part in parts) and not isinstance(content, dict)
+    ):
         return _text(content)
     raise MalformedReply(f"the content of the message is no text: {type(content).__name__}")
 
@@ -221,7 +262,9 @@ def _requested_calls(message: dict[str, Any]) -> tuple[RequestedCall, ...]:
             RequestedCall(
                 name=name,
                 # Some servers send an object instead of a JSON string.
-                arguments=arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False),
+                arguments=arguments
+                if isinstance(arguments, str)
+                else json.dumps(arguments, ensure_ascii=False),
                 id=str(entry.get("id") or ""),
             )
         )
@@ -238,14 +281,21 @@ def read_usage(usage: Any, timings: Any = None) -> Usage:
     thought = _count(usage.get("total_tokens")) - sent if sent else 0
     cached = _cached(usage, timings) if sent else None
     counts = {"input_tokens": sent, "output_tokens": max(received, thought)}
-    fields = {**counts, "cached_input_tokens": None if cached is None else min(cached, sent), "cost_usd": None}
+    fields = {
+        **counts,
+        "cached_input_tokens": None if cached is None else min(cached, sent),
+        "cost_usd": None,
+    }
     return from_valid(Usage, fields)
 
 
 def _cached(usage: dict[str, Any], timings: Any) -> int | None:
     """Return the prompt tokens from a cache, by the first name that the server uses; None if it uses none."""
     for fields, name in (
-        (usage.get("prompt_tokens_details"), "cached_tokens"),  # OpenAI, vLLM, SGLang, OpenRouter, Gemini
+        (
+            usage.get("prompt_tokens_details"),
+            "cached_tokens",
+        ),  # OpenAI, vLLM, SGLang, OpenRouter, Gemini
         (usage, "prompt_cache_hit_tokens"),  # DeepSeek
         (usage, "cached_tokens"),  # Moonshot
         (usage, "cache_read_input_tokens"),  # Anthropic behind gateways
@@ -264,10 +314,14 @@ def _count(count: Any) -> int:
 def _blocked(data: dict[str, Any]) -> bool:
     """True if a reply without choices indicates that the prompt was filtered (Azure, Gemini)."""
     feedback = data.get("promptFeedback") or data.get("prompt_feedback")
-    return bool(data.get("prompt_filter_results")) or (isinstance(feedback, dict) and "blockReason" in feedback)
+    return bool(data.get("prompt_filter_results")) or (
+        isinstance(feedback, dict) and "blockReason" in feedback
+    )
 
 
-_QUANTISATION = r"[-_.:@](?:i?q\d\w*|(?:b|f|fp|int|nf)\d{1,2}\w*|awq|gptq|gguf|mlx|latest|free)(?=$|[-_.:@])"
+_QUANTISATION = (
+    r"[-_.:@](?:i?q\d\w*|(?:b|f|fp|int|nf)\d{1,2}\w*|awq|gptq|gguf|mlx|latest|free)(?=$|[-_.:@])"
+)
 _VERSION = re.compile(r"[-_.:@](?:v?\d[\d.-]*|preview[\w.-]*|exp[\w.-]*)")
 _MOST_NAMES = 20
 _MOST_CHARACTERS_PER_TOKEN = 10
@@ -282,7 +336,12 @@ def note_served(stats: WireStats, base_url: str, asked: str, completion: Complet
     """Record what a reply says about its origin, and warn if another model than ``asked`` wrote it."""
     for kind, name in completion.served.items():
         other = kind == "model" and not is_same_model(asked, name)
-        note(stats, kind, name, f"{base_url} was asked for {asked} and answers as {name}" if other else "")
+        note(
+            stats,
+            kind,
+            name,
+            f"{base_url} was asked for {asked} and answers as {name}" if other else "",
+        )
 
 
 def note(stats: WireStats, kind: str, name: str, warning: str) -> None:
@@ -319,9 +378,13 @@ class PromptCount(NamedTuple):
 def count_prompt(messages: Sequence[Message], completion: Completion) -> PromptCount:
     """Return the length of the prompt that was answered with ``completion``; images have no characters."""
     received = [message.received for message in messages if message.received]
-    beside = [each[name] for each in received for name in each if name not in ("content", "tool_calls")]
+    beside = [
+        each[name] for each in received for name in each if name not in ("content", "tool_calls")
+    ]
     inline = sum(len(message.text) for message in messages if "</think" in message.text)
-    return PromptCount(completion.usage.input_tokens, *prompt_length(messages), len(json_bytes(beside)) + inline)
+    return PromptCount(
+        completion.usage.input_tokens, *prompt_length(messages), len(json_bytes(beside)) + inline
+    )
 
 
 def check_prompt(counts: Sequence[PromptCount]) -> None:
@@ -350,7 +413,9 @@ _FINISHED = {"max_output_tokens": "length", "content_filter": "content_filter"}
 class ResponsesEncoder(RequestEncoder):
     """Encoder of the requests of one model in the Responses format, which has no seed."""
 
-    def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
+    def encode(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
+    ) -> bytes:
         """Return the JSON body of a request."""
         messages = self.adapt(messages) if self.adapt else messages
         body: dict[str, Any] = {
@@ -359,12 +424,17 @@ class ResponsesEncoder(RequestEncoder):
             "store": False,
         }
         if tools:
-            body["tools"] = [{"type": "function", **spec.offered(), "strict": False} for spec in tools]
+            body["tools"] = [
+                {"type": "function", **spec.offered(), "strict": False} for spec in tools
+            ]
         for name in ("temperature", "max_output_tokens"):
             if (value := getattr(settings, name)) is not None and self.spelled(name) is not None:
                 body[name] = value
         if settings.top_logprobs is not None:
-            body |= {"top_logprobs": settings.top_logprobs, "include": ["message.output_text.logprobs"]}
+            body |= {
+                "top_logprobs": settings.top_logprobs,
+                "include": ["message.output_text.logprobs"],
+            }
         return json_bytes(body | settings.extra)
 
 
@@ -393,7 +463,12 @@ def input_items(message: Message) -> list[dict[str, Any]]:
     content = [_part(part, kind) for part in message.content]
     items: list[dict[str, Any]] = [{"role": message.role, "content": content}] if content else []
     return items + [
-        {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
+        {
+            "type": "function_call",
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": call.arguments,
+        }
         for call in message.tool_calls
     ]
 
@@ -414,13 +489,26 @@ def as_chat(body: bytes) -> bytes:
     if not isinstance(output, list):
         return body
     items: list[dict[str, Any]] = [item for item in output if isinstance(item, dict)]
-    parts = [part for item in items if item.get("type") == "message" for part in _dicts(item.get("content"))]
+    parts = [
+        part
+        for item in items
+        if item.get("type") == "message"
+        for part in _dicts(item.get("content"))
+    ]
     calls = [
-        {"id": item.get("call_id"), "function": {"name": item.get("name"), "arguments": item.get("arguments")}}
+        {
+            "id": item.get("call_id"),
+            "function": {"name": item.get("name"), "arguments": item.get("arguments")},
+        }
         for item in items
         if item.get("type") == "function_call"
     ]
-    thoughts = [part for item in items if item.get("type") == "reasoning" for part in _dicts(item.get("summary"))]
+    thoughts = [
+        part
+        for item in items
+        if item.get("type") == "reasoning"
+        for part in _dicts(item.get("summary"))
+    ]
     message = {
         "role": "assistant",
         "content": "".join(str(part.get("text") or "") for part in parts) or None,
@@ -428,7 +516,9 @@ def as_chat(body: bytes) -> bytes:
         "tool_calls": calls,
         "reasoning": "\n".join(str(part.get("text") or "") for part in thoughts),
     }
-    first_logprobs = next((part["logprobs"] for part in parts if isinstance(part.get("logprobs"), list)), None)
+    first_logprobs = next(
+        (part["logprobs"] for part in parts if isinstance(part.get("logprobs"), list)), None
+    )
     choice = {
         "message": message,
         "finish_reason": _reason_in_responses(data, bool(calls)),
@@ -442,7 +532,9 @@ def as_chat(body: bytes) -> bytes:
         "prompt_tokens_details": usage.get("input_tokens_details"),
     }
     served = {"model": data.get("model")}
-    return orjson.dumps({"error": data.get("error"), "choices": [choice], "usage": counts, **served})
+    return orjson.dumps(
+        {"error": data.get("error"), "choices": [choice], "usage": counts, **served}
+    )
 
 
 def _reason_in_responses(data: Mapping[str, Any], has_calls: bool) -> str:

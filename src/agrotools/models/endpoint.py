@@ -17,7 +17,15 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from agrotools.core import FrozenModel, ToolSpec, UsageError, first_error
 from agrotools.core.files import read_text
-from agrotools.models.base import DEFAULT_WIRE, Completion, Message, Model, ModelSettings, WireSettings, WireStats
+from agrotools.models.base import (
+    DEFAULT_WIRE,
+    Completion,
+    Message,
+    Model,
+    ModelSettings,
+    WireSettings,
+    WireStats,
+)
 from agrotools.models.prices import Price, price_of
 
 if TYPE_CHECKING:
@@ -78,7 +86,9 @@ class PricedModel:
         return getattr(self.model, "base_url", "")
 
 
-def price_at(base_url: str | None, name: str, endpoint: Endpoint, *, option: str = "--price") -> Price | None:
+def price_at(
+    base_url: str | None, name: str, endpoint: Endpoint, *, option: str = "--price"
+) -> Price | None:
     """Return the price of the model ``name`` at an address; None if it is unknown or ``base_url`` is empty.
 
     Raises:
@@ -110,10 +120,18 @@ class Provider:
 PROVIDERS: dict[str, Provider] = {
     "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY", _NEWER_LIMIT),
     "openai-responses": Provider("https://api.openai.com/v1/responses", "OPENAI_API_KEY"),
-    "gemini": Provider("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", {"seed": None}),
-    "dashscope": Provider("https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", _NEWER_LIMIT),
-    "dashscope-cn": Provider("https://dashscope.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", _NEWER_LIMIT),
-    "openrouter": Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", headers={"X-Title": "agrotools"}),
+    "gemini": Provider(
+        "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", {"seed": None}
+    ),
+    "dashscope": Provider(
+        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", _NEWER_LIMIT
+    ),
+    "dashscope-cn": Provider(
+        "https://dashscope.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", _NEWER_LIMIT
+    ),
+    "openrouter": Provider(
+        "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", headers={"X-Title": "agrotools"}
+    ),
     "deepseek": Provider("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
     "mistral": Provider("https://api.mistral.ai/v1", "MISTRAL_API_KEY", {"seed": "random_seed"}),
     "groq": Provider("https://api.groq.com/openai/v1", "GROQ_API_KEY", _NEWER_LIMIT),
@@ -147,7 +165,9 @@ def split_provider(spec: str, base_url: str | None = None) -> tuple[Provider | N
 
 def provider_at(base_url: str) -> Provider | None:
     """Return the provider with this address, or None."""
-    return next((provider for provider in PROVIDERS.values() if provider.base_url == base_url), None)
+    return next(
+        (provider for provider in PROVIDERS.values() if provider.base_url == base_url), None
+    )
 
 
 def provider_hint(name: str) -> str:
@@ -197,7 +217,9 @@ def without_keys() -> Generator[None]:
         _may_lack_key.reset(token)
 
 
-def address_of(name: str, provider: Provider | None, base_url: str | None, api_key_env: str | None) -> Address:
+def address_of(
+    name: str, provider: Provider | None, base_url: str | None, api_key_env: str | None
+) -> Address:
     """Return the address of the model ``name``: ``base_url``, the provider's, ``OPENAI_BASE_URL`` or OpenAI's own.
 
     Raises:
@@ -207,10 +229,14 @@ def address_of(name: str, provider: Provider | None, base_url: str | None, api_k
 
     prefix, colon, _ = name.partition(":")
     is_openai = provider is None and not base_url and not os.environ.get("OPENAI_BASE_URL")
-    if is_openai and colon and prefix not in ("ft", *PROVIDERS):  # its own names have a colon only if fine-tuned
+    if (
+        is_openai and colon and prefix not in ("ft", *PROVIDERS)
+    ):  # its own names have a colon only if fine-tuned
         raise UsageError(f"unknown provider {prefix!r}", hint=provider_hint(name))
     fallback = provider or PROVIDERS["openai"]
-    address = base_url or (None if provider else os.environ.get("OPENAI_BASE_URL")) or fallback.base_url
+    address = (
+        base_url or (None if provider else os.environ.get("OPENAI_BASE_URL")) or fallback.base_url
+    )
     address = checked_url(address)
     vendor = provider_at(address)
     known = provider or vendor or Provider(address)
@@ -218,7 +244,9 @@ def address_of(name: str, provider: Provider | None, base_url: str | None, api_k
     key_env = api_key_env or (vendor.key_env if vendor else "") or fallback.key_env
     # A local server or a proxy may need no key; a vendor does, and so does an explicitly named variable.
     needed = bool(api_key_env) or (vendor is not None and bool(vendor.key_env))
-    key = key_from(key_env, needed and not _may_lack_key.get(), None if provider else provider_hint(name))
+    key = key_from(
+        key_env, needed and not _may_lack_key.get(), None if provider else provider_hint(name)
+    )
     headers = {
         "Content-Type": "application/json",
         "Accept": "application/json",
@@ -247,7 +275,11 @@ def checked_url(url: str, variable: str = "") -> str:
     except ValueError:
         usable = False
     if not usable or not url.isprintable():
-        why = f"{variable} does not hold an HTTP address" if variable else f"{url!r} is not a base URL"
+        why = (
+            f"{variable} does not hold an HTTP address"
+            if variable
+            else f"{url!r} is not a base URL"
+        )
         raise UsageError(why, hint="it must look like http://localhost:8000/v1")
     return url.rstrip("/").removesuffix("/chat/completions")
 
@@ -264,7 +296,9 @@ def key_from(variable: str, needed: bool, hint: str | None = None) -> str:
     if not key and needed:
         raise UsageError(
             f"the environment variable {variable} is not set",
-            hint=f"set it to the endpoint's API key; {hint}" if hint else "set it to the endpoint's API key",
+            hint=f"set it to the endpoint's API key; {hint}"
+            if hint
+            else "set it to the endpoint's API key",
         )
     if not key.isascii() or not key.isprintable():
         raise UsageError(f"the environment variable {variable} does not hold an API key")
@@ -296,7 +330,9 @@ class Scene(FrozenModel):
     """
 
     when: str = ""
-    replies: Annotated[tuple[Annotated[Completion, BeforeValidator(_completed)] | str, ...], Field(min_length=1)]
+    replies: Annotated[
+        tuple[Annotated[Completion, BeforeValidator(_completed)] | str, ...], Field(min_length=1)
+    ]
 
 
 class ScriptedModel:
@@ -332,7 +368,9 @@ class ScriptedModel:
             if scene.when in question:
                 reply = scene.replies[min(turn, len(scene.replies) - 1)]
                 return Completion(text=reply) if isinstance(reply, str) else reply
-        raise UsageError(f"{self.name} has no scene for this question", hint="add a scene without `when`")
+        raise UsageError(
+            f"{self.name} has no scene for this question", hint="add a scene without `when`"
+        )
 
     async def close(self) -> None:
         return None
@@ -348,10 +386,13 @@ def _read_scenes(path: Path) -> tuple[Scene, ...]:
         else:
             entries = json.loads(text)
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read the script {path}: {error}", hint="it must be TOML, JSON or JSONL") from error
+        raise UsageError(
+            f"cannot read the script {path}: {error}", hint="it must be TOML, JSON or JSONL"
+        ) from error
     if not isinstance(entries, list) or not entries:
         raise UsageError(
-            f"the script {path} has no scenes", hint='give a list of replies: ["first reply", "second reply"]'
+            f"the script {path} has no scenes",
+            hint='give a list of replies: ["first reply", "second reply"]',
         )
     if not any(isinstance(entry, dict) and "replies" in entry for entry in entries):
         entries = [{"replies": entries}]

@@ -49,7 +49,9 @@ class RateLimit:
     prompts and replies together (``tpm``) per minute allow it; None for no limit."""
 
     def __init__(self, rpm: int | None = None, tpm: int | None = None) -> None:
-        self._buckets = [TokenBucket(per_minute) if per_minute else None for per_minute in (rpm, tpm)]
+        self._buckets = [
+            TokenBucket(per_minute) if per_minute else None for per_minute in (rpm, tpm)
+        ]
         """Of requests and of tokens."""
         self._not_before = 0.0
         self._first = asyncio.Lock()
@@ -108,10 +110,15 @@ class TokenEstimate:
     def __init__(self) -> None:
         self._scale = 1.0
 
-    def of(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> int:
+    def of(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
+    ) -> int:
         """Return the estimated tokens of prompt and reply together, at least 1."""
         characters, images = prompt_length(messages)
-        characters += sum(len(spec.description) + _CHARACTERS_PER_PARAMETER * len(spec.parameters) for spec in tools)
+        characters += sum(
+            len(spec.description) + _CHARACTERS_PER_PARAMETER * len(spec.parameters)
+            for spec in tools
+        )
         guess = characters / _CHARACTERS_PER_TOKEN + images * _TOKENS_PER_IMAGE
         # Vendors count the full reply allowance against the limit until the reply is complete; so does this estimate.
         return max(1, round(self._scale * (guess + (settings.max_output_tokens or _REPLY_TOKENS))))
@@ -201,12 +208,16 @@ class AdaptiveLimit(Slots):
         self._peak = self.in_use
 
     def _end_round(self) -> None:
-        needed = 2 * self._peak > self.current  # A limit that was not used shows nothing (as in RFC 7661).
+        needed = (
+            2 * self._peak > self.current
+        )  # A limit that was not used shows nothing (as in RFC 7661).
         usual_s = median(self._latencies)
         self._shortest_s = min(_FADING * self._shortest_s, usual_s)
         if self._least < self.ceiling and usual_s > _MOST_SLOWER * self._shortest_s:
             self._doubling = False
             self.current = max(self._least, self.current // 2)
         elif needed and max(self._latencies) <= self._slow_s:
-            self.current = min(self.ceiling, 2 * self.current if self._doubling else self.current + self._step)
+            self.current = min(
+                self.ceiling, 2 * self.current if self._doubling else self.current + self._step
+            )
         self._begin_round()

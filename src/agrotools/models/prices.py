@@ -12,7 +12,9 @@ from agrotools.core import FrozenModel, UsageError
 # A table of our own: genai-prices 0.2.3 lacks 19 of these 159 models (all of DashScope's), has other rates for 8,
 # needs an HTTP client, and matches names by similarity, which is too unreliable for a budget.
 _TABLE = Path(__file__).parents[1] / "data" / "prices.toml"
-_LOCAL = frozenset({"vllm", "sglang", "ollama", "llamacpp", "llama.cpp", "lmstudio", "tgi", "local"})
+_LOCAL = frozenset(
+    {"vllm", "sglang", "ollama", "llamacpp", "llama.cpp", "lmstudio", "tgi", "local"}
+)
 _DATED = re.compile(r"-(?:20\d\d-\d\d-\d\d|20\d{6})$")
 _AMOUNT = re.compile(r"\d{1,7}(?:\.\d{1,9})?|\.\d{1,9}")
 
@@ -66,14 +68,14 @@ class Price(FrozenModel):
         return ((input_tokens - saved) * rates[0] + output_tokens * rates[1]) / 1e6
 
     def __str__(self) -> str:
-        rates = (
-            f"{_usd_text(self.input_usd_per_million)}/{_usd_text(self.output_usd_per_million)} USD per million tokens"
-        )
+        rates = f"{_usd_text(self.input_usd_per_million)}/{_usd_text(self.output_usd_per_million)} USD per million tokens"
         longer = ", more for long prompts" if self.tiers else ""
         return f"{rates}{longer}, as of {self.as_of}" if self.as_of else f"{rates}{longer}"
 
 
-def price_of(provider_or_base_url: str | None, model: str, override: str | None = None) -> Price | None:
+def price_of(
+    provider_or_base_url: str | None, model: str, override: str | None = None
+) -> Price | None:
     """Return the price of a model, or None if the table does not contain it.
 
     Names match exactly, or without a date suffix (``gpt-4o-2024-08-06``); never by similarity.
@@ -90,12 +92,18 @@ def price_of(provider_or_base_url: str | None, model: str, override: str | None 
         return _overridden(override, model)
     place = provider_or_base_url or ""
     host = _host(place)
-    is_here = host in ("localhost", "::1", "0.0.0.0") or host.endswith(".localhost") or re.match(r"127\.\d", host)
+    is_here = (
+        host in ("localhost", "::1", "0.0.0.0")
+        or host.endswith(".localhost")
+        or re.match(r"127\.\d", host)
+    )
     if place.lower() in _LOCAL or is_here:
         return Price(input_usd_per_million=0, output_usd_per_million=0, source="local")
     for provider, entry in _table().items():
         if place.lower() == provider or host in entry["hosts"]:
-            return _price_of_entry(entry, model.removeprefix(f"{provider}:").removeprefix(f"{provider}-responses:"))
+            return _price_of_entry(
+                entry, model.removeprefix(f"{provider}:").removeprefix(f"{provider}-responses:")
+            )
     return None
 
 
@@ -115,7 +123,11 @@ def _overridden(text: str, model: str) -> Price:
             f"{text!r} is not a price",
             hint="give IN/OUT, USD per million input and output tokens, e.g. --price 0.4/1.6",
         )
-    pictures = [entry["image_tokens"][model] for entry in _table().values() if model in entry["image_tokens"]]
+    pictures = [
+        entry["image_tokens"][model]
+        for entry in _table().values()
+        if model in entry["image_tokens"]
+    ]
     return Price(
         input_usd_per_million=float(amounts[0]),
         output_usd_per_million=float(amounts[1]),
@@ -136,7 +148,11 @@ def _price_of_entry(entry: dict[str, Any], model: str) -> Price | None:
         source=entry["source"],
         as_of=str(entry["as_of"]),
         tiers=tuple(
-            Tier(above=rates[at], input_usd_per_million=rates[at + 1], output_usd_per_million=rates[at + 2])
+            Tier(
+                above=rates[at],
+                input_usd_per_million=rates[at + 1],
+                output_usd_per_million=rates[at + 2],
+            )
             for at in range(2, len(rates), 3)
         ),
         cached_share=None if cached is None else cached / rates[0],
@@ -147,7 +163,9 @@ def _price_of_entry(entry: dict[str, Any], model: str) -> Price | None:
 @lru_cache(maxsize=1)
 def _table() -> dict[str, dict[str, Any]]:
     table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
-    return {provider: {"image_tokens": {}, "cached": {}} | entry for provider, entry in table.items()}
+    return {
+        provider: {"image_tokens": {}, "cached": {}} | entry for provider, entry in table.items()
+    }
 
 
 def _host(address: str) -> str:

@@ -45,7 +45,10 @@ from agrotools.models.chat_format import SUFFIX
 from agrotools.models.endpoint import Address, Endpoint, address_of, provider_at, split_provider
 from agrotools.models.transport import proxy_for
 
-QUESTIONS = ("Is water wet? Reply with yes or no.", "How many legs does a cow have? Reply with the number.")
+QUESTIONS = (
+    "Is water wet? Reply with yes or no.",
+    "How many legs does a cow have? Reply with the number.",
+)
 """First question, and the one sent if the first is refused: a content filter may reject any single text."""
 
 _GREEN = (
@@ -60,7 +63,10 @@ _ANSWERED = ("stop", "tool_calls", "length")
 _PASSING = ("unreachable", "reply")
 """Problems of an :class:`InfrastructureError` that do not show which requests the endpoint accepts."""
 _LISTENS_S = 5.0
-_WITHOUT = {"images": "--no-images tells of them in words instead", "tools": "--protocol react calls tools in text"}
+_WITHOUT = {
+    "images": "--no-images tells of them in words instead",
+    "tools": "--protocol react calls tools in text",
+}
 
 _ALL_KINDS = frozenset(("images", "tools"))
 
@@ -104,7 +110,9 @@ class FirstContact(ModelWrapper):
             EndpointUnreachable: no server answers at the address.
         """
         async with self._lock:
-            if self._probe and (self._probed_kinds is None or not self._expected <= self._probed_kinds):
+            if self._probe and (
+                self._probed_kinds is None or not self._expected <= self._probed_kinds
+            ):
                 await self._ask(self._probe, settings)
                 self._probed_kinds = self._expected
 
@@ -119,7 +127,11 @@ class FirstContact(ModelWrapper):
             EndpointUnreachable: no server answers at the address.
         """
         known = self._probed_kinds
-        if self._probe and known != _ALL_KINDS and (known is None or not _needs(messages, tools) <= known):
+        if (
+            self._probe
+            and known != _ALL_KINDS
+            and (known is None or not _needs(messages, tools) <= known)
+        ):
             self.expect(messages, tools)
             await self.probe_endpoint(settings)
         try:
@@ -128,7 +140,9 @@ class FirstContact(ModelWrapper):
             if refusal.problem == "credit" or self._is_for_all(refusal, messages):
                 raise
             hint = "other requests are answered" if self.stats.has_worked else refusal.hint
-            raise InfrastructureError(refusal.message, hint=hint, problem=refusal.problem) from refusal
+            raise InfrastructureError(
+                refusal.message, hint=hint, problem=refusal.problem
+            ) from refusal
 
     def _is_for_all(self, refusal: EndpointRefusal, messages: Sequence[Message]) -> bool:
         """True if no request was ever answered and a different one was refused for the same reason."""
@@ -150,7 +164,11 @@ class FirstContact(ModelWrapper):
             self.stats.worked_before = True
             return
         if _refusal(met) is None:
-            if isinstance(met, InfrastructureError) and met.problem == "unreachable" and not self.stats.replies:
+            if (
+                isinstance(met, InfrastructureError)
+                and met.problem == "unreachable"
+                and not self.stats.replies
+            ):
                 await self._check_listens(met.message)
             return
         # With the run's own token limit: some endpoints reject a small one.
@@ -160,7 +178,10 @@ class FirstContact(ModelWrapper):
         if not _answers(plain):
             return
         self.stats.worked_before = True
-        if needs and (refused := _refusal(await self._tiny(probe, first, settings, needs))) is not None:
+        if (
+            needs
+            and (refused := _refusal(await self._tiny(probe, first, settings, needs))) is not None
+        ):
             need = next(iter({refused.problem} & needs or needs))
             if not {refused.problem} & needs and len(needs) > 1:
                 tools = await self._tiny(probe, first, settings, frozenset({"tools"}))
@@ -180,7 +201,9 @@ class FirstContact(ModelWrapper):
         if vendor is not None and vendor.key_env:
             hint = "check the network of this machine: connection, firewall, proxy"
         reason = re.search(r"\[([^\]]+)\]$", why)  # of the connection, without the address
-        raise EndpointUnreachable(f"no server at {self.base_url}{f' ({reason[1]})' if reason else ''}", hint=hint)
+        raise EndpointUnreachable(
+            f"no server at {self.base_url}{f' ({reason[1]})' if reason else ''}", hint=hint
+        )
 
     async def _tiny(
         self, probe: Callable[[], Model], text: str, settings: ModelSettings, needs: frozenset[str]
@@ -227,7 +250,9 @@ async def _listens(base_url: str) -> bool:
     parts = urlsplit(proxy_for(base_url) or base_url)
     try:
         async with asyncio.timeout(_LISTENS_S):
-            _, writer = await asyncio.open_connection(parts.hostname, parts.port or {"http": 80}.get(parts.scheme, 443))
+            _, writer = await asyncio.open_connection(
+                parts.hostname, parts.port or {"http": 80}.get(parts.scheme, 443)
+            )
     except TimeoutError:
         return True  # No answer, but no refusal either.
     except (OSError, ValueError):
@@ -241,7 +266,14 @@ State = Literal["yes", "no", "refused", "unclear"]
 _TOKENS = 300
 """Token limit of a reply: room for a model that thinks before it answers."""
 _LISTING_TIMEOUT_S = 10
-_CONTEXT_KEYS = ("max_model_len", "context_length", "max_context_length", "context_window", "n_ctx", "n_ctx_train")
+_CONTEXT_KEYS = (
+    "max_model_len",
+    "context_length",
+    "max_context_length",
+    "context_window",
+    "n_ctx",
+    "n_ctx_train",
+)
 
 
 class Finding(FrozenModel):
@@ -268,7 +300,9 @@ class ProbeReport(FrozenModel):
         return next((each.state for each in self.findings if each.feature == feature), None)
 
 
-async def probe_endpoint(endpoint: Endpoint, ended: Callable[[Finding], None] = lambda _: None) -> ProbeReport:
+async def probe_endpoint(
+    endpoint: Endpoint, ended: Callable[[Finding], None] = lambda _: None
+) -> ProbeReport:
     """Probe an endpoint with about ten tiny requests, one after the other.
 
     Args:
@@ -283,7 +317,16 @@ async def probe_endpoint(endpoint: Endpoint, ended: Callable[[Finding], None] = 
     address = address_of(name, provider, endpoint.base_url, endpoint.api_key_env)
     asking = _Asking(endpoint.impatient, address.base_url)
     findings: list[Finding] = []
-    for probe in (_text, _images, _images_of_tools, _native_tools, _parallel_calls, _json_schema, _seed, _logprobs):
+    for probe in (
+        _text,
+        _images,
+        _images_of_tools,
+        _native_tools,
+        _parallel_calls,
+        _json_schema,
+        _seed,
+        _logprobs,
+    ):
         began, before = time.monotonic(), (asking.input_tokens, asking.output_tokens)
         feature = probe.__name__.strip("_").replace("_", " ")
         try:
@@ -303,10 +346,14 @@ async def probe_endpoint(endpoint: Endpoint, ended: Callable[[Finding], None] = 
         findings.append(finding)
         ended(finding)
     context = await _context(address, name)
-    findings.append(Finding(feature="context", state="yes" if context else "unclear", detail=context))
+    findings.append(
+        Finding(feature="context", state="yes" if context else "unclear", detail=context)
+    )
     ended(findings[-1])
     date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return ProbeReport(model=endpoint.model, base_url=address.base_url, date=date, findings=tuple(findings))
+    return ProbeReport(
+        model=endpoint.model, base_url=address.base_url, date=date, findings=tuple(findings)
+    )
 
 
 class _Asking:
@@ -316,7 +363,9 @@ class _Asking:
         self.plain_tokens = 0
         """Input tokens of the text probe, to tell what an image adds."""
 
-    async def ask(self, *messages: Message, tools: Sequence[ToolSpec] = (), **settings: Any) -> Completion:
+    async def ask(
+        self, *messages: Message, tools: Sequence[ToolSpec] = (), **settings: Any
+    ) -> Completion:
         model = make_model(self._endpoint)
         values = {"temperature": None, "max_output_tokens": _TOKENS, **settings}
         try:
@@ -355,7 +404,9 @@ async def _text(asking: _Asking) -> tuple[State, str]:
     completion = await asking.ask(Message.of("user", "Reply with the word OK."))
     asking.plain_tokens = completion.usage.input_tokens
     counted = "" if completion.usage.input_tokens else "; it counts no tokens"
-    return ("yes" if completion.text.strip() else "no"), f"{completion.text.strip()[:40]!r}{counted}"
+    return (
+        "yes" if completion.text.strip() else "no"
+    ), f"{completion.text.strip()[:40]!r}{counted}"
 
 
 async def _images(asking: _Asking) -> tuple[State, str]:
@@ -369,7 +420,10 @@ async def _images_of_tools(asking: _Asking) -> tuple[State, str]:
     picture, number = _numbered_picture(time.time_ns())
     call = RequestedCall(name="show_picture", arguments='{"title": "picture_1"}', id="call00000")
     completion = await asking.ask(
-        Message.of("user", "Which number is in picture_1? Look at it with the tool, then reply with its digits."),
+        Message.of(
+            "user",
+            "Which number is in picture_1? Look at it with the tool, then reply with its digits.",
+        ),
         Message(role="assistant", tool_calls=(call,)),
         Message(role="tool", content=(TextPart("The picture:"), picture), tool_call_id="call00000"),
         tools=[_SHOW],
@@ -395,7 +449,9 @@ async def _native_tools(asking: _Asking) -> tuple[State, str]:
         except (ValueError, RecursionError):
             return "no", f"the arguments are no JSON: {call.arguments[:80]!r}"
         values = sorted(arguments.values(), key=str) if isinstance(arguments, dict) else []
-        return ("yes" if values == [1234.5, 876.25] else "unclear"), f"{call.name}({call.arguments[:80]})"
+        return (
+            "yes" if values == [1234.5, 876.25] else "unclear"
+        ), f"{call.name}({call.arguments[:80]})"
     return "no", f"no call, but {completion.text.strip()[:80]!r}"
 
 
@@ -407,8 +463,16 @@ async def _parallel_calls(asking: _Asking) -> tuple[State, str]:
 
 
 async def _json_schema(asking: _Asking) -> tuple[State, str]:
-    properties = {"crop": {"type": "string", "enum": ["maize", "wheat"]}, "trees": {"type": "integer"}}
-    schema = {"type": "object", "properties": properties, "required": ["crop", "trees"], "additionalProperties": False}
+    properties = {
+        "crop": {"type": "string", "enum": ["maize", "wheat"]},
+        "trees": {"type": "integer"},
+    }
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": ["crop", "trees"],
+        "additionalProperties": False,
+    }
     named = {"name": "answer", "strict": True, "schema": schema}
     extra: dict[str, Any] = (
         {"text": {"format": {"type": "json_schema", **named}}}
@@ -422,23 +486,35 @@ async def _json_schema(asking: _Asking) -> tuple[State, str]:
         value = json.loads(completion.text)
     except (ValueError, RecursionError):
         return "no", f"no JSON: {completion.text.strip()[:80]!r}"
-    fits = isinstance(value, dict) and value.keys() == properties.keys() and isinstance(value["trees"], int)
+    fits = (
+        isinstance(value, dict)
+        and value.keys() == properties.keys()
+        and isinstance(value["trees"], int)
+    )
     return ("yes" if fits else "no"), completion.text.strip()[:80]
 
 
 async def _seed(asking: _Asking) -> tuple[State, str]:
-    question = Message.of("user", "Invent a name of eight letters for a new apple. Reply with the name only.")
-    texts = [(await asking.ask(question, temperature=1.0, seed=seed)).text.strip() for seed in (7, 7, 8)]
+    question = Message.of(
+        "user", "Invent a name of eight letters for a new apple. Reply with the name only."
+    )
+    texts = [
+        (await asking.ask(question, temperature=1.0, seed=seed)).text.strip() for seed in (7, 7, 8)
+    ]
     shown = ", ".join(repr(text[:20]) for text in texts)
     if texts[0] != texts[1]:
         return "no", f"equal seeds gave {shown}"
-    return ("yes", shown) if texts[2] != texts[0] else ("unclear", f"all seeds gave {texts[0][:20]!r}")
+    return (
+        ("yes", shown) if texts[2] != texts[0] else ("unclear", f"all seeds gave {texts[0][:20]!r}")
+    )
 
 
 async def _logprobs(asking: _Asking) -> tuple[State, str]:
     question = Message.of("user", "Is water wet? Reply with yes or no.")
     completion = await asking.ask(question, top_logprobs=5)
-    candidates = ", ".join(f"{token!r} {value:.2f}" for token, value in completion.first_token.items())
+    candidates = ", ".join(
+        f"{token!r} {value:.2f}" for token, value in completion.first_token.items()
+    )
     return ("yes" if completion.first_token else "no"), candidates[:120]
 
 
@@ -456,13 +532,28 @@ async def _context(address: Address, name: str) -> str:
             listed = (await response.json(content_type=None))["data"]
         entry = next(each for each in listed if each["id"] == name)
         found = {**entry, **(entry.get("meta") or {})}
-        return next(f"{found[key]:,} tokens ({key})" for key in _CONTEXT_KEYS if isinstance(found.get(key), int))
-    except (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration, TimeoutError):
+        return next(
+            f"{found[key]:,} tokens ({key})"
+            for key in _CONTEXT_KEYS
+            if isinstance(found.get(key), int)
+        )
+    except (
+        aiohttp.ClientError,
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        StopIteration,
+        TimeoutError,
+    ):
         return ""
 
 
 def _place(base_url: str, name: str) -> Path:
-    return cache_dir("probes", f"{hashlib.sha256(f'{base_url} {name}'.encode()).hexdigest()[:16]}.json")
+    return cache_dir(
+        "probes", f"{hashlib.sha256(f'{base_url} {name}'.encode()).hexdigest()[:16]}.json"
+    )
 
 
 def find_report(base_url: str, name: str) -> ProbeReport | None:
@@ -473,7 +564,9 @@ def find_report(base_url: str, name: str) -> ProbeReport | None:
         return None
 
 
-def attach_report(base_url: str, name: str, run: Path, *, images: bool, native_tools: bool) -> list[str]:
+def attach_report(
+    base_url: str, name: str, run: Path, *, images: bool, native_tools: bool
+) -> list[str]:
     """Copy the stored report, if any, into a run folder; return warnings about what the run needs and lacks."""
     report = find_report(base_url, name)
     if report is None:
@@ -481,9 +574,13 @@ def attach_report(base_url: str, name: str, run: Path, *, images: bool, native_t
     write_whole(run / PROBE_FILE, report.model_dump_json(indent=1).encode(), synced=False)
     warnings: list[str] = []
     if images and report.state("images") in ("no", "refused"):
-        warnings.append("the model did not see a picture in a probe: --no-images, or another model or server")
+        warnings.append(
+            "the model did not see a picture in a probe: --no-images, or another model or server"
+        )
     if native_tools and report.state("native tools") in ("no", "refused"):
-        warnings.append("the model made no native tool call in a probe: --protocol react calls tools in text")
+        warnings.append(
+            "the model made no native tool call in a probe: --protocol react calls tools in text"
+        )
     return [f"{warning} (agrotools doctor, {report.date[:10]})" for warning in warnings]
 
 

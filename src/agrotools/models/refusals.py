@@ -99,7 +99,9 @@ class _Wordings(NamedTuple):
 
 @cache
 def _wordings() -> _Wordings:
-    data = tomllib.loads(files(__package__ or "").joinpath("refusals.toml").read_text(encoding="utf-8"))
+    data = tomllib.loads(
+        files(__package__ or "").joinpath("refusals.toml").read_text(encoding="utf-8")
+    )
 
     def any_of(wordings: Sequence[str]) -> re.Pattern[str]:
         return re.compile("|".join(wordings), re.IGNORECASE)
@@ -109,7 +111,9 @@ def _wordings() -> _Wordings:
         return _Rule(entry["verdict"], statuses, any_of(entry["wordings"]))
 
     too_long = data["too_long"]
-    most, room = (tuple(any_of([each]) for each in too_long[name]) for name in ("most_output", "room"))
+    most, room = (
+        tuple(any_of([each]) for each in too_long[name]) for name in ("most_output", "room")
+    )
     return _Wordings(
         before=tuple(map(rule, data["before"])),
         after=tuple(map(rule, data["after"])),
@@ -117,7 +121,9 @@ def _wordings() -> _Wordings:
         room=room,
         prompt=any_of(too_long["prompt"]),
         together=any_of(too_long["together"]),
-        client=re.compile(data["client"]["before"] + f"(?i:{'|'.join(data['client']['wordings'])})"),
+        client=re.compile(
+            data["client"]["before"] + f"(?i:{'|'.join(data['client']['wordings'])})"
+        ),
     )
 
 
@@ -149,7 +155,9 @@ def read_error(status: int, body: bytes, request: RequestParts = NO_REQUEST) -> 
         return rejection
     if status in (408, 409, 424, 425, 429) or status >= 500:
         return Rejection("retry", f"HTTP status {status}: {message}", status)
-    verdict = "proxy" if page and status in _STATUSES_OF_PROXIES else _BY_STATUS.get(status, "rejected")
+    verdict = (
+        "proxy" if page and status in _STATUSES_OF_PROXIES else _BY_STATUS.get(status, "rejected")
+    )
     return Rejection(verdict, message, status)
 
 
@@ -168,7 +176,9 @@ _STATUSES_OF_PROXIES = (400, 403, 451)
 
 def _by_wording(status: int, text: str, message: str, request: RequestParts) -> Rejection | None:
     for rule in _wordings().before:
-        if (rule.verdict == "images" and not request.images) or (rule.verdict == "tools" and not request.tools):
+        if (rule.verdict == "images" and not request.images) or (
+            rule.verdict == "tools" and not request.tools
+        ):
             continue
         if status in rule.statuses and _first_unquoted(rule.wording, text, request):
             detail = f"HTTP status {status}: {message}" if rule.verdict == "retry" else message
@@ -190,7 +200,14 @@ def _too_long(status: int, text: str, message: str, request: RequestParts) -> Re
         if match := _first_unquoted(wording, text, request):
             room = _room(match.groupdict(), request.output_limit)
             certain = room is not None and room < 1
-            return Rejection("context", message, status, room=room, context=int(match["context"]), certain=certain)
+            return Rejection(
+                "context",
+                message,
+                status,
+                room=room,
+                context=int(match["context"]),
+                certain=certain,
+            )
     certain = bool(_first_unquoted(_wordings().prompt, text, request))
     if certain or _first_unquoted(_wordings().together, text, request):
         return Rejection("context", message, status, certain=certain)
@@ -210,7 +227,9 @@ def _room(groups: dict[str, str | None], asked_for: int | None) -> int | None:
     return room if room >= 1 or "output" in numbers else None
 
 
-def _first_unquoted(wording: re.Pattern[str], text: str, request: RequestParts) -> re.Match[str] | None:
+def _first_unquoted(
+    wording: re.Pattern[str], text: str, request: RequestParts
+) -> re.Match[str] | None:
     """Return the first match of the wording in ``text`` that is not a quotation of the request."""
     return next((match for match in wording.finditer(text) if not request.contains(match[0])), None)
 
@@ -268,7 +287,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return None
 
 
-HINT = "set --max-output-tokens to what the endpoint allows, or serve the model with a longer context"
+HINT = (
+    "set --max-output-tokens to what the endpoint allows, or serve the model with a longer context"
+)
 _TRIES = 2
 _ENOUGH = 512
 """Tokens that suffice for an answer: a reply that an endpoint cuts off later counts as the model's result."""
@@ -301,7 +322,12 @@ class ReplyRoom:
             return False
         limit = self.settings.max_output_tokens
         room = refusal.room
-        if room is not None and room >= 1 and (limit is None or room < limit) and self._tries < _TRIES:
+        if (
+            room is not None
+            and room >= 1
+            and (limit is None or room < limit)
+            and self._tries < _TRIES
+        ):
             self._tries += 1
         elif refusal.verdict == "context" and limit is not None and limit > _PROBE:
             room, self._probes = _PROBE, True
@@ -374,21 +400,35 @@ class Adaptations:
         self.active: dict[str, str] = {}
 
     def adopt(
-        self, refusal: Rejection, request: RequestParts, settings: ModelSettings, before: frozenset[str]
+        self,
+        refusal: Rejection,
+        request: RequestParts,
+        settings: ModelSettings,
+        before: frozenset[str],
     ) -> str | None:
         """Return the name of the adaptation with which the request can be sent again; None if there is none.
 
         ``before``: adaptations that the refused request was sent with.
         """
-        if refusal.verdict != "rejected" and not (refusal.verdict == "retry" and refusal.status >= 500):
+        if refusal.verdict != "rejected" and not (
+            refusal.verdict == "retry" and refusal.status >= 500
+        ):
             return None
         possible = self._possible(request, settings) - before
-        named = [(place, name) for name in possible if (place := _place(refusal, name, request)) is not None]
+        named = [
+            (place, name)
+            for name in possible
+            if (place := _place(refusal, name, request)) is not None
+        ]
         if not named:
             return None
-        _, name = min(named)  # an error may list the fields that it knows after the one that it refuses
+        _, name = min(
+            named
+        )  # an error may list the fields that it knows after the one that it refuses
         if name not in self.active:
-            self.active[name] = _NOTES.get(name, f"{name} is left out of the messages, because the endpoint refuses it")
+            self.active[name] = _NOTES.get(
+                name, f"{name} is left out of the messages, because the endpoint refuses it"
+            )
             if name in ("max_tokens", "temperature"):
                 self._encoder.spell(name, "max_completion_tokens" if name == "max_tokens" else None)
             else:
@@ -397,7 +437,9 @@ class Adaptations:
 
     def _possible(self, request: RequestParts, settings: ModelSettings) -> set[str]:
         names = ["temperature"] * (settings.temperature is not None)
-        names += ["max_tokens"] * ("max_tokens" in (self._encoder.spelled("max_tokens"), *self.active))
+        names += ["max_tokens"] * (
+            "max_tokens" in (self._encoder.spelled("max_tokens"), *self.active)
+        )
         for message in request.messages:
             names += {"system": ("system",), "tool": ("ids", "name")}.get(message.role, ())
             if message.received:
@@ -427,9 +469,16 @@ class Adaptations:
         if received is not None:
             received = {key: value for key, value in received.items() if key not in self.active}
             if calls and (listed := _calls(received)):
-                kept = [{key: value for key, value in entry.items() if key not in self.active} for entry in listed]
-                received["tool_calls"] = [{**entry, "id": call.id} for entry, call in zip(kept, calls, strict=True)]
-        return replace(message, name=name, tool_call_id=call_id, tool_calls=calls, received=received)
+                kept = [
+                    {key: value for key, value in entry.items() if key not in self.active}
+                    for entry in listed
+                ]
+                received["tool_calls"] = [
+                    {**entry, "id": call.id} for entry, call in zip(kept, calls, strict=True)
+                ]
+        return replace(
+            message, name=name, tool_call_id=call_id, tool_calls=calls, received=received
+        )
 
 
 def _short(call_id: str) -> str:

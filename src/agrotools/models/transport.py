@@ -43,7 +43,14 @@ class NoResponse(Exception):
     ``passing``: a retry may succeed.
     """
 
-    def __init__(self, reason: str, *, overload: bool = False, unreachable: bool = False, passing: bool = True) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        overload: bool = False,
+        unreachable: bool = False,
+        passing: bool = True,
+    ) -> None:
         super().__init__(reason)
         self.overload = overload
         self.unreachable = unreachable
@@ -90,7 +97,9 @@ class Tries:
 
     def ended(self, reason: FinishReason, detail: str) -> Completion:
         """Return the completion of a request that was refused."""
-        return Completion(finish_reason=reason, detail=detail, seconds=self.seconds, attempts=self.attempts)
+        return Completion(
+            finish_reason=reason, detail=detail, seconds=self.seconds, attempts=self.attempts
+        )
 
 
 def backoff_s(wire: WireSettings, attempt: int) -> float:
@@ -132,7 +141,9 @@ def _trusted() -> ssl.SSLContext | bool:
     try:
         context.load_verify_locations(**{"capath" if Path(bundle).is_dir() else "cafile": bundle})
     except OSError as error:
-        raise UsageError(f"REQUESTS_CA_BUNDLE names no certificates: {bundle}", hint=str(error)) from error
+        raise UsageError(
+            f"REQUESTS_CA_BUNDLE names no certificates: {bundle}", hint=str(error)
+        ) from error
     return context
 
 
@@ -169,7 +180,9 @@ class Transport:
                 read = content.read_nowait() if content.is_eof() else await self._read(content)
                 return Response(response.status, response.headers, read)
         except aiohttp.ConnectionTimeoutError as error:
-            raise NoResponse(f"no connection in time: {error}", overload=True, unreachable=True) from error
+            raise NoResponse(
+                f"no connection in time: {error}", overload=True, unreachable=True
+            ) from error
         except TimeoutError as error:
             raise TimedOut(f"no complete reply within {self._wire.timeout_s:g} s") from error
         except aiohttp.ClientConnectorCertificateError as error:
@@ -180,8 +193,12 @@ class Transport:
 
     def request(self, body: bytes) -> AbstractAsyncContextManager["aiohttp.ClientResponse"]:
         """Post one request, and return the response as it arrives; faults are those of aiohttp."""
-        data = body if len(body) <= _LARGE_BYTES else io.BytesIO(body)  # aiohttp warns of larger ones
-        return self._connected().post(self._url, data=data, allow_redirects=False, proxy=self._proxy)
+        data = (
+            body if len(body) <= _LARGE_BYTES else io.BytesIO(body)
+        )  # aiohttp warns of larger ones
+        return self._connected().post(
+            self._url, data=data, allow_redirects=False, proxy=self._proxy
+        )
 
     async def _read(self, content: "aiohttp.StreamReader") -> bytes:
         pieces: list[bytes] = []
@@ -194,13 +211,17 @@ class Transport:
             except TimeoutError as error:
                 if silence.expired():
                     raise NoResponse("the reply began and then stalled") from error
-                raise NoResponse(f"the reply began and had no end within {self._wire.timeout_s:g} s") from error
+                raise NoResponse(
+                    f"the reply began and had no end within {self._wire.timeout_s:g} s"
+                ) from error
             if not piece:
                 return b"".join(pieces)
             pieces.append(piece)
             size += len(piece)
             if size > LONGEST_REPLY_BYTES:
-                raise NoResponse(f"the reply is longer than {LONGEST_REPLY_BYTES >> 20} MiB", passing=False)
+                raise NoResponse(
+                    f"the reply is longer than {LONGEST_REPLY_BYTES >> 20} MiB", passing=False
+                )
 
     def _connected(self) -> "aiohttp.ClientSession":
         """Return the session of the running event loop, created on first use."""

@@ -25,7 +25,9 @@ def main() -> None:
     parser.add_argument("--version", action="version", version=f"xllamacpp {version('xllamacpp')}")
     options = parser.parse_args()
     if options.hf_repo:
-        parser.error("xllamacpp downloads no models: download the GGUF file and name it, or install llama-server")
+        parser.error(
+            "xllamacpp downloads no models: download the GGUF file and name it, or install llama-server"
+        )
 
     import xllamacpp  # pyright: ignore[reportMissingImports] - not in the test environment
 
@@ -35,7 +37,11 @@ def main() -> None:
     if options.mmproj:
         params.mmproj.path = options.mmproj
     params.hostnames, params.port = [options.host], options.port
-    settings = {"n_ctx": options.ctx_size, "n_parallel": options.parallel, "n_gpu_layers": options.n_gpu_layers}
+    settings = {
+        "n_ctx": options.ctx_size,
+        "n_parallel": options.parallel,
+        "n_gpu_layers": options.n_gpu_layers,
+    }
     for name, value in settings.items():
         if value is not None:
             setattr(params, name, value)

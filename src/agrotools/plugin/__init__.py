@@ -83,7 +83,13 @@ if TYPE_CHECKING:
     from agrotools.core.base import Progress, no_progress
     from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
     from agrotools.models import Message, Model
-    from agrotools.report.published import paper, published_rows, published_set, rows_of_model, rows_of_table
+    from agrotools.report.published import (
+        paper,
+        published_rows,
+        published_set,
+        rows_of_model,
+        rows_of_table,
+    )
     from agrotools.report.settings import Setting
     from agrotools.runner.policies import AgentOptions
     from agrotools.scoring import Metric, ModeSummary, Summary

@@ -95,11 +95,15 @@ class PublishedRun(NamedTuple):
 class Scoring:
     """Scorers of a benchmark. All must be deterministic and must not use the network."""
 
-    slot_scorers: Mapping[str, "Callable[[Slot, Sequence[Slot], str], SlotScore]"] = field(default_factory=dict)
+    slot_scorers: Mapping[str, "Callable[[Slot, Sequence[Slot], str], SlotScore]"] = field(
+        default_factory=dict
+    )
     """By slot type: function that returns the score of a slot, 0 to 1, from the slot, all slots of the sample and the
     answer text. The engine computes the weighted means that :class:`MetricInfo` defines. A sample without an answer
     scores 0."""
-    call_scorers: "Mapping[str, Callable[[Slot, Sample, Trajectory], SlotScore]]" = field(default_factory=dict)
+    call_scorers: "Mapping[str, Callable[[Slot, Sample, Trajectory], SlotScore]]" = field(
+        default_factory=dict
+    )
     """By slot type: function that scores a slot that tool calls answer, from the slot, the sample and the
     trajectory."""
     score_record: "Callable[[Record, Trajectory, TextComparisons], list[Score]] | None" = None
@@ -386,12 +390,16 @@ class BenchmarkPlugin:
                 raise TypeError(f"{name} must be a mapping, not {type(table).__name__}")
             for key, value in table.items():
                 if not isinstance(value, kind):
-                    raise TypeError(f"{name}[{key!r}] must be a {kind.__name__}, not {type(value).__name__}")
+                    raise TypeError(
+                        f"{name}[{key!r}] must be a {kind.__name__}, not {type(value).__name__}"
+                    )
         for slot in self.slots:
             if not (isinstance(slot, type) and issubclass(slot, Slot)):
                 raise TypeError(f"slots must be subclasses of Slot, not {slot!r}")
             if slot not in SLOT_TYPES and slot.model_fields["type"].default in ENGINE_TYPES:
-                raise TypeError(f"slots: {slot.model_fields['type'].default!r} is a slot type of agrotools already")
+                raise TypeError(
+                    f"slots: {slot.model_fields['type'].default!r} is a slot type of agrotools already"
+                )
         if not callable(self.load):
             raise TypeError(f"load must be a function, not {type(self.load).__name__}")
 

@@ -48,14 +48,20 @@ def plugins_for_slot_types(types: frozenset[str]) -> list[BenchmarkPlugin]:
     with such metrics are imported; plug-ins of other packages always are."""
     known: Mapping[str, BuiltIn] = imported("agrotools.benchmarks.builtin:BUILT_IN")
     return BENCHMARKS.loaded(
-        name for name in BENCHMARKS if name not in known or not types.isdisjoint(known[name].slot_types)
+        name
+        for name in BENCHMARKS
+        if name not in known or not types.isdisjoint(known[name].slot_types)
     )
 
 
 def plugins_of_metrics(metrics: Iterable[str]) -> list[BenchmarkPlugin]:
     """Return the plug-ins that define any of ``metrics``."""
     theirs = {metric for metric in metrics if "." in metric}
-    return [plugin for plugin in plugins() if not plugin.metrics.keys().isdisjoint(theirs)] if theirs else []
+    return (
+        [plugin for plugin in plugins() if not plugin.metrics.keys().isdisjoint(theirs)]
+        if theirs
+        else []
+    )
 
 
 class WithPlugins(Mapping[str, V]):
@@ -63,7 +69,10 @@ class WithPlugins(Mapping[str, V]):
     the entries in the warning about two packages that define the same name."""
 
     def __init__(
-        self, noun: str, entries: Mapping[str, V], table: Callable[[BenchmarkPlugin], Mapping[str, V]]
+        self,
+        noun: str,
+        entries: Mapping[str, V],
+        table: Callable[[BenchmarkPlugin], Mapping[str, V]],
     ) -> None:
         self._noun = noun
         self._entries = entries
@@ -74,7 +83,9 @@ class WithPlugins(Mapping[str, V]):
     def joined(self) -> Mapping[str, V]:
         """Return all entries, the engine's first; see :func:`agrotools.core.registry.join_tables`."""
         if self._names != BENCHMARKS.names():
-            tables = [(BENCHMARKS.package_of(plugin.name), self._table(plugin)) for plugin in plugins()]
+            tables = [
+                (BENCHMARKS.package_of(plugin.name), self._table(plugin)) for plugin in plugins()
+            ]
             self._joined = join_tables(self._noun, [("agrotools", self._entries), *tables])
             self._names = BENCHMARKS.names()
         return self._joined

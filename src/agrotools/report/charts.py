@@ -15,7 +15,14 @@ from pydantic import Field, ValidationError
 
 from agrotools.core import FrozenModel, Mode, Record, Sample, Score, UsageError, first_error
 from agrotools.core.base import benchmark_title
-from agrotools.report.curve import check_picture, common_mode, draw_lines, in_percent, plain_text, save_figure
+from agrotools.report.curve import (
+    check_picture,
+    common_mode,
+    draw_lines,
+    in_percent,
+    plain_text,
+    save_figure,
+)
 from agrotools.report.layout import DASH, Cell, Table, new_table, percent, value_cell
 from agrotools.runner.config import check_keys, read_toml
 from agrotools.runner.manifest import Manifest
@@ -119,7 +126,9 @@ class Chart(FrozenModel):
             figure.set_size_inches(width, height + 0.16 * (-(-len(labels) // columns) - 1))
             figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
         left_out = [note for note in self.notes if "not shown" in note]
-        save_figure(figure, path, "\n".join([f"{self.benchmark}, {self.mode}, {self.n} samples", *left_out]))
+        save_figure(
+            figure, path, "\n".join([f"{self.benchmark}, {self.mode}, {self.n} samples", *left_out])
+        )
 
 
 class _Case(NamedTuple):
@@ -144,8 +153,12 @@ class _Runs(NamedTuple):
     """Outcomes of the calls of each valid record, by run and sample; only for a chart of calls."""
     notes: tuple[str, ...]
 
-    def mean(self, run: str, samples: frozenset[str] | None = None, *, whole: bool = False) -> Estimate | None:
-        return mean_on(self.shared, self.tallies[run], self.mode, self.metric, part=samples, whole=whole)
+    def mean(
+        self, run: str, samples: frozenset[str] | None = None, *, whole: bool = False
+    ) -> Estimate | None:
+        return mean_on(
+            self.shared, self.tallies[run], self.mode, self.metric, part=samples, whole=whole
+        )
 
 
 def chart_of(
@@ -187,21 +200,31 @@ def chart_of(
             for group, samples in groups.items()
             if (value := read.mean(name, samples, whole=kind == "difficulty"))
         ]
-        grouped = frozenset[str]().union(*(each for groups in axes.values() for each in groups.values()))
+        grouped = frozenset[str]().union(
+            *(each for groups in axes.values() for each in groups.values())
+        )
         if not rows:
             needs = "a difficulty" if kind == "difficulty" else "reference calls or a difficulty"
-            raise UsageError(f"no sample of these runs has {needs}", hint="agrotools benchmarks describe NAME")
+            raise UsageError(
+                f"no sample of these runs has {needs}", hint="agrotools benchmarks describe NAME"
+            )
         if left_out := len(read.shared - grouped):
             notes.append(f"{left_out} samples without reference calls or difficulty are not shown")
         elif kind == "depth" and DIFFICULTY not in axes:
-            notes.append("the samples have no difficulty: only the number of reference calls is drawn")
+            notes.append(
+                "the samples have no difficulty: only the number of reference calls is drawn"
+            )
     label = METRICS[read.metric].label
     return Chart(
         kind=kind,
         benchmark=read.benchmark,
         mode=read.mode,
         metric=read.metric,
-        label="calls" if kind == "calls" else "fully right answers" if kind == "difficulty" else label,
+        label="calls"
+        if kind == "calls"
+        else "fully right answers"
+        if kind == "difficulty"
+        else label,
         n=len(read.shared),
         n_dropped=read.n_dropped,
         rows=tuple(rows),
@@ -210,11 +233,16 @@ def chart_of(
     )
 
 
-def _read(runs: Sequence[str | Path], mode: str | None, metric: str | None, *, with_calls: bool) -> _Runs:
+def _read(
+    runs: Sequence[str | Path], mode: str | None, metric: str | None, *, with_calls: bool
+) -> _Runs:
     folders = [Path(run) for run in runs]
     manifests = [read_manifest(run) for run in folders]
     if different := benchmark_differences(manifests):
-        raise UsageError(f"a chart needs runs on one benchmark: {different[0]}", hint="draw a chart of each benchmark")
+        raise UsageError(
+            f"a chart needs runs on one benchmark: {different[0]}",
+            hint="draw a chart of each benchmark",
+        )
     mode = common_mode(manifests, "end-to-end" if with_calls else mode)
     tallies: dict[str, RunAggregator] = {}
     cases: dict[str, _Case] = {}
@@ -231,36 +259,62 @@ def _read(runs: Sequence[str | Path], mode: str | None, metric: str | None, *, w
         tallies[name] = scored_run(folder, collect)
     in_all = [each.modes[mode].metrics if mode in each.modes else [] for each in tallies.values()]
     known = [each for each in in_all[0] if all(each in names for names in in_all)]
-    wanted = [each for each in known if each == metric or (metric is None and mode in METRICS[each].compared_in)]
+    wanted = [
+        each
+        for each in known
+        if each == metric or (metric is None and mode in METRICS[each].compared_in)
+    ]
     found = ((each, common_samples([*tallies.values()], mode, each)) for each in wanted)
     chosen, shared = next((each for each in found if each[1]), ("", frozenset[str]()))
     if not shared:
         raise UsageError(
             f"the runs have no sample with {metric or 'a score'} in common",
-            hint=f"--metric, one of {', '.join(known)}" if metric else "run them without --limit, or with the same",
+            hint=f"--metric, one of {', '.join(known)}"
+            if metric
+            else "run them without --limit, or with the same",
         )
     knowing = [name for name, each in zip(names, manifests, strict=True) if each.privileged]
-    notes = ["synthetic images: scores say nothing about real fields"] * any(each.synthetic for each in manifests)
+    notes = ["synthetic images: scores say nothing about real fields"] * any(
+        each.synthetic for each in manifests
+    )
     notes += [f"privileged, do not report as results: {', '.join(knowing)}"] if knowing else []
     benchmark = benchmark_title(manifests[0].benchmark, manifests[0].benchmark_version)
-    return _Runs(benchmark, mode, chosen, tallies, shared, len(cases.keys() - shared), cases, outcomes, tuple(notes))
+    return _Runs(
+        benchmark,
+        mode,
+        chosen,
+        tallies,
+        shared,
+        len(cases.keys() - shared),
+        cases,
+        outcomes,
+        tuple(notes),
+    )
 
 
 def run_names(folders: Sequence[Path], manifests: Sequence[Manifest]) -> list[str]:
     """Return a distinct name for each run: model, tools and doses; the folder too where these are the same."""
     names = [
-        ", ".join(filter(None, (each.model, "" if each.tools == "all" else f"{each.tools} tools", each.conditions)))
+        ", ".join(
+            filter(
+                None,
+                (each.model, "" if each.tools == "all" else f"{each.tools} tools", each.conditions),
+            )
+        )
         for each in manifests
     ]
     check_distinct(folders)
     return [
-        f"{name} ({folder})" if names.count(name) > 1 else name for folder, name in zip(folders, names, strict=True)
+        f"{name} ({folder})" if names.count(name) > 1 else name
+        for folder, name in zip(folders, names, strict=True)
     ]
 
 
 def _case(sample: Sample) -> _Case:
     level = sample.difficulty.get("level")
-    stated = sample.groups.get("difficulty", sample.metadata.get("difficulty") if level is None else None)
+    stated = sample.groups.get(
+        "difficulty", sample.metadata.get("difficulty") if level is None else None
+    )
     calls = len(sample.reference.steps) if sample.reference else None
     return _Case("" if stated is None else str(stated), level, calls)
 
@@ -272,7 +326,9 @@ def read_attributes(file: Path) -> dict[str, ModelAttributes]:
         UsageError: the file cannot be read, or a key or a value is not valid.
     """
     attributes: dict[str, ModelAttributes] = {}
-    for model, values in read_toml(file, "file of models", hint="check the path of --models").items():
+    for model, values in read_toml(
+        file, "file of models", hint="check the path of --models"
+    ).items():
         if not isinstance(values, dict):
             raise UsageError(f"{file}: {model} is not a table", hint='e.g. ["openai:gpt-4.1"]')
         check_keys(values, ModelAttributes.model_fields, f"[{model}] of {file}")
@@ -284,7 +340,9 @@ def read_attributes(file: Path) -> dict[str, ModelAttributes]:
     return attributes
 
 
-def _size_rows(read: _Runs, attributes: Mapping[str, ModelAttributes], by: str) -> tuple[list[ChartRow], list[str]]:
+def _size_rows(
+    read: _Runs, attributes: Mapping[str, ModelAttributes], by: str
+) -> tuple[list[ChartRow], list[str]]:
     shown: list[tuple[str, Any, str, Estimate]] = []
     missing: list[str] = []
     for name in read.tallies:
@@ -294,21 +352,34 @@ def _size_rows(read: _Runs, attributes: Mapping[str, ModelAttributes], by: str) 
         elif value := read.mean(name):
             shown.append((known.family, x, name, value))
     if not shown:
-        example = f'["{missing[0]}"] with {by} = ' + ("7" if by == "parameters_b" else '"2025-04-01"')
-        raise UsageError(f"no model of these runs has {by}", hint=f"add tables to the file of --models: {example}")
+        example = f'["{missing[0]}"] with {by} = ' + (
+            "7" if by == "parameters_b" else '"2025-04-01"'
+        )
+        raise UsageError(
+            f"no model of these runs has {by}",
+            hint=f"add tables to the file of --models: {example}",
+        )
     shown.sort(key=lambda each: each[:3])
-    rows = [ChartRow(model=name, axis=by, family=family, x=x, value=value) for family, x, name, value in shown]
+    rows = [
+        ChartRow(model=name, axis=by, family=family, x=x, value=value)
+        for family, x, name, value in shown
+    ]
     return rows, [f"no {_AXES[by]} given, not shown: {', '.join(missing)}"] if missing else []
 
 
 def _call_rows(read: _Runs) -> tuple[list[CallRow], list[str]]:
     calls = {sample: n for sample in read.shared if (n := read.cases[sample].calls)}
     if not calls:
-        raise UsageError("no sample of these runs has reference calls", hint="take runs of another benchmark")
+        raise UsageError(
+            "no sample of these runs has reference calls", hint="take runs of another benchmark"
+        )
     rows: list[CallRow] = []
     for name, of_run in read.outcomes.items():
         outcomes = {
-            outcome: sum(sum(each[outcome] for each in of_run[sample]) / len(of_run[sample]) for sample in calls)
+            outcome: sum(
+                sum(each[outcome] for each in of_run[sample]) / len(of_run[sample])
+                for sample in calls
+            )
             for outcome in CALL_OUTCOMES
         }
         rows.append(CallRow(model=name, outcomes=outcomes, needed=sum(calls.values())))
@@ -326,30 +397,59 @@ def _by_calls(read: _Runs) -> dict[str, frozenset[str]]:
     while len(numbers) > 1 and len(of_number[numbers[-1]]) < _FEWEST:
         of_number[numbers[-2]] |= of_number[numbers.pop()]
     longest = max(of_number, default=0)
-    return {f"{n}+" if n == numbers[-1] < longest else str(n): frozenset(of_number[n]) for n in numbers}
+    return {
+        f"{n}+" if n == numbers[-1] < longest else str(n): frozenset(of_number[n]) for n in numbers
+    }
 
 
 def _by_difficulty(read: _Runs) -> dict[str, frozenset[str]]:
     """Return the samples by the difficulty that the benchmark states, else by thirds of the measured level."""
-    stated = {sample: read.cases[sample].stated for sample in read.shared if read.cases[sample].stated}
+    stated = {
+        sample: read.cases[sample].stated for sample in read.shared if read.cases[sample].stated
+    }
     if not stated:
-        levels = {sample: level for sample in read.shared if (level := read.cases[sample].level) is not None}
+        levels = {
+            sample: level
+            for sample in read.shared
+            if (level := read.cases[sample].level) is not None
+        }
         ranked = sorted(levels.values())
         cuts = [ranked[len(ranked) * third // 3] for third in (1, 2)] if ranked else []
-        stated = {sample: _THIRDS[sum(level >= cut for cut in cuts)] for sample, level in levels.items()}
+        stated = {
+            sample: _THIRDS[sum(level >= cut for cut in cuts)] for sample, level in levels.items()
+        }
     places = {name: at for at, name in enumerate([*_THIRDS, *_LEVELS])}
     names = sorted(
         {*stated.values()},
-        key=lambda name: (places.get(name.lower(), 99), float(name) if name.isdecimal() else 0.0, name),
+        key=lambda name: (
+            places.get(name.lower(), 99),
+            float(name) if name.isdecimal() else 0.0,
+            name,
+        ),
     )
-    return {name: frozenset(sample for sample, each in stated.items() if each == name) for name in names}
+    return {
+        name: frozenset(sample for sample, each in stated.items() if each == name) for name in names
+    }
 
 
 def chart_tables(chart: Chart) -> list[Table]:
     """Return the tables of a chart. Scores are in percent."""
-    tables = [_calls_table(chart)] if chart.kind == "calls" else [_size_table(chart)] if chart.kind == "size" else []
-    tables += [_group_table(chart, axis) for axis in dict.fromkeys(row.axis for row in chart.rows if row.group)]
-    notes = [f"{name}: {meaning}" for name, meaning in CALL_OUTCOMES.items()] if chart.kind == "calls" else []
+    tables = (
+        [_calls_table(chart)]
+        if chart.kind == "calls"
+        else [_size_table(chart)]
+        if chart.kind == "size"
+        else []
+    )
+    tables += [
+        _group_table(chart, axis)
+        for axis in dict.fromkeys(row.axis for row in chart.rows if row.group)
+    ]
+    notes = (
+        [f"{name}: {meaning}" for name, meaning in CALL_OUTCOMES.items()]
+        if chart.kind == "calls"
+        else []
+    )
     notes += ["95 % intervals by cluster; none with fewer than 10 clusters"] if chart.rows else []
     n = f"{chart.n} samples that are valid in every run ({chart.n_dropped} are not)"
     tables[-1].notes += [n, *notes, *chart.notes]
@@ -357,17 +457,24 @@ def chart_tables(chart: Chart) -> list[Table]:
 
 
 def _calls_table(chart: Chart) -> Table:
-    table = new_table(f"Calls by outcome: {chart.benchmark}, {chart.mode}", [*CALL_OUTCOMES, "all", "needed"])
+    table = new_table(
+        f"Calls by outcome: {chart.benchmark}, {chart.mode}", [*CALL_OUTCOMES, "all", "needed"]
+    )
     for row in chart.calls:
         made = sum(row.outcomes.values())
-        cells = (Cell((f"{n:g}", f"{percent(n / made)} %"), "bold") if made else DASH for n in row.outcomes.values())
+        cells = (
+            Cell((f"{n:g}", f"{percent(n / made)} %"), "bold") if made else DASH
+            for n in row.outcomes.values()
+        )
         table.add_row(row.model, *cells, f"{made:g}", str(row.needed))
     return table
 
 
 def _size_table(chart: Chart) -> Table:
     axis = _AXES[chart.rows[0].axis]
-    table = new_table(f"{chart.label} by {axis}: {chart.benchmark}, {chart.mode}", ["family", axis, chart.label])
+    table = new_table(
+        f"{chart.label} by {axis}: {chart.benchmark}, {chart.mode}", ["family", axis, chart.label]
+    )
     for row in chart.rows:
         table.add_row(row.model, row.family or DASH, f"{row.x}", value_cell(row.value))
     return table
@@ -389,10 +496,22 @@ def _draw_size(panel: "Axes", rows: Sequence[ChartRow]) -> None:
     for family in families:
         of_family = [row for row in rows if row.family == family]
         x: Any = [row.x for row in of_family]
-        style: dict[str, Any] = {"color": COLOURS[families.index(family) % 6]} if family else {"color": COLOURS[-1]}
+        style: dict[str, Any] = (
+            {"color": COLOURS[families.index(family) % 6]} if family else {"color": COLOURS[-1]}
+        )
         line = "-" if family else ""
         values, lengths = in_percent([row.value for row in of_family])
-        panel.errorbar(x, values, lengths, fmt=f"o{line}", lw=0.8, ms=5, capsize=2, label=plain_text(family), **style)
+        panel.errorbar(
+            x,
+            values,
+            lengths,
+            fmt=f"o{line}",
+            lw=0.8,
+            ms=5,
+            capsize=2,
+            label=plain_text(family),
+            **style,
+        )
         for row, value in zip(of_family, values, strict=True):
             at: Any = (row.x, value)
             name = str(rows.index(row) + 1) if crowded else plain_text(row.model)

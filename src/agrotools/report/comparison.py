@@ -43,7 +43,14 @@ from agrotools.scoring.attribution import part_meaning
 from agrotools.scoring.error_classes import CLASSES
 from agrotools.scoring.metrics import FAS, is_invalid
 from agrotools.scoring.statistics import MIN_CLUSTERS
-from agrotools.scoring.summary import ErrorCount, Flip, Flips, RunDifference, compared_task_types, other_differences
+from agrotools.scoring.summary import (
+    ErrorCount,
+    Flip,
+    Flips,
+    RunDifference,
+    compared_task_types,
+    other_differences,
+)
 
 MOST_PAIRS = 28
 """Maximum number of pairs of runs (eight runs) that are shown without details."""
@@ -52,24 +59,38 @@ SCREEN_LINES = 24
 _MOST_CAUSES = 4
 
 
-def comparison_tables(comparison: Comparison, *, flips: int = 0, details: bool = False) -> Iterator[Part]:
+def comparison_tables(
+    comparison: Comparison, *, flips: int = 0, details: bool = False
+) -> Iterator[Part]:
     """Yield the verdict of each mode, end-to-end first, and of that mode the largest differences by task and cause, and
     at most ``flips`` samples that the first run scores higher and lower: one screen for two runs.
 
     ``details``: yield every row with p-value and detectable difference, and the meaning of each word."""
     modes = sorted(comparison.modes, key=lambda mode: mode != "end-to-end")
-    above = [part for mode in modes for part in _verdict_lines(comparison, mode, details or mode == modes[0])]
+    above = [
+        part
+        for mode in modes
+        for part in _verdict_lines(comparison, mode, details or mode == modes[0])
+    ]
     marks = [comparison.benchmark] * bool(comparison.benchmark) + ["quick part"] * comparison.quick
     marks += [SYNTHETIC_NOTE] * comparison.synthetic
     are = "is" if len(comparison.privileged) == 1 else "are"
-    marks += [f"{' and '.join(comparison.privileged)} {are} privileged"] * bool(comparison.privileged)
+    marks += [f"{' and '.join(comparison.privileged)} {are} privileged"] * bool(
+        comparison.privileged
+    )
     above += [Paragraph(", ".join(marks))] * any(marks)
     yield from above if modes else [Paragraph("The two runs have no mode in common.", "")]
     n_lines = sum(-(-len(line) // PLAIN_WIDTH) for part in above for line in part.text.split("\n"))
     for mode in modes if details else modes[:1]:
-        up, down = (comparison.flips[mode].up, comparison.flips[mode].down) if mode in comparison.flips else ((), ())
+        up, down = (
+            (comparison.flips[mode].up, comparison.flips[mode].down)
+            if mode in comparison.flips
+            else ((), ())
+        )
         listed = [*up[:flips], *down[:flips]]
-        yield from _part_tables(comparison, mode, None if details else SCREEN_LINES - n_lines - len(listed) - 5)
+        yield from _part_tables(
+            comparison, mode, None if details else SCREEN_LINES - n_lines - len(listed) - 5
+        )
         title = f"{mode}: {len(listed)} of {count_text(len(up) + len(down), 'sample')} with different scores"
         yield from [_flip_table(title * details, listed, details)] if listed else []
     if details:
@@ -80,7 +101,9 @@ def comparison_tables(comparison: Comparison, *, flips: int = 0, details: bool =
         )
 
 
-def verdict_text(difference: Estimate, names: tuple[str, str], *, paired: bool = True, same: bool = False) -> str:
+def verdict_text(
+    difference: Estimate, names: tuple[str, str], *, paired: bool = True, same: bool = False
+) -> str:
     """Return what a headline difference shows, the better run first: ``A is better: +9.1 points (4.2 to 14.0)``."""
     value, interval = difference.value, difference.interval
     if same:
@@ -121,9 +144,14 @@ def _verdict_lines(comparison: Comparison, mode: str, with_facts: bool) -> Itera
         return
     noun = "step" if mode == "step-by-step" else "sample"
     named = (f"{who} {percent(mean)}" for who, mean in zip(names, means, strict=True))
-    facts = [", ".join(named), f"{count_text(estimate.n, noun)} in {count_text(estimate.n_clusters, 'cluster')}"]
+    facts = [
+        ", ".join(named),
+        f"{count_text(estimate.n, noun)} in {count_text(estimate.n_clusters, 'cluster')}",
+    ]
     if flips := comparison.flips.get(mode):
-        facts.append(f"the first is higher in {len(flips.up)}, lower in {len(flips.down)}, equal in {flips.n_equal}")
+        facts.append(
+            f"the first is higher in {len(flips.up)}, lower in {len(flips.down)}, equal in {flips.n_equal}"
+        )
     if estimate.p_adjusted is not None and not comparison.same_records:
         facts.append(f"adjusted p {p_text(estimate.p_adjusted)}")
     if detectable := detectable_points([estimate]):
@@ -146,11 +174,17 @@ def _headline_warnings(comparison: Comparison, mode: str, metric: str) -> Iterat
         yield f"{text} the difference is of the valid records, with or without a form"
     if metric == FAS and (left_out := comparison.no_open_text.get(mode)):
         n, *other = dict.fromkeys(left_out)
-        runs = f"{n} samples of the first, {other[0]} of the second run" if other else count_text(n, "sample")
+        runs = (
+            f"{n} samples of the first, {other[0]} of the second run"
+            if other
+            else count_text(n, "sample")
+        )
         yield f"without open text ({runs})"
     runs = "a valid record only in the first run", "a valid record only in the second run"
     models = (f"a score only of {name}" for name in (comparison.first, comparison.second))
-    for n, only in zip(comparison.unpaired.get(mode, ()), models if mode == "table" else runs, strict=False):
+    for n, only in zip(
+        comparison.unpaired.get(mode, ()), models if mode == "table" else runs, strict=False
+    ):
         if n:
             yield f"not compared: {count_text(n, 'sample')} with {only}"
 
@@ -164,7 +198,9 @@ def difference_rows(comparison: Comparison, mode: str) -> Iterator[tuple[str, st
         for part, estimate in compared_task_types(name, metrics[name]).items():
             yield "task", part.replace("_", " "), estimate
         if name == headline:
-            yield from (("cause", cause, each) for cause, each in comparison.by_cause.get(mode, {}).items())
+            yield from (
+                ("cause", cause, each) for cause, each in comparison.by_cause.get(mode, {}).items()
+            )
 
 
 def _part_tables(comparison: Comparison, mode: str, most: int | None) -> Iterator[Table]:
@@ -172,26 +208,42 @@ def _part_tables(comparison: Comparison, mode: str, most: int | None) -> Iterato
     rows = [*difference_rows(comparison, mode)]
     if most is not None:
         ordered = sorted(rows, key=lambda row: (row[2].n < FEW, -abs(row[2].value)))
-        causes, tasks = ([row for row in ordered if row[0] == kind and row[2].value] for kind in ("cause", "task"))
-        rows = [*tasks[: max(most - len(causes[:_MOST_CAUSES]), _MOST_CAUSES)], *causes[:_MOST_CAUSES]]
+        causes, tasks = (
+            [row for row in ordered if row[0] == kind and row[2].value]
+            for kind in ("cause", "task")
+        )
+        rows = [
+            *tasks[: max(most - len(causes[:_MOST_CAUSES]), _MOST_CAUSES)],
+            *causes[:_MOST_CAUSES],
+        ]
     whole = ("difference", "95 % interval", "p", "n (clusters)", "detectable")
     table = new_table(mode * (most is None), whole if most is None else (*whole[:2], "n"), first=24)
     for kind, name, each in rows:
         value, differs = points(each.value), each.differs()
         p = p_text(each.p_adjusted) if each.p_adjusted is not None else DASH
-        label = name if kind == "metric" else f"  {kind} {name}" if most is None else f"{kind} {name}"
+        label = (
+            name if kind == "metric" else f"  {kind} {name}" if most is None else f"{kind} {name}"
+        )
         figure = Cell((f"{value}{'*' if differs else ' '}",), "bold" if differs else "", each)
         interval = interval_text(each.interval, points) or DASH
-        last = (p, size(each), detectable_points([each]) or DASH) if most is None else (str(each.n),)
+        last = (
+            (p, size(each), detectable_points([each]) or DASH) if most is None else (str(each.n),)
+        )
         table.add_row(label, figure, interval, *last, is_dim=each.n < FEW)
     yield from [table] if rows else []
 
 
 def _flip_table(title: str, flips: Sequence[Flip], details: bool) -> Table:
-    table = new_table(title, ("first", "second", Column(("lost by",), "id"), Column(("why",), "words")), first=18)
+    table = new_table(
+        title, ("first", "second", Column(("lost by",), "id"), Column(("why",), "words")), first=18
+    )
     for flip in flips:
         scores = (percent(flip.first), percent(flip.second))
-        reason = shortened(flip.reason, 110) if details else textwrap.shorten(flip.reason, 44, placeholder=" …")
+        reason = (
+            shortened(flip.reason, 110)
+            if details
+            else textwrap.shorten(flip.reason, 44, placeholder=" …")
+        )
         table.add_row(flip.sample, *scores, flip.cause or DASH, reason)
     return table
 
@@ -199,7 +251,11 @@ def _flip_table(title: str, flips: Sequence[Flip], details: bool) -> Table:
 def _legend(comparison: Comparison) -> Iterator[str]:
     shown = {name: METRICS[name].label for each in comparison.modes.values() for name in each}
     yield Notes().legend(shown)
-    paired = "Paired by sample" if comparison.paired else "Different samples, not paired: published and new scenes"
+    paired = (
+        "Paired by sample"
+        if comparison.paired
+        else "Different samples, not paired: published and new scenes"
+    )
     yield f"{paired}; 95 % intervals by cluster. detectable: the smallest difference found with 80 % power."
     n_others = sum(each.p is not None for each in other_differences(comparison))
     yield (
@@ -220,7 +276,9 @@ def with_reasons(comparison: Comparison, runs: tuple[Path, Path], most: int) -> 
     for mode, each in comparison.flips.items():
         up, down = (
             tuple(
-                flip.model_copy(update={"reason": _reason(index, mode, each.metric, flip)}) if at < most else flip
+                flip.model_copy(update={"reason": _reason(index, mode, each.metric, flip)})
+                if at < most
+                else flip
                 for at, flip in enumerate(listed)
             )
             for listed, index in ((each.up, indices[1]), (each.down, indices[0]))
@@ -231,9 +289,15 @@ def with_reasons(comparison: Comparison, runs: tuple[Path, Path], most: int) -> 
 
 def _reason(index: RecordIndex, mode: str, metric: str, flip: Flip) -> str:
     """Return the reason for the score of the epoch with the lowest one."""
-    records = [each for each in index.of_sample(flip.sample) if each.mode == mode and not is_invalid(each)]
+    records = [
+        each for each in index.of_sample(flip.sample) if each.mode == mode and not is_invalid(each)
+    ]
     scored = [(record, score_record(record)) for record in records]
-    worst = min(scored, key=lambda each: sum(row.value for row in each[1] if row.metric == metric), default=None)
+    worst = min(
+        scored,
+        key=lambda each: sum(row.value for row in each[1] if row.metric == metric),
+        default=None,
+    )
     return lost_reason(*worst, flip.cause) if worst else ""
 
 
@@ -247,7 +311,9 @@ def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None)
     if most is not None and n > most:
         return [Paragraph(f"\nDifferences between runs, {n} pairs: --details shows them.", "")]
     title = "Differences between runs: first minus second, paired by sample, points"
-    table = differences_table(title, pairwise, lambda first, second: (names[first], f"minus {names[second]}"))
+    table = differences_table(
+        title, pairwise, lambda first, second: (names[first], f"minus {names[second]}")
+    )
     table.notes += adjusted_lines(each.difference for each in pairwise)
     return [table] if n else []
 
@@ -259,12 +325,18 @@ def differences_table(
 
     ``name`` returns the name of a row from the numbers of its two runs."""
     columns = list(dict.fromkeys((each.mode, each.metric) for each in differences))
-    table = new_table(title, [Column((METRICS[metric].label,), group=mode) for mode, metric in columns])
+    table = new_table(
+        title, [Column((METRICS[metric].label,), group=mode) for mode, metric in columns]
+    )
     for pair in dict.fromkeys((each.first, each.second) for each in differences):
         of_pair = {
-            (each.mode, each.metric): each.difference for each in differences if (each.first, each.second) == pair
+            (each.mode, each.metric): each.difference
+            for each in differences
+            if (each.first, each.second) == pair
         }
-        table.add_row(Cell(name(*pair)), *(difference_cell(of_pair.get(column)) for column in columns))
+        table.add_row(
+            Cell(name(*pair)), *(difference_cell(of_pair.get(column)) for column in columns)
+        )
     return table
 
 
@@ -289,7 +361,9 @@ def error_tables(summaries: Sequence[Summary], link: Link | None = None) -> list
     counted = [
         _Errors(at, mode, {row.error: row for row in part.errors}, sources)
         for at, summary in enumerate(summaries)
-        for sources in [[each for plugin in used_plugins([summary]) for each in plugin.paper.error_sources]]
+        for sources in [
+            [each for plugin in used_plugins([summary]) for each in plugin.paper.error_sources]
+        ]
         for mode, part in summary.modes.items()
         if part.errors and part.invalid.n < part.n_records
     ]
@@ -297,7 +371,10 @@ def error_tables(summaries: Sequence[Summary], link: Link | None = None) -> list
     tables: list[Table] = []
     for mode in MODES if several else ("",):
         columns = [each for each in counted if mode in ("", each.mode)]
-        headings = [Column((names[each.run],), "run") if several else Column((each.mode,)) for each in columns]
+        headings = [
+            Column((names[each.run],), "run") if several else Column((each.mode,))
+            for each in columns
+        ]
         table = new_table(f"Errors by class{f', {mode}' * several}", headings, first=22)
         for error in _known_classes(columns):
             rows = [each.errors[error] for each in columns if error in each.errors]
@@ -320,8 +397,12 @@ def _error_cell(error: str, column: _Errors, link: Link | None) -> Cell:
     row = column.errors.get(error)
     if row is None or row.count is None:
         return value_cell(None)
-    examples = tuple((each, link(column.run, column.mode, each)) for each in row.examples) if link else ()
-    return Cell((str(row.count), percent(row.share or 0)), "bold" if row.count else "dim", examples=examples)
+    examples = (
+        tuple((each, link(column.run, column.mode, each)) for each in row.examples) if link else ()
+    )
+    return Cell(
+        (str(row.count), percent(row.share or 0)), "bold" if row.count else "dim", examples=examples
+    )
 
 
 def _error_legend(columns: Sequence[_Errors], *, several: bool) -> Iterator[str]:
@@ -329,7 +410,9 @@ def _error_legend(columns: Sequence[_Errors], *, several: bool) -> Iterator[str]
     sources = list({str(source): source for each in columns for source in each.sources}.values())
     classes = _known_classes(columns)
     for error in classes:
-        names = "; ".join(f"{each.name}: {each.words[error]}" for each in sources if error in each.words)
+        names = "; ".join(
+            f"{each.name}: {each.words[error]}" for each in sources if error in each.words
+        )
         names = names or "agrotools only" * bool(sources)
         yield f"{error.replace('_', ' ')}: {CLASSES[error].meaning}. {names}".strip()
     yield "Number of errors, and below it their % of the steps or samples that were checked for the class."
@@ -338,8 +421,14 @@ def _error_legend(columns: Sequence[_Errors], *, several: bool) -> Iterator[str]
         if any(error in source.words for error in classes):
             places.setdefault(f"{source.name} (arXiv {source.arxiv})", []).append(source.place)
     if places:
-        yield "; ".join(f"{paper}: {', '.join(of_paper)}" for paper, of_paper in places.items()) + "."
-    groups = [[each for each in columns if each.mode == mode] for mode in MODES] if several else [columns]
+        yield (
+            "; ".join(f"{paper}: {', '.join(of_paper)}" for paper, of_paper in places.items()) + "."
+        )
+    groups = (
+        [[each for each in columns if each.mode == mode] for mode in MODES]
+        if several
+        else [columns]
+    )
     shown = [each.errors[error] for group in groups for error in _known_classes(group) for each in group
              if error in each.errors]  # fmt: skip
     if skipped := sorted({row.not_looked_for for row in shown if row.not_looked_for}):

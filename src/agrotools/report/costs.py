@@ -105,7 +105,9 @@ def read_cost_table(path: Path) -> CostTable:
     try:
         return CostTable.model_validate(data)
     except ValidationError as error:
-        raise UsageError(f"{path}: {first_error(error)}", hint="docs/costs.md has an example") from error
+        raise UsageError(
+            f"{path}: {first_error(error)}", hint="docs/costs.md has an example"
+        ) from error
 
 
 class Question(NamedTuple):
@@ -190,7 +192,9 @@ def expected_costs(
     parts: list[_RunCosts] = []
     for run in map(Path, runs):
         manifest = read_manifest(run)
-        name = f"{manifest.model} ({manifest.conditions})" if manifest.conditions else manifest.model
+        name = (
+            f"{manifest.model} ({manifest.conditions})" if manifest.conditions else manifest.model
+        )
         part = _RunCosts(name, defaultdict(list), defaultdict(list))
         for record in iter_records(run):
             if record.mode == mode and record.trajectory is not None and not is_invalid(record):
@@ -202,10 +206,15 @@ def expected_costs(
         parts.append(part)
     _check_labels(table, questions.values())
     if not questions:
-        raise UsageError("no record has a slot of the table", hint=f"slots of the runs: {', '.join(sorted(names))}")
+        raise UsageError(
+            "no record has a slot of the table",
+            hint=f"slots of the runs: {', '.join(sorted(names))}",
+        )
     keys = [key for key in questions if all(key in part.costs for part in parts)]
     if not keys:
-        raise UsageError(f"no slot of the table has a valid {mode} record in every run", hint="give fewer runs")
+        raise UsageError(
+            f"no slot of the table has a valid {mode} record in every run", hint="give fewer runs"
+        )
     used = {question.entry for question in questions.values()}
     by_entry = defaultdict[str, list[_Key]](list)
     for key in keys:
@@ -215,7 +224,10 @@ def expected_costs(
         mode=mode,
         n_uncovered=len(uncovered),
         unused=tuple(entry for entry in table.slots if entry not in used),
-        entries={entry: _of_entry(of_entry, questions, parts, table) for entry, of_entry in by_entry.items()},
+        entries={
+            entry: _of_entry(of_entry, questions, parts, table)
+            for entry, of_entry in by_entry.items()
+        },
     )
 
 
@@ -234,16 +246,22 @@ def _questions(record: Record, table: CostTable) -> dict[_Key, Question]:
         if entry is not None:
             _check(entry, table.slots[entry], slot)
             cluster = sample.cluster or sample.id
-            questions[sample.id, slot.name] = Question(entry, table.slots[entry], slot, sample.answerable, cluster)
+            questions[sample.id, slot.name] = Question(
+                entry, table.slots[entry], slot, sample.answerable, cluster
+            )
     return questions
 
 
 def _check(entry: str, costs: SlotCosts, slot: Slot) -> None:
     labels = _labels(slot)
     if not labels and _true_number(slot) is None:
-        raise UsageError(f"[slots.{entry}]: answers of slot {slot.name!r} ({slot.type}) are neither labels nor numbers")
+        raise UsageError(
+            f"[slots.{entry}]: answers of slot {slot.name!r} ({slot.type}) are neither labels nor numbers"
+        )
     if bool(labels) != bool(costs.answers):
-        raise UsageError(f"[slots.{entry}]: slot {slot.name!r} needs {'answers' if labels else 'over and under'}")
+        raise UsageError(
+            f"[slots.{entry}]: slot {slot.name!r} needs {'answers' if labels else 'over and under'}"
+        )
     pair = next(((a, b) for a in labels for b in labels if costs.of_label(a, b) is None), None)
     if pair:
         raise UsageError(
@@ -259,10 +277,15 @@ def _check_labels(table: CostTable, questions: Iterable[Question]) -> None:
         known[question.entry] |= {_OTHERS, *_labels(question.slot)}
     for entry in known:
         costs = table.slots[entry]
-        for label in (*costs.answers, *(answer for row in costs.answers.values() for answer in row)):
+        for label in (
+            *costs.answers,
+            *(answer for row in costs.answers.values() for answer in row),
+        ):
             if label not in known[entry]:
                 others = sorted(known[entry] - {_OTHERS})
-                raise UsageError(f"[slots.{entry}]: unknown label {label!r}", hint=suggestion(label, others))
+                raise UsageError(
+                    f"[slots.{entry}]: unknown label {label!r}", hint=suggestion(label, others)
+                )
 
 
 def _labels(slot: Slot) -> tuple[str, ...]:
@@ -280,10 +303,16 @@ def _true_number(slot: Slot) -> float | None:
 
 
 def _truth(slot: Slot) -> str:
-    return ("yes" if slot.value else "no") if isinstance(slot, BooleanSlot) else str(getattr(slot, "value", ""))
+    return (
+        ("yes" if slot.value else "no")
+        if isinstance(slot, BooleanSlot)
+        else str(getattr(slot, "value", ""))
+    )
 
 
-def _add(part: _RunCosts, record: Record, questions: Mapping[_Key, Question], table: CostTable) -> None:
+def _add(
+    part: _RunCosts, record: Record, questions: Mapping[_Key, Question], table: CostTable
+) -> None:
     """Add the costs of the answers of a record."""
     sample, text = record.sample, record.trajectory.answer if record.trajectory else None
     asked = [question.slot for question in questions.values()]
@@ -291,12 +320,20 @@ def _add(part: _RunCosts, record: Record, questions: Mapping[_Key, Question], ta
     refused = bool(asked) and text is not None and refuses(whole, text)
     # The reading of a slot does not depend on whether the sample is answerable.
     shown = record.model_copy(update={"sample": sample.model_copy(update={"answer": whole})})
-    rows = {row.slot: row for row in outcome_scores(shown) if row.metric == SLOT_METRIC} if asked else {}
+    rows = (
+        {row.slot: row for row in outcome_scores(shown) if row.metric == SLOT_METRIC}
+        if asked
+        else {}
+    )
     for key, question in questions.items():
         row = rows.get(question.slot.name)
         answer = None if row is None or refused else _answer(row.reading.get("value"))
         is_right = row is not None and row.value > 0
-        if isinstance(answer, str) and (choices := getattr(question.slot, "choices", ())) and answer not in choices:
+        if (
+            isinstance(answer, str)
+            and (choices := getattr(question.slot, "choices", ()))
+            and answer not in choices
+        ):
             answer = None
         kind = "refused" if refused else "unusable" if answer is None else "wrong"
         part.kinds[key].append("right" if question.answerable and is_right else kind)
@@ -315,7 +352,10 @@ def _answer(value: object) -> str | float | None:
 
 
 def _of_entry(
-    keys: Sequence[_Key], questions: Mapping[_Key, Question], parts: Sequence[_RunCosts], table: CostTable
+    keys: Sequence[_Key],
+    questions: Mapping[_Key, Question],
+    parts: Sequence[_RunCosts],
+    table: CostTable,
 ) -> tuple[PolicyCost, ...]:
     """Return the costs of the runs, then of constant answers, on the questions ``keys`` of one entry."""
     asked = [questions[key] for key in keys]
@@ -328,17 +368,23 @@ def _of_entry(
     }
     constants[_REFUSE] = [question.cost(table, None, refused=True) for question in asked]
     best = min(constants.values(), key=sum)
-    oracle = next((values for part, values in zip(parts, of_runs, strict=True) if part.model == _ORACLE), None)
+    oracle = next(
+        (values for part, values in zip(parts, of_runs, strict=True) if part.model == _ORACLE), None
+    )
     oracle = oracle if all(is_derivable(question.slot) for question in asked) else None
     scale = max(1e-12, *map(max, of_runs), *map(max, constants.values()))
     clusters = [question.cluster for question in asked]
 
     def difference(first: Sequence[float], second: Sequence[float]) -> Estimate:
-        scaled = estimate_difference([one / scale for one in first], [two / scale for two in second], clusters)
+        scaled = estimate_difference(
+            [one / scale for one in first], [two / scale for two in second], clusters
+        )
         interval = scaled.interval and Interval(
             lower=scale * scaled.interval.lower, upper=scale * scaled.interval.upper
         )
-        return Estimate(value=scale * scaled.value, interval=interval, n=scaled.n, n_clusters=scaled.n_clusters)
+        return Estimate(
+            value=scale * scaled.value, interval=interval, n=scaled.n, n_clusters=scaled.n_clusters
+        )
 
     zeros = [0.0] * len(keys)
     rows = [
@@ -351,7 +397,10 @@ def _of_entry(
         )
         for part, values in zip(parts, of_runs, strict=True)
     ]
-    rows += [PolicyCost(policy=policy, cost=difference(values, zeros)) for policy, values in constants.items()]
+    rows += [
+        PolicyCost(policy=policy, cost=difference(values, zeros))
+        for policy, values in constants.items()
+    ]
     return tuple(rows)
 
 
@@ -371,14 +420,20 @@ def _constants(questions: Sequence[Question], table: CostTable) -> list[str | fl
 def cost_tables(costs: ExpectedCosts) -> list[Part]:
     """Return warnings, a table for each entry, and notes."""
     unused = ", ".join(f"[slots.{entry}]" for entry in costs.unused)
-    parts: list[Part] = paragraph([f"warning: no record has a slot of {unused}"] * bool(unused), "bold yellow")
+    parts: list[Part] = paragraph(
+        [f"warning: no record has a slot of {unused}"] * bool(unused), "bold yellow"
+    )
     for entry, rows in costs.entries.items():
         n, n_clusters = rows[0].cost.n, rows[0].cost.n_clusters
         title = f"{entry}: expected cost per question, {costs.unit} ({costs.mode}, n {n} ({n_clusters}))"
-        table = new_table(title, ["cost", "above oracle", "above best constant", "right/wrong/refused/unreadable"])
+        table = new_table(
+            title, ["cost", "above oracle", "above best constant", "right/wrong/refused/unreadable"]
+        )
         for row, before in zip(rows, (rows[0], *rows), strict=False):
             ruled = row.above_best_constant is None and before.above_best_constant is not None
-            kinds = "/".join(str(row.kinds.get(kind, 0)) for kind in ("right", "wrong", "refused", "unusable"))
+            kinds = "/".join(
+                str(row.kinds.get(kind, 0)) for kind in ("right", "wrong", "refused", "unusable")
+            )
             estimates = (row.cost, row.above_oracle, row.above_best_constant)
             cells = (value_cell(each, partial(number_text, digits=4)) for each in estimates)
             table.add_row(row.policy, *cells, kinds if row.kinds else "", ruled=ruled)

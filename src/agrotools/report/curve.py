@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.core import MODES, FrozenModel, Mode, Record, UsageError
 from agrotools.core.base import benchmark_title
-from agrotools.report.layout import DASH, Cell, Table, harmless, new_table, percent, points, value_cell
+from agrotools.report.layout import (
+    DASH,
+    Cell,
+    Table,
+    harmless,
+    new_table,
+    percent,
+    points,
+    value_cell,
+)
 from agrotools.runner.degradation import Degradation
 from agrotools.runner.faults import UNDISTURBED, Faults, doses_text
 from agrotools.runner.manifest import Manifest
@@ -92,7 +101,11 @@ class Curve(FrozenModel):
             series: dict[str, dict[str, Estimate]] = defaultdict(dict)
             for point in sorted(shown, key=lambda each: _severity(tuple(each.doses.items()))):
                 series[point.model][point.label] = point.score
-            draw_lines(panel, list(dict.fromkeys(label for of_model in series.values() for label in of_model)), series)
+            draw_lines(
+                panel,
+                list(dict.fromkeys(label for of_model in series.values() for label in of_model)),
+                series,
+            )
             panel.set_xlabel(kind)
         axes[0].set_ylabel(f"{METRICS[self.metric].label} (%)")
         axes[0].legend(frameon=False, fontsize=8)
@@ -118,7 +131,10 @@ def draw_lines(
         style |= {"color": "black", "linestyle": "--"} if name == ORACLE else {}
         style |= {} if joined else {"linestyle": "", "marker": "osD^v"[number % 5]}
         shares, lengths = in_percent([values[group] for group in groups if group in values])
-        ends, xy = {"xerr" if sideways else "yerr": lengths}, (shares, places) if sideways else (places, shares)
+        ends, xy = (
+            {"xerr" if sideways else "yerr": lengths},
+            (shares, places) if sideways else (places, shares),
+        )
         panel.errorbar(*xy, **ends, ms=4, lw=1, capsize=2, label=plain_text(name), **style)
     texts = range(len(groups)), list(map(plain_text, groups))
     if sideways:
@@ -143,9 +159,13 @@ def check_picture(path: str | Path) -> None:
         UsageError: another suffix than .svg, .png or .pdf, or no such folder.
     """
     if not (folder := Path(path).absolute().parent).is_dir():
-        raise UsageError(f"there is no folder {folder} for the picture", hint="create it, or choose another file")
+        raise UsageError(
+            f"there is no folder {folder} for the picture", hint="create it, or choose another file"
+        )
     if Path(path).suffix.lower() not in _SUFFIXES:
-        raise UsageError(f"cannot draw a picture as {Path(path).name}", hint=f"use one of {', '.join(_SUFFIXES)}")
+        raise UsageError(
+            f"cannot draw a picture as {Path(path).name}", hint=f"use one of {', '.join(_SUFFIXES)}"
+        )
 
 
 def save_figure(figure: "Figure", path: str | Path, title: str) -> None:
@@ -156,8 +176,12 @@ def save_figure(figure: "Figure", path: str | Path, title: str) -> None:
 
 def in_percent(estimates: Sequence[Estimate]) -> tuple[list[float], list[list[float]]]:
     """Return values in percent, and the lengths of their intervals below and above; 0 without an interval."""
-    below = [100 * (each.value - each.interval.lower) if each.interval else 0.0 for each in estimates]
-    above = [100 * (each.interval.upper - each.value) if each.interval else 0.0 for each in estimates]
+    below = [
+        100 * (each.value - each.interval.lower) if each.interval else 0.0 for each in estimates
+    ]
+    above = [
+        100 * (each.interval.upper - each.value) if each.interval else 0.0 for each in estimates
+    ]
     return [100 * each.value for each in estimates], [below, above]
 
 
@@ -172,7 +196,9 @@ def common_mode(manifests: Sequence[Manifest], mode: str | None = None) -> Mode:
     for each in ("end-to-end", "no-tool"):
         if mode in (None, each) and all(each in manifest.modes for manifest in manifests):
             return each
-    raise UsageError(f"the runs have no {mode or 'scored'} mode in common", hint="--mode end-to-end or no-tool")
+    raise UsageError(
+        f"the runs have no {mode or 'scored'} mode in common", hint="--mode end-to-end or no-tool"
+    )
 
 
 class _RunScores(NamedTuple):
@@ -189,7 +215,9 @@ class _RunScores(NamedTuple):
     """Records with faults, and their scores."""
 
 
-def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: str = "fas") -> Curve:
+def dose_curve(
+    runs: Sequence[str | Path], *, mode: str | None = None, metric: str = "fas"
+) -> Curve:
     """Return the curve of ``metric`` over the doses of ``runs``. The default mode is end-to-end if all runs have it.
 
     Raises:
@@ -200,15 +228,26 @@ def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: s
     manifests = [read_manifest(run) for run in folders]
     _check_runs(folders, manifests)
     mode = common_mode(manifests, mode)
-    parts = [_read(run, manifest, mode, metric) for run, manifest in zip(folders, manifests, strict=True)]
+    parts = [
+        _read(run, manifest, mode, metric) for run, manifest in zip(folders, manifests, strict=True)
+    ]
     known = set.union(*(set(part.scores) for part in parts))
-    shared = [sample_id for sample_id in parts[0].clusters if all(sample_id in part.scores for part in parts)]
+    shared = [
+        sample_id
+        for sample_id in parts[0].clusters
+        if all(sample_id in part.scores for part in parts)
+    ]
     if not shared:
-        raise UsageError("the runs have no valid sample in common", hint="run them without --limit, or with the same")
+        raise UsageError(
+            "the runs have no valid sample in common",
+            hint="run them without --limit, or with the same",
+        )
     clusters = [parts[0].clusters[sample_id] for sample_id in shared]
     derivable = all(part.derivable for part in parts)
     runs_by_dose = {(part.model, part.doses): part for part in parts}
-    values = {key: [part.scores[sample_id] for sample_id in shared] for key, part in runs_by_dose.items()}
+    values = {
+        key: [part.scores[sample_id] for sample_id in shared] for key, part in runs_by_dose.items()
+    }
     models = sorted({part.model for part in parts}, key=lambda model: (model != ORACLE, model))
     doses = sorted({part.doses for part in parts}, key=_severity)
     return Curve(
@@ -234,35 +273,46 @@ def _check_runs(folders: Sequence[Path], manifests: Sequence[Manifest]) -> None:
     hashes = [manifest.clean_hash or manifest.benchmark_hash for manifest in manifests]
     if others := [str(run) for run, of in zip(folders, hashes, strict=True) if of != hashes[0]]:
         raise UsageError(
-            f"{folders[0]} is on another benchmark than {', '.join(others)}", hint="give runs on one benchmark"
+            f"{folders[0]} is on another benchmark than {', '.join(others)}",
+            hint="give runs on one benchmark",
         )
     alike: dict[tuple[str, str], list[str]] = defaultdict(list)
     for run, manifest in zip(folders, manifests, strict=True):
         alike[_name(manifest), manifest.conditions].append(str(run))
     (name, conditions), same = max(alike.items(), key=lambda each: len(each[1]))
     if len(same) > 1:
-        text = f"{len(same)} runs of {name} {f'at {conditions}' if conditions else 'without any dose'}"
+        text = (
+            f"{len(same)} runs of {name} {f'at {conditions}' if conditions else 'without any dose'}"
+        )
         raise UsageError(f"{text}: {', '.join(same)}", hint="give one run of each model and dose")
     if not any(manifest.conditions for manifest in manifests):
         hint = "add runs of eval --degrade, e.g. --degrade blur=1, or of eval --faults, e.g. --faults error=.2"
         raise UsageError("no run is on degraded pictures or has faults", hint=hint)
 
 
-def _recovery(model: str, doses: _Doses, runs: Mapping[tuple[str, _Doses], _RunScores]) -> tuple[Recovery, ...]:
+def _recovery(
+    model: str, doses: _Doses, runs: Mapping[tuple[str, _Doses], _RunScores]
+) -> tuple[Recovery, ...]:
     """Return the recovery of a run from its faults, beside the same model at the same other doses without faults."""
     clean = runs.get((model, tuple(each for each in doses if each[0] not in Faults.model_fields)))
-    before = {name: (each, clean.calls[name]) for name, each in clean.scores.items()} if clean else None
+    before = (
+        {name: (each, clean.calls[name]) for name, each in clean.scores.items()} if clean else None
+    )
     return recoveries(runs[model, doses].faulty, before)
 
 
 def _name(manifest: Manifest) -> str:
-    return manifest.model if manifest.tools == "all" else f"{manifest.model} ({manifest.tools} tools)"
+    return (
+        manifest.model if manifest.tools == "all" else f"{manifest.model} ({manifest.tools} tools)"
+    )
 
 
 def _read(run: Path, manifest: Manifest, mode: Mode, metric: str) -> _RunScores:
     tally, counts, clusters = RunAggregator(), Counter[str](), dict[str, str]()
     calls, faulty = Counter[str](), list[tuple[Record, float]]()
-    for record in (each for each in iter_records(run) if each.mode == mode and not is_invalid(each)):
+    for record in (
+        each for each in iter_records(run) if each.mode == mode and not is_invalid(each)
+    ):
         rows = score_record(record)
         tally.add(record, rows)
         counts[record.sample.id] += 1
@@ -275,7 +325,10 @@ def _read(run: Path, manifest: Manifest, mode: Mode, metric: str) -> _RunScores:
     if units is None:
         known = ", ".join(sorted(name for name in METRICS if "." not in name))
         raise UsageError(f"{run} has no {metric} in {mode}", hint=f"--metric, one of {known}")
-    doses = (*Degradation.parse(manifest.degrade).doses.items(), *Faults.parse(manifest.faults).doses.items())
+    doses = (
+        *Degradation.parse(manifest.degrade).doses.items(),
+        *Faults.parse(manifest.faults).doses.items(),
+    )
     mean_calls = {name: calls[name] / n for name, n in counts.items()}
     units = units.where(units.valued)
     scores = dict(zip(tally.table.ids(units.samples.tolist()), units.values.tolist(), strict=True))
@@ -298,12 +351,17 @@ def _point(
     derivable: bool,
 ) -> CurvePoint:
     here, clean = values[model, doses], values.get((model, ()))
-    oracle, clean_oracle = (values.get((ORACLE, each)) if derivable else None for each in (doses, ()))
+    oracle, clean_oracle = (
+        values.get((ORACLE, each)) if derivable else None for each in (doses, ())
+    )
     below = estimate_difference(oracle, here, clusters) if oracle and model != ORACLE else None
     own = None
     if below and doses and oracle and clean and clean_oracle:
         no_loss = [after >= before for before, after in zip(clean_oracle, oracle, strict=True)]
-        first, second = ([keep * value for keep, value in zip(no_loss, part, strict=True)] for part in (clean, here))
+        first, second = (
+            [keep * value for keep, value in zip(no_loss, part, strict=True)]
+            for part in (clean, here)
+        )
         own = estimate_difference(first, second, clusters)
     return CurvePoint(
         model=model,
@@ -335,14 +393,18 @@ def curve_tables(curve: Curve) -> list[Table]:
 
 
 def _recovery_tables(curve: Curve) -> list[Table]:
-    table = new_table("Faults in tool calls", ["planned", "landed", "noticed", "recovered", "extra calls"])
+    table = new_table(
+        "Faults in tool calls", ["planned", "landed", "noticed", "recovered", "extra calls"]
+    )
     for point in curve.points:
         for at, each in enumerate(point.recovery):
             name = Cell((point.label, point.model)) if each.kind is None else f"  {each.kind}"
             noticed = f"{percent(each.noticed / each.landed)}" if each.landed else DASH
             extra = DASH if each.extra_calls is None else f"{each.extra_calls:+.1f}"
             counts = (str(each.planned), str(each.landed), noticed)
-            table.add_row(name, *counts, value_cell(each.recovered), extra, ruled=not at and bool(table.rows))
+            table.add_row(
+                name, *counts, value_cell(each.recovered), extra, ruled=not at and bool(table.rows)
+            )
     table.notes += [
         "Answerable samples only. landed: faults that changed what the model saw. noticed: it repeated the call or "
         "declined to answer.",

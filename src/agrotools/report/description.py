@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from agrotools.benchmarks.describing import Description
-from agrotools.report.layout import Paragraph, Part, Table, new_table, paragraph, percent, whole_points
+from agrotools.report.layout import (
+    Paragraph,
+    Part,
+    Table,
+    new_table,
+    paragraph,
+    percent,
+    whole_points,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,12 +50,18 @@ def _facts(described: Description) -> Table:
         "reference calls": f"{described.calls:,}",
         "tools offered": f"{described.offered_tools:,}",
         "unique files": f"{described.files:,}",
-        "words of a question, least / median / most": " / ".join(f"{number:g}" for number in words.values()),
+        "words of a question, least / median / most": " / ".join(
+            f"{number:g}" for number in words.values()
+        ),
     }
     if described.detectable:
         points = " / ".join(map(whole_points, described.detectable.values()))
-        facts[f"detectable difference near a score of 50, points, {' / '.join(described.detectable)}"] = points
-    facts |= {f"reviewed by {reviewers}": f"{count:,}" for reviewers, count in described.reviewed.items()}
+        facts[
+            f"detectable difference near a score of 50, points, {' / '.join(described.detectable)}"
+        ] = points
+    facts |= {
+        f"reviewed by {reviewers}": f"{count:,}" for reviewers, count in described.reviewed.items()
+    }
     for mode, count in described.modes.items():
         facts[f"run {mode}"] = f"{count:,}"
     for name, value in facts.items():
@@ -72,7 +86,9 @@ def sections(described: Description) -> list[tuple[str, Mapping[str, int]]]:
     ]
     seen = [counts for _, counts in parts]
     parts += [
-        (f"By {group.replace('_', ' ')}", counts) for group, counts in described.groups.items() if counts not in seen
+        (f"By {group.replace('_', ' ')}", counts)
+        for group, counts in described.groups.items()
+        if counts not in seen
     ]
     return [(title, counts) for title, counts in parts if set(counts) - {"none", "0"}]
 
@@ -113,7 +129,9 @@ def description_png(described: Description) -> bytes:
         if len(counts) > 1 or title in TOOL_TABLES
     ]
     panels.append(_Panel("Questions that a mode can ask", described.modes, described.questions))
-    panels.sort(key=lambda panel: -len(panel.counts))  # so that neighbours have similar numbers of bars
+    panels.sort(
+        key=lambda panel: -len(panel.counts)
+    )  # so that neighbours have similar numbers of bars
     texts = [described.name, *(name for panel in panels for name in (panel.title, *panel.counts))]
     families, _ = font_families(texts)
     with matplotlib.rc_context({**STYLE, "font.family": families}), warnings.catch_warnings():
@@ -131,7 +149,9 @@ def _sheet(described: Description, panels: Sequence[_Panel]) -> "Figure":
     heights = [_PANEL_IN + _BAR_IN * n for n in most]
     figure = Figure(figsize=(_WIDTH_IN, sum(heights) + _PANEL_IN), layout="constrained")
     facts = f"{described.questions:,} questions, {described.calls:,} reference calls, {described.files:,} unique files"
-    figure.suptitle(f"{described.name}: {facts}", x=0.012, ha="left", fontsize=14, fontweight="bold")
+    figure.suptitle(
+        f"{described.name}: {facts}", x=0.012, ha="left", fontsize=14, fontweight="bold"
+    )
     grid = figure.add_gridspec(len(rows), 2, height_ratios=heights)
     for at, row in enumerate(rows):
         for column, panel in enumerate(row):
@@ -148,7 +168,9 @@ def _bars(axes: "Axes", panel: _Panel, rows: int) -> None:
     axes.set_ylim(rows - 0.4, -0.6)
     for at, (width, count) in enumerate(zip(widths, panel.counts.values(), strict=True)):
         text = f"{count:,}  ({100 * count / (panel.total or 1):.0f} %)"
-        axes.annotate(text, (width, at), (4, 0), textcoords="offset points", va="center", fontsize=8.5)
+        axes.annotate(
+            text, (width, at), (4, 0), textcoords="offset points", va="center", fontsize=8.5
+        )
     axes.set_xlim(0, max([*widths, 1]) * 1.25)
     axes.set_xticks([])
     axes.tick_params(axis="y", length=0)

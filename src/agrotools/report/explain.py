@@ -72,10 +72,17 @@ def explain(
     parts: list[RenderableType] = [_heading(record, scores), *_question(record)]
     reference = record.sample.reference.steps if record.sample.reference else ()
     if record.invalid is not None:
-        parts += [section("Invalid"), line(f"  {harmless(record.invalid)}. Excluded from all averages.", "red")]
+        parts += [
+            section("Invalid"),
+            line(f"  {harmless(record.invalid)}. Excluded from all averages.", "red"),
+        ]
     elif record.actions is not None:
         parts.append(section("Predicted steps"))
-        parts += [each for step in predicted_steps(record.actions, reference, scores) for each in step_blocks(step)]
+        parts += [
+            each
+            for step in predicted_steps(record.actions, reference, scores)
+            for each in step_blocks(step)
+        ]
     elif record.trajectory is not None:
         compared = record.sample if record.mode == "end-to-end" else None
         calls = [step.call for step in record.trajectory.steps if step.call]
@@ -85,7 +92,10 @@ def explain(
         if steps:
             parts += [section("Steps"), *steps]
         parts += [section("Answer"), *_answer(record)]
-    readings = [*slot_readings(record.sample.answer, scores), *summary_readings(record.sample.answer, scores)]
+    readings = [
+        *slot_readings(record.sample.answer, scores),
+        *summary_readings(record.sample.answer, scores),
+    ]
     if readings:
         parts += [section("Scores"), *reading_blocks(readings, details=details)]
     if record.trajectory is not None and any(row.metric == FAS and row.value < 1 for row in scores):
@@ -100,28 +110,44 @@ def _loss_text(record: Record, scores: Sequence[Score], split: SampleSplit | Non
     texts = [f"{part} {points:.1f} points: {part_meaning(part)}" for part, points in shares.items()]
     if not record.sample.answerable and not texts:
         refused = any(row.slot is not None and row.value for row in scores)
-        return f"the refusal of its twin {record.sample.twin}" if refused else "an answer that the files do not allow"
+        return (
+            f"the refusal of its twin {record.sample.twin}"
+            if refused
+            else "an answer that the files do not allow"
+        )
     first = first_part(record, scores)
     return "\n".join(texts) or f"{first}: {part_meaning(first)}"
 
 
-def _judge_replies(judgements: Sequence[Judgement], scores: Sequence[Score]) -> Iterator[RenderableType]:
+def _judge_replies(
+    judgements: Sequence[Judgement], scores: Sequence[Score]
+) -> Iterator[RenderableType]:
     for row in scores:
         if row.judge is not None:
-            yield line(f"  {METRICS[row.metric].label} {on_scale(row.value, METRICS[row.metric].out_of)}")
+            yield line(
+                f"  {METRICS[row.metric].label} {on_scale(row.value, METRICS[row.metric].out_of)}"
+            )
     for each in judgements:
         vote = f", vote {each.vote + 1}" if each.vote else ""
-        yield line(f"  {harmless(each.judge)}{vote}: {shortened(harmless(each.reply), _LONGEST_REPLY) or '(nothing)'}")
+        yield line(
+            f"  {harmless(each.judge)}{vote}: {shortened(harmless(each.reply), _LONGEST_REPLY) or '(nothing)'}"
+        )
 
 
 def _heading(record: Record, scores: Sequence[Score]) -> RenderableType:
     epoch = f" · epoch {record.epoch}" if record.epoch else ""
     of_sample = {row.metric: row.value for row in scores if row.slot is None and row.step is None}
-    of_sample = {METRICS[name].label: value for name, value in of_sample.items() if scores_sample(name)}
+    of_sample = {
+        METRICS[name].label: value for name, value in of_sample.items() if scores_sample(name)
+    }
     score = "".join(f" · {label} {percent(value)}" for label, value in of_sample.items())
-    ended = f" · {record.trajectory.termination}" if record.trajectory and not record.invalid else ""
+    ended = (
+        f" · {record.trajectory.termination}" if record.trajectory and not record.invalid else ""
+    )
     ended = " · invalid" if record.invalid else ended
-    return Rule(f"{record.sample.id} · {record.mode}{epoch}{ended}{score}", style="bold", align="left")
+    return Rule(
+        f"{record.sample.id} · {record.mode}{epoch}{ended}{score}", style="bold", align="left"
+    )
 
 
 def _question(record: Record) -> Iterator[RenderableType]:
@@ -138,7 +164,11 @@ def _question(record: Record) -> Iterator[RenderableType]:
 def own_name(file: SampleFile, sample: Sample) -> str:
     """Return the name that a file had before the benchmark named it, if that is another one and known."""
     photos = sample.metadata.get("photos")
-    known = photos.get(str(file.sha256)) if isinstance(photos, dict) else (sample.published_paths or {}).get(file.name)
+    known = (
+        photos.get(str(file.sha256))
+        if isinstance(photos, dict)
+        else (sample.published_paths or {}).get(file.name)
+    )
     name = Path(str(known or "")).name
     return name if name != file.name else ""
 
@@ -149,11 +179,15 @@ def file_text(file: SampleFile, sample: Sample) -> str:
     if file.width_px and file.height_px:
         parts.append(f"{file.width_px} x {file.height_px} px")
     if file.gsd_m:
-        parts.append(f"{1000 * file.gsd_m:.3g} mm/px" if file.gsd_m < 1 else f"{file.gsd_m:.3g} m/px")
+        parts.append(
+            f"{1000 * file.gsd_m:.3g} mm/px" if file.gsd_m < 1 else f"{file.gsd_m:.3g} m/px"
+        )
     if file.bands:
         parts.append(f"bands {' '.join(file.bands)}")
     if file.classes:
-        parts.append(f"classes {', '.join(f'{index} {name}' for index, name in file.classes.items())}")
+        parts.append(
+            f"classes {', '.join(f'{index} {name}' for index, name in file.classes.items())}"
+        )
     if file.note:
         parts.append(harmless(file.note))
     return ", ".join(parts)
@@ -163,7 +197,9 @@ def _answer(record: Record) -> Iterator[RenderableType]:
     trajectory = record.trajectory
     assert trajectory is not None
     if trajectory.answer_text is not None:
-        yield indented(line(shortened(harmless(trajectory.answer_text), _LONGEST_ANSWER) or "(empty)"))
+        yield indented(
+            line(shortened(harmless(trajectory.answer_text), _LONGEST_ANSWER) or "(empty)")
+        )
     if trajectory.answer is None:
         reason = f": {harmless(trajectory.reason)}" if trajectory.reason else ""
         yield indented(line(f"no answer ({trajectory.termination}{reason})", "red"))
@@ -171,7 +207,9 @@ def _answer(record: Record) -> Iterator[RenderableType]:
             yield block("last reply", shortened(reply, _LONGEST_REPLY))
 
 
-_READING_KEYS = frozenset("text value rule off_by facts said foreign excluded harmful termination".split())
+_READING_KEYS = frozenset(
+    "text value rule off_by facts said foreign excluded harmful termination".split()
+)
 _PLOT_KEYS = frozenset({"kind", "reference_kind", "f1", "points", "labels", "weight"})
 """Keys of a plot reading that are shown separately; other keys are listed under details."""
 
@@ -216,15 +254,29 @@ def summary_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[S
         value, reading = values.get(slot.name), readings.get(slot.name)
         if not isinstance(value, int | float):
             continue
-        lines = [*slot_lines(slot, value, reading if isinstance(reading, dict) else {"rule": "no answer was given"})]
+        lines = [
+            *slot_lines(
+                slot,
+                value,
+                reading if isinstance(reading, dict) else {"rule": "no answer was given"},
+            )
+        ]
         implied_value = _fields(implied, "implied").get(slot.name)
         scored = _fields(implied, "slots").get(slot.name)
         if isinstance(scored, int | float):
-            differs = ", which differs from the ground truth" if slot.name in _list(truth, "differs") else ""
+            differs = (
+                ", which differs from the ground truth"
+                if slot.name in _list(truth, "differs")
+                else ""
+            )
             implies = f"{value_text(implied_value)} by the results shown{differs}"
-            lines.append(LabelledText("implied", f"{implies}; scored against that: {percent(scored)}"))
+            lines.append(
+                LabelledText("implied", f"{implies}; scored against that: {percent(scored)}")
+            )
         elif slot.name in (left_out := _fields(truth, "left_out")):
-            lines.append(LabelledText("implied", f"nothing: {value_text(left_out[slot.name])}", "dim"))
+            lines.append(
+                LabelledText("implied", f"nothing: {value_text(left_out[slot.name])}", "dim")
+            )
         yield SlotReading(slot, value, tuple(lines))
 
 
@@ -239,7 +291,9 @@ def _list(reading: Mapping[str, JsonValue], name: str) -> list[JsonValue]:
     return field if isinstance(field := reading.get(name), list) else []
 
 
-def slot_lines(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
+def slot_lines(
+    slot: Slot, value: float, reading: Mapping[str, JsonValue]
+) -> Iterator[LabelledText]:
     """Yield expected value, extracted value, matched text, rule, and the reason for the score ``value``."""
     yield LabelledText("expected", expected_text(slot))
     if "text" in reading:
@@ -252,18 +306,27 @@ def slot_lines(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> It
             mark = RIGHT if state == "stated" else WRONG
             words = _fields(reading, "said").get(phrase)
             quote = f', matched "{harmless(str(words))}"' if words else ""
-            yield LabelledText(mark, f"{value_text(phrase)}: {value_text(state)}{quote}", MARK_STYLES[mark])
-        for field, fault in (("foreign", "about another subject"), ("excluded", "what does not apply")):
+            yield LabelledText(
+                mark, f"{value_text(phrase)}: {value_text(state)}{quote}", MARK_STYLES[mark]
+            )
+        for field, fault in (
+            ("foreign", "about another subject"),
+            ("excluded", "what does not apply"),
+        ):
             for phrase, words in _fields(reading, field).items():
                 yield LabelledText(
-                    WRONG, f'{fault}: {value_text(phrase)}, matched "{harmless(str(words))}"', MARK_STYLES[WRONG]
+                    WRONG,
+                    f'{fault}: {value_text(phrase)}, matched "{harmless(str(words))}"',
+                    MARK_STYLES[WRONG],
                 )
     for harm in _list(reading, "harmful"):
         if isinstance(harm, dict):
             where = f", {value_text(harm['region'])}" if harm.get("region") else ""
             said = f'{value_text(harm["claim"])}, matched "{harmless(str(harm["words"]))}"'
             origin = f"{value_text(harm['source'])}, {value_text(harm['date'])}{where}"
-            yield LabelledText("harmful advice", f"{said} ({origin}); no part of the score", MARK_STYLES[WRONG])
+            yield LabelledText(
+                "harmful advice", f"{said} ({origin}); no part of the score", MARK_STYLES[WRONG]
+            )
     if isinstance(slot, PlotSlot):
         yield from _plot_lines(reading)
     why = reason_text(slot, value, reading)
@@ -272,14 +335,20 @@ def slot_lines(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> It
     shown = _READING_KEYS | _PLOT_KEYS if isinstance(slot, PlotSlot) else _READING_KEYS
     rest = {name: item for name, item in reading.items() if name not in shown}
     if rest:
-        yield LabelledText("details", ", ".join(f"{name}: {value_text(item)}" for name, item in rest.items()), "dim")
+        yield LabelledText(
+            "details",
+            ", ".join(f"{name}: {value_text(item)}" for name, item in rest.items()),
+            "dim",
+        )
 
 
 def _plot_lines(reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
     """Yield chart type, points and labels of a figure, drawn and expected."""
     if "kind" in reading:
         kind, expected = value_text(reading["kind"]), value_text(reading.get("reference_kind"))
-        yield LabelledText("chart type", kind if kind == expected else f"{kind}, expected {expected}")
+        yield LabelledText(
+            "chart type", kind if kind == expected else f"{kind}, expected {expected}"
+        )
     points, labels = _fields(reading, "points"), _fields(reading, "labels")
     f1, weight = reading.get("f1"), reading.get("weight")
     if points and isinstance(f1, int | float):
@@ -289,7 +358,9 @@ def _plot_lines(reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
         axes, title = (value_text(labels.get(name)) for name in ("axes", "title"))
         missing = _list(labels, "missing")
         without = f" (missing: {', '.join(map(value_text, missing))})" if missing else ""
-        labels_text = f"axis labels with quantity and unit: {axes}{without}; title or legend: {title}"
+        labels_text = (
+            f"axis labels with quantity and unit: {axes}{without}; title or legend: {title}"
+        )
         yield LabelledText("labels", f"{labels_text}; weight {value_text(weight)}")
 
 
@@ -332,7 +403,11 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
         # "12 %" of a value in percent could be read as a relative error.
         unit = " percentage points" if slot.unit == "%" else f" {slot.unit}" if slot.unit else ""
         place = f"{'within' if value >= 1 else 'outside'} the tolerance of {number_text(margin, 3)}"
-        return f"off by {number_text(off_by, 3)}{unit}, {place}" if off_by or value < 1 else "exact match"
+        return (
+            f"off by {number_text(off_by, 3)}{unit}, {place}"
+            if off_by or value < 1
+            else "exact match"
+        )
     if isinstance(slot, PlotSlot) and isinstance(f1 := reading.get("f1"), int | float):
         labels = reading.get("weight")
         unnamed = f"; axes or title incomplete, times {labels}" if labels != 1 else ""
@@ -342,12 +417,16 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
         reasons = [f"{n_stated} of {count_text(len(facts), 'fact')} found"]
         for key, cause in _FACTORS.items():
             factor = reading.get(key)
-            reasons += [f"reduced for {cause}"] if isinstance(factor, int | float) and factor < 1 else []
+            reasons += (
+                [f"reduced for {cause}"] if isinstance(factor, int | float) and factor < 1 else []
+            )
         return "; ".join(reasons)
     if isinstance(slot, BooleanSlot) and isinstance(read, bool):
         return f"the answer says {value_text(read)}, expected {value_text(slot.value)}"
     if isinstance(slot, ExactSlot | ChoiceSetSlot | FileSlot) and isinstance(read, list):
-        return _labels_reason(set(slot.value) if isinstance(slot, ChoiceSetSlot) else {str(slot.value)}, read)
+        return _labels_reason(
+            set(slot.value) if isinstance(slot, ChoiceSetSlot) else {str(slot.value)}, read
+        )
     return ""
 
 
@@ -356,7 +435,11 @@ def _labels_reason(expected: set[str], read: Sequence[JsonValue]) -> str:
     asserted = {str(item) for item in read}
     if asserted == expected:
         return ""
-    parts = {"answer names ": asserted, "missing ": expected - asserted, "wrong: ": asserted - expected}
+    parts = {
+        "answer names ": asserted,
+        "missing ": expected - asserted,
+        "wrong: ": asserted - expected,
+    }
     texts = [f"{words}{', '.join(sorted(labels))}" for words, labels in parts.items() if labels]
     return harmless("; ".join(texts)) if asserted else "the answer names none of the labels"
 
@@ -367,7 +450,9 @@ def lost_reason(record: Record, rows: Sequence[Score], part: str = "") -> str:
     ``part`` is that of :func:`agrotools.scoring.attribution.first_part`; empty in step-by-step.
     """
     sample, trajectory = record.sample, record.trajectory
-    wrong = _wrong_step(record, rows) or (_wrong_call(record) if part in (PLANNING, ARGUMENTS) else "")
+    wrong = _wrong_step(record, rows) or (
+        _wrong_call(record) if part in (PLANNING, ARGUMENTS) else ""
+    )
     if wrong:
         return wrong
     if any(row.metric == FALSE_REFUSAL and row.value for row in rows):
@@ -407,7 +492,9 @@ def _wrong_call(record: Record) -> str:
         compared = agreements(calls[matches.index(at)], step, record.sample)
         if wrong := [each for each in compared if each.mark == WRONG]:
             # An expression is wrong by the values of its variables, too.
-            first = next((each for each in [*wrong, *compared] if each.predicted != each.reference), wrong[0])
+            first = next(
+                (each for each in [*wrong, *compared] if each.predicted != each.reference), wrong[0]
+            )
             texts = (_short_argument(text) for text in (first.predicted, first.reference))
             return f"{step.tool}: {first.name} {', reference '.join(texts)}"
     return ""
@@ -420,7 +507,9 @@ def _short_argument(text: str) -> str:
 def _headline(slot: Slot, value: float) -> Text:
     mark = RIGHT if value >= 1 else WRONG
     line = Text("  ")
-    line.append(f"{mark} {percent(value)}", style=MARK_STYLES[mark] if value in (0, 1) else "yellow")
+    line.append(
+        f"{mark} {percent(value)}", style=MARK_STYLES[mark] if value in (0, 1) else "yellow"
+    )
     line.append(f"  {slot.name}", style="bold")
     line.append(f"  {harmless(slot.label)} ({slot.type.replace('_', ' ')})", style="dim")
     return line

@@ -25,7 +25,9 @@ class ScoredRun:
         self.manifest = read_manifest(run)
         self.scores: dict[Key, list[Score]] = {}
         """Score rows by the key of their record."""
-        (rescored,) = score_runs([run], on_scored=lambda record, rows: self.scores.update({record.key: rows}))
+        (rescored,) = score_runs(
+            [run], on_scored=lambda record, rows: self.scores.update({record.key: rows})
+        )
         self.modes = tuple(rescored.summary.modes)
 
     def records(self) -> Iterator[Record]:
@@ -64,9 +66,24 @@ def write_tables(run: Path, folder: Path) -> list[Path]:
     texts = ("family", "task_type", "cluster", "query", "gold", "answer", "termination", "invalid")
     counts = ("tool_calls", "input_tokens", "output_tokens", "cached_input_tokens")
     metrics = dict.fromkeys(row.metric for rows in scored.scores.values() for row in rows)
-    samples = {**key, **dict.fromkeys(texts, text), **dict.fromkeys(counts, number), "seconds": real, "cost_usd": real}
-    steps = {**key, "step": number, "turn": number, **dict.fromkeys(_STEP_TEXTS, text), "seconds": real}
-    steps |= {**dict.fromkeys(("cached", "recorded", "refused"), flag), **dict.fromkeys(counts[1:], number)}
+    samples = {
+        **key,
+        **dict.fromkeys(texts, text),
+        **dict.fromkeys(counts, number),
+        "seconds": real,
+        "cost_usd": real,
+    }
+    steps = {
+        **key,
+        "step": number,
+        "turn": number,
+        **dict.fromkeys(_STEP_TEXTS, text),
+        "seconds": real,
+    }
+    steps |= {
+        **dict.fromkeys(("cached", "recorded", "refused"), flag),
+        **dict.fromkeys(counts[1:], number),
+    }
     folder.mkdir(parents=True, exist_ok=True)
     tables = {
         SAMPLES_TABLE: (samples | dict.fromkeys(metrics, real), _sample_rows(scored)),
@@ -93,7 +110,10 @@ def write_scores(run: Path, folder: Path) -> list[Path]:
         return [folder / SCORES_FILE]
     text, number = arrow.string(), arrow.int64()
     types = {"epoch": number, "step": number, "n": number, "value": arrow.float64()}
-    columns = {name: types.get(name, text) for name in (*_KEY, "slot", "step", "metric", "value", "n", "how")}
+    columns = {
+        name: types.get(name, text)
+        for name in (*_KEY, "slot", "step", "metric", "value", "n", "how")
+    }
     return [folder / SCORES_FILE, _write_parquet(folder / SCORES_TABLE, columns, iter(rows))]
 
 
@@ -151,12 +171,16 @@ def _key(run: ScoredRun, record: Record) -> dict[str, Any]:
 def _step_row(step: Step) -> dict[str, Any]:
     observation, call = step.observation, step.call
     error = observation.error if observation else None
-    fields = step.model_dump(include={"turn", "kind", "text", "thought", "seconds", "cached", "recorded", "refused"})
+    fields = step.model_dump(
+        include={"turn", "kind", "text", "thought", "seconds", "cached", "recorded", "refused"}
+    )
     return {
         **fields,
         "tool": call.tool if call else None,
         "arguments": orjson.dumps(call.arguments).decode() if call else None,
-        "result": orjson.dumps(observation.result).decode() if observation and observation.result else None,
+        "result": orjson.dumps(observation.result).decode()
+        if observation and observation.result
+        else None,
         "error_kind": error.kind if error else None,
         "error": error.message if error else None,
     }
@@ -167,5 +191,9 @@ def _action_row(action: Action, index: int) -> dict[str, Any]:
     row = {"turn": index, "kind": action.kind}
     if isinstance(action, CallTools):
         call = action.calls[0]
-        return row | {"tool": call.tool, "arguments": orjson.dumps(call.arguments).decode(), "thought": action.thought}
+        return row | {
+            "tool": call.tool,
+            "arguments": orjson.dumps(call.arguments).decode(),
+            "thought": action.thought,
+        }
     return row | {"text": getattr(action, "text", ""), "error": getattr(action, "reason", None)}

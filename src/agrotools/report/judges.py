@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import orjson
 from pydantic import Field, StringConstraints
 
-from agrotools.core import FrozenModel, Mode, PlotSlot, Record, Sample, Score, Trajectory, UsageError
+from agrotools.core import (
+    FrozenModel,
+    Mode,
+    PlotSlot,
+    Record,
+    Sample,
+    Score,
+    Trajectory,
+    UsageError,
+)
 from agrotools.core.base import benchmark_title
 from agrotools.core.files import read_lines
 from agrotools.report.charts import run_names
@@ -54,7 +63,10 @@ class Grade(FrozenModel):
     content: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
     """hash of the rubrics that were shown"""
     reviewer: Annotated[
-        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60, pattern=r"^[^\x00-\x1f]+$")
+        str,
+        StringConstraints(
+            strip_whitespace=True, min_length=1, max_length=60, pattern=r"^[^\x00-\x1f]+$"
+        ),
     ]
     verdict: Literal["grade", "withdraw"]
     grades: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
@@ -74,7 +86,9 @@ def answer_key(record: Record) -> str | None:
     Where a figure is asked for, one that a tool drew is an answer without words.
     """
     trajectory = record.trajectory if record.invalid is None else None
-    if trajectory is None or not ((trajectory.answer or "").strip() or _has_figure(record.sample, trajectory)):
+    if trajectory is None or not (
+        (trajectory.answer or "").strip() or _has_figure(record.sample, trajectory)
+    ):
         return None
     calls = [[step.call.tool, step.call.arguments] for step in trajectory.steps if step.call]
     content = [record.sample.id, record.sample.query, calls, trajectory.answer]
@@ -135,11 +149,14 @@ class JudgeAgreement(FrozenModel):
         figure = Figure(figsize=(7.2, 1.6 + 0.5 * len(self.models)), layout="constrained")
         panel = figure.subplots()
         series = {
-            judge: {each.model: each.value for each in self.scores if each.judge == judge} for judge in self.judges
+            judge: {each.model: each.value for each in self.scores if each.judge == judge}
+            for judge in self.judges
         }
         draw_lines(panel, self.models, series, sideways=True)
         panel.set_xlabel("mean score (%)")
-        figure.legend(loc="outside lower center", ncols=min(3, len(self.judges)), frameon=False, fontsize=8)
+        figure.legend(
+            loc="outside lower center", ncols=min(3, len(self.judges)), frameon=False, fontsize=8
+        )
         save_figure(figure, path, f"{self.benchmark}, {self.mode}, {self.n} samples")
 
 
@@ -170,12 +187,18 @@ def judge_agreement(
     folders = [Path(run) for run in runs]
     manifests = [read_manifest(run) for run in folders]
     if len(folders) < 2:
-        raise UsageError("a ranking needs at least two runs", hint="give the runs of several models")
+        raise UsageError(
+            "a ranking needs at least two runs", hint="give the runs of several models"
+        )
     if different := benchmark_differences(manifests):
         raise UsageError(f"judges are compared on runs of one benchmark: {different[0]}")
     scored_mode = common_mode(manifests, mode)
     judges = {run: judged_rows(run) for run in folders}
-    asked = [name for name in judges[folders[0]].metrics if all(name in each.metrics for each in judges.values())]
+    asked = [
+        name
+        for name in judges[folders[0]].metrics
+        if all(name in each.metrics for each in judges.values())
+    ]
     metric = metric or (asked[0] if asked else "")
     people = people_values(grades, metric)
     names = run_names(folders, manifests)
@@ -192,7 +215,11 @@ def judge_agreement(
             found = judges[run].by_judge(record, metric) if metric in asked else {}
             found |= people(record)
             for score in scores:
-                if of_score := [row.value for row in rows if row.metric == score and row.slot is row.step is None]:
+                if of_score := [
+                    row.value
+                    for row in rows
+                    if row.metric == score and row.slot is row.step is None
+                ]:
                     found[score] = fmean(of_score)
             for judge, value in found.items():
                 values[judge][name].setdefault(sample, []).append(value)
@@ -214,7 +241,8 @@ def judge_agreement(
         benchmark=benchmark_title(manifests[0].benchmark, manifests[0].benchmark_version),
         mode=scored_mode,
         metric=metric,
-        notes=["synthetic images: scores say nothing about real fields"] * any(m.synthetic for m in manifests),
+        notes=["synthetic images: scores say nothing about real fields"]
+        * any(m.synthetic for m in manifests),
     )
 
 
@@ -224,7 +252,9 @@ def people_values(files: Sequence[Path], metric: str = "") -> Callable[[Record],
     by_answer: dict[str, dict[str, float]] = defaultdict(dict)
     for file in files:
         if not file.is_file():
-            raise UsageError(f"there is no file {file}", hint="give the file that agrotools grade wrote")
+            raise UsageError(
+                f"there is no file {file}", hint="give the file that agrotools grade wrote"
+            )
         for grade in read_lines(file, Grade, "remove that line"):
             value = grade.grades.get(rubric, grade.value)
             by_answer[grade.sample].pop(grade.reviewer, None)
@@ -253,7 +283,10 @@ def _agreement_of(
     graded = [by_sample.keys() for by_run in values.values() for by_sample in by_run.values()]
     shared = [sample for sample in clusters if all(sample in keys for keys in graded)]
     if not shared:
-        raise UsageError("no sample was graded by every judge in every run", hint="grade the same samples of each run")
+        raise UsageError(
+            "no sample was graded by every judge in every run",
+            hint="grade the same samples of each run",
+        )
     judges = list(values)
     table = np.array([[[fmean(values[j][m][s]) for s in shared] for m in names] for j in judges])
     given = np.array([[(name, sample) not in unanswered for sample in shared] for name in names])
@@ -298,17 +331,29 @@ def _pair(
 
     def tau(columns: Any) -> float:
         means = [np.round(scores[:, columns].mean(axis=1), 12) for scores in (first, second)]
-        return library.kendalltau(*means).statistic if all(np.ptp(each) > 0 for each in means) else np.nan
+        return (
+            library.kendalltau(*means).statistic
+            if all(np.ptp(each) > 0 for each in means)
+            else np.nan
+        )
 
     def rho(columns: Any) -> float:
         mask = given[:, columns]
         single = [scores[:, columns][mask] for scores in (first, second)]
-        return library.spearmanr(*single).statistic if all(len(x) > 2 and np.ptp(x) > 0 for x in single) else np.nan
+        return (
+            library.spearmanr(*single).statistic
+            if all(len(x) > 2 and np.ptp(x) > 0 for x in single)
+            else np.nan
+        )
 
     number = {label: at for at, label in enumerate(dict.fromkeys(clusters))}
     cluster_of, n = np.array([number[label] for label in clusters]), len(number)
     columns = np.arange(len(clusters))
-    drawn = np.random.default_rng(0).multinomial(n, [1 / n] * n, size=_DRAWS) if n >= _FEWEST_CLUSTERS else ()
+    drawn = (
+        np.random.default_rng(0).multinomial(n, [1 / n] * n, size=_DRAWS)
+        if n >= _FEWEST_CLUSTERS
+        else ()
+    )
     draws = [np.repeat(columns, weights[cluster_of]) for weights in drawn]
     fields: dict[str, Any] = {}
     for name, statistic in (("tau", tau), ("rho", rho)):
@@ -331,11 +376,19 @@ def agreement_tables(result: JudgeAgreement) -> list[Table]:
     means = new_table(f"Mean score by judge: {label}{of}", result.judges)
     for model in result.models:
         means.add_row(model, *(value_cell(cells[model, judge]) for judge in result.judges))
-    headings = ["Kendall's tau-b\nof the ranking", "Spearman's rho\nof answers", "Krippendorff's\nalpha"]
+    headings = [
+        "Kendall's tau-b\nof the ranking",
+        "Spearman's rho\nof answers",
+        "Krippendorff's\nalpha",
+    ]
     pairs = new_table("Agreement of judges", headings)
     for each in result.pairs:
         alpha = each.alpha or Agreement(alpha=None, n_units=0)
-        figures = [(each.tau, each.tau_interval), (each.rho, each.rho_interval), (alpha.alpha, alpha.interval)]
+        figures = [
+            (each.tau, each.tau_interval),
+            (each.rho, each.rho_interval),
+            (alpha.alpha, alpha.interval),
+        ]
         pairs.add_row(" and ".join(each.judges), *(_figure_cell(*figure) for figure in figures))
     pairs.notes += [
         f"{result.n} samples that every judge graded in each of {len(result.models)} runs"

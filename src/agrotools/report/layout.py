@@ -39,7 +39,11 @@ def harmless(text: str) -> str:
     if text.isprintable() or text.replace("\n", "").isprintable():
         return text
     return "".join(
-        letter if letter == "\n" or letter.isprintable() else " " if letter == "\t" else "\N{REPLACEMENT CHARACTER}"
+        letter
+        if letter == "\n" or letter.isprintable()
+        else " "
+        if letter == "\t"
+        else "\N{REPLACEMENT CHARACTER}"
         for letter in text.replace("\r\n", "\n")
     )
 
@@ -91,7 +95,11 @@ def expected_text(slot: Slot) -> str:
         return f"{slot.shown(slot.value)}{unit} ± {number_text(slot.margin, 3)}"
     if isinstance(slot, ExactSlot):
         unit = f" {slot.unit}" if slot.unit else ""
-        names = slot.aliases.get(str(slot.value), ()) if isinstance(slot.aliases, Mapping) else slot.aliases
+        names = (
+            slot.aliases.get(str(slot.value), ())
+            if isinstance(slot.aliases, Mapping)
+            else slot.aliases
+        )
         different = [name for name in dict.fromkeys(names) if name != slot.value]
         others = f" (or: {', '.join(different)})" if different else ""
         return f"{_text(slot.value)}{unit}{others}"
@@ -109,7 +117,9 @@ def expected_text(slot: Slot) -> str:
         return " or: ".join(slot.values)
     if isinstance(slot, PlotSlot):
         source = "values of the reference tools" if slot.value_from == "tool" else "ground truth"
-        chart_text = f"{value_text(slot.value.get('kind'))} of {_series_text(slot.value.get('series'))}"
+        chart_text = (
+            f"{value_text(slot.value.get('kind'))} of {_series_text(slot.value.get('series'))}"
+        )
         return shortened(f"{chart_text} ({source})")
     return shortened(slot.expected_text) if slot.made_by_tools else slot.expected_text
 
@@ -118,8 +128,14 @@ def _series_text(series: JsonValue) -> str:
     """Format the points of a figure: ``weeds: a 1, b 2; crop: a 3, b 4``."""
     texts: list[str] = []
     for one in series if isinstance(series, list) else []:
-        if isinstance(one, dict) and isinstance(one.get("x"), list) and isinstance(one.get("y"), list):
-            points = zip(cast(list[JsonValue], one["x"]), cast(list[JsonValue], one["y"]), strict=False)
+        if (
+            isinstance(one, dict)
+            and isinstance(one.get("x"), list)
+            and isinstance(one.get("y"), list)
+        ):
+            points = zip(
+                cast(list[JsonValue], one["x"]), cast(list[JsonValue], one["y"]), strict=False
+            )
             points_text = _some([f"{value_text(x)} {value_text(y)}" for x, y in points])
             texts.append(f"{value_text(one.get('name'))}: {points_text}")
     return "; ".join(texts)
@@ -212,7 +228,9 @@ class Table:
     def add_row(self, *cells: "Cell | str", ruled: bool = False, is_dim: bool = False) -> None:
         """Add a row: its name, and a cell for each further column."""
         row = tuple(cell if isinstance(cell, Cell) else Cell((cell,)) for cell in cells)
-        self.rows.append(Row((*row, *[Cell(("",))] * (len(self.columns) - len(row))), ruled, is_dim))
+        self.rows.append(
+            Row((*row, *[Cell(("",))] * (len(self.columns) - len(row))), ruled, is_dim)
+        )
 
 
 class Paragraph(NamedTuple):
@@ -232,10 +250,17 @@ def paragraph(lines: Sequence[str], style: str = "") -> list[Part]:
 
 
 def new_table(
-    title: str, headings: Iterable[str | Column] = (), *, first: int = 14, kind: Literal["figure", "run"] = "figure"
+    title: str,
+    headings: Iterable[str | Column] = (),
+    *,
+    first: int = 14,
+    kind: Literal["figure", "run"] = "figure",
 ) -> Table:
     """Return an empty table with a column of names and a column for each heading, which may have several lines."""
-    columns = (each if isinstance(each, Column) else Column((*each.split("\n"),), kind) for each in headings)
+    columns = (
+        each if isinstance(each, Column) else Column((*each.split("\n"),), kind)
+        for each in headings
+    )
     return Table(title, [Column(kind="words"), *columns], first=first)
 
 
@@ -264,7 +289,10 @@ class Notes:
 
     def numbered(self) -> list[str]:
         """Return all notes with their numbers."""
-        return [f"{str(number).translate(_SUPERSCRIPTS)} {line}" for number, line in enumerate(self.lines, 1)]
+        return [
+            f"{str(number).translate(_SUPERSCRIPTS)} {line}"
+            for number, line in enumerate(self.lines, 1)
+        ]
 
 
 def percent(value: float) -> str:
@@ -330,7 +358,9 @@ def difference_cell(estimate: Estimate | None) -> Cell:
         return value_cell(estimate, points)
     p, differs = estimate.p_adjusted, estimate.differs()
     style = "bold" if not differs else "bold green" if estimate.value > 0 else "bold red"
-    value, *below = value_cell(estimate, points, below=[f"p {p_text(p)}"] if p is not None else []).lines
+    value, *below = value_cell(
+        estimate, points, below=[f"p {p_text(p)}"] if p is not None else []
+    ).lines
     return Cell((f"{value}{'*' * differs}", *below), style, estimate)
 
 
@@ -359,13 +389,22 @@ def open_text_notes(summaries: Sequence[Summary]) -> list[str]:
     notes: dict[str, list[str]] = {}
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         n = max((part.without_open_text for part in summary.modes.values()), default=0)
-        graded = [each for each in summary.judging.judges if each.metric == OPEN_TEXT] if summary.judging else []
+        graded = (
+            [each for each in summary.judging.judges if each.metric == OPEN_TEXT]
+            if summary.judging
+            else []
+        )
         if n:
-            notes.setdefault(f"FAS without open text ({count_text(n, 'sample')} that no judge graded)", []).append(name)
+            notes.setdefault(
+                f"FAS without open text ({count_text(n, 'sample')} that no judge graded)", []
+            ).append(name)
         if graded:
             by = " and ".join(harmless(each.judge) for each in graded)
             notes.setdefault(f"open text in FAS as graded by {by}", []).append(name)
-    return [text if len(names) == len(summaries) else f"{', '.join(names)}: {text}" for text, names in notes.items()]
+    return [
+        text if len(names) == len(summaries) else f"{', '.join(names)}: {text}"
+        for text, names in notes.items()
+    ]
 
 
 def run_names(summaries: Sequence[Summary]) -> list[str]:
@@ -378,19 +417,26 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
         (harmless(summary.model) or "run")
         + (f", tools {summary.tools}" if summary.tools != "all" else "")
         + (" (quick part)" if mixed and summary.quick else "")
-        + harmless(conditions_label(*(str(summary.benchmark_options.get(each, "")) for each in _CONDITIONS)))
+        + harmless(
+            conditions_label(
+                *(str(summary.benchmark_options.get(each, "")) for each in _CONDITIONS)
+            )
+        )
         for summary in summaries
     ]
     differing = len({str(summary.benchmark_options) for summary in summaries}) > 1
     names: list[str] = []
     for model, summary in zip(models, summaries, strict=True):
         options = ", ".join(
-            harmless(f"{name}={value}") for name, value in summary.benchmark_options.items() if name not in _CONDITIONS
+            harmless(f"{name}={value}")
+            for name, value in summary.benchmark_options.items()
+            if name not in _CONDITIONS
         )
         beside = options if differing else summary.protocol
         names.append(f"{model} ({beside})" if models.count(model) > 1 and beside else model)
     return [
-        f"{name} #{names[: at + 1].count(name)}" if names.count(name) > 1 else name for at, name in enumerate(names)
+        f"{name} #{names[: at + 1].count(name)}" if names.count(name) > 1 else name
+        for at, name in enumerate(names)
     ]
 
 
@@ -407,7 +453,9 @@ def of_runs(summaries: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
 
 SYNTHETIC_NOTE = "synthetic: generated images, scores say nothing about real fields"
 PRIVILEGED_NOTE = "privileged: sees reference solutions; a yardstick, not a result."
-UNSEALED_NOTE = "unsealed: this agent was not isolated and could have read the answers (docs/agents.md)."
+UNSEALED_NOTE = (
+    "unsealed: this agent was not isolated and could have read the answers (docs/agents.md)."
+)
 
 
 def name_cell(name: str, summary: Summary) -> Cell:

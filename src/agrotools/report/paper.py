@@ -14,7 +14,14 @@ from typing import Any, NamedTuple
 from agrotools.core import Record, Score
 from agrotools.plugin.contracts import PaperLabels
 from agrotools.report.layout import DASH, Cell, Notes, Paragraph, Part, Table, new_table, value_cell
-from agrotools.report.published import IN_TEXT, PublishedRow, denotes, paper, published_rows, same_model
+from agrotools.report.published import (
+    IN_TEXT,
+    PublishedRow,
+    denotes,
+    paper,
+    published_rows,
+    same_model,
+)
 from agrotools.runner.manifest import Manifest
 from agrotools.scoring import Estimate, Summary
 from agrotools.scoring.error_classes import Errors, add_record, not_looked_for
@@ -55,7 +62,9 @@ class _Part:
     setting: str
     differs: str
     """Reasons why the part is not comparable with printed figures; empty if none is known."""
-    items: dict[tuple[str, str], tuple[str, Collection[str], list[float]]] = field(default_factory=dict[Any, Any])
+    items: dict[tuple[str, str], tuple[str, Collection[str], list[float]]] = field(
+        default_factory=dict[Any, Any]
+    )
     """Cluster, columns and values (of all epochs and rotations) of each question, by metric and name."""
     errors: list[tuple[str, str]] = field(default_factory=list[Any])
     """Class and cluster of each error."""
@@ -75,17 +84,23 @@ class _Part:
         if comparison.errors:
             known = {error for classes in comparison.errors.values() for error in classes}
             hits = comparison.errors[column]
-            rows = [(float(error in hits), cluster) for error, cluster in self.errors if error in known]
+            rows = [
+                (float(error in hits), cluster) for error, cluster in self.errors if error in known
+            ]
         else:
             metric, wanted = comparison.scores or _SECONDS, column.rstrip("?")
             items = [item for (name, _), item in self.items.items() if name == metric]
-            counted = (item for item in items if not comparison.scores or wanted in (OVERALL, *item[1]))
+            counted = (
+                item for item in items if not comparison.scores or wanted in (OVERALL, *item[1])
+            )
             rows = [(fmean(values), cluster) for cluster, _, values in counted]
         if not rows:
             return None
         means, clusters = [mean for mean, _ in rows], [cluster for _, cluster in rows]
         if not (comparison.scores or comparison.errors):
-            return estimate_difference(means, [0.0] * len(means), clusters)  # an interval for values above 1
+            return estimate_difference(
+                means, [0.0] * len(means), clusters
+            )  # an interval for values above 1
         return estimate_mean(means, clusters)
 
     def mismatch(self, comparison: Comparison) -> str:
@@ -108,7 +123,10 @@ class RunsBesidePaper:
         self._metrics = {each.scores for each in self._comparisons}
 
     def add_run(
-        self, manifest: Manifest, scored: Iterable[tuple[Record, Sequence[Score]]], summary: Summary | None = None
+        self,
+        manifest: Manifest,
+        scored: Iterable[tuple[Record, Sequence[Score]]],
+        summary: Summary | None = None,
     ) -> None:
         """Add the records of a run, each with its score rows."""
         parts: dict[str, _Part] = {}
@@ -116,10 +134,18 @@ class RunsBesidePaper:
             if is_invalid(record):
                 continue
             setting = self._labels.setting_of(manifest) if self._labels else record.mode
-            name, columns = self._labels.item_of(record.sample) if self._labels else (record.sample.id, ())
+            name, columns = (
+                self._labels.item_of(record.sample) if self._labels else (record.sample.id, ())
+            )
             if setting not in parts:
-                figures = summary.modes[record.mode].published if summary and record.mode in summary.modes else None
-                parts[setting] = _Part(manifest, setting, "; ".join(figures.differs) if figures else "")
+                figures = (
+                    summary.modes[record.mode].published
+                    if summary and record.mode in summary.modes
+                    else None
+                )
+                parts[setting] = _Part(
+                    manifest, setting, "; ".join(figures.differs) if figures else ""
+                )
             part, cluster = parts[setting], record.sample.cluster or record.sample.id
             values = {row.metric: row.value for row in scores if row.metric in self._metrics}
             for metric, value in {**values, _SECONDS: record.seconds}.items():
@@ -139,28 +165,45 @@ class RunsBesidePaper:
     def _tables(self, comparison: Comparison, notes: Notes) -> list[Table]:
         rows = [*self._rows(comparison, notes)]
         columns = {
-            heading: code for heading, code in comparison.columns.items() if any(code in cells for _, cells in rows)
+            heading: code
+            for heading, code in comparison.columns.items()
+            if any(code in cells for _, cells in rows)
         }
         if [*columns.values()] == [OVERALL] and comparison.required_group:
-            notes.mark(f"The files do not tell the {comparison.required_group} of any question: no table by it.")
+            notes.mark(
+                f"The files do not tell the {comparison.required_group} of any question: no table by it."
+            )
             return []
         table = new_table(f"{self.name}. {comparison.title}", columns, first=22)
         out_of = 100 if comparison.scores or comparison.errors else 1
         for part, cells in rows:
             found = [cells.get(code) for code in columns.values()]
-            figures = (value_cell(each, below=[f"n {each.n}"] if each else (), out_of=out_of) for each in found)
+            figures = (
+                value_cell(each, below=[f"n {each.n}"] if each else (), out_of=out_of)
+                for each in found
+            )
             table.add_row(Cell((*_part_name(part, comparison, notes),)), *figures)
-        add_printed(table, [*columns.values()], self._printed(comparison, [part for part, _ in rows]), notes)
+        add_printed(
+            table, [*columns.values()], self._printed(comparison, [part for part, _ in rows]), notes
+        )
         return [table] if columns else []
 
-    def _rows(self, comparison: Comparison, notes: Notes) -> Iterator[tuple[_Part, Mapping[str, Estimate]]]:
+    def _rows(
+        self, comparison: Comparison, notes: Notes
+    ) -> Iterator[tuple[_Part, Mapping[str, Estimate]]]:
         """Yield the parts of the runs that have values in a comparison, with these by column."""
         classes = [error for each in comparison.errors.values() for error in each]
         for part in self._parts:
-            if reason := next((part.unknown[error] for error in classes if error in part.unknown), ""):
-                notes.mark(f"{comparison.title}: not of {part.manifest.model}, {part.setting}: {reason}.")
+            if reason := next(
+                (part.unknown[error] for error in classes if error in part.unknown), ""
+            ):
+                notes.mark(
+                    f"{comparison.title}: not of {part.manifest.model}, {part.setting}: {reason}."
+                )
                 continue
-            estimates = {code: part.estimate(comparison, code) for code in comparison.columns.values()}
+            estimates = {
+                code: part.estimate(comparison, code) for code in comparison.columns.values()
+            }
             if cells := {code: each for code, each in estimates.items() if each is not None}:
                 yield part, cells
 
@@ -170,11 +213,23 @@ class RunsBesidePaper:
         """Return the printed figures by model and setting, then by column."""
         lines: dict[tuple[str, ...], dict[str, PublishedRow]] = {}
         all_rows = published_rows(self.paper.benchmark)
-        for setting in dict.fromkeys(part.setting for part in parts if not part.mismatch(comparison)):
-            rows = [row for row in all_rows if row.table in comparison.tables[setting] and row.setting in (setting, "")]
-            ranked = rows if not comparison.best else [row for row in all_rows if row.table == comparison.best["table"]]
+        for setting in dict.fromkeys(
+            part.setting for part in parts if not part.mismatch(comparison)
+        ):
+            rows = [
+                row
+                for row in all_rows
+                if row.table in comparison.tables[setting] and row.setting in (setting, "")
+            ]
+            ranked = (
+                rows
+                if not comparison.best
+                else [row for row in all_rows if row.table == comparison.best["table"]]
+            )
             metric = f"{self.paper.benchmark}.{comparison.best.get('metric', comparison.metric)}"
-            ranked = [row for row in ranked if row.metric == metric and row.group_checked in ("", OVERALL)]
+            ranked = [
+                row for row in ranked if row.metric == metric and row.group_checked in ("", OVERALL)
+            ]
             for row in rows_beside(rows, [part.manifest.model for part in parts], ranked):
                 name = (row.model, row.setting) if row.setting else (row.model,)
                 lines.setdefault(name, {})[comparison.key(row)] = row
@@ -182,7 +237,9 @@ class RunsBesidePaper:
 
     def _explanations(self) -> list[str]:
         settings = {part.setting for part in self._parts}
-        metrics = tuple(f"{self.paper.benchmark}.{each.metric}" for each in self._comparisons if each.metric)
+        metrics = tuple(
+            f"{self.paper.benchmark}.{each.metric}" for each in self._comparisons if each.metric
+        )
         in_text = [row for row in published_rows(self.paper.benchmark) if row.table == IN_TEXT]
         told = [row for row in in_text if row.metric.startswith(metrics)]
         return [
@@ -233,7 +290,10 @@ def add_printed(
     if not shown:
         return
     common = [doubt for doubt in shown[0].doubts if all(doubt in row.doubts for row in shown)]
-    marks = " ".join(notes.mark(each) for each in [*filter(None, [source]), *(f"{MARK} {each}" for each in common)])
+    marks = " ".join(
+        notes.mark(each)
+        for each in [*filter(None, [source]), *(f"{MARK} {each}" for each in common)]
+    )
     table.add_row(Cell((f"printed {MARK}{marks}",), "bold"))
     implied = {code: row.n_implied for line in lines.values() for code, row in line.items()}
     sizes = [implied.get(code) for code in columns]

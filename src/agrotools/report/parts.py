@@ -38,17 +38,25 @@ def _part_rows(figures: Sequence[Metric | SecondsByPart]) -> Iterator[tuple[str,
     The figure is None for parts that a column does not have; the labels of groups have no figures.
     """
 
-    def rows(parts: Sequence[Mapping[str, Any]], names: Iterable[str]) -> Iterator[tuple[str, Sequence[Any]]]:
+    def rows(
+        parts: Sequence[Mapping[str, Any]], names: Iterable[str]
+    ) -> Iterator[tuple[str, Sequence[Any]]]:
         yield from ((f"  {_words(name)}", [part.get(name) for part in parts]) for name in names)
 
     families, task_types, answer_types = (
-        [getattr(figure, name) for figure in figures] for name in ("by_family", "by_task_type", "by_answer_type")
+        [getattr(figure, name) for figure in figures]
+        for name in ("by_family", "by_task_type", "by_answer_type")
     )
     present = _ordered(FAMILY_OF_TASK_TYPE, task_types)
     for family in _ordered(FAMILIES, families):
-        of_family = [task_type for task_type in present if FAMILY_OF_TASK_TYPE.get(task_type) == family]
+        of_family = [
+            task_type for task_type in present if FAMILY_OF_TASK_TYPE.get(task_type) == family
+        ]
         # The figures of a family with one task type would repeat those of the task type.
-        yield FAMILIES.get(family, family), [part.get(family) for part in families if len(of_family) != 1]
+        yield (
+            FAMILIES.get(family, family),
+            [part.get(family) for part in families if len(of_family) != 1],
+        )
         yield from rows(task_types, of_family)
         present = [task_type for task_type in present if task_type not in of_family]
     yield from ((label.strip(), of_task) for label, of_task in rows(task_types, present))
@@ -57,7 +65,9 @@ def _part_rows(figures: Sequence[Metric | SecondsByPart]) -> Iterator[tuple[str,
     for group in _ordered((), [figure.by_group for figure in figures]):
         yield f"By {'tools that are offered' if group == 'tools' else _words(group)}", []
         values = [figure.by_group.get(group, {}) for figure in figures]
-        yield from ((f"  {value}", [part.get(value) for part in values]) for value in _ordered((), values))
+        yield from (
+            (f"  {value}", [part.get(value) for part in values]) for value in _ordered((), values)
+        )
 
 
 def _ordered(known: Iterable[str], parts: Sequence[Iterable[str]]) -> list[str]:
@@ -81,14 +91,21 @@ class _Measure(NamedTuple):
 
 
 def _part_tables(
-    title: str, measures: Iterable[_Measure], summaries: Sequence[Summary], cell: Callable[[Any], Cell]
+    title: str,
+    measures: Iterable[_Measure],
+    summaries: Sequence[Summary],
+    cell: Callable[[Any], Cell],
 ) -> list[Table]:
     """Return one table of all measures of one run, or a table of each measure with the runs as columns."""
     if len(summaries) == 1:
         parts = [(title, [(each.column, each.of(summaries[0])) for each in measures])]
     else:
         names = [Column((name,), "run") for name in short_names(summaries)]
-        parts = [(each.title, [*zip(names, map(each.of, summaries), strict=True)]) for each in measures if each.title]
+        parts = [
+            (each.title, [*zip(names, map(each.of, summaries), strict=True)])
+            for each in measures
+            if each.title
+        ]
     tables: list[Table] = []
     for heading, columns in parts:
         known = [(column, figures) for column, figures in columns if figures]
@@ -143,19 +160,28 @@ def seconds_tables(summaries: Sequence[Summary]) -> list[Table]:
     def seconds(summary: Summary, *, mode: Mode) -> SecondsByPart | None:
         return summary.modes[mode].seconds if mode in summary.modes else None
 
-    measures = [_Measure(Column((m,)), f"Seconds per query, {m}, mean", partial(seconds, mode=m)) for m in MODES]
+    measures = [
+        _Measure(Column((m,)), f"Seconds per query, {m}, mean", partial(seconds, mode=m))
+        for m in MODES
+    ]
     return _part_tables("Seconds per query, mean", measures, summaries, _seconds_cell)
 
 
 def _seconds_cell(seconds: Seconds | None) -> Cell:
-    return Cell((f"{seconds.mean:.{2 if seconds.mean >= 0.1 else 4}f}", str(seconds.n)) if seconds else ("",))
+    return Cell(
+        (f"{seconds.mean:.{2 if seconds.mean >= 0.1 else 4}f}", str(seconds.n))
+        if seconds
+        else ("",)
+    )
 
 
 def counts_table(summaries: Sequence[Summary]) -> Table:
     """Return run statistics by mode: records, share of ``no_form``, calls, errors, and the mean cost of a record."""
     title = "Run statistics (turns, tokens and seconds: mean of a record; of form: tokens of closing messages)"
     counts = ("records", "%\nno_form", "not\nparsed", "tool\ncalls", "tool\nerrors")
-    table = new_table(title, [*counts, "turns", "tokens\nin", "tokens\nout", "of form", "s"], first=13)
+    table = new_table(
+        title, [*counts, "turns", "tokens\nin", "tokens\nout", "of form", "s"], first=13
+    )
     for name, (of_run, summary) in zip(short_names(summaries), of_runs(summaries), strict=True):
         if len(summaries) > 1:
             table.add_row(name)
@@ -201,7 +227,9 @@ def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
         yield f"mean Jaccard overlap of sets {percent(counts.choice_set_jaccard)}"
     per_success = {name: each.per_success for name, each in counts.spent.items()}
     if counts.successes and (seconds := per_success.get("seconds")) is not None:
-        each = [per_success[name] for name in ("input_tokens", "output_tokens") if name in per_success]
+        each = [
+            per_success[name] for name in ("input_tokens", "output_tokens") if name in per_success
+        ]
         tokens = "" if not each or None in each else f" and {sum(filter(None, each)):.0f} tokens"
         yield f"{count_text(counts.successes, 'sample')} fully correct; {seconds:.2f} s{tokens} per correct sample"
     if cost := counts.spent.get("cost_usd"):
@@ -221,21 +249,40 @@ def _listed(counts: Mapping[str, int]) -> str:
 def _short(amount: Amount | None) -> str:
     if amount is None:
         return DASH
-    return f"{amount.per_record / 1000:.1f}k" if amount.per_record >= 1000 else f"{amount.per_record:.0f}"
+    return (
+        f"{amount.per_record / 1000:.1f}k"
+        if amount.per_record >= 1000
+        else f"{amount.per_record:.0f}"
+    )
 
 
 def judge_notes(summaries: Sequence[Summary]) -> list[str]:
     """Return lines on the grades of each judge and their agreement, for each run whose answers were graded."""
     judged = ((of_run, summary.judging) for of_run, summary in of_runs(summaries))
-    return [f"{of_run}{line}" for of_run, panel in judged if panel is not None for line in _panel_lines(panel)]
+    return [
+        f"{of_run}{line}"
+        for of_run, panel in judged
+        if panel is not None
+        for line in _panel_lines(panel)
+    ]
 
 
 def _panel_lines(panel: Panel) -> Iterator[str]:
     """Yield a line for each judge, for the agreement between judges, and for each calibration."""
     for judge in panel.judges:
-        mean = f", mean {on_scale(judge.mean, METRICS[judge.metric].out_of)}" if judge.mean is not None else ""
-        unreadable = f", {judge.unreadable} of {judge.votes} replies without a grade" if judge.unreadable else ""
-        votes = f"; its votes agree: {_agreement(judge.between_votes)}" if judge.between_votes else ""
+        mean = (
+            f", mean {on_scale(judge.mean, METRICS[judge.metric].out_of)}"
+            if judge.mean is not None
+            else ""
+        )
+        unreadable = (
+            f", {judge.unreadable} of {judge.votes} replies without a grade"
+            if judge.unreadable
+            else ""
+        )
+        votes = (
+            f"; its votes agree: {_agreement(judge.between_votes)}" if judge.between_votes else ""
+        )
         label = METRICS[judge.metric].label
         rubrics = f", {panel.rubrics}" if panel.rubrics and has_rubrics(judge.metric) else ""
         who = f"{label} by {judge.judge} (prompt {', '.join(judge.prompts)}{rubrics})"
@@ -243,10 +290,20 @@ def _panel_lines(panel: Panel) -> Iterator[str]:
     for metric, agreement in panel.between_judges.items():
         yield f"{METRICS[metric].label}: the judges agree: {_agreement(agreement)}"
     for check in panel.calibrations:
-        exact = f"{percent(check.exact)} % graded exactly" if check.exact is not None else "none graded"
-        lenience = f", {check.lenience:+.2f} grades on average" if check.lenience is not None else ""
-        unread = f", {count_text(check.unreadable, 'reply', 'replies')} without a grade" if check.unreadable else ""
-        against = f"; with the known grades: {_agreement(check.with_labels)}" if check.with_labels else ""
+        exact = (
+            f"{percent(check.exact)} % graded exactly" if check.exact is not None else "none graded"
+        )
+        lenience = (
+            f", {check.lenience:+.2f} grades on average" if check.lenience is not None else ""
+        )
+        unread = (
+            f", {count_text(check.unreadable, 'reply', 'replies')} without a grade"
+            if check.unreadable
+            else ""
+        )
+        against = (
+            f"; with the known grades: {_agreement(check.with_labels)}" if check.with_labels else ""
+        )
         answers = count_text(check.n, "answer")
         yield f"{check.judge} on {answers} with known grades: {exact}{lenience}{unread}{against}"
 
@@ -269,13 +326,25 @@ def attribution_tables(attribution: Attribution) -> list[Part]:
     split = attribution.run
     title = f"{split.gap:.1f} of 100 points lost, {count_text(split.n, 'sample')} in end-to-end"
     parts = sorted(split.parts, key=lambda part: -split.parts[part])
-    table = new_table(title, ["points", "95 % interval", Column(kind="id"), Column(("meaning",), "words")])
-    meanings = {"score": "of the run", **{part: part_meaning(part) for part in parts}, "gap": "100 minus score"}
-    for part, points in {"score": split.score, **{part: split.parts[part] for part in parts}, "gap": split.gap}.items():
+    table = new_table(
+        title, ["points", "95 % interval", Column(kind="id"), Column(("meaning",), "words")]
+    )
+    meanings = {
+        "score": "of the run",
+        **{part: part_meaning(part) for part in parts},
+        "gap": "100 minus score",
+    }
+    for part, points in {
+        "score": split.score,
+        **{part: split.parts[part] for part in parts},
+        "gap": split.gap,
+    }.items():
         interval = interval_text(split.intervals.get(part), _one_digit) or DASH
         bar = Cell(("█" * round(_BAR_CELLS * points / 100),), "green" if part == "score" else "red")
         table.add_row(part, _one_digit(points), interval, bar, meanings[part], ruled=part == "gap")
-    notes = [f"left out: {count} records {reason}" for reason, count in attribution.left_out.items()]
+    notes = [
+        f"left out: {count} records {reason}" for reason, count in attribution.left_out.items()
+    ]
     tasks = [_task_table(attribution.tasks, parts)] if len(attribution.tasks) > 1 else []
     return [table, *tasks, *paragraph([*notes, *attribution.notes], "dim")]
 
@@ -285,12 +354,18 @@ _one_digit = "{:.1f}".format
 
 def _task_table(tasks: Mapping[str, Split], parts: list[str]) -> Table:
     """Return a row for each task, by lost points, with the parts that lost most of them."""
-    table = new_table("by task", ["samples", "lost", "95 % interval", Column(("most of it",), "words")])
+    table = new_table(
+        "by task", ["samples", "lost", "95 % interval", Column(("most of it",), "words")]
+    )
     for name, split in sorted(tasks.items(), key=lambda item: -item[1].gap):
         largest = sorted(parts, key=lambda part: -split.parts.get(part, 0.0))[:2]
         text = ", ".join(
-            f"{part.removeprefix(TOOL)} {split.parts[part]:.1f}" for part in largest if split.parts.get(part, 0.0) > 0
+            f"{part.removeprefix(TOOL)} {split.parts[part]:.1f}"
+            for part in largest
+            if split.parts.get(part, 0.0) > 0
         )
         interval = interval_text(split.intervals.get("gap"), _one_digit) or DASH
-        table.add_row(name, str(split.n), _one_digit(split.gap), interval, text, is_dim=split.n < FEW)
+        table.add_row(
+            name, str(split.n), _one_digit(split.gap), interval, text, is_dim=split.n < FEW
+        )
     return table

@@ -4,7 +4,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from agrotools.core.base import count_text
-from agrotools.report.layout import DASH, Cell, Column, Paragraph, Part, Table, interval_text, new_table, value_cell
+from agrotools.report.layout import (
+    DASH,
+    Cell,
+    Column,
+    Paragraph,
+    Part,
+    Table,
+    interval_text,
+    new_table,
+    value_cell,
+)
 from agrotools.scoring.embedders import MPNET, WITH_COSINES
 from agrotools.scoring.error_classes import Errors
 from agrotools.scoring.predictions import ScoredFile, Scores, finite, prediction_format
@@ -17,20 +27,30 @@ def compared_tables(compared: ScoredFile, name: str) -> list[Part]:
     """Return a table of metrics, and one of errors, with notes. ``name`` is the name of the file."""
     form = prediction_format(compared.format)
     title = f"{name}: {count_text(compared.samples, 'sample')} of {form.title}, {compared.mode}"
-    table = new_table(title, ["published", "n", "corrected", "n", Column(("what is corrected",), "words")])
+    table = new_table(
+        title, ["published", "n", "corrected", "n", Column(("what is corrected",), "words")]
+    )
     for row in (_row(compared, metric) for metric in metric_ids(compared)):
         if row:
             table.add_row(*row)
     prefix = f"{form.family}.NAME"
     ids = f"{prefix}{form.corrected_suffix} where corrected, {prefix}{form.published_suffix} as published"
-    table.notes += [f"Percent, with 95 % intervals over samples; n: denominator. Ids: {ids}."] * bool(table.rows)
+    table.notes += [
+        f"Percent, with 95 % intervals over samples; n: denominator. Ids: {ids}."
+    ] * bool(table.rows)
     table.notes += _missing(compared)
     table.notes.append(f"counted: {_counts(compared.corrected)}")
     table.notes += _malformed(compared)
-    parts: list[Part] = [table] if table.rows else [Paragraph(f"\n{title}: no figures\n" + "\n".join(table.notes), "")]
+    parts: list[Part] = (
+        [table]
+        if table.rows
+        else [Paragraph(f"\n{title}: no figures\n" + "\n".join(table.notes), "")]
+    )
     parts += [_error_table(compared.errors)] if compared.errors else []
     for heading, counts in (compared.extra or {}).items():
-        known = (f"{key.replace('_', ' ')} {count}" for key, count in counts.items() if count is not None)
+        known = (
+            f"{key.replace('_', ' ')} {count}" for key, count in counts.items() if count is not None
+        )
         parts.append(Paragraph(f"{heading}: {', '.join(known)}", ""))
     return parts
 
@@ -41,14 +61,20 @@ def metric_ids(compared: ScoredFile) -> list[str]:
     for scores in (compared.published, compared.corrected):
         if scores is not None:
             names = (*scores.metrics, *scores.left_out)
-            metric_names |= dict.fromkeys(name.removesuffix(_CORRECTED).removesuffix(_PUBLISHED) for name in names)
+            metric_names |= dict.fromkeys(
+                name.removesuffix(_CORRECTED).removesuffix(_PUBLISHED) for name in names
+            )
     order = list(prediction_format(compared.format).differences)
     return sorted(metric_names, key=lambda name: order.index(name) if name in order else len(order))
 
 
 def _row(compared: ScoredFile, metric: str) -> list[Cell | str]:
     """Return the cells of a metric; none if neither scorer has a figure of it."""
-    published, corrected, form = compared.published, compared.corrected, prediction_format(compared.format)
+    published, corrected, form = (
+        compared.published,
+        compared.corrected,
+        prediction_format(compared.format),
+    )
     theirs = published.metrics.get(metric + form.published_suffix) if published else None
     mine = corrected.metrics.get(metric + form.corrected_suffix)
     if theirs is None and mine is None:
@@ -79,7 +105,10 @@ def _missing(compared: ScoredFile) -> Iterator[str]:
         yield f"no published figures: {compared.stop}"
     # Both may lack the same metric for different numbers of samples; the corrected scorer's reason is shown.
     left_out = dict(compared.published.left_out) if compared.published else {}
-    left_out |= {name.removesuffix(_CORRECTED): reason for name, reason in compared.corrected.left_out.items()}
+    left_out |= {
+        name.removesuffix(_CORRECTED): reason
+        for name, reason in compared.corrected.left_out.items()
+    }
     reasons: dict[str, list[str]] = {}
     for name, reason in left_out.items():
         reasons.setdefault(reason, []).append(name.split(".", 1)[1].removesuffix(_PUBLISHED))
@@ -99,13 +128,17 @@ def _malformed(compared: ScoredFile) -> Iterator[str]:
 
 
 def _counts(scores: Scores) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in scores.counts.items() if count)
+    return ", ".join(
+        f"{name.replace('_', ' ')} {count}" for name, count in scores.counts.items() if count
+    )
 
 
 def _error_table(errors: Errors) -> Table:
     rows = [row for row in errors.as_data() if row["not_looked_for"] is None]
     of_steps = f"{count_text(errors.steps, 'step')} of {count_text(errors.total, 'sample')}"
-    table = new_table(f"errors in {of_steps}", ["count", "in samples", Column(("what it is",), "words")])
+    table = new_table(
+        f"errors in {of_steps}", ["count", "in samples", Column(("what it is",), "words")]
+    )
     for row in rows:
         if row["count"]:
             table.add_row(*(str(row[name]) for name in ("error", "count", "samples", "meaning")))
@@ -114,7 +147,9 @@ def _error_table(errors: Errors) -> Table:
     skipped: dict[str, list[str]] = {}
     for name, reason in errors.not_looked_for.items():
         skipped.setdefault(reason, []).append(name)
-    table.notes += [f"not checked: {', '.join(names)}: {reason}" for reason, names in skipped.items()]
+    table.notes += [
+        f"not checked: {', '.join(names)}: {reason}" for reason, names in skipped.items()
+    ]
     return table
 
 
@@ -141,7 +176,10 @@ def _scores(scores: Scores) -> dict[str, Any]:
         metrics[name] = {"value": finite(figure.value), "n": figure.n}
         estimate = scores.estimate(name)
         if estimate is not None and estimate.interval is not None:
-            metrics[name]["interval"] = [100 * estimate.interval.lower, 100 * estimate.interval.upper]
+            metrics[name]["interval"] = [
+                100 * estimate.interval.lower,
+                100 * estimate.interval.upper,
+            ]
         if scores.embedder and name.split(".", 1)[1].removesuffix(_CORRECTED) in WITH_COSINES:
             metrics[name]["embedder"] = scores.embedder
     return {"metrics": metrics, "counts": dict(scores.counts), "left_out": dict(scores.left_out)}

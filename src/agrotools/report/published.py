@@ -134,7 +134,9 @@ def published_rows(benchmark: str) -> Sequence[PublishedRow]:
         UsageError: there is no such benchmark, or it has no results.
     """
     about = paper(benchmark).about
-    access: dict[str, Access] = {model: kind for kind, models in about["access"].items() for model in models}
+    access: dict[str, Access] = {
+        model: kind for kind, models in about["access"].items() for model in models
+    }
     return tuple(_row(benchmark, entry, access, about) for entry in _entries(benchmark, "rows.csv"))
 
 
@@ -153,7 +155,10 @@ def paper(benchmark: str) -> Paper:
     about = tomllib.loads(_text(benchmark, "paper.toml"))
     return Paper(
         benchmark=benchmark,
-        **{name: about[name] for name in ("title", "arxiv", "version", "code", "protocol", "tables")},
+        **{
+            name: about[name]
+            for name in ("title", "arxiv", "version", "code", "protocol", "tables")
+        },
         about=about,
     )
 
@@ -234,11 +239,15 @@ def _holds(note: Mapping[str, Any], entry: Mapping[str, str]) -> bool:
 
 
 def _entries(benchmark: str, name: str) -> Iterator[dict[str, str]]:
-    return csv.DictReader(line for line in _text(benchmark, name).splitlines() if not line.startswith("#"))
+    return csv.DictReader(
+        line for line in _text(benchmark, name).splitlines() if not line.startswith("#")
+    )
 
 
 def _text(benchmark: str, name: str) -> str:
     known = benchmarks_with_figures()
     if benchmark not in known:
-        raise UsageError(f"no published results of {benchmark!r}", hint=f"available for {', '.join(known)}")
+        raise UsageError(
+            f"no published results of {benchmark!r}", hint=f"available for {', '.join(known)}"
+        )
     return (files(known[benchmark].package) / known[benchmark].folder / name).read_text("utf-8")

@@ -55,7 +55,14 @@ def list_runs(folder: Path) -> Iterator[RunEntry]:
 def run_folders(folder: Path) -> list[Path]:
     """Return the runs in ``folder`` and up to two levels below it, by path."""
     names = (MANIFEST_FILE, MANIFEST_COPY)  # a run is read from the copy if its manifest is gone
-    return sorted({path.parent for depth in _DEPTHS for name in names for path in folder.glob(f"{depth}{name}")})
+    return sorted(
+        {
+            path.parent
+            for depth in _DEPTHS
+            for name in names
+            for path in folder.glob(f"{depth}{name}")
+        }
+    )
 
 
 def run_entry(run: Path, folder: Path) -> RunEntry:
@@ -93,7 +100,9 @@ def _stored_score(run: Path, n_finished: int) -> tuple[float | None, str]:
     try:
         summary = Summary.model_validate(orjson.loads((run / SCORES_FILE).read_bytes())["summary"])
         n_scored = sum(part.seconds.overall.n for part in summary.modes.values() if part.seconds)
-        if (run / SCORES_FILE).stat().st_mtime < (run / RECORDS_FILE).stat().st_mtime and n_scored != n_finished:
+        if (run / SCORES_FILE).stat().st_mtime < (
+            run / RECORDS_FILE
+        ).stat().st_mtime and n_scored != n_finished:
             return None, ""
     except (OSError, ValueError, LookupError, TypeError, ValidationError):
         return None, ""
@@ -112,17 +121,24 @@ def runs_table(entries: Sequence[RunEntry], folder: Path) -> Table:
             "model": entry.model or entry.problem,
             "benchmark": "" if of_all else entry.benchmark,
             "score": _score_text(entry),
-            "records": f"{entry.done} of {entry.planned}" if entry.done < entry.planned else str(entry.done or ""),
+            "records": f"{entry.done} of {entry.planned}"
+            if entry.done < entry.planned
+            else str(entry.done or ""),
             "protocol": entry.protocol,
             "mode": ", ".join(entry.modes),
             "quick": "yes" * entry.quick,
             "USD": f"{entry.usd:.2f}" if entry.usd is not None else "",
-            "last record": f"{datetime.fromtimestamp(entry.changed).astimezone():%m-%d %H:%M}" if entry.changed else "",
+            "last record": f"{datetime.fromtimestamp(entry.changed).astimezone():%m-%d %H:%M}"
+            if entry.changed
+            else "",
         }
         for entry in entries
     ]
     names = [name for name in (rows or [{}])[0] if any(row[name] for row in rows)]
-    columns = [Column((name,), "figure" if name in ("records", "USD", "last record") else "words") for name in names]
+    columns = [
+        Column((name,), "figure" if name in ("records", "USD", "last record") else "words")
+        for name in names
+    ]
     table = new_table(f"{count_text(len(entries), 'run')} in {folder}{of_all}", columns)
     table.columns[0] = Column(kind="id")  # the name of a run is copied into commands
     for entry, row in zip(entries, rows, strict=True):
@@ -131,4 +147,10 @@ def runs_table(entries: Sequence[RunEntry], folder: Path) -> Table:
 
 
 def _score_text(entry: RunEntry) -> str:
-    return "" if entry.problem else "not scored" if entry.score is None else f"{entry.metric} {percent(entry.score)}"
+    return (
+        ""
+        if entry.problem
+        else "not scored"
+        if entry.score is None
+        else f"{entry.metric} {percent(entry.score)}"
+    )

@@ -41,7 +41,13 @@ from agrotools.scoring import METRICS, Estimate, ModeSummary, RunAggregator, Sum
 from agrotools.scoring.attribution import TOOL
 from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference, points_lost
 from agrotools.scoring.event_counts import INVALID_TEXT, RESUME, mostly_unread
-from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL, FAS, FAS_TEXT, OPEN_TEXT_FLOOR
+from agrotools.scoring.metrics import (
+    FALSE_CONFIDENCE,
+    FALSE_REFUSAL,
+    FAS,
+    FAS_TEXT,
+    OPEN_TEXT_FLOOR,
+)
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Interval
 from agrotools.scoring.summary import tokens_of
 from agrotools.scoring.units import by_sample
@@ -90,7 +96,9 @@ class Rung(NamedTuple):
     """``at blur=1``"""
 
 
-def headline(summaries: Sequence[Summary], modes: Sequence[Mode] = ()) -> tuple[Setting, str] | None:
+def headline(
+    summaries: Sequence[Summary], modes: Sequence[Mode] = ()
+) -> tuple[Setting, str] | None:
     """Return the setting and metric that runs are judged by; None if they have no score.
 
     The first metric of the end-to-end mode, else of no-tool, else of a benchmark plug-in, else of step-by-step.
@@ -113,7 +121,9 @@ def _why_no_headline(summaries: Sequence[Summary]) -> str:
         return f"No FAS: {ONLY_OPEN_TEXT}."
     if not any(part.counts.formless for part in parts):
         return "No records to score yet."
-    words = [percent(part.metrics[FAS_TEXT].overall.value) for part in parts if FAS_TEXT in part.metrics]
+    words = [
+        percent(part.metrics[FAS_TEXT].overall.value) for part in parts if FAS_TEXT in part.metrics
+    ]
     shown = f" ({METRICS[FAS_TEXT].label} {', '.join(words)})" if words else ""
     how = "a parameter form of the function, or a reply to form_request, submits one"
     return f"No FAS: the agent submits no answer form, so its own words alone are scored{shown}; {how}."
@@ -130,8 +140,14 @@ def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     """Return the lines of the screen, at most :data:`LINES`."""
     measure = headline(shown.summaries, shown.modes)
     steps = rungs(shown, measure) if measure else []
-    ladder = _ladder(steps, measure, width) if measure else [Text(_why_no_headline(shown.summaries))]
-    ladder += [line for text in _lost(steps, measure) for line in _wrapped(text, width)] if measure else []
+    ladder = (
+        _ladder(steps, measure, width) if measure else [Text(_why_no_headline(shown.summaries))]
+    )
+    ladder += (
+        [line for text in _lost(steps, measure) for line in _wrapped(text, width)]
+        if measure
+        else []
+    )
     meaning = _wrapped(_meaning(shown, steps, measure), width) if measure else []
     modes = [line for text in _other_modes(shown, measure) for line in _wrapped(text, width)]
     # Reasons and bounds of invalid records follow as caveats.
@@ -139,7 +155,9 @@ def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     warned = [line.removesuffix(RESUME) if shown.faults else line for line in warned]
     patterns = _patterns(shown, _values(steps))
     faults = [*dict.fromkeys((*shown.faults, *warned, *caveat_lines(shown.summaries), *patterns))]
-    next_steps = [Text(f"{'next' if not at else '':8}{line}") for at, line in enumerate(shown.commands)]
+    next_steps = [
+        Text(f"{'next' if not at else '':8}{line}") for at, line in enumerate(shown.commands)
+    ]
     if shown.page is not None:
         next_steps.append(Text(f"page    {shown.page}"))
     above = [*_title(shown, measure, width), *ladder, *([Text()] if meaning else []), *meaning]
@@ -158,7 +176,12 @@ def _faults(faults: Sequence[str], width: int, room: int) -> list[Text]:
     for at, fault in enumerate(faults):
         wrapped = _wrapped(harmless(fault).replace("\n", "; "), width, "bold yellow", most=2)
         if len(lines) + len(wrapped) > room - (at + 1 < len(faults)):
-            return [*lines, *_wrapped(f"{count_text(len(faults) - at, 'more warning')}: --details", width, "yellow")]
+            return [
+                *lines,
+                *_wrapped(
+                    f"{count_text(len(faults) - at, 'more warning')}: --details", width, "yellow"
+                ),
+            ]
         lines += wrapped
     return lines
 
@@ -176,7 +199,11 @@ def _title(shown: Screen, measure: tuple[Setting, str] | None, width: int) -> li
     title = Text(f"{name}{', quick part' * summary.quick}{shard}", style="bold")
     if estimate := _estimate(shown.scored[0], measure, common):
         n_samples = summary.modes[measure[0].mode].n_samples if measure else estimate.n
-        size = f"{estimate.n} of {n_samples} samples have this score," if estimate.n < n_samples and not common else ""
+        size = (
+            f"{estimate.n} of {n_samples} samples have this score,"
+            if estimate.n < n_samples and not common
+            else ""
+        )
         size = f": {size or count_text(estimate.n, 'sample')} in {count_text(estimate.n_clusters, 'cluster')}"
         title.append(f"{size}{' that every dose has' if common else ''}", "not bold")
     notes = open_text_notes(shown.summaries) if measure and measure[1] == FAS else []
@@ -195,14 +222,20 @@ def _common(shown: Screen, measure: tuple[Setting, str] | None) -> frozenset[str
     """Return the samples that runs at different doses share; empty if all have the same dose."""
     if measure is None or len({_dose(each) for each in shown.summaries}) < 2:
         return frozenset()
-    return common_samples([each.tally for each in shown.scored if each.tally], measure[0].mode, measure[1])
+    return common_samples(
+        [each.tally for each in shown.scored if each.tally], measure[0].mode, measure[1]
+    )
 
 
 def _estimate(
     scored: Rescored, measure: tuple[Setting, str] | None, common: frozenset[str] = frozenset()
 ) -> Estimate | None:
     """Return the headline of a run (on ``common`` samples, if any); None if it has none or may not show it."""
-    if measure is None or not (part := scored.summary.modes.get(measure[0].mode)) or not part.headline:
+    if (
+        measure is None
+        or not (part := scored.summary.modes.get(measure[0].mode))
+        or not part.headline
+    ):
         return None
     if common and scored.tally:
         return mean_on(common, scored.tally, measure[0].mode, measure[1])
@@ -216,7 +249,10 @@ def rungs(shown: Screen, measure: tuple[Setting, str]) -> list[Rung]:
     named = zip(run_names(shown.summaries), shown.scored, strict=True)
     runs = [(role_of(scored.summary, mode), name, scored) for name, scored in named]
     known = {(scored.summary.model, role) for role, _, scored in runs}
-    beside = [(role_of(scored.summary, mode), name, scored) for name, scored in shown.references.scored.items()]
+    beside = [
+        (role_of(scored.summary, mode), name, scored)
+        for name, scored in shown.references.scored.items()
+    ]
     runs += [each for each in beside if (each[1], each[0]) not in known]
     runs.sort(key=lambda each: _ORDER.index(each[0] if each[0] in _ORDER else "model"))
     estimates = [_estimate(scored, measure, common) for *_, scored in runs]
@@ -227,14 +263,27 @@ def rungs(shown: Screen, measure: tuple[Setting, str]) -> list[Rung]:
         bounds = metric.bounds if metric and not estimate else None
         dose = _dose(scored.summary)
         fewer = f" (n {estimate.n})" if estimate and estimate.n < most else ""
-        ladder.append(Rung(role, f"{name.removeprefix('baseline:')}{fewer}", estimate, bounds, scored.tally, dose))
+        ladder.append(
+            Rung(
+                role,
+                f"{name.removeprefix('baseline:')}{fewer}",
+                estimate,
+                bounds,
+                scored.tally,
+                dose,
+            )
+        )
     return ladder
 
 
 def _values(ladder: Sequence[Rung]) -> dict[str, float]:
     """Return the scores by role; without a ceiling that is only of a part of the samples."""
     most = max((rung.estimate.n for rung in ladder if rung.estimate), default=0)
-    of_all = [rung for rung in ladder if rung.role != "ceiling" or (rung.estimate and rung.estimate.n == most)]
+    of_all = [
+        rung
+        for rung in ladder
+        if rung.role != "ceiling" or (rung.estimate and rung.estimate.n == most)
+    ]
     return {rung.role: rung.estimate.value for rung in of_all if rung.estimate}
 
 
@@ -243,10 +292,16 @@ def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
     floor, ceiling = values.get("floor", 0.0), values.get("ceiling", 1.0)
     if ceiling < floor:
         yield f"The ceiling ({percent(ceiling)}) is below the floor ({percent(floor)}): guessing beats these tools."
-    for run, name, summary in zip(shown.runs, run_names(shown.summaries), shown.summaries, strict=True):
+    for run, name, summary in zip(
+        shown.runs, run_names(shown.summaries), shown.summaries, strict=True
+    ):
         if summary.model.startswith("baseline:"):
             continue
-        with_tools = {mode: part for mode, part in summary.modes.items() if mode != "no-tool" and part.n_records}
+        with_tools = {
+            mode: part
+            for mode, part in summary.modes.items()
+            if mode != "no-tool" and part.n_records
+        }
         if silent := [mode for mode, part in with_tools.items() if not part.counts.tool_calls]:
             yield f"{name} called no tool in {' and '.join(silent)}."
         records = record_index(run) if "end-to-end" in with_tools and run.is_dir() else ()
@@ -254,12 +309,18 @@ def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
             yield f"All {n} calls of {tool} by {name} have {argument} {value_text(value)}; those of the reference vary."
 
 
-def constant_arguments(records: Iterable[Record]) -> Iterator[tuple[tuple[str, str], JsonValue, int]]:
+def constant_arguments(
+    records: Iterable[Record],
+) -> Iterator[tuple[tuple[str, str], JsonValue, int]]:
     """Yield tool and argument, value and number of calls where all calls of end-to-end have one value, and those of the
     reference of these samples several."""
     made, asked = (defaultdict[tuple[str, str], list[JsonValue]](list) for _ in range(2))
     for record in records:
-        if record.mode != "end-to-end" or record.trajectory is None or record.sample.reference is None:
+        if (
+            record.mode != "end-to-end"
+            or record.trajectory is None
+            or record.sample.reference is None
+        ):
             continue
         own = [step.call for step in record.trajectory.calls if step.call]
         called = {call.tool for call in own}
@@ -268,7 +329,11 @@ def constant_arguments(records: Iterable[Record]) -> Iterator[tuple[tuple[str, s
                 for argument, value in each.arguments.items():
                     found[each.tool, argument].append(value)
     for place, values in made.items():
-        if len(values) >= FEW and all(each == values[0] for each in values) and len({*map(str, asked[place])}) > 1:
+        if (
+            len(values) >= FEW
+            and all(each == values[0] for each in values)
+            and len({*map(str, asked[place])}) > 1
+        ):
             yield place, values[0], len(values)
 
 
@@ -276,14 +341,19 @@ def _ladder(ladder: Sequence[Rung], measure: tuple[Setting, str], width: int) ->
     setting, metric = measure
     out_of = METRICS[metric].out_of
     spare = width - _ROLE_CELLS - _VALUE_CELLS - 2
-    names = max(_NAME_CELLS, min(max((len(rung.name) for rung in ladder), default=0) + 1, spare - _BAR_CELLS))
+    names = max(
+        _NAME_CELLS,
+        min(max((len(rung.name) for rung in ladder), default=0) + 1, spare - _BAR_CELLS),
+    )
     cells = spare - names
     left = f"{_TITLES.get(setting.mode, setting.mode)}, {METRICS[metric].label}, 95 % interval"
     if cells < _LEAST_BAR_CELLS:  # a narrow terminal: no bars, and names as wide as what is left
         cells, names, lines = 0, max(names + min(cells + 2, 0), 8), [Text(left, style="dim")]
     else:
         axis = f"0{f'{out_of // 2}':^{cells - 1 - len(str(out_of))}}{out_of}"
-        lines = [Text(f"{shortened(left, width - cells - 2):{width - cells - 1}} {axis}", style="dim")]
+        lines = [
+            Text(f"{shortened(left, width - cells - 2):{width - cells - 1}} {axis}", style="dim")
+        ]
     middle = [rung for rung in ladder if rung.role in ("model", "baseline")]
     hidden = middle[_MOST_RUNS:]
     for rung in (rung for rung in ladder if rung not in hidden):
@@ -293,7 +363,11 @@ def _ladder(ladder: Sequence[Rung], measure: tuple[Setting, str], width: int) ->
     if cells and not any(rung.role == "model" for rung in ladder):
         value = _values(ladder)
         bar = _span(value.get("floor", 0.0), value.get("ceiling", 1.0), cells, "·")
-        lines.append(Text(f"{'':{_ROLE_CELLS}}{'your model goes here':{names}}{'?':>5}{'':{_VALUE_CELLS - 5}} {bar}"))
+        lines.append(
+            Text(
+                f"{'':{_ROLE_CELLS}}{'your model goes here':{names}}{'?':>5}{'':{_VALUE_CELLS - 5}} {bar}"
+            )
+        )
     return [*lines, Text(f"{METRICS[metric].label} = {METRICS[metric].meaning}", style="dim")]
 
 
@@ -308,7 +382,11 @@ def _rung_line(rung: Rung, names: int, cells: int, out_of: int) -> Text:
         return line
     value, interval = rung.estimate.value, rung.estimate.interval
     digits = 0 if out_of == 100 else 1
-    limits = f" {out_of * interval.lower:.{digits}f}–{out_of * interval.upper:.{digits}f}" if interval else ""
+    limits = (
+        f" {out_of * interval.lower:.{digits}f}–{out_of * interval.upper:.{digits}f}"
+        if interval
+        else ""
+    )
     line.append(f"{on_scale(value, out_of):>5}{limits:{_VALUE_CELLS - 5}} ")
     low, high = (interval.lower, interval.upper) if interval else (value, value)
     for mark, start, end in (("█", 0.0, low), ("▓", low, value), ("░", value, high)):
@@ -335,12 +413,19 @@ def _lost(ladder: Sequence[Rung], measure: tuple[Setting, str]) -> Iterator[str]
     models = [rung for rung in tallied if rung.role == "model"]
     for rung in models[:_MOST_PLACES] or [rung for rung in tallied if rung.role == "planner"]:
         lost = points_lost(rung.tally, measure[0].mode) if rung.tally and measure[1] == FAS else {}
-        tools = {part.removeprefix(TOOL): value for part, value in lost.items() if part.startswith(TOOL)}
+        tools = {
+            part.removeprefix(TOOL): value for part, value in lost.items() if part.startswith(TOOL)
+        }
         whole = {part: value for part, value in lost.items() if not part.startswith(TOOL)}
         whole |= {"tools": sum(tools.values())} if tools else {}
-        parts = sorted(((100 * value, part) for part, value in whole.items() if value >= _LEAST_LOST), reverse=True)
+        parts = sorted(
+            ((100 * value, part) for part, value in whole.items() if value >= _LEAST_LOST),
+            reverse=True,
+        )
         named = ", ".join(sorted(tools, key=lambda tool: -tools[tool])[:_MOST_PLACES])
-        texts = [f"{part} {value:.0f}{f' ({named})' if part == 'tools' else ''}" for value, part in parts]
+        texts = [
+            f"{part} {value:.0f}{f' ({named})' if part == 'tools' else ''}" for value, part in parts
+        ]
         if texts:
             yield f"{rung.name} lost {100 * sum(whole.values()):.0f} points, by the first error: {', '.join(texts)}."
 
@@ -351,11 +436,18 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]
         return f"{SHARD.format(shard)[0].upper()}{SHARD.format(shard)[1:]}. Floor and ceiling are those of its samples."
     out_of, common = METRICS[measure[1]].out_of, _common(shown, measure)
     floor = next((rung for rung in ladder if rung.role == "floor" and rung.estimate), None)
-    ceilings = [(rung.dose, rung.estimate) for rung in ladder if rung.role == "ceiling" and rung.estimate]
+    ceilings = [
+        (rung.dose, rung.estimate) for rung in ladder if rung.role == "ceiling" and rung.estimate
+    ]
     sentences = [_ceiling_sentence(shown, ladder, ceilings, out_of)] if ceilings else []
     if floor and floor.estimate:
-        sentences.append(f"Guessing from the question alone gets {on_scale(floor.estimate.value, out_of)}.")
-    models, ceiling = [rung for rung in ladder if rung.role == "model"], _values(ladder).get("ceiling")
+        sentences.append(
+            f"Guessing from the question alone gets {on_scale(floor.estimate.value, out_of)}."
+        )
+    models, ceiling = (
+        [rung for rung in ladder if rung.role == "model"],
+        _values(ladder).get("ceiling"),
+    )
     for rung in models if len(models) <= _MOST_PLACES else ():
         sentences += _place(rung, floor, ceiling if len(ceilings) == 1 else None, measure, common)
     estimates = [each for scored in shown.scored if (each := _estimate(scored, measure, common))]
@@ -378,7 +470,9 @@ def _ceiling_sentence(
     where = f" on the {n} of {most} samples whose answer follows from the calls" * (n < most)
     where = where or f" on these {count_text(n, 'sample')}" * (not loses)
     blamed = "the tools" + ", with these faults," * faulty
-    blamed += " or wrong labels" * (not all(each.synthetic for each in shown.summaries))  # drawn labels are exact
+    blamed += " or wrong labels" * (
+        not all(each.synthetic for each in shown.summaries)
+    )  # drawn labels are exact
     rest = f": {blamed} lose the rest" * loses
     return f"A model that makes every reference call gets {', '.join(values)}{where}{rest}."
 
@@ -394,7 +488,9 @@ def _caveats(shown: Screen) -> Iterator[str]:
         one = "sees reference solutions: a yardstick, not a result"
         several = "see reference solutions: yardsticks, not results"
         yield f"{names} {one if len(privileged) == 1 else several}."
-    if CEILING in shown.references.recorded and all(each.model != CEILING for each in shown.summaries):
+    if CEILING in shown.references.recorded and all(
+        each.model != CEILING for each in shown.summaries
+    ):
         yield _RECORDED
     if any(summary.unsealed for summary in shown.summaries):
         yield UNSEALED_NOTE
@@ -402,7 +498,11 @@ def _caveats(shown: Screen) -> Iterator[str]:
 
 
 def _place(
-    rung: Rung, floor: Rung | None, ceiling: float | None, measure: tuple[Setting, str], common: frozenset[str]
+    rung: Rung,
+    floor: Rung | None,
+    ceiling: float | None,
+    measure: tuple[Setting, str],
+    common: frozenset[str],
 ) -> Iterator[str]:
     """Yield a sentence on a model's place between floor and ceiling, by its paired difference from the floor."""
     if not (rung.estimate and rung.tally and floor and floor.estimate and floor.tally):
@@ -440,22 +540,34 @@ def _other_modes(shown: Screen, measure: tuple[Setting, str] | None) -> Iterator
             if mode != measure[0].mode:
                 text = _other_score(mode, part, scored, measure[1])
             else:
-                text = "" if len(names) > 1 and summary.model.startswith("baseline:") else _refusals(part)
+                text = (
+                    ""
+                    if len(names) > 1 and summary.model.startswith("baseline:")
+                    else _refusals(part)
+                )
             if text:
                 yield f"{of_whom}{text[0].lower() if of_whom else text[0]}{text[1:]}"
 
 
 def _refusals(part: ModeSummary) -> str:
     """Return how many unanswerable questions were answered, and how many answerable ones were refused."""
-    answered, refused = (part.metrics[name].overall if name in part.metrics else None for name in _REFUSALS)
+    answered, refused = (
+        part.metrics[name].overall if name in part.metrics else None for name in _REFUSALS
+    )
     texts = [f"Answered {_share_text(answered, part)} unanswerable questions"] if answered else []
     verb = "gave" if texts else "Gave"
-    texts += [f"{verb} no value or chart in {_share_text(refused, part)} answerable questions"] if refused else []
+    texts += (
+        [f"{verb} no value or chart in {_share_text(refused, part)} answerable questions"]
+        if refused
+        else []
+    )
     return f"{'; '.join(texts)}." if texts else ""
 
 
 def _share_text(estimate: Estimate, part: ModeSummary) -> str:
-    share = f"{100 * estimate.value:.0f} %" if part.epochs > 1 else f"{estimate.value * estimate.n:.0f}"
+    share = (
+        f"{100 * estimate.value:.0f} %" if part.epochs > 1 else f"{estimate.value * estimate.n:.0f}"
+    )
     return f"{share} of {estimate.n}"
 
 
@@ -466,11 +578,24 @@ def _other_score(mode: Mode, part: ModeSummary, scored: Rescored, metric: str) -
         return ""
     paired = scored.summary.no_tool_part if mode == "no-tool" else None
     if scored.tally is None or paired is None or metric not in paired.gain:
-        return f"{_TITLES[mode]}: {METRICS[metric].label} {on_scale(of_mode.overall.value, out_of)}."
+        return (
+            f"{_TITLES[mode]}: {METRICS[metric].label} {on_scale(of_mode.overall.value, out_of)}."
+        )
     means = by_sample(*(units[metric] for units in scored.tally.tool_units())).means
-    gain, (with_tools, without) = paired.gain[metric].overall, (on_scale(each, out_of) for each in means)
-    p = "not significant" if gain.p_adjusted is not None else f"fewer than {MIN_CLUSTERS} clusters, not tested"
+    gain, (with_tools, without) = (
+        paired.gain[metric].overall,
+        (on_scale(each, out_of) for each in means),
+    )
+    p = (
+        "not significant"
+        if gain.p_adjusted is not None
+        else f"fewer than {MIN_CLUSTERS} clusters, not tested"
+    )
     if gain.differs():
-        p = f"p {gain.p_adjusted:.3f}" if gain.p_adjusted and gain.p_adjusted >= 0.001 else "p <0.001"
+        p = (
+            f"p {gain.p_adjusted:.3f}"
+            if gain.p_adjusted and gain.p_adjusted >= 0.001
+            else "p <0.001"
+        )
     questions = f"{count_text(gain.n, 'question')} that can be asked without tools"
     return f"On the {questions}: {without} without, {with_tools} with tools ({points(gain.value)}, {p})."

@@ -67,13 +67,28 @@ def judge_alone_scores(summary: Summary) -> bool:
 
 
 def _metrics_on_no_tool(summary: Summary) -> Mapping[str, Metric] | None:
-    has = "end-to-end" in summary.modes and summary.no_tool_part is not None and not judge_alone_scores(summary)
+    has = (
+        "end-to-end" in summary.modes
+        and summary.no_tool_part is not None
+        and not judge_alone_scores(summary)
+    )
     return summary.no_tool_part.metrics if has and summary.no_tool_part else None
 
 
 SETTINGS = (
-    Setting("No tools", "no-tool", (*OUTCOME, *HARMING), _metrics_of_mode("no-tool"), plots_left_out=True),
-    Setting("End to end", "end-to-end", (*OUTCOME, *KNOWING, *HARMING, CALL_RATIO), _metrics_of_mode("end-to-end")),
+    Setting(
+        "No tools",
+        "no-tool",
+        (*OUTCOME, *HARMING),
+        _metrics_of_mode("no-tool"),
+        plots_left_out=True,
+    ),
+    Setting(
+        "End to end",
+        "end-to-end",
+        (*OUTCOME, *KNOWING, *HARMING, CALL_RATIO),
+        _metrics_of_mode("end-to-end"),
+    ),
     Setting(
         "End to end, on the samples of no-tool",
         "end-to-end",
@@ -89,7 +104,10 @@ SETTINGS = (
 
 def settings_for(summaries: Sequence[Summary]) -> list[Setting]:
     """Return the settings for these runs: those of the engine, then those of benchmark plug-ins."""
-    return [*SETTINGS, *(setting for plugin in used_plugins(summaries) for setting in plugin.reporting.settings)]
+    return [
+        *SETTINGS,
+        *(setting for plugin in used_plugins(summaries) for setting in plugin.reporting.settings),
+    ]
 
 
 def has_table(setting: Setting, summaries: Sequence[Summary]) -> bool:
@@ -100,8 +118,15 @@ def has_table(setting: Setting, summaries: Sequence[Summary]) -> bool:
 
 def used_plugins(summaries: Sequence[Summary]) -> list[BenchmarkPlugin]:
     """Return the benchmark plug-ins of the runs and of their metrics."""
-    metrics = {metric for summary in summaries for part in summary.modes.values() for metric in part.metrics}
-    names = {plugin.name for plugin in plugins_of_metrics(metrics)} | {summary.benchmark for summary in summaries}
+    metrics = {
+        metric
+        for summary in summaries
+        for part in summary.modes.values()
+        for metric in part.metrics
+    }
+    names = {plugin.name for plugin in plugins_of_metrics(metrics)} | {
+        summary.benchmark for summary in summaries
+    }
     return BENCHMARKS.loaded(name for name in BENCHMARKS if name in names)
 
 
@@ -109,7 +134,11 @@ def variants_of(metric: str) -> Sequence[tuple[str, str]]:
     """Return label and id of the variants printed below a metric in its cell."""
     if metric in _BESIDE:
         return _BESIDE[metric]
-    return [each for plugin in plugins_of_metrics([metric]) for each in plugin.reporting.variants.get(metric, ())]
+    return [
+        each
+        for plugin in plugins_of_metrics([metric])
+        for each in plugin.reporting.variants.get(metric, ())
+    ]
 
 
 def plugin_tables(summaries: Sequence[Summary], notes: Notes) -> list[Part]:
@@ -124,7 +153,9 @@ def plugin_notes(summaries: Sequence[Summary]) -> list[str]:
     for of_run, summary in of_runs(summaries):
         for plugin in used_plugins([summary]):
             if (notes := plugin.reporting.notes) is not None:
-                lines += [f"{of_run}{line}" for part in summary.modes.values() for line in notes(part)]
+                lines += [
+                    f"{of_run}{line}" for part in summary.modes.values() for line in notes(part)
+                ]
     return lines
 
 
@@ -133,7 +164,9 @@ PaperTables = tuple[str, list[Part]]
 
 
 def paper_tables(
-    runs: Sequence[Path], summaries: Sequence[Summary], comparisons: TextComparisons = NO_COMPARISONS
+    runs: Sequence[Path],
+    summaries: Sequence[Summary],
+    comparisons: TextComparisons = NO_COMPARISONS,
 ) -> list[PaperTables]:
     """Score the records of ``runs`` whose benchmark has a paper with figures, and return the filled tables."""
     shown: list[PaperTables] = []
@@ -147,7 +180,9 @@ def paper_tables(
         paper = RunsBesidePaper(plugin.paper.figures.family, plugin.reporting.paper)
         for run, manifest, summary in zip(runs, manifests, summaries, strict=True):
             if manifest.benchmark == name:
-                scored = ((record, score_record(record, comparisons)) for record in iter_records(run))
+                scored = (
+                    (record, score_record(record, comparisons)) for record in iter_records(run)
+                )
                 paper.add_run(manifest, scored, summary)
         if tables := paper.tables():
             shown.append((paper.name, tables))

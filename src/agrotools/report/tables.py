@@ -73,11 +73,18 @@ def page_tables(summaries: Sequence[Summary]) -> dict[str, Sequence[Part | str]]
     """Return the tables for a page: ``main`` ones, those by ``parts``, and ``notes``. Errors are elsewhere on it."""
     notes = Notes()
     main, parts = main_tables(summaries, notes), detail_tables(summaries)
-    lines = [*judge_notes(summaries), *plugin_notes(summaries), *general_notes(summaries), *notes.numbered()]
+    lines = [
+        *judge_notes(summaries),
+        *plugin_notes(summaries),
+        *general_notes(summaries),
+        *notes.numbered(),
+    ]
     return {"main": main, "parts": parts, "notes": lines}
 
 
-def main_tables(summaries: Sequence[Summary], notes: Notes, *, most_pairs: int | None = None) -> list[Part]:
+def main_tables(
+    summaries: Sequence[Summary], notes: Notes, *, most_pairs: int | None = None
+) -> list[Part]:
     """Return the tables of metrics, of gains from tools, of repeats and of differences between the runs."""
     shown = [setting for setting in settings_for(summaries) if has_table(setting, summaries)]
     parts: list[Part] = [setting_table(setting, summaries, notes) for setting in shown]
@@ -102,8 +109,13 @@ def repeats_table(summaries: Sequence[Summary]) -> list[Part]:
             repeats, metric = part.repeats, part.metrics.get(FAS)
             if repeats is not None and metric is not None:
                 k = repeats.epochs
-                noise = (interval_text(each) or DASH for each in (repeats.rerun, metric.overall.interval))
-                shares = (percent(each.value) for each in (repeats.pass_hat[k], repeats.pass_at[k], repeats.flips))
+                noise = (
+                    interval_text(each) or DASH for each in (repeats.rerun, metric.overall.interval)
+                )
+                shares = (
+                    percent(each.value)
+                    for each in (repeats.pass_hat[k], repeats.pass_at[k], repeats.flips)
+                )
                 table.add_row(Cell((name, mode)), str(k), *shares, *noise)
     table.notes.append(
         "pass^k, pass@k: all, any of k runs of a sample right, k the number of epochs (others: --json); flips: samples "
@@ -114,25 +126,35 @@ def repeats_table(summaries: Sequence[Summary]) -> list[Part]:
 
 
 def _title(summaries: Sequence[Summary]) -> Iterator[Paragraph]:
-    benchmarks = dict.fromkeys((s.benchmark or "benchmark", s.benchmark_version, s.synthetic) for s in summaries)
+    benchmarks = dict.fromkeys(
+        (s.benchmark or "benchmark", s.benchmark_version, s.synthetic) for s in summaries
+    )
     for name, version, synthetic in benchmarks:
-        yield Paragraph(f"{benchmark_title(name, version)}{f'  {SYNTHETIC_NOTE}' * synthetic}", "bold")
+        yield Paragraph(
+            f"{benchmark_title(name, version)}{f'  {SYNTHETIC_NOTE}' * synthetic}", "bold"
+        )
     if len(benchmarks) > 1:
         yield Paragraph("These runs use different benchmarks and are not comparable.", "bold red")
 
 
 def warning_lines(summaries: Sequence[Summary]) -> list[str]:
     """Return the warnings above the tables: missing records, and frequent terminations without an answer."""
-    return [f"{of_run}{line}" for of_run, summary in of_runs(summaries) for line in summary.warnings]
+    return [
+        f"{of_run}{line}" for of_run, summary in of_runs(summaries) for line in summary.warnings
+    ]
 
 
 def scoring_lines(summaries: Sequence[Summary]) -> list[str]:
     """Return a line on quick parts, and one for each shard."""
     shards = dict.fromkeys(summary.shard for summary in summaries if summary.shard)
-    return [_QUICK] * any(summary.quick for summary in summaries) + [SHARD.format(shard) for shard in shards]
+    return [_QUICK] * any(summary.quick for summary in summaries) + [
+        SHARD.format(shard) for shard in shards
+    ]
 
 
-SHARD = "shard {}: part of a run, whose scores are no result; agrotools merge joins it with the others"
+SHARD = (
+    "shard {}: part of a run, whose scores are no result; agrotools merge joins it with the others"
+)
 _QUICK = (
     "quick part: a fixed selection of the benchmark's samples for a first look, too few to rank models: run the whole "
     "benchmark"
@@ -157,10 +179,14 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     return table
 
 
-def metric_column(metric: str, setting: Setting, summaries: Sequence[Summary], group: str = "") -> Column:
+def metric_column(
+    metric: str, setting: Setting, summaries: Sequence[Summary], group: str = ""
+) -> Column:
     """Return the column of a metric, headed by its label and its size if that is the same in all runs."""
     sizes = {
-        size(metrics[metric].overall) for summary in summaries if (metrics := setting.of(summary)) and metric in metrics
+        size(metrics[metric].overall)
+        for summary in summaries
+        if (metrics := setting.of(summary)) and metric in metrics
     }
     heading = f"{METRICS[metric].label}{' ↓' * METRICS[metric].lower_is_better}"
     return Column((heading, f"n {sizes.pop()}" if len(sizes) == 1 else ""), group=group)
@@ -169,7 +195,10 @@ def metric_column(metric: str, setting: Setting, summaries: Sequence[Summary], g
 def shown_metrics(setting: Setting, summaries: Sequence[Summary]) -> list[str]:
     """Return the metrics of a setting that have a column in the table of these runs."""
     has = set[str]().union(*(setting.of(summary) or {} for summary in summaries))
-    if any(setting.mode in summary.modes and summary.modes[setting.mode].call_ratio for summary in summaries):
+    if any(
+        setting.mode in summary.modes and summary.modes[setting.mode].call_ratio
+        for summary in summaries
+    ):
         has.add(CALL_RATIO)
     absent = _absent(summaries) | {CALL_RATIO}
     if setting.plots_left_out:  # plots need a tool, so their samples are excluded from no-tool
@@ -181,10 +210,16 @@ def _absent(summaries: Sequence[Summary]) -> frozenset[str]:
     """Return the metrics that have no column unless a run has them: metrics on request and of slots without samples."""
     parts = [part for summary in summaries for part in summary.modes.values()]
     scored = {metric for part in parts for metric in part.metrics}
-    unscored = any(not part.metrics for part in parts)  # a mode without scores gives no information about the slots
+    unscored = any(
+        not part.metrics for part in parts
+    )  # a mode without scores gives no information about the slots
     columns = {metric for setting in settings_for(summaries) for metric in setting.metrics}
     on_request = frozenset(metric for metric in columns if METRICS[metric].on_request)
-    return on_request if unscored else on_request | {name for name in (*OUTCOME[1:], PROCESS[-1]) if name not in scored}
+    return (
+        on_request
+        if unscored
+        else on_request | {name for name in (*OUTCOME[1:], PROCESS[-1]) if name not in scored}
+    )
 
 
 def _synthetic(summaries: Sequence[Summary]) -> str:
@@ -193,7 +228,11 @@ def _synthetic(summaries: Sequence[Summary]) -> str:
 
 def _by_rubrics(summaries: Sequence[Summary]) -> str:
     """Return the part of a title that names the rubrics of the judges."""
-    used = {summary.judging.rubrics for summary in summaries if summary.judging and summary.judging.rubrics}
+    used = {
+        summary.judging.rubrics
+        for summary in summaries
+        if summary.judging and summary.judging.rubrics
+    }
     return f", by {' and '.join(sorted(used))}"
 
 
@@ -205,7 +244,9 @@ def _differs(setting: Setting, summary: Summary, notes: Notes) -> str:
     return notes.mark(f"Not comparable with printed scores: {'; '.join(published.differs)}.")
 
 
-def _variant_names(metrics: Sequence[str], setting: Setting, summaries: Sequence[Summary]) -> dict[str, str]:
+def _variant_names(
+    metrics: Sequence[str], setting: Setting, summaries: Sequence[Summary]
+) -> dict[str, str]:
     """Return the names of the variants printed below metrics, by id: ``strict below ToolAcc``."""
     return {
         variant: f"{word} below {METRICS[metric].label}"
@@ -239,7 +280,9 @@ def metric_cell(
     metrics = setting.of(summary)
     if metrics is None:
         without = setting.mode == "no-tool" and summary.privileged
-        return notes.dash("not run: without tools there is no reference call to make" if without else _NOT_RUN)
+        return notes.dash(
+            "not run: without tools there is no reference call to make" if without else _NOT_RUN
+        )
     score = metrics.get(metric)
     of_mode = summary.modes[setting.mode]
     if metric == CALL_RATIO:
@@ -261,7 +304,9 @@ def metric_cell(
 _NOT_RUN = "not run in this mode"
 
 
-def _without_score(metric: str, metrics: Mapping[str, Metric], setting: Setting, summary: Summary) -> str:
+def _without_score(
+    metric: str, metrics: Mapping[str, Metric], setting: Setting, summary: Summary
+) -> str:
     """Return the reason why a run has no value of a metric."""
     if summary.modes[setting.mode].counts.formless:
         words = metrics.get(FAS_TEXT)
@@ -272,7 +317,9 @@ def _without_score(metric: str, metrics: Mapping[str, Metric], setting: Setting,
     return _NO_SLOT.format(METRICS[metric].label) if metrics else _without_scores(setting, summary)
 
 
-ONLY_OPEN_TEXT = "the answers are open text, which a judge scores: agrotools score RUN --judge MODEL"
+ONLY_OPEN_TEXT = (
+    "the answers are open text, which a judge scores: agrotools score RUN --judge MODEL"
+)
 _NO_SLOT = "no scored sample has an answer of the kind {} scores"
 
 
@@ -283,7 +330,14 @@ def _call_ratio_cell(of_mode: ModeSummary, notes: Notes) -> Cell:
         return notes.dash("no sample whose reference has calls was answered")
     if not of_mode.headline:
         return notes.dash(_no_headline(of_mode))
-    return Cell((f"{ratio.mean:.2f}", f"{ratio.made} / {ratio.needed} calls", count_text(ratio.n, "sample")), "bold")
+    return Cell(
+        (
+            f"{ratio.mean:.2f}",
+            f"{ratio.made} / {ratio.needed} calls",
+            count_text(ratio.n, "sample"),
+        ),
+        "bold",
+    )
 
 
 def _without_scores(setting: Setting, summary: Summary) -> str:
@@ -293,13 +347,17 @@ def _without_scores(setting: Setting, summary: Summary) -> str:
         return "no reply was received"
     if not setting.whole_mode:
         return "no sample of no-tool has a valid end-to-end record yet"
-    judged = any(METRICS[metric].by_judge for plugin in used_plugins([summary]) for metric in plugin.metrics)
+    judged = any(
+        METRICS[metric].by_judge for plugin in used_plugins([summary]) for metric in plugin.metrics
+    )
     if judged:
         return "these answers are scored by a judge only: agrotools score RUN --judge MODEL"
     missing = summary.missing.get(setting.mode, 0)
     if not missing:
         return "no record can be scored: the samples have no reference answer"
-    return f"no record can be scored; {missing} are missing: run the same agrotools eval command again"
+    return (
+        f"no record can be scored; {missing} are missing: run the same agrotools eval command again"
+    )
 
 
 def _no_headline(part: ModeSummary, bounds: str = "") -> str:
@@ -314,17 +372,28 @@ def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
         estimates = [
             metrics[metric].overall
             for summary in summaries
-            if (metrics := setting.of(summary)) and metric in metrics and summary.modes[setting.mode].headline
+            if (metrics := setting.of(summary))
+            and metric in metrics
+            and summary.modes[setting.mode].headline
         ]
         if least := detectable_points(estimates, METRICS[metric].out_of):
             parts.append(f"{METRICS[metric].label} {least}")
-    return f"Detectable difference between two runs like these, unpaired (points): {', '.join(parts)}" if parts else ""
+    return (
+        f"Detectable difference between two runs like these, unpaired (points): {', '.join(parts)}"
+        if parts
+        else ""
+    )
 
 
 def gain_table(summaries: Sequence[Summary], notes: Notes) -> Table:
     """Return the table of gains from tools, with a row for each run."""
     title = f"Gain from tools: end to end minus no tools, paired by sample, points{_synthetic(summaries)}"
-    gained = {metric for summary in summaries if summary.no_tool_part for metric in summary.no_tool_part.gain}
+    gained = {
+        metric
+        for summary in summaries
+        if summary.no_tool_part
+        for metric in summary.no_tool_part.gain
+    }
     absent = _absent(summaries)
     metrics = [metric for metric in OUTCOME[:-1] if metric in gained or metric not in absent]
     headings = [*(METRICS[metric].label for metric in metrics), "detectable"]
@@ -338,7 +407,11 @@ def gain_table(summaries: Sequence[Summary], notes: Notes) -> Table:
 
 def _gain_cells(summary: Summary, metrics: Sequence[str], notes: Notes) -> Iterator[Cell]:
     gain = summary.no_tool_part.gain if summary.no_tool_part else {}
-    hidden = any(not summary.modes[mode].headline for mode in ("no-tool", "end-to-end") if mode in summary.modes)
+    hidden = any(
+        not summary.modes[mode].headline
+        for mode in ("no-tool", "end-to-end")
+        if mode in summary.modes
+    )
     if hidden or not gain:
         note = "one of the modes has no score" if hidden else "needs both modes"
         yield from (notes.dash(note) for _ in (*metrics, "detectable"))
@@ -360,7 +433,9 @@ def general_notes(summaries: Sequence[Summary]) -> list[str]:
     excluded = (s.no_tool_part.n_excluded for s in without_tools if s.no_tool_part)
     left_out = max(excluded, default=0)
     if left_out:
-        lines.append(f"No-tool excludes samples that need a raster processed or a plot drawn: {left_out}.")
+        lines.append(
+            f"No-tool excludes samples that need a raster processed or a plot drawn: {left_out}."
+        )
     if any(summary.privileged for summary in summaries):
         lines.append(PRIVILEGED_NOTE)
     if any(summary.unsealed for summary in summaries):
@@ -383,7 +458,11 @@ def caveat_lines(summaries: Sequence[Summary]) -> list[str]:
                     f"{name}, {mode}: {n} of {part.counts.tool_calls} observations are recorded ones: no tool was run "
                     "for them, and calls that are not in the reference got an error."
                 )
-        lines += [_invalid_line(name, mode, part) for mode, part in summary.modes.items() if part.invalid.n]
+        lines += [
+            _invalid_line(name, mode, part)
+            for mode, part in summary.modes.items()
+            if part.invalid.n
+        ]
     own = [summary for summary in summaries if summary.protocol != PREDICTIONS]
     if any(part.invalid.n for summary in own for part in summary.modes.values()):
         lines.append(
@@ -399,7 +478,9 @@ def _invalid_line(name: str, mode: Mode, part: ModeSummary) -> str:
         for metric, metric_score in part.metrics.items()
         if metric_score.bounds is not None and metric in (*OUTCOME, *PROCESS)
     ]
-    reasons = ", ".join(f"{shortened(reason, 120)} ({n})" for reason, n in part.invalid.reasons.items())
+    reasons = ", ".join(
+        f"{shortened(reason, 120)} ({n})" for reason, n in part.invalid.reasons.items()
+    )
     return (
         f"{name}, {mode}: {part.invalid.n} of {part.n_records} records invalid ({percent(part.invalid.share)} %): "
         f"{reasons}. Excluded from the averages; bounds with them wrong and correct: {', '.join(bounds) or 'unknown'}."

@@ -27,7 +27,13 @@ def console_for(file: IO[str] | None) -> Console:
     is_terminal = None if file is None else file.isatty()
     columns = os.environ.get("COLUMNS", "").lstrip("0")  # 0: the width is not known
     environ = {**os.environ, "COLUMNS": columns}
-    console = Console(file=file, highlight=False, force_terminal=is_terminal, force_jupyter=False, _environ=environ)
+    console = Console(
+        file=file,
+        highlight=False,
+        force_terminal=is_terminal,
+        force_jupyter=False,
+        _environ=environ,
+    )
     if not console.is_terminal and not columns.isdigit():
         console.width = PLAIN_WIDTH
     return console
@@ -71,7 +77,11 @@ def _rich_table(table: Table, columns: Iterable[int]) -> rich_table.Table:
     has_headings = any(any(each.heading) for each in table.columns)
     look = box.SIMPLE_HEAD if has_headings else None
     shown = rich_table.Table(
-        box=look, show_header=has_headings, show_edge=False, pad_edge=False, padding=(0, 1 if has_headings else 2, 0, 0)
+        box=look,
+        show_header=has_headings,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1 if has_headings else 2, 0, 0),
     )
     at = (0, *columns)
     for number in at:
@@ -80,7 +90,9 @@ def _rich_table(table: Table, columns: Iterable[int]) -> rich_table.Table:
         overflow = "ellipsis" if column.kind == "figure" else "fold"
         if column.kind in ("words", "id"):
             least = table.first if number == 0 and column.kind == "words" else None
-            shown.add_column(heading, overflow=overflow, min_width=least, no_wrap=column.kind == "id")
+            shown.add_column(
+                heading, overflow=overflow, min_width=least, no_wrap=column.kind == "id"
+            )
         else:
             shown.add_column(heading, justify="right", overflow=overflow)
     for row in table.rows:
@@ -101,12 +113,18 @@ def _fits(console: Console, table: rich_table.Table) -> bool:
         heading = console.measure(column.header, options=roomy)
         widest = max((cell.maximum for cell in cells), default=0)
         is_text = column.justify == "left" and not column.no_wrap
-        column.min_width = min(column.min_width, widest) if column.min_width else None  # else rich adds to the width
-        narrow = column.min_width or (max((cell.minimum for cell in cells), default=0) if is_text else widest)
+        column.min_width = (
+            min(column.min_width, widest) if column.min_width else None
+        )  # else rich adds to the width
+        narrow = column.min_width or (
+            max((cell.minimum for cell in cells), default=0) if is_text else widest
+        )
         shown = min(heading.minimum, _LEAST_NAME) if column.overflow == "fold" else heading.minimum
         least.append(max(min(widest, narrow), shown if table.show_header else 0))
         most.append(max(widest, heading.maximum))
-    room = console.width - 2 * len(least) + 1  # a column's padding, and the rule's gap between two columns
+    room = (
+        console.width - 2 * len(least) + 1
+    )  # a column's padding, and the rule's gap between two columns
     spare = room - sum(least)
     if spare < 0:
         return False
@@ -124,7 +142,9 @@ def _table_lines(table: Table) -> Iterator[RenderableType]:
         yield line(f"\n{', '.join(name)}")
         for column, cell in zip(table.columns[1:], cells, strict=True):
             if cell:
-                yield line(f"  {', '.join(filter(None, (column.group, *column.heading)))}: {', '.join(cell)}")
+                yield line(
+                    f"  {', '.join(filter(None, (column.group, *column.heading)))}: {', '.join(cell)}"
+                )
 
 
 def _text(lines: Iterable[str], style: str = "") -> Text:

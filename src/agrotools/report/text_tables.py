@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
     """Return rows as CSV. A text that a spreadsheet would run as a formula begins with an apostrophe."""
     written = io.StringIO()
-    guarded = ([f"'{cell}" if isinstance(cell, str) and cell[:1] in _FORMULA else cell for cell in row] for row in rows)
+    guarded = (
+        [f"'{cell}" if isinstance(cell, str) and cell[:1] in _FORMULA else cell for cell in row]
+        for row in rows
+    )
     csv.writer(written, lineterminator="\n").writerows(guarded)
     return written.getvalue()
 
@@ -27,21 +30,38 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def markdown(parts: Iterable[Part]) -> str:
     """Return tables in Markdown, with columns aligned, and the text between them."""
-    return "\n".join(_markdown_table(each) if isinstance(each, Table) else f"{_items(each.text)}\n" for each in parts)
+    return "\n".join(
+        _markdown_table(each) if isinstance(each, Table) else f"{_items(each.text)}\n"
+        for each in parts
+    )
 
 
 def _markdown_table(table: Table) -> str:
     headings = [" ".join(each.heading).strip() for each in table.columns]
     groups = [f"{each.group}: " if each.group else "" for each in table.columns]
-    lines = [[in_markdown(group + heading) for group, heading in zip(groups, headings, strict=True)]]
+    lines = [
+        [in_markdown(group + heading) for group, heading in zip(groups, headings, strict=True)]
+    ]
     lines += [[in_markdown(cell.text) for cell in row.cells] for row in table.rows]
     widths = [max(len(line[at]) for line in lines) for at in range(len(headings))]
     padded = [
-        "| " + " | ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) + " |" for line in lines
+        "| "
+        + " | ".join(text.ljust(width) for text, width in zip(line, widths, strict=True))
+        + " |"
+        for line in lines
     ]
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
     return "\n".join(
-        [f"## {in_markdown(table.title)}", "", padded[0], rule, *padded[1:], "", _items("\n".join(table.notes)), ""]
+        [
+            f"## {in_markdown(table.title)}",
+            "",
+            padded[0],
+            rule,
+            *padded[1:],
+            "",
+            _items("\n".join(table.notes)),
+            "",
+        ]
     )
 
 
@@ -79,7 +99,9 @@ def _in_latex(text: str) -> str:
 def _spans(table: Table) -> list[tuple[str, int, int]]:
     """Return name, first and last column (from 1) of each run of columns of the same group."""
     numbered = [*enumerate((each.group for each in table.columns), 1)]
-    found = [(name, [at for at, _ in each]) for name, each in groupby(numbered, lambda each: each[1])]
+    found = [
+        (name, [at for at, _ in each]) for name, each in groupby(numbered, lambda each: each[1])
+    ]
     return [(name, places[0], places[-1]) for name, places in found]
 
 
@@ -87,7 +109,9 @@ def _templates(folder: str, **syntax: Any) -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     loader = FileSystemLoader(Path(__file__).parent / folder)
-    return Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, **syntax)
+    return Environment(
+        loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, **syntax
+    )
 
 
 def latex(parts: Sequence[Part], title: str) -> str:
@@ -102,13 +126,22 @@ def latex(parts: Sequence[Part], title: str) -> str:
 
 # --- pages ------------------------------------------------------------------------------------------------------------
 
-_CLASSES = {"bold": "strong", "dim": "dim", "green": "good", "red": "bad", "yellow": "odd", "italic": "said"}
+_CLASSES = {
+    "bold": "strong",
+    "dim": "dim",
+    "green": "good",
+    "red": "bad",
+    "yellow": "odd",
+    "italic": "said",
+}
 
 
 def page_templates() -> "Environment":
     """Return the templates of pages, which show tables with linked samples; control characters are removed."""
     environment = _templates("html", autoescape=True, finalize=_printable)
-    environment.filters["classes"] = lambda style: " ".join(_CLASSES[word] for word in style.split())
+    environment.filters["classes"] = lambda style: " ".join(
+        _CLASSES[word] for word in style.split()
+    )
     return environment
 
 

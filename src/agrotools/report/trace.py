@@ -69,19 +69,28 @@ def agreements(call: ToolCall, reference: ReferenceStep, sample: Sample) -> list
 
 
 def _shown_agreements(
-    compared: Sequence[ArgumentAgreement], call: ToolCall, reference: ReferenceStep, defaults: Arguments
+    compared: Sequence[ArgumentAgreement],
+    call: ToolCall,
+    reference: ReferenceStep,
+    defaults: Arguments,
 ) -> list[Agreement]:
     written = {*call.arguments, *reference.arguments}
     alike = {item.argument for item in compared if item.equal or item.argument not in written}
     wrong = {item.argument for item in compared if not item.agrees}
-    if wrong - alike:  # an argument that is written alike differs only as the tool resolves it beside the wrong ones
+    if (
+        wrong - alike
+    ):  # an argument that is written alike differs only as the tool resolves it beside the wrong ones
         wrong -= alike
     return [
         Agreement(
             name=harmless(item.argument),
             predicted=_argument_text(item.argument, call.arguments, defaults),
             reference=_argument_text(item.argument, reference.arguments, defaults),
-            mark=WRONG if item.argument in wrong else RIGHT if item.equal or not item.agrees else NEARLY,
+            mark=WRONG
+            if item.argument in wrong
+            else RIGHT
+            if item.equal or not item.agrees
+            else NEARLY,
             detail=fields_text(item.detail) if item.agrees or item.argument in wrong else "",
         )
         for item in compared
@@ -104,7 +113,11 @@ def _argument_text(name: str, arguments: Arguments, defaults: Arguments) -> str:
 def _scored_agreements(call: ToolCall, reference: ReferenceStep, row: Score) -> list[Agreement]:
     """Return the agreements of an argument score, as stored in its row."""
     compared = row.reading.get("arguments")
-    items = [ArgumentAgreement.model_validate(item) for item in compared] if isinstance(compared, list) else []
+    items = (
+        [ArgumentAgreement.model_validate(item) for item in compared]
+        if isinstance(compared, list)
+        else []
+    )
     defaults = get_tool(call.tool).spec.defaults if call.tool in TOOLS else {}
     return _shown_agreements(items, call, reference, defaults)
 
@@ -132,7 +145,11 @@ def why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str,
         if isinstance(action, CallTools):
             return f"called {harmless(action.calls[0].tool)} where an answer was expected"
         summary = rows.get("summ_acc") or rows.get("summ_acc_truth")
-        return "answered, but not all slots are correct" if summary is not None and summary.value < 1 else ""
+        return (
+            "answered, but not all slots are correct"
+            if summary is not None and summary.value < 1
+            else ""
+        )
     if isinstance(action, Answer):
         return "answered where a call was expected"
     if rows.get("tool_acc") is not None and rows["tool_acc"].value < 1:
@@ -182,12 +199,16 @@ class StepPart:
     rows: Mapping[str, Score] = field(default_factory=dict)
     """Score rows of the step, by metric."""
 
-    def compare(self, call: ToolCall, compared: list[Agreement], reference_index: int | None) -> None:
+    def compare(
+        self, call: ToolCall, compared: list[Agreement], reference_index: int | None
+    ) -> None:
         """Set the arguments of a call: compared with those of a reference step, or alone."""
         if reference_index is not None:
             self.arguments, self.reference = compared, f"reference step {reference_index + 1}"
         else:
-            self.plain_arguments = [(name, value_text(value)) for name, value in call.arguments.items()]
+            self.plain_arguments = [
+                (name, value_text(value)) for name, value in call.arguments.items()
+            ]
 
     def add_result(self, observation: Observation | None, label: str) -> None:
         """Add the result of a call: error and hints, or fields, flags, notes and artifacts."""
@@ -198,10 +219,16 @@ class StepPart:
             about = f" ({error.argument})" if error.argument else ""
             self.error = cut(f"{error.kind}{about}: {error.message}")
             hints = {"hint": error.hint or "", "candidates": ", ".join(error.candidates or ())}
-            self.result_lines = [LabelledText(name, cut(text), "dim") for name, text in hints.items() if text]
+            self.result_lines = [
+                LabelledText(name, cut(text), "dim") for name, text in hints.items() if text
+            ]
             return
         artifact_names = [artifact.name for artifact in observation.artifacts]
-        result = {name: value for name, value in (observation.result or {}).items() if value not in artifact_names}
+        result = {
+            name: value
+            for name, value in (observation.result or {}).items()
+            if value not in artifact_names
+        }
         notes, flags = result.pop("notes", None), result.pop("flags", None)
         if "summary" in result:
             result.pop("spec", None)  # the summary describes the figure in words
@@ -218,11 +245,16 @@ def cut(text: str) -> str:
 def form_reply_lines(answer: Step | Answer) -> list[LabelledText]:
     """Return the forms that were submitted."""
     texts = [cut(reply.text) or "(empty)" for reply in answer.form_replies]
-    return [LabelledText("asked again" if at else "answer form", text) for at, text in enumerate(texts)]
+    return [
+        LabelledText("asked again" if at else "answer form", text) for at, text in enumerate(texts)
+    ]
 
 
 def taken_steps(
-    steps: Sequence[Step], matches: Sequence[int | None], sample: Sample | None, faults: Sequence[Fault] = ()
+    steps: Sequence[Step],
+    matches: Sequence[int | None],
+    sample: Sample | None,
+    faults: Sequence[Fault] = (),
 ) -> Iterator[StepPart]:
     """Yield the steps of a trajectory; ``matches`` are the reference steps of its calls, see
     :func:`~agrotools.scoring.matching.reference_places`.
@@ -245,10 +277,14 @@ def taken_steps(
         if step.kind == "answer":
             yield from missing_before(None)
             if step.thought or step.form_replies:
-                yield StepPart(number, "answer", thought=cut(step.thought), lines=form_reply_lines(step))
+                yield StepPart(
+                    number, "answer", thought=cut(step.thought), lines=form_reply_lines(step)
+                )
             continue
         if step.call is None:
-            part = StepPart(number, "unparseable output", state="wrong", text=cut(step.text) or "(empty)")
+            part = StepPart(
+                number, "unparseable output", state="wrong", text=cut(step.text) or "(empty)"
+            )
             part.verdict = f"{WRONG} neither a call nor an answer"
             part.lines = [LabelledText("feedback", cut(step.reason), "red")] if step.reason else []
             yield part
@@ -256,10 +292,16 @@ def taken_steps(
         match = next(match_of)
         yield from missing_before(-1 if match is None else match)
         part = StepPart(
-            number, f"call {step.call.tool}", step.call.tool, about=_time_text(step), thought=cut(step.thought)
+            number,
+            f"call {step.call.tool}",
+            step.call.tool,
+            about=_time_text(step),
+            thought=cut(step.thought),
         )
         if fault := fault_of.get(next(calls)):
-            part.about += f", fault: {fault.kind}" + ("" if fault.landed else f" (did not land: {fault.reason})")
+            part.about += f", fault: {fault.kind}" + (
+                "" if fault.landed else f" (did not land: {fault.reason})"
+            )
         if match is not None and sample is not None:
             part.compare(step.call, agreements(step.call, reference[match], sample), match)
             wrong = any(item.mark == WRONG for item in part.arguments)
@@ -287,7 +329,9 @@ def predicted_steps(
         part = StepPart(index + 1, title, tool, of=len(reference) + 1, rows=rows)
         part.state = "wrong" if reason else "right"
         is_scored = expected is not None or any("summ_acc" in metric for metric in rows)
-        part.verdict = f"{WRONG} {reason}" if reason else f"{RIGHT} {'correct' if is_scored else 'answered'}"
+        part.verdict = (
+            f"{WRONG} {reason}" if reason else f"{RIGHT} {'correct' if is_scored else 'answered'}"
+        )
         if isinstance(action, CallTools | Answer):
             part.thought = cut(action.thought)
         if isinstance(action, CallTools):
@@ -305,12 +349,18 @@ def predicted_steps(
         yield part
 
 
-def _add_call(part: StepPart, action: CallTools, reference: Sequence[ReferenceStep], row: Score | None) -> None:
+def _add_call(
+    part: StepPart, action: CallTools, reference: Sequence[ReferenceStep], row: Score | None
+) -> None:
     """Add the scored call of a message, compared with the reference step that its score row names."""
     first, *others = action.calls
     at = row.reading.get("step") if row is not None else None
     index = at if isinstance(at, int) and at < len(reference) else None
-    part.compare(first, _scored_agreements(first, reference[index], row) if row and index is not None else [], index)
+    part.compare(
+        first,
+        _scored_agreements(first, reference[index], row) if row and index is not None else [],
+        index,
+    )
     # The protocol's reason comes before that of the arguments.
     refused = action.refused.message if action.refused is not None else ""
     if not refused and row is not None and "invalid" in row.reading:
@@ -335,14 +385,20 @@ def step_blocks(part: StepPart) -> Iterator[RenderableType]:
         head.append(f"  {part.about}", style="not bold dim")
     if part.verdict:
         head.append(f"  {harmless(part.verdict)}", style=f"not bold {_STATE_STYLES[part.state]}")
-    if texts := [_metric_text(METRICS[metric], row.value) for metric, row in part.rows.items() if metric in METRICS]:
+    if texts := [
+        _metric_text(METRICS[metric], row.value)
+        for metric, row in part.rows.items()
+        if metric in METRICS
+    ]:
         head.append(f"\n    {'  '.join(texts)}", style="not bold dim")
     yield head
     arguments = ", ".join(f"{name}: {value}" for name, value in part.plain_arguments)
     fields = ", ".join(f"{name}: {value}" for name, value in part.fields)
     files = ", ".join(f"{artifact.name} ({artifact.kind})" for artifact in part.artifacts)
     error = f"error {part.error}" if part.error else ""
-    yield from _blocks(LabelledText("thought", part.thought, "italic dim"), LabelledText("output", part.text))
+    yield from _blocks(
+        LabelledText("thought", part.thought, "italic dim"), LabelledText("output", part.text)
+    )
     if part.arguments:
         yield _arguments_table(part.arguments)
     yield from _blocks(

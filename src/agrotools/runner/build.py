@@ -66,7 +66,9 @@ class PreparedRun(NamedTuple):
     """Servers that run during the evaluation."""
 
 
-def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalConfig] = ()) -> Benchmark:
+def load_for_run(
+    config: EvalConfig, progress: TextIO, checked: Sequence[EvalConfig] = ()
+) -> Benchmark:
     """Load the benchmark that ``config`` names.
 
     The endpoints of ``checked`` are checked as in :func:`~agrotools.runner.config.contacting_progress`.
@@ -92,14 +94,21 @@ def prepare_run(
         UsageError: the configuration does not fit the benchmark, the model or the endpoint.
     """
     if config.quick and not benchmark.header.quick:
-        raise UsageError(f"{benchmark.name} has no quick part", hint="--limit N runs N of its samples")
+        raise UsageError(
+            f"{benchmark.name} has no quick part", hint="--limit N runs N of its samples"
+        )
     if (is_agent(config.model) or not isinstance(model, Model | None)) and config.protocol is None:
         config = config.model_copy(update={"protocol": "react"})  # agents and policies have none
-    known_samples = benchmark.samples  # before some are left out, so that a baseline knows the same ones at every dose
+    known_samples = (
+        benchmark.samples
+    )  # before some are left out, so that a baseline knows the same ones at every dose
     if config.degrade:
         benchmark = _degraded(benchmark, config)
     if config.faults and ("end-to-end" not in config.modes or replayed_run(config.model)):
-        raise UsageError("--faults needs tools that run", hint="--mode end-to-end, and a model instead of a replay")
+        raise UsageError(
+            "--faults needs tools that run",
+            hint="--mode end-to-end, and a model instead of a replay",
+        )
     settings = resolve_settings(config, benchmark)
     if config.degrade and settings.recorded and "end-to-end" in settings.modes:
         raise UsageError(
@@ -117,7 +126,9 @@ def prepare_run(
             images=settings.images,
             max_steps=settings.max_steps,
             benchmark=benchmark,
-            specs=partial(tool_specs, may_be_absent=settings.recorded, declared=benchmark.header.declared),
+            specs=partial(
+                tool_specs, may_be_absent=settings.recorded, declared=benchmark.header.declared
+            ),
             agent=config.agent,
         ),
         seed=config.seed or 0,
@@ -125,10 +136,15 @@ def prepare_run(
     )
     vision_model = tool_model(settings.backends, config.vlm_endpoint)
     check_backends(settings.executed_backends, has_vision=vision_model is not None)
-    executor_class(config.executor)  # an executor that is not installed ends the run before it has a folder
+    executor_class(
+        config.executor
+    )  # an executor that is not installed ends the run before it has a folder
     is_free = not (source.base_url or source.meter)
     if is_free and (config.price is not None or (config.budget and vision_model is None)):
-        raise UsageError(f"{source.name} costs nothing: there is no endpoint to pay", hint="omit --budget and --price")
+        raise UsageError(
+            f"{source.name} costs nothing: there is no endpoint to pay",
+            hint="omit --budget and --price",
+        )
     modes: list[Mode] = [mode for mode in settings.modes if mode in source.modes]
     if not modes:
         of_protocol = f"in the protocol {settings.protocol} " if source.model is not None else ""
@@ -138,15 +154,24 @@ def prepare_run(
         )
     only = benchmark.header.quick if config.quick else ()
     plan = work_items(
-        benchmark.samples, modes, config.epochs, single_shot=source.single_shot, limit=config.limit, only=only
+        benchmark.samples,
+        modes,
+        config.epochs,
+        single_shot=source.single_shot,
+        limit=config.limit,
+        only=only,
     )
-    manifest = describe_run(config, settings, benchmark, source, plan, vision_model, endpoint.server)
+    manifest = describe_run(
+        config, settings, benchmark, source, plan, vision_model, endpoint.server
+    )
     if config.shard:
         from agrotools.runner.shards import shard_run
 
         plan, manifest = shard_run(plan, manifest, config.shard)
     folder = config.out or default_folder(manifest)
-    return PreparedRun(config, settings, benchmark, source, vision_model, plan, manifest, folder, endpoint.server)
+    return PreparedRun(
+        config, settings, benchmark, source, vision_model, plan, manifest, folder, endpoint.server
+    )
 
 
 def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
@@ -159,11 +184,17 @@ def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
             hint="run --mode end-to-end or no-tool",
         )
     if replayed_run(config.model):
-        raise UsageError("--degrade: a replay repeats replies to the original files", hint="run the model itself")
+        raise UsageError(
+            "--degrade: a replay repeats replies to the original files", hint="run the model itself"
+        )
     if benchmark.make_files is not None:  # whether a file can be degraded follows from its content
         show = stage_progress(sys.stderr)
-        benchmark = load_benchmark(config.benchmark, config.data_root, show, config.options, quick=config.quick)
-    return degrade_benchmark(benchmark, Degradation.parse(config.degrade), config.seed or 0, quick=config.quick)
+        benchmark = load_benchmark(
+            config.benchmark, config.data_root, show, config.options, quick=config.quick
+        )
+    return degrade_benchmark(
+        benchmark, Degradation.parse(config.degrade), config.seed or 0, quick=config.quick
+    )
 
 
 def part_text(config: EvalConfig) -> str:
@@ -177,7 +208,15 @@ def benchmark_notes(benchmark: Benchmark) -> list[str]:
     return [str(note) for note in notes] if isinstance(notes, list) else []
 
 
-_LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow", "matplotlib")
+_LIBRARIES = (
+    "numpy",
+    "scipy",
+    "scikit-image",
+    "opencv-python-headless",
+    "rasterio",
+    "pillow",
+    "matplotlib",
+)
 
 
 def default_folder(manifest: Manifest) -> Path:
@@ -185,12 +224,19 @@ def default_folder(manifest: Manifest) -> Path:
     name = manifest.model.removeprefix("baseline:")
     if name.startswith("mcp:"):  # the words of the command without folders and placeholders
         words = name.removeprefix("mcp:").split()
-        name = "-".join(["mcp", *(word.rpartition("/")[2] for word in words if not word.startswith("{"))])
-    safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip("-.")
+        name = "-".join(
+            ["mcp", *(word.rpartition("/")[2] for word in words if not word.startswith("{"))]
+        )
+    safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip(
+        "-."
+    )
     part, shard, suffix = "-quick" if manifest.quick else "", manifest.shard, ""
     if shard:
         suffix = f"-shard-{shard.number:0{len(str(shard.count))}}-of-{shard.count}"
-    return Path("runs") / f"{manifest.benchmark}{part}-{safe[-80:]}-{identity_hash(manifest)[:6]}{suffix}"
+    return (
+        Path("runs")
+        / f"{manifest.benchmark}{part}-{safe[-80:]}-{identity_hash(manifest)[:6]}{suffix}"
+    )
 
 
 def describe_run(
@@ -203,7 +249,9 @@ def describe_run(
     server: "LocalServer | None" = None,
 ) -> Manifest:
     """Return the manifest of the run that ``config`` describes."""
-    toolset = tool_versions(tool_specs(benchmark.toolset, settings.recorded, benchmark.header.declared))
+    toolset = tool_versions(
+        tool_specs(benchmark.toolset, settings.recorded, benchmark.header.declared)
+    )
     has_model, protocol = source.model is not None, run_protocol(settings.protocol)
     endpoint = source.meter.endpoint if source.meter else None
     agent_settings: dict[str, JsonValue] = {"agent_model": endpoint.name} if endpoint else {}
@@ -211,9 +259,13 @@ def describe_run(
     for name in _LIBRARIES:
         with suppress(PackageNotFoundError):  # text alone is evaluated without those for images
             libraries[name] = version(name)
-    same: dict[str, Any] = {name: getattr(config, name) for name in ("degrade", "faults", "tools", "epochs", "quick")}
+    same: dict[str, Any] = {
+        name: getattr(config, name) for name in ("degrade", "faults", "tools", "epochs", "quick")
+    }
     same |= {name: getattr(settings, name) for name in ("protocol", "images", "max_steps")}
-    same |= {name: getattr(source, name) for name in ("model_hash", "base_url", "privileged", "sealed")}
+    same |= {
+        name: getattr(source, name) for name in ("model_hash", "base_url", "privileged", "sealed")
+    }
     return Manifest(
         **same,
         agrotools=version("agrotools"),
@@ -229,25 +281,35 @@ def describe_run(
         model=source.name,
         server=server.identity if server else (),
         server_version=server.version if server else "",
-        settings=config.settings.model_dump(mode="json", exclude_none=True) if has_model else agent_settings,
+        settings=config.settings.model_dump(mode="json", exclude_none=True)
+        if has_model
+        else agent_settings,
         seed=config.seed or 0,
         toolset=toolset,
         toolset_hash=sha256_of_json(toolset),
-        tool_data=tool_data(benchmark.header.installed(_offered(benchmark, config, plan)), settings.backends),
+        tool_data=tool_data(
+            benchmark.header.installed(_offered(benchmark, config, plan)), settings.backends
+        ),
         backends=recorded_backends(settings.backends, vision_model),
         vlm_base_url=vision_model.base_url if vision_model else None,
-        prompt_hash=prompt_hash(protocol.templates, protocol.prompts(benchmark)) if has_model else "",
+        prompt_hash=prompt_hash(protocol.templates, protocol.prompts(benchmark))
+        if has_model
+        else "",
         python=f"{platform.python_version()} on {sys.platform}",
         libraries=libraries,
         modes=tuple(mode for mode in settings.modes if mode in source.modes),
-        sample_ids=plan.sample_ids() if config.quick or config.limit is not None else tuple(plan.ids),
+        sample_ids=plan.sample_ids()
+        if config.quick or config.limit is not None
+        else tuple(plan.ids),
         planned=plan.sizes(),
     )
 
 
 def stored_options(run: Manifest) -> dict[str, JsonValue]:
     """Return the options of a model and its requests that a manifest contains, by their names in a configuration."""
-    settings = {name: value for name, value in run.settings.items() if name in EvalConfig.model_fields}
+    settings = {
+        name: value for name, value in run.settings.items() if name in EvalConfig.model_fields
+    }
     known = {name: getattr(run, name) for name in ("model", "base_url", "images", "max_steps")}
     return {"benchmark": run.benchmark_path, **known, **settings}
 
@@ -255,7 +317,9 @@ def stored_options(run: Manifest) -> dict[str, JsonValue]:
 def _offered(benchmark: Benchmark, config: EvalConfig, plan: Plan) -> Sequence[str]:
     if config.tools == "all":
         return benchmark.toolset
-    offered = {tool for part in plan.parts for at in part.positions for tool in plan.samples[at].toolset}
+    offered = {
+        tool for part in plan.parts for at in part.positions for tool in plan.samples[at].toolset
+    }
     return [tool for tool in benchmark.toolset if tool in offered]
 
 

@@ -131,7 +131,9 @@ class EvalConfig(FrozenModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_a_number(cls, value: object) -> object:
-        if isinstance(value, int | float) and (value != value or (isinstance(value, int) and abs(value) >= 2**63)):
+        if isinstance(value, int | float) and (
+            value != value or (isinstance(value, int) and abs(value) >= 2**63)
+        ):
             raise ValueError("should be a number below 2^63")  # requests and records hold no others
         return value
 
@@ -178,7 +180,9 @@ class EvalConfig(FrozenModel):
         values = {name: getattr(self, name) for name in _SETTINGS}
         if self.model.startswith(LOCAL_PREFIX):
             values["max_output_tokens"] = self.max_output_tokens or LOCAL_OUTPUT_TOKENS
-        return ModelSettings.model_validate({name: value for name, value in values.items() if value is not None})
+        return ModelSettings.model_validate(
+            {name: value for name, value in values.items() if value is not None}
+        )
 
     @property
     def endpoint(self) -> Endpoint:
@@ -187,17 +191,24 @@ class EvalConfig(FrozenModel):
         if server is not None:
             concurrency = min(wire.concurrency or server.slots, server.slots)
             wire = wire.model_copy(update={"concurrency": concurrency})
-        return Endpoint(self.model, self.base_url, self.api_key_env, wire, self.price, self.budget, server)
+        return Endpoint(
+            self.model, self.base_url, self.api_key_env, wire, self.price, self.budget, server
+        )
 
     def _server(self) -> "LocalServer | None":
         if self.serve is None and not self.model.startswith(LOCAL_PREFIX):
             if self.serve_args:
-                raise UsageError("--serve-args needs --serve", hint="name the program: --serve llama")
+                raise UsageError(
+                    "--serve-args needs --serve", hint="name the program: --serve llama"
+                )
             return None
         if not names_endpoint(self.model):
             raise UsageError(f"--serve is for models, and {self.model} is none", hint="omit it")
         if self.base_url:
-            raise UsageError("--serve starts a server, and --base-url names one that runs", hint="omit one of them")
+            raise UsageError(
+                "--serve starts a server, and --base-url names one that runs",
+                hint="omit one of them",
+            )
         from agrotools.models.local_server import LocalServer
 
         return LocalServer(self.model, self.serve_args, self.serve_timeout)
@@ -206,10 +217,18 @@ class EvalConfig(FrozenModel):
     def agent(self) -> ExternalAgentOptions:
         """Options of an agent that is not a model."""
         where = (self.agent_base_url, self.agent_api_key_env)
-        model = Endpoint(self.agent_model, *where, self._wire, self.price, self.budget) if self.agent_model else None
+        model = (
+            Endpoint(self.agent_model, *where, self._wire, self.price, self.budget)
+            if self.agent_model
+            else None
+        )
         if model is None and any(where):
-            raise UsageError("--agent-base-url and --agent-api-key-env need --agent-model", hint="name the model")
-        return ExternalAgentOptions(self.agent_env, self.agent_path, self._wire, self.api_key_env, model)
+            raise UsageError(
+                "--agent-base-url and --agent-api-key-env need --agent-model", hint="name the model"
+            )
+        return ExternalAgentOptions(
+            self.agent_env, self.agent_path, self._wire, self.api_key_env, model
+        )
 
     @property
     def vlm_endpoint(self) -> Endpoint:
@@ -222,7 +241,9 @@ class EvalConfig(FrozenModel):
         return WireSettings(**{name: getattr(self, name) for name in _WIRE_FIELDS})
 
 
-def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[str]) -> list[EvalConfig]:
+def read_config(
+    file: Path | None, options: Mapping[str, Any], models: Sequence[str]
+) -> list[EvalConfig]:
     """Return one configuration for each model, degradation and chance of faults; ``options`` override the file.
 
     Raises:
@@ -235,21 +256,29 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
     check_keys(values, EvalConfig.model_fields, str(file or ""), options)
     if not isinstance(model_value, str | list | None):
         raise UsageError(
-            f"model: should be a name or a list of names (got {model_value!r})", hint='e.g. model = "qwen2.5-vl"'
+            f"model: should be a name or a list of names (got {model_value!r})",
+            hint='e.g. model = "qwen2.5-vl"',
         )
     plugin = plugin_of(str(values.get("benchmark", "")))
     first_run = FIRST_RUN_WITHOUT_TOOLS if plugin and plugin.without_tools else FIRST_RUN_MODELS
     names = list(models) or (
-        [model_value] if isinstance(model_value, str) else cast("list[str]", model_value) or [*first_run]
+        [model_value]
+        if isinstance(model_value, str)
+        else cast("list[str]", model_value) or [*first_run]
     )
     for name in names:
         check_model_name(str(name))
     doses = [_given_doses(f"--{name}", values.pop(name, "")) for name in ("degrade", "faults")]
-    conditions = [{"degrade": degrade, "faults": faults} for degrade, faults in itertools.product(*doses)]
+    conditions = [
+        {"degrade": degrade, "faults": faults} for degrade, faults in itertools.product(*doses)
+    ]
     if len(names) * len(conditions) > 1 and values.get("out") is not None:
-        several, option = ("models", "--model") if len(names) > 1 else ("doses", "--degrade or --faults")
+        several, option = (
+            ("models", "--model") if len(names) > 1 else ("doses", "--degrade or --faults")
+        )
         raise UsageError(
-            f"--out names one run, but several {several} are asked for", hint=f"omit --out, or give one {option}"
+            f"--out names one run, but several {several} are asked for",
+            hint=f"omit --out, or give one {option}",
         )
     try:
         return [
@@ -261,8 +290,12 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         wrong = plain_message(first).replace("Input should", "should")
-        wrong = wrong.replace("greater than or equal to", "at least").replace("less than or equal to", "at most")
-        raise UsageError(f"{where}: {wrong} (got {first['input']!r})", hint="see agrotools eval --help") from error
+        wrong = wrong.replace("greater than or equal to", "at least").replace(
+            "less than or equal to", "at most"
+        )
+        raise UsageError(
+            f"{where}: {wrong} (got {first['input']!r})", hint="see agrotools eval --help"
+        ) from error
 
 
 def _given_doses(option: str, given: Any) -> list[Any]:
@@ -276,7 +309,9 @@ def _given_doses(option: str, given: Any) -> list[Any]:
 def tool_backends(options: Sequence[str]) -> dict[str, str]:
     """Return ``TOOL=KIND`` options as a table (UsageError: another form); ``recorded`` alone applies to all tools."""
     by_tool = [f"{EVERY_TOOL}={text}" if text == RECORDED else text for text in options]
-    return _pairs(by_tool, "--backend", "TOOL=KIND, or recorded for all tools", "agrotools tools list")
+    return _pairs(
+        by_tool, "--backend", "TOOL=KIND, or recorded for all tools", "agrotools tools list"
+    )
 
 
 def benchmark_options(options: Sequence[str]) -> dict[str, str]:
@@ -286,13 +321,17 @@ def benchmark_options(options: Sequence[str]) -> dict[str, str]:
 
 def _pairs(texts: Sequence[str], option: str, form: str, hint: str) -> dict[str, str]:
     pairs = [text.partition("=") for text in texts]
-    wrong = [text for text, (name, _, value) in zip(texts, pairs, strict=True) if not name or not value]
+    wrong = [
+        text for text, (name, _, value) in zip(texts, pairs, strict=True) if not name or not value
+    ]
     if wrong:
         raise UsageError(f"{option} {wrong[0]!r} is not of the form {form}", hint=hint)
     return {name: value for name, _, value in pairs}
 
 
-def check_keys(values: Iterable[str], known: Collection[str], file: str, options: Iterable[str] = ()) -> None:
+def check_keys(
+    values: Iterable[str], known: Collection[str], file: str, options: Iterable[str] = ()
+) -> None:
     """Check the keys of a configuration.
 
     Args:
@@ -304,7 +343,11 @@ def check_keys(values: Iterable[str], known: Collection[str], file: str, options
     """
     for key in values:
         if key not in known:
-            fault = f"unknown key {key!r} in {file}" if file and key not in options else f"unknown option {key!r}"
+            fault = (
+                f"unknown key {key!r} in {file}"
+                if file and key not in options
+                else f"unknown option {key!r}"
+            )
             raise UsageError(fault, hint=suggestion(key, known))
 
 
@@ -313,13 +356,20 @@ def read_toml(
 ) -> dict[str, Any]:
     """Read a TOML file (``what`` it holds) that the user gives; UsageError if it does not exist or is none."""
     try:
-        if file.exists() and not (file.is_file() or file.is_dir() or file.parent == Path("/dev/fd")):  # bash's <(...)
-            raise UsageError(f"the {what} {file} is a pipe or a device: it may never end", hint="give a regular file")
+        if file.exists() and not (
+            file.is_file() or file.is_dir() or file.parent == Path("/dev/fd")
+        ):  # bash's <(...)
+            raise UsageError(
+                f"the {what} {file} is a pipe or a device: it may never end",
+                hint="give a regular file",
+            )
         return tomllib.loads(read_text(file))
     except FileNotFoundError as error:
         raise UsageError(f"there is no {what} {file}", hint=hint) from error
     except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"cannot read the {what} {file}: {error}", hint="it must be a TOML file") from error
+        raise UsageError(
+            f"cannot read the {what} {file}: {error}", hint="it must be a TOML file"
+        ) from error
 
 
 DEFAULT_PROTOCOL: Protocol = "react"
@@ -368,7 +418,9 @@ def resolve_settings(config: EvalConfig, benchmark: Benchmark) -> RunSettings:
     backends = backend_by_tool({**needed, **config.backends}, benchmark.toolset)
     if is_baseline(config.model):
         images = True if config.images is None else config.images
-        return RunSettings(DEFAULT_PROTOCOL, config.max_steps or DEFAULT_TURNS, images, modes, backends)
+        return RunSettings(
+            DEFAULT_PROTOCOL, config.max_steps or DEFAULT_TURNS, images, modes, backends
+        )
     if is_agent(config.model):
         turns = config.max_steps or benchmark.header.max_steps or DEFAULT_TURNS
         return RunSettings(DEFAULT_PROTOCOL, turns, config.images is not False, modes, backends)
@@ -376,7 +428,11 @@ def resolve_settings(config: EvalConfig, benchmark: Benchmark) -> RunSettings:
         manifest = read_manifest(Path(run))
         turns = config.max_steps or manifest.max_steps
         return RunSettings(manifest.protocol, turns, manifest.images, modes, backends)
-    protocol, note = (config.protocol, "") if config.protocol else _default_protocol(benchmark.header.protocol, modes)
+    protocol, note = (
+        (config.protocol, "")
+        if config.protocol
+        else _default_protocol(benchmark.header.protocol, modes)
+    )
     rules = run_protocol(protocol)
     turns = config.max_steps or benchmark.header.max_steps or rules.max_turns or DEFAULT_TURNS
     is_local = config.model.startswith(LOCAL_PREFIX)  # these models take text alone
@@ -391,9 +447,15 @@ def _default_protocol(published: Protocol | None, modes: Sequence[Mode]) -> tupl
         return DEFAULT_PROTOCOL, ""
     lacking = [mode for mode in modes if mode not in run_protocol(published).modes]
     if len(lacking) == len(modes):
-        return DEFAULT_PROTOCOL, f"protocol {DEFAULT_PROTOCOL}: {published}, of the paper, has no {', '.join(modes)}"
+        return (
+            DEFAULT_PROTOCOL,
+            f"protocol {DEFAULT_PROTOCOL}: {published}, of the paper, has no {', '.join(modes)}",
+        )
     without = f"; it has no {' and no '.join(lacking)}" if lacking else ""
-    return published, f"protocol {published}, as published (--protocol {DEFAULT_PROTOCOL} for ours){without}"
+    return (
+        published,
+        f"protocol {published}, as published (--protocol {DEFAULT_PROTOCOL} for ours){without}",
+    )
 
 
 def tool_model(backends: Mapping[str, str], endpoint: Endpoint) -> PricedModel | None:
@@ -406,7 +468,9 @@ def tool_model(backends: Mapping[str, str], endpoint: Endpoint) -> PricedModel |
     asking = [tool for tool, backend in backends.items() if backend == VLM]
     if not asking:
         if endpoint.model or endpoint.base_url or endpoint.price:
-            raise UsageError("--vlm-model was given but no tool uses it", hint="add --backend TOOL=vlm")
+            raise UsageError(
+                "--vlm-model was given but no tool uses it", hint="add --backend TOOL=vlm"
+            )
         return None
     if not endpoint.model:
         raise UsageError(f"{asking[0]} uses a vision model, and none is given", hint=NAME_A_MODEL)
@@ -416,7 +480,8 @@ def tool_model(backends: Mapping[str, str], endpoint: Endpoint) -> PricedModel |
 def recorded_backends(backends: Mapping[str, str], model: PricedModel | None) -> dict[str, str]:
     """Return back-ends as a manifest stores them: ``vlm`` includes the model name, which changes the results."""
     return {
-        tool: f"{backend}:{model.name}" if model and backend == VLM else backend for tool, backend in backends.items()
+        tool: f"{backend}:{model.name}" if model and backend == VLM else backend
+        for tool, backend in backends.items()
     }
 
 
@@ -432,7 +497,9 @@ def check_models(configs: Sequence[EvalConfig]) -> list[EvalConfig]:
     return with_endpoint
 
 
-def contacting_progress(checked: Sequence[EvalConfig], stream: TextIO) -> Callable[[str, int, int], None]:
+def contacting_progress(
+    checked: Sequence[EvalConfig], stream: TextIO
+) -> Callable[[str, int, int], None]:
     """Return a callback ``(stage, done, total)`` of long preparations that also finds endpoints that cannot be used.
 
     Model names, keys and addresses of ``checked`` are checked at once; after a moment, each endpoint answers a tiny
@@ -450,7 +517,9 @@ def contacting_progress(checked: Sequence[EvalConfig], stream: TextIO) -> Callab
 
         while waiting and time.monotonic() - began > _LONG_LOADING_S:
             each = waiting.pop()
-            if not (each.cache or each.endpoint.server):  # otherwise all replies may be in the cache
+            if not (
+                each.cache or each.endpoint.server
+            ):  # otherwise all replies may be in the cache
                 asyncio.run(check_endpoint(each.endpoint, each.settings))
         show(stage, done, total)
 

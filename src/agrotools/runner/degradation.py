@@ -97,7 +97,9 @@ class DegradedBenchmark(Benchmark):
             try:
                 content = degrade_file(path, file, self.degradation, noise_seed)
             except ToolError:
-                return path  # damaged beyond its header: no tool and no model can read it at any dose
+                return (
+                    path  # damaged beyond its header: no tool and no model can read it at any dose
+                )
             target.parent.mkdir(parents=True, exist_ok=True)
             write_whole(target, content)
             self._sweeper.record_write(len(content))
@@ -148,15 +150,24 @@ def degrade_benchmark(
             left_out[sample.id] = reason
         if sample.twin:
             twins[sample.id] = sample.twin
-    left_out |= {name: left_out[twin] for name, twin in twins.items() if twin in left_out and name not in left_out}
+    left_out |= {
+        name: left_out[twin]
+        for name, twin in twins.items()
+        if twin in left_out and name not in left_out
+    }
     left = [at for at, sample_id in enumerate(ids) if sample_id not in left_out]
     modes = tuple(mode for mode in benchmark.modes if mode != "step-by-step")
     if not left or not modes:
         reason = next(iter(left_out.values()), "it has step-by-step alone")
-        raise UsageError(f"no sample of {benchmark.name} can be degraded ({reason})", hint="omit --degrade")
+        raise UsageError(
+            f"no sample of {benchmark.name} can be degraded ({reason})", hint="omit --degrade"
+        )
     notes = benchmark.header.metadata.get("notes")
     more = _notes(left_out, benchmark.header.quick if quick else ids)
-    metadata = {**benchmark.header.metadata, "notes": [*(notes if isinstance(notes, list) else ()), *more]}
+    metadata = {
+        **benchmark.header.metadata,
+        "notes": [*(notes if isinstance(notes, list) else ()), *more],
+    }
     return DegradedBenchmark(
         benchmark.header.model_copy(update={"modes": modes, "metadata": metadata}),
         benchmark.root,
@@ -173,19 +184,27 @@ def degrade_benchmark(
 def _notes(left_out: Mapping[str, str], ids: Iterable[str]) -> list[str]:
     counts = Counter(left_out[each] for each in ids if each in left_out)
     reasons = "; ".join(f"{reason} ({n})" for reason, n in counts.most_common())
-    samples = f"{counts.total()} of {count_text(len([*ids]), 'sample')} left out: {reasons}; " if counts else ""
+    samples = (
+        f"{counts.total()} of {count_text(len([*ids]), 'sample')} left out: {reasons}; "
+        if counts
+        else ""
+    )
     return [f"{samples}step-by-step is left out: it shows observations of the original files"]
 
 
 def _is_picture(file: SampleFile) -> bool:
     """True for photographs and rasters of several bands; a raster of a single band is a height model."""
-    return file.kind == "image" or (file.kind == "raster" and (file.bands is None or len(file.bands) > 1))
+    return file.kind == "image" or (
+        file.kind == "raster" and (file.bands is None or len(file.bands) > 1)
+    )
 
 
 def _reason_to_leave_out(
     sample: Sample, benchmark: Benchmark, degradation: Degradation, faults: dict[str, str]
 ) -> str | None:
-    if any(isinstance(slot, AbstainSlot) and slot.reason == "unfit_image" for slot in sample.answer):
+    if any(
+        isinstance(slot, AbstainSlot) and slot.reason == "unfit_image" for slot in sample.answer
+    ):
         return "a sample of the pair asks whether the picture is fit, which the doses change"
     if sample.task_type in _PIXEL_STATISTICS:
         return f"the truth of {sample.task_type} is a statistic of the pixel values, which the doses change"
@@ -215,7 +234,9 @@ def _fault(path: Path, degradation: Degradation) -> str:
                 pixels = image.width * image.height
         else:
             with open_raster(path) as source:
-                pixels = source.width * source.height * max(1, source.count // 4)  # rasters are read with all bands
+                pixels = (
+                    source.width * source.height * max(1, source.count // 4)
+                )  # rasters are read with all bands
                 if source.dataset.colorinterp[0].name == "palette":
                     return "colours of a palette cannot be averaged"
                 for dose in ("haze", "jpeg"):
@@ -244,7 +265,9 @@ def degrade_file(path: Path, file: SampleFile, degradation: Degradation, noise_s
         return _degrade_raster(path, degradation, generator)
     picture = read_image(path, shown_as=file.name, may_be_blank=True)
     bands = picture.pixels.transpose(2, 0, 1).astype(np.float32)
-    bands = degrade_bands(bands, degradation, generator, np.ones(3, np.float32), is_grey=picture.is_grey)
+    bands = degrade_bands(
+        bands, degradation, generator, np.ones(3, np.float32), is_grey=picture.is_grey
+    )
     image = Image.fromarray(_as_bytes(bands))
     exif = _camera_data(path)
     buffer = io.BytesIO()
@@ -279,8 +302,12 @@ def degrade_bands(
         if degradation.blur:
             values = np.asarray(cv2.GaussianBlur(values, (0, 0), degradation.blur), np.float32)
         if degradation.gsd > 1:
-            values = np.asarray(cv2.resize(values, coarse, interpolation=cv2.INTER_AREA), np.float32)
-            values = np.asarray(cv2.resize(values, (columns, rows), interpolation=cv2.INTER_LINEAR), np.float32)
+            values = np.asarray(
+                cv2.resize(values, coarse, interpolation=cv2.INTER_AREA), np.float32
+            )
+            values = np.asarray(
+                cv2.resize(values, (columns, rows), interpolation=cv2.INTER_LINEAR), np.float32
+            )
         return values
 
     degraded = np.empty_like(bands)
@@ -292,15 +319,21 @@ def degrade_bands(
             result = smooth(hazy)
         else:  # only pixels with data are averaged
             share = np.maximum(smooth(valid.astype(np.float32)), 1e-6)
-            result = np.where(valid, smooth(np.where(valid, hazy, 0).astype(np.float32)) / share, np.nan)
+            result = np.where(
+                valid, smooth(np.where(valid, hazy, 0).astype(np.float32)) / share, np.nan
+            )
         if degradation.noise and not (is_grey and noise is not None):
-            noise = generator.standard_normal((rows, columns), np.float32) * np.float32(degradation.noise)
+            noise = generator.standard_normal((rows, columns), np.float32) * np.float32(
+                degradation.noise
+            )
         degraded[at] = result if noise is None else result + noise * levels[at]
     return degraded
 
 
 def _as_bytes(bands: FloatArray) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(np.clip(np.rint(np.nan_to_num(bands)), 0, 255).astype(np.uint8).transpose(1, 2, 0))
+    return np.ascontiguousarray(
+        np.clip(np.rint(np.nan_to_num(bands)), 0, 255).astype(np.uint8).transpose(1, 2, 0)
+    )
 
 
 def _compressed(image: Any, quality: int | None) -> Any:
@@ -334,7 +367,9 @@ def _degrade_raster(path: Path, degradation: Degradation, generator: np.random.G
             levels = np.asarray((high - low) / 255, np.float32)
         changed = degrade_bands(values, degradation, generator, levels)
         if is_rgb:
-            compressed = np.asarray(_compressed(Image.fromarray(_as_bytes(changed)), degradation.jpeg))
+            compressed = np.asarray(
+                _compressed(Image.fromarray(_as_bytes(changed)), degradation.jpeg)
+            )
             changed = np.where(np.isfinite(changed), compressed.transpose(2, 0, 1), np.nan)
         for at, number in enumerate(numbers):
             stored = (changed[at] - dataset.offsets[number - 1]) / dataset.scales[number - 1]

@@ -59,14 +59,18 @@ class Estimate:
 
     def __str__(self) -> str:
         low, high = self.output_tokens
-        tokens = f"{_tokens(self.input_tokens)} tokens in, {_range(_tokens(low), _tokens(high))} out"
+        tokens = (
+            f"{_tokens(self.input_tokens)} tokens in, {_range(_tokens(low), _tokens(high))} out"
+        )
         text = f"about {self.requests:,} request{'' if self.requests == 1 else 's'}, {tokens}"
         if self.usd_low is None or self.usd_high is None:
             return text
         return f"{text}: {_range(_usd(self.usd_low), _usd(self.usd_high))} USD ({self.model}: {self.price})"
 
 
-async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price: Price | None) -> Estimate | None:
+async def estimate(
+    plan: Plan, benchmark: Benchmark, source: PolicySource, price: Price | None
+) -> Estimate | None:
     """Estimate the cost of running ``plan``; None if the policy does not use a model.
 
     The first and the last request of a few samples of each mode are built as the agent builds them (the last after the
@@ -84,7 +88,10 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
         view_mode = "end-to-end" if source.single_shot else mode
         samples = {each: plan.samples[each] for each in _spread(at, COUNTED)}
         views = {each: benchmark.view(sample, view_mode) for each, sample in samples.items()}
-        turns = [expected_requests(each, agent.mode) + closing_messages(views[n], agent) for n, each in samples.items()]
+        turns = [
+            expected_requests(each, agent.mode) + closing_messages(views[n], agent)
+            for n, each in samples.items()
+        ]
         expected = len(at) * sum(turns) / len(turns)
         rendered = _spread([*samples], RENDERED // len(positions))
         spread = [await _tokens_of(samples[each], views[each], agent, price) for each in rendered]
@@ -138,12 +145,16 @@ def closing_request(view: SampleView, agent: ModelAgent, before: float) -> tuple
     return n, n * (before + len(closing_message(view).encode()) / BYTES_PER_TOKEN)
 
 
-async def _tokens_of(sample: Sample, view: SampleView, agent: ModelAgent, price: Price | None) -> tuple[int, float]:
+async def _tokens_of(
+    sample: Sample, view: SampleView, agent: ModelAgent, price: Price | None
+) -> tuple[int, float]:
     """Return requests and input tokens of one sample, assuming that prompts grow linearly from first to last."""
     turns = expected_requests(sample, agent.mode)
     history: Sequence[Step] = ()
     if turns > 1 and (reference := with_shown_observations(sample).reference):
-        with suppress(BenchmarkError):  # some steps lack a recorded observation, which end-to-end does not need
+        with suppress(
+            BenchmarkError
+        ):  # some steps lack a recorded observation, which end-to-end does not need
             history = reference_history(reference)
     first = last = await request_tokens(view, (), agent, price)
     if turns > 1:
@@ -153,31 +164,46 @@ async def _tokens_of(sample: Sample, view: SampleView, agent: ModelAgent, price:
     return turns + closing, turns * (first + last) / 2 + tokens
 
 
-async def request_tokens(view: SampleView, history: Sequence[Step], agent: ModelAgent, price: Price | None) -> float:
+async def request_tokens(
+    view: SampleView, history: Sequence[Step], agent: ModelAgent, price: Price | None
+) -> float:
     """Return the input tokens of the request that an agent sends after ``history``.
 
     Pictures that are not made yet are counted by their size.
     """
-    size = request_size(agent.model.name, *await agent.request_for(view, history), agent.settings, price)[1]
+    size = request_size(
+        agent.model.name, *await agent.request_for(view, history), agent.settings, price
+    )[1]
     shares = _shares_later(view) if getattr(agent, "images", False) else 0.0
     return size + shares * (price.image_tokens if price else IMAGE_TOKENS)[0]
 
 
 def _shares_later(view: SampleView) -> float:
     later = [file for file in view.files if not Path(file.path).exists()]
-    return sum(_share(file.width_px, file.height_px) for file in later if file.width_px and file.height_px)
+    return sum(
+        _share(file.width_px, file.height_px) for file in later if file.width_px and file.height_px
+    )
 
 
 def request_size(
-    model: str, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, price: Price | None
+    model: str,
+    messages: Sequence[Message],
+    tools: Sequence[ToolSpec],
+    settings: ModelSettings,
+    price: Price | None,
 ) -> tuple[int, float]:
     """Return the characters of a request's JSON without its images, and its tokens with them."""
-    text, full = request_text(model, messages, tools, settings), price.image_tokens[0] if price else IMAGE_TOKENS[0]
+    text, full = (
+        request_text(model, messages, tools, settings),
+        price.image_tokens[0] if price else IMAGE_TOKENS[0],
+    )
     pictures = sum(full * _share_of_full_picture(url) for url in image_urls(messages))
     return len(text.decode()), len(text) / BYTES_PER_TOKEN + pictures
 
 
-PREVIEWED = ScriptedModel(lambda _messages, _tools, _settings: "(answer of the model)", name="the model")
+PREVIEWED = ScriptedModel(
+    lambda _messages, _tools, _settings: "(answer of the model)", name="the model"
+)
 """Model of a preview, which only says that it answers."""
 
 
@@ -188,7 +214,11 @@ def items_of(prepared: "PreparedRun", sample: str) -> list[WorkItem]:
         UsageError: the sample is not run in these modes.
     """
     benchmark, source, modes = prepared.benchmark, prepared.source, prepared.manifest.modes
-    items = [*work_items(benchmark.samples, source.modes, 1, single_shot=source.single_shot, only=[sample])]
+    items = [
+        *work_items(
+            benchmark.samples, source.modes, 1, single_shot=source.single_shot, only=[sample]
+        )
+    ]
     if chosen := [item for item in items if item.mode in modes]:
         one = [each for each in chosen if each.mode == "end-to-end"] or chosen[:1]
         return chosen if "mode" in prepared.config.model_fields_set else one
@@ -196,7 +226,9 @@ def items_of(prepared: "PreparedRun", sample: str) -> list[WorkItem]:
     raise UsageError(f"{sample} is not run in {' or '.join(modes)}", hint=f"--mode {able}")
 
 
-async def requests_of(prepared: "PreparedRun", item: WorkItem) -> tuple[list[Request], list[tuple[int, int]]]:
+async def requests_of(
+    prepared: "PreparedRun", item: WorkItem
+) -> tuple[list[Request], list[tuple[int, int]]]:
     """Return requests for a sample, and of each the characters of its JSON without images and its estimated tokens.
 
     They are the first request and, if the agent asks for the answer form after an answer, that one; in step-by-step
@@ -210,7 +242,10 @@ async def requests_of(prepared: "PreparedRun", item: WorkItem) -> tuple[list[Req
         await run_step_by_step(agent, view, sample.reference)
     else:
         await agent.act(view, ())
-    sizes = (request_size(PREVIEWED.name, *request, prepared.config.settings, None) for request in requests)
+    sizes = (
+        request_size(PREVIEWED.name, *request, prepared.config.settings, None)
+        for request in requests
+    )
     return requests, [(size, round(tokens)) for size, tokens in sizes]
 
 
@@ -236,12 +271,19 @@ def _spread(positions: Sequence[int], most: int) -> list[int]:
     """
     if len(positions) <= most:
         return list(positions)
-    return [positions[at] for at in sorted(random.Random(len(positions)).sample(range(len(positions)), most))]
+    return [
+        positions[at]
+        for at in sorted(random.Random(len(positions)).sample(range(len(positions)), most))
+    ]
 
 
 def _tokens(count: float) -> str:
     return (
-        f"{number_text(count / 1e6, 2)} M" if count >= 100_000 else f"{max(count, 1000) / 1000:.0f} k" if count else "0"
+        f"{number_text(count / 1e6, 2)} M"
+        if count >= 100_000
+        else f"{max(count, 1000) / 1000:.0f} k"
+        if count
+        else "0"
     )
 
 

@@ -16,11 +16,32 @@ from agrotools.core import BudgetReached, Record
 from agrotools.core.base import count_text
 from agrotools.core.files import cache_dir
 from agrotools.models import Model, WireStats
-from agrotools.runner.build import PreparedRun, benchmark_notes, executor_class, load_for_run, part_text, prepare_run
+from agrotools.runner.build import (
+    PreparedRun,
+    benchmark_notes,
+    executor_class,
+    load_for_run,
+    part_text,
+    prepare_run,
+)
 from agrotools.runner.config import EvalConfig, RunSettings
-from agrotools.runner.execute import HANDFUL, INTERNAL_ERROR, POLICY_ERROR, Pace, RunContext, execute
+from agrotools.runner.execute import (
+    HANDFUL,
+    INTERNAL_ERROR,
+    POLICY_ERROR,
+    Pace,
+    RunContext,
+    execute,
+)
 from agrotools.runner.plan import Plan, remaining
-from agrotools.runner.policies import Accounted, AgentFunction, PolicySource, accounted, is_agent_server, run_protocol
+from agrotools.runner.policies import (
+    Accounted,
+    AgentFunction,
+    PolicySource,
+    accounted,
+    is_agent_server,
+    run_protocol,
+)
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.store import RunStore
 from agrotools.tools.cache import ResultCache
@@ -97,19 +118,33 @@ def evaluate(
             composition=_composition(plan),
         )
         counting = source.meter.endpoint if source.meter else None
-        place, price = (counting.name, counting.price) if counting else (source.base_url, source.price)
+        place, price = (
+            (counting.name, counting.price) if counting else (source.base_url, source.price)
+        )
         if config.budget and price and price.source == "local":
-            bar.note(f"requests to {place} are taken as free: no budget is kept without --price IN/OUT")
+            bar.note(
+                f"requests to {place} are taken as free: no budget is kept without --price IN/OUT"
+            )
         if config.budget and source.meter and counting is None:
-            bar.note("--budget counts what the agent reports, and cannot limit an agent that reports nothing;")
-            bar.note("--agent-model MODEL counts its requests, and refuses those that exceed the budget")
+            bar.note(
+                "--budget counts what the agent reports, and cannot limit an agent that reports nothing;"
+            )
+            bar.note(
+                "--agent-model MODEL counts its requests, and refuses those that exceed the budget"
+            )
         if is_agent_server(manifest.model) and len(todo) < len(plan):
             bar.note("finished samples are kept: give a new version of the server another --out")
-        notes = [*filter(None, [settings.note]), *benchmark_notes(benchmark), *_probe_notes(source, settings, folder)]
+        notes = [
+            *filter(None, [settings.note]),
+            *benchmark_notes(benchmark),
+            *_probe_notes(source, settings, folder),
+        ]
         for note in [*notes, *store.notes]:
             bar.note(note)
         if config.degrade:
-            cast("DegradedBenchmark", benchmark).degrade_files(todo.sample_ids(), stage_progress(progress))
+            cast("DegradedBenchmark", benchmark).degrade_files(
+                todo.sample_ids(), stage_progress(progress)
+            )
         if source.stats is not None:
             source.stats.worked_before = store.has_finished
             source.stats.stopping = False  # left over from an earlier run of the same object
@@ -143,7 +178,9 @@ def _probe_notes(source: PolicySource, settings: RunSettings, folder: Path) -> l
     from agrotools.models.probe import attach_report
 
     native = settings.protocol == "tool-calling" and settings.modes != ("no-tool",)
-    return attach_report(source.base_url, source.name, folder, images=settings.images, native_tools=native)
+    return attach_report(
+        source.base_url, source.name, folder, images=settings.images, native_tools=native
+    )
 
 
 def _composition(plan: Plan) -> str:
@@ -209,7 +246,9 @@ async def _execute(
             if config.faults:
                 from agrotools.runner.faults import FaultPlan, Faults, measured_calls
 
-                faults = FaultPlan(Faults.parse(config.faults), config.seed or 0, measured_calls(benchmark.samples))
+                faults = FaultPlan(
+                    Faults.parse(config.faults), config.seed or 0, measured_calls(benchmark.samples)
+                )
             limits = settings.max_steps, settings.recorded, limit, faults
             await execute(
                 items,
@@ -236,19 +275,29 @@ async def _execute(
             await vision.close()
 
 
-def _set_timeout(prepared: PreparedRun, source: PolicySource, contact: "FirstContact", bar: Progress) -> None:
+def _set_timeout(
+    prepared: PreparedRun, source: PolicySource, contact: "FirstContact", bar: Progress
+) -> None:
     """Give the requests to a slow server of ``--serve`` more time than the default, unless ``--timeout`` is given."""
     from agrotools.models.openai_compatible import OpenAICompatibleModel
 
     config = prepared.config
     server = None if "timeout_s" in config.model_fields_set else prepared.server
     timeout_s = contact.timeout_s(server.slots) if server else None
-    if timeout_s and timeout_s > config.timeout_s and isinstance(source.model, OpenAICompatibleModel):
+    if (
+        timeout_s
+        and timeout_s > config.timeout_s
+        and isinstance(source.model, OpenAICompatibleModel)
+    ):
         source.model.set_timeout(timeout_s)
-        bar.note(f"the server is slow: a request times out after {timeout_s:,.0f} s (--timeout sets another time)")
+        bar.note(
+            f"the server is slow: a request times out after {timeout_s:,.0f} s (--timeout sets another time)"
+        )
 
 
-def _reporting(bar: Progress, source: PolicySource, *, has_budget: bool) -> Callable[[Record], None]:
+def _reporting(
+    bar: Progress, source: PolicySource, *, has_budget: bool
+) -> Callable[[Record], None]:
     """Return a callback that counts a record in ``bar`` and reports the first invalid ones, and the first silence of an
     agent that alone knows the cost, if that is limited."""
     n_named, stats = 0, source.stats
@@ -259,18 +308,26 @@ def _reporting(bar: Progress, source: PolicySource, *, has_budget: bool) -> Call
         bar.finished(record)
         if reports_cost and not record.agent_replies and record.invalid is None:
             reports_cost = False
-            bar.note(f"the agent reported no usage on {record.sample.id}: --budget does not limit its cost")
+            bar.note(
+                f"the agent reported no usage on {record.sample.id}: --budget does not limit its cost"
+            )
         if record.invalid is None or n_named >= _MOST_NAMED:
             return
         # If the endpoint has never answered, individual samples do not matter.
-        if stats is None or stats.has_worked or record.invalid.startswith((INTERNAL_ERROR, POLICY_ERROR)):
+        if (
+            stats is None
+            or stats.has_worked
+            or record.invalid.startswith((INTERNAL_ERROR, POLICY_ERROR))
+        ):
             n_named += 1
             bar.note(f"{record.sample.id} ({record.mode}) is invalid: {record.invalid}")
 
     return finished
 
 
-async def _expect(items: Plan, benchmark: Benchmark, source: PolicySource, contact: "FirstContact") -> None:
+async def _expect(
+    items: Plan, benchmark: Benchmark, source: PolicySource, contact: "FirstContact"
+) -> None:
     for part in items.parts:
         candidates = [items.samples[at] for at in part.positions[:_LOOKED_AT]]
         sample = next((each for each in candidates if each.files), candidates[0])
@@ -278,7 +335,9 @@ async def _expect(items: Plan, benchmark: Benchmark, source: PolicySource, conta
         if isinstance(agent, ModelAgent):
             sample = await asyncio.to_thread(benchmark.prepare, sample)
             view = benchmark.view(sample, "end-to-end" if source.single_shot else part.mode)
-            with suppress(Exception):  # a fault of this sample alone is reported when its turn comes
+            with suppress(
+                Exception
+            ):  # a fault of this sample alone is reported when its turn comes
                 contact.expect(*await agent.request_for(view, ()))
 
 

@@ -15,7 +15,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from agrotools.agents import UNPARSEABLE_LIMIT, Policy, run_end_to_end, run_no_tool, run_single_shot, run_step_by_step
+from agrotools.agents import (
+    UNPARSEABLE_LIMIT,
+    Policy,
+    run_end_to_end,
+    run_no_tool,
+    run_single_shot,
+    run_step_by_step,
+)
 from agrotools.agents.images import UNSHOWN, reason_unreadable
 from agrotools.agents.modes import is_external, with_shown_observations, with_truth_observations
 from agrotools.benchmarks import Benchmark
@@ -193,15 +200,21 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
             raise  # the run is ending; without a request to cancel, the policy leaked a cancellation of its own
         # An internal error on one sample must not cost the others: it counts as invalid and appears in the report.
         at = traceback.extract_tb(error.__traceback__)[-1]
-        origin = INTERNAL_ERROR if policy is None or not _is_raised_by(policy, error) else POLICY_ERROR
-        invalid = f"{origin}, {type(error).__name__}: {words_of(error)} ({at.name}, line {at.lineno})"
+        origin = (
+            INTERNAL_ERROR if policy is None or not _is_raised_by(policy, error) else POLICY_ERROR
+        )
+        invalid = (
+            f"{origin}, {type(error).__name__}: {words_of(error)} ({at.name}, line {at.lineno})"
+        )
     finally:
         if policy is not None and is_external(policy):
             await policy.end_sample()
     usage = policy.usage if policy is not None and is_external(policy) else None
     if usage is not None:
         add_requests(usage.requests)
-    if view.files and (fault := _fault_of_files(sample, view, context.benchmark, trajectory, unshown)):
+    if view.files and (
+        fault := _fault_of_files(sample, view, context.benchmark, trajectory, unshown)
+    ):
         trajectory, actions, invalid = None, None, fault
     return Record(
         sample=sample,
@@ -217,7 +230,11 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
 
 
 def _fault_of_files(
-    sample: Sample, view: SampleView, benchmark: Benchmark, trajectory: Trajectory | None, unshown: Set[str]
+    sample: Sample,
+    view: SampleView,
+    benchmark: Benchmark,
+    trajectory: Trajectory | None,
+    unshown: Set[str],
 ) -> str:
     """Return what is wrong with the files of a sample, which is no error of the model; usually empty.
 
@@ -234,7 +251,9 @@ def _fault_of_files(
         path = shown.path if is_original else str(Benchmark.file_path(benchmark, file))
         if file.sha256 and was_changed(path, file.sha256):
             return f"the benchmark's file {path} was changed during the run"
-        of_file = {kind for kind, call in kinds if doubted and file.name in str([*call.arguments.values()])}
+        of_file = {
+            kind for kind, call in kinds if doubted and file.name in str([*call.arguments.values()])
+        }
         asked = file.name in unshown or "unreadable_file" in of_file
         if doubted and asked and "" not in of_file and (reason := reason_unreadable(shown)):
             return f"the benchmark's file {shown.path} cannot be read: {reason}"
@@ -252,7 +271,11 @@ def with_history(item: WorkItem, source: PolicySource) -> Sample:
     """Return the sample with the observations that this run shows as history (used only in step-by-step)."""
     if item.mode != "step-by-step":
         return item.sample
-    return with_truth_observations(item.sample) if source.truth_tools else with_shown_observations(item.sample)
+    return (
+        with_truth_observations(item.sample)
+        if source.truth_tools
+        else with_shown_observations(item.sample)
+    )
 
 
 def _tool_caller(
@@ -328,9 +351,15 @@ class Ending:
         """Stop at an unreachable endpoint, so that a run does not fail sample by sample for hours."""
         # Replies to other samples show that the endpoint is reachable. When its capacity drops, the samples in flight
         # are the ones that fail, many in a row, which says nothing about the rest.
-        if self.context.source.stats is None or record.invalid is None or self.replies > replies_at_start:
+        if (
+            self.context.source.stats is None
+            or record.invalid is None
+            or self.replies > replies_at_start
+        ):
             self.silent = 0
-        elif record.key not in self.context.store.failed:  # otherwise the sample itself may be the cause
+        elif (
+            record.key not in self.context.store.failed
+        ):  # otherwise the sample itself may be the cause
             self.silent += 1
             if self.silent >= max(_FEWEST_BEFORE_GIVING_UP, 2 * self.context.pace.allowed):
                 self.stop(
@@ -390,12 +419,18 @@ async def execute(
 
 
 async def _work(
-    queue: Iterator[WorkItem], context: RunContext, ending: Ending, on_finished: Callable[[Record], None]
+    queue: Iterator[WorkItem],
+    context: RunContext,
+    ending: Ending,
+    on_finished: Callable[[Record], None],
 ) -> None:
     await context.pace.acquire()
     try:
         while not ending.requested and (item := next(queue, None)) is not None:
-            if context.benchmark.make_files and (item := await _with_files(item, context, ending)) is None:
+            if (
+                context.benchmark.make_files
+                and (item := await _with_files(item, context, ending)) is None
+            ):
                 return
             replies_at_start = ending.replies
             try:
@@ -434,7 +469,10 @@ async def _with_files(item: WorkItem, context: RunContext, ending: Ending) -> Wo
 
 
 async def _tick(
-    context: RunContext, on_tick: Callable[[], None], stop: threading.Event | None, interrupted: Callable[[], None]
+    context: RunContext,
+    on_tick: Callable[[], None],
+    stop: threading.Event | None,
+    interrupted: Callable[[], None],
 ) -> None:
     seen = False
     while True:

@@ -18,7 +18,16 @@ from typing import Annotated, Any, ClassVar, Self, cast
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
-from agrotools.core import ErrorInfo, FrozenModel, Observation, Sample, ToolCall, ToolOutcome, UsageError, plain_message
+from agrotools.core import (
+    ErrorInfo,
+    FrozenModel,
+    Observation,
+    Sample,
+    ToolCall,
+    ToolOutcome,
+    UsageError,
+    plain_message,
+)
 from agrotools.core.base import suggestion
 from agrotools.core.record import Fault, FaultKind, iter_refs
 
@@ -28,10 +37,16 @@ FEWEST_MEASURED = 5
 """Reference calls of a tool on other clusters that a fault is drawn from; with fewer, it does not land."""
 _LOUD: Mapping[FaultKind, Observation] = {
     "timeout": Observation(
-        error=ErrorInfo(kind="timeout", message="the tool did not finish within 60 s", hint="try the call again")
+        error=ErrorInfo(
+            kind="timeout", message="the tool did not finish within 60 s", hint="try the call again"
+        )
     ),
     "error": Observation(
-        error=ErrorInfo(kind="backend_unavailable", message="the tool is not available now", hint="try the call again")
+        error=ErrorInfo(
+            kind="backend_unavailable",
+            message="the tool is not available now",
+            hint="try the call again",
+        )
     ),
     "empty": Observation(result={}),
 }
@@ -51,7 +66,10 @@ class Doses(FrozenModel):
     @property
     def doses(self) -> dict[str, float]:
         """Doses that disturb something, by name."""
-        given = ((name, getattr(self, name), info.default) for name, info in type(self).model_fields.items())
+        given = (
+            (name, getattr(self, name), info.default)
+            for name, info in type(self).model_fields.items()
+        )
         return {name: value for name, value, default in given if value != default}
 
     def __str__(self) -> str:
@@ -68,11 +86,19 @@ class Doses(FrozenModel):
         for part in text.split(",") if text.strip() not in ("", UNDISTURBED) else ():
             name, _, value = (piece.strip() for piece in part.partition("="))
             if name not in cls.model_fields:
-                raise UsageError(f"{cls.OPTION}: unknown dose {name!r}", hint=suggestion(name, cls.model_fields))
+                raise UsageError(
+                    f"{cls.OPTION}: unknown dose {name!r}", hint=suggestion(name, cls.model_fields)
+                )
             if name in values:
-                raise UsageError(f"{cls.OPTION}: {name} is given twice", hint=f"repeat {cls.OPTION} for several runs")
+                raise UsageError(
+                    f"{cls.OPTION}: {name} is given twice",
+                    hint=f"repeat {cls.OPTION} for several runs",
+                )
             if "_" in value:
-                raise UsageError(f"{cls.OPTION} {name}={value}: should be a valid number", hint=f"e.g. {cls.EXAMPLE}")
+                raise UsageError(
+                    f"{cls.OPTION} {name}={value}: should be a valid number",
+                    hint=f"e.g. {cls.EXAMPLE}",
+                )
             values[name] = value
         try:
             return cls.model_validate(values)
@@ -173,7 +199,9 @@ class FaultyTools:
     epoch: int
     call_tool: CallTool
     faults: list[Fault] = field(default_factory=list[Fault])
-    _calls: list[tuple[ToolCall, ToolOutcome]] = field(default_factory=list[tuple[ToolCall, ToolOutcome]])
+    _calls: list[tuple[ToolCall, ToolOutcome]] = field(
+        default_factory=list[tuple[ToolCall, ToolOutcome]]
+    )
 
     async def __call__(self, call: ToolCall) -> ToolOutcome:
         number = len(self._calls)
@@ -189,8 +217,12 @@ class FaultyTools:
                 changed, reason = self._changed(kind, call, outcome.observation, rng)
                 landed = changed is not None
                 original = outcome.observation if landed else None
-                self.faults.append(Fault(call=number, kind=kind, landed=landed, reason=reason, original=original))
-                outcome = ToolOutcome(changed or outcome.observation, outcome.seconds, outcome.cached, log=outcome.log)
+                self.faults.append(
+                    Fault(call=number, kind=kind, landed=landed, reason=reason, original=original)
+                )
+                outcome = ToolOutcome(
+                    changed or outcome.observation, outcome.seconds, outcome.cached, log=outcome.log
+                )
         self._calls.append((call, outcome))
         return outcome
 
@@ -203,7 +235,9 @@ class FaultyTools:
         if kind == "stale":
             hit = {fault.call for fault in self.faults if fault.landed}
             for number, (earlier, outcome) in reversed([*enumerate(self._calls)]):
-                same_tool = earlier.tool == call.tool and number not in hit and outcome.observation.result
+                same_tool = (
+                    earlier.tool == call.tool and number not in hit and outcome.observation.result
+                )
                 if same_tool and outcome.observation.result != observation.result:
                     return outcome.observation, ""
             return None, "no earlier call of this tool has another result"
@@ -212,18 +246,31 @@ class FaultyTools:
         leaves = dict(_leaves(observation.result))
         donors = [changes for each in others if (changes := _changes(kind, each, leaves))]
         if len(donors) < FEWEST_MEASURED:
-            return None, f"no measured {'errors' if kind == 'noise' else 'names'} of this tool apply to this result"
+            return (
+                None,
+                f"no measured {'errors' if kind == 'noise' else 'names'} of this tool apply to this result",
+            )
         result = cast("dict[str, JsonValue]", _replaced(observation.result, rng.choice(donors)))
         return observation.model_copy(update={"result": result}), ""
 
 
-def _changes(kind: FaultKind, donor: Measured, leaves: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+def _changes(
+    kind: FaultKind, donor: Measured, leaves: Mapping[str, JsonValue]
+) -> dict[str, JsonValue]:
     """Return the values that a donor's errors or names put in the place of others, by path; only those that differ."""
     changed: dict[str, JsonValue]
     if kind == "noise":
-        changed = {path: _scaled(leaves[path], by) for path, by in donor.ratios.items() if _is_number(leaves.get(path))}
+        changed = {
+            path: _scaled(leaves[path], by)
+            for path, by in donor.ratios.items()
+            if _is_number(leaves.get(path))
+        }
     else:
-        changed = {path: name for path, name in donor.labels.items() if type(leaves.get(path)) is type(name)}
+        changed = {
+            path: name
+            for path, name in donor.labels.items()
+            if type(leaves.get(path)) is type(name)
+        }
     return {path: value for path, value in changed.items() if value != leaves[path]}
 
 

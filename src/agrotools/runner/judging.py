@@ -33,7 +33,14 @@ from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX
 from agrotools.runner.store import RunLock
 from agrotools.scoring.judging.judgements import Judgement
-from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics, has_rubrics, is_image, is_text, judge_questions
+from agrotools.scoring.judging.questions import (
+    JudgeQuestion,
+    Rubrics,
+    has_rubrics,
+    is_image,
+    is_text,
+    judge_questions,
+)
 
 SPEND_FILE = "judges-spend.jsonl"
 _CACHE = "judging"
@@ -81,7 +88,9 @@ def _keep_rubrics(run: Path, rubrics: Rubrics | None) -> None:
     path = None
     try:
         if rubrics is not None:
-            safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in rubrics.name)[-80:]
+            safe = "".join(
+                letter if letter.isalnum() or letter in "._-" else "-" for letter in rubrics.name
+            )[-80:]
             path = run / f"{RUBRICS_PREFIX}{safe}"
             if not (path.is_file() and path.read_bytes() == rubrics.content):
                 write_whole(path, rubrics.content)
@@ -89,7 +98,9 @@ def _keep_rubrics(run: Path, rubrics: Rubrics | None) -> None:
             if other != path:
                 other.unlink()
     except OSError as error:
-        raise RunStoreError(f"cannot write to {run}: {error.strerror or error}", hint=remedy(error)) from error
+        raise RunStoreError(
+            f"cannot write to {run}: {error.strerror or error}", hint=remedy(error)
+        ) from error
 
 
 def judge_run(
@@ -117,11 +128,15 @@ def judge_run(
     try:
         lock = RunLock(run)
     except OSError as error:
-        raise RunStoreError(f"cannot work in {run}: {error.strerror or error}", hint="give a run folder") from error
+        raise RunStoreError(
+            f"cannot work in {run}: {error.strerror or error}", hint="give a run folder"
+        ) from error
     try:
         _keep_rubrics(run, rubrics)
         with LineFile(run / JUDGEMENTS_FILE, Judgement, JUDGEMENT_HINT) as file:
-            known_replies = {(each.asked, each.vote) for each in file.records if each.judge == helper.name}
+            known_replies = {
+                (each.asked, each.vote) for each in file.records if each.judge == helper.name
+            }
             pending: list[PendingQuestion] = []
             for each in _all_questions(run, votes, labelled or {}, rubrics):
                 if (each.question.asked, each.vote) in known_replies:
@@ -131,7 +146,18 @@ def judge_run(
                     pending.append(each)
             if pending:
                 temperature = 0.0 if votes == 1 else _TEMPERATURE_OF_SEVERAL_VOTES
-                asyncio.run(_ask(pending, helper, temperature, run / SPEND_FILE, file, result, rubrics, progress))
+                asyncio.run(
+                    _ask(
+                        pending,
+                        helper,
+                        temperature,
+                        run / SPEND_FILE,
+                        file,
+                        result,
+                        rubrics,
+                        progress,
+                    )
+                )
     finally:
         lock.close()
     return result
@@ -164,7 +190,9 @@ async def _ask(
         async def one(each: PendingQuestion) -> None:
             model = models.setdefault(each.vote, model_of(each.vote))
             question = each.question
-            settings = ModelSettings(temperature=temperature, max_output_tokens=question.longest_reply)
+            settings = ModelSettings(
+                temperature=temperature, max_output_tokens=question.longest_reply
+            )
             completion, unseen = await _reply(model, question, ledger.parent, settings)
             if completion.finish_reason not in KEPT:
                 return  # No usable reply: the question stays open for a later call.
@@ -288,9 +316,19 @@ def judge_request(question: JudgeQuestion, run: Path, *, images: bool = True) ->
             most = min(room, _LONGEST_TEXT)
             text = _text(path, most)
             room -= min(len(text or ""), most)
-            parts.append(TextPart(text=_file_note(each, "cannot be read" if text is None else "", text, question.mark)))
+            parts.append(
+                TextPart(
+                    text=_file_note(
+                        each, "cannot be read" if text is None else "", text, question.mark
+                    )
+                )
+            )
         elif is_image(each):
-            preview = make_preview(path, each.name, "image", None) if images and path is not None else None
+            preview = (
+                make_preview(path, each.name, "image", None)
+                if images and path is not None
+                else None
+            )
             if isinstance(preview, Preview):
                 parts += [TextPart(text=f"{each.name}:"), preview.image]
             else:

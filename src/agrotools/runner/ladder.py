@@ -80,9 +80,14 @@ def references_of(
     scored = {
         name: beside
         for name, role in _ROLES.items()
-        if (beside := _beside(run, manifest, name, mode, index)) and role_of(beside.summary, mode) == role
+        if (beside := _beside(run, manifest, name, mode, index))
+        and role_of(beside.summary, mode) == role
     }
-    names = [name for name in (FLOOR, CEILING) if name not in scored and (mode != "no-tool" or name == FLOOR)]
+    names = [
+        name
+        for name in (FLOOR, CEILING)
+        if name not in scored and (mode != "no-tool" or name == FLOOR)
+    ]
     if manifest.degrade or manifest.faults or not 0 < n_samples <= MOST_SAMPLES:
         names = []
     if not names:
@@ -115,7 +120,9 @@ def references_of(
     return References(scored, frozenset(name for name in names if name in scored))
 
 
-def _beside(run: Path, manifest: Manifest, name: str, mode: Mode, index: RecordIndex) -> Rescored | None:
+def _beside(
+    run: Path, manifest: Manifest, name: str, mode: Mode, index: RecordIndex
+) -> Rescored | None:
     """Return the scores of a complete run of baseline ``name`` on the samples of ``index`` beside ``run``, if any."""
     for folder in sorted(run.absolute().parent.glob(f"*{name.removeprefix('baseline:')}*")):
         with suppress(AgrotoolsError):

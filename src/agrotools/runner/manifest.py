@@ -32,7 +32,9 @@ class Shard(FrozenModel):
 
 def conditions_label(degrade: str, faults: str) -> str:
     """Return what stands behind a model's name: the degradation of its pictures and the faults in its tool calls."""
-    return "".join(f" ({each})" for each in (degrade, faults and f"faults {faults.replace(',', ', ')}") if each)
+    return "".join(
+        f" ({each})" for each in (degrade, faults and f"faults {faults.replace(',', ', ')}") if each
+    )
 
 
 FORMAT = 1
@@ -188,7 +190,9 @@ def spell_difference(field: str, first: object, other: object, holders: tuple[st
         pairs = ((row, one.get(row), two.get(row)) for row in dict.fromkeys((*one, *two)))
         rows = [(f"{label}, {row}", a, b) for row, a, b in pairs if a != b]
     in_one, in_two = holders
-    return "; ".join(f"{row}: {_value_text(one)} {in_one}, {_value_text(two)} {in_two}" for row, one, two in rows)
+    return "; ".join(
+        f"{row}: {_value_text(one)} {in_one}, {_value_text(two)} {in_two}" for row, one, two in rows
+    )
 
 
 def _value_text(value: object) -> str:
@@ -216,7 +220,9 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
 
 def sum_usage(*usages: Mapping[str, int]) -> dict[str, int]:
     """Return the sums of the tokens of several manifests; a count of 0 stays, because it was reported."""
-    return {name: sum(usage.get(name, 0) for usage in usages) for name in dict.fromkeys(chain(*usages))}
+    return {
+        name: sum(usage.get(name, 0) for usage in usages) for name in dict.fromkeys(chain(*usages))
+    }
 
 
 def merged(old: Manifest, new: Manifest) -> Manifest:

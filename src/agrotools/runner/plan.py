@@ -77,7 +77,10 @@ class Plan:
         parts = (part for part in self.parts if mode in (None, part.mode))
         return Plan(
             self.samples,
-            [part._replace(positions=[at for at in part.positions if self.ids[at] in ids]) for part in parts],
+            [
+                part._replace(positions=[at for at in part.positions if self.ids[at] in ids])
+                for part in parts
+            ],
         )
 
     def sizes(self) -> dict[Mode, int]:
@@ -126,15 +129,27 @@ def work_items(
     facts = facts_of(samples)
     selected_modes: list[Mode] = [mode for mode in MODES if mode in requested]
     parts = [
-        Part(mode, 0, _limited(facts, _running_in(facts, mode, single_shot, frozenset(only)), limit))
+        Part(
+            mode, 0, _limited(facts, _running_in(facts, mode, single_shot, frozenset(only)), limit)
+        )
         for mode in selected_modes
     ]
     before = [part for part in parts if part.mode != "step-by-step"]
     after = [part for part in parts if part.mode == "step-by-step"]
-    return Plan(samples, [part._replace(epoch=k) for some in (before, after) for k in range(epochs) for part in some])
+    return Plan(
+        samples,
+        [
+            part._replace(epoch=k)
+            for some in (before, after)
+            for k in range(epochs)
+            for part in some
+        ],
+    )
 
 
-def _running_in(facts: Facts, mode: Mode, single_shot: bool, only: AbstractSet[str]) -> Sequence[int]:
+def _running_in(
+    facts: Facts, mode: Mode, single_shot: bool, only: AbstractSet[str]
+) -> Sequence[int]:
     every = range(len(facts.ids))
     able = facts.no_tool if mode == "no-tool" else facts.reference
     positions = every if mode == "end-to-end" or single_shot else compress(every, able)
@@ -159,7 +174,9 @@ def _limited(facts: Facts, positions: Sequence[int], limit: int | None) -> Seque
     return sorted(ordered[:limit])
 
 
-def remaining(plan: Plan, recorded: AbstractSet[Key] | RecordIndex, failed: AbstractSet[Key] = frozenset()) -> Plan:
+def remaining(
+    plan: Plan, recorded: AbstractSet[Key] | RecordIndex, failed: AbstractSet[Key] = frozenset()
+) -> Plan:
     """Return the items that are not ``recorded``, and then those in ``failed``.
 
     A sample that has failed before says little about the endpoint; an untried one says more.
@@ -171,7 +188,9 @@ def remaining(plan: Plan, recorded: AbstractSet[Key] | RecordIndex, failed: Abst
         kept = (at for at in part.positions if keep((part.mode, plan.ids[at], part.epoch)))
         return part._replace(positions=array("I", kept))
 
-    fresh = [where(part, lambda key: key not in recorded and key not in failed) for part in plan.parts]
+    fresh = [
+        where(part, lambda key: key not in recorded and key not in failed) for part in plan.parts
+    ]
     again = [where(part, failed.__contains__) for part in plan.parts] if failed else []
     return Plan(plan.samples, [*fresh, *again])
 
@@ -197,7 +216,9 @@ def offered_tools(sample: Sample, selection: str) -> tuple[str, ...]:
         return sample.toolset
     needed = set(sample.reference.tools)
     others = [tool for tool in sample.toolset if tool not in needed]
-    name = min(sample.id, sample.twin or sample.id)  # the same for twins, so that the list does not tell them apart
+    name = min(
+        sample.id, sample.twin or sample.id
+    )  # the same for twins, so that the list does not tell them apart
     others.sort(key=lambda tool: sha256(f"{name}/{tool}".encode()).digest())
     n_others = 0 if selection == NEEDED_TOOLS else int(selection)
     offered = needed.union(others[:n_others])
@@ -219,7 +240,9 @@ def with_offered_tools(benchmark: Benchmark, selection: str, protocol: Protocol)
         )
     samples: Sequence[Sample] = benchmark.samples
     facts = facts_of(samples)
-    without = next((name for name, has in zip(facts.ids, facts.reference, strict=True) if not has), None)
+    without = next(
+        (name for name, has in zip(facts.ids, facts.reference, strict=True) if not has), None
+    )
     if without:
         raise UsageError(
             f"--tools {selection} needs reference calls, and not all samples of {benchmark.name} have any, "
@@ -256,7 +279,9 @@ def tool_data(tools: Sequence[str], backends: Mapping[str, str]) -> dict[str, st
     for name in tools:
         if (backend := backends.get(name)) != RECORDED:
             files = sorted(path for path in get_tool(name).files_for(backend) if path.is_file())
-            content = b"".join(path.name.encode() + b"\0" + sha256_of_file(path).encode() for path in files)
+            content = b"".join(
+                path.name.encode() + b"\0" + sha256_of_file(path).encode() for path in files
+            )
             hashes[name] = sha256(content).hexdigest() if files else ""
     return hashes
 
@@ -287,14 +312,18 @@ class RecordedTools:
         self._returned.add(place)
         observation = steps[place].observation
         if observation is None or observation.empty:
-            return _failed("nothing was recorded of this call", "run the tool itself: choose another --backend")
+            return _failed(
+                "nothing was recorded of this call", "run the tool itself: choose another --backend"
+            )
         # Artifacts of a recorded observation are in no workspace: a later call can name them, but not open them.
         return ToolOutcome(observation.model_copy(update={"artifacts": ()}), 0.0, recorded=True)
 
     def _matches(self, call: ToolCall, step: ReferenceStep) -> bool:
         if call.tool != step.tool:
             return False
-        if repr(call.arguments) == repr({name: literal_value(value) for name, value in step.arguments.items()}):
+        if repr(call.arguments) == repr(
+            {name: literal_value(value) for name, value in step.arguments.items()}
+        ):
             return True  # the usual case, without loading the comparison of arguments
         from agrotools.scoring.steps import agrees
 
@@ -302,4 +331,6 @@ class RecordedTools:
 
 
 def _failed(message: str, hint: str) -> ToolOutcome:
-    return ToolOutcome(Observation(error=ErrorInfo(kind="backend_unavailable", message=message, hint=hint)), 0.0)
+    return ToolOutcome(
+        Observation(error=ErrorInfo(kind="backend_unavailable", message=message, hint=hint)), 0.0
+    )

@@ -15,7 +15,15 @@ from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, Mode, Protocol, Sample, SampleView, ToolSpec, UsageError
 from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.formats.benchmark import facts_of
-from agrotools.models import DEFAULT_WIRE, Endpoint, Model, ModelSettings, WireSettings, WireStats, make_model
+from agrotools.models import (
+    DEFAULT_WIRE,
+    Endpoint,
+    Model,
+    ModelSettings,
+    WireSettings,
+    WireStats,
+    make_model,
+)
 from agrotools.models.endpoint import PricedModel, price_at
 from agrotools.models.metered import SPEND_FILE, SpendLedger
 from agrotools.models.prices import Price
@@ -51,7 +59,9 @@ class Agents:
         key = (mode, epoch)
         if key not in self._agents:
             protocol = run_protocol(self._options.protocol)
-            self._agents[key] = protocol.agent(ObservedModel(self._model_of(epoch)), mode, self._options)
+            self._agents[key] = protocol.agent(
+                ObservedModel(self._model_of(epoch)), mode, self._options
+            )
         return self._agents[key]
 
     def with_models(self, model_of: Callable[[int], Model]) -> "Agents":
@@ -96,7 +106,9 @@ def _conversation_agent(model: Model, mode: Mode, options: AgentOptions) -> Mode
 
 
 RUN_PROTOCOLS: WithPlugins[RunProtocol] = WithPlugins(
-    "protocol", {name: RunProtocol(MODES, _conversation_agent) for name in PROTOCOLS}, lambda plugin: plugin.protocols
+    "protocol",
+    {name: RunProtocol(MODES, _conversation_agent) for name in PROTOCOLS},
+    lambda plugin: plugin.protocols,
 )
 """Protocols by name: built-in ones, and those of benchmark plug-ins."""
 
@@ -183,19 +195,29 @@ def policy_source(
         raise UsageError(f"--agent-model is for agents, and {name} is none", hint="omit it")
     if model is None and name.startswith(("baseline:", "replay:")):
         run = replayed_run(name)
-        source = _replay(name, Path(run)) if run else _baseline(name.removeprefix("baseline:"), samples, seed)
+        source = (
+            _replay(name, Path(run))
+            if run
+            else _baseline(name.removeprefix("baseline:"), samples, seed)
+        )
         return replace(source, budget_usd=endpoint.budget_usd)
     if is_agent(name) and model is None:
-        return replace(_agent(name, agents, _meter(endpoint, agents)), budget_usd=endpoint.budget_usd)
+        return replace(
+            _agent(name, agents, _meter(endpoint, agents)), budget_usd=endpoint.budget_usd
+        )
     usd = endpoint.budget_usd
     if model is not None and not isinstance(model, Model | Policy):
         from agrotools.agents.external import solve_with
 
         meter = _meter(endpoint, agents)
         make = _agent_policies(solve_with(model), agents, meter, agents.agent.wire.timeout_s)
-        return PolicySource(name, False, _AGENT_MODES, make, budget_usd=usd, sealed=False, meter=meter)
+        return PolicySource(
+            name, False, _AGENT_MODES, make, budget_usd=usd, sealed=False, meter=meter
+        )
     if model is not None and not isinstance(model, Model):
-        return PolicySource(name, False, MODES, lambda _sample, _mode, _epoch: model, budget_usd=usd)
+        return PolicySource(
+            name, False, MODES, lambda _sample, _mode, _epoch: model, budget_usd=usd
+        )
     protocol = run_protocol(agents.protocol)
     answering = model or make_model(endpoint)
     base_url: str | None = getattr(answering, "base_url", None) or None
@@ -244,7 +266,9 @@ def _agent_policies(
 ) -> Callable[[Sample, Mode, int], Policy]:
     from agrotools.agents.external import AgentPolicy
 
-    return lambda _sample, _mode, _epoch: AgentPolicy(solve, agents.specs, agents.max_steps, meter, timeout_s)
+    return lambda _sample, _mode, _epoch: AgentPolicy(
+        solve, agents.specs, agents.max_steps, meter, timeout_s
+    )
 
 
 def _meter(endpoint: Endpoint, agents: AgentOptions) -> "UsageMeter":
@@ -265,7 +289,9 @@ def _agent(name: str, agents: AgentOptions, meter: "UsageMeter") -> PolicySource
     options, is_server = agents.agent, is_agent_server(name)
     sealed = None if is_server else is_available()
     if is_server:
-        token = agent_variables([options.token_env])[options.token_env] if options.token_env else None
+        token = (
+            agent_variables([options.token_env])[options.token_env] if options.token_env else None
+        )
         programs = AgentServer(name, options.wire, token)
     else:
         agent_variables(options.variables)
@@ -301,16 +327,28 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
     spelled = f"baseline:{name}"
     kind, _, parameters = name.partition(":")
 
-    def immediate(answer: Callable[[Sample, SampleView], str]) -> Callable[[Sample, Mode, int], Policy]:
+    def immediate(
+        answer: Callable[[Sample, SampleView], str],
+    ) -> Callable[[Sample, Mode, int], Policy]:
         return lambda sample, _mode, _epoch: simple.ImmediatePolicy(sample, answer)
 
     if name in ("oracle", "perfect-tools") or kind == "planted":
         facts = facts_of(samples)
-        first = samples[0] if name == "perfect-tools" and facts.ids and not any(facts.reference) else None
-        if first and not first.toolset and all(slot.right_text is not None for slot in first.answer):
+        first = (
+            samples[0]
+            if name == "perfect-tools" and facts.ids and not any(facts.reference)
+            else None
+        )
+        if (
+            first
+            and not first.toolset
+            and all(slot.right_text is not None for slot in first.answer)
+        ):
             right = immediate(lambda sample, _view: str(sample.answer[0].right_text))
             return PolicySource(spelled, True, ("no-tool",), right)
-        without = next((name for name, has in zip(facts.ids, facts.reference, strict=True) if not has), None)
+        without = next(
+            (name for name, has in zip(facts.ids, facts.reference, strict=True) if not has), None
+        )
         if without:
             raise UsageError(
                 f"{spelled} makes the reference calls, but not all samples have any, e.g. {without}",
@@ -322,20 +360,27 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
 
             agent = Planted.parse(parameters, seed)
             return PolicySource(
-                spelled, True, with_calls, lambda sample, mode, epoch: PlantedPolicy(sample, agent, mode, epoch)
+                spelled,
+                True,
+                with_calls,
+                lambda sample, mode, epoch: PlantedPolicy(sample, agent, mode, epoch),
             )
         return PolicySource(
             spelled,
             True,
             with_calls,
-            lambda sample, _mode, _epoch: simple.OraclePolicy(sample, knows_gold=name == "perfect-tools"),
+            lambda sample, _mode, _epoch: simple.OraclePolicy(
+                sample, knows_gold=name == "perfect-tools"
+            ),
             truth_tools=name == "perfect-tools",
         )
     if name == "planner":
         from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
 
         plans = PlanTable(samples)
-        return PolicySource(spelled, True, MODES, lambda sample, _mode, _epoch: PlannerPolicy(sample, plans))
+        return PolicySource(
+            spelled, True, MODES, lambda sample, _mode, _epoch: PlannerPolicy(sample, plans)
+        )
     if name == "prior":
         from agrotools.agents.baselines.prior import PriorTable
 
@@ -348,7 +393,9 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
     }
     if name in unprivileged:
         return PolicySource(spelled, False, MODES, unprivileged[name])
-    raise UsageError(f"unknown baseline {name!r}", hint=f"known: {', '.join(BASELINES)}, replay:RUN")
+    raise UsageError(
+        f"unknown baseline {name!r}", hint=f"known: {', '.join(BASELINES)}, replay:RUN"
+    )
 
 
 def _replay(name: str, run: Path) -> PolicySource:
@@ -392,17 +439,26 @@ def accounted(
         UsageError: invalid name of a cache.
         RunStoreError: the ledger cannot be read.
     """
-    if not (source.base_url or source.meter or tools or cache):  # a script or a baseline: nothing to pay or to cache
+    if not (
+        source.base_url or source.meter or tools or cache
+    ):  # a script or a baseline: nothing to pay or to cache
         yield Accounted(source)
         return
-    from agrotools.models.metered import Budget, CachedModel, MeteredModel, ResponseCache, response_cache_path
+    from agrotools.models.metered import (
+        Budget,
+        CachedModel,
+        MeteredModel,
+        ResponseCache,
+        response_cache_path,
+    )
     from agrotools.models.probe import FirstContact
 
     agents, model, probe = source.make, source.model, source.probe
     vision = tools.model if tools else None
     with ExitStack() as stack:
         price, tools_price = (
-            None if each is None or each.is_free else each for each in (source.price, tools.price if tools else None)
+            None if each is None or each.is_free else each
+            for each in (source.price, tools.price if tools else None)
         )
         if price or tools_price or source.meter:
             budget = Budget(source.budget_usd, stack.enter_context(SpendLedger(run / SPEND_FILE)))
@@ -426,4 +482,6 @@ def accounted(
         def model_of(epoch: int) -> Model:
             return CachedModel(front, replies, epoch) if replies else front
 
-        yield Accounted(replace(source, make=agents.with_models(model_of)), replies, vision, contact)
+        yield Accounted(
+            replace(source, make=agents.with_models(model_of)), replies, vision, contact
+        )

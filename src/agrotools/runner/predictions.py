@@ -73,20 +73,29 @@ def write_predictions(run: Path, folder: Path) -> list[PredictionFile]:
     folder.mkdir(parents=True, exist_ok=True)
     written: list[PredictionFile] = []
     for mode in manifest.modes:
-        records = [record for record in iter_records(run) if record.mode == mode and record.epoch == 0]
+        records = [
+            record for record in iter_records(run) if record.mode == mode and record.epoch == 0
+        ]
         valid = [record for record in records if not is_invalid(record)]
         file = form.write(manifest, mode, valid) if valid else None
         if file is not None:
             path = folder / f"{manifest.benchmark}_{mode}.json"
             write_whole(path, orjson.dumps(file.content, option=orjson.OPT_INDENT_2))
-            written.append(PredictionFile(path, mode, len(valid), len(records) - len(valid), file.questions))
+            written.append(
+                PredictionFile(path, mode, len(valid), len(records) - len(valid), file.questions)
+            )
     if not written:
-        raise UsageError(f"{run} contains no finished sample for a prediction file", hint="run agrotools eval first")
+        raise UsageError(
+            f"{run} contains no finished sample for a prediction file",
+            hint="run agrotools eval first",
+        )
     return written
 
 
 def _written_format(plugin: BenchmarkPlugin) -> PredictionFormat | None:
-    formats: list[PredictionFormat] = [imported(target) for target in plugin.targets.predictions.values()]
+    formats: list[PredictionFormat] = [
+        imported(target) for target in plugin.targets.predictions.values()
+    ]
     return next((form for form in formats if form.write), None)
 
 
@@ -150,11 +159,16 @@ def import_predictions(
             hint="answer the samples whose no_tool_eligible is true, or give the transcript of an agent (messages)",
         )
     problems = counts.problems
-    kinds = ("rows of samples that the mode leaves out", "samples without a row (invalid, left out of the scores)")
+    kinds = (
+        "rows of samples that the mode leaves out",
+        "samples without a row (invalid, left out of the scores)",
+    )
     for kind, some, others in ((kinds[0], answers, planned), (kinds[1], planned, answers)):
         for key in [key for key in some if key not in others]:
             problems[kind].append(f"{key[1]} ({key[0]})" if len(modes) > 1 else key[1])
-    turns = [len(row[key]) for row in rows for key in MODES_OF_KEYS if isinstance(row.get(key), list)]
+    turns = [
+        len(row[key]) for row in rows for key in MODES_OF_KEYS if isinstance(row.get(key), list)
+    ]
     manifest = Manifest(
         agrotools=version("agrotools"),
         scoring=SCORING_VERSION,
@@ -187,29 +201,45 @@ def import_predictions(
 
 def _lacks_chart(record: Record) -> bool:
     asks = any(isinstance(slot, PlotSlot) for slot in record.sample.answer)
-    return asks and record.trajectory is not None and drawn_spec(record.trajectory, record.sample.declared) is None
+    return (
+        asks
+        and record.trajectory is not None
+        and drawn_spec(record.trajectory, record.sample.declared) is None
+    )
 
 
 def _record(
-    benchmark: Benchmark, item: WorkItem, rows: Sequence[tuple[str, _Answer]], file: str, problems: dict[str, list[str]]
+    benchmark: Benchmark,
+    item: WorkItem,
+    rows: Sequence[tuple[str, _Answer]],
+    file: str,
+    problems: dict[str, list[str]],
 ) -> Record:
     """Return the record of the last row that holds an answer, or of the last row; the others are ``problems``."""
     records = [_record_of(benchmark, item, answer, file) for _, answer in rows or [("", None)]]
-    place = max((at for at, record in enumerate(records) if not record.invalid), default=len(records) - 1)
+    place = max(
+        (at for at, record in enumerate(records) if not record.invalid), default=len(records) - 1
+    )
     labels, record = [label for label, _ in rows], records[place]
     if place > 0:
         problems["repeated rows (the last of a sample counts)"] += labels[:place]
     if labels[place + 1 :]:
-        problems["rows without an answer after one of the same sample (the answer counts)"] += labels[place + 1 :]
+        problems["rows without an answer after one of the same sample (the answer counts)"] += (
+            labels[place + 1 :]
+        )
     match rows[place][1] if rows else "":
         case None:
             problems["rows without a prediction (invalid, not wrong)"].append(labels[place])
         case _Failed():
-            problems["rows with an error in place of a prediction (invalid, not wrong)"].append(labels[place])
+            problems["rows with an error in place of a prediction (invalid, not wrong)"].append(
+                labels[place]
+            )
         case Mapping() if record.invalid:
             problems["invalid transcripts"].append(f"{item.sample.id}: {record.invalid}")
         case Mapping() if _lacks_chart(record):
-            problems["transcripts without a result of plot with its spec (charts score 0)"].append(item.sample.id)
+            problems["transcripts without a result of plot with its spec (charts score 0)"].append(
+                item.sample.id
+            )
         case _:
             pass
     return record
@@ -222,22 +252,39 @@ def _record_of(benchmark: Benchmark, item: WorkItem, answer: _Answer, file: str)
         reason = f"no reply in {file}: {answer.error}" if answer else f"no prediction in {file}"
         return Record(sample=item.sample, mode=item.mode, invalid=reason)
     step = Step(turn=0, kind="answer", text=in_form(item.sample, answer))
-    return Record(sample=item.sample, mode=item.mode, trajectory=Trajectory(steps=(step,), termination="answered"))
+    return Record(
+        sample=item.sample,
+        mode=item.mode,
+        trajectory=Trajectory(steps=(step,), termination="answered"),
+    )
 
 
 def _read_table(file: Path) -> list[Mapping[str, Any]]:
     if not file.is_file():
-        raise NoFileError(f"there is no file {file}", hint="--predictions FILE: rows with a sample id and a prediction")
+        raise NoFileError(
+            f"there is no file {file}",
+            hint="--predictions FILE: rows with a sample id and a prediction",
+        )
     if file.suffix not in (known := (*SUFFIXES, ".tsv", ".xlsx")):
-        raise UsageError(f"{file.name} is not a table of predictions", hint=f"one of {', '.join(known)}")
+        raise UsageError(
+            f"{file.name} is not a table of predictions", hint=f"one of {', '.join(known)}"
+        )
     rows = list(read_rows(file))
     if not rows or not all(isinstance(row, Mapping) for row in rows):
         raise UsageError(
-            f"{file.name} contains no rows with named fields" if rows else f"{file.name} contains no rows",
+            f"{file.name} contains no rows with named fields"
+            if rows
+            else f"{file.name} contains no rows",
             hint='one row per sample, e.g. {"id": "...", "prediction": "..."}',
         )
-    named: list[Mapping[str, Any]] = [{str(name).strip().lower(): each for name, each in row.items()} for row in rows]
-    return _lm_eval_rows(named) if all("doc_id" in row and "filtered_resps" in row for row in named) else named
+    named: list[Mapping[str, Any]] = [
+        {str(name).strip().lower(): each for name, each in row.items()} for row in rows
+    ]
+    return (
+        _lm_eval_rows(named)
+        if all("doc_id" in row and "filtered_resps" in row for row in named)
+        else named
+    )
 
 
 def _lm_eval_rows(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -248,8 +295,12 @@ def _lm_eval_rows(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         while isinstance(reply, list) and len(each := cast("list[Any]", reply)) == 1:
             reply = each[0]
         doc: Mapping[str, Any] = row.get("doc") or {}
-        found[row["doc_id"]] = {name: doc[name] for name in _IDS if name in doc} | {"index": row["doc_id"]}
-        found[row["doc_id"]] |= {"prediction": reply if isinstance(reply, str) else None}  # None: likelihoods
+        found[row["doc_id"]] = {name: doc[name] for name in _IDS if name in doc} | {
+            "index": row["doc_id"]
+        }
+        found[row["doc_id"]] |= {
+            "prediction": reply if isinstance(reply, str) else None
+        }  # None: likelihoods
     return [*found.values()]
 
 
@@ -258,16 +309,22 @@ def _match(
 ) -> tuple[dict[Key, list[tuple[str, _Answer]]], RowCounts]:
     """Return the names of rows and their answers by key of the record, and the counts."""
     samples = {sample.id: item_names(asked_items(sample.answer)) for sample in benchmark.samples}
-    column, unread = _answer_column(rows, {name for of_sample in samples.values() for name in of_sample}, file.name)
+    column, unread = _answer_column(
+        rows, {name for of_sample in samples.values() for name in of_sample}, file.name
+    )
     answers = defaultdict[Key, list[tuple[str, _Answer]]](list)
     problems = defaultdict[str, list[str]](list)
     found = _samples_of(rows, benchmark, samples)
     for number, (row, match) in enumerate(zip(rows, found, strict=True), start=1):
-        label = f"row {number}" + next((f" ({name} {str(row[name])[:60]})" for name in _IDS if row.get(name)), "")
+        label = f"row {number}" + next(
+            (f" ({name} {str(row[name])[:60]})" for name in _IDS if row.get(name)), ""
+        )
         if match is None:
             problems["rows without a sample"].append(label)
             continue
-        for mode, answer in _answers(row, column, samples[match[0]], of_table=file.suffix in TABLES):
+        for mode, answer in _answers(
+            row, column, samples[match[0]], of_table=file.suffix in TABLES
+        ):
             answers[mode, match[0], 0].append((label, answer))
     if not answers:
         first = f"first: {problems['rows without a sample'][0]}"
@@ -288,11 +345,17 @@ def _match(
 _NO_ITEM = "columns that are no value of an answer"
 
 
-def _answer_column(rows: Sequence[Mapping[str, Any]], items: set[str], file: str) -> tuple[str, list[str]]:
+def _answer_column(
+    rows: Sequence[Mapping[str, Any]], items: set[str], file: str
+) -> tuple[str, list[str]]:
     """Return the column of predictions, empty if columns or transcripts hold them, and columns that are not read."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    of_items = [name for name in columns if name_key(name) in items and name not in (*_IDS, _ANSWERS[-1])]
-    column = next((name for name in (_ANSWERS[:-1] if of_items else _ANSWERS) if name in columns), "")
+    of_items = [
+        name for name in columns if name_key(name) in items and name not in (*_IDS, _ANSWERS[-1])
+    ]
+    column = next(
+        (name for name in (_ANSWERS[:-1] if of_items else _ANSWERS) if name in columns), ""
+    )
     if not column and not of_items and not MODES_OF_KEYS.keys() & {*columns}:
         raise UsageError(
             f"{file} has no column of predictions; it has {', '.join(columns)}",
@@ -320,14 +383,22 @@ def _answers(
     row: Mapping[str, Any], column: str, items: Mapping[str, str], *, of_table: bool
 ) -> Iterator[tuple[Mode, _Answer]]:
     """Yield mode and answer of a row: the row itself for a transcript, else the text of its column, or of its items."""
-    transcripts: list[Mode] = [mode for key, mode in MODES_OF_KEYS.items() if row.get(key) is not None]
+    transcripts: list[Mode] = [
+        mode for key, mode in MODES_OF_KEYS.items() if row.get(key) is not None
+    ]
     for mode in transcripts:
         yield mode, row
     if column and not transcripts:
         yield "no-tool", _prediction(row.get(column), items, of_table=of_table)
     elif not transcripts:
-        given = {name: _prediction(row[name], {}, of_table=of_table) for name in row if name_key(name) in items}
-        values = {name: text for name, text in given.items() if text and not isinstance(text, _Failed)}
+        given = {
+            name: _prediction(row[name], {}, of_table=of_table)
+            for name in row
+            if name_key(name) in items
+        }
+        values = {
+            name: text for name, text in given.items() if text and not isinstance(text, _Failed)
+        }
         failed = next((each for each in given.values() if isinstance(each, _Failed)), None)
         yield "no-tool", failed or _answer_text(values, items) or None
 
@@ -337,13 +408,23 @@ def _sample_of(
 ) -> tuple[str, str] | None:
     for column in _IDS:
         text = _plain(row.get(column))
-        text = text if text in known else text.removesuffix(".0")  # of pandas, in a column with gaps
-        if name := by_question.get(" ".join(text.split())) if column in _QUESTIONS else text if text in known else None:
+        text = (
+            text if text in known else text.removesuffix(".0")
+        )  # of pandas, in a column with gaps
+        if (
+            name := by_question.get(" ".join(text.split()))
+            if column in _QUESTIONS
+            else text
+            if text in known
+            else None
+        ):
             return name, column
     return None
 
 
-def _by_position(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[tuple[str, str] | None]:
+def _by_position(
+    rows: Sequence[Mapping[str, Any]], names: Sequence[str]
+) -> list[tuple[str, str] | None]:
     """Match whole numbers in ``index`` with positions, from 0 or from 1; nothing if both are possible."""
     texts = [_plain(row.get("index")).removesuffix(".0") for row in rows]
     numbers = [int(text) if text.isdecimal() else -1 for text in texts]
@@ -355,7 +436,9 @@ def _by_position(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
 
 def _plain(value: Any) -> str:
     """Return an id as text; Excel stores whole numbers as floats."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+    return (
+        str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+    )
 
 
 def _prediction(value: Any, items: Mapping[str, str], *, of_table: bool) -> str | _Failed | None:
@@ -371,7 +454,10 @@ def _answer_text(value: Any, items: Mapping[str, str]) -> str:
     """Return a prediction as text; an object becomes lines ``name: value``, as in the answer form."""
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
-        values = {items.get(name_key(name), name): " ".join(_value_text(each).split()) for name, each in fields.items()}
+        values = {
+            items.get(name_key(name), name): " ".join(_value_text(each).split())
+            for name, each in fields.items()
+        }
         return "\n".join(f"{name}: {text}" for name, text in values.items())
     return _value_text(value)
 

@@ -93,7 +93,11 @@ class ProgressLine:
 
 def _printable(text: str) -> str:
     """Return ``text`` without control characters, so that a name cannot move the cursor or break the line."""
-    return text if text.isprintable() else "".join(each if each.isprintable() else "?" for each in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(each if each.isprintable() else "?" for each in text)
+    )
 
 
 def _is_terminal(stream: TextIO) -> bool:
@@ -147,13 +151,19 @@ class Progress:
         self._began = self._started
         self._signs, self._last_sign = -1, self._started
         self._closed = not total
-        whole = f"{already + total} ({composition})" if composition else count_text(already + total, "sample")
+        whole = (
+            f"{already + total} ({composition})"
+            if composition
+            else count_text(already + total, "sample")
+        )
         if not total:
             self.note(f"{title}: {'all ' if already != 1 else ''}{whole} already done")
         elif already:
             self.note(f"{title}: resuming, {already} of {whole} done")
         else:
-            self.note(f"{title}: {f'{composition} ({total} to run)' if composition else f'{whole} to run'}")
+            self.note(
+                f"{title}: {f'{composition} ({total} to run)' if composition else f'{whole} to run'}"
+            )
 
     def finished(self, record: Record) -> None:
         """Count one record."""
@@ -253,7 +263,9 @@ def stage_progress(stream: TextIO) -> Callable[[str, int, int], None]:
         if not done or done == total or now >= due:
             due = now + (_LIVE_EVERY_S if line.live else _PLAIN_EVERY_S)
             per_s = _per_s(done, now - began[stage])
-            time_left = f", {_duration((total - done) / per_s)} left" if per_s and done < total else ""
+            time_left = (
+                f", {_duration((total - done) / per_s)} left" if per_s and done < total else ""
+            )
             if line.live:
                 line.draw(f"{stage} {done}/{total}{time_left}", done / total if total else 1.0)
             else:

@@ -29,7 +29,14 @@ import orjson
 from agrotools.core import FrozenModel, RunStoreError, ToolSpec
 from agrotools.core.files import Journal, artifact_path, write_new
 from agrotools.models import Completion, Message, ModelSettings
-from agrotools.models.base import ImagePart, ModelWrapper, function_list, json_bytes, message_json, with_images
+from agrotools.models.base import (
+    ImagePart,
+    ModelWrapper,
+    function_list,
+    json_bytes,
+    message_json,
+    with_images,
+)
 from agrotools.runner.records import Key
 
 PROMPTS_FILE = "prompts.jsonl"
@@ -97,7 +104,12 @@ class PromptLog:
             digests = [known[id(message)] for message in messages]
             shared = len(before)
             if digests[:shared] != before:  # not a further turn of the same conversation
-                shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, digests, strict=False)))
+                shared = sum(
+                    1
+                    for _ in takewhile(
+                        lambda pair: pair[0] == pair[1], zip(before, digests, strict=False)
+                    )
+                )
             entries.append([shared, digests[shared:], known[id(tools)] if tools else None])
             before = digests
         lines.append(orjson.dumps({"key": key, "requests": entries}) + b"\n")
@@ -153,7 +165,11 @@ def add_prompts(run: Path, target: Path, known: set[bytes]) -> None:
         return
     with (target / PROMPTS_FILE).open("ab") as joined:
         for line in complete_lines(run / PROMPTS_FILE):
-            digest = line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS] if line.startswith(_CONTENT) else b""
+            digest = (
+                line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]
+                if line.startswith(_CONTENT)
+                else b""
+            )
             with suppress(ValueError):
                 if digest not in known and (digest or orjson.loads(line)):
                     joined.write(line)
@@ -208,7 +224,12 @@ class StoredPrompts:
         for line in complete_lines(self._path, self._end):
             offset, self._end = self._end, self._end + len(line)
             is_content = line.startswith(_CONTENT)
-            yield line[: len(_CONTENT) + _HASH_DIGITS] if is_content else line.partition(_REQUESTS)[0], offset
+            yield (
+                line[: len(_CONTENT) + _HASH_DIGITS]
+                if is_content
+                else line.partition(_REQUESTS)[0],
+                offset,
+            )
 
     def of(self, key: Key) -> list[StoredRequest] | None:
         """Return the requests sent for a sample; None if none are stored; RunStoreError if they cannot be read."""
@@ -227,8 +248,12 @@ class StoredPrompts:
         requests: list[StoredRequest] = []
         for shared, added, tools in self._line(file, beginning)["requests"]:
             messages = requests[-1].messages[:shared] if shared else []
-            messages += [self._line(file, _CONTENT + digest.encode())["message"] for digest in added]
-            offered: list[dict[str, Any]] = self._line(file, _CONTENT + tools.encode())["tools"] if tools else []
+            messages += [
+                self._line(file, _CONTENT + digest.encode())["message"] for digest in added
+            ]
+            offered: list[dict[str, Any]] = (
+                self._line(file, _CONTENT + tools.encode())["tools"] if tools else []
+            )
             requests.append(StoredRequest(messages, offered, shared))
         return requests
 
@@ -239,9 +264,12 @@ class StoredPrompts:
 
     def _fault(self, error: Exception) -> RunStoreError:
         is_missing = isinstance(error, OSError)
-        reason = f"cannot be read: {error.strerror or error}" if is_missing else "is cut off or damaged"
+        reason = (
+            f"cannot be read: {error.strerror or error}" if is_missing else "is cut off or damaged"
+        )
         return RunStoreError(
-            f"{self._path} {reason}", hint="restore it from a copy of the run; records and scores do not depend on it"
+            f"{self._path} {reason}",
+            hint="restore it from a copy of the run; records and scores do not depend on it",
         )
 
 

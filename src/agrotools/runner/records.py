@@ -107,7 +107,10 @@ class RecordIndex:
         if self.path.stat().st_size < before:
             raise _changed(self.path)
         new = [*self._new_entries(whole=False)]
-        replaces = any(finished and self.has_finished((mode, name, epoch)) for mode, name, epoch, _, finished in new)
+        replaces = any(
+            finished and self.has_finished((mode, name, epoch))
+            for mode, name, epoch, _, finished in new
+        )
         self._add(new)
         self.leave_out(run)
         return [_key(row) for row in self._rows("offset >= ?", before)], replaces
@@ -117,7 +120,9 @@ class RecordIndex:
 
     def _rows(self, where: str = "TRUE", *values: object) -> Iterator[Entry]:
         # No "yield from", which would close the cursor at the end of the process, behind its connection.
-        for row in self._db.execute(f"SELECT * FROM records WHERE {where} ORDER BY mode, sample, epoch", values):  # noqa: UP028
+        for row in self._db.execute(
+            f"SELECT * FROM records WHERE {where} ORDER BY mode, sample, epoch", values
+        ):  # noqa: UP028
             yield row
 
     def _new_entries(self, whole: bool) -> Iterator[Entry]:
@@ -126,7 +131,9 @@ class RecordIndex:
                 file.seek(self.end)
             for number, line in enumerate(file or (), start=self._n_lines + 1):
                 try:
-                    (mode, name, epoch), finished = self._checked(line, number) if whole else _key_of(line)
+                    (mode, name, epoch), finished = (
+                        self._checked(line, number) if whole else _key_of(line)
+                    )
                     if abs(epoch) >> 63:
                         raise TypeError("no epoch")
                     yield mode, name, epoch, self.end, finished
@@ -183,7 +190,10 @@ class RecordIndex:
 
     def finished_ids(self, mode: Mode) -> Iterator[str]:
         """Yield the id of each sample that has a record in ``mode`` that is not invalid, in ascending order."""
-        return (name for name, _ in groupby(row[1] for row in self._rows("mode = ? AND n_finished", mode)))
+        return (
+            name
+            for name, _ in groupby(row[1] for row in self._rows("mode = ? AND n_finished", mode))
+        )
 
     @property
     def n_finished(self) -> int:
@@ -204,24 +214,32 @@ class RecordIndex:
         if self.foreign:
             records = count_text(len(self.foreign), "record")
             _, name, epoch = self.foreign[0]
-            notes.append(f"{self.path}: left out {records} of other samples or epochs (first: {name}, epoch {epoch})")
+            notes.append(
+                f"{self.path}: left out {records} of other samples or epochs (first: {name}, epoch {epoch})"
+            )
         repeated = {name for _, name, *_ in self._rows("n_finished > 1")}
         if repeated:
             samples = count_text(len(repeated), "sample")
-            notes.append(f"{self.path}: several finished records of {samples}, of which the last counts")
+            notes.append(
+                f"{self.path}: several finished records of {samples}, of which the last counts"
+            )
         return notes
 
     def undamaged(self) -> "RecordIndex":
         """Return the index itself; RunStoreError if a line was not a record."""
         if self.bad:
-            raise RunStoreError(self._damage, hint=f"{_RERUN}; or remove these lines to continue without them")
+            raise RunStoreError(
+                self._damage, hint=f"{_RERUN}; or remove these lines to continue without them"
+            )
         return self
 
     @property
     def without_samples(self) -> RunStoreError:
         """Error for readers who need at least one record."""
         damage = f": {self._damage}" if self.bad else ""
-        return RunStoreError(f"the run {self.path.parent} contains no finished sample{damage}", hint=_RERUN)
+        return RunStoreError(
+            f"the run {self.path.parent} contains no finished sample{damage}", hint=_RERUN
+        )
 
     def leave_out(self, run: Path) -> None:
         """Leave out the records of samples and epochs that are not in the manifest of ``run``, if it lists samples."""
@@ -229,7 +247,9 @@ class RecordIndex:
             manifest = parse_manifest(run / MANIFEST_FILE)
             if not manifest.sample_ids:
                 return
-            self._db.executemany("INSERT OR IGNORE INTO planned VALUES (?)", zip(manifest.sample_ids, strict=True))
+            self._db.executemany(
+                "INSERT OR IGNORE INTO planned VALUES (?)", zip(manifest.sample_ids, strict=True)
+            )
             foreign = [*map(_key, self._rows(_FOREIGN, manifest.epochs - 1))]
             self._db.execute(f"DELETE FROM records WHERE {_FOREIGN}", (manifest.epochs - 1,))
             self._db.execute("DELETE FROM planned")
@@ -273,12 +293,16 @@ def _changed(path: Path) -> RunStoreError:
 
 def _unreadable(path: Path, file: IO[bytes], offset: int, error: ValueError) -> RunStoreError:
     file.seek(0)
-    number = 1 + sum(file.read(min(_BLOCK, offset - start)).count(b"\n") for start in range(0, offset, _BLOCK))
+    number = 1 + sum(
+        file.read(min(_BLOCK, offset - start)).count(b"\n") for start in range(0, offset, _BLOCK)
+    )
     return _not_a_record(path, number, error)
 
 
 def _not_a_record(path: Path, number: int, error: ValueError) -> RunStoreError:
-    problem = first_error(error) if isinstance(error, ValidationError) else str(error).splitlines()[0]
+    problem = (
+        first_error(error) if isinstance(error, ValidationError) else str(error).splitlines()[0]
+    )
     return RunStoreError(
         f"{path}, line {number} is not a record: {problem}",
         hint="score a run of another version of agrotools with that version; if the line is damaged, the same agrotools"
@@ -347,11 +371,15 @@ def _move_aside(path: Path, bad: Sequence[BadLine], rejected: Path) -> None:
     with path.open("rb") as lines:
         # The copies are written first: a crash in between duplicates lines there, but loses none.
         with rejected.open("ab") as aside:
-            aside.writelines(line for number, line in enumerate(lines, start=1) if number in numbers)
+            aside.writelines(
+                line for number, line in enumerate(lines, start=1) if number in numbers
+            )
         _end_line(rejected)
         lines.seek(0)
         with temporary_sibling(path) as temporary, temporary.open("wb") as output:
-            output.writelines(line for number, line in enumerate(lines, start=1) if number not in numbers)
+            output.writelines(
+                line for number, line in enumerate(lines, start=1) if number not in numbers
+            )
 
 
 def iter_records(run: Path) -> Iterator[Record]:
@@ -401,7 +429,9 @@ def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:
 def _opened(path: Path) -> Generator[IO[bytes] | None]:
     try:
         if path.exists() and not path.is_file():
-            raise RunStoreError(f"{path} cannot be read: it is not a regular file", hint="remove or replace it")
+            raise RunStoreError(
+                f"{path} cannot be read: it is not a regular file", hint="remove or replace it"
+            )
         file = path.open("rb")
     except FileNotFoundError:
         yield None
@@ -416,7 +446,9 @@ def _opened(path: Path) -> Generator[IO[bytes] | None]:
 
 
 def _cannot_read(path: Path, error: OSError) -> RunStoreError:
-    return RunStoreError(f"{path} cannot be read: {error.strerror or error}", hint="make it a file you may read")
+    return RunStoreError(
+        f"{path} cannot be read: {error.strerror or error}", hint="make it a file you may read"
+    )
 
 
 def _key_of(line: bytes) -> tuple[Key, bool]:

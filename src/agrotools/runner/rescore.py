@@ -25,7 +25,14 @@ from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.runner.records import RECORDS_FILE, RecordIndex, iter_records, record_index
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import Comparison, ModeSummary, RunAggregator, Summary, score_record, scores_sample
+from agrotools.scoring import (
+    Comparison,
+    ModeSummary,
+    RunAggregator,
+    Summary,
+    score_record,
+    scores_sample,
+)
 from agrotools.scoring.attribution import CauseTally, read_attribution
 from agrotools.scoring.comparisons import check_same_samples, side_by_side, unpaired_comparison
 from agrotools.scoring.comparisons import comparisons as comparisons_of
@@ -59,15 +66,21 @@ def _rubrics_of(run: Path) -> Rubrics | None:
     """Return the user's rubrics of the last judging of the run; None for the built-in ones."""
     for path in sorted(run.glob(f"{RUBRICS_PREFIX}*")):
         try:
-            return read_rubrics(path, read_manifest(run).benchmark, path.name.removeprefix(RUBRICS_PREFIX))
+            return read_rubrics(
+                path, read_manifest(run).benchmark, path.name.removeprefix(RUBRICS_PREFIX)
+            )
         except UsageError as error:
-            raise RunStoreError(error.message, hint="remove it, or judge again: --judge-rubrics FILE") from error
+            raise RunStoreError(
+                error.message, hint="remove it, or judge again: --judge-rubrics FILE"
+            ) from error
     return None
 
 
 def stopped_early(run: Path) -> str:
     """Return that ``--until-decided`` stopped a run before all samples, and what that means; empty if it did not."""
-    if not (run / EARLY_FILE).is_file() or len(record_index(run)) >= sum(read_manifest(run).planned.values()):
+    if not (run / EARLY_FILE).is_file() or len(record_index(run)) >= sum(
+        read_manifest(run).planned.values()
+    ):
         return ""
     return (
         "--until-decided stopped this run before all samples, so that its intervals and p-values are not valid and its "
@@ -125,8 +138,12 @@ def rescore(
             index = record_index(run).undamaged()
             telling_sample = _score(index, rows, comparisons, judges, on_scored, tally)
             embedder = comparisons.embedder
-            summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
-            data = orjson.dumps(summary.model_dump(mode="json"), option=orjson.OPT_INDENT_2).replace(b"\n", b"\n  ")
+            summary = summary_of(
+                run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder
+            )
+            data = orjson.dumps(
+                summary.model_dump(mode="json"), option=orjson.OPT_INDENT_2
+            ).replace(b"\n", b"\n  ")
             split = stored_split(run)
             has_rows = rows.tell() > 0
             rows.seek(0)
@@ -154,10 +171,16 @@ def score_runs(
     """Score runs side by side, with the arguments of :func:`rescore`, and write a ``scores.json`` for each."""
     rescored: list[Rescored] = []
     for run in runs:
-        rescored.append(rescore(run, allow_invalid=allow_invalid, comparisons=comparisons, on_scored=on_scored))
+        rescored.append(
+            rescore(run, allow_invalid=allow_invalid, comparisons=comparisons, on_scored=on_scored)
+        )
     aggregators = [each.tally for each in rescored if each.tally is not None]
-    summaries = side_by_side([each.summary for each in rescored], aggregators if len(aggregators) > 1 else [])
-    return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]
+    summaries = side_by_side(
+        [each.summary for each in rescored], aggregators if len(aggregators) > 1 else []
+    )
+    return [
+        each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)
+    ]
 
 
 def scored_run(run: Path, on_scored: OnScored | None = None) -> RunAggregator:
@@ -178,7 +201,9 @@ def check_distinct(runs: Sequence[Path]) -> None:
     known: dict[Path, Path] = {}
     for run in runs:
         if (place := run.resolve()) in known:
-            raise UsageError(f"{run} and {known[place]} are one run or table", hint="give each once")
+            raise UsageError(
+                f"{run} and {known[place]} are one run or table", hint="give each once"
+            )
         known[place] = run
 
 
@@ -197,15 +222,20 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
     models = [manifest.labelled_model for manifest in manifests]
     names = models if len(set(models)) == len(models) else [str(run) for run in runs]
     first = manifests[0]
-    update: dict[str, Any] = {"benchmark": benchmark_title(first.benchmark, first.benchmark_version)}
+    update: dict[str, Any] = {
+        "benchmark": benchmark_title(first.benchmark, first.benchmark_version)
+    }
     update |= {"synthetic": first.synthetic, "quick": all(each.quick for each in manifests)}
     if len(runs) == 2 and _drawn_anew(*manifests):
         tallies = [scored_run(run) for run in runs]
         compared = [unpaired_comparison(tallies[0], tallies[1], (names[0], names[1]))]
-        update["benchmark"] += f" minus {benchmark_title(manifests[1].benchmark, manifests[1].benchmark_version)}"
+        update["benchmark"] += (
+            f" minus {benchmark_title(manifests[1].benchmark, manifests[1].benchmark_version)}"
+        )
     elif different := benchmark_differences(manifests):
         raise UsageError(
-            f"these runs cannot be compared: {'; '.join(different)}", hint="run both on one content of the benchmark"
+            f"these runs cannot be compared: {'; '.join(different)}",
+            hint="run both on one content of the benchmark",
         )
     else:
         tallies = [scored_run(run) for run in runs]
@@ -214,17 +244,22 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
         compared = compared_by_cause(runs, tallies, names)
     if not any(each.headline for each in compared):
         raise UsageError(
-            "these runs have no scored sample in common", hint="compare runs in the same mode on the same samples"
+            "these runs have no scored sample in common",
+            hint="compare runs in the same mode on the same samples",
         )
     knowing = [name for name, each in zip(names, manifests, strict=True) if each.privileged]
     same = [mine == other for mine, other in combinations(map(content_of, runs), 2)]
     for at, each in enumerate(compared):
         privileged = tuple(name for name in (each.first, each.second) if name in knowing)
-        compared[at] = each.model_copy(update=update | {"privileged": privileged, "same_records": same[at]})
+        compared[at] = each.model_copy(
+            update=update | {"privileged": privileged, "same_records": same[at]}
+        )
     return compared
 
 
-def compared_by_cause(runs: Sequence[Path], tallies: Sequence[RunAggregator], names: Sequence[str]) -> list[Comparison]:
+def compared_by_cause(
+    runs: Sequence[Path], tallies: Sequence[RunAggregator], names: Sequence[str]
+) -> list[Comparison]:
     """Compare every pair of scored runs; causes are those of ``agrotools attribute`` if it has split all runs."""
     splits = [split for run in runs if (split := read_attribution(run)[0])]
     for tally, split in zip(tallies, splits, strict=False):
@@ -253,7 +288,10 @@ def _drawn_anew(first: Manifest, second: Manifest) -> bool:
 def benchmark_differences(manifests: Sequence[Manifest]) -> list[str]:
     """Return the first difference of the benchmarks of runs: name, version, options or content; empty if none."""
     for name, words in _BENCHMARK.items():
-        fields = ["clean_hash" if name == "benchmark_hash" and each.clean_hash else name for each in manifests]
+        fields = [
+            "clean_hash" if name == "benchmark_hash" and each.clean_hash else name
+            for each in manifests
+        ]
         values = dict.fromkeys(str(getattr(*pair)) for pair in zip(manifests, fields, strict=True))
         if len(values) > 1:
             return [f"different {words}: {' / '.join(value[:40] for value in values)}"]
@@ -287,7 +325,9 @@ def twin_rows(record: Record, rows: Sequence[Score], index: RecordIndex) -> list
     return pair_rows(record, rows, twin, others) if (others := score_record(twin)) else []
 
 
-def rows_of(record: Record, index: RecordIndex, comparisons: TextComparisons = NO_COMPARISONS) -> list[Score]:
+def rows_of(
+    record: Record, index: RecordIndex, comparisons: TextComparisons = NO_COMPARISONS
+) -> list[Score]:
     """Return all score rows of a record of the run whose records ``index`` holds, without those of judges."""
     rows = score_record(record, comparisons)
     return [*rows, *twin_rows(record, rows, index)]
@@ -322,7 +362,9 @@ def _score(
         if rows is not None and scores:
             # The mode is inserted into the JSON text, because building a dictionary first takes twice as long.
             opening = b'{"mode":"' + record.mode.encode() + b'",'
-            rows.write(before + b",\n    ".join([opening + _score_json(score)[1:] for score in scores]))
+            rows.write(
+                before + b",\n    ".join([opening + _score_json(score)[1:] for score in scores])
+            )
             before = b",\n    "
         for score in scores:
             if (worst is None or (score.value, score.sample_id) < worst) and (
@@ -369,7 +411,9 @@ def summary_of(
     """
     fields = ("benchmark", "benchmark_version", "synthetic", "model", "protocol", "privileged")
     update = {name: getattr(manifest, name) for name in (*fields, "tools", "quick")}
-    conditions = {name: value for name in ("degrade", "faults") if (value := getattr(manifest, name))}
+    conditions = {
+        name: value for name in ("degrade", "faults") if (value := getattr(manifest, name))
+    }
     update["benchmark_options"] = {**manifest.benchmark_options, **conditions}
     update |= {"judging": judges.panel(), "unsealed": manifest.sealed is False}
     update["shard"] = str(manifest.shard) if manifest.shard else ""

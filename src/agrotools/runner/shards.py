@@ -30,7 +30,14 @@ from agrotools.runner.rescore import JUDGEMENTS_FILE, RUBRICS_PREFIX, SCORES_FIL
 from agrotools.runner.store import RunStore, folder_error, read_manifest
 
 _SAME = (
-    *("benchmark", "benchmark_version", "benchmark_options", "benchmark_hash", "clean_hash", "toolset"),
+    *(
+        "benchmark",
+        "benchmark_version",
+        "benchmark_options",
+        "benchmark_hash",
+        "clean_hash",
+        "toolset",
+    ),
     *(field for field in IDENTITY if field not in ("benchmark", "benchmark_hash", "shard")),
     *("modes", "epochs"),
 )
@@ -42,13 +49,24 @@ _SAME_OF_SHARDS = ("count", "planned", "sample_ids")
 
 def shard_text(shard: object) -> str:
     """Return a shard, ``"3/16"`` or ``(3, 16)``, as text; UsageError if it is none of 1 to the count."""
-    given = "/".join(map(str, cast("Sequence[object]", shard))) if isinstance(shard, tuple | list) else str(shard)
+    given = (
+        "/".join(map(str, cast("Sequence[object]", shard)))
+        if isinstance(shard, tuple | list)
+        else str(shard)
+    )
     match = re.fullmatch(r"\s*([0-9]{1,18})\s*/\s*([0-9]{1,18})\s*", given)
     if match is None:
-        raise UsageError(f"shard {given!r} is not of the form NUMBER/COUNT", hint="e.g. 3/16, the third of 16 shards")
+        raise UsageError(
+            f"shard {given!r} is not of the form NUMBER/COUNT",
+            hint="e.g. 3/16, the third of 16 shards",
+        )
     number, count = map(int, match.groups())
     if not 1 <= number <= count:
-        hint = f"shards are numbered from 1/{count} to {count}/{count}" if count else "at least one shard, e.g. 1/1"
+        hint = (
+            f"shards are numbered from 1/{count} to {count}/{count}"
+            if count
+            else "at least one shard, e.g. 1/1"
+        )
         raise UsageError(f"there is no shard {number}/{count}", hint=hint)
     return f"{number}/{count}"
 
@@ -58,7 +76,9 @@ def shard_run(plan: Plan, manifest: Manifest, shard: str) -> tuple[Plan, Manifes
     number, count = map(int, shard.split("/"))
     own = split(plan, count)[number - 1]
     part = plan.among({plan.ids[at] for at in own})
-    one_epoch: dict[Mode, int] = {mode: n // manifest.epochs for mode, n in manifest.planned.items()}
+    one_epoch: dict[Mode, int] = {
+        mode: n // manifest.epochs for mode, n in manifest.planned.items()
+    }
     whole = Shard(number=number, count=count, sample_ids=manifest.sample_ids, planned=one_epoch)
     update = {"shard": whole, "sample_ids": part.sample_ids(), "planned": part.sizes()}
     return part, manifest.model_copy(update=update)
@@ -116,7 +136,11 @@ class _ShardRun(NamedTuple):
 
 
 def merge_runs(
-    runs: Sequence[Path], out: Path, *, allow_missing: bool = False, progress: Progress = no_progress
+    runs: Sequence[Path],
+    out: Path,
+    *,
+    allow_missing: bool = False,
+    progress: Progress = no_progress,
 ) -> MergedRun:
     """Merge the shards of a run into a new run folder.
 
@@ -149,7 +173,9 @@ def merge_runs(
                     store.append(record)
             notes += _copy_others([each.path for each in shards], folder)
         progress("shards", len(shards), len(shards))
-    return MergedRun(out, sum(len(each.records) for each in shards), len(shards), tuple(gaps), tuple(notes))
+    return MergedRun(
+        out, sum(len(each.records) for each in shards), len(shards), tuple(gaps), tuple(notes)
+    )
 
 
 def whole_manifest(manifest: Manifest) -> Manifest:
@@ -158,7 +184,9 @@ def whole_manifest(manifest: Manifest) -> Manifest:
     if shard is None:
         return manifest
     planned: dict[Mode, int] = {mode: n * manifest.epochs for mode, n in shard.planned.items()}
-    return manifest.model_copy(update={"shard": None, "sample_ids": shard.sample_ids, "planned": planned})
+    return manifest.model_copy(
+        update={"shard": None, "sample_ids": shard.sample_ids, "planned": planned}
+    )
 
 
 def _read_shards(runs: Sequence[Path]) -> list[_ShardRun]:
@@ -172,7 +200,10 @@ def _read_shards(runs: Sequence[Path]) -> list[_ShardRun]:
             )
         number = manifest.shard.number
         if number in shards:
-            raise UsageError(f"shard {number} is in two folders, {shards[number].path} and {run}", hint="give one")
+            raise UsageError(
+                f"shard {number} is in two folders, {shards[number].path} and {run}",
+                hint="give one",
+            )
         shards[number] = _ShardRun(run, manifest, manifest.shard, record_index(run).undamaged())
     if not shards:
         raise UsageError("no run is given", hint="agrotools merge RUN... --out DIR")
@@ -183,8 +214,13 @@ def _check_same(shards: Sequence[_ShardRun]) -> Iterator[str]:
     """Yield notes on differences of the machines; UsageError if the shards are not of the same run."""
     first = shards[0]
     for each in shards[1:]:
-        fields = [(name, getattr(first.manifest, name), getattr(each.manifest, name)) for name in _SAME]
-        fields += [(name, getattr(first.shard, name), getattr(each.shard, name)) for name in _SAME_OF_SHARDS]
+        fields = [
+            (name, getattr(first.manifest, name), getattr(each.manifest, name)) for name in _SAME
+        ]
+        fields += [
+            (name, getattr(first.shard, name), getattr(each.shard, name))
+            for name in _SAME_OF_SHARDS
+        ]
         if different := next((field for field in fields if field[1] != field[2]), None):
             difference = spell_difference(*different, (f"in {first.path}", f"in {each.path}"))
             raise UsageError(
@@ -195,7 +231,10 @@ def _check_same(shards: Sequence[_ShardRun]) -> Iterator[str]:
         spell_difference(name, *values, ("in one", "in another")): None
         for each in shards[1:]
         for name in _OF_MACHINE
-        if len(set(map(str, values := (getattr(first.manifest, name), getattr(each.manifest, name))))) > 1
+        if len(
+            set(map(str, values := (getattr(first.manifest, name), getattr(each.manifest, name))))
+        )
+        > 1
     }
     yield from (f"shards were run on different machines: {difference}" for difference in notes)
     owners: dict[str, Shard] = {}
@@ -253,7 +292,11 @@ def _copy_others(runs: Sequence[Path], folder: Path) -> list[str]:
         add_prompts(run, folder, known)
         for path in (run / "artifacts").glob("[!.]*"):
             target = folder / "artifacts" / path.name
-            is_whole = path.is_file() and not path.is_symlink() and sha256_of_file(path) == path.name.partition(".")[0]
+            is_whole = (
+                path.is_file()
+                and not path.is_symlink()
+                and sha256_of_file(path) == path.name.partition(".")[0]
+            )
             if is_whole and not target.exists():
                 shutil.copyfile(path, target)
     lacking = [str(run) for run in runs if not (run / PROMPTS_FILE).is_file()]
@@ -261,7 +304,11 @@ def _copy_others(runs: Sequence[Path], folder: Path) -> list[str]:
         for source in filter(Path.exists, (run / name for run in runs)):
             with (folder / name).open("ab") as joined:
                 joined.writelines(complete_lines(source))
-    rubrics = {tuple(each.read_bytes() for each in own): own for own in map(_rubrics_of, runs) if own is not None}
+    rubrics = {
+        tuple(each.read_bytes() for each in own): own
+        for own in map(_rubrics_of, runs)
+        if own is not None
+    }
     if len(rubrics) > 1:
         names = [str(own[0]) if own else "the built-in ones" for own in rubrics.values()]
         raise UsageError(
@@ -271,7 +318,11 @@ def _copy_others(runs: Sequence[Path], folder: Path) -> list[str]:
     probes = [path for run in runs if (path := run / PROBE_FILE).is_file()]
     for path in (*(each for own in rubrics.values() for each in own), *probes[:1]):
         shutil.copyfile(path, folder / path.name)
-    return [f"no requests to models are stored in {', '.join(lacking)}"] if 0 < len(lacking) < len(runs) else []
+    return (
+        [f"no requests to models are stored in {', '.join(lacking)}"]
+        if 0 < len(lacking) < len(runs)
+        else []
+    )
 
 
 def _rubrics_of(run: Path) -> list[Path] | None:
@@ -295,7 +346,9 @@ def _new_folder(target: Path) -> Generator[Path]:
                 hint += f"; if a merge was stopped while it scored, {command_line('score', target)} finishes it"
             raise RunStoreError(f"{target} exists; it was not changed", hint=hint)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{target.name}.merging-", dir=target.parent) as beside:
+        with tempfile.TemporaryDirectory(
+            prefix=f".{target.name}.merging-", dir=target.parent
+        ) as beside:
             folder = Path(beside) / target.name
             folder.mkdir()
             yield folder

@@ -31,7 +31,15 @@ from agrotools.core.files import (
     sync,
     temporary_sibling,
 )
-from agrotools.runner.manifest import FORMAT, Manifest, differences, manifest_json, merged, parse_manifest, sum_usage
+from agrotools.runner.manifest import (
+    FORMAT,
+    Manifest,
+    differences,
+    manifest_json,
+    merged,
+    parse_manifest,
+    sum_usage,
+)
 from agrotools.runner.prompts import PromptLog, Request
 from agrotools.runner.records import RECORDS_FILE, recover
 
@@ -61,7 +69,9 @@ class RunStore:
                 undo.callback(_remove_empty, self._new_folders)
                 self._lock = RunLock(folder)
                 undo.callback(self._lock.close)
-                undo.callback(_discard, self._new_folders)  # only with the lock: another process may be faster
+                undo.callback(
+                    _discard, self._new_folders
+                )  # only with the lock: another process may be faster
                 self.manifest, notes = resolved_manifest(folder, manifest)
                 self.opened_with, repairs = recover(folder)
                 self.failed = self.opened_with.failed
@@ -87,7 +97,8 @@ class RunStore:
         """Add what replies said of their origin, and their tokens, to the manifest."""
         known, sums = self.manifest.endpoint, sum_usage(self.manifest.usage, usage)
         names = {
-            kind: tuple(dict.fromkeys((*known.get(kind, ()), *found.get(kind, ())))) for kind in {**known, **found}
+            kind: tuple(dict.fromkeys((*known.get(kind, ()), *found.get(kind, ()))))
+            for kind in {**known, **found}
         }
         self.manifest = self.manifest.model_copy(update={"endpoint": names, "usage": sums})
         with self._writing():
@@ -113,7 +124,11 @@ class RunStore:
             if artifact.sha256 is None:
                 continue
             target = artifact_path(self.folder, artifact.sha256, source.suffix)
-            if target not in self._stored_artifacts and source.is_file() and not source.is_symlink():
+            if (
+                target not in self._stored_artifacts
+                and source.is_file()
+                and not source.is_symlink()
+            ):
                 with self._writing():
                     await asyncio.to_thread(_keep, source, target)
                 self._stored_artifacts.add(target)
@@ -153,7 +168,10 @@ class RunStore:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         try:
             self.close(discard_unused=error is not None)
@@ -190,7 +208,8 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
             error, OSError | ValidationError
         ):
             raise NoRunError(
-                f"{run} is not a run folder (no {MANIFEST_FILE})", hint="give the folder that agrotools eval printed"
+                f"{run} is not a run folder (no {MANIFEST_FILE})",
+                hint="give the folder that agrotools eval printed",
             ) from error
         problem = first_error(error) if isinstance(error, ValidationError) else str(error)
         raise RunStoreError(
@@ -205,11 +224,18 @@ def resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[
     if not has_manifest(folder):
         return manifest, []
     old, from_copy = _read_manifest(folder)
-    notes = [f"{MANIFEST_FILE} was damaged or missing and is written anew from its copy"] if from_copy else []
+    notes = (
+        [f"{MANIFEST_FILE} was damaged or missing and is written anew from its copy"]
+        if from_copy
+        else []
+    )
     changed = differences(old, manifest)
     records = folder / RECORDS_FILE
     if changed and not (records.exists() and records.stat().st_size):
-        return manifest, notes  # A command that failed before its first record (e.g. by a wrong model name) is ignored.
+        return (
+            manifest,
+            notes,
+        )  # A command that failed before its first record (e.g. by a wrong model name) is ignored.
     if changed:
         raise RunStoreError(
             f"{folder} holds a run with another configuration: {'; '.join(changed)}",
@@ -237,7 +263,9 @@ def _stored(record: Record) -> tuple[Record, bytes]:
     try:
         return record, _line(record)
     except ValueError as error:
-        if "KeyboardInterrupt" in str(error):  # pydantic raises an error of its own for a signal that came meanwhile
+        if "KeyboardInterrupt" in str(
+            error
+        ):  # pydantic raises an error of its own for a signal that came meanwhile
             raise KeyboardInterrupt from None
         reason = f"the record cannot be stored: {error}"
     record = record.model_copy(update={"trajectory": None, "actions": None, "invalid": reason})
@@ -245,13 +273,18 @@ def _stored(record: Record) -> tuple[Record, bytes]:
         return record, _line(record)
     except ValueError as fault:
         raise RunStoreError(
-            f"the sample {record.sample.id!r} cannot be stored: {fault}", hint="correct it in the benchmark"
+            f"the sample {record.sample.id!r} cannot be stored: {fault}",
+            hint="correct it in the benchmark",
         ) from fault
 
 
 def _keep(source: Path, target: Path) -> None:
     """Copy ``source`` unless ``target`` has the same content (it may be incomplete after a power cut)."""
-    if target.is_symlink() or not target.is_file() or not filecmp.cmp(source, target, shallow=False):
+    if (
+        target.is_symlink()
+        or not target.is_file()
+        or not filecmp.cmp(source, target, shallow=False)
+    ):
         copy_whole(source, target)
 
 
@@ -274,10 +307,13 @@ def has_manifest(folder: Path) -> bool:
 
 def folder_error(folder: Path, error: OSError) -> RunStoreError:
     """Return the error of a run folder that cannot be written."""
-    file = next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None)
+    file = next(
+        (path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None
+    )
     return RunStoreError(
         f"cannot write the run folder {folder}: {f'{file} is a file' if file else error.strerror or error}",
-        hint="choose another folder with --out" + (", or free some space" if is_full(error) else ""),
+        hint="choose another folder with --out"
+        + (", or free some space" if is_full(error) else ""),
     )
 
 
@@ -303,7 +339,9 @@ def _discard(new_folders: Sequence[Path]) -> None:
     own = (MANIFEST_FILE, MANIFEST_COPY, RECORDS_FILE, LOCK_FILE)
     for folder in new_folders[:1]:
         with suppress(OSError):
-            others = [path for path in folder.iterdir() if path.name not in (*own, _SCRATCH, _ARTIFACTS)]
+            others = [
+                path for path in folder.iterdir() if path.name not in (*own, _SCRATCH, _ARTIFACTS)
+            ]
             kept = [*others, folder / RECORDS_FILE, *(folder / _ARTIFACTS).glob("*")]
             if not any(path.exists() and path.stat().st_size for path in kept):
                 for name in (_SCRATCH, _ARTIFACTS):
@@ -336,7 +374,9 @@ class RunLock:
 
     def __init__(self, folder: Path) -> None:
         path = folder / LOCK_FILE
-        self._lock = FileLock(path, timeout=0.1, poll_interval=0.02)  # recreates a file that was just removed
+        self._lock = FileLock(
+            path, timeout=0.1, poll_interval=0.02
+        )  # recreates a file that was just removed
         try:
             self._lock.acquire()
         except Timeout as error:

@@ -62,11 +62,21 @@ def read_transcript(benchmark: Benchmark, sample: Sample, mode: Mode, row: Field
         if not is_list(messages) or not messages or not all(map(is_object, messages)):
             raise MalformedReply(f"{key} is not a list of messages")
         replies = (Reply(usage=read_usage(row["usage"])),) if row.get("usage") else ()
-        schemas = {spec.name: spec.parameters for spec in tool_specs(sample.toolset, sample.toolset, sample.declared)}
+        schemas = {
+            spec.name: spec.parameters
+            for spec in tool_specs(sample.toolset, sample.toolset, sample.declared)
+        }
         if mode == "step-by-step":
             actions = _actions(sample, messages, schemas)
-            return Record(sample=with_shown_observations(sample), mode=mode, actions=actions, agent_replies=replies)
-        trajectory = asyncio.run(_trajectory(sample, benchmark.view(sample, mode), messages, schemas))
+            return Record(
+                sample=with_shown_observations(sample),
+                mode=mode,
+                actions=actions,
+                agent_replies=replies,
+            )
+        trajectory = asyncio.run(
+            _trajectory(sample, benchmark.view(sample, mode), messages, schemas)
+        )
         return Record(sample=sample, mode=mode, trajectory=trajectory, agent_replies=replies)
     except (MalformedReply, orjson.JSONEncodeError) as fault:
         return Record(sample=sample, mode=mode, invalid=f"the transcript cannot be read: {fault}")
@@ -85,14 +95,18 @@ def in_form(sample: Sample, text: str) -> str:
 def _actions(sample: Sample, messages: Sequence[Fields], schemas: Schemas) -> tuple[Action, ...]:
     n = len(sample.reference.steps) + 1 if sample.reference else 0
     if len(messages) != n:
-        raise MalformedReply(f"{len(messages)} steps, not {n}: one for each reference call, and one for the answer")
+        raise MalformedReply(
+            f"{len(messages)} steps, not {n}: one for each reference call, and one for the answer"
+        )
     *calls, last = (_action(message, schemas) for message in messages)
     if isinstance(last, Answer):
         last = last.model_copy(update={"text": in_form(sample, last.text)})
     return tuple(map(kept_action, (*calls, last)))
 
 
-async def _trajectory(sample: Sample, view: SampleView, messages: Sequence[Fields], schemas: Schemas) -> Trajectory:
+async def _trajectory(
+    sample: Sample, view: SampleView, messages: Sequence[Fields], schemas: Schemas
+) -> Trajectory:
     """Return the steps of a conversation. Texts at its end are one answer; an earlier one is the thought of a call."""
     actions, said = list[Action](), list[Answer]()
     observations: dict[str | None, Observation] = {}
@@ -105,7 +119,9 @@ async def _trajectory(sample: Sample, view: SampleView, messages: Sequence[Field
             continue
         if isinstance(action, CallTools):
             calls: list[ToolCall] = []
-            for call, observation in zip(action.calls, _observations(action.calls, messages, at), strict=True):
+            for call, observation in zip(
+                action.calls, _observations(action.calls, messages, at), strict=True
+            ):
                 calls.append(call.model_copy(update={"id": f"call{len(observations):05d}"}))
                 observations[calls[-1].id] = observation
             thought = "\n".join(filter(None, (*(each.text for each in said), action.thought)))
@@ -116,14 +132,18 @@ async def _trajectory(sample: Sample, view: SampleView, messages: Sequence[Field
         if error := failed_request(said[-1].text):
             raise MalformedReply(f"it ends with an error in place of a reply, {error}")
         forms = tuple(each.reply for each in said[1:] if each.reply)
-        actions.append(said[0].model_copy(update={"text": in_form(sample, text), "form_replies": forms}))
+        actions.append(
+            said[0].model_copy(update={"text": in_form(sample, text), "form_replies": forms})
+        )
     if not actions:
         raise MalformedReply("it has no message of the assistant")
 
     async def call_tool(call: ToolCall) -> ToolOutcome:
         return ToolOutcome(observations[call.id])
 
-    return await run_end_to_end(_Transcript(actions), view, call_tool, len(actions) + 1, unparseable_limit=None)
+    return await run_end_to_end(
+        _Transcript(actions), view, call_tool, len(actions) + 1, unparseable_limit=None
+    )
 
 
 class _Transcript:
@@ -144,14 +164,20 @@ def _action(message: Fields, schemas: Schemas) -> Action:
     return parse_output(text, calls, protocol="tool-calling", tools=schemas, reply=reply)
 
 
-def _observations(calls: Sequence[ToolCall], messages: Sequence[Fields], at: int) -> Iterator[Observation]:
+def _observations(
+    calls: Sequence[ToolCall], messages: Sequence[Fields], at: int
+) -> Iterator[Observation]:
     """Yield the result of each call of the message ``at``: by its id, else in order.
 
     Results of calls that were written as text may be in the messages of the user.
     """
     later = (messages[place] for place in range(at + 1, len(messages)))
     block = [*takewhile(lambda message: message.get("role") != "assistant", later)]
-    told = [(each.get("tool_call_id"), each.get("content")) for each in block if each.get("role") == "tool"]
+    told = [
+        (each.get("tool_call_id"), each.get("content"))
+        for each in block
+        if each.get("role") == "tool"
+    ]
     if not told:
         texts = [content_text(each.get("content")) for each in block]
         told = [(None, each) for each in _OBSERVATION.findall("\n".join(texts)) or texts]
@@ -165,7 +191,9 @@ def _observations(calls: Sequence[ToolCall], messages: Sequence[Fields], at: int
 def _observation(content: Any) -> Observation:
     """Return the result of a call: an object, or a text; None: there is none."""
     if content is None:
-        return Observation(error=ErrorInfo(kind="tool_failed", message="the transcript has no result of this call"))
+        return Observation(
+            error=ErrorInfo(kind="tool_failed", message="the transcript has no result of this call")
+        )
     value: Any = content
     if not is_object(value):
         text = content_text(content)

@@ -68,9 +68,13 @@ def run_until_decided(
     with without_keys():
         sides = [prepare_run(each, benchmark) for each in configs]
     if len({side.folder.resolve() for side in sides}) != 2 or len(sides) != 2:
-        raise UsageError("--until-decided compares two different runs", hint="e.g. -m MODEL -m OTHER")
+        raise UsageError(
+            "--until-decided compares two different runs", hint="e.g. -m MODEL -m OTHER"
+        )
     if different := benchmark_differences([each.manifest for each in sides]):
-        raise UsageError(f"these runs cannot be compared: {different[0]}", hint="give two runs of one benchmark")
+        raise UsageError(
+            f"these runs cannot be compared: {different[0]}", hint="give two runs of one benchmark"
+        )
     modes: list[Mode] = [mode for mode in sides[0].plan.sizes() if mode in sides[1].plan.sizes()]
     if not modes:
         raise UsageError("these runs have no mode in common", hint="e.g. --mode end-to-end")
@@ -81,13 +85,20 @@ def run_until_decided(
         samples = {name for name, at in block_of.items() if at == block}
         for side in sides:
             _run_missing(side, mode, samples, progress, benchmark)
-        if compared := _compared(sides, mode, block_of, block, most_in_cluster(sides[0].plan, mode)):
+        if compared := _compared(
+            sides, mode, block_of, block, most_in_cluster(sides[0].plan, mode)
+        ):
             on_look(compared)
         block += 1
     if compared is None:
-        raise UsageError(f"these runs have no scored sample in common in mode {mode}", hint="see agrotools score")
+        raise UsageError(
+            f"these runs have no scored sample in common in mode {mode}", hint="see agrotools score"
+        )
     for side in sides if compared.look < compared.looks else ():
-        write_whole(side.folder / EARLY_FILE, command_line("compare", *compared.runs, "--until-decided").encode())
+        write_whole(
+            side.folder / EARLY_FILE,
+            command_line("compare", *compared.runs, "--until-decided").encode(),
+        )
     return compared
 
 
@@ -102,7 +113,9 @@ def sample_blocks(plan: Plan, mode: Mode) -> dict[str, int]:
         members.setdefault(sample.cluster or sample.id, []).append(sample.id)
     total, block_of, number_of = sum(map(len, members.values())), dict[str, int](), dict[int, int]()
     for cluster in sorted(members, key=lambda name: sha256(name.encode()).digest()):
-        number = number_of.setdefault(len(block_of) * LOOKS // total, len(number_of))  # without gaps
+        number = number_of.setdefault(
+            len(block_of) * LOOKS // total, len(number_of)
+        )  # without gaps
         block_of |= dict.fromkeys(members[cluster], number)
     return block_of
 
@@ -140,20 +153,30 @@ def _run_missing(
 
 
 def _compared(
-    sides: Sequence[PreparedRun], mode: Mode, block_of: dict[str, int], block: int, most: tuple[int, float]
+    sides: Sequence[PreparedRun],
+    mode: Mode,
+    block_of: dict[str, int],
+    block: int,
+    most: tuple[int, float],
 ) -> SequentialComparison | None:
     """Return the comparison after ``block``; None if there is no pair of scores."""
     tallies = [scored_run(side.folder) for side in sides]
     check_same_samples(*tallies)
     pair = headline_pair(tallies[0], tallies[1], mode)
-    blocks = np.array([block_of.get(name, block + 1) for name in pair.samples] if pair else [], dtype=np.int64)
+    blocks = np.array(
+        [block_of.get(name, block + 1) for name in pair.samples] if pair else [], dtype=np.int64
+    )
     kept = blocks <= block
     if pair is None or not kept.any():
         return None
     first, second = pair.first[kept], pair.second[kept]
-    failed = {name for side in sides for of, name, _ in record_index(side.folder).failed if of == mode}
+    failed = {
+        name for side in sides for of, name, _ in record_index(side.folder).failed if of == mode
+    }
     largest, reach = most
-    look = sequential_look(first - second, pair.clusters[kept], blocks[kept], largest=largest, reach=reach)
+    look = sequential_look(
+        first - second, pair.clusters[kept], blocks[kept], largest=largest, reach=reach
+    )
     return SequentialComparison(
         runs=(str(sides[0].folder), str(sides[1].folder)),
         models=(sides[0].manifest.labelled_model, sides[1].manifest.labelled_model),
@@ -176,7 +199,13 @@ def config_of_run(folder: Path) -> EvalConfig:
         UsageError: the manifest lacks what an agent, a server of ``--serve`` or a vision model of tools needs.
     """
     run = read_manifest(folder)
-    if is_agent(run.model) or run.server or run.vlm_base_url or run.shard or run.protocol == PREDICTIONS:
+    if (
+        is_agent(run.model)
+        or run.server
+        or run.vlm_base_url
+        or run.shard
+        or run.protocol == PREDICTIONS
+    ):
         raise UsageError(
             f"{folder} cannot be continued from its folder alone",
             hint="agrotools eval BENCHMARK -m MODEL -m OTHER --until-decided, with the options of both runs",
@@ -186,4 +215,6 @@ def config_of_run(folder: Path) -> EvalConfig:
     values |= {"options": run.benchmark_options, "mode": ",".join(run.modes)}
     values |= {"limit": max(run.planned.values(), default=0) // run.epochs or None, "out": folder}
     values |= {"seed": values.get("seed", run.seed or None)}
-    return EvalConfig.model_validate({name: value for name, value in values.items() if value not in ("", None)})
+    return EvalConfig.model_validate(
+        {name: value for name, value in values.items() if value not in ("", None)}
+    )

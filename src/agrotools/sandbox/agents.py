@@ -38,11 +38,32 @@ _WITH_ANSWERS = ("data/benchmarks", "build/sources/drawn")
 _MOST_FOLDERS = 50_000
 """Folders below the paths of an agent that are searched for answers; with more, the paths are refused."""
 _SETTINGS = (
-    *("resolv.conf", "hosts", "nsswitch.conf", "host.conf", "gai.conf", "ssl", "pki", "ca-certificates"),
-    *("ca-certificates.conf", "localtime", "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types"),
+    *(
+        "resolv.conf",
+        "hosts",
+        "nsswitch.conf",
+        "host.conf",
+        "gai.conf",
+        "ssl",
+        "pki",
+        "ca-certificates",
+    ),
+    *(
+        "ca-certificates.conf",
+        "localtime",
+        "alternatives",
+        "ld.so.cache",
+        "ld.so.conf",
+        "ld.so.conf.d",
+        "mime.types",
+    ),
 )
 _PASSED = ("LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
-_ANSWERS = ((MANIFEST_FILE, RECORDS_FILE), (MANIFEST_COPY, RECORDS_FILE), ("benchmark.toml", "samples.jsonl"))
+_ANSWERS = (
+    (MANIFEST_FILE, RECORDS_FILE),
+    (MANIFEST_COPY, RECORDS_FILE),
+    ("benchmark.toml", "samples.jsonl"),
+)
 _TEMPORARY_BYTES = 2**30
 HOME = "/tmp/home"
 _LONGEST_LINE = 64 * 2**20
@@ -64,14 +85,24 @@ def agent_variables(names: Sequence[str]) -> dict[str, str]:
         UsageError: a variable is not set.
     """
     if lacking := [name for name in names if name not in os.environ]:
-        raise UsageError(f"the environment variable {lacking[0]} is not set", hint="set it, or omit its --agent-env")
+        raise UsageError(
+            f"the environment variable {lacking[0]} is not set",
+            hint="set it, or omit its --agent-env",
+        )
     passed = {name: os.environ[name] for name in (*_PASSED, *names) if name in os.environ}
     return {"PATH": os.environ.get("PATH", os.defpath), "HOME": HOME, "TMPDIR": "/tmp", **passed}
 
 
 def _bubblewrap(readable: Sequence[Path], folder: Path, hidden: Sequence[Path]) -> list[str]:
     bwrap = shutil.which("bwrap") or "bwrap"
-    argv = [bwrap, "--unshare-user", "--unshare-all", "--share-net", "--new-session", "--die-with-parent"]
+    argv = [
+        bwrap,
+        "--unshare-user",
+        "--unshare-all",
+        "--share-net",
+        "--new-session",
+        "--die-with-parent",
+    ]
     argv += ["--cap-drop", "ALL", "--hostname", "agent", "--proc", "/proc", "--dev", "/dev"]
     argv += ["--size", str(_TEMPORARY_BYTES), "--tmpfs", "/tmp", "--dir", HOME]
     for path in _SYSTEM:
@@ -107,7 +138,10 @@ def answer_folders(readable: Sequence[Path], known: Sequence[Path] = ()) -> list
     for path in sorted(given):
         for place in (path, *path.parents):
             if place in apart or _holds_answers(place):
-                raise UsageError(f"an agent may not read {path}, which is in {place}", hint="keep answers out of it")
+                raise UsageError(
+                    f"an agent may not read {path}, which is in {place}",
+                    hint="keep answers out of it",
+                )
     found = [path for path in apart if any(root in path.parents for root in given)]
     n_folders = 0
     for root in sorted(path for path in given if path.is_dir()):
@@ -115,7 +149,8 @@ def answer_folders(readable: Sequence[Path], known: Sequence[Path] = ()) -> list
             n_folders += 1
             if n_folders > _MOST_FOLDERS:
                 raise UsageError(
-                    f"{root} has too many folders to look for answers in them", hint="give narrower --agent-path"
+                    f"{root} has too many folders to look for answers in them",
+                    hint="give narrower --agent-path",
                 )
             here = Path(place)
             if _holds_answers(here):
@@ -140,7 +175,9 @@ def _of_package(package: Path) -> list[Path]:
 def _of_packages(bound: Sequence[Path]) -> list[Path]:
     """Return the folders with answers of every copy of this package below the system and Python's folders."""
     spec = find_spec("agrotools")
-    copies = {Path(place).resolve() for place in (spec.submodule_search_locations if spec else None) or ()}
+    copies = {
+        Path(place).resolve() for place in (spec.submodule_search_locations if spec else None) or ()
+    }
     for root in (*map(Path, _SYSTEM), *bound):
         places = [root] if root.name.endswith("-packages") else [*root.glob("python3*/*-packages")]
         copies |= {place / "agrotools" for place in places}
@@ -157,7 +194,9 @@ def interpreter_of(program: Path) -> tuple[Path, list[Path]]:
         return program, []
     code = "import sys; print(sys.executable, sys.prefix, sys.base_prefix, sep='\\n')"
     try:
-        asked = subprocess.run([program, "-I", "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        asked = subprocess.run(
+            [program, "-I", "-c", code], capture_output=True, text=True, timeout=60, check=True
+        )
         executable, *prefixes = asked.stdout.strip().splitlines()
     except (OSError, ValueError, subprocess.SubprocessError):
         return program, []
@@ -173,7 +212,9 @@ def _python_folders() -> list[Path]:
     prefixes = {Path(prefix) for prefix in (sys.prefix, sys.base_prefix)}
     folders = _environment_folders(prefixes)
     folders += [Path(sys.executable).resolve().parent]
-    folders += [Path(entry) for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]
+    folders += [
+        Path(entry) for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")
+    ]
     spec = find_spec("agrotools")
     folders += [Path(place) for place in (spec.submodule_search_locations if spec else None) or ()]
     return folders
@@ -183,7 +224,11 @@ def _without_nested(paths: Sequence[Path]) -> list[Path]:
     """Return existing paths, each once and resolved links besides, without those inside others or the system's."""
     given = {Path(os.path.abspath(path)) for path in paths} | {path.resolve() for path in paths}  # noqa: PTH100
     system = [Path(path) for path in _SYSTEM]
-    present = sorted(path for path in given if path.exists() and not any(path.is_relative_to(each) for each in system))
+    present = sorted(
+        path
+        for path in given
+        if path.exists() and not any(path.is_relative_to(each) for each in system)
+    )
     return [path for path in present if not any(other in path.parents for other in present)]
 
 
@@ -213,7 +258,11 @@ class Isolation:
         return Path(tempfile.mkdtemp(dir=self._folders.name))
 
     async def start(
-        self, command: Sequence[str], variables: Mapping[str, str], endpoint: Mapping[str, str], folder: Path
+        self,
+        command: Sequence[str],
+        variables: Mapping[str, str],
+        endpoint: Mapping[str, str],
+        folder: Path,
     ) -> asyncio.subprocess.Process:
         """Start a process with pipes, in a session of its own.
 
@@ -224,10 +273,19 @@ class Isolation:
         """
         words, environment = self.command(command, folder)
         # Variables are never part of the command line, which other users of the machine can read.
-        environment |= {**variables, **{_VARIABLES[name]: value for name, value in endpoint.items()}}
+        environment |= {
+            **variables,
+            **{_VARIABLES[name]: value for name, value in endpoint.items()},
+        }
         pipe = asyncio.subprocess.PIPE
         return await asyncio.create_subprocess_exec(
-            *words, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, limit=_LONGEST_LINE, start_new_session=True
+            *words,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            env=environment,
+            limit=_LONGEST_LINE,
+            start_new_session=True,
         )
 
     def command(self, command: Sequence[str], folder: Path) -> tuple[list[str], dict[str, str]]:
@@ -253,7 +311,9 @@ def code_hash(name: str, code: Sequence[Path]) -> str:
     for root in code:
         for path in sorted(_files_below(root, skipped)):
             n_bytes += path.stat().st_size
-            content = path.read_bytes() if n_bytes <= _MOST_HASHED else f"{path.stat().st_size}".encode()
+            content = (
+                path.read_bytes() if n_bytes <= _MOST_HASHED else f"{path.stat().st_size}".encode()
+            )
             digest.update(f"{path.relative_to(root)}\0".encode() + content)
     return digest.hexdigest()
 
@@ -264,6 +324,8 @@ def _files_below(root: Path, skipped: AbstractSet[Path]) -> Iterator[Path]:
     for place, folders, names in os.walk(root):
         here = Path(place)
         folders[:] = [
-            name for name in folders if name[0] not in "._" and name not in _NOT_CODE and here / name not in skipped
+            name
+            for name in folders
+            if name[0] not in "._" and name not in _NOT_CODE and here / name not in skipped
         ]
         yield from (here / name for name in names if name[0] != "." and (here / name).is_file())

@@ -49,7 +49,9 @@ _SIGNALLED = 128
 class Worker:
     """Worker process that is starting or ready. Create it in a long-lived thread, because it ends with that thread."""
 
-    def __init__(self, runner: str, warm: tuple[str, ...] = WARM, folder: str | None = None) -> None:
+    def __init__(
+        self, runner: str, warm: tuple[str, ...] = WARM, folder: str | None = None
+    ) -> None:
         """Start the worker. Raises OSError if that fails."""
         self.runner = runner
         self._ready = False
@@ -191,7 +193,9 @@ class Worker:
 
 def _children(pid: int) -> list[int]:
     try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        return [
+            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        ]
     except (OSError, ValueError):
         return []
 
@@ -204,13 +208,17 @@ class Pool:
 
     def __init__(self, runner: str, size: int) -> None:
         self.runner = runner
-        self._orders: queue.SimpleQueue[tuple[Future[Worker], tuple[str, ...], str | None] | None] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[
+            tuple[Future[Worker], tuple[str, ...], str | None] | None
+        ] = queue.SimpleQueue()
         self._prepared: queue.SimpleQueue[Future[Worker]] = queue.SimpleQueue()
         self._alive: set[Worker] = set()
         self._starting = threading.Lock()
         self._lock = threading.Lock()
         self._closed = False
-        self._thread = threading.Thread(target=self._start_workers, name=f"starts sandboxes ({runner})", daemon=True)
+        self._thread = threading.Thread(
+            target=self._start_workers, name=f"starts sandboxes ({runner})", daemon=True
+        )
         self._thread.start()
         self._size = size
         self._filled = False
@@ -266,7 +274,9 @@ class Pool:
         try:
             return future.result()
         except OSError as error:
-            raise InfrastructureError(f"a sandbox worker ({self.runner}) does not start: {error}") from error
+            raise InfrastructureError(
+                f"a sandbox worker ({self.runner}) does not start: {error}"
+            ) from error
 
     def _start_workers(self) -> None:
         while (order := self._orders.get()) is not None:
@@ -313,10 +323,17 @@ def pool_size() -> int:
     """Return the number of workers: ``AGROTOOLS_SANDBOX_WORKERS``, or the number of cores available to this process."""
     text = os.environ.get(WORKERS_VARIABLE, "").strip()
     if not text:
-        cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+        cores = (
+            os.sched_getaffinity(0)
+            if hasattr(os, "sched_getaffinity")
+            else range(os.cpu_count() or 1)
+        )
         return max(1, len(cores))
     if not text.isdecimal() or not 1 <= int(text) <= 1024:
-        raise UsageError(f"{WORKERS_VARIABLE} is {text!r}", hint="give a whole number from 1 to 1024, or leave it out")
+        raise UsageError(
+            f"{WORKERS_VARIABLE} is {text!r}",
+            hint="give a whole number from 1 to 1024, or leave it out",
+        )
     return int(text)
 
 
@@ -345,15 +362,21 @@ def run_in(worker: Worker, code: str, call: str | None, limits: Limits) -> Sandb
     """Run code in a started worker, which the caller has to end."""
     if not worker.wait_ready():
         log = worker.read_stderr()
-        return _infrastructure(worker, f"the worker did not get ready: {_last_line(log) or 'no reply'}", log)
+        return _infrastructure(
+            worker, f"the worker did not get ready: {_last_line(log) or 'no reply'}", log
+        )
     return _result_of(worker, worker.run(code, call, limits), limits)
 
 
 def _result_of(worker: Worker, outcome: JobOutcome, limits: Limits) -> SandboxResult:
     """Convert the outcome of a job to a result. Data from the code are trusted only as the result of that code."""
-    stdout, stderr = (_text(part.decode(errors="replace")) for part in (outcome.stdout, outcome.stderr))
+    stdout, stderr = (
+        _text(part.decode(errors="replace")) for part in (outcome.stdout, outcome.stderr)
+    )
     if outcome.cause == "not_started":
-        return _infrastructure(worker, f"the worker was lost: {_last_line(stderr) or 'no reply'}", stderr)
+        return _infrastructure(
+            worker, f"the worker was lost: {_last_line(stderr) or 'no reply'}", stderr
+        )
     termination, message = _termination_of(outcome, limits)
     if termination == "infrastructure":
         return _infrastructure(worker, message, stderr)
@@ -377,7 +400,9 @@ def _result_of(worker: Worker, outcome: JobOutcome, limits: Limits) -> SandboxRe
         one_line(message),
         outcome.seconds,
         worker.runner,
-        log="" if termination == "ok" and not stderr else _text("\n".join(part for part in log if part))[-40_000:],
+        log=""
+        if termination == "ok" and not stderr
+        else _text("\n".join(part for part in log if part))[-40_000:],
     )
 
 
@@ -386,9 +411,15 @@ def _termination_of(outcome: JobOutcome, limits: Limits) -> tuple[SandboxTermina
     message = said if isinstance(said, str) else "it does not say why"
     match outcome.cause, outcome.reply.get("status"):
         case "wall_timeout", _:
-            return "wall_timeout", f"the code ran for more than {limits.wall_s:g} s and was stopped: make it quicker"
+            return (
+                "wall_timeout",
+                f"the code ran for more than {limits.wall_s:g} s and was stopped: make it quicker",
+            )
         case "output_cap", _:
-            return "output_cap", f"the code printed more than {limits.output_bytes:,} bytes and was stopped: print less"
+            return (
+                "output_cap",
+                f"the code printed more than {limits.output_bytes:,} bytes and was stopped: print less",
+            )
         case "artifact_cap", _:
             limit = f"{limits.artifacts} pictures of {limits.artifact_bytes:,} bytes"
             return "artifact_cap", f"the code made more, or larger, pictures than allowed ({limit})"
@@ -399,9 +430,14 @@ def _termination_of(outcome: JobOutcome, limits: Limits) -> tuple[SandboxTermina
         case _, "ok":
             return "ok", ""
         case _, "memory":
-            return "memory", f"the code needs more than the {limits.memory_mb} MB of memory that it may use: {message}"
+            return (
+                "memory",
+                f"the code needs more than the {limits.memory_mb} MB of memory that it may use: {message}",
+            )
         case _, "denied":
-            limit = "the code may not reach the network or other files, nor start processes or threads"
+            limit = (
+                "the code may not reach the network or other files, nor start processes or threads"
+            )
             return "denied", f"{message}: not allowed here; {limit}"
         case _, "output_cap" | "artifact_cap" as status:
             return status, message
@@ -415,16 +451,24 @@ def _termination_of_status(outcome: JobOutcome, limits: Limits) -> tuple[Sandbox
         message = f"the code used more than {limits.cpu_s} s of processor time and was stopped: make it quicker"
         return "cpu_limit", message
     if any(words in outcome.stderr for words in _OUT_OF_MEMORY):
-        return "memory", f"the code needs more than the {limits.memory_mb} MB of memory that it may use"
+        return (
+            "memory",
+            f"the code needs more than the {limits.memory_mb} MB of memory that it may use",
+        )
     if status == _KILLED:
         return "infrastructure", FROM_OUTSIDE
     if status in _SIGNALS:
         return "error", f"the code crashed the interpreter ({_SIGNALS[status]})"
-    return "error", f"the code ended the interpreter (exit status {'unknown' if status is None else status})"
+    return (
+        "error",
+        f"the code ended the interpreter (exit status {'unknown' if status is None else status})",
+    )
 
 
 def _infrastructure(worker: Worker, message: str, log: str) -> SandboxResult:
-    return SandboxResult(None, "", (), "infrastructure", one_line(message), 0.0, worker.runner, log=log)
+    return SandboxResult(
+        None, "", (), "infrastructure", one_line(message), 0.0, worker.runner, log=log
+    )
 
 
 def one_line(message: str) -> str:

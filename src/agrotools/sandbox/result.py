@@ -13,7 +13,15 @@ from typing import Any, Literal
 from agrotools.core import AgrotoolsError
 
 SandboxTermination = Literal[
-    "ok", "error", "wall_timeout", "cpu_limit", "memory", "output_cap", "artifact_cap", "denied", "infrastructure"
+    "ok",
+    "error",
+    "wall_timeout",
+    "cpu_limit",
+    "memory",
+    "output_cap",
+    "artifact_cap",
+    "denied",
+    "infrastructure",
 ]
 """Termination of a run. Only ``infrastructure`` is not caused by the code: its worker never started, or was lost."""
 
@@ -106,12 +114,16 @@ def check_picture(name: str, content: bytes, limits: Limits) -> SandboxArtifact:
             # The size that Pillow uses for decoding, which need not be that of the last header chunk.
             width, height = image.size
             if width * height > limits.artifact_pixels:
-                raise BadPicture(f"{name} has {width} x {height} pixels, more than {limits.artifact_pixels:,} in all")
+                raise BadPicture(
+                    f"{name} has {width} x {height} pixels, more than {limits.artifact_pixels:,} in all"
+                )
             pixels = image.convert("RGBA")
     except BadPicture:
         raise
     except Exception as error:  # decoders may raise anything on hostile data
-        raise BadPicture(f"{name} cannot be read as a PNG picture ({type(error).__name__})") from error
+        raise BadPicture(
+            f"{name} cannot be read as a PNG picture ({type(error).__name__})"
+        ) from error
     if pixels.getchannel("A").getextrema() == (255, 255):
         pixels = pixels.convert("RGB")
     encoded = io.BytesIO()
@@ -127,7 +139,9 @@ _LONGEST_FILE_NAME = 300
 _MESSAGE_BYTES = 2**17
 """Maximum number of bytes that a worker adds to a result (message, traceback)."""
 
-Cause = Literal["done", "ended", "not_started", "wall_timeout", "output_cap", "artifact_cap", "malformed"]
+Cause = Literal[
+    "done", "ended", "not_started", "wall_timeout", "output_cap", "artifact_cap", "malformed"
+]
 
 
 @dataclass
@@ -162,7 +176,12 @@ class Exchange:
         self._outputs = {"stdout": bytearray(), "stderr": bytearray()}
         self._frames = bytearray()
         picture = limits.artifact_bytes + _LONGEST_FILE_NAME
-        self._longest = {b"S": 0, b"A": picture, b"F": picture, b"D": 8 * limits.output_bytes + _MESSAGE_BYTES}
+        self._longest = {
+            b"S": 0,
+            b"A": picture,
+            b"F": picture,
+            b"D": 8 * limits.output_bytes + _MESSAGE_BYTES,
+        }
 
     def run(self, job: bytes) -> JobOutcome:
         """Send the job and read until it ends or exceeds a limit. The process is not stopped."""
@@ -177,7 +196,11 @@ class Exchange:
         begun = time.monotonic()
         cause: Cause | None = None
         while cause is None and "result" in open_streams.values():
-            limit = begun + START_TIMEOUT_S if self._started is None else self._started + self._limits.wall_s
+            limit = (
+                begun + START_TIMEOUT_S
+                if self._started is None
+                else self._started + self._limits.wall_s
+            )
             if (remaining_s := limit - time.monotonic()) <= 0:
                 cause = "not_started" if self._started is None else "wall_timeout"
                 break
@@ -231,8 +254,14 @@ class Exchange:
             outcome.reply = message if isinstance(message, dict) else {}
             return "done"
         name, _, picture = content.partition(b"\0")
-        (outcome.figures if kind == b"F" else outcome.saved).append((name.decode(errors="replace"), picture))
-        return "artifact_cap" if len(outcome.figures) + len(outcome.saved) > self._limits.artifacts else None
+        (outcome.figures if kind == b"F" else outcome.saved).append(
+            (name.decode(errors="replace"), picture)
+        )
+        return (
+            "artifact_cap"
+            if len(outcome.figures) + len(outcome.saved) > self._limits.artifacts
+            else None
+        )
 
     def _finish(self, cause: Cause | None) -> JobOutcome:
         outcome, limit = self._outcome, self._limits.output_bytes
@@ -246,7 +275,9 @@ class Exchange:
             if len(output) > limit and cause in (None, "done"):
                 cause = "output_cap"
         outcome.cause = cause or ("ended" if self._started is not None else "not_started")
-        outcome.stdout, outcome.stderr = (bytes(self._outputs[name][:limit]) for name in ("stdout", "stderr"))
+        outcome.stdout, outcome.stderr = (
+            bytes(self._outputs[name][:limit]) for name in ("stdout", "stderr")
+        )
         return outcome
 
 

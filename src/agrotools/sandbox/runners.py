@@ -36,7 +36,12 @@ _FCNTLS = (8, 10, 15, 1024, 1026)
 _IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX"""
 _WRITING = (
-    os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | (getattr(os, "O_TMPFILE", 0) & ~os.O_DIRECTORY)
+    os.O_WRONLY
+    | os.O_RDWR
+    | os.O_CREAT
+    | os.O_TRUNC
+    | os.O_APPEND
+    | (getattr(os, "O_TMPFILE", 0) & ~os.O_DIRECTORY)
 )
 
 
@@ -58,12 +63,18 @@ def assemble(stage: Stage, architecture: str) -> bytes:
         if (value := number(name, architecture)) is not None:
             lines += [_line(_JUMP_EQUAL, value, 0, 1), _line(_RETURN, refusals[name])]
     if stage == "start":
-        threads = _line(_JUMP_BITS, _CLONE_THREAD, 1, 0), _line(_RETURN, _EPERM), _line(_RETURN, _ALLOW)
+        threads = (
+            _line(_JUMP_BITS, _CLONE_THREAD, 1, 0),
+            _line(_RETURN, _EPERM),
+            _line(_RETURN, _ALLOW),
+        )
         lines += _on("clone", architecture, [_argument(0), *threads])
     else:
         lines += _on("ioctl", architecture, _by_value(1, _IOCTLS, listed=_ALLOW, other=_ENOTTY))
         lines += _on("fcntl", architecture, _by_value(1, _FCNTLS, listed=_EPERM, other=_ALLOW))
-        lines += _on("prctl", architecture, _by_value(0, (_PR_SET_NAME,), listed=_ALLOW, other=_EPERM))
+        lines += _on(
+            "prctl", architecture, _by_value(0, (_PR_SET_NAME,), listed=_ALLOW, other=_EPERM)
+        )
         lines += _on("prlimit64", architecture, _unless_null(2))
     if stage == "code_reading_host":
         lines += _on("open", architecture, _if_bits(1, _WRITING))
@@ -95,7 +106,12 @@ def _by_value(index: int, values: Iterable[int], *, listed: int, other: int) -> 
 
 
 def _if_bits(index: int, bits: int) -> list[bytes]:
-    return [_argument(index), _line(_JUMP_BITS, bits, 0, 1), _line(_RETURN, _EPERM), _line(_RETURN, _ALLOW)]
+    return [
+        _argument(index),
+        _line(_JUMP_BITS, bits, 0, 1),
+        _line(_RETURN, _EPERM),
+        _line(_RETURN, _ALLOW),
+    ]
 
 
 def _unless_null(index: int) -> list[bytes]:
@@ -152,7 +168,9 @@ AUDIT_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 def machine() -> str | None:
     """Return ``x86_64`` or ``aarch64``; None if system calls cannot be filtered on this machine."""
-    name = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine())
+    name = {"amd64": "x86_64", "arm64": "aarch64"}.get(
+        platform.machine().lower(), platform.machine()
+    )
     return name if name in AUDIT_ARCHITECTURES and platform.system() == "Linux" else None
 
 
@@ -213,16 +231,28 @@ def interpreter() -> str:
 def readable() -> Readable:
     """Return the paths on this machine that a worker may read."""
     prefix = Path(sys.base_prefix).resolve()
-    paths = [*_LIBRARIES, interpreter(), str(prefix / "lib"), str(prefix / "lib64"), sysconfig.get_path("stdlib")]
-    paths += [entry for entry in os.environ.get(_LINKED, "").split(os.pathsep) if entry.startswith("/")]
+    paths = [
+        *_LIBRARIES,
+        interpreter(),
+        str(prefix / "lib"),
+        str(prefix / "lib64"),
+        sysconfig.get_path("stdlib"),
+    ]
+    paths += [
+        entry for entry in os.environ.get(_LINKED, "").split(os.pathsep) if entry.startswith("/")
+    ]
     folders = _outermost(paths)
     parts = sysconfig.get_python_version()
     hidden = [entry for entry in sys.path if Path(entry).name in _PACKAGE_FOLDERS]
     for root in (prefix, Path("/usr"), Path("/usr/local")):
         hidden += [
-            str(root / f"lib/{python}/{name}") for python in ("python3", f"python{parts}") for name in _PACKAGE_FOLDERS
+            str(root / f"lib/{python}/{name}")
+            for python in ("python3", f"python{parts}")
+            for name in _PACKAGE_FOLDERS
         ]
-    within = [path for path in _outermost(hidden) if any(_inside(path, folder) for folder in folders)]
+    within = [
+        path for path in _outermost(hidden) if any(_inside(path, folder) for folder in folders)
+    ]
     packages = dict.fromkeys(place for places in _packages().values() for place in places)
     return Readable(folders, tuple(within), tuple(packages))
 
@@ -253,7 +283,9 @@ def _packages() -> dict[str, tuple[str, ...]]:
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
     real_paths = sorted({os.path.realpath(path) for path in paths if Path(path).exists()} - {"/"})
-    return tuple(path for path in real_paths if not any(_inside(path, other) for other in real_paths))
+    return tuple(
+        path for path in real_paths if not any(_inside(path, other) for other in real_paths)
+    )
 
 
 def _inside(path: str, folder: str) -> bool:
@@ -292,17 +324,27 @@ def missing(runner: str) -> tuple[str, str] | None:
         UsageError: the runner is unknown.
     """
     if runner not in (*RUNNERS, NONE):
-        raise UsageError(f"there is no sandbox {runner!r}", hint=f"one of {', '.join((*RUNNERS, NONE))}")
+        raise UsageError(
+            f"there is no sandbox {runner!r}", hint=f"one of {', '.join((*RUNNERS, NONE))}"
+        )
     if runner == NONE:
         return None
     if machine() is None:
-        return "it needs Linux on x86_64 or aarch64", "use such a machine, a virtual one or a container"
+        return (
+            "it needs Linux on x86_64 or aarch64",
+            "use such a machine, a virtual one or a container",
+        )
     if runner == "bubblewrap" and shutil.which("bwrap") is None:
-        return "the program bwrap is not there", "apt-get install bubblewrap (or dnf, pacman, apk: the same name)"
+        return (
+            "the program bwrap is not there",
+            "apt-get install bubblewrap (or dnf, pacman, apk: the same name)",
+        )
     return None
 
 
-def start(runner: str, result_fd: int, filter_fd: int, *, warm: tuple[str, ...], folder: str | None = None) -> Start:
+def start(
+    runner: str, result_fd: int, filter_fd: int, *, warm: tuple[str, ...], folder: str | None = None
+) -> Start:
     """Return the command that starts a worker of ``runner``, which writes its frames to ``result_fd``.
 
     ``folder`` becomes its working folder if the runner does not isolate it.
@@ -322,7 +364,10 @@ def start(runner: str, result_fd: int, filter_fd: int, *, warm: tuple[str, ...],
         return Start(_bubblewrap(filter_fd, json.dumps(config)), {}, "/", *filters)
     if runner == "landlock":
         read, listed = readable().expand()
-        config["read_only"] = {"read": [*read, str(INSIDE), "/dev/null", "/dev/urandom"], "list": listed}
+        config["read_only"] = {
+            "read": [*read, str(INSIDE), "/dev/null", "/dev/urandom"],
+            "list": listed,
+        }
     script = _python(str(INSIDE / "worker.py"), json.dumps(config))
     code_filter = assemble("code_reading_host", architecture) if runner == "landlock" else b""
     return Start(script, environment(), folder or "/", code_filter=code_filter)
@@ -333,7 +378,14 @@ def _python(script: str, config: str) -> list[str]:
 
 
 def _bubblewrap(filter_fd: int, config: str) -> list[str]:
-    argv = [_bwrap(), "--unshare-user", "--unshare-all", "--new-session", "--die-with-parent", "--clearenv"]
+    argv = [
+        _bwrap(),
+        "--unshare-user",
+        "--unshare-all",
+        "--new-session",
+        "--die-with-parent",
+        "--clearenv",
+    ]
     if _version() >= _DISABLE_USERNS_SINCE:
         argv += ["--disable-userns"]
     argv += ["--cap-drop", "ALL", "--hostname", "sandbox", "--seccomp", str(filter_fd)]
@@ -354,7 +406,15 @@ def _bubblewrap(filter_fd: int, config: str) -> list[str]:
     argv += ["--dev-bind", "/dev/null", "/dev/null", "--dev-bind", "/dev/urandom", "/dev/urandom"]
     for name, value in environment().items():
         argv += ["--setenv", name, value]
-    return [*argv, "--remount-ro", "/", "--chdir", "/tmp", "--", *_python(f"{_INSIDE}/worker.py", config)]
+    return [
+        *argv,
+        "--remount-ro",
+        "/",
+        "--chdir",
+        "/tmp",
+        "--",
+        *_python(f"{_INSIDE}/worker.py", config),
+    ]
 
 
 @cache

@@ -57,7 +57,9 @@ def select_runner(name: str | None = None) -> str:
         result = probe(name)
         if result.holds or name == NONE:
             return name
-        raise SandboxUnavailable(f"the sandbox {name} fails on this machine: {result.message}", hint=result.hint)
+        raise SandboxUnavailable(
+            f"the sandbox {name} fails on this machine: {result.message}", hint=result.hint
+        )
     for runner in RUNNERS:
         if probe(runner).holds:
             return runner
@@ -111,10 +113,17 @@ def _run_probe(runner: str) -> Probe:
     except AgrotoolsError as error:
         return Probe(runner, False, error.message, error.hint or _hint(runner))
     except OSError as error:
-        return Probe(runner, False, f"it cannot be tried: {error}", "check that the folder for temporary files works")
+        return Probe(
+            runner,
+            False,
+            f"it cannot be tried: {error}",
+            "check that the folder for temporary files works",
+        )
     through = [f"{name} ({what})" for name, what in reached.items() if what]
     if through:
-        return Probe(runner, False, f"it lets untrusted code {', '.join(through)}", "please report this")
+        return Probe(
+            runner, False, f"it lets untrusted code {', '.join(through)}", "please report this"
+        )
     return Probe(runner, True, f"blocked when tried: {', '.join(reached)}")
 
 
@@ -141,14 +150,19 @@ def _breaches(runner: str, secret: Path, port: int) -> dict[str, str | None]:
     try:
         return dict(json.loads(result.value or ""))
     except ValueError:
-        raise SandboxUnavailable(f"a job does not run in it: {result.message or result.termination}") from None
+        raise SandboxUnavailable(
+            f"a job does not run in it: {result.message or result.termination}"
+        ) from None
 
 
 def _hint(runner: str) -> str:
     if runner == "landlock":
         return _LANDLOCK
     with suppress(OSError):  # the setting does not exist, or this user may not read it
-        if Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").read_text().strip() == "1":
+        if (
+            Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").read_text().strip()
+            == "1"
+        ):
             return _APPARMOR
     return _USERNS
 
@@ -159,7 +173,11 @@ _CLOSING = re.compile(r"\n[ \t]*+```")
 
 
 def run_code(
-    code: str, *, call: str | None = "solution", limits: Limits = DEFAULT_LIMITS, runner: str | None = None
+    code: str,
+    *,
+    call: str | None = "solution",
+    limits: Limits = DEFAULT_LIMITS,
+    runner: str | None = None,
 ) -> SandboxResult:
     """Run untrusted Python code in an isolated process.
 
@@ -213,12 +231,16 @@ def _run_once(pool: Pool, code: str, call: str | None, limits: Limits) -> Sandbo
     with ExitStack() as stack:
         try:
             if pool.runner == NONE:  # the code may write into its working folder
-                folder = tempfile.TemporaryDirectory(prefix="agrotools-sandbox-", ignore_cleanup_errors=True)
+                folder = tempfile.TemporaryDirectory(
+                    prefix="agrotools-sandbox-", ignore_cleanup_errors=True
+                )
                 worker = pool.start(folder=stack.enter_context(folder))
             else:
                 stack.callback(pool.refill)
                 worker = pool.take()
         except (InfrastructureError, OSError) as error:
-            return SandboxResult(None, "", (), "infrastructure", one_line(str(error)), 0.0, pool.runner)
+            return SandboxResult(
+                None, "", (), "infrastructure", one_line(str(error)), 0.0, pool.runner
+            )
         stack.callback(pool.discard, worker)
         return run_in(worker, code, call, limits)

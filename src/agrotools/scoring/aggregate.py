@@ -14,7 +14,14 @@ from agrotools.plugin.contracts import ModeTally as PluginTally
 from agrotools.plugin.installed import plugins_of_slots
 from agrotools.scoring.attribution import CauseTally
 from agrotools.scoring.error_classes import Errors, add_record, error_counts
-from agrotools.scoring.event_counts import EventCounts, ending_of, missing_of, mostly_unread, no_form_lines, warnings_of
+from agrotools.scoring.event_counts import (
+    EventCounts,
+    ending_of,
+    missing_of,
+    mostly_unread,
+    no_form_lines,
+    warnings_of,
+)
 from agrotools.scoring.metrics import (
     FALSE_CONFIDENCE,
     FALSE_REFUSAL,
@@ -47,7 +54,16 @@ from agrotools.scoring.summary import (
     Summary,
     with_gains_adjusted,
 )
-from agrotools.scoring.units import Rows, SampleTable, Units, by_part, clusters_of, difference_of, metric_of, units_of
+from agrotools.scoring.units import (
+    Rows,
+    SampleTable,
+    Units,
+    by_part,
+    clusters_of,
+    difference_of,
+    metric_of,
+    units_of,
+)
 from agrotools.text.submission import is_complete
 
 
@@ -73,12 +89,18 @@ class RunAggregator:
         if self.causes is not None and not is_invalid(record):
             sample = record.sample
             if sample.id not in self.checksums:
-                self.checksums[sample.id] = crc32(sample.model_dump_json(include={"query", "answer"}).encode())
+                self.checksums[sample.id] = crc32(
+                    sample.model_dump_json(include={"query", "answer"}).encode()
+                )
             if record.mode != "step-by-step":
                 self.causes.add(record, rows)
 
     def summary(
-        self, *, allow_invalid: bool = False, planned: Mapping[Mode, int] | None = None, is_baseline: bool = False
+        self,
+        *,
+        allow_invalid: bool = False,
+        planned: Mapping[Mode, int] | None = None,
+        is_baseline: bool = False,
     ) -> Summary:
         """Return the metrics of all added records; the caller fills in model and benchmark.
 
@@ -87,8 +109,12 @@ class RunAggregator:
             planned: number of records that each mode should hold, if known.
             is_baseline: True if the policy has no settings that the warnings could advise to change.
         """
-        modes: list[tuple[Mode, ModeAggregator]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
-        of_modes: dict[Mode, ModeSummary] = {mode: tally.summary(allow_invalid) for mode, tally in modes}
+        modes: list[tuple[Mode, ModeAggregator]] = [
+            (mode, self.modes[mode]) for mode in MODES if mode in self.modes
+        ]
+        of_modes: dict[Mode, ModeSummary] = {
+            mode: tally.summary(allow_invalid) for mode, tally in modes
+        }
         missing = missing_of(of_modes, planned or {})
         left_out = [
             f"{mode}: {count_text(n, 'unanswerable sample')} {NO_TWIN}"
@@ -97,7 +123,11 @@ class RunAggregator:
         ]
         summary = Summary(
             scoring=SCORING_VERSION,
-            warnings=(*no_form_lines(of_modes), *left_out, *warnings_of(of_modes, missing, is_baseline=is_baseline)),
+            warnings=(
+                *no_form_lines(of_modes),
+                *left_out,
+                *warnings_of(of_modes, missing, is_baseline=is_baseline),
+            ),
             missing=missing,
             modes=of_modes,
             no_tool_part=self._no_tool_part(),
@@ -108,8 +138,13 @@ class RunAggregator:
         """Return the units by metric of end-to-end on samples that are eligible for no-tool, and those of no-tool."""
         modes = [self.modes.get(mode) for mode in ("end-to-end", "no-tool")]
         with_tools, without = (mode.units() if mode else {} for mode in modes)
-        eligible = np.array([self.table.kind(at).no_tool_eligible for at in range(len(self.table.kind_of))], dtype=bool)
-        return {name: each.where(eligible[each.samples]) for name, each in with_tools.items()}, without
+        eligible = np.array(
+            [self.table.kind(at).no_tool_eligible for at in range(len(self.table.kind_of))],
+            dtype=bool,
+        )
+        return {
+            name: each.where(eligible[each.samples]) for name, each in with_tools.items()
+        }, without
 
     def _no_tool_part(self) -> NoToolPart | None:
         if not self.modes.keys() & {"no-tool", "end-to-end"}:
@@ -117,10 +152,16 @@ class RunAggregator:
         able, no_tool = self.tool_units()
         # A policy that predicts the whole trajectory in one reply is run on all samples.
         all_ran = "no-tool" in self.modes and self.modes["no-tool"].has_ineligible
-        excluded = [at for at in self.table.kind_of if at >= 0 and not self.table.kinds[at].no_tool_eligible]
+        excluded = [
+            at for at in self.table.kind_of if at >= 0 and not self.table.kinds[at].no_tool_eligible
+        ]
         return NoToolPart(
             n_excluded=0 if all_ran else len(excluded),
-            metrics={name: metric for name, each in able.items() if (metric := metric_of(each, self.table))},
+            metrics={
+                name: metric
+                for name, each in able.items()
+                if (metric := metric_of(each, self.table))
+            },
             gain=metric_differences(able, no_tool, self.table),
         )
 
@@ -150,7 +191,10 @@ class ModeAggregator:
         self._mode: Mode = mode
         self._n_answers = self._n_no_form = 0
         self.pairs = PairTally()
-        self._rows = {metric: Rows() for metric in (STEP_METRICS if mode == "step-by-step" else OUTCOME_METRICS)}
+        self._rows = {
+            metric: Rows()
+            for metric in (STEP_METRICS if mode == "step-by-step" else OUTCOME_METRICS)
+        }
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
         """Add a record with its score rows."""
@@ -174,13 +218,17 @@ class ModeAggregator:
             self._n_answers += 1
             self._n_no_form += not complete
         if not record.sample.answerable:
-            rows = [row for row in rows if row.metric not in (FAS, GUESS_METRIC)]  # they depend on the twin
+            rows = [
+                row for row in rows if row.metric not in (FAS, GUESS_METRIC)
+            ]  # they depend on the twin
         if (pair := self.pairs.add(record, place, rows)) is not None:
             for metric, value in pair[1].items():
                 self._rows[metric].add(pair[0], None, value)
         for row in rows:
             metric = row.metric
-            if metric not in self._rows and self._mode != "step-by-step" and is_outcome(metric):  # of a plug-in
+            if (
+                metric not in self._rows and self._mode != "step-by-step" and is_outcome(metric)
+            ):  # of a plug-in
                 self._rows[metric] = Rows()
             if metric in self._rows:
                 self._rows[metric].add(place, row.step, row.value)
@@ -265,14 +313,24 @@ class ModeAggregator:
             n_records=sum(self._epochs),
             n_samples=len(self._samples),
             n_clusters=len(np.unique(clusters)),
-            n_underivable=sum(not self._table.kind(at).derivable for at in self._samples if self._mode == "end-to-end"),
+            n_underivable=sum(
+                not self._table.kind(at).derivable
+                for at in self._samples
+                if self._mode == "end-to-end"
+            ),
             epochs=self._n_epochs,
-            invalid=Invalid(n=sum(self._invalid), share=self.invalid_share, reasons=dict(self._reasons)),
+            invalid=Invalid(
+                n=sum(self._invalid), share=self.invalid_share, reasons=dict(self._reasons)
+            ),
             endings=dict(self._endings),
             headline=allow_invalid or not self.withheld,
             withheld=self.withheld,
             no_form=self.no_form,
-            metrics={name: metric for name in self.metrics if (metric := metric_of(self._units(name), self._table))},
+            metrics={
+                name: metric
+                for name in self.metrics
+                if (metric := metric_of(self._units(name), self._table))
+            },
             without_open_text=len(self.without_open_text),
             counts=self._counts.counts(self.pairs.n_right, self.pairs.n_alone),
             errors=error_counts(self._errors, self._mode, self._protocol),
@@ -297,7 +355,11 @@ class ModeAggregator:
 def _has_form(record: Record) -> bool | None:
     """Return True if the answer holds its complete form; None if there is no answer, or it needs no form."""
     text, items = answer_of(record), asked_items(record.sample.answer)
-    if text is None or all(item.free_text for item in items) or plugins_of_slots(record.sample.answer):
+    if (
+        text is None
+        or all(item.free_text for item in items)
+        or plugins_of_slots(record.sample.answer)
+    ):
         return None
     return is_complete(text, items)
 
@@ -307,15 +369,23 @@ def metric_differences(
 ) -> dict[str, Metric]:
     """Return the differences of the metrics that both have, but those of guesses."""
     names = [name for name in first if name in second and name not in FLOOR_METRICS]
-    return {name: metric for name in names if (metric := difference_of(first[name], second[name], table))}
+    return {
+        name: metric
+        for name in names
+        if (metric := difference_of(first[name], second[name], table))
+    }
 
 
 def tallied(
-    records: Sequence[Record], scores: Iterable[Sequence[Score]] | None = None, causes: CauseTally | None = None
+    records: Sequence[Record],
+    scores: Iterable[Sequence[Score]] | None = None,
+    causes: CauseTally | None = None,
 ) -> RunAggregator:
     """Return the aggregator of records, which are scored if their rows are not given."""
     tally = RunAggregator(causes=causes)
-    for record, rows in zip(records, map(score_record, records) if scores is None else scores, strict=True):
+    for record, rows in zip(
+        records, map(score_record, records) if scores is None else scores, strict=True
+    ):
         tally.add(record, rows)
     return tally
 

@@ -23,7 +23,16 @@ from pathlib import Path
 
 from pydantic import ConfigDict
 
-from agrotools.core import FrozenModel, Mode, Observation, Record, ReferenceStep, Sample, Score, Slot
+from agrotools.core import (
+    FrozenModel,
+    Mode,
+    Observation,
+    Record,
+    ReferenceStep,
+    Sample,
+    Score,
+    Slot,
+)
 from agrotools.core.base import command_line
 from agrotools.core.files import RECORDS_FILE, sha256_of_file
 from agrotools.scoring.matching import OwnCall, gives_truth, landed_faults, missing_calls, own_calls
@@ -33,7 +42,14 @@ from agrotools.scoring.statistics import Interval, estimate_difference, estimate
 from agrotools.scoring.steps import implied_slot
 
 ATTRIBUTION_FILE = "attribution.json"
-PLANNING, ARGUMENTS, FAULT, READING, FORM, ANSWER = "planning", "arguments", "fault", "reading", "form", "answer"
+PLANNING, ARGUMENTS, FAULT, READING, FORM, ANSWER = (
+    "planning",
+    "arguments",
+    "fault",
+    "reading",
+    "form",
+    "answer",
+)
 TOOL = "tool:"
 """Start of the name of a tool's part; parts of tools that cannot be told apart are joined by ``+``."""
 MEANINGS = {
@@ -140,11 +156,17 @@ def first_part(record: Record, rows: Sequence[Score]) -> str:
     if trajectory is None or trajectory.answer is None:
         return PLANNING if trajectory is not None and trajectory.termination in AT_LIMIT else FORM
     in_words = {slot.name for slot in sample.answer if slot.type == "open_text"}
-    wrong = {row.slot: row for row in rows if row.slot is not None and row.value < 1 and row.slot not in in_words}
+    wrong = {
+        row.slot: row
+        for row in rows
+        if row.slot is not None and row.value < 1 and row.slot not in in_words
+    }
     if not wrong:
         return READING  # of the twin, which was refused, or open text, which a judge graded
     names = ("value", "facts", "off_by")
-    is_form = all(row.reading.get(name) in (None, [], {}) for row in wrong.values() for name in names)
+    is_form = all(
+        row.reading.get(name) in (None, [], {}) for row in wrong.values() for name in names
+    )
     if record.mode == "no-tool" or sample.reference is None or not sample.reference.steps:
         return FORM if is_form else ANSWER
     steps, own = sample.reference.steps, own_calls(record)
@@ -159,9 +181,14 @@ def first_part(record: Record, rows: Sequence[Score]) -> str:
     return FAULT if FAULT in untrue else FORM
 
 
-def _untrue_results(record: Record, steps: Sequence[ReferenceStep], own: Sequence[OwnCall | None]) -> list[str]:
+def _untrue_results(
+    record: Record, steps: Sequence[ReferenceStep], own: Sequence[OwnCall | None]
+) -> list[str]:
     """Return the part of each call of the run whose result contradicts the truth, in the order of the reference."""
-    truths = [Observation(result=step.truth) if step.truth is not None else step.observation for step in steps]
+    truths = [
+        Observation(result=step.truth) if step.truth is not None else step.observation
+        for step in steps
+    ]
     faults = landed_faults(record, own)
     return [
         FAULT if at in faults else TOOL + steps[at].tool
@@ -175,15 +202,24 @@ def _mislead(sample: Sample, slots: Sequence[Slot], own: Sequence[OwnCall | None
     results = [each.values if each else None for each in own]
     pairs = [(slot, implied_slot(slot, results)) for slot in slots if not slot.made_by_tools]
     # If the calls are right and their results imply no answer, the tool has abstained or failed.
-    silent = any(each.slot is None and (not sample.answerable or slot.from_ is not None) for slot, each in pairs)
-    return silent or any(each.differs for _, each in pairs) or any(slot.made_by_tools for slot in slots)
+    silent = any(
+        each.slot is None and (not sample.answerable or slot.from_ is not None)
+        for slot, each in pairs
+    )
+    return (
+        silent
+        or any(each.differs for _, each in pairs)
+        or any(slot.made_by_tools for slot in slots)
+    )
 
 
 class CauseTally:
     """Points lost by part, for each sample of a run."""
 
     def __init__(self) -> None:
-        self._losses: dict[tuple[Mode, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+        self._losses: dict[tuple[Mode, str], dict[str, float]] = defaultdict(
+            lambda: defaultdict(float)
+        )
         self._splits: dict[str, dict[str, float]] = {}
         self._calls: dict[tuple[Mode, str], set[int]] = defaultdict(set)
         """Hashes of the calls and results of each sample's epochs that ended with an answer; of the others, 0."""
@@ -195,7 +231,14 @@ class CauseTally:
             seen = hash(json.dumps(calls, sort_keys=True)) if made.answer is not None else 0
             self._calls[record.mode, record.sample.id].add(seen)
         sample = record.sample
-        value = next((row.value for row in rows if row.metric == (FAS if sample.answerable else SLOT_METRIC)), 1.0)
+        value = next(
+            (
+                row.value
+                for row in rows
+                if row.metric == (FAS if sample.answerable else SLOT_METRIC)
+            ),
+            1.0,
+        )
         if value < 1:
             self._losses[record.mode, sample.id][first_part(record, rows)] += 1 - value
         if sample.answerable and sample.twin and refusals(record, rows)[FAS]:
@@ -209,7 +252,9 @@ class CauseTally:
             for part, points in each.parts.items():
                 self._splits[each.id][part] += points / 100 / epochs[each.id]
 
-    def losses(self, mode: Mode, sample_id: str, score: float, other: "CauseTally | None" = None) -> dict[str, float]:
+    def losses(
+        self, mode: Mode, sample_id: str, score: float, other: "CauseTally | None" = None
+    ) -> dict[str, float]:
         """Return the points (as fractions) that a sample lost by each part; their sum is ``1 - score``.
 
         The point that an unanswerable sample loses because its twin was refused is of the reading. ``other`` is of a
@@ -221,7 +266,12 @@ class CauseTally:
         known = self._losses.get((mode, sample_id), {READING: 1.0})
         losses = {part: (1 - score) * loss / sum(known.values()) for part, loss in known.items()}
         calls = self._calls.get((mode, sample_id), {0})
-        if other is None or len(calls) > 1 or 0 in calls or calls != other._calls.get((mode, sample_id)):
+        if (
+            other is None
+            or len(calls) > 1
+            or 0 in calls
+            or calls != other._calls.get((mode, sample_id))
+        ):
             return losses
         return losses if losses.keys() <= {READING, FORM} else {ANSWER: 1 - score}
 
@@ -229,10 +279,14 @@ class CauseTally:
 def ordered_parts(parts: Iterable[str]) -> list[str]:
     """Return parts in the order of a sample: planning, arguments, faults, tools by name, reading, form."""
     order = [*MEANINGS]
-    return sorted(set(parts), key=lambda part: (order.index(TOOL if part.startswith(TOOL) else part), part))
+    return sorted(
+        set(parts), key=lambda part: (order.index(TOOL if part.startswith(TOOL) else part), part)
+    )
 
 
-def shapley_values(players: Sequence[str], value: Mapping[frozenset[str], Fraction]) -> dict[str, Fraction]:
+def shapley_values(
+    players: Sequence[str], value: Mapping[frozenset[str], Fraction]
+) -> dict[str, Fraction]:
     """Return the Shapley value of each player; ``value`` holds the value of every coalition."""
     n = len(players)
     shares = dict.fromkeys(players, Fraction(0))
@@ -241,7 +295,9 @@ def shapley_values(players: Sequence[str], value: Mapping[frozenset[str], Fracti
         for members in combinations(players, size):
             coalition = frozenset(members)
             for player in players:
-                if player not in coalition and (gain := value[coalition | {player}] - value[coalition]):
+                if player not in coalition and (
+                    gain := value[coalition | {player}] - value[coalition]
+                ):
                     shares[player] += weight * gain
     return shares
 
@@ -301,7 +357,10 @@ def _sample_split(result: Shares) -> SampleSplit:
 
 def _mean(shares: Sequence[Mapping[str, Fraction]]) -> dict[str, Fraction]:
     parts = {part for each in shares for part in each}
-    return {part: sum((each.get(part, Fraction(0)) for each in shares), Fraction(0)) / len(shares) for part in parts}
+    return {
+        part: sum((each.get(part, Fraction(0)) for each in shares), Fraction(0)) / len(shares)
+        for part in parts
+    }
 
 
 def _split(results: Sequence[Shares]) -> Split:
@@ -315,9 +374,13 @@ def _split(results: Sequence[Shares]) -> Split:
     gap, points = rounded_points({part: means[part] for part in parts})
     intervals: dict[str, Interval] = {}
     for part in parts:  # by the cluster bootstrap of paired differences
-        if each := estimate_difference([float(shares.get(part, 0)) for shares in lost], none, clusters).interval:
+        if each := estimate_difference(
+            [float(shares.get(part, 0)) for shares in lost], none, clusters
+        ).interval:
             intervals[part] = Interval(lower=100 * each.lower, upper=100 * each.upper)
-    if score := estimate_mean([float(1 - sum(shares.values())) for shares in lost], clusters).interval:
+    if score := estimate_mean(
+        [float(1 - sum(shares.values())) for shares in lost], clusters
+    ).interval:
         intervals["gap"] = Interval(lower=100 - 100 * score.upper, upper=100 - 100 * score.lower)
     return Split(
         n=len(lost),

@@ -56,7 +56,8 @@ _LIST = (
 )
 _LETTERS = late_pattern(_LIST, re.MULTILINE)
 _LINES = late_pattern(
-    rf"^[^\w\n]*(?:(?:选项|[Oo]ption|[Cc]hoice)[^\w\n]*)?({_LIST})(?:选?项)?(?:{_SIGNS}|[.:!])*(?:$|。)", re.MULTILINE
+    rf"^[^\w\n]*(?:(?:选项|[Oo]ption|[Cc]hoice)[^\w\n]*)?({_LIST})(?:选?项)?(?:{_SIGNS}|[.:!])*(?:$|。)",
+    re.MULTILINE,
 )
 """Lines of letters alone; the first may end with a full stop before its end."""
 _VERDICT = late_pattern(
@@ -84,7 +85,9 @@ _JUDGEMENT = late_pattern(
     re.IGNORECASE,
 )
 """Verdict on a statement at the end of a clause."""
-_DOUBTS = tuple("是否 是不是 难以 还是 也不 确定 知道 无法 可能 对错 对不 neither partly sure whether".split())
+_DOUBTS = tuple(
+    "是否 是不是 难以 还是 也不 确定 知道 无法 可能 对错 对不 neither partly sure whether".split()
+)
 """Words of a clause that is no verdict."""
 _AFTER_FIRST = (*"( ) , : ; 。 — 解 理由 因 三个 等 because since as not".split(), "- ")
 """Marks and words behind letters that begin a reply."""
@@ -111,11 +114,15 @@ def read_choices(reply: str, options: Mapping[str, str], kind: Kind) -> ChoiceRe
     """
     texts, named = _known_texts(tuple(options.items()), kind)
     plain = _without_markup(reply)
-    text = named.sub(lambda part: part[0] if _key(part[0]) in texts else f"{part.lastgroup})", plain).strip()
+    text = named.sub(
+        lambda part: part[0] if _key(part[0]) in texts else f"{part.lastgroup})", plain
+    ).strip()
     if not text:
         return ChoiceReading((), "empty")
     before = _NEXT_QUESTION.split(text, 1)[0]
-    for rule, candidate in chain(_candidates(before, texts, named, kind), _candidates(text, texts, named, kind)):
+    for rule, candidate in chain(
+        _candidates(before, texts, named, kind), _candidates(text, texts, named, kind)
+    ):
         cut = candidate[:_LONGEST_CANDIDATE]
         words = candidate.replace("and", "").replace("or", "或").replace("还是", "或")
         letters = {each for each in words.upper() if each.isascii() and each.isalpha()}
@@ -132,7 +139,9 @@ def read_choices(reply: str, options: Mapping[str, str], kind: Kind) -> ChoiceRe
     return ChoiceReading((), "nothing to read")
 
 
-def _candidates(text: str, texts: Mapping[str, str], named: re.Pattern[str], kind: Kind) -> Iterator[tuple[str, str]]:
+def _candidates(
+    text: str, texts: Mapping[str, str], named: re.Pattern[str], kind: Kind
+) -> Iterator[tuple[str, str]]:
     """Yield the parts of a reply that may be its answer, each with the rule that found it, the first by rank first."""
     verdicts = [*_VERDICT.finditer(text)][-_MOST_MARKERS:]
     called = [verdict for verdict in verdicts if verdict["answer"]]
@@ -163,22 +172,33 @@ def _candidates(text: str, texts: Mapping[str, str], named: re.Pattern[str], kin
     for connection in _CONNECTION.finditer(end, end.rfind("。") + 1):
         if known := _known_part(end[connection.end() :], texts, named):
             yield "at the end", known
-    start = text.lstrip(' ([【"“').removeprefix("选项").removeprefix("Option ").removeprefix("Both ")
+    start = (
+        text.lstrip(' ([【"“').removeprefix("选项").removeprefix("Option ").removeprefix("Both ")
+    )
     if (first := _LETTERS.match(start)) and first[0][0].isupper():
         after = start[first.end() :].lstrip(' 】]"”选项')
-        following = chr(ord(first[0][-1]) + 1) + after[:1]  # as where each option is discussed in turn
+        following = (
+            chr(ord(first[0][-1]) + 1) + after[:1]
+        )  # as where each option is discussed in turn
         if not after or (after.startswith(_AFTER_FIRST) and following not in text):
             yield "at the beginning", first[0]
 
 
 def _judgements(text: str) -> Iterator[tuple[str, str]]:
     """Yield whether a statement is called true or false: by a first clause that says no more, the last, the first."""
-    lines = text.translate(str.maketrans(dict.fromkeys(",。;:?!", "\n"))).replace(". ", "\n").splitlines()
+    lines = (
+        text.translate(str.maketrans(dict.fromkeys(",。;:?!", "\n")))
+        .replace(". ", "\n")
+        .splitlines()
+    )
     clauses = [clause.strip(" .") for clause in lines if clause.strip(" .")]
     for clause in clauses[-1:] + clauses[:1]:
         doubtful = any(word in clause.lower() for word in _DOUBTS)
         if not doubtful and (verdict := _JUDGEMENT.search(clause[-_LONGEST_CANDIDATE:])):
-            yield "true or false", "正确" if bool(verdict["true"]) != bool(verdict["no"]) else "错误"
+            yield (
+                "true or false",
+                "正确" if bool(verdict["true"]) != bool(verdict["no"]) else "错误",
+            )
 
 
 def _known_part(line: str, texts: Mapping[str, str], named: re.Pattern[str]) -> str:
@@ -195,11 +215,15 @@ def _without_markup(reply: str) -> str:
     """Return the reply after its thinking, without markup, in simplified characters of normal width."""
     text = reply[-_MOST_CHARACTERS:].rpartition("</think>")[2].partition("<think>")[0]
     text = unicodedata.normalize("NFKC", text).translate(simplified())
-    return _MARKUP.sub(lambda mark: " answer: " if mark["answer"] else "" if mark["behind"] is None else ")", text)
+    return _MARKUP.sub(
+        lambda mark: " answer: " if mark["answer"] else "" if mark["behind"] is None else ")", text
+    )
 
 
 @lru_cache(maxsize=1_000)
-def _known_texts(options: tuple[tuple[str, str], ...], kind: Kind) -> tuple[dict[str, str], re.Pattern[str]]:
+def _known_texts(
+    options: tuple[tuple[str, str], ...], kind: Kind
+) -> tuple[dict[str, str], re.Pattern[str]]:
     """Return the letters of the options by their texts, and the pattern of a text with or without its letter."""
     plain = {letter: _without_markup(text) for letter, text in options}
     texts = {_key(text): letter for letter, text in plain.items() if _key(text)}

@@ -13,7 +13,13 @@ from agrotools.core.base import FloatArray, IntArray, count_text, np
 from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
 from agrotools.scoring.attribution import CauseTally, ordered_parts
 from agrotools.scoring.metrics import FAS, FLOOR_METRICS, METRICS
-from agrotools.scoring.statistics import Estimate, adjusted, estimate_difference, estimate_mean, estimate_unpaired
+from agrotools.scoring.statistics import (
+    Estimate,
+    adjusted,
+    estimate_difference,
+    estimate_mean,
+    estimate_unpaired,
+)
 from agrotools.scoring.summary import (
     Comparison,
     Flip,
@@ -24,12 +30,22 @@ from agrotools.scoring.summary import (
     with_comparisons_adjusted,
     with_gains_adjusted,
 )
-from agrotools.scoring.units import SamplePair, SampleTable, Units, by_sample, clusters_of, paired_units, shown_mean
+from agrotools.scoring.units import (
+    SamplePair,
+    SampleTable,
+    Units,
+    by_sample,
+    clusters_of,
+    paired_units,
+    shown_mean,
+)
 
 _ROUNDING = 1e-9
 
 
-def compare(first: Sequence[Record], second: Sequence[Record], *, names: tuple[str, str] = ("", "")) -> Comparison:
+def compare(
+    first: Sequence[Record], second: Sequence[Record], *, names: tuple[str, str] = ("", "")
+) -> Comparison:
     """Return the differences of two runs, first minus second, paired on samples (steps) with valid records in both."""
     return comparisons([tallied(each, causes=CauseTally()) for each in (first, second)], names)[0]
 
@@ -37,7 +53,9 @@ def compare(first: Sequence[Record], second: Sequence[Record], *, names: tuple[s
 def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> list[Comparison]:
     """Return the comparison of every pair of runs, first minus second, adjusted together."""
     pairs = combinations(zip(aggregators, names, strict=True), 2)
-    return with_comparisons_adjusted([_comparison(one, other, (a, b)) for (one, a), (other, b) in pairs])
+    return with_comparisons_adjusted(
+        [_comparison(one, other, (a, b)) for (one, a), (other, b) in pairs]
+    )
 
 
 def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, str]) -> Comparison:
@@ -48,7 +66,9 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
             continue
         mine, other = first.modes[mode], second.modes[mode]
         ours, others = mine.units(), other.units()
-        theirs = {name: _renumbered(units, second.table, first.table) for name, units in others.items()}
+        theirs = {
+            name: _renumbered(units, second.table, first.table) for name, units in others.items()
+        }
         valid = [{*run.table.ids(run.modes[mode].valid_samples())} for run in (first, second)]
         fields["unpaired"][mode] = (len(valid[0] - valid[1]), len(valid[1] - valid[0]))
         named = [*zip((mine, other), names, strict=True)]
@@ -69,7 +89,9 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
     return Comparison(first=names[0], second=names[1], **fields)  # pyright: ignore[reportArgumentType]
 
 
-def unpaired_comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, str]) -> Comparison:
+def unpaired_comparison(
+    first: RunAggregator, second: RunAggregator, names: tuple[str, str]
+) -> Comparison:
     """Return the difference of two runs on different samples, in the headline metric of each mode.
 
     Metrics of guesses (:data:`agrotools.scoring.metrics.FLOOR_METRICS`) tell whether the samples differ in difficulty.
@@ -81,19 +103,30 @@ def unpaired_comparison(first: RunAggregator, second: RunAggregator, names: tupl
         if mode not in first.modes or mode not in second.modes:
             continue
         units = [run.modes[mode].units() for run in (first, second)]
-        shared = [name for name in units[0] if name in units[1] and mode in METRICS[name].compared_in][:1]
+        shared = [
+            name for name in units[0] if name in units[1] and mode in METRICS[name].compared_in
+        ][:1]
         modes[mode] = {}
-        for name in (*shared, *(each for each in FLOOR_METRICS if each in units[0] and each in units[1])):
+        for name in (
+            *shared,
+            *(each for each in FLOOR_METRICS if each in units[0] and each in units[1]),
+        ):
             pair = [each[name].where(each[name].valued) for each in units]
             tables = (first.table, second.table)
             if not all(len(each.values) for each in pair):
                 continue
-            clusters = [clusters_of(each.samples, table) for each, table in zip(pair, tables, strict=True)]
-            modes[mode][name] = Metric(overall=estimate_unpaired(pair[0].values, pair[1].values, *clusters))
+            clusters = [
+                clusters_of(each.samples, table) for each, table in zip(pair, tables, strict=True)
+            ]
+            modes[mode][name] = Metric(
+                overall=estimate_unpaired(pair[0].values, pair[1].values, *clusters)
+            )
             if name in shared:
                 headline[mode] = name
                 means[mode] = (shown_mean(pair[0].values), shown_mean(pair[1].values))
-    compared = Comparison(first=names[0], second=names[1], paired=False, modes=modes, headline=headline, means=means)
+    compared = Comparison(
+        first=names[0], second=names[1], paired=False, modes=modes, headline=headline, means=means
+    )
     return with_comparisons_adjusted([compared])[0]
 
 
@@ -114,7 +147,9 @@ def check_same_samples(first: RunAggregator, second: RunAggregator) -> None:
         UsageError: the benchmark or the records of a run were changed.
     """
     common = first.checksums.keys() & second.checksums.keys()
-    if changed := sorted(each for each in common if first.checksums[each] != second.checksums[each]):
+    if changed := sorted(
+        each for each in common if first.checksums[each] != second.checksums[each]
+    ):
         raise UsageError(
             f"these runs cannot be compared: {count_text(len(changed), 'sample')} of both with another question or "
             f"right answer in one of them (first: {changed[0]})",
@@ -125,15 +160,24 @@ def check_same_samples(first: RunAggregator, second: RunAggregator) -> None:
 def headline_pair(first: RunAggregator, second: RunAggregator, mode: Mode) -> HeadlinePair | None:
     """Return the pairs in the metric that a mode is compared in; None if the runs share no scored sample."""
     metrics = first.modes[mode].metrics if mode in first.modes else ()
-    pairs = (_paired(first, second, mode, name) for name in metrics if mode in METRICS[name].compared_in)
+    pairs = (
+        _paired(first, second, mode, name) for name in metrics if mode in METRICS[name].compared_in
+    )
     return next(filter(None, pairs), None)
 
 
 def _paired(
-    first: RunAggregator, second: RunAggregator, mode: Mode, metric: str, samples: frozenset[str] = frozenset()
+    first: RunAggregator,
+    second: RunAggregator,
+    mode: Mode,
+    metric: str,
+    samples: frozenset[str] = frozenset(),
 ) -> HeadlinePair | None:
     """Return the pairs in a metric, of ``samples`` if it is not empty; None if the runs share no scored sample."""
-    mine, other = (run.modes[mode].headline_units(metric) if mode in run.modes else None for run in (first, second))
+    mine, other = (
+        run.modes[mode].headline_units(metric) if mode in run.modes else None
+        for run in (first, second)
+    )
     if mine is None or other is None:
         return None
     mine = _among(samples, mine, first.table) if samples else mine
@@ -145,21 +189,34 @@ def _paired(
     return HeadlinePair(metric, pair[0].values, pair[1], clusters_of(numbers, first.table), names)
 
 
-def _flips(metric: str, mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator) -> Flips:
+def _flips(
+    metric: str, mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator
+) -> Flips:
     flips: list[Flip] = []
     for name, mine, other in zip(first.table.ids(pair.samples.tolist()), *pair[1:3], strict=True):
         if abs(mine - other) <= _ROUNDING:
             continue
-        causes, beside = (second.causes, first.causes) if mine > other else (first.causes, second.causes)
-        losses = causes.losses(mode, name, float(min(mine, other)), beside) if causes and metric == FAS else {}
+        causes, beside = (
+            (second.causes, first.causes) if mine > other else (first.causes, second.causes)
+        )
+        losses = (
+            causes.losses(mode, name, float(min(mine, other)), beside)
+            if causes and metric == FAS
+            else {}
+        )
         cause = max(losses, key=losses.__getitem__, default="")
         flips.append(Flip(sample=name, first=float(mine), second=float(other), cause=cause))
     flips.sort(key=lambda flip: (-abs(flip.first - flip.second), flip.sample))
-    up, down = (tuple(each for each in flips if (each.first > each.second) is is_up) for is_up in (True, False))
+    up, down = (
+        tuple(each for each in flips if (each.first > each.second) is is_up)
+        for is_up in (True, False)
+    )
     return Flips(metric=metric, up=up, down=down, n_equal=len(pair.samples) - len(flips))
 
 
-def _by_cause(mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator) -> dict[str, Estimate]:
+def _by_cause(
+    mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator
+) -> dict[str, Estimate]:
     """Return the differences of the points that both runs lose by each cause; they add up to the difference."""
     assert first.causes is not None
     assert second.causes is not None
@@ -167,13 +224,28 @@ def _by_cause(mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAgg
     names = first.table.ids(pair.samples.tolist())
     for name, mine, other in zip(names, pair.first.tolist(), pair.second.tolist(), strict=True):
         beside = (second.causes, first.causes) if abs(mine - other) > _ROUNDING else (None, None)
-        losses = first.causes.losses(mode, name, mine, beside[0]), second.causes.losses(mode, name, other, beside[1])
+        losses = (
+            first.causes.losses(mode, name, mine, beside[0]),
+            second.causes.losses(mode, name, other, beside[1]),
+        )
         lost.append(losses)
-    found = {cause for both in lost for each in both for cause, loss in each.items() if abs(loss) > _ROUNDING}
+    found = {
+        cause
+        for both in lost
+        for each in both
+        for cause, loss in each.items()
+        if abs(loss) > _ROUNDING
+    }
     clusters = clusters_of(pair.samples, first.table)
     none = np.zeros(len(lost))
-    differences = {cause: [theirs.get(cause, 0.0) - ours.get(cause, 0.0) for ours, theirs in lost] for cause in found}
-    return {cause: estimate_difference(differences[cause], none, clusters) for cause in ordered_parts(found)}
+    differences = {
+        cause: [theirs.get(cause, 0.0) - ours.get(cause, 0.0) for ours, theirs in lost]
+        for cause in found
+    }
+    return {
+        cause: estimate_difference(differences[cause], none, clusters)
+        for cause in ordered_parts(found)
+    }
 
 
 def points_lost(run: RunAggregator, mode: Mode) -> dict[str, float]:
@@ -189,7 +261,9 @@ def points_lost(run: RunAggregator, mode: Mode) -> dict[str, float]:
     return {part: lost[part] for part in ordered_parts(lost)}
 
 
-def side_by_side(summaries: Sequence[Summary], aggregators: Sequence[RunAggregator]) -> list[Summary]:
+def side_by_side(
+    summaries: Sequence[Summary], aggregators: Sequence[RunAggregator]
+) -> list[Summary]:
     """Return the summaries of several runs with the statistics that need all of them.
 
     ``aggregators`` holds one aggregator for each run. It may be empty if the records were not scored in this process;
@@ -203,7 +277,9 @@ def side_by_side(summaries: Sequence[Summary], aggregators: Sequence[RunAggregat
 
 
 def differences_between(
-    summaries: Sequence[Summary], aggregators: Sequence[RunAggregator], pairs: Sequence[tuple[int, int]] | None = None
+    summaries: Sequence[Summary],
+    aggregators: Sequence[RunAggregator],
+    pairs: Sequence[tuple[int, int]] | None = None,
 ) -> list[RunDifference]:
     """Return the differences of pairs of runs on one benchmark in the headline of each mode, adjusted together.
 
@@ -213,7 +289,9 @@ def differences_between(
     if pairs is None:
         pairs = [*combinations((at for at, each in enumerate(summaries) if not each.privileged), 2)]
     # Comparable runs share benchmark, version and options.
-    benchmarks = [(s.benchmark, s.benchmark_version, sorted(s.benchmark_options.items())) for s in summaries]
+    benchmarks = [
+        (s.benchmark, s.benchmark_version, sorted(s.benchmark_options.items())) for s in summaries
+    ]
     headlines = [headline_metrics(*each) for each in zip(summaries, aggregators, strict=True)]
     differences: list[RunDifference] = []
     for first, second in pairs:
@@ -221,15 +299,22 @@ def differences_between(
             estimate = paired_difference(aggregators[first], aggregators[second], mode, metric)
             if estimate is not None and (mode, metric) in headlines[second]:
                 runs = {"first": first, "second": second}
-                differences.append(RunDifference(**runs, mode=mode, metric=metric, difference=estimate))
+                differences.append(
+                    RunDifference(**runs, mode=mode, metric=metric, difference=estimate)
+                )
     estimates = adjusted([each.difference for each in differences])
     return [
-        each.model_copy(update={"difference": estimate}) for each, estimate in zip(differences, estimates, strict=True)
+        each.model_copy(update={"difference": estimate})
+        for each, estimate in zip(differences, estimates, strict=True)
     ]
 
 
 def paired_difference(
-    first: RunAggregator, second: RunAggregator, mode: Mode, metric: str, samples: frozenset[str] = frozenset()
+    first: RunAggregator,
+    second: RunAggregator,
+    mode: Mode,
+    metric: str,
+    samples: frozenset[str] = frozenset(),
 ) -> Estimate | None:
     """Return the difference of two runs in a metric, paired by sample; None if they share no scored sample.
 
@@ -241,8 +326,16 @@ def paired_difference(
 
 def common_samples(aggregators: Sequence[RunAggregator], mode: Mode, metric: str) -> frozenset[str]:
     """Return the ids of the samples that every run has a score of."""
-    units = [(each.table, each.modes[mode].headline_units(metric)) for each in aggregators if mode in each.modes]
-    ids = [frozenset(table.ids(each.where(each.valued).samples.tolist())) for table, each in units if each is not None]
+    units = [
+        (each.table, each.modes[mode].headline_units(metric))
+        for each in aggregators
+        if mode in each.modes
+    ]
+    ids = [
+        frozenset(table.ids(each.where(each.valued).samples.tolist()))
+        for table, each in units
+        if each is not None
+    ]
     return frozenset[str].intersection(*ids) if ids else frozenset()
 
 
@@ -260,7 +353,11 @@ def mean_on(
     Args:
         part: those of ``samples`` that are averaged; None for all.
         whole: return the share of scores of 1 instead of the mean score."""
-    units = aggregator.modes[mode].headline_units(metric, whole=whole) if mode in aggregator.modes else None
+    units = (
+        aggregator.modes[mode].headline_units(metric, whole=whole)
+        if mode in aggregator.modes
+        else None
+    )
     if units is None:
         return None
     units = _among(samples if part is None else part, units.where(units.valued), aggregator.table)

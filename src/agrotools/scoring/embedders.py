@@ -71,11 +71,19 @@ def _encoder(folder: Path) -> Callable[[str], SingleArray]:
     """Return a function from a text to its unit vector, the normalised mean of the model's output over word pieces."""
     if not (folder / "tokenizer.json").is_file():
         why = f"{folder} contains no tokenizer.json"
-        raise UsageError(why, hint="give the folder of a sentence-transformers model, with all files")
+        raise UsageError(
+            why, hint="give the folder of a sentence-transformers model, with all files"
+        )
     pooling = _read(folder / "1_Pooling" / "config.json")
-    modes = {name for name, chosen in pooling.items() if name.startswith("pooling_mode_") and chosen is True}
+    modes = {
+        name
+        for name, chosen in pooling.items()
+        if name.startswith("pooling_mode_") and chosen is True
+    }
     if pooling.get("pooling_mode", "mean") != "mean" or modes - {"pooling_mode_mean_tokens"}:
-        raise UsageError(f"{folder} uses a pooling other than the mean over word pieces, which is not supported")
+        raise UsageError(
+            f"{folder} uses a pooling other than the mean over word pieces, which is not supported"
+        )
     if not (model := folder / "onnx" / "model.onnx").is_file():
         why = f"{folder} contains no onnx/model.onnx"
         raise UsageError(why, hint="download the model with this file from the Hugging Face hub")
@@ -89,18 +97,28 @@ def _encoder(folder: Path) -> Callable[[str], SingleArray]:
         raise UsageError(f"the model in {folder} cannot be loaded: {str(error)[:200]}") from error
     input_names = [entry.name for entry in session.get_inputs()]
     if unknown := set(input_names) - {"input_ids", "attention_mask", "token_type_ids"}:
-        raise UsageError(f"{model} needs the inputs {', '.join(sorted(unknown))}, which are not supported")
+        raise UsageError(
+            f"{model} needs the inputs {', '.join(sorted(unknown))}, which are not supported"
+        )
     tokenizer.no_padding()
     longest: Any = _read(folder / "sentence_bert_config.json").get("max_seq_length")
     tokenizer.enable_truncation(max_length=longest if isinstance(longest, int) else _LONGEST)
 
     def encode(text: str) -> SingleArray:
         # JSON can hold half of a surrogate pair, which tokenizers reject.
-        pieces = np.asarray([tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8")).ids], np.int64)
-        inputs = {"input_ids": pieces, "attention_mask": np.ones_like(pieces), "token_type_ids": np.zeros_like(pieces)}
+        pieces = np.asarray(
+            [tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8")).ids], np.int64
+        )
+        inputs = {
+            "input_ids": pieces,
+            "attention_mask": np.ones_like(pieces),
+            "token_type_ids": np.zeros_like(pieces),
+        }
         states: SingleArray = session.run(None, {name: inputs[name] for name in input_names})[0]
         if states.ndim != 3:
-            raise UsageError(f"{folder} has no output vector per word piece, so the mean cannot be computed")
+            raise UsageError(
+                f"{folder} has no output vector per word piece, so the mean cannot be computed"
+            )
         mean = states[0].mean(axis=0)
         return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
 

@@ -85,7 +85,8 @@ _OF_SAMPLES = frozenset(
     "no_answer_keyword no_step_keyword".split()
 )
 CLASSES: Mapping[str, ErrorClass] = {
-    name: ErrorClass(name, "sample" if name in _OF_SAMPLES else "step", meaning) for name, meaning in _MEANINGS.items()
+    name: ErrorClass(name, "sample" if name in _OF_SAMPLES else "step", meaning)
+    for name, meaning in _MEANINGS.items()
 }
 
 
@@ -140,7 +141,11 @@ class Errors:
                 "samples": len(self.samples.get(each.id, ())),
                 "unit": each.unit,
                 "meaning": each.meaning,
-                "sources": [f"{source}: {source.words[each.id]}" for source in sources if each.id in source.words],
+                "sources": [
+                    f"{source}: {source.words[each.id]}"
+                    for source in sources
+                    if each.id in source.words
+                ],
                 "not_looked_for": self.not_looked_for.get(each.id),
             }
             for each in CLASSES.values()
@@ -159,7 +164,9 @@ _CLASS_OF_KIND: dict[ToolErrorKind, str] = {
     "unknown_tool": "wrong_tool_name", "invalid_argument": "invalid_arguments", "missing_metadata": "invalid_arguments"
 }  # fmt: skip
 """Error class of a failed call; of other kinds it is ``tool_error``."""
-NOT_IN_CALLS: dict[str, str] = dict.fromkeys(OF_SINGLE_SHOT, "not possible in this mode: a tool executes every call")
+NOT_IN_CALLS: dict[str, str] = dict.fromkeys(
+    OF_SINGLE_SHOT, "not possible in this mode: a tool executes every call"
+)
 """Reasons why classes cannot be counted in records of calls, by class."""
 NOT_IN_STEPS: dict[str, str] = dict.fromkeys(
     ("repeated_tool", "redundant_call", "no_response", "only_thought", *KEYWORD_CLASSES),
@@ -178,7 +185,9 @@ _NO_JSON = (
 _FIRST_OF_EAST_ASIA = "\u2e80"
 
 
-def add_record(record: Record, errors: Errors, protocol: Protocol = "react", rows: Sequence[Score] = ()) -> None:
+def add_record(
+    record: Record, errors: Errors, protocol: Protocol = "react", rows: Sequence[Score] = ()
+) -> None:
     """Count the errors of one record with its score rows; an invalid record is skipped.
 
     The errors of a plug-in's own protocol are counted by the plug-in, from the model's replies.
@@ -216,7 +225,11 @@ def not_looked_for(mode: Mode, protocol: Protocol, errors: Errors) -> dict[str, 
     if special := _errors_of_plugin(protocol, mode):
         reasons |= special.undetectable
     elif mode == "no-tool":
-        reasons |= {each: "no tool is offered in this mode" for each in CLASSES if each not in _WITHOUT_TOOLS}
+        reasons |= {
+            each: "no tool is offered in this mode"
+            for each in CLASSES
+            if each not in _WITHOUT_TOOLS
+        }
     else:
         reasons |= NOT_IN_CALLS
         if mode == "step-by-step":
@@ -272,7 +285,11 @@ def _add_trajectory(record: Record, errors: Errors) -> None:
             if earlier and arguments_key(step.call.arguments) in map(arguments_key, earlier):
                 errors.add("redundant_call", key)
             earlier.append(step.call.arguments)
-    errors.add("several_calls", key, sum(count > 1 for count in Counter(step.turn for step in calls).values()))
+    errors.add(
+        "several_calls",
+        key,
+        sum(count > 1 for count in Counter(step.turn for step in calls).values()),
+    )
     names = [step.call.tool for step in calls if step.call]
     reference = record.sample.reference.tools if record.sample.reference else ()
     if _repeated(names) - _repeated(reference):
@@ -282,7 +299,9 @@ def _add_trajectory(record: Record, errors: Errors) -> None:
     if needs_calls and answer is not None and not names:
         errors.add("single_step_answer", key)
     if answer is None and not names:
-        errors.add("only_thought" if any(step.text.strip() for step in steps) else "no_response", key)
+        errors.add(
+            "only_thought" if any(step.text.strip() for step in steps) else "no_response", key
+        )
 
 
 def _repeated(tools: Sequence[str]) -> set[str]:
@@ -302,9 +321,16 @@ def add_missed_keywords(record: Record, errors: Errors) -> None:
     if record.trajectory is None:
         return
     key, answer = record.sample.id, record.trajectory.answer_text
-    if answer is not None and (texts := [text for slot in record.sample.answer for text in _texts_of(slot)]):
+    if answer is not None and (
+        texts := [text for slot in record.sample.answer for text in _texts_of(slot)]
+    ):
         # A right answer may be an alias without a keyword, such as a number.
-        aliases = [text for slot in record.sample.answer if slot.type == "keywords" for text in _texts_of(slot)]
+        aliases = [
+            text
+            for slot in record.sample.answer
+            if slot.type == "keywords"
+            for text in _texts_of(slot)
+        ]
         _look_for_keywords("no_answer_keyword", key, " ".join(texts), answer, errors, aliases)
     calls = [step for step in record.trajectory.calls if step.call]
     reference = record.sample.reference.steps if record.sample.reference else ()
@@ -314,10 +340,14 @@ def add_missed_keywords(record: Record, errors: Errors) -> None:
         _look_for_keywords("no_step_keyword", key, gold, thoughts, errors)
 
 
-def _look_for_keywords(error: str, key: str, gold: str, text: str, errors: Errors, also: Sequence[str] = ()) -> None:
+def _look_for_keywords(
+    error: str, key: str, gold: str, text: str, errors: Errors, also: Sequence[str] = ()
+) -> None:
     if max(gold, default="") < _FIRST_OF_EAST_ASIA and (gold_keywords := keywords(gold)):
         text = text.lower()
-        errors.add_keyed(error, key, not any(word in text for word in (*gold_keywords, *map(str.lower, also))))
+        errors.add_keyed(
+            error, key, not any(word in text for word in (*gold_keywords, *map(str.lower, also)))
+        )
 
 
 def _texts_of(slot: Slot) -> list[str]:
@@ -344,10 +374,22 @@ def error_counts(errors: Errors, mode: Mode, protocol: Protocol) -> tuple[ErrorC
             continue
         # Step-by-step records have one prediction for each step and at most one error of a class in it.
         unit = "step" if mode == "step-by-step" else kind.unit
-        count, of, samples = errors.counts[error], errors.examined(error, unit), errors.samples.get(error, {})
+        count, of, samples = (
+            errors.counts[error],
+            errors.examined(error, unit),
+            errors.samples.get(error, {}),
+        )
         share, examples = count / of if of else None, tuple([*samples][:EXAMPLES])
         counts.append(
-            ErrorCount(error=error, unit=unit, count=count, of=of, share=share, samples=len(samples), examples=examples)
+            ErrorCount(
+                error=error,
+                unit=unit,
+                count=count,
+                of=of,
+                share=share,
+                samples=len(samples),
+                examples=examples,
+            )
         )
     return tuple(counts)
 

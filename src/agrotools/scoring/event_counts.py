@@ -68,7 +68,9 @@ class EventCounts:
             self._add_trajectory(record, record.trajectory)
         if record.actions is not None:
             self._add_actions(record, record.actions, rows)
-        self._jaccards.extend(_numbers([row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC]))
+        self._jaccards.extend(
+            _numbers([row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC])
+        )
         if _gives_canary(record):
             self._canaries.append(record.sample.id)
         for name, amount in _spent(record).items():
@@ -77,7 +79,9 @@ class EventCounts:
 
     def _add_trajectory(self, record: Record, made: Trajectory) -> None:
         self._terminations[made.termination] += 1
-        self._counts["answered_at_limit"] += made.termination == "max_steps" and made.answer is not None
+        self._counts["answered_at_limit"] += (
+            made.termination == "max_steps" and made.answer is not None
+        )
         for step in made.steps:
             self._counts["formless"] += step.formless
             self._counts["unparseable"] += step.kind == "unparseable"
@@ -86,7 +90,11 @@ class EventCounts:
             self._counts["read_texts"] += _texts_read(step.call, record.sample) if step.call else 0
             if step.observation and step.observation.error:
                 self._errors[step.observation.error.kind] += 1
-        unread = [step for step in made.steps if step.kind == "unparseable" and step.reason.startswith(UNREAD_CALL)]
+        unread = [
+            step
+            for step in made.steps
+            if step.kind == "unparseable" and step.reason.startswith(UNREAD_CALL)
+        ]
         self._counts["unread_calls"] += bool(unread)
         needed = len(record.sample.reference.steps) if record.sample.reference else 0
         if record.mode == "end-to-end" and needed and made.answer_text is not None:
@@ -94,7 +102,9 @@ class EventCounts:
             self._counts["made"] += len(made.calls)
             self._counts["needed"] += needed
 
-    def _add_actions(self, record: Record, actions: Sequence[Action], rows: Sequence[Score]) -> None:
+    def _add_actions(
+        self, record: Record, actions: Sequence[Action], rows: Sequence[Score]
+    ) -> None:
         self._step_by_step = True
         unread = [each for each in actions if isinstance(each, Unparseable)]
         self._counts["unparseable"] += len(unread)
@@ -102,12 +112,16 @@ class EventCounts:
         for action in actions:
             if isinstance(action, Halt):
                 self._terminations[action.termination] += 1
-            elif isinstance(action, Answer) and lacks_form(action, asked_items(record.sample.answer)):
+            elif isinstance(action, Answer) and lacks_form(
+                action, asked_items(record.sample.answer)
+            ):
                 self._terminations["no_form"] += 1
             elif isinstance(action, CallTools):
                 self._counts["tool_calls"] += len(action.calls)
                 self._counts["unscored_calls"] += len(action.calls) - 1
-                self._counts["read_texts"] += sum(_texts_read(call, record.sample) for call in action.calls)
+                self._counts["read_texts"] += sum(
+                    _texts_read(call, record.sample) for call in action.calls
+                )
         self._ious.extend(_box_ious(rows))
         if any(row.metric == TRUTH_METRIC and row.reading.get("differs") for row in rows):
             self._differing.add(record.sample.id)
@@ -116,7 +130,12 @@ class EventCounts:
         """Return the ratio of calls made to calls needed; None if no answered end-to-end record needs calls."""
         if not (n := len(self._ratios)):
             return None
-        return CallRatio(mean=sum(self._ratios) / n, n=n, made=self._counts["made"], needed=self._counts["needed"])
+        return CallRatio(
+            mean=sum(self._ratios) / n,
+            n=n,
+            made=self._counts["made"],
+            needed=self._counts["needed"],
+        )
 
     def counts(self, n_right: int = 0, n_alone: int = 0) -> Counts:
         """Return the counts of all added records.
@@ -132,12 +151,16 @@ class EventCounts:
             median_box_iou=median(self._ious) if self._ious else None,
             implied_differs=len(self._differing),
             canaries=tuple(self._canaries),
-            choice_set_jaccard=sum(self._jaccards) / len(self._jaccards) if self._jaccards else None,
+            choice_set_jaccard=sum(self._jaccards) / len(self._jaccards)
+            if self._jaccards
+            else None,
             spent={
                 name: Amount(
                     total=total,
                     per_record=total / self._known[name],
-                    per_success=total / successes if successes and self._known[name] == self._n else None,
+                    per_success=total / successes
+                    if successes and self._known[name] == self._n
+                    else None,
                 )
                 for name, total in self._totals.items()
             },
@@ -169,16 +192,33 @@ def _gives_canary(record: Record) -> bool:
 def _box_ious(rows: Sequence[Score]) -> list[float]:
     """Return the IoU of every predicted box with the box of the compared reference call, 0 to 1."""
     compared: Any = [row.reading.get("arguments", ()) for row in rows if row.metric == "arg_acc"]
-    return _numbers(each["detail"].get("iou") for arguments in compared for each in arguments if each["kind"] == "box")
+    return _numbers(
+        each["detail"].get("iou")
+        for arguments in compared
+        for each in arguments
+        if each["kind"] == "box"
+    )
 
 
 def _spent(record: Record) -> dict[str, float]:
     steps, spending = record.trajectory.steps if record.trajectory else (), record.spending
-    closing = sum(reply.usage.input_tokens + reply.usage.output_tokens for reply in record.form_replies)
+    closing = sum(
+        reply.usage.input_tokens + reply.usage.output_tokens for reply in record.form_replies
+    )
     return {
-        "turns": len({step.turn for step in steps}) if record.trajectory else len(record.actions or ()),
-        **{name: amount for name, amount in zip(spending._fields, spending, strict=True) if amount is not None},
-        **({"closing_tokens": closing} if record.form_replies and record.agent_replies is None else {}),
+        "turns": len({step.turn for step in steps})
+        if record.trajectory
+        else len(record.actions or ()),
+        **{
+            name: amount
+            for name, amount in zip(spending._fields, spending, strict=True)
+            if amount is not None
+        },
+        **(
+            {"closing_tokens": closing}
+            if record.form_replies and record.agent_replies is None
+            else {}
+        ),
         "seconds": record.seconds,
         "tool_seconds": sum([step.seconds for step in steps]),
     }
@@ -189,7 +229,11 @@ def _by_frequency(counts: Counter[str]) -> dict[str, int]:
 
 
 def _numbers(values: Iterable[object]) -> list[float]:
-    return [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    return [
+        float(value)
+        for value in values
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
 
 
 INVALID = "infrastructure"
@@ -239,7 +283,9 @@ def ending_of(record: Record) -> str | None:
     if is_invalid(record):
         return INVALID
     if record.trajectory is not None:
-        return None if record.trajectory.termination == "answered" else record.trajectory.termination
+        return (
+            None if record.trajectory.termination == "answered" else record.trajectory.termination
+        )
     actions = record.actions or ()
     halts = [action.termination for action in actions if isinstance(action, Halt)]
     halts += ["unparseable" for action in actions if isinstance(action, Unparseable)]
@@ -273,7 +319,11 @@ def no_form_lines(modes: Mapping[Mode, ModeSummary]) -> list[str]:
         if form.too_many and (mode == "step-by-step" or not part.headline):
             words = part.metrics.get(FAS_TEXT)
             scores = f"FAS text, of the words, is {100 * words.overall.value:.1f}" if words else ""
-            scores = "no SummAcc" if mode == "step-by-step" else "; ".join(filter(None, ("no FAS", scores)))
+            scores = (
+                "no SummAcc"
+                if mode == "step-by-step"
+                else "; ".join(filter(None, ("no FAS", scores)))
+            )
         remedy = f": {scores}. Give values as lines `name: value unit`, in one JSON object or in columns of their own"
         of_answers = f"{form.of - form.n} of {count_text(form.of, 'answer')} in a complete form{remedy * bool(form.n)}"
         lines.append(f"{mode}: no_form {100 * form.share:.1f} %: {of_answers}.")
@@ -313,13 +363,21 @@ def warnings_of(
             if n <= REPORTED_SHARE * part.n_records:
                 continue
             what, advice = _CAUSES[cause]
-            most_often = f" (most often: {max(reasons, key=lambda each: reasons[each])})" if cause == INVALID else ""
+            most_often = (
+                f" (most often: {max(reasons, key=lambda each: reasons[each])})"
+                if cause == INVALID
+                else ""
+            )
             share = 100 * n / part.n_records
             advice = "" if is_baseline else f" {advice[0].upper()}{advice[1:]}."
             of_records = f"{n} of {count_text(part.n_records, 'sample')}"
             unread = cause == "unparseable" and mostly_unread(part.endings, part.n_records)
             nothing = ": the score says nothing about answers" if unread else ""
             if cause == "max_steps" and part.counts.answered_at_limit:
-                nothing = f"; {part.counts.answered_at_limit} of them answered when asked at the limit"
-            lines.append(f"{mode}: {of_records} ({share:.1f} %) {what}{most_often}{nothing}.{advice}")
+                nothing = (
+                    f"; {part.counts.answered_at_limit} of them answered when asked at the limit"
+                )
+            lines.append(
+                f"{mode}: {of_records} ({share:.1f} %) {what}{most_often}{nothing}.{advice}"
+            )
     return tuple(lines)

@@ -16,8 +16,19 @@ from agrotools.core import FrozenModel, Mode, UsageError
 from agrotools.core.base import FloatArray, IntArray, np, special
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.comparisons import HeadlinePair, check_same_samples, headline_pair
-from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, cluster_sums, estimate_difference, ratio_spread
-from agrotools.scoring.summary import MAX_INVALID_SHARE, Comparison, Metric, with_comparisons_adjusted
+from agrotools.scoring.statistics import (
+    LEVEL,
+    MIN_CLUSTERS,
+    cluster_sums,
+    estimate_difference,
+    ratio_spread,
+)
+from agrotools.scoring.summary import (
+    MAX_INVALID_SHARE,
+    Comparison,
+    Metric,
+    with_comparisons_adjusted,
+)
 from agrotools.scoring.units import shown_mean
 from agrotools.text.tables import open_table
 
@@ -42,11 +53,15 @@ class DropBound(FrozenModel):
         """Return the probability that a true drop of ``beyond`` more than the allowed one is found; None if unknown."""
         if not self.error:
             return None
-        return 1 - float(special.nctdtr(self.degrees, beyond / self.error, special.stdtrit(self.degrees, LEVEL)))
+        return 1 - float(
+            special.nctdtr(self.degrees, beyond / self.error, special.stdtrit(self.degrees, LEVEL))
+        )
 
 
 def drop_bound(
-    new: Sequence[float] | FloatArray, old: Sequence[float] | FloatArray, clusters: Sequence[Hashable] | IntArray
+    new: Sequence[float] | FloatArray,
+    old: Sequence[float] | FloatArray,
+    clusters: Sequence[Hashable] | IntArray,
 ) -> DropBound:
     """Return the mean of ``old - new``, paired unit by unit, with its lower bound.
 
@@ -57,7 +72,9 @@ def drop_bound(
     Raises:
         UsageError: fewer than ten clusters.
     """
-    sizes, sums, squares = cluster_sums(np.asarray(old, dtype=np.float64) - np.asarray(new, dtype=np.float64), clusters)
+    sizes, sums, squares = cluster_sums(
+        np.asarray(old, dtype=np.float64) - np.asarray(new, dtype=np.float64), clusters
+    )
     k, n = len(sizes), int(sizes.sum())
     if k < MIN_CLUSTERS:
         raise UsageError(
@@ -100,7 +117,14 @@ class Gate(FrozenModel):
         return not self.fault and self.bound.lower <= self.max_drop
 
 
-def gate(new: RunAggregator, old: RunAggregator, mode: Mode, max_drop: float, *, allow_invalid: bool = False) -> Gate:
+def gate(
+    new: RunAggregator,
+    old: RunAggregator,
+    mode: Mode,
+    max_drop: float,
+    *,
+    allow_invalid: bool = False,
+) -> Gate:
     """Test whether the new run is worse than the old one by more than ``max_drop`` (a fraction).
 
     Raises:
@@ -109,7 +133,9 @@ def gate(new: RunAggregator, old: RunAggregator, mode: Mode, max_drop: float, *,
     check_same_samples(new, old)
     pair = headline_pair(new, old, mode)
     if pair is None:
-        raise UsageError(f"the runs have no scored sample in common in mode {mode}", hint="see agrotools compare")
+        raise UsageError(
+            f"the runs have no scored sample in common in mode {mode}", hint="see agrotools compare"
+        )
     valid = [{*run.table.ids(run.modes[mode].valid_samples())} for run in (new, old)]
     return gate_of(mode, pair, valid, max_drop, allow_invalid=allow_invalid)
 
@@ -119,11 +145,22 @@ def held_by(mode: str) -> str:
     return "score" if mode == "table" else "valid record"
 
 
-def gate_of(mode: str, pair: HeadlinePair, valid: Sequence[Set[Any]], max_drop: float, *, allow_invalid: bool) -> Gate:
+def gate_of(
+    mode: str,
+    pair: HeadlinePair,
+    valid: Sequence[Set[Any]],
+    max_drop: float,
+    *,
+    allow_invalid: bool,
+) -> Gate:
     """Test pairs of scores; ``valid``: the samples with a valid record of each run."""
     lost, added = len(valid[1] - valid[0]), len(valid[0] - valid[1])
     fails = lost > MAX_INVALID_SHARE * len(valid[1]) and not allow_invalid
-    fault = f"{lost} of {len(valid[1])} samples have no {held_by(mode)} in the new version" if fails else ""
+    fault = (
+        f"{lost} of {len(valid[1])} samples have no {held_by(mode)} in the new version"
+        if fails
+        else ""
+    )
     bound = drop_bound(pair.first, pair.second, pair.clusters)
     return Gate(
         mode=mode,
@@ -149,7 +186,9 @@ Scores = dict[tuple[str, str], float]  # means over epochs, by sample and its cl
 
 def is_table(path: Path) -> bool:
     """Return True for a file, and for the name of a table that is missing; False for a run folder."""
-    return path.is_file() or (path.suffix.lower() in (".csv", ".tsv", ".xlsx") and not path.is_dir())
+    return path.is_file() or (
+        path.suffix.lower() in (".csv", ".tsv", ".xlsx") and not path.is_dir()
+    )
 
 
 def read_scores(*files: Path, clusters: dict[str, str] | None = None) -> dict[str, Scores]:
@@ -157,15 +196,23 @@ def read_scores(*files: Path, clusters: dict[str, str] | None = None) -> dict[st
     rows, clusters = dict[tuple[str, ...], list[float]](), {} if clusters is None else clusters
     for file in files:
         if file.is_dir():
-            raise UsageError(f"{file} is a folder, and tables cannot be compared with runs", hint=_OF_A_RUN)
+            raise UsageError(
+                f"{file} is a folder, and tables cannot be compared with runs", hint=_OF_A_RUN
+            )
         table = open_table(file)
         if lacking := {*_NEEDED}.difference(map(str.lower, table.columns)):
             fault = f"{file.name} has no column {', '.join(sorted(lacking))}; it has {', '.join(table.columns)}"
             raise UsageError(fault, hint=_ACCEPTED)
         for number, cells in table.named_rows():
-            given = {name.lower(): cell.strip() for name, cell in cells.items() if cell.lower() not in ("nan", "null")}
+            given = {
+                name.lower(): cell.strip()
+                for name, cell in cells.items()
+                if cell.lower() not in ("nan", "null")
+            }
             model, score, *ids = (given.get(name, "") for name in (*_NEEDED, "cluster", "epoch"))
-            sample, cluster, epoch = (text.removesuffix(".0") for text in ids)  # of pandas, in a column with gaps
+            sample, cluster, epoch = (
+                text.removesuffix(".0") for text in ids
+            )  # of pandas, in a column with gaps
             key, row = (model, sample, cluster or sample, epoch), f"row {number} of {file.name}"
             if not (model and sample):
                 raise UsageError(f"{row} has no {'sample' if model else 'model'}", hint=_ACCEPTED)
@@ -173,13 +220,18 @@ def read_scores(*files: Path, clusters: dict[str, str] | None = None) -> dict[st
                 why = f"{row}: sample {sample} is in the cluster {key[2]}, elsewhere in {clusters[sample]}"
                 raise UsageError(why, hint="give a sample the same cluster in every row")
             if key in rows:
-                hint = "give the model of each table another name, or number repeats in a column epoch"
+                hint = (
+                    "give the model of each table another name, or number repeats in a column epoch"
+                )
                 raise UsageError(f"{row} repeats model {model}, sample {sample}", hint=hint)
             rows[key] = [_number(score, row)] if score else []
     models: dict[str, dict[tuple[str, str], list[float]]] = {}
     for (model, sample, cluster, _), score in rows.items():
         models.setdefault(model, {}).setdefault((sample, cluster), []).extend(score)
-    return {model: {unit: fmean(each) for unit, each in units.items() if each} for model, units in models.items()}
+    return {
+        model: {unit: fmean(each) for unit, each in units.items() if each}
+        for model, units in models.items()
+    }
 
 
 def _number(text: str, row: str) -> float:
@@ -189,7 +241,8 @@ def _number(text: str, row: str) -> float:
         score = -1.0
     if not 0 <= score <= 1:
         raise UsageError(
-            f"{row}: score {text} is no number from 0 to 1", hint=f"divide percentages by 100; {_ACCEPTED}"
+            f"{row}: score {text} is no number from 0 to 1",
+            hint=f"divide percentages by 100; {_ACCEPTED}",
         )
     return score
 
@@ -197,16 +250,22 @@ def _number(text: str, row: str) -> float:
 def _pair(first: Scores, second: Scores, names: str) -> HeadlinePair:
     units = [unit for unit in first if unit in second]
     if not units:
-        raise UsageError(f"{names} have no scored sample in common", hint="give a sample one id and one cluster")
+        raise UsageError(
+            f"{names} have no scored sample in common", hint="give a sample one id and one cluster"
+        )
     mine, other = (np.array([each[unit] for unit in units]) for each in (first, second))
-    return HeadlinePair("score", mine, other, np.unique([cluster for _, cluster in units], return_inverse=True)[1])
+    return HeadlinePair(
+        "score", mine, other, np.unique([cluster for _, cluster in units], return_inverse=True)[1]
+    )
 
 
 def compare_tables(*files: Path) -> list[Comparison]:
     """Return the comparisons of all pairs of models, first minus second, adjusted together."""
     models, compared = read_scores(*files), list[Comparison]()
     if len(models) < 2:
-        raise UsageError(f"a comparison needs two models, not {', '.join(models) or 'none'}", hint=_ACCEPTED)
+        raise UsageError(
+            f"a comparison needs two models, not {', '.join(models) or 'none'}", hint=_ACCEPTED
+        )
     for (first, mine), (second, other) in combinations(models.items(), 2):
         pair = _pair(mine, other, f"{first} and {second}")
         overall = estimate_difference(pair.first, pair.second, pair.clusters)
@@ -224,7 +283,9 @@ def compare_tables(*files: Path) -> list[Comparison]:
     return with_comparisons_adjusted(compared)
 
 
-def gate_tables(new: Path, old: Path, max_drop: float, *, allow_invalid: bool) -> tuple[Gate, str, str]:
+def gate_tables(
+    new: Path, old: Path, max_drop: float, *, allow_invalid: bool
+) -> tuple[Gate, str, str]:
     """Test a table of one model against another, or a table of two models against the model ``old``; name both."""
     models = read_scores(new, clusters=(clusters := dict[str, str]()))
     if str(old) in models and not old.is_file():
@@ -232,11 +293,20 @@ def gate_tables(new: Path, old: Path, max_drop: float, *, allow_invalid: bool) -
     elif old.exists() or is_table(old):
         others = read_scores(old, clusters=clusters)
     else:
-        raise UsageError(f"{old} is neither a table nor a model of {new}", hint=f"its models: {', '.join(models)}")
+        raise UsageError(
+            f"{old} is neither a table nor a model of {new}",
+            hint=f"its models: {', '.join(models)}",
+        )
     for file, each in ((old, others), (new, models)):
         if len(each) != 1:
             fault = f"{file} has the scores of {', '.join(each) or 'no other model'}, but one model is tested"
-            raise UsageError(fault, hint="two tables of one model each, or a table of two and --against MODEL")
+            raise UsageError(
+                fault, hint="two tables of one model each, or a table of two and --against MODEL"
+            )
     (newer, first), (older, second) = *models.items(), *others.items()
     pair = _pair(first, second, f"{newer} and {older}")
-    return gate_of("table", pair, ({*first}, {*second}), max_drop, allow_invalid=allow_invalid), newer, older
+    return (
+        gate_of("table", pair, ({*first}, {*second}), max_drop, allow_invalid=allow_invalid),
+        newer,
+        older,
+    )

@@ -22,7 +22,9 @@ from agrotools.text.submission import FormValue, option_names
 from agrotools.text.units import fold_case, unit_at
 
 _FINAL_ANSWER = late_pattern(r"(?:final answer|最终答案|最终回答)\W{0,6}[:：]", re.IGNORECASE)
-_YES_OR_NO = late_pattern(rf"{WORD_START}(?:(?P<yes>yes|true)|no|false){WORD_END}|(?P<zh>是的|对的)|不是|没有|否")
+_YES_OR_NO = late_pattern(
+    rf"{WORD_START}(?:(?P<yes>yes|true)|no|false){WORD_END}|(?P<zh>是的|对的)|不是|没有|否"
+)
 _MOST_OWN_WORDS = 100_000
 """Number of characters at the end of a reply that are read."""
 
@@ -96,11 +98,15 @@ def held_keywords(text: str, groups: Sequence[Sequence[str]]) -> list[str]:
     return ["" if no else _first(group, plain) for group, no in zip(groups, denied, strict=True)]
 
 
-def unwanted_keyword(text: str, blacklist: Sequence[Sequence[str]], whitelist: Sequence[Sequence[str]]) -> str:
+def unwanted_keyword(
+    text: str, blacklist: Sequence[Sequence[str]], whitelist: Sequence[Sequence[str]]
+) -> str:
     """Return a keyword of ``blacklist`` that ``text`` holds outside those of ``whitelist``; empty if there is none."""
     plain = _plain(text)
     unwanted = [each for group in blacklist for each in group if each.strip()]
-    for right in sorted((each for group in whitelist for each in group if each.strip()), key=len, reverse=True):
+    for right in sorted(
+        (each for group in whitelist for each in group if each.strip()), key=len, reverse=True
+    ):
         if right not in unwanted:
             plain = _pattern(right).sub(" ", plain)
     return _first(unwanted, plain)
@@ -131,7 +137,9 @@ def _pattern(keyword: str) -> re.Pattern[str]:
     """Return the pattern that finds a keyword as whole words, and a number not within another or a negative one."""
     plain = _joined(normalise(keyword).strip())
     first, last = plain[0], plain[-1]
-    before = WORD_START if re.match(WORD, first) else rf"{WORD_START}(?<![)\]])" if first in "-+" else ""
+    before = (
+        WORD_START if re.match(WORD, first) else rf"{WORD_START}(?<![)\]])" if first in "-+" else ""
+    )
     before += r"(?<!\d[.,])(?<![^\w)\]][-+])(?<!^[-+])" if first.isdecimal() else ""
     after = WORD_END if re.match(WORD, last) else ""
     after = rf"(?:{after}|(?={_UNIT}{WORD_END}))(?![.,]\d)" if last.isdecimal() else after
@@ -141,7 +149,9 @@ def _pattern(keyword: str) -> re.Pattern[str]:
 def score_keywords(slot: KeywordsSlot, answer: str) -> tuple[float, dict[str, JsonValue]]:
     """Return 1 if the answer holds a keyword of every whitelist group and none of the blacklist, else 0."""
     text = after_final_answer(answer)
-    groups = [named for group in slot.whitelist if (named := [each for each in group if each.strip()])]
+    groups = [
+        named for group in slot.whitelist if (named := [each for each in group if each.strip()])
+    ]
     held, wrong = held_keywords(text, groups), unwanted_keyword(text, slot.blacklist, groups)
     reading: dict[str, JsonValue] = {
         "value": [each for each in held if each],

@@ -56,17 +56,31 @@ def own_calls(record: Record) -> list[OwnCall | None]:
     wrong arguments for this step and none for a later one is left to that one, if another call remains.
     """
     reference = record.sample.reference.steps if record.sample.reference else ()
-    remaining = [step for step in (record.trajectory.calls if record.trajectory else ()) if step.call]
+    remaining = [
+        step for step in (record.trajectory.calls if record.trajectory else ()) if step.call
+    ]
     values: list[Values | None] = []
     calls: list[OwnCall | None] = []
     for at, step in enumerate(reference):
         candidates = [
-            _compared(record, own, step, values) for own in remaining if own.call and own.call.tool == step.tool
+            _compared(record, own, step, values)
+            for own in remaining
+            if own.call and own.call.tool == step.tool
         ]
-        later = [each for each in reference[at + 1 :] if each.tool == step.tool] if len(candidates) > 1 else []
+        later = (
+            [each for each in reference[at + 1 :] if each.tool == step.tool]
+            if len(candidates) > 1
+            else []
+        )
 
-        def rank(each: OwnCall, later: Sequence[ReferenceStep] = later) -> tuple[bool, bool, int, bool]:
-            others = [_compared(record, each.step, other, values) for other in later] if each.wrong else []
+        def rank(
+            each: OwnCall, later: Sequence[ReferenceStep] = later
+        ) -> tuple[bool, bool, int, bool]:
+            others = (
+                [_compared(record, each.step, other, values) for other in later]
+                if each.wrong
+                else []
+            )
             fits_later = any(not other.wrong and not other.excused for other in others)
             return bool(each.wrong), fits_later, len(each.wrong), each.values is None
 
@@ -78,7 +92,9 @@ def own_calls(record: Record) -> list[OwnCall | None]:
     return calls
 
 
-def _compared(record: Record, own: Step, step: ReferenceStep, values: Sequence[Values | None]) -> OwnCall:
+def _compared(
+    record: Record, own: Step, step: ReferenceStep, values: Sequence[Values | None]
+) -> OwnCall:
     """Compare a call with a reference step whose references have the values that the run saw."""
     arguments = {name: update_literals(value, values) for name, value in step.arguments.items()}
     excused = frozenset(
@@ -89,17 +105,25 @@ def _compared(record: Record, own: Step, step: ReferenceStep, values: Sequence[V
     if excused:  # the value of an expression depends on its variables
         excused |= {EXPRESSION}
     return OwnCall(
-        own, wrong_arguments(record, own, step.model_copy(update={"arguments": arguments})) - excused, excused
+        own,
+        wrong_arguments(record, own, step.model_copy(update={"arguments": arguments})) - excused,
+        excused,
     )
 
 
-def gives_truth(sample: Sample, at: int, observation: Observation | None, truth: Observation | None) -> bool:
+def gives_truth(
+    sample: Sample, at: int, observation: Observation | None, truth: Observation | None
+) -> bool:
     """True if an observation of reference step ``at`` does not contradict the truth (:func:`same_value`).
 
     Where the answer says how it follows from the results, only the values that it or a later call uses are compared.
     """
     if observation is None or truth is None or truth.result is None or observation.result is None:
-        return observation is not None and truth is not None and (observation.result, truth.result) == (None, None)
+        return (
+            observation is not None
+            and truth is not None
+            and (observation.result, truth.result) == (None, None)
+        )
     assert sample.reference is not None
     steps, seen = sample.reference.steps, [None] * at + [observation.result]
     labelled = [slot for slot in sample.answer if isinstance(slot, ExactSlot | ChoiceSetSlot)]
@@ -109,7 +133,9 @@ def gives_truth(sample: Sample, at: int, observation: Observation | None, truth:
     used = {match[0] for slot in sample.answer for match in REF_PATTERN.finditer(slot.from_ or "")}
     used |= {ref for step in steps for _, ref, _ in iter_refs(step.arguments)}
     used = {ref for ref in used if step_index(ref) == at}
-    if not used or any(slot.from_ is None or isinstance(slot, AbstainSlot) for slot in sample.answer):
+    if not used or any(
+        slot.from_ is None or isinstance(slot, AbstainSlot) for slot in sample.answer
+    ):
         return same(observation.result, truth.result)
     for ref in used:
         try:
@@ -137,7 +163,11 @@ CALL_OUTCOMES = {
 def call_outcomes(record: Record) -> list[str]:
     """Return the outcome of each call of a trajectory, a key of :data:`CALL_OUTCOMES`."""
     reference = record.sample.reference.steps if record.sample.reference else ()
-    own = {id(each.step): (each, step) for each, step in zip(own_calls(record), reference, strict=True) if each}
+    own = {
+        id(each.step): (each, step)
+        for each, step in zip(own_calls(record), reference, strict=True)
+        if each
+    }
 
     def outcome(step: Step) -> str:
         match, expected = own.get(id(step), (None, None))
@@ -146,7 +176,11 @@ def call_outcomes(record: Record) -> list[str]:
             return "right" if right and expected and _error(step) == _error(expected) else "error"
         if match is not None:
             return "right" if right else "wrong arguments"
-        return "surplus" if step.call and step.call.tool in {each.tool for each in reference} else "wrong tool"
+        return (
+            "surplus"
+            if step.call and step.call.tool in {each.tool for each in reference}
+            else "wrong tool"
+        )
 
     return [outcome(step) for step in (record.trajectory.calls if record.trajectory else ())]
 
@@ -165,7 +199,9 @@ def landed_faults(record: Record, own: Sequence[OwnCall | None]) -> dict[int, Fa
     """Return the fault that landed in the call of each reference step, by the index of the step."""
     if not record.faults or record.trajectory is None:
         return {}
-    hit = {id(record.trajectory.calls[fault.call]): fault for fault in record.faults if fault.landed}
+    hit = {
+        id(record.trajectory.calls[fault.call]): fault for fault in record.faults if fault.landed
+    }
     return {at: hit[id(each.step)] for at, each in enumerate(own) if each and id(each.step) in hit}
 
 
@@ -174,7 +210,9 @@ def missing_calls(steps: Sequence[ReferenceStep], own: Sequence[OwnCall | None])
     values = [each.values if each else None for each in own]
     missing = {at for at, each in enumerate(own) if each is None}
     for at in sorted(missing):
-        lacking = [ref for _, ref, _ in iter_refs(steps[at].arguments) if not has_value(ref, values[:at])]
+        lacking = [
+            ref for _, ref, _ in iter_refs(steps[at].arguments) if not has_value(ref, values[:at])
+        ]
         if lacking and not any(step_index(ref) in missing for ref in lacking):
             return {other for other in missing if other < at}
     return missing
@@ -195,7 +233,9 @@ def wrong_arguments(record: Record, own: Step, step: ReferenceStep) -> frozenset
     except UsageError:
         literal = {name: literal_value(value) for name, value in step.arguments.items()}
         names: set[str] = {*literal, *own.call.arguments}
-        return frozenset(name for name in names if literal.get(name) != own.call.arguments.get(name))
+        return frozenset(
+            name for name in names if literal.get(name) != own.call.arguments.get(name)
+        )
     same = all(row.equal for row in rows)
     wrong = frozenset[str]() if same else frozenset(row.argument for row in rows if not row.agrees)
     kinds = tool.spec.agreement

@@ -54,14 +54,24 @@ _ENGINE_METRICS = {
         compared_in=_MODES_OF_OUTCOMES,
     ),
     "css": MetricInfo(
-        "CSS", "Closed-Slot Score: labels, yes/no, sets, files and numbers", slots=lambda slot: slot.closed
+        "CSS",
+        "Closed-Slot Score: labels, yes/no, sets, files and numbers",
+        slots=lambda slot: slot.closed,
     ),
     OPEN_TEXT: MetricInfo(
-        "OTS", "Open-Text Score: key facts stated, by a judge", slots=is_judged_text, on_request=True, by_judge=True
+        "OTS",
+        "Open-Text Score: key facts stated, by a judge",
+        slots=is_judged_text,
+        on_request=True,
+        by_judge=True,
     ),
-    OPEN_TEXT_FLOOR: MetricInfo("OTS floor", "key facts in open text, by a plain rule", slots=is_judged_text),
+    OPEN_TEXT_FLOOR: MetricInfo(
+        "OTS floor", "key facts in open text, by a plain rule", slots=is_judged_text
+    ),
     "plot": MetricInfo(
-        "Plot", "Plot Score: the data, kind and labels of the figure drawn", slots=lambda slot: slot.type == "plot"
+        "Plot",
+        "Plot Score: the data, kind and labels of the figure drawn",
+        slots=lambda slot: slot.type == "plot",
     ),
     FALSE_CONFIDENCE: MetricInfo(
         "False confidence",
@@ -85,7 +95,9 @@ _ENGINE_METRICS = {
         on_request=True,
     ),
     GUESS_METRIC: MetricInfo(
-        "Guess", "FAS of the answer that the prompt alone suggests, without the files", slots=counts_as_guessable
+        "Guess",
+        "FAS of the answer that the prompt alone suggests, without the files",
+        slots=counts_as_guessable,
     ),
     FAS_TEXT: MetricInfo(
         "FAS text",
@@ -97,10 +109,16 @@ _ENGINE_METRICS = {
     "tool_acc": MetricInfo("ToolAcc", "right tool at steps that call one"),
     "tool_acc_strict": MetricInfo("ToolAcc strict", "right tool in the written order"),
     "tool_acc_guess": MetricInfo("ToolAcc guess", "ToolAcc of the usual plan for such a question"),
-    "arg_acc": MetricInfo("ArgAcc", "right tool and every argument agrees", compared_in=("step-by-step",)),
-    "arg_acc_strict": MetricInfo("ArgAcc strict", "arguments equal those written, in the written order"),
+    "arg_acc": MetricInfo(
+        "ArgAcc", "right tool and every argument agrees", compared_in=("step-by-step",)
+    ),
+    "arg_acc_strict": MetricInfo(
+        "ArgAcc strict", "arguments equal those written, in the written order"
+    ),
     "arg_acc_guess": MetricInfo("ArgAcc guess", "ArgAcc of the usual plan for such a question"),
-    "ear": MetricInfo("EAR", "answered where a call was due; lower is better", lower_is_better=True),
+    "ear": MetricInfo(
+        "EAR", "answered where a call was due; lower is better", lower_is_better=True
+    ),
     "summ_acc": MetricInfo("SummAcc", "final answer against what the shown observations imply"),
     "summ_acc_truth": MetricInfo("SummAcc truth", "final answer against the ground truth"),
     "call_ratio": MetricInfo(
@@ -118,14 +136,19 @@ METRICS = WithPlugins("metric", _ENGINE_METRICS, lambda plugin: plugin.metrics)
 
 def is_outcome(metric: str) -> bool:
     """Return True if a metric is a mean over slots; a sample without slots that count has no row of it."""
-    return metric != SLOT_METRIC and (info := METRICS.get(metric)) is not None and info.slots is not None
+    return (
+        metric != SLOT_METRIC
+        and (info := METRICS.get(metric)) is not None
+        and info.slots is not None
+    )
 
 
 def places_by_metric(slots: Sequence[Slot]) -> Mapping[str, Sequence[int]]:
     """Return the places of the slots that each metric averages, without metrics that average none, by id."""
     metrics = _metrics_about(frozenset(slot.type for slot in slots), BENCHMARKS.names())
     all_places = {
-        name: [at for at, slot in enumerate(slots) if info.slots and info.slots(slot)] for name, info in metrics.items()
+        name: [at for at, slot in enumerate(slots) if info.slots and info.slots(slot)]
+        for name, info in metrics.items()
     }
     return {name: each for name, each in all_places.items() if each}
 
@@ -157,7 +180,14 @@ _SAMPLE_METRICS = frozenset(name for name, info in _ENGINE_METRICS.items() if in
 
 FLOOR_METRICS = (GUESS_METRIC, "tool_acc_guess", "arg_acc_guess")
 """Metrics of policies that see no files, on the same samples; they are the same for every run."""
-CALL_STEP_METRICS = ("tool_acc", "tool_acc_strict", "arg_acc", "arg_acc_strict", "ear", *FLOOR_METRICS[1:])
+CALL_STEP_METRICS = (
+    "tool_acc",
+    "tool_acc_strict",
+    "arg_acc",
+    "arg_acc_strict",
+    "ear",
+    *FLOOR_METRICS[1:],
+)
 SUMMARY_METRICS = ("summ_acc", "summ_acc_truth")
 STEP_METRICS = ("st_acc", *CALL_STEP_METRICS, *SUMMARY_METRICS)
 

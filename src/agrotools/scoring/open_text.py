@@ -38,7 +38,9 @@ _TERM = late_pattern(rf"[{CJK}]+|\d+(?:\.\d+)?|[^\W\d_{CJK}]+")
 _TOKEN = late_pattern(rf"[{CJK}]|\d+(?:\.\d+)?|[^\W\d_{CJK}]+")
 _CJK_CHARACTER = late_pattern(f"[{CJK}]")
 _RUN = late_pattern(rf"[^\s{CJK}]+")
-_EMPTY_WORDS = frozenset("a an the of in to on at by for with and or is are be it its as from that this into".split())
+_EMPTY_WORDS = frozenset(
+    "a an the of in to on at by for with and or is are be it its as from that this into".split()
+)
 
 
 @lru_cache(maxsize=64)
@@ -77,7 +79,11 @@ _PLURALS = {"leaves": "leaf", "larvae": "larva", "halves": "half"}
 
 @lru_cache(maxsize=50_000)
 def _stem(word: str) -> str:
-    return stemmer().stemWord(_PLURALS.get(word, word)) if word.isascii() and not word[0].isdigit() else word
+    return (
+        stemmer().stemWord(_PLURALS.get(word, word))
+        if word.isascii() and not word[0].isdigit()
+        else word
+    )
 
 
 def _plain(text: str) -> str:
@@ -119,7 +125,9 @@ def _find(phrase: str, text: str) -> Iterator[tuple[str, bool]]:
         for anchor in min(places, key=len)[:_MOST_PLACES]:
             near: list[int] = []
             for each in places:
-                near += sorted((place for place in each if place not in near), key=lambda at: abs(at - anchor))[:1]
+                near += sorted(
+                    (place for place in each if place not in near), key=lambda at: abs(at - anchor)
+                )[:1]
             if len(near) == len(terms) and max(near) - min(near) <= _NEAR + len(near):
                 denied = [sentence.clauses[place] for place in near if sentence.clauses[place][1]]
                 words = (denied or [sentence.clauses[near[0]]])[0][0]
@@ -136,8 +144,12 @@ def read_fact(fact: Fact, text: str) -> FactRead:
     """Return what a text says of a fact. A denied phrase, or a phrase of ``not`` that is stated, contradicts it."""
     found = [each for phrase in fact.phrases for each in _find(phrase, text)]
     against = [words for words, denied in found if denied]
-    against += [words for phrase in fact.not_ for words, denied in _find(phrase, text) if not denied]
-    return FactRead(next((words for words, denied in found if not denied), ""), next(iter(against), ""))
+    against += [
+        words for phrase in fact.not_ for words, denied in _find(phrase, text) if not denied
+    ]
+    return FactRead(
+        next((words for words, denied in found if not denied), ""), next(iter(against), "")
+    )
 
 
 def states_fact(fact: Fact, text: str) -> bool:
@@ -175,7 +187,9 @@ def scored_facts(
     """
     foreign, branches = foreign or {}, [*zip(slot.excluded, excluded, strict=True)]
     factors = {
-        "precision": max(0.0, 1 - max(0, len(foreign) - 1) / max(1, sum(bool(one.said) for one in read))),
+        "precision": max(
+            0.0, 1 - max(0, len(foreign) - 1) / max(1, sum(bool(one.said) for one in read))
+        ),
         "length_factor": min(1.0, MOST_WORDS / max(1.0, count_words(text))),
         "branch_factor": math.prod(1 - facts_score(*branch) for branch in branches),
     }
@@ -206,7 +220,9 @@ def facts_score(slot: OpenTextSlot | ExcludedBranch, read: Sequence[FactRead]) -
 
 def _said(phrases: Sequence[str], text: str) -> str:
     """Return the words of a text that state one of several phrases; empty if it states none."""
-    return next((words for phrase in phrases for words, denied in _find(phrase, text) if not denied), "")
+    return next(
+        (words for phrase in phrases for words, denied in _find(phrase, text) if not denied), ""
+    )
 
 
 # --- harmful claims --------------------------------------------------------------------------------------------------
@@ -220,9 +236,18 @@ def find_harmful(slot: OpenTextSlot, answer: str) -> list[dict[str, JsonValue]]:
     text = after_final_answer(answer)
     made: list[dict[str, JsonValue]] = []
     for harm in slot.harmful:
-        fact = next((fact for fact in slot.facts if fact.phrases == harm.phrases), Fact(phrases=harm.phrases))
+        fact = next(
+            (fact for fact in slot.facts if fact.phrases == harm.phrases),
+            Fact(phrases=harm.phrases),
+        )
         read = read_fact(fact, text)
-        if words := _said(harm.phrases, text) if harm.match == "use" else read.denied * (not read.said):
-            fields = harm.model_dump(mode="json", include={"claim", "kind", "source", "date", "region"})
+        if (
+            words := _said(harm.phrases, text)
+            if harm.match == "use"
+            else read.denied * (not read.said)
+        ):
+            fields = harm.model_dump(
+                mode="json", include={"claim", "kind", "source", "date", "region"}
+            )
             made.append({**fields, "words": words})
     return made

@@ -40,13 +40,17 @@ def score_plot(
     axes, title, labels = label_readings(reference, chart)
     weight = DATA_WEIGHT + AXES_WEIGHT * axes + TITLE_WEIGHT * title
     series: list[JsonValue] = [
-        {"reference": name, "drawn": drawn, "matched": count} for name, drawn, count in matching.pairs
+        {"reference": name, "drawn": drawn, "matched": count}
+        for name, drawn, count in matching.pairs
     ]
     points: dict[str, JsonValue] = {
         "matched": matching.matched, "drawn": matching.n_drawn, "reference": matching.reference, "series": series
     }  # fmt: skip
     reading |= {"f1": matching.f1, "points": points, "labels": labels, "weight": round(weight, 9)}
-    return min(1.0, matching.f1 * round(weight, 9)), {"rule": "points matched, times labels", **reading}
+    return min(1.0, matching.f1 * round(weight, 9)), {
+        "rule": "points matched, times labels",
+        **reading,
+    }
 
 
 def drawn_spec(trajectory: Trajectory, declared: Iterable[DeclaredTool] = ()) -> PlotSpec | None:
@@ -100,7 +104,12 @@ def label_readings(reference: PlotSpec, chart: PlotSpec) -> tuple[bool, bool, di
     if y_unit and not _names_unit(y_unit, y_texts, chart.y_unit):
         missing.append(f"unit on y: {y_unit}")
     title, legend = _title_names(reference, chart), _legend_names(reference, chart)
-    reading: dict[str, JsonValue] = {"axes": not missing, "missing": missing, "title": title, "legend": legend}
+    reading: dict[str, JsonValue] = {
+        "axes": not missing,
+        "missing": missing,
+        "title": title,
+        "legend": legend,
+    }
     return not missing, title or legend, reading
 
 
@@ -119,7 +128,11 @@ def _names_unit(unit_name: str, labels: Iterable[str], unit: str | None) -> bool
     known = canonical_unit(unit_name)
     for label in labels:
         unit_in_label = unit_of(label, unit)
-        if known is not None and unit_in_label is not None and canonical_unit(unit_in_label) == known:
+        if (
+            known is not None
+            and unit_in_label is not None
+            and canonical_unit(unit_in_label) == known
+        ):
             return True
         # A unit outside the table is a counted noun ("trees") and may be anywhere in the label.
         if known is None and normalise(unit_name).strip() in normalise(f"{label} {unit or ''}"):
@@ -135,7 +148,9 @@ def _words(text: str) -> set[str]:
             words |= {word[index : index + 2] for index in range(max(1, len(word) - 1))}
         elif len(word) > 1 and not word.isdigit():
             words.add(word)
-    return {word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words - _EMPTY_WORDS}
+    return {
+        word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words - _EMPTY_WORDS
+    }
 
 
 def _says_something(label: str) -> bool:
@@ -159,7 +174,9 @@ def _legend_names(reference: PlotSpec, chart: PlotSpec) -> bool:
     if chart.kind == "pie":  # the legend of a pie lists its slices
         known |= {category(x) for series in reference.series for x in series.x}
         names = [str(x) for series in chart.series for x in series.x]
-    return bool(names) and all(bool(_words(name)) or (name.strip() and category(name) in known) for name in names)
+    return bool(names) and all(
+        bool(_words(name)) or (name.strip() and category(name) in known) for name in names
+    )
 
 
 Y_TOLERANCE_AT_ZERO = 0.01
@@ -182,7 +199,9 @@ class Matching(NamedTuple):
     f1: float
 
 
-def match_points(reference: PlotSpec, chart: PlotSpec, rel_tol: float = 0.05, abs_tol: float = 0.0) -> Matching:
+def match_points(
+    reference: PlotSpec, chart: PlotSpec, rel_tol: float = 0.05, abs_tol: float = 0.0
+) -> Matching:
     """Match as many points as possible one to one, with each series paired with at most one other (highest F1).
 
     Points match if x is the same category (numbers: relative 1e-3, whole numbers exactly) and y is within the larger
@@ -225,7 +244,9 @@ class _Target:
                 (exact if closest == key else near).setdefault(closest, []).append(y)
         at = near | exact
         return sum(
-            _fitted(self._intervals[x], values) for x, values in at.items() if len(values) <= len(self._intervals[x])
+            _fitted(self._intervals[x], values)
+            for x, values in at.items()
+            if len(values) <= len(self._intervals[x])
         )
 
     def _nearest(self, x: str | Number) -> str | Number | None:
@@ -234,7 +255,11 @@ class _Target:
         if isinstance(x, str):
             return None
         place = bisect_left(self._numbers, x)
-        near = [each for each in self._numbers[max(0, place - 1) : place + 1] if categories_agree(x, each)]
+        near = [
+            each
+            for each in self._numbers[max(0, place - 1) : place + 1]
+            if categories_agree(x, each)
+        ]
         return min(near, key=lambda each: abs(each - x), default=None)
 
 

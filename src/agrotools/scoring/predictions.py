@@ -70,7 +70,10 @@ class Scores:
     def shares(self) -> dict[str, float | None]:
         """Metrics as shares, 0 to 1; None if nothing is counted."""
         values = {metric: figure.value for metric, figure in self.metrics.items()}
-        return {name: None if value is None or math.isnan(value) else value / 100 for name, value in values.items()}
+        return {
+            name: None if value is None or math.isnan(value) else value / 100
+            for name, value in values.items()
+        }
 
     def estimate(self, metric: str) -> Estimate | None:
         """Return the metric as a share, 0 to 1, with its 95 % interval over samples; None if it is not in ``metrics``.
@@ -94,7 +97,9 @@ class Scores:
 
 
 def summed(
-    samples: Sequence[SampleParts], metrics: Iterable[str], left_out: Mapping[str, str] | None = None
+    samples: Sequence[SampleParts],
+    metrics: Iterable[str],
+    left_out: Mapping[str, str] | None = None,
 ) -> dict[str, Figure]:
     """Return each metric in percent: the sum of the scores of all samples divided by their number."""
     sums: dict[str, Figure] = {}
@@ -108,7 +113,15 @@ def summed(
     return sums
 
 
-_FAILURES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, re.error)
+_FAILURES = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    re.error,
+)
 
 
 class PublishedScorerStops(BenchmarkError):
@@ -133,13 +146,17 @@ def published(where: str) -> Generator[None]:
     try:
         yield
     except _FAILURES as error:
-        raise PublishedScorerStops(type(error).__name__, where, str(error)[:200] or "no reason given") from error
+        raise PublishedScorerStops(
+            type(error).__name__, where, str(error)[:200] or "no reason given"
+        ) from error
 
 
 if TYPE_CHECKING:
     from agrotools.scoring.embedders import Embedder
 
-FORMATS: WithPlugins[str] = WithPlugins("prediction format", {}, lambda plugin: plugin.targets.predictions)
+FORMATS: WithPlugins[str] = WithPlugins(
+    "prediction format", {}, lambda plugin: plugin.targets.predictions
+)
 """Import targets of the prediction formats of benchmark plug-ins, by name."""
 
 
@@ -237,9 +254,14 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise BenchmarkError(f"{path} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        what = "is cut off within a character" if error.reason == "unexpected end of data" else "is not UTF-8"
+        what = (
+            "is cut off within a character"
+            if error.reason == "unexpected end of data"
+            else "is not UTF-8"
+        )
         raise BenchmarkError(
-            f"{path} {what}: {error.reason} at byte {error.start}", hint="save it as UTF-8, or download it again"
+            f"{path} {what}: {error.reason} at byte {error.start}",
+            hint="save it as UTF-8, or download it again",
         ) from error
 
 

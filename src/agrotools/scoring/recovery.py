@@ -60,10 +60,15 @@ def recoveries(
         faulty: records of a run with faults, and their scores.
         clean: mean score and mean number of calls of each sample in a run of the same model without faults.
     """
-    hit = [(record, score) for record, score in faulty if record.sample.answerable and record.faults]
+    hit = [
+        (record, score) for record, score in faulty if record.sample.answerable and record.faults
+    ]
     found: list[Recovery] = []
     for kind in (None, *get_args(FaultKind)):
-        hits = [(*each, [fault for fault in each[0].faults if kind in (None, fault.kind)]) for each in hit]
+        hits = [
+            (*each, [fault for fault in each[0].faults if kind in (None, fault.kind)])
+            for each in hit
+        ]
         if hits := [each for each in hits if each[2]]:
             found.append(_recovery(kind, hits, clean))
     return tuple(found)
@@ -87,7 +92,9 @@ def _recovery(
         solved[sample.id].append((score >= SOLVED, n_calls - before[1]))
         clusters[sample.id] = sample.cluster or sample.id
     outcomes = [each for of_sample in solved.values() for each in of_sample]
-    shares = [sum(right for right, _ in of_sample) / len(of_sample) for of_sample in solved.values()]
+    shares = [
+        sum(right for right, _ in of_sample) / len(of_sample) for of_sample in solved.values()
+    ]
     return Recovery(
         kind=kind,
         planned=len(faults),

@@ -54,7 +54,12 @@ class Look(NamedTuple):
 
 
 def sequential_look(
-    differences: FloatArray, clusters: IntArray, blocks: IntArray, *, largest: int, reach: float = 1.0
+    differences: FloatArray,
+    clusters: IntArray,
+    blocks: IntArray,
+    *,
+    largest: int,
+    reach: float = 1.0,
 ) -> Look:
     """Return the first look that decides, or the last one if none does.
 
@@ -105,7 +110,9 @@ def _estimate(sizes: FloatArray, sums: FloatArray, largest: int, reach: float) -
     return found.model_copy(update={"interval": Interval(lower=lower, upper=upper)})
 
 
-def _log_capital(sizes: FloatArray, sums: FloatArray, mean: float, largest: int, reach: float) -> float:
+def _log_capital(
+    sizes: FloatArray, sums: FloatArray, mean: float, largest: int, reach: float
+) -> float:
     """Return the logarithm of the capital of bets that the mean difference of a sample is above ``mean``.
 
     The capital falls as ``mean`` grows: a bet is won in proportion to ``sums - mean * sizes``, and the most that it can

@@ -50,7 +50,12 @@ from agrotools.scoring.metrics import (
     counts_in_fas,
     places_by_metric,
 )
-from agrotools.text.answer_form import counts_as_guessable, guessed_chart, guessed_from_form, guessed_text
+from agrotools.text.answer_form import (
+    counts_as_guessable,
+    guessed_chart,
+    guessed_from_form,
+    guessed_text,
+)
 from agrotools.text.submission import UNKNOWN, FormValue, label_key, read_submission, read_value
 
 VERSION = "3"
@@ -77,7 +82,9 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
     """
     if record.trajectory is None:
         why = f"the {record.mode} record of sample {record.sample.id} contains no trajectory"
-        raise RunStoreError(why, hint="the run was made by another version, or the file was altered")
+        raise RunStoreError(
+            why, hint="the run was made by another version, or the file was altered"
+        )
     slots = [slot for slot in record.sample.answer if not slot.judged]
     for plugin in plugins_of_slots(slots):
         if plugin.scoring.score_record is not None:
@@ -86,11 +93,20 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
     knowing = _knowing_rows(record, scored)
     if any(row.metric == FALSE_REFUSAL and row.value for row in knowing):
         scored = [score._replace(value=0.0, reading={"rule": "refused"}) for score in scored]
-    harmful = _harmful_row(record, record.trajectory.answer_text or "", [*zip(slots, scored, strict=True)])
-    rows = [score_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in zip(slots, scored, strict=True)]
+    harmful = _harmful_row(
+        record, record.trajectory.answer_text or "", [*zip(slots, scored, strict=True)]
+    )
+    rows = [
+        score_row(record, SLOT_METRIC, score, slot=slot.name)
+        for slot, score in zip(slots, scored, strict=True)
+    ]
     of_metrics = places_by_metric(slots)
     answerable = record.sample.answerable
-    of_words = [slots[at] for at in of_metrics.get(FAS_TEXT, ())] if record.trajectory.answer_text is not None else []
+    of_words = (
+        [slots[at] for at in of_metrics.get(FAS_TEXT, ())]
+        if record.trajectory.answer_text is not None
+        else []
+    )
     words = [_words_row(record, record.trajectory, of_words)] if of_words else []
     if record.trajectory.steps and record.trajectory.steps[-1].formless:
         return words
@@ -98,7 +114,9 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
         score_row(record, metric, _mean_of([(slots[at], scored[at].value) for at in places]))
         for metric, places in of_metrics.items()
         # Judges score their own metrics, the others are scored apart or with the twin.
-        if metric not in _SCORED_APART and not METRICS[metric].by_judge and (metric != FAS or answerable)
+        if metric not in _SCORED_APART
+        and not METRICS[metric].by_judge
+        and (metric != FAS or answerable)
     ]
     rows += [*words, *harmful] if record.mode == "no-tool" else [*words, *knowing, *harmful]
     if GUESS_METRIC in of_metrics and answerable:
@@ -130,7 +148,9 @@ _SCORED_APART = (GUESS_METRIC, FALSE_CONFIDENCE, FALSE_REFUSAL, HARMFUL_ADVICE, 
 
 def weighted_mean(slots: Sequence[Slot], values: Sequence[float]) -> float:
     """Return the mean of the values of ``slots`` by their weights."""
-    return sum(slot.weight * value for slot, value in zip(slots, values, strict=True)) / sum(s.weight for s in slots)
+    return sum(slot.weight * value for slot, value in zip(slots, values, strict=True)) / sum(
+        s.weight for s in slots
+    )
 
 
 def own_words(trajectory: Trajectory) -> str:
@@ -144,14 +164,20 @@ def _words_row(record: Record, trajectory: Trajectory, slots: Sequence[Slot]) ->
     from agrotools.scoring.keywords import read_words
 
     words = own_words(trajectory)
-    scored = {slot.name: float(_is_right(slot, read_words(form_item(slot), words), {})) for slot in slots}
+    scored = {
+        slot.name: float(_is_right(slot, read_words(form_item(slot), words), {})) for slot in slots
+    }
     mean = weighted_mean(slots, [*scored.values()])
     return score_row(record, FAS_TEXT, SlotScore(mean, {"slots": {**scored}}))
 
 
-def _harmful_row(record: Record, answer: str, scored: Sequence[tuple[Slot, SlotScore]]) -> list[Score]:
+def _harmful_row(
+    record: Record, answer: str, scored: Sequence[tuple[Slot, SlotScore]]
+) -> list[Score]:
     """Return the row of harmful advice, and add the claims that were made to the readings of their slots."""
-    listed = [(slot, score) for slot, score in scored if isinstance(slot, OpenTextSlot) and slot.harmful]
+    listed = [
+        (slot, score) for slot, score in scored if isinstance(slot, OpenTextSlot) and slot.harmful
+    ]
     if not listed:
         return []
     from agrotools.scoring.open_text import find_harmful
@@ -168,7 +194,11 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
     answer = trajectory.answer
     if answer is None:
         reading: dict[str, JsonValue] = {"rule": "no answer"}
-        if trajectory.termination == "no_form" and not slot.made_by_tools and not isinstance(slot, AbstainSlot):
+        if (
+            trajectory.termination == "no_form"
+            and not slot.made_by_tools
+            and not isinstance(slot, AbstainSlot)
+        ):
             reading = score_slot(slot, sample.answer, trajectory.answer_text or "").reading
         return SlotScore(0.0, {**reading, "termination": trajectory.termination})
     if isinstance(slot, AbstainSlot) and _has_drawn(slot.asks, trajectory, sample):
@@ -215,7 +245,10 @@ def guess_score(sample: Sample) -> float:
 
 
 def _score_of_guess(sample: Sample) -> float:
-    answer, counted = guessed_text(sample, sample.answer), [*filter(counts_as_guessable, sample.answer)]
+    answer, counted = (
+        guessed_text(sample, sample.answer),
+        [*filter(counts_as_guessable, sample.answer)],
+    )
     total = 0.0
     for slot in counted:
         if isinstance(slot, PlotSlot):
@@ -259,7 +292,10 @@ def score_row(
 def _has_drawn(slots: Sequence[Slot], trajectory: Trajectory, sample: Sample) -> bool:
     from agrotools.scoring.plots import drawn_spec
 
-    return any(isinstance(slot, PlotSlot) for slot in slots) and drawn_spec(trajectory, sample.declared) is not None
+    return (
+        any(isinstance(slot, PlotSlot) for slot in slots)
+        and drawn_spec(trajectory, sample.declared) is not None
+    )
 
 
 def answer_of(record: Record) -> str | None:
@@ -294,14 +330,20 @@ def outcome_value(sample: Sample, trajectory: Trajectory) -> float:
     slots = [slot for slot in sample.answer if counts_in_fas(slot)]
     if not sample.answerable or not slots:
         return 0.0
-    return min(1.0, weighted_mean(slots, [_scored(slot, sample, trajectory).value for slot in slots]))
+    return min(
+        1.0, weighted_mean(slots, [_scored(slot, sample, trajectory).value for slot in slots])
+    )
 
 
 def refuses(slots: Sequence[Slot], answer: str) -> bool:
     """Return True if ``answer`` abstains in every slot. A text alone abstains where only a chart is asked for."""
     items = asked_items(slots)
     form = read_submission(answer, items)
-    return not items if form is None else all(read_value(item, form[item.name]).unknown for item in items)
+    return (
+        not items
+        if form is None
+        else all(read_value(item, form[item.name]).unknown for item in items)
+    )
 
 
 def submitted_text(slot: Slot, slots: Sequence[Slot], answer: str) -> str:
@@ -331,7 +373,10 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
         return SlotScore(0.0, {"rule": "no form"})
     item, written = form_item(slot), form[slot.name]
     value = read_value(item, written)
-    details: dict[str, JsonValue] = {"text": " | ".join(written)[:MAX_EXCERPT], **_details(item, value, written)}
+    details: dict[str, JsonValue] = {
+        "text": " | ".join(written)[:MAX_EXCERPT],
+        **_details(item, value, written),
+    }
     return SlotScore(float(_is_right(slot, value, details)), details)
 
 
@@ -382,7 +427,11 @@ def _is_right(slot: Slot, value: FormValue, details: dict[str, JsonValue]) -> bo
 def within(value: float, margin: float, low: float, high: float) -> bool:
     """Return True if both bounds are within ``margin`` of ``value``, with a relative tolerance of 1e-9."""
     slack = 1e-9 * max(abs(value), abs(low), abs(high))
-    return slack < math.inf and abs(low - value) <= margin + slack and abs(high - value) <= margin + slack
+    return (
+        slack < math.inf
+        and abs(low - value) <= margin + slack
+        and abs(high - value) <= margin + slack
+    )
 
 
 def _score_words(slot: OpenTextSlot | KeywordsSlot | ReferenceTextsSlot, text: str) -> SlotScore:
@@ -414,21 +463,33 @@ def pair_of(record: Record) -> Pair | None:
     sample = record.sample
     if record.actions is not None or (sample.answerable and sample.twin is None):
         return None
-    return (sample.twin, sample.id, record.epoch) if sample.answerable else (sample.id, sample.twin, record.epoch)
+    return (
+        (sample.twin, sample.id, record.epoch)
+        if sample.answerable
+        else (sample.id, sample.twin, record.epoch)
+    )
 
 
 def refusals(record: Record, rows: Sequence[Score]) -> dict[str, bool]:
     """Return whether a record of a pair refuses (FAS), and whether the guess from its prompt does ."""
     sample = record.sample
-    refused = any(row.reading.get("rule") == "refused" or (row.metric == FALSE_REFUSAL and row.value) for row in rows)
+    refused = any(
+        row.reading.get("rule") == "refused" or (row.metric == FALSE_REFUSAL and row.value)
+        for row in rows
+    )
     return {FAS: refused, GUESS_METRIC: guessed_text(sample, sample.answer) == UNKNOWN}
 
 
-def pair_rows(record: Record, rows: Sequence[Score], twin: Record, twin_rows: Sequence[Score]) -> list[Score]:
+def pair_rows(
+    record: Record, rows: Sequence[Score], twin: Record, twin_rows: Sequence[Score]
+) -> list[Score]:
     """Return the rows that the valid record of a twin adds to those of an unanswerable sample."""
     other = refusals(twin, twin_rows)
     scores = {
-        metric: SlotScore(float(own) - float(other[metric]), {"twin": twin.sample.id, "twin_refused": other[metric]})
+        metric: SlotScore(
+            float(own) - float(other[metric]),
+            {"twin": twin.sample.id, "twin_refused": other[metric]},
+        )
         for metric, own in refusals(record, rows).items()
     }
     return [score_row(record, metric, score) for metric, score in scores.items()]
@@ -436,7 +497,14 @@ def pair_rows(record: Record, rows: Sequence[Score], twin: Record, twin_rows: Se
 
 def refused_twin(rows: Sequence[Score]) -> str:
     """Return the id of the answerable twin if its refusal takes a point from these rows; else an empty text."""
-    return next((str(row.reading["twin"]) for row in rows if row.metric == FAS and row.reading.get("twin_refused")), "")
+    return next(
+        (
+            str(row.reading["twin"])
+            for row in rows
+            if row.metric == FAS and row.reading.get("twin_refused")
+        ),
+        "",
+    )
 
 
 class PairTally:
@@ -446,7 +514,9 @@ class PairTally:
         self.n_right = 0
         self._waiting: dict[Pair, tuple[bool, int, dict[str, bool]]] = {}
 
-    def add(self, record: Record, place: int, rows: Sequence[Score]) -> tuple[int, dict[str, float]] | None:
+    def add(
+        self, record: Record, place: int, rows: Sequence[Score]
+    ) -> tuple[int, dict[str, float]] | None:
         """Add the valid record of the sample at ``place``.
 
         Returns:

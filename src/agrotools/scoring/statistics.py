@@ -89,7 +89,9 @@ class Spread(NamedTuple):
     degrees: FloatArray
 
 
-def estimate_mean(values: Sequence[float] | FloatArray, clusters: Sequence[Hashable] | IntArray) -> Estimate:
+def estimate_mean(
+    values: Sequence[float] | FloatArray, clusters: Sequence[Hashable] | IntArray
+) -> Estimate:
     """Return the mean of ``values`` in [-1, 1] with its 95 % interval over ``clusters``, neither of them below 0.
 
     Args:
@@ -147,10 +149,18 @@ def estimate_difference(
         most = 2.0 if min(np.min(first), np.min(second)) < 0 else 1.0
         interval = Interval(lower=mean - share * (most + mean), upper=mean + share * (most - mean))
         # p is the level at which this interval begins to contain zero.
-        return Estimate(value=mean, interval=interval, n=n, n_clusters=k, p=min(1.0, 2 * (1 + abs(mean) / most) ** -k))
+        return Estimate(
+            value=mean,
+            interval=interval,
+            n=n,
+            n_clusters=k,
+            p=min(1.0, 2 * (1 + abs(mean) / most) ** -k),
+        )
     resampled = bootstrap_ratios(sizes, sums, draws=draws, seed=seed)
     # The percentiles are widened by the ratio of the standard error to that of the draws.
-    widening = float(spread.error / (np.sqrt(np.sum((sums - spread.mean * sizes) ** 2)) / np.sum(sizes)))
+    widening = float(
+        spread.error / (np.sqrt(np.sum((sums - spread.mean * sizes) ** 2)) / np.sum(sizes))
+    )
     tail = float(special.ndtr(-_t_quantile(1 - (1 - LEVEL) / 2, spread.degrees) * widening))
     lower, upper = np.quantile(resampled, [tail, 1 - tail])
     return Estimate(
@@ -189,7 +199,9 @@ def estimate_unpaired(
     error = sum(variances) ** 0.5
     if error < _ROUNDING:
         return Estimate(value=value, n=n, n_clusters=k)
-    terms = (variance**2 / float(each.degrees) for variance, each in zip(variances, spreads, strict=True))
+    terms = (
+        variance**2 / float(each.degrees) for variance, each in zip(variances, spreads, strict=True)
+    )
     degrees = error**4 / sum(terms)
     reach = float(_t_quantile(1 - (1 - LEVEL) / 2, degrees)) * error
     return Estimate(
@@ -202,7 +214,9 @@ def estimate_unpaired(
     )
 
 
-def planned_detectable(sizes: Sequence[int], *, correlation: float = 0.0, within: float = 0.5) -> float | None:
+def planned_detectable(
+    sizes: Sequence[int], *, correlation: float = 0.0, within: float = 0.5
+) -> float | None:
     """Return the smallest difference of two runs found with 80 % power at the 5 % level, before either is made.
 
     Scores are taken to spread as much as they can around their mean of 0.5 (0 or 1); graded scores spread less.
@@ -216,7 +230,9 @@ def planned_detectable(sizes: Sequence[int], *, correlation: float = 0.0, within
     return _detectable((2 * (1 - correlation) * variance) ** 0.5, 2 * (len(sizes) - 1))
 
 
-def planned_half_width(sizes: Sequence[int], mean: float, within: float = 0.5) -> tuple[float, float]:
+def planned_half_width(
+    sizes: Sequence[int], mean: float, within: float = 0.5
+) -> tuple[float, float]:
     """Return half the width of the 95 % interval of a mean of scores of 0 and 1, and the design effect of clusters."""
     effect = _design_effect(sizes, within)
     t = float(_t_quantile(1 - (1 - LEVEL) / 2, len(sizes) - 1))
@@ -253,15 +269,24 @@ def mean_interval(
     equal = spread.error < _ROUNDING
     width = 1 - floor
     mean = np.where(equal, 0.5, (spread.mean - floor) / width)
-    reach = _t_quantile(1 - (1 - LEVEL) / 2, spread.degrees) * spread.error / width / (mean * (1 - mean))
+    reach = (
+        _t_quantile(1 - (1 - LEVEL) / 2, spread.degrees)
+        * spread.error
+        / width
+        / (mean * (1 - mean))
+    )
     hits = np.clip(spread.mean, 0, 1) * k
     misses = k - hits
     tail = (1 - LEVEL) / 2
     none, all_ = hits <= 0, misses <= 0
     least = np.where(none, 0.0, special.betaincinv(np.where(none, 1.0, hits), misses + 1, tail))
     most = np.where(all_, 1.0, special.betaincinv(hits + 1, np.where(all_, 1.0, misses), 1 - tail))
-    lower = np.where(equal, least, np.maximum(floor + width * special.expit(special.logit(mean) - reach), 0))
-    upper = np.where(equal, most, np.maximum(floor + width * special.expit(special.logit(mean) + reach), 0))
+    lower = np.where(
+        equal, least, np.maximum(floor + width * special.expit(special.logit(mean) - reach), 0)
+    )
+    upper = np.where(
+        equal, most, np.maximum(floor + width * special.expit(special.logit(mean) + reach), 0)
+    )
     return cast("FloatArray", lower), cast("FloatArray", upper)
 
 
@@ -294,15 +319,24 @@ def ratio_spread(sizes: FloatArray, sums: FloatArray, squares: FloatArray) -> Sp
     pairs = over(sizes * (sizes - 1))[..., None]
     products = products - within
     scale = pairs * within / total
-    correlation = np.clip(np.divide(products, scale, out=np.zeros_like(products), where=scale > 0), 0, 1)
+    correlation = np.clip(
+        np.divide(products, scale, out=np.zeros_like(products), where=scale > 0), 0, 1
+    )
 
     working = sizes * (1 + (sizes - 1) * correlation)
     summed = over(working)[..., None]
     shift = summed * share**2 - 2 * share * working
     trace = over(factor * (working + shift))
-    share_sq, working_sq, cross = (over(factor * product) for product in (share**2, working**2, share * working))
+    share_sq, working_sq, cross = (
+        over(factor * product) for product in (share**2, working**2, share * working)
+    )
     sum_ = summed[..., 0]
-    off_diagonal = 2 * share_sq * working_sq + sum_**2 * share_sq**2 + 2 * cross**2 - 4 * sum_ * share_sq * cross
+    off_diagonal = (
+        2 * share_sq * working_sq
+        + sum_**2 * share_sq**2
+        + 2 * cross**2
+        - 4 * sum_ * share_sq * cross
+    )
     diagonal = over(factor**2 * ((working + shift) ** 2 - shift**2))
     degrees = np.maximum(trace**2 / (off_diagonal + diagonal), 1.0)
     return Spread(mean[..., 0], error, degrees)
@@ -318,7 +352,9 @@ def bootstrap_ratios(sizes: FloatArray, sums: FloatArray, *, draws: int, seed: i
     parts: list[FloatArray] = []
     for start in range(0, draws, chunk):
         picked = generator.integers(0, k, size=(min(chunk, draws - start), k))
-        parts.append(sums[picked].sum(axis=1) / (sizes[0] * k if even else sizes[picked].sum(axis=1)))
+        parts.append(
+            sums[picked].sum(axis=1) / (sizes[0] * k if even else sizes[picked].sum(axis=1))
+        )
     return np.concatenate(parts)
 
 
@@ -342,7 +378,9 @@ def cluster_sums(
         index = rank[index]
     else:
         numbers: dict[Hashable, int] = {}
-        index = np.fromiter((numbers.setdefault(label, len(numbers)) for label in clusters), dtype=np.intp)
+        index = np.fromiter(
+            (numbers.setdefault(label, len(numbers)) for label in clusters), dtype=np.intp
+        )
     sizes, sums, squares = (
         np.bincount(index, weights=weights) for weights in (np.ones_like(values), values, values**2)
     )
@@ -426,12 +464,17 @@ def repeats_of(places: IntArray, values: FloatArray, clusters: IntArray) -> Repe
     at: dict[int, Estimate] = {}
     for k in sorted({*(2**power for power in range(epochs.bit_length())), epochs}):
         enough = np.flatnonzero(n >= k).tolist()
-        pairs = [(comb(int(right[i]), k), comb(int(n[i] - right[i]), k), comb(int(n[i]), k)) for i in enough]
+        pairs = [
+            (comb(int(right[i]), k), comb(int(n[i] - right[i]), k), comb(int(n[i]), k))
+            for i in enough
+        ]
         hat[k] = estimate_mean([some / every for some, _, every in pairs], clusters[enough])
         at[k] = estimate_mean([1 - none / every for _, none, every in pairs], clusters[enough])
     several = n >= 2
     flips = estimate_mean(((right > 0) & (right < n))[several].astype(float), clusters[several])
-    return Repeats(epochs=epochs, pass_hat=hat, pass_at=at, flips=flips, rerun=rerun_interval(places, values))
+    return Repeats(
+        epochs=epochs, pass_hat=hat, pass_at=at, flips=flips, rerun=rerun_interval(places, values)
+    )
 
 
 def rerun_interval(places: IntArray, values: FloatArray) -> Interval:
@@ -448,7 +491,9 @@ def rerun_interval(places: IntArray, values: FloatArray) -> Interval:
     parts = np.where(several, variances, pooled) / n
     extra = 0.5 / float(n.mean())
     total = float(parts.sum()) + extra
-    degrees = total**2 / (float((parts[several] ** 2 / (n[several] - 1)).sum()) + extra**2 / _EXTRA_DEGREES)
+    degrees = total**2 / (
+        float((parts[several] ** 2 / (n[several] - 1)).sum()) + extra**2 / _EXTRA_DEGREES
+    )
     reach = float(special.stdtrit(degrees, 0.975)) * total**0.5 / len(n)
     mean = float(means.mean())
     return Interval(lower=max(0.0, mean - reach), upper=min(1.0, max(0.0, mean + reach)))

@@ -83,52 +83,89 @@ def step_scores(record: Record) -> list[Score]:
     if record.invalid is not None:
         return []
     if record.sample.reference is None:
-        raise BenchmarkError(f"sample {record.sample.id} has no reference trajectory", hint="step-by-step needs one")
+        raise BenchmarkError(
+            f"sample {record.sample.id} has no reference trajectory", hint="step-by-step needs one"
+        )
     steps = record.sample.reference.steps
     actions = record.actions or ()
     if len(actions) != len(steps) + 1:
         why = f"the step-by-step record of sample {record.sample.id} holds {len(actions)} actions, not {len(steps) + 1}"
-        raise RunStoreError(why, hint="the run was made with another version of the benchmark, or the file was altered")
+        raise RunStoreError(
+            why,
+            hint="the run was made with another version of the benchmark, or the file was altered",
+        )
     rows: list[Score] = []
     usual = usual_plan(record.sample.query, len(record.sample.files))
     # No plan is known for some questions, and one of its tools may not be offered.
-    plan = usual.calls if usual and {tool for tool, _ in usual.calls} <= {*record.sample.toolset} else None
+    plan = (
+        usual.calls
+        if usual and {tool for tool, _ in usual.calls} <= {*record.sample.toolset}
+        else None
+    )
     for index, action in enumerate(actions):
         rows.append(_type_row(record, index, action, is_call=index < len(steps)))
         if index < len(steps):
-            rows += [*_call_rows(record, index, action, steps), *_guess_rows(record, index, steps, plan)]
+            rows += [
+                *_call_rows(record, index, action, steps),
+                *_guess_rows(record, index, steps, plan),
+            ]
     return rows + _summary_rows(record, actions[len(steps)])
 
 
-def _row(record: Record, metric: str, step: int, value: float, reading: dict[str, JsonValue]) -> Score:
+def _row(
+    record: Record, metric: str, step: int, value: float, reading: dict[str, JsonValue]
+) -> Score:
     return score_row(record, metric, SlotScore(value, reading), step=step, version=VERSION)
 
 
 def _type_row(record: Record, index: int, action: Action, *, is_call: bool) -> Score:
-    reading: dict[str, JsonValue] = {"predicted": action.kind, "reference": "call" if is_call else "answer"}
+    reading: dict[str, JsonValue] = {
+        "predicted": action.kind,
+        "reference": "call" if is_call else "answer",
+    }
     if isinstance(action, CallTools) and len(action.calls) > 1:
         reading["extra_calls"] = len(action.calls) - 1
     if isinstance(action, (Unparseable, Halt)):
         reading["reason"] = action.reason
-    return _row(record, "st_acc", index, float(isinstance(action, CallTools if is_call else Answer)), reading)
+    return _row(
+        record,
+        "st_acc",
+        index,
+        float(isinstance(action, CallTools if is_call else Answer)),
+        reading,
+    )
 
 
 # --- call steps ----------------------------------------------------------------------------------------------------
 
 
-def _call_rows(record: Record, index: int, action: Action, steps: Sequence[ReferenceStep]) -> list[Score]:
+def _call_rows(
+    record: Record, index: int, action: Action, steps: Sequence[ReferenceStep]
+) -> list[Score]:
     call = action.calls[0] if isinstance(action, CallTools) else None
     group = steps[index].group
-    alike = [at for at in range(index + 1, len(steps)) if group is not None and steps[at].group == group]
+    alike = [
+        at for at in range(index + 1, len(steps)) if group is not None and steps[at].group == group
+    ]
     open_steps = [index, *alike]  # members of the group that are not in the history shown
-    tools: dict[str, JsonValue] = {"predicted": call.tool if call else None, "reference": steps[index].tool}
+    tools: dict[str, JsonValue] = {
+        "predicted": call.tool if call else None,
+        "reference": steps[index].tool,
+    }
     tool_right = call is not None and any(steps[step].tool == call.tool for step in open_steps)
-    right, arguments = _arguments(record.sample, call, open_steps, steps) if call and tool_right else (False, {})
+    right, arguments = (
+        _arguments(record.sample, call, open_steps, steps) if call and tool_right else (False, {})
+    )
     as_written = call is not None and call.tool == steps[index].tool
     refused = action.refused if isinstance(action, CallTools) else None
     if refused is not None:  # the remainder of arguments that could not be parsed is not scored
         right, arguments = False, {**arguments, "invalid": refused.message}
-    equal = call is not None and as_written and refused is None and _equal(record.sample, call, steps[index])
+    equal = (
+        call is not None
+        and as_written
+        and refused is None
+        and _equal(record.sample, call, steps[index])
+    )
     return [
         _row(record, "tool_acc", index, float(tool_right), tools),
         _row(record, "tool_acc_strict", index, float(as_written), tools),
@@ -138,7 +175,9 @@ def _call_rows(record: Record, index: int, action: Action, steps: Sequence[Refer
     ]
 
 
-def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep], plan: Plan | None) -> list[Score]:
+def _guess_rows(
+    record: Record, index: int, steps: Sequence[ReferenceStep], plan: Plan | None
+) -> list[Score]:
     """Return the scores of the usual plan at this step; none if no plan is known."""
     if plan is None:
         return []
@@ -149,12 +188,16 @@ def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep], plan
         results = shown_results(record.sample.reference)[:index]
         live: Arguments = {}
         for name, value in arguments.items():
-            with suppress(UnresolvedRef):  # without the value the call is wrong, but its tool may be right
+            with suppress(
+                UnresolvedRef
+            ):  # without the value the call is wrong, but its tool may be right
                 live[name] = resolved_value(value, results)
         action = CallTools(calls=(ToolCall(tool=tool, arguments=live),))
     rows = {row.metric: row for row in _call_rows(record, index, action, steps)}
     names = ("tool_acc", "arg_acc")
-    return [rows[name].model_copy(update={"metric": f"{name}_guess", "reading": {}}) for name in names]
+    return [
+        rows[name].model_copy(update={"metric": f"{name}_guess", "reading": {}}) for name in names
+    ]
 
 
 def _arguments(
@@ -183,7 +226,9 @@ def _arguments(
     if fault is not None:
         reading["invalid"] = fault
     if any(row.detail.get("in_head") for row in best.rows):
-        reading[IN_HEAD] = True  # the reference's value was given without the observations that it is computed from
+        reading[IN_HEAD] = (
+            True  # the reference's value was given without the observations that it is computed from
+        )
     same = all(row.equal for row in best.rows)
     return same or (fault is None and best.agrees), reading
 
@@ -211,7 +256,9 @@ def compare_calls(
     width, height = (files[0].width_px, files[0].height_px) if files else (None, None)
     frame = (width, height) if width and height else None
     observed = _observed(sample, step) if "expression" in spec.agreement.values() else ()
-    return compare_arguments(spec, arguments, step.arguments, frame=frame, resolved=resolved, observed=observed)
+    return compare_arguments(
+        spec, arguments, step.arguments, frame=frame, resolved=resolved, observed=observed
+    )
 
 
 def _resolved(
@@ -237,15 +284,27 @@ def _observed(sample: Sample, step: ReferenceStep) -> list[Number]:
 
 
 def _with_known_defaults(
-    spec: ToolSpec, files: Sequence[SampleFile], reference: Arguments, result: Mapping[str, JsonValue]
+    spec: ToolSpec,
+    files: Sequence[SampleFile],
+    reference: Arguments,
+    result: Mapping[str, JsonValue],
 ) -> ToolSpec:
     """Return ``spec`` with the metadata of the files as defaults.
 
     A tool reads omitted arguments from the metadata, so a call that states them (``gsd_m`` of the file) is equivalent.
     A scale that only the file's content gives is in the result of the reference call.
     """
-    known = {name: value for file in files for name, value in file.known_arguments.items() if name in spec.defaults}
-    if reference.get(_SCALE) is None and _SCALE in spec.defaults and isinstance(result.get(_SCALE), int | float):
+    known = {
+        name: value
+        for file in files
+        for name, value in file.known_arguments.items()
+        if name in spec.defaults
+    }
+    if (
+        reference.get(_SCALE) is None
+        and _SCALE in spec.defaults
+        and isinstance(result.get(_SCALE), int | float)
+    ):
         known.setdefault(_SCALE, result[_SCALE])
     return spec.model_copy(update={"defaults": {**spec.defaults, **known}})
 
@@ -261,7 +320,9 @@ def _equal(sample: Sample, call: ToolCall, step: ReferenceStep) -> bool:
 
 def _summary_rows(record: Record, action: Action) -> list[Score]:
     assert record.sample.reference is not None
-    slots = [slot for slot in record.sample.answer if not slot.made_by_tools and counts_in_headline(slot)]
+    slots = [
+        slot for slot in record.sample.answer if not slot.made_by_tools and counts_in_headline(slot)
+    ]
     if not slots:
         return []
     results = shown_results(record.sample.reference)
@@ -277,14 +338,18 @@ def _summary_rows(record: Record, action: Action) -> list[Score]:
     if known:
         value, reading = _mean(record.sample, known, action)
         found = {name: each.value for name, each in implied.items() if each.slot}
-        values: dict[str, JsonValue] = {k: v[:200] if isinstance(v, str) else v for k, v in found.items()}
+        values: dict[str, JsonValue] = {
+            k: v[:200] if isinstance(v, str) else v for k, v in found.items()
+        }
         rows.append(_row(record, "summ_acc", step, value, {**common, **reading, "implied": values}))
     value, reading = _mean(record.sample, slots, action)
     rows.append(_row(record, "summ_acc_truth", step, value, {**common, **reading}))
     return rows
 
 
-def _mean(sample: Sample, slots: Sequence[Slot], action: Action) -> tuple[float, dict[str, JsonValue]]:
+def _mean(
+    sample: Sample, slots: Sequence[Slot], action: Action
+) -> tuple[float, dict[str, JsonValue]]:
     """Return the mean score of ``slots``, whose values may differ from those of the sample; no answer scores 0."""
     if not isinstance(action, Answer) or lacks_form(action, asked_items(sample.answer)):
         return 0.0, {"slots": {slot.name: 0.0 for slot in slots}}
@@ -348,7 +413,11 @@ def implied_slot(slot: Slot, results: Results) -> Implied:
     """
     if isinstance(slot, AbstainSlot):
         shown = shows_no_answer(slot, results)
-        return Implied(slot, True) if shown else Implied(None, reason="the observations give an answer")
+        return (
+            Implied(slot, True)
+            if shown
+            else Implied(None, reason="the observations give an answer")
+        )
     if slot.from_ is None:
         return Implied(None, reason="the slot does not say how it follows from the observations")
     try:
@@ -367,10 +436,14 @@ def implied_slot(slot: Slot, results: Results) -> Implied:
         implied = _members(slot, value)
     elif isinstance(slot, FileSlot) and isinstance(value, str) and value.strip():
         choices = tuple(dict.fromkeys((*slot.choices, value)))
-        implied = Implied(slot.model_copy(update={"value": value, "choices": choices}), value, value != slot.value)
+        implied = Implied(
+            slot.model_copy(update={"value": value, "choices": choices}), value, value != slot.value
+        )
     elif isinstance(slot, OpenTextSlot):
         implied = _facts(slot, value)
-    return implied or Implied(None, value, reason=f"the observations yield no value of type {slot.type}")
+    return implied or Implied(
+        None, value, reason=f"the observations yield no value of type {slot.type}"
+    )
 
 
 def _label(slot: ExactSlot, value: JsonValue) -> Implied | None:
@@ -387,7 +460,9 @@ def _label(slot: ExactSlot, value: JsonValue) -> Implied | None:
     if label is None or label == "":
         return None
     choices = tuple(dict.fromkeys((*slot.choices, str(slot.value), str(label))))
-    return Implied(slot.model_copy(update={"value": label, "choices": choices}), value, differs=True)
+    return Implied(
+        slot.model_copy(update={"value": label, "choices": choices}), value, differs=True
+    )
 
 
 def _members(slot: ChoiceSetSlot, value: JsonValue) -> Implied | None:
@@ -395,7 +470,9 @@ def _members(slot: ChoiceSetSlot, value: JsonValue) -> Implied | None:
         return None
     members = [str(as_listed(item, slot)) for item in value]
     choices = dict.fromkeys((*slot.choices, *members))
-    implied = slot.model_copy(update={"value": tuple(dict.fromkeys(members)), "choices": tuple(choices)})
+    implied = slot.model_copy(
+        update={"value": tuple(dict.fromkeys(members)), "choices": tuple(choices)}
+    )
     return Implied(implied, value, set(members) != set(slot.value))
 
 

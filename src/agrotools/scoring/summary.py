@@ -235,8 +235,13 @@ class ModeSummary(FrozenModel):
 
 def tokens_of(parts: Iterable[ModeSummary]) -> tuple[float, float | None, float]:
     """Return the tokens of prompts, those of them from the server's cache (None: it does not say), and of replies."""
-    names, spent = ("input_tokens", "cached_input_tokens", "output_tokens"), [part.counts.spent for part in parts]
-    sent, cached, received = ([each[name].total for each in spent if name in each] for name in names)
+    names, spent = (
+        ("input_tokens", "cached_input_tokens", "output_tokens"),
+        [part.counts.spent for part in parts],
+    )
+    sent, cached, received = (
+        [each[name].total for each in spent if name in each] for name in names
+    )
     return sum(sent), sum(cached) if cached else None, sum(received)
 
 
@@ -440,7 +445,9 @@ def with_gains_adjusted(summaries: Sequence[Summary]) -> list[Summary]:
 def shown_gains(summary: Summary) -> dict[str, Metric]:
     """Return the gains of a run that the table of gains shows; none if one of the two modes has no headline."""
     part = summary.no_tool_part
-    hidden = any(not of_mode.headline for mode, of_mode in summary.modes.items() if mode != "step-by-step")
+    hidden = any(
+        not of_mode.headline for mode, of_mode in summary.modes.items() if mode != "step-by-step"
+    )
     if part is None or hidden:
         return {}
     return {metric: part.gain[metric] for metric in GAIN_METRICS if metric in part.gain}
@@ -449,9 +456,17 @@ def shown_gains(summary: Summary) -> dict[str, Metric]:
 def with_comparisons_adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """Return the comparisons with adjusted p-values: headline differences of all of them, and all other shown ones."""
     headlines = iter(
-        adjusted([each.modes[mode][name].overall for each in comparisons for mode, name in each.headline.items()])
+        adjusted(
+            [
+                each.modes[mode][name].overall
+                for each in comparisons
+                for mode, name in each.headline.items()
+            ]
+        )
     )
-    others = iter(adjusted([estimate for each in comparisons for estimate in other_differences(each)]))
+    others = iter(
+        adjusted([estimate for each in comparisons for estimate in other_differences(each)])
+    )
     return [_with_estimates(each, headlines, others) for each in comparisons]
 
 
@@ -470,7 +485,9 @@ def compared_task_types(name: str, metric: Metric) -> dict[str, Estimate]:
     return metric.by_task_type if name in BY_TASK_TYPE and len(metric.by_task_type) > 1 else {}
 
 
-def _with_estimates(comparison: Comparison, headlines: Iterator[Estimate], others: Iterator[Estimate]) -> Comparison:
+def _with_estimates(
+    comparison: Comparison, headlines: Iterator[Estimate], others: Iterator[Estimate]
+) -> Comparison:
     """Return the comparison with its shown estimates replaced, in the order of :func:`other_differences`."""
     modes: dict[str, dict[str, Metric]] = {}
     by_cause: dict[str, dict[str, Estimate]] = {}

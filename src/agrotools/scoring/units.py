@@ -11,7 +11,13 @@ from typing import Any, NamedTuple, cast
 
 from agrotools.core import Sample
 from agrotools.core.base import BoolArray, FloatArray, IntArray, np
-from agrotools.scoring.metrics import CALL_STEP_METRICS, FALSE_REFUSAL, SUMMARY_METRICS, is_outcome, places_by_metric
+from agrotools.scoring.metrics import (
+    CALL_STEP_METRICS,
+    FALSE_REFUSAL,
+    SUMMARY_METRICS,
+    is_outcome,
+    places_by_metric,
+)
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
 from agrotools.scoring.summary import Metric
 
@@ -60,7 +66,9 @@ class SampleTable:
             self.kind_of[number] = self._kind_numbers.setdefault(kind, len(self.kinds))
             if self.kind_of[number] == len(self.kinds):
                 self.kinds.append(kind)
-            if sample.cluster and sample.cluster != sample.id:  # otherwise its number is set already
+            if (
+                sample.cluster and sample.cluster != sample.id
+            ):  # otherwise its number is set already
                 self.clusters[number] = self._number(sample.cluster)
         return number
 
@@ -92,7 +100,8 @@ def _kind(sample: Sample) -> Kind:
         answer_type=sample.answer_type,
         no_tool_eligible=sample.no_tool_eligible,
         calls=len(sample.reference.steps) if sample.reference else 0,
-        outcome_metrics=frozenset(places_by_metric(sample.answer)) - (set() if sample.may_abstain else {FALSE_REFUSAL}),
+        outcome_metrics=frozenset(places_by_metric(sample.answer))
+        - (set() if sample.may_abstain else {FALSE_REFUSAL}),
         has_text=any(not slot.made_by_tools for slot in sample.answer),
         derivable=sample.derivable,
         groups=_groups(sample),
@@ -108,9 +117,14 @@ def _groups(sample: Sample) -> tuple[tuple[str, str], ...]:
     difficulty_group = {"difficulty": str(difficulty)} if isinstance(difficulty, int) else {}
     if sample.reference is not None:
         tools = sample.reference.tools
-        difficulty_group |= {"calls of the reference": str(len(tools)), "tools of the reference": str(len(set(tools)))}
+        difficulty_group |= {
+            "calls of the reference": str(len(tools)),
+            "tools of the reference": str(len(set(tools))),
+        }
     calls = difficulty_group.get("calls of the reference")
-    sample_groups = {name: value for name, value in sample.groups.items() if name != "steps" or value != calls}
+    sample_groups = {
+        name: value for name, value in sample.groups.items() if name != "steps" or value != calls
+    }
     return tuple(sorted({**difficulty_group, **sample_groups}.items()))
 
 
@@ -131,7 +145,11 @@ class Rows:
 
     def columns(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Return places, steps and values as arrays of their own: a view would not let the columns grow."""
-        return np.array(self._places, np.int64), np.array(self._steps, np.int64), np.array(self._values)
+        return (
+            np.array(self._places, np.int64),
+            np.array(self._steps, np.int64),
+            np.array(self._values),
+        )
 
     def whole(self) -> "Rows":
         """Return the rows with 1 for each value of 1, and 0 for all others."""
@@ -160,11 +178,18 @@ class Units(NamedTuple):
 
     def where(self, keep: BoolArray | IntArray) -> "Units":
         """Return the units selected by a mask or by indices."""
-        return Units(self.samples[keep], self.steps[keep], self.values[keep], self.low[keep], self.high[keep])
+        return Units(
+            self.samples[keep], self.steps[keep], self.values[keep], self.low[keep], self.high[keep]
+        )
 
 
 def units_of(
-    metric: str, rows: Rows, samples: "array[int]", epochs: "array[int]", invalid: "array[int]", table: SampleTable
+    metric: str,
+    rows: Rows,
+    samples: "array[int]",
+    epochs: "array[int]",
+    invalid: "array[int]",
+    table: SampleTable,
 ) -> Units:
     """Return the units of ``metric`` in one mode, by sample in the order of their first record.
 
@@ -177,7 +202,9 @@ def units_of(
     values = totals / counts
     if not n_invalid.any():
         return Units(of_place[places], steps, values, values, values)
-    n_epochs = counts + n_invalid[places]  # without valid epochs that have no row, because the twin has none
+    n_epochs = (
+        counts + n_invalid[places]
+    )  # without valid epochs that have no row, because the twin has none
     low, high = totals / n_epochs, (totals + n_invalid[places]) / n_epochs
     units = Units(places, steps, values, low, high)
     unknown = [
@@ -189,7 +216,9 @@ def units_of(
         blank = np.array(unknown, dtype=np.int64)
         nothing = np.zeros(len(blank))
         missing = Units(blank[:, 0], blank[:, 1], nothing * np.nan, nothing, nothing + 1)
-        units = Units(*cast("Any", (np.concatenate(pair) for pair in zip(units, missing, strict=True))))
+        units = Units(
+            *cast("Any", (np.concatenate(pair) for pair in zip(units, missing, strict=True)))
+        )
         units = units.where(np.argsort(units.samples, kind="stable"))
     return units._replace(samples=of_place[units.samples])
 
@@ -202,7 +231,9 @@ def _summed(rows: Rows) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
     if bool(np.all(keys[1:] > keys[:-1])):  # most runs have one epoch, ordered by sample
         return places, steps, values, np.ones(len(keys), dtype=np.int64)
     del places, steps
-    keys, first, at, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    keys, first, at, counts = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
     order = np.lexsort((first, keys // width))
     totals = np.bincount(at, weights=values, minlength=len(keys))
     ordered = (keys[order] // width, keys[order] % width + WHOLE, totals[order], counts[order])
@@ -232,8 +263,12 @@ def metric_of(units: Units, table: SampleTable) -> Metric | None:
     metric = _broken_down(valued_units.samples, table, mean)
     if valued.all() and (units.low == units.high).all():
         return metric
-    lower, upper = (sum(cast("list[float]", ends.tolist())) / len(ends) for ends in (units.low, units.high))
-    return metric.model_copy(update={"bounds": Interval(lower=max(lower, 0.0), upper=max(upper, 0.0))})
+    lower, upper = (
+        sum(cast("list[float]", ends.tolist())) / len(ends) for ends in (units.low, units.high)
+    )
+    return metric.model_copy(
+        update={"bounds": Interval(lower=max(lower, 0.0), upper=max(upper, 0.0))}
+    )
 
 
 def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | None:
@@ -275,8 +310,12 @@ def by_sample(first: Units, second: Units) -> SamplePair:
     assert pair is not None
     mine, theirs = pair
     samples, at, counts = np.unique(mine.samples, return_inverse=True, return_counts=True)
-    first_values, second_values = (np.bincount(at, weights=values) / counts for values in (mine.values, theirs))
-    return SamplePair(samples, first_values, second_values, (shown_mean(mine.values), shown_mean(theirs)))
+    first_values, second_values = (
+        np.bincount(at, weights=values) / counts for values in (mine.values, theirs)
+    )
+    return SamplePair(
+        samples, first_values, second_values, (shown_mean(mine.values), shown_mean(theirs))
+    )
 
 
 def shown_mean(values: FloatArray) -> float:
@@ -289,7 +328,9 @@ def clusters_of(samples: IntArray, table: SampleTable) -> IntArray:
     return np.asarray(table.clusters)[samples]
 
 
-def _broken_down(samples: IntArray, table: SampleTable, estimate: Callable[[BoolArray | slice], Estimate]) -> Metric:
+def _broken_down(
+    samples: IntArray, table: SampleTable, estimate: Callable[[BoolArray | slice], Estimate]
+) -> Metric:
     """Return ``estimate`` for all units and for each family, task type, answer type and group."""
     kind_of = np.asarray(table.kind_of)[samples]
     present = cast("list[int]", np.unique(kind_of).tolist())
@@ -299,13 +340,17 @@ def _broken_down(samples: IntArray, table: SampleTable, estimate: Callable[[Bool
         # A family with one task type has the same units as that task type, so one bootstrap serves both.
         key = frozenset(keep)
         if key not in known:
-            known[key] = estimate(np.isin(kind_of, list(key)) if len(key) < len(present) else slice(None))
+            known[key] = estimate(
+                np.isin(kind_of, list(key)) if len(key) < len(present) else slice(None)
+            )
         return known[key]
 
     return Metric(**by_part(present, table, of_kinds))
 
 
-def by_part(present: Sequence[int], table: SampleTable, of_kinds: Callable[[Iterable[int]], object]) -> dict[str, Any]:
+def by_part(
+    present: Sequence[int], table: SampleTable, of_kinds: Callable[[Iterable[int]], object]
+) -> dict[str, Any]:
     """Return ``of_kinds`` of all ``present`` kinds (indices in the table) and of those of each part.
 
     The keys are the fields of :class:`Metric` and :class:`~agrotools.scoring.summary.SecondsByPart`.
@@ -324,5 +369,7 @@ def by_part(present: Sequence[int], table: SampleTable, of_kinds: Callable[[Iter
         "by_family": parts(lambda kind: kind.family),
         "by_task_type": parts(lambda kind: kind.task_type),
         "by_answer_type": parts(lambda kind: kind.answer_type),
-        "by_group": {name: parts(lambda kind, name=name: dict(kind.groups).get(name)) for name in names},
+        "by_group": {
+            name: parts(lambda kind, name=name: dict(kind.groups).get(name)) for name in names
+        },
     }

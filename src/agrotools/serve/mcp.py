@@ -16,7 +16,14 @@ from urllib.parse import quote, unquote
 
 from agrotools.agents.images import result_pictures
 from agrotools.agents.llm import error_data
-from agrotools.agents.mcp_server import Headers, ReportProgress, ToolService, http_server, is_token, tool_server
+from agrotools.agents.mcp_server import (
+    Headers,
+    ReportProgress,
+    ToolService,
+    http_server,
+    is_token,
+    tool_server,
+)
 from agrotools.agents.task import Link, Picture, ToolDescription, ToolReply
 from agrotools.core import AgrotoolsError, ErrorInfo, Observation, ToolCall, ToolError, UsageError
 from agrotools.core.files import cache_dir
@@ -54,7 +61,13 @@ LIST_FILES = ToolDescription(
     "List the files of the workspace that the tools can open, by the names that their arguments take.",
     {
         "type": "object",
-        "properties": {"folder": {"type": "string", "description": "Only files below this subfolder.", "default": "."}},
+        "properties": {
+            "folder": {
+                "type": "string",
+                "description": "Only files below this subfolder.",
+                "default": ".",
+            }
+        },
     },
 )
 INSTRUCTIONS = (
@@ -73,11 +86,15 @@ def open_workspace(folder: Path) -> FolderWorkspace:
         UsageError: there is no such folder, or the place of the results is a link or a file.
     """
     if not folder.is_dir():
-        raise UsageError(f"there is no folder {folder}", hint="--workspace names the folder of your files")
+        raise UsageError(
+            f"there is no folder {folder}", hint="--workspace names the folder of your files"
+        )
     root = folder.resolve()
     results = root / RESULTS
     if os.path.lexists(results) and (results.is_symlink() or not results.is_dir()):
-        raise UsageError(f"{results} is not a folder", hint="results are written there: move it away")
+        raise UsageError(
+            f"{results} is not a folder", hint="results are written there: move it away"
+        )
     return FolderWorkspace((), results, root)
 
 
@@ -91,8 +108,15 @@ def encoded_schema(name: str) -> dict[str, Any]:
             return value
         schema = cast("dict[str, Any]", value)
         kept = {key: item for key, item in schema.items() if not (is_schema and key == "title")}
-        plain = {key: encoded(item, is_schema=key not in ("properties", "$defs")) for key, item in kept.items()}
-        return {**plain, "type": ["number", "null"]} if is_schema and plain.get("type") == "number" else plain
+        plain = {
+            key: encoded(item, is_schema=key not in ("properties", "$defs"))
+            for key, item in kept.items()
+        }
+        return (
+            {**plain, "type": ["number", "null"]}
+            if is_schema and plain.get("type") == "number"
+            else plain
+        )
 
     schema = get_tool(name).result_type.model_json_schema(mode="serialization")
     if "Artifact" in schema.get("$defs", {}):
@@ -117,12 +141,16 @@ class FolderTools:
         tools = [ToolDescription(**spec.offered(open_maps=True)) for spec in tool_specs(self.names)]
         return [*tools, LIST_FILES]
 
-    async def _call(self, tool: str, arguments: dict[str, Any], _headers: Headers, report: ReportProgress) -> ToolReply:
+    async def _call(
+        self, tool: str, arguments: dict[str, Any], _headers: Headers, report: ReportProgress
+    ) -> ToolReply:
         try:
             if tool == LIST_FILES.name:
                 return ToolReply({"result": await self._list_files(arguments)})
             call = ToolCall(tool=tool, arguments=arguments)
-            outcome = await _reporting(self.executor.run(call, self.workspace, self.names), tool, report)
+            outcome = await _reporting(
+                self.executor.run(call, self.workspace, self.names), tool, report
+            )
             return await asyncio.to_thread(self._reply, tool, outcome.observation)
         except AgrotoolsError as error:
             return ToolReply({"error": _error(error)})
@@ -130,7 +158,9 @@ class FolderTools:
     async def _list_files(self, arguments: dict[str, Any]) -> dict[str, Any]:
         folder = arguments.get("folder", ".")
         if not isinstance(folder, str) or not folder.strip() or arguments.keys() - {"folder"}:
-            raise ToolError("invalid_argument", "list_files takes a text 'folder' alone", argument="folder")
+            raise ToolError(
+                "invalid_argument", "list_files takes a text 'folder' alone", argument="folder"
+            )
         names = await asyncio.to_thread(self.workspace.names, folder, limit=_LISTED_FILES + 1)
         return {"files": names[:_LISTED_FILES], "complete": len(names) <= _LISTED_FILES}
 
@@ -138,7 +168,10 @@ class FolderTools:
         if observation.error is not None:
             return ToolReply({"error": _shown(observation.error)})
         made = observation.artifacts
-        links = [Link(_URI + quote(item.name), f"{RESULTS}/{item.name}", item.media_type) for item in made]
+        links = [
+            Link(_URI + quote(item.name), f"{RESULTS}/{item.name}", item.media_type)
+            for item in made
+        ]
         meta = {CERTIFICATE_KEY: certificate(tool, get_tool(tool).version)}
         pictures = [Picture(*each) for each in result_pictures(made, self.workspace.artifacts)]
         return ToolReply({"result": observation.result or {}}, pictures, links, meta)
@@ -160,7 +193,9 @@ class FolderTools:
             raise KeyError(uri) from error
 
 
-async def _reporting(work: Coroutine[Any, Any, _Value], tool: str, report: ReportProgress) -> _Value:
+async def _reporting(
+    work: Coroutine[Any, Any, _Value], tool: str, report: ReportProgress
+) -> _Value:
     """Await ``work``, reporting progress every second; if the client goes away, the work is cancelled."""
     running, started = asyncio.ensure_future(work), time.monotonic()
     try:
@@ -182,7 +217,11 @@ def _error(error: AgrotoolsError) -> dict[str, Any]:
     if isinstance(error, ToolError):
         return _shown(error.info)
     hint = {"hint": error.hint} if error.hint else {}
-    return {"kind": "usage" if isinstance(error, UsageError) else "tool_failed", "message": error.message, **hint}
+    return {
+        "kind": "usage" if isinstance(error, UsageError) else "tool_failed",
+        "message": error.message,
+        **hint,
+    }
 
 
 TOKEN_VARIABLE = "AGROTOOLS_MCP_TOKEN"
@@ -209,9 +248,15 @@ def access_token() -> tuple[str, bool]:
         UsageError: the token in the environment is too short.
     """
     token = os.environ.get(TOKEN_VARIABLE, "")
-    if token and (len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token):
+    if token and (
+        len(token) < _SHORTEST_TOKEN
+        or not token.isascii()
+        or not token.isprintable()
+        or " " in token
+    ):
         raise UsageError(
-            f"{TOKEN_VARIABLE} is not usable as a token", hint=f"at least {_SHORTEST_TOKEN} letters, digits and signs"
+            f"{TOKEN_VARIABLE} is not usable as a token",
+            hint=f"at least {_SHORTEST_TOKEN} letters, digits and signs",
         )
     return token or token_urlsafe(32), not token
 
@@ -221,7 +266,10 @@ async def serve_stdio(options: ServerOptions) -> None:
     stopped = asyncio.Event()
     with on_stop_signal(stopped.set):
         async with _server(options) as server:
-            running, stopping = asyncio.create_task(_run_stdio(server)), asyncio.create_task(stopped.wait())
+            running, stopping = (
+                asyncio.create_task(_run_stdio(server)),
+                asyncio.create_task(stopped.wait()),
+            )
             await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
     if not running.done():
@@ -237,7 +285,9 @@ async def _run_stdio(server: "Server[Any]") -> None:
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
-async def serve_http(options: ServerOptions, port: int, token: str, started: Callable[[str], None]) -> None:
+async def serve_http(
+    options: ServerOptions, port: int, token: str, started: Callable[[str], None]
+) -> None:
     """Serve any number of clients over HTTP until the process is told to end.
 
     Args:
@@ -261,7 +311,9 @@ async def serve_http(options: ServerOptions, port: int, token: str, started: Cal
 async def _server(options: ServerOptions) -> AsyncGenerator["Server[Any]"]:
     names, workspace = check_tools(options.tools), open_workspace(options.workspace)
     cache = ResultCache(cache_dir("tool-results"))
-    async with ToolExecutor(options.workers, options.timeout_s, cache=cache, backends=options.backends) as executor:
+    async with ToolExecutor(
+        options.workers, options.timeout_s, cache=cache, backends=options.backends
+    ) as executor:
         tools = FolderTools(names, executor, workspace)
         schemas = {name: encoded_schema(name) for name in names} if options.output_schemas else None
         yield tool_server(tools.service, instructions=INSTRUCTIONS, output_schemas=schemas)

@@ -29,7 +29,9 @@ class FolderWorkspace(Workspace):
     def resolve(self, name: str, *, by_last_part: bool = False) -> Path:  # noqa: ARG002 - names are paths
         """Return the real path of a file of the folder, or of an artifact by its name. Errors as in the base class."""
         assert self.root is not None
-        name = path_inside(name, "use the name of a file relative to the workspace, as in photos/field.jpg")
+        name = path_inside(
+            name, "use the name of a file relative to the workspace, as in photos/field.jpg"
+        )
         path, made = self.root / name, self.artifacts / name
         if os.path.lexists(path):
             return regular_file(path, name, within=self.root)
@@ -58,7 +60,9 @@ class FolderWorkspace(Workspace):
         assert self.root is not None
         if self.artifacts.is_symlink():
             raise OSError(errno.ELOOP, "it is a link", str(self.artifacts))
-        return write_artifact(self.artifacts, artifact, content, {entry.name for entry in self.root.iterdir()})
+        return write_artifact(
+            self.artifacts, artifact, content, {entry.name for entry in self.root.iterdir()}
+        )
 
     def names(self, within: str = ".", *, limit: int) -> list[str]:
         """Return names of regular files below a subfolder, sorted by folder; hidden ones and sidecars are left out.
@@ -73,11 +77,17 @@ class FolderWorkspace(Workspace):
             raise ToolError("file_not_found", f"there is no folder {within[:100]!r}")
         for folder, subfolders, files in os.walk(start):
             if not Path(folder).resolve().is_relative_to(self.root):
-                raise ToolError("path_outside_workspace", f"{within[:100]!r} is a link that leads out of the workspace")
+                raise ToolError(
+                    "path_outside_workspace",
+                    f"{within[:100]!r} is a link that leads out of the workspace",
+                )
             visible = (each for each in subfolders if each[0] != ".")
             subfolders[:] = sorted(each for each in visible if Path(folder, each) != self.artifacts)
             shown = sorted(each for each in files if each[0] != "." and not each.endswith(SUFFIX))
-            found += [str(Path(folder, each).relative_to(self.root)) for each in shown[: limit - len(found)]]
+            found += [
+                str(Path(folder, each).relative_to(self.root))
+                for each in shown[: limit - len(found)]
+            ]
             if len(found) >= limit:
                 break
         return found

@@ -57,14 +57,19 @@ def equivalent_kinds(first: str, second: str) -> bool:
     return first == second or {first, second} <= _BARS
 
 
-def charts_agree(predicted: JsonValue, reference: JsonValue, kind: str) -> tuple[bool, dict[str, JsonValue]]:
+def charts_agree(
+    predicted: JsonValue, reference: JsonValue, kind: str
+) -> tuple[bool, dict[str, JsonValue]]:
     """Compare two lists of series ``{name, x, y}`` of a chart of ``kind``; return the verdict and its details.
 
     Numbers agree within 1e-3 relative (measured numbers also if rounded), categories by name. The order of series and
     of points does not matter. Series are paired by name if the names are the same, otherwise any one-to-one pairing
     counts. If x is omitted, points are numbered from 1, except for raw values (hist, box), which have no order.
     """
-    called, gold = _chart_series(predicted, False, kind), _chart_series(*literal_and_measured(reference), kind)
+    called, gold = (
+        _chart_series(predicted, False, kind),
+        _chart_series(*literal_and_measured(reference), kind),
+    )
     if called is None or gold is None:
         return False, {"reason": "no list of series with x and y of equal length"}
     if len(called) != len(gold):
@@ -73,7 +78,9 @@ def charts_agree(predicted: JsonValue, reference: JsonValue, kind: str) -> tuple
     if len(names) == len(gold) and names == {series.name for series in called}:
         by_name = {series.name: series for series in called}
         apart: list[JsonValue] = [
-            str(series.name) for series in gold if not _points_agree(by_name[series.name].points, series.points)
+            str(series.name)
+            for series in gold
+            if not _points_agree(by_name[series.name].points, series.points)
         ]
         return not apart, {"paired": "by name", "apart": apart}
     matrix = [[_points_agree(mine.points, theirs.points) for theirs in gold] for mine in called]
@@ -120,13 +127,16 @@ def _points_agree(predicted: Sequence[_Point], reference: Sequence[_Point]) -> b
     if all(map(_agree, predicted, reference)):
         return True
     ordered = (
-        sorted(each, key=lambda point: (isinstance(point.x, str), point.x, point.y)) for each in (predicted, reference)
+        sorted(each, key=lambda point: (isinstance(point.x, str), point.x, point.y))
+        for each in (predicted, reference)
     )
     return all(map(_agree, *ordered))
 
 
 def _agree(predicted: _Point, reference: _Point) -> bool:
-    return categories_agree(predicted.x, reference.x, measured=reference.x_measured) and numbers_agree(
+    return categories_agree(
+        predicted.x, reference.x, measured=reference.x_measured
+    ) and numbers_agree(
         predicted.y, reference.y, measured=reference.y_measured, relative=MEASURED_TOLERANCE
     )
 
@@ -176,7 +186,9 @@ def best_step(compared: Sequence[StepAgreement]) -> StepAgreement:
 
     ``compared`` holds at least one step.
     """
-    return next((each for each in compared if each.agrees), None) or max(compared, key=lambda each: each.share)
+    return next((each for each in compared if each.agrees), None) or max(
+        compared, key=lambda each: each.share
+    )
 
 
 _Verdict = tuple[bool, dict[str, JsonValue]]
@@ -218,10 +230,16 @@ def compare_arguments(
 
     An argument present in only one call is compared with its default; if it has no default, it does not agree.
     """
-    arguments, gold = (predicted, reference) if resolved is None else (resolved[0], _with_refs(resolved[1], reference))
+    arguments, gold = (
+        (predicted, reference)
+        if resolved is None
+        else (resolved[0], _with_refs(resolved[1], reference))
+    )
     call = _Call(spec, _with_defaults(spec, arguments), _with_defaults(spec, gold), frame, observed)
     merged = {**reference, **predicted}
-    names = [name for name in spec.agreement if name in merged or (resolved and not _same(name, call))]
+    names = [
+        name for name in spec.agreement if name in merged or (resolved and not _same(name, call))
+    ]
     names += list(islice((name for name in merged if name not in spec.agreement), MOST_UNKNOWN))
     return [_row(name, call, predicted, reference) for name in names]
 
@@ -229,7 +247,9 @@ def compare_arguments(
 def _with_refs(resolved: Arguments, reference: Arguments) -> Arguments:
     """Return the resolved arguments; values equal to the reference's keep its form (``$ref`` to a measured value)."""
     return {
-        name: reference[name] if same_json(value, literal_value(reference.get(name))) and name in reference else value
+        name: reference[name]
+        if same_json(value, literal_value(reference.get(name))) and name in reference
+        else value
         for name, value in resolved.items()
     }
 
@@ -242,14 +262,24 @@ def _row(name: str, call: _Call, predicted: Arguments, reference: Arguments) -> 
     kind, equal = call.spec.agreement.get(name), False
     verdict: _Verdict = False, {"reason": "nested too deep"}
     with suppress(RecursionError):
-        same = name in predicted and name in reference and same_json(predicted[name], literal_value(reference[name]))
+        same = (
+            name in predicted
+            and name in reference
+            and same_json(predicted[name], literal_value(reference[name]))
+        )
         equal, verdict = same, _compared(name, call, same)
-    return ArgumentAgreement(argument=name, kind=kind, agrees=verdict[0], equal=equal, detail=verdict[1])
+    return ArgumentAgreement(
+        argument=name, kind=kind, agrees=verdict[0], equal=equal, detail=verdict[1]
+    )
 
 
 def _with_defaults(spec: ToolSpec, arguments: Arguments) -> Arguments:
     """Return the arguments with defaults filled in; null also stands for a default."""
-    explicit = {name: value for name, value in arguments.items() if value is not None or name not in spec.defaults}
+    explicit = {
+        name: value
+        for name, value in arguments.items()
+        if value is not None or name not in spec.defaults
+    }
     return {**spec.defaults, **explicit}
 
 
@@ -262,12 +292,16 @@ def _compared(name: str, call: _Call, equal: bool) -> _Verdict:
     if name not in call.predicted and name not in call.reference:
         return True, {"rule": "makes no difference in these calls"}
     if name not in call.predicted or name not in call.reference:
-        return False, {"reason": f"missing in the {'predicted' if name in call.reference else 'reference'} call"}
+        return False, {
+            "reason": f"missing in the {'predicted' if name in call.reference else 'reference'} call"
+        }
     if kind is None:
         return equal, {"reason": "the tool has no such argument"}
     if name == "kind" and "chart" in call.spec.agreement.values():  # the kind of a chart
         first, second = call.predicted[name], literal_value(call.reference[name])
-        return isinstance(first, str) and isinstance(second, str) and equivalent_kinds(first, second), {}
+        return isinstance(first, str) and isinstance(second, str) and equivalent_kinds(
+            first, second
+        ), {}
     return _RULES[kind](name, call)
 
 
@@ -281,7 +315,9 @@ def _is_too_large(value: JsonValue) -> bool:
         if left < 0 or depth > DEEPEST:
             return True
         if isinstance(item, (list, dict)):
-            open_values += [(each, depth + 1) for each in (item.values() if isinstance(item, dict) else item)]
+            open_values += [
+                (each, depth + 1) for each in (item.values() if isinstance(item, dict) else item)
+            ]
     return False
 
 
@@ -289,7 +325,10 @@ def _is_too_large(value: JsonValue) -> bool:
 
 
 def _nested(
-    predicted: JsonValue, reference: JsonValue, measured: bool, leaf: Callable[[JsonValue, JsonValue, bool], bool]
+    predicted: JsonValue,
+    reference: JsonValue,
+    measured: bool,
+    leaf: Callable[[JsonValue, JsonValue, bool], bool],
 ) -> bool:
     """True if lists agree element by element and objects field by field; ``leaf`` compares the values."""
     literal, of_ref = literal_and_measured(reference, measured)
@@ -297,7 +336,10 @@ def _nested(
         return (
             isinstance(predicted, list)
             and len(predicted) == len(literal)
-            and all(_nested(mine, theirs, of_ref, leaf) for mine, theirs in zip(predicted, literal, strict=True))
+            and all(
+                _nested(mine, theirs, of_ref, leaf)
+                for mine, theirs in zip(predicted, literal, strict=True)
+            )
         )
     if isinstance(literal, dict):
         return (
@@ -317,7 +359,9 @@ def _numbers_or_same(predicted: JsonValue, reference: JsonValue, measured: bool)
 
 def _files_same(predicted: JsonValue, reference: JsonValue, _measured: bool) -> bool:
     if isinstance(predicted, str) and isinstance(reference, str):
-        return _HERE.sub("", predicted.strip(), count=1) == _HERE.sub("", reference.strip(), count=1)
+        return _HERE.sub("", predicted.strip(), count=1) == _HERE.sub(
+            "", reference.strip(), count=1
+        )
     return same_json(predicted, reference)
 
 
@@ -349,7 +393,9 @@ def _box(name: str, call: _Call) -> _Verdict:
     first, second = as_box(whole if box is None else box), as_box(whole if gold is None else gold)
     if first is None or second is None:
         return same_json(box, gold), {"reason": "not both are boxes [x0, y0, x1, y1]"}
-    iou = 1.0 if first == second else box_iou(clipped(first, call.frame), clipped(second, call.frame))
+    iou = (
+        1.0 if first == second else box_iou(clipped(first, call.frame), clipped(second, call.frame))
+    )
     return iou >= BOX_IOU, {"iou": iou}
 
 
@@ -371,11 +417,16 @@ def _variables(name: str, call: _Call) -> _Verdict:
 
 def _chart(name: str, call: _Call) -> _Verdict:
     kind = literal_value(call.reference.get("kind"))
-    return charts_agree(call.predicted[name], call.reference[name], kind if isinstance(kind, str) else "")
+    return charts_agree(
+        call.predicted[name], call.reference[name], kind if isinstance(kind, str) else ""
+    )
 
 
 _RULES: Mapping[AgreementKind, Callable[[str, _Call], _Verdict]] = {
-    "file": lambda name, call: (_nested(call.predicted[name], call.reference[name], False, _files_same), {}),
+    "file": lambda name, call: (
+        _nested(call.predicted[name], call.reference[name], False, _files_same),
+        {},
+    ),
     "choice": _plain,
     "number": _plain,
     "box": _box,

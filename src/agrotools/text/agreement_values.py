@@ -82,7 +82,9 @@ def is_rounding(predicted: Number, reference: Number) -> bool:
     return abs(rounded - exact) * 2 <= Decimal(1).scaleb(exact.adjusted() - digits + 1)
 
 
-def numbers_agree(predicted: Number, reference: Number, *, measured: bool, relative: float = 0.0) -> bool:
+def numbers_agree(
+    predicted: Number, reference: Number, *, measured: bool, relative: float = 0.0
+) -> bool:
     """True if two numbers agree: measured ones up to rounding or 1e-3, constants up to ``relative`` (0: exactly)."""
     reach = MEASURED_TOLERANCE if measured else relative
     is_close = predicted == reference or abs(predicted - reference) <= reach * abs(reference)
@@ -121,7 +123,10 @@ def box_iou(first: Box, second: Box) -> float:
         return max(0.0, x1 - x0) * max(0.0, y1 - y0)
 
     shared = area(
-        max(first[0], second[0]), max(first[1], second[1]), min(first[2], second[2]), min(first[3], second[3])
+        max(first[0], second[0]),
+        max(first[1], second[1]),
+        min(first[2], second[2]),
+        min(first[3], second[3]),
     )
     return shared / (area(*first) + area(*second) - shared) if shared else 0.0
 
@@ -140,7 +145,9 @@ def category(value: JsonValue) -> str | Number | None:
     return " ".join(re.split(r"[\s_-]+", text)).strip()
 
 
-def categories_agree(predicted: str | Number, reference: str | Number, *, measured: bool = False) -> bool:
+def categories_agree(
+    predicted: str | Number, reference: str | Number, *, measured: bool = False
+) -> bool:
     """True if two categories are the same.
 
     Numbers agree within 1e-3 relative, but whole numbers (years, doses) must be equal unless they are measured.
@@ -234,7 +241,13 @@ def _from_observations(
     if missing:
         ordered = sorted(operands)
         others = [number for number in written if not _stands_in(number, ordered)]
-        seen = sorted({abs(number) for number in observed if number != round(number) or abs(number) > MOST_COMMON})
+        seen = sorted(
+            {
+                abs(number)
+                for number in observed
+                if number != round(number) or abs(number) > MOST_COMMON
+            }
+        )
         missing = missing[sum(_stands_in(number, seen) for number in others) :]
     return not missing, {**detail, "in_head": True} if missing else detail
 
@@ -269,7 +282,9 @@ def _stands_in(operand: Number, ordered: Sequence[Number]) -> bool:
         value = operand * shift
         at = bisect_left(ordered, value)
         for number in ordered[max(0, at - 1) : at + 2]:
-            if numbers_agree(number, value, measured=True) or numbers_agree(value, number, measured=True):
+            if numbers_agree(number, value, measured=True) or numbers_agree(
+                value, number, measured=True
+            ):
                 return True
     return False
 
@@ -278,7 +293,9 @@ def same_value(first: JsonValue, second: JsonValue) -> bool:
     """True if two values of expressions are equal: numbers within 1e-9 relative, texts after normalisation."""
     a, b = as_number(first), as_number(second)
     if a is not None and b is not None:
-        return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)  # a difference of 0 agrees with one of 1e-17
+        return math.isclose(
+            a, b, rel_tol=1e-9, abs_tol=1e-12
+        )  # a difference of 0 agrees with one of 1e-17
     if isinstance(first, list) and isinstance(second, list):
         return len(first) == len(second) and all(map(same_value, first, second))
     if isinstance(first, str) and isinstance(second, str):
@@ -288,7 +305,9 @@ def same_value(first: JsonValue, second: JsonValue) -> bool:
 
 def measured_numbers(arguments: Arguments) -> list[Number]:
     """Return all numbers that the arguments of a reference take from observations."""
-    return [number for _, _, literal in iter_refs(dict(arguments)) for number in numbers_in(literal)]
+    return [
+        number for _, _, literal in iter_refs(dict(arguments)) for number in numbers_in(literal)
+    ]
 
 
 def _text(expression: JsonValue) -> str:
@@ -332,7 +351,11 @@ def _readings(
         )
         counts = Counter(written)
         ambiguous = any(len(options[number]) > 1 and counts[number] > 1 for number in open_numbers)
-        apart = (list(choice) for choice in product(*(options[number] for number in written))) if ambiguous else ()
+        apart = (
+            (list(choice) for choice in product(*(options[number] for number in written)))
+            if ambiguous
+            else ()
+        )
         readings = chain(readings, islice(alike, MOST_READINGS), islice(apart, MOST_READINGS))
     for reading in readings:
         yield partial(_evaluated, expression, variables, reading, len(constants))

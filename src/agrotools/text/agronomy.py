@@ -12,7 +12,15 @@ from typing import cast
 from pydantic import JsonValue
 
 from agrotools.core.base import FloatArray, np
-from agrotools.text.expression_functions import ExpressionError, Function, Number, excerpt, number, numbers, paired
+from agrotools.text.expression_functions import (
+    ExpressionError,
+    Function,
+    Number,
+    excerpt,
+    number,
+    numbers,
+    paired,
+)
 from agrotools.text.units import UNITS, Unit, convert, read_unit
 
 MAX_BANDS = 100
@@ -22,21 +30,29 @@ MAX_BANDS = 100
 def _positive(value: JsonValue, what: str) -> Number:
     as_number = number(value, what)
     if as_number <= 0:
-        raise ExpressionError(f"{what} must be above 0, not {excerpt(as_number)}", hint="check the value and its unit")
+        raise ExpressionError(
+            f"{what} must be above 0, not {excerpt(as_number)}", hint="check the value and its unit"
+        )
     return as_number
 
 
-def _share_in_percent(part: JsonValue, whole: JsonValue, of: str, part_name: str, whole_name: str) -> float:
+def _share_in_percent(
+    part: JsonValue, whole: JsonValue, of: str, part_name: str, whole_name: str
+) -> float:
     inside, everything = number(part, f"{of}: {part_name}"), _positive(whole, f"{of}: {whole_name}")
     if not 0 <= inside <= everything:
         why = f"{of}: {part_name} must be from 0 to {whole_name}, not {excerpt(inside)} of {excerpt(everything)}"
-        raise ExpressionError(why, hint=f"write {of}({part_name}, {whole_name}), both in the same unit")
+        raise ExpressionError(
+            why, hint=f"write {of}({part_name}, {whole_name}), both in the same unit"
+        )
     return 100 * inside / everything
 
 
 def _ratio(numerator: Number, denominator: Number, of: str) -> float:
     if denominator == 0:
-        raise ExpressionError(f"{of} does not exist where its denominator is 0", hint="check the band values")
+        raise ExpressionError(
+            f"{of} does not exist where its denominator is 0", hint="check the band values"
+        )
     return numerator / denominator
 
 
@@ -97,7 +113,9 @@ def lai_beer(gap_fraction: JsonValue, k: JsonValue = 0.5) -> JsonValue:
     gap, extinction = number(gap_fraction, "lai_beer: gap_fraction"), _positive(k, "lai_beer: k")
     if not 0 < gap <= 1:
         why = f"lai_beer: gap_fraction must be above 0 and at most 1, not {excerpt(gap)}"
-        raise ExpressionError(why, hint="give light below / light above the canopy, or 1 - cover_pct/100")
+        raise ExpressionError(
+            why, hint="give light below / light above the canopy, or 1 - cover_pct/100"
+        )
     return -math.log(gap) / extinction + 0.0
 
 
@@ -119,7 +137,8 @@ def disease_index(counts: JsonValue) -> JsonValue:
     by_grade = numbers(counts, "disease_index", least=2)
     if min(by_grade) < 0 or max(by_grade) == 0:
         raise ExpressionError(
-            "disease_index: counts must not be negative and not all 0", hint="give the plants in grade 0, 1, 2..."
+            "disease_index: counts must not be negative and not all 0",
+            hint="give the plants in grade 0, 1, 2...",
         )
     weighted = math.fsum(grade * count for grade, count in enumerate(by_grade))
     return 100 * weighted / ((len(by_grade) - 1) * math.fsum(by_grade))
@@ -130,7 +149,9 @@ def audpc(days: JsonValue, severities: JsonValue) -> JsonValue:
     times, values = paired(days, severities, "audpc", least=2)
     if any(later <= earlier for earlier, later in itertools.pairwise(times)):
         raise ExpressionError("audpc: days must ascend", hint="give the days in order, each once")
-    return math.fsum((values[i] + values[i + 1]) / 2 * (times[i + 1] - times[i]) for i in range(len(times) - 1))
+    return math.fsum(
+        (values[i] + values[i + 1]) / 2 * (times[i + 1] - times[i]) for i in range(len(times) - 1)
+    )
 
 
 def efficacy_abbott(control: JsonValue, treated: JsonValue) -> JsonValue:
@@ -147,7 +168,9 @@ def plants_per_ha(row_spacing_m: JsonValue, plant_spacing_m: JsonValue) -> JsonV
     )
 
 
-def seeding_rate(plants_per_m2: JsonValue, tkw_g: JsonValue, establishment_pct: JsonValue) -> JsonValue:
+def seeding_rate(
+    plants_per_m2: JsonValue, tkw_g: JsonValue, establishment_pct: JsonValue
+) -> JsonValue:
     """Seeding rate in kg/ha: plants per m^2 x thousand-kernel weight (g) / establishment (%).
 
     ``establishment_pct`` (above 0, at most 100) is germination x field emergence. The powers of ten cancel:
@@ -156,7 +179,9 @@ def seeding_rate(plants_per_m2: JsonValue, tkw_g: JsonValue, establishment_pct: 
     share = _positive(establishment_pct, "seeding_rate: establishment_pct")
     if share > 100:
         why = f"seeding_rate: establishment_pct is at most 100, not {excerpt(share)}"
-        raise ExpressionError(why, hint="write seeding_rate(plants_per_m2, tkw_g, establishment_pct)")
+        raise ExpressionError(
+            why, hint="write seeding_rate(plants_per_m2, tkw_g, establishment_pct)"
+        )
     density = _positive(plants_per_m2, "seeding_rate: plants_per_m2")
     return density * _positive(tkw_g, "seeding_rate: tkw_g") / share
 
@@ -165,7 +190,9 @@ def growing_degree_days(t_max_c: JsonValue, t_min_c: JsonValue, t_base_c: JsonVa
     """Growing degree days of one day, max(0, (Tmax + Tmin) / 2 - Tbase), all in degrees C (McMaster & Wilhelm 1997)."""
     warm, cold = number(t_max_c, "gdd: t_max_c"), number(t_min_c, "gdd: t_min_c")
     if warm < cold:
-        raise ExpressionError("gdd: t_max_c is below t_min_c", hint="write gdd(t_max_c, t_min_c, t_base_c)")
+        raise ExpressionError(
+            "gdd: t_max_c is below t_min_c", hint="write gdd(t_max_c, t_min_c, t_base_c)"
+        )
     return max(0.0, (warm + cold) / 2 - number(t_base_c, "gdd: t_base_c"))
 
 
@@ -189,15 +216,21 @@ def convert_unit(value: JsonValue, unit: JsonValue, to: JsonValue) -> JsonValue:
         units.append(known)
     first, second = units
     if first.exponents != second.exponents:
-        hint = f"{first.symbol} is a unit of {first.dimension}, {second.symbol} of {second.dimension}"
-        raise ExpressionError(f"convert: {first.symbol} and {second.symbol} do not measure the same thing", hint=hint)
+        hint = (
+            f"{first.symbol} is a unit of {first.dimension}, {second.symbol} of {second.dimension}"
+        )
+        raise ExpressionError(
+            f"convert: {first.symbol} and {second.symbol} do not measure the same thing", hint=hint
+        )
     return convert(number(value, "convert"), first.symbol, second.symbol)
 
 
 # --- separability of classes, choice of bands ----------------------------------------------------------------------
 
 
-def jeffries_matusita(mean_a: JsonValue, cov_a: JsonValue, mean_b: JsonValue, cov_b: JsonValue) -> JsonValue:
+def jeffries_matusita(
+    mean_a: JsonValue, cov_a: JsonValue, mean_b: JsonValue, cov_b: JsonValue
+) -> JsonValue:
     """Jeffries-Matusita distance of two normally distributed classes, 0 (identical) to 2 (separable).
 
     JM = 2 (1 - exp(-B)) with the Bhattacharyya distance B (Swain & Davis 1978; Richards 2013, chapter 10). Means are
@@ -206,16 +239,21 @@ def jeffries_matusita(mean_a: JsonValue, cov_a: JsonValue, mean_b: JsonValue, co
     first, second = _class_of(mean_a, cov_a, "first"), _class_of(mean_b, cov_b, "second")
     if len(first[0]) != len(second[0]):
         raise ExpressionError(
-            f"jm: the classes have {len(first[0])} and {len(second[0])} bands", hint="give both the same bands"
+            f"jm: the classes have {len(first[0])} and {len(second[0])} bands",
+            hint="give both the same bands",
         )
     with np.errstate(all="ignore"):
         pooled = (first[1] + second[1]) / 2
         apart = first[0] - second[0]
-        log_determinants = [_log_determinant(covariance) for covariance in (pooled, first[1], second[1])]
+        log_determinants = [
+            _log_determinant(covariance) for covariance in (pooled, first[1], second[1])
+        ]
         bhattacharyya = float(apart @ np.linalg.solve(pooled, apart)) / 8
     bhattacharyya += (log_determinants[0] - (log_determinants[1] + log_determinants[2]) / 2) / 2
     if math.isnan(bhattacharyya):
-        raise ExpressionError("jm: the numbers are too large", hint="scale means and covariances to reflectance 0..1")
+        raise ExpressionError(
+            "jm: the numbers are too large", hint="scale means and covariances to reflectance 0..1"
+        )
     return -2 * math.expm1(-max(0.0, bhattacharyya)) + 0.0
 
 
@@ -224,7 +262,9 @@ def _class_of(mean: JsonValue, covariance: JsonValue, which: str) -> tuple[Float
     centre = numbers(mean, of) if isinstance(mean, list) else [number(mean, of)]
     rows = covariance if isinstance(covariance, list) else [[covariance]]
     if len(centre) > MAX_BANDS:
-        raise ExpressionError(f"jm takes at most {MAX_BANDS} bands, not {len(centre)}", hint="use fewer bands")
+        raise ExpressionError(
+            f"jm takes at most {MAX_BANDS} bands, not {len(centre)}", hint="use fewer bands"
+        )
     matrix = [numbers(row, f"jm: covariance of the {which} class") for row in rows]
     if len(matrix) != len(centre) or any(len(row) != len(centre) for row in matrix):
         why = f"jm: the covariance of the {which} class must have {len(centre)} rows of {len(centre)} numbers"
@@ -232,7 +272,8 @@ def _class_of(mean: JsonValue, covariance: JsonValue, which: str) -> tuple[Float
     values = np.array(matrix, dtype=np.float64)
     if not np.allclose(values, values.T, rtol=1e-6, atol=0):
         raise ExpressionError(
-            f"jm: the covariance of the {which} class is not symmetric", hint="write it as [[a, b], [b, c]]"
+            f"jm: the covariance of the {which} class is not symmetric",
+            hint="write it as [[a, b], [b, c]]",
         )
     return np.array(centre, dtype=np.float64), values
 

@@ -55,8 +55,13 @@ def answer_form(slots: Sequence[Slot]) -> str:
     form_slots = [slot for slot in asked_slots(slots) if not slot.made_by_tools]
     if not form_slots:
         return ""
-    branched = {slot.name for slot in form_slots if isinstance(slot, OpenTextSlot) and slot.excluded}
-    meanings = [f"- {slot.name} is {slot.label}{_ONE_BRANCH * (slot.name in branched)}" for slot in form_slots]
+    branched = {
+        slot.name for slot in form_slots if isinstance(slot, OpenTextSlot) and slot.excluded
+    }
+    meanings = [
+        f"- {slot.name} is {slot.label}{_ONE_BRANCH * (slot.name in branched)}"
+        for slot in form_slots
+    ]
     return "\n".join([*form_lines(slots), "where", *meanings])
 
 
@@ -65,7 +70,9 @@ _ONE_BRANCH = " (only what applies: an answer that gives both counts as neither)
 
 def form_lines(slots: Sequence[Slot]) -> tuple[str, ...]:
     """Return the lines that the form asks for: ``name: <expected value>`` for each slot answered in text."""
-    return tuple(f"{slot.name}: {_expected(slot)}" for slot in asked_slots(slots) if not slot.made_by_tools)
+    return tuple(
+        f"{slot.name}: {_expected(slot)}" for slot in asked_slots(slots) if not slot.made_by_tools
+    )
 
 
 def _expected(slot: Slot) -> str:
@@ -89,7 +96,9 @@ def format_answer(slots: Sequence[Slot], values: Mapping[str, JsonValue]) -> str
     Slots without a value and slots answered by a figure are left out.
     """
     given = [(slot, values.get(slot.name)) for slot in asked_slots(slots) if not slot.made_by_tools]
-    return "\n".join(f"{slot.name}: {_written(slot, value)}" for slot, value in given if value is not None)
+    return "\n".join(
+        f"{slot.name}: {_written(slot, value)}" for slot, value in given if value is not None
+    )
 
 
 def _written(slot: Slot, value: JsonValue) -> str:
@@ -97,7 +106,9 @@ def _written(slot: Slot, value: JsonValue) -> str:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         unit = slot.unit if isinstance(slot, ToleranceSlot | ExactSlot) else None
-        number = repr(float(f"{value:.6g}") if isinstance(value, float) and abs(value) < 1e6 else round(value))
+        number = repr(
+            float(f"{value:.6g}") if isinstance(value, float) and abs(value) < 1e6 else round(value)
+        )
         return f"{number} {unit}" if unit else number
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
@@ -152,7 +163,11 @@ def counts_as_guessable(slot: Slot) -> bool:
 
 def shown_choices(slot: Slot) -> tuple[str, ...]:
     """Return the choices shown in the answer form, in the same order."""
-    return tuple(sorted(slot.choices)) if isinstance(slot, ExactSlot | FileSlot | ChoiceSetSlot) else ()
+    return (
+        tuple(sorted(slot.choices))
+        if isinstance(slot, ExactSlot | FileSlot | ChoiceSetSlot)
+        else ()
+    )
 
 
 def prompt_features(query: str, sample_files: Sequence[SampleFile]) -> FloatArray:
@@ -164,13 +179,17 @@ def prompt_features(query: str, sample_files: Sequence[SampleFile]) -> FloatArra
     text = normalise(query)
     for name in sorted((file.name for file in sample_files), key=len, reverse=True):
         text = text.replace(normalise(name), " file ")
-    numbers = [float(digits.replace(",", "")) for digits in NUMBER.findall(text) if digits.count(".") < 2]
+    numbers = [
+        float(digits.replace(",", "")) for digits in NUMBER.findall(text) if digits.count(".") < 2
+    ]
     words = tokens_of(text)
     hashed = np.zeros(WORD_FEATURES)
     for token in (*words, *(" ".join(pair) for pair in pairwise(words))):
         hashed[zlib.crc32(token.encode()) % WORD_FEATURES] = 1.0
     logs = [math.log1p(min(number, 1e12)) for number in numbers[:MOST_NUMBERS]]
-    widths = [math.log1p(abs(int(right) - int(left))) for left, right in _BOX.findall(text)[:MOST_BOXES]]
+    widths = [
+        math.log1p(abs(int(right) - int(left))) for left, right in _BOX.findall(text)[:MOST_BOXES]
+    ]
     first = sample_files[0] if sample_files else None
     sizes = [first.width_px or 0, first.height_px or 0] if first else [0, 0]
     prompt_facts = [
@@ -191,7 +210,9 @@ class GuessModel:
     def __init__(self, guessers: Mapping[str, Guesser]) -> None:
         self.guessers = guessers
 
-    def values(self, query: str, sample_files: Sequence[SampleFile], slots: Sequence[Slot]) -> dict[str, JsonValue]:
+    def values(
+        self, query: str, sample_files: Sequence[SampleFile], slots: Sequence[Slot]
+    ) -> dict[str, JsonValue]:
         """Return guessed values by slot name, without slots that cannot be guessed.
 
         Only the part of ``slots`` that the answer form shows is read.
@@ -203,7 +224,10 @@ class GuessModel:
 
     def of_form(self, slots: Sequence[Slot]) -> bool:
         """Return True if the values of ``slots`` are the same for every prompt."""
-        return all(not (guesser := self._guesser(slot)) or guesser.weights is None for slot in asked_slots(slots))
+        return all(
+            not (guesser := self._guesser(slot)) or guesser.weights is None
+            for slot in asked_slots(slots)
+        )
 
     def _guesser(self, slot: Slot) -> Guesser | None:
         known = (slot_key(slot), kind_key(slot), f"|{slot.type}|")
@@ -239,7 +263,9 @@ def guessed_text(sample: Sample | SampleView, slots: Sequence[Slot]) -> str:
 
 
 _FILE_NAME = late_pattern(r"[\w-]+\.(?:jpe?g|png|tiff?|bmp|webp|npy|csv|mp4)\b")
-_LENGTH = late_pattern(r"\d ?(?:mm|cm|m|km|ha|met(?:er|re)s?|centimet(?:er|re)s?|kilomet(?:er|re)s?|hectares?)[2²]?\b")
+_LENGTH = late_pattern(
+    r"\d ?(?:mm|cm|m|km|ha|met(?:er|re)s?|centimet(?:er|re)s?|kilomet(?:er|re)s?|hectares?)[2²]?\b"
+)
 _LENGTH_UNITS, _LAND_UNITS = frozenset({"mm", "cm", "m"}), frozenset({"m^2", "ha", "km^2"})
 
 
@@ -280,7 +306,9 @@ def guessed_chart(sample: Sample | SampleView) -> PlotSpec | None:
     chart = _shipped_charts()[max(plan.figures, key=lambda figure: len(words & words_of(figure)))]
     known = list(dict.fromkeys(x for series in chart.series for x in series.x))
     written = {x: re.escape(x if isinstance(x, str) else f"{x:g}") for x in known}
-    found = {x: re.search(rf"(?<![\w.]){text}(?!\w|\.\d)", sample.query) for x, text in written.items()}
+    found = {
+        x: re.search(rf"(?<![\w.]){text}(?!\w|\.\d)", sample.query) for x, text in written.items()
+    }
     places = {x: match.start() for x, match in found.items() if match}
     names = {file.name for file in sample.files}
     chosen = sorted(places, key=lambda x: places[x]) or [x for x in known if x in names] or known
@@ -288,7 +316,9 @@ def guessed_chart(sample: Sample | SampleView) -> PlotSpec | None:
     for each in chart.series:
         points = dict(zip(each.x, each.y, strict=True))
         here = [x for x in chosen if x in points]
-        series.append(each.model_copy(update={"x": tuple(here), "y": tuple(points[x] for x in here)}))
+        series.append(
+            each.model_copy(update={"x": tuple(here), "y": tuple(points[x] for x in here)})
+        )
     return chart.model_copy(update={"series": tuple(series)})
 
 
@@ -301,7 +331,9 @@ def _shipped_charts() -> dict[str, PlotSpec]:
 
 def guessed_from_form(slots: Sequence[Slot]) -> bool:
     """Return True if the guess of the shipped model for ``slots`` is the same text for every prompt, and no chart."""
-    return not any(isinstance(slot, PlotSlot) for slot in asked_slots(slots)) and shipped_model().of_form(slots)
+    return not any(
+        isinstance(slot, PlotSlot) for slot in asked_slots(slots)
+    ) and shipped_model().of_form(slots)
 
 
 def guessed_values(sample: Sample | SampleView, slots: Sequence[Slot]) -> dict[str, JsonValue]:
@@ -313,8 +345,13 @@ def guessed_values(sample: Sample | SampleView, slots: Sequence[Slot]) -> dict[s
 def shipped_model() -> GuessModel:
     """Return the model that ships with the package."""
     folder = files("agrotools.data")
-    slots: dict[str, dict[str, Any]] = json.loads(folder.joinpath("guess.json").read_text("utf-8"))["slots"]
-    with folder.joinpath("guess.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+    slots: dict[str, dict[str, Any]] = json.loads(folder.joinpath("guess.json").read_text("utf-8"))[
+        "slots"
+    ]
+    with (
+        folder.joinpath("guess.npz").open("rb") as file,
+        np.load(file, allow_pickle=False) as arrays,
+    ):
         weights = {name: arrays[name].astype(np.float32) for name in arrays.files}
     return GuessModel({key: guesser_of(entry, weights) for key, entry in slots.items()})
 
@@ -323,7 +360,11 @@ def guesser_of(entry: Mapping[str, Any], weights: Mapping[str, SingleArray]) -> 
     """Return the guesser of an entry of ``guess.json``, whose weights are an array of ``guess.npz``."""
     fields = {name: value for name, value in entry.items() if name != "weights"}
     outcomes = tuple(fields.pop("outcomes", ()))
-    return Guesser(**fields, outcomes=outcomes, weights=weights[entry["weights"]] if "weights" in entry else None)
+    return Guesser(
+        **fields,
+        outcomes=outcomes,
+        weights=weights[entry["weights"]] if "weights" in entry else None,
+    )
 
 
 # --- usual plans -----------------------------------------------------------------------------------------------------
@@ -407,10 +448,16 @@ def _shipped_forms() -> tuple[dict[str, float], dict[str, _Form]]:
     forms: dict[str, _Form] = {}
     for key, entry in shipped.items():
         questions = [
-            ({word: share * weights[word] for word, share in each["words"].items()}, each["figures"])
+            (
+                {word: share * weights[word] for word, share in each["words"].items()},
+                each["figures"],
+            )
             for each in entry["questions"]
         ]
-        plans = {int(n): tuple((tool, arguments) for tool, arguments in calls) for n, calls in entry["plans"].items()}
+        plans = {
+            int(n): tuple((tool, arguments) for tool, arguments in calls)
+            for n, calls in entry["plans"].items()
+        }
         forms[key] = _Form([(_unit_vector(words), figures) for words, figures in questions], plans)
     return weights, forms
 

@@ -51,7 +51,9 @@ def number(value: object, of: str) -> Number:
         return int(value)
     if isinstance(value, (int, float)):
         return value
-    raise ExpressionError(f"{of} needs a number, not {kind_of(value)}", hint=f"got {excerpt(value)}")
+    raise ExpressionError(
+        f"{of} needs a number, not {kind_of(value)}", hint=f"got {excerpt(value)}"
+    )
 
 
 def numbers(value: object, of: str, least: int = 1) -> list[Number]:
@@ -62,12 +64,15 @@ def numbers(value: object, of: str, least: int = 1) -> list[Number]:
     """
     if not isinstance(value, list):
         raise ExpressionError(
-            f"{of} needs a list of numbers, not {kind_of(value)}", hint="write the numbers as [1.5, 2, 3.25]"
+            f"{of} needs a list of numbers, not {kind_of(value)}",
+            hint="write the numbers as [1.5, 2, 3.25]",
         )
     items = cast("list[object]", value)
     if len(items) < least:
         need = "one number" if least == 1 else f"{least} numbers"
-        raise ExpressionError(f"{of} needs at least {need}, not {len(items)}", hint="give a longer list")
+        raise ExpressionError(
+            f"{of} needs at least {need}, not {len(items)}", hint="give a longer list"
+        )
     for position, item in enumerate(items):
         if not isinstance(item, (int, float)):
             why = f"{of} needs a list of numbers, but element [{position}] is {kind_of(item)}"
@@ -75,7 +80,9 @@ def numbers(value: object, of: str, least: int = 1) -> list[Number]:
     return [int(item) if isinstance(item, bool) else item for item in cast("list[Number]", items)]
 
 
-def paired(first: object, second: object, of: str, least: int = 1) -> tuple[list[Number], list[Number]]:
+def paired(
+    first: object, second: object, of: str, least: int = 1
+) -> tuple[list[Number], list[Number]]:
     """Return two lists of numbers of the same length, at least ``least``."""
     left, right = numbers(first, of), numbers(second, of)
     if len(left) != len(right):
@@ -109,7 +116,8 @@ def whole(value: object, of: str, low: int, high: int) -> int:
         if as_number == int(as_number):
             what = f"at least {least}" if as_number < low else f"at most {most}"
         raise ExpressionError(
-            f"{of} must be {what}, not {excerpt(value)}", hint=f"give a whole number from {least} to {most}"
+            f"{of} must be {what}, not {excerpt(value)}",
+            hint=f"give a whole number from {least} to {most}",
         )
     return int(as_number)
 
@@ -125,7 +133,9 @@ def real_function(name: str, function: Callable[[float], float], domain: str) ->
         try:
             return function(value)
         except ValueError:
-            raise ExpressionError(f"{name}({excerpt(value)}) does not exist", hint=f"{name} takes {domain}") from None
+            raise ExpressionError(
+                f"{name}({excerpt(value)}) does not exist", hint=f"{name} takes {domain}"
+            ) from None
 
     apply.__doc__ = f"``{name}(x)``; {domain}."
     return apply
@@ -142,9 +152,13 @@ def logarithm(x: JsonValue, base: JsonValue = math.e) -> JsonValue:
     """Logarithm of ``x > 0``: natural, or to ``base`` (> 0, not 1)."""
     value, to_base = number(x, "log"), number(base, "log: base")
     if value <= 0:
-        raise ExpressionError(f"log({excerpt(value)}) does not exist", hint="log takes a number above 0")
+        raise ExpressionError(
+            f"log({excerpt(value)}) does not exist", hint="log takes a number above 0"
+        )
     if to_base <= 0 or to_base == 1:
-        raise ExpressionError(f"log: base {excerpt(to_base)} is no base", hint="give a base above 0 other than 1")
+        raise ExpressionError(
+            f"log: base {excerpt(to_base)} is no base", hint="give a base above 0 other than 1"
+        )
     exact: dict[Number, Callable[[float], float]] = {math.e: math.log, 2: math.log2, 10: math.log10}
     return exact[to_base](value) if to_base in exact else math.log(value) / math.log(to_base)
 
@@ -183,7 +197,9 @@ def clip(x: JsonValue, low: JsonValue, high: JsonValue) -> JsonValue:
 def length(values: JsonValue) -> JsonValue:
     """Number of elements of a list (or of characters of a text)."""
     if not isinstance(values, (list, str)):
-        raise ExpressionError(f"len needs a list, not {kind_of(values)}", hint="write the values as [1, 2, 3]")
+        raise ExpressionError(
+            f"len needs a list, not {kind_of(values)}", hint="write the values as [1, 2, 3]"
+        )
     return len(values)
 
 
@@ -207,11 +223,17 @@ def scaled(values: JsonValue, factor: JsonValue) -> JsonValue:
 def pluck(items: JsonValue, field: JsonValue) -> JsonValue:
     """The value of ``field`` of each object of a list."""
     if not isinstance(items, list) or not isinstance(field, str):
-        raise ExpressionError("pluck needs a list of objects and a field name", hint="write pluck(items, 'area_px')")
+        raise ExpressionError(
+            "pluck needs a list of objects and a field name", hint="write pluck(items, 'area_px')"
+        )
     values: list[JsonValue] = []
     for position, item in enumerate(items):
         if not isinstance(item, dict) or field not in item:
-            known = f"its fields: {', '.join(item)}" if isinstance(item, dict) else f"it is {kind_of(item)}"
+            known = (
+                f"its fields: {', '.join(item)}"
+                if isinstance(item, dict)
+                else f"it is {kind_of(item)}"
+            )
             raise ExpressionError(f"pluck: element [{position}] has no field {field!r}", hint=known)
         values.append(item[field])
     return values
@@ -220,10 +242,14 @@ def pluck(items: JsonValue, field: JsonValue) -> JsonValue:
 # --- choice by value -----------------------------------------------------------------------------------------------
 
 
-def _labelled(labels: JsonValue, values: JsonValue, of: str) -> tuple[list[JsonValue], list[Number]]:
+def _labelled(
+    labels: JsonValue, values: JsonValue, of: str
+) -> tuple[list[JsonValue], list[Number]]:
     items = numbers(values, of)
     if not isinstance(labels, list) or len(labels) != len(items):
-        raise ExpressionError(f"{of} needs one label for each value", hint=f"write {of}(['a', 'b'], [1, 2])")
+        raise ExpressionError(
+            f"{of} needs one label for each value", hint=f"write {of}(['a', 'b'], [1, 2])"
+        )
     return labels, items
 
 
@@ -245,14 +271,25 @@ def _label_of(name: str, chosen: Callable[[list[Number]], Number]) -> Function:
     return label
 
 
-def labels_by_value(labels: JsonValue, values: JsonValue, descending: JsonValue = True) -> JsonValue:
+def labels_by_value(
+    labels: JsonValue, values: JsonValue, descending: JsonValue = True
+) -> JsonValue:
     """Labels sorted by value, largest first (smallest first with ``descending=False``); ties keep their order."""
     names, items = _labelled(labels, values, "labels_by_value")
     sense = -1 if descending else 1
-    return [names[position] for position in sorted(range(len(items)), key=lambda position: sense * items[position])]
+    return [
+        names[position]
+        for position in sorted(range(len(items)), key=lambda position: sense * items[position])
+    ]
 
 
-CONSTANTS: dict[str, JsonValue] = {"pi": math.pi, "π": math.pi, "e": math.e, "true": True, "false": False}
+CONSTANTS: dict[str, JsonValue] = {
+    "pi": math.pi,
+    "π": math.pi,
+    "e": math.e,
+    "true": True,
+    "false": False,
+}
 """Names with a fixed value; a variable of the same name takes precedence."""
 
 GENERAL_FUNCTIONS: dict[str, Function] = {
@@ -262,7 +299,9 @@ GENERAL_FUNCTIONS: dict[str, Function] = {
     "ceil": real_function("ceil", math.ceil, "any number"),
     "int": real_function("int", math.trunc, "any number; the part behind the point is dropped"),
     "float": real_function("float", float, "any number"),
-    "sign": real_function("sign", lambda value: (value > 0) - (value < 0), "any number; -1, 0 or 1"),
+    "sign": real_function(
+        "sign", lambda value: (value > 0) - (value < 0), "any number; -1, 0 or 1"
+    ),
     "sqrt": real_function("sqrt", math.sqrt, "a number from 0"),
     "cbrt": real_function("cbrt", math.cbrt, "any number"),
     "exp": real_function("exp", math.exp, "any number up to 709"),
@@ -325,7 +364,9 @@ def product(*values: JsonValue) -> JsonValue:
 
 
 def _spread_of(
-    name: str, of_sample: Callable[[list[Number]], Number], of_population: Callable[[list[Number]], Number]
+    name: str,
+    of_sample: Callable[[list[Number]], Number],
+    of_population: Callable[[list[Number]], Number],
 ) -> Function:
     def apply(values: JsonValue, ddof: JsonValue = 1) -> JsonValue:
         """Spread of a sample (``ddof=1``, the default) or of a whole population (``ddof=0``)."""
@@ -351,7 +392,8 @@ def percentile(values: JsonValue, q: JsonValue) -> JsonValue:
     share = number(q, "percentile: q")
     if not 0 <= share <= 100:
         raise ExpressionError(
-            f"percentile: q must be from 0 to 100, not {excerpt(share)}", hint="write 95 for the 95th"
+            f"percentile: q must be from 0 to 100, not {excerpt(share)}",
+            hint="write 95 for the 95th",
         )
     rank = share * (len(items) - 1) / 100
     below = math.floor(rank)
@@ -365,7 +407,9 @@ def weighted_mean(values: JsonValue, weights: JsonValue) -> JsonValue:
     """Mean of ``values`` with ``weights`` (not negative, not all 0)."""
     items, by = paired(values, weights, "weighted_mean")
     if min(by) < 0 or max(by) == 0:
-        raise ExpressionError("weighted_mean: weights must not be negative and not all 0", hint="check the weights")
+        raise ExpressionError(
+            "weighted_mean: weights must not be negative and not all 0", hint="check the weights"
+        )
     return math.fsum(item * weight for item, weight in zip(items, by, strict=True)) / math.fsum(by)
 
 
@@ -386,7 +430,8 @@ def correlation(x: JsonValue, y: JsonValue) -> JsonValue:
     left, right = paired(x, y, "corr", least=2)
     if min(left) == max(left) or min(right) == max(right):
         raise ExpressionError(
-            "corr does not exist where all values of a list are equal", hint="give values that differ"
+            "corr does not exist where all values of a list are equal",
+            hint="give values that differ",
         )
     return max(-1.0, min(1.0, statistics.correlation(left, right)))
 
@@ -395,17 +440,23 @@ def linear_regression(x: JsonValue, y: JsonValue) -> JsonValue:
     """Least-squares line through the points, as ``[slope, intercept, r_squared]``."""
     left, right = paired(x, y, "linreg", least=2)
     if min(left) == max(left):
-        raise ExpressionError("linreg does not exist where all x are equal", hint="give at least two different x")
+        raise ExpressionError(
+            "linreg does not exist where all x are equal", hint="give at least two different x"
+        )
     slope, intercept = statistics.linear_regression(left, right)
     constant = max(right) == min(right)
     return [slope, intercept, 1.0 if constant else statistics.correlation(left, right) ** 2]
 
 
-def _error(name: str, of_difference: Callable[[Number], Number], of_mean: Callable[[float], float]) -> Function:
+def _error(
+    name: str, of_difference: Callable[[Number], Number], of_mean: Callable[[float], float]
+) -> Function:
     def apply(observed: JsonValue, predicted: JsonValue) -> JsonValue:
         """Root mean squared or mean absolute difference of two lists."""
         left, right = paired(observed, predicted, name)
-        return of_mean(math.fsum(of_difference(a - b) for a, b in zip(left, right, strict=True)) / len(left))
+        return of_mean(
+            math.fsum(of_difference(a - b) for a, b in zip(left, right, strict=True)) / len(left)
+        )
 
     return apply
 
@@ -414,7 +465,9 @@ def mean_absolute_percentage_error(observed: JsonValue, predicted: JsonValue) ->
     """Mean absolute difference relative to the observed value, in percent; no observed value may be 0."""
     left, right = paired(observed, predicted, "mape")
     if 0 in left:
-        raise ExpressionError("mape does not exist where an observed value is 0", hint="use mae or rmse")
+        raise ExpressionError(
+            "mape does not exist where an observed value is 0", hint="use mae or rmse"
+        )
     return 100 * math.fsum(abs((a - b) / a) for a, b in zip(left, right, strict=True)) / len(left)
 
 
@@ -422,7 +475,9 @@ def percent_change(before: JsonValue, after: JsonValue) -> JsonValue:
     """Change from ``before`` to ``after`` in percent of ``before``; negative for a loss."""
     start, end = number(before, "percent_change: before"), number(after, "percent_change: after")
     if start == 0:
-        raise ExpressionError("percent_change does not exist from 0", hint="report the difference instead")
+        raise ExpressionError(
+            "percent_change does not exist from 0", hint="report the difference instead"
+        )
     return 100 * (end - start) / abs(start)
 
 

@@ -35,17 +35,43 @@ _KEYWORD_AFTER_DIGIT = re.compile(r"(?<=[\d.])(?=(?:and|or|if|else|in|not)\b)")
 
 _ALLOWED: frozenset[type[ast.AST]] = frozenset(
     (
-        *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.keyword, ast.Name),
-        *(ast.Constant, ast.List, ast.Tuple, ast.Subscript, ast.Slice, ast.Load, ast.And, ast.Or, ast.Not),
+        *(
+            ast.Expression,
+            ast.BinOp,
+            ast.UnaryOp,
+            ast.BoolOp,
+            ast.Compare,
+            ast.IfExp,
+            ast.Call,
+            ast.keyword,
+            ast.Name,
+        ),
+        *(
+            ast.Constant,
+            ast.List,
+            ast.Tuple,
+            ast.Subscript,
+            ast.Slice,
+            ast.Load,
+            ast.And,
+            ast.Or,
+            ast.Not,
+        ),
         *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.USub, ast.UAdd),
         *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn),
     )
 )
 
-_COMPREHENSION = ("comprehensions are not available", "write out the list, or use scale, diff, count_above, pluck")
+_COMPREHENSION = (
+    "comprehensions are not available",
+    "write out the list, or use scale, diff, count_above, pluck",
+)
 _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.BitXor: ("^ is not a power here", "write ** for a power: 2**3"),
-    ast.Attribute: ("attributes (a.b) are not available", "call a function, such as mean(a), or pass the value itself"),
+    ast.Attribute: (
+        "attributes (a.b) are not available",
+        "call a function, such as mean(a), or pass the value itself",
+    ),
     ast.Starred: ("* before an argument is not available", "pass the list itself: max(values)"),
     **dict.fromkeys((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), _COMPREHENSION),
 }
@@ -56,7 +82,9 @@ def plain_expression(text: str) -> str:
     """Return ``text`` on one line, with typographic signs outside quotes (× ÷ − ² ≤, full-width) in plain form."""
     parts = _QUOTED.split(" ".join(text.split()))
     for index in range(0, len(parts), 2):
-        part = _SUPERSCRIPT.sub(lambda match: f"**{match[0].translate(_PLAIN_DIGITS)}", parts[index])
+        part = _SUPERSCRIPT.sub(
+            lambda match: f"**{match[0].translate(_PLAIN_DIGITS)}", parts[index]
+        )
         parts[index] = _KEYWORD_AFTER_DIGIT.sub(" ", part.translate(_PLAIN_SIGNS))
     return "".join(parts)
 
@@ -72,26 +100,37 @@ def parse_expression(
         ExpressionError: the text is too long, is not an expression, or uses something that is not available.
     """
     if not text:
-        raise ExpressionError("the expression is empty", hint="write one, such as (a - b) / a * 100")
+        raise ExpressionError(
+            "the expression is empty", hint="write one, such as (a - b) / a * 100"
+        )
     if len(text) > most:
         why = f"the expression has {len(text)} characters, more than {most}"
-        raise ExpressionError(why, hint="pass long lists as variables, or calculate in several calls")
+        raise ExpressionError(
+            why, hint="pass long lists as variables, or calculate in several calls"
+        )
     _check_signs(text)
     if _bracket_depth(text) > MAX_DEPTH:
         raise _too_deep()
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ExpressionError(f"{excerpt(text)} is not an expression", hint=_syntax_hint(text, error)) from None
+        raise ExpressionError(
+            f"{excerpt(text)} is not an expression", hint=_syntax_hint(text, error)
+        ) from None
     if isinstance(tree.body, ast.Tuple):
         why = "a comma separates values: this is a list, not a number"
-        raise ExpressionError(why, hint="write 1204 without thousands separator, or [1, 204] for a list")
+        raise ExpressionError(
+            why, hint="write 1204 without thousands separator, or [1, 204] for a list"
+        )
     called: set[int] = set()
     for node, depth in _nodes(tree):
         if depth > MAX_DEPTH:
             raise _too_deep()
         if type(node) not in _ALLOWED:
-            unknown = (f"{type(node).__name__} is not available", "use numbers, variables, lists and functions")
+            unknown = (
+                f"{type(node).__name__} is not available",
+                "use numbers, variables, lists and functions",
+            )
             message, hint = _REFUSED.get(type(node), unknown)
             raise ExpressionError(message, hint=hint)
         if isinstance(node, ast.Call):
@@ -110,7 +149,9 @@ def parse_expression(
 
 
 def _too_deep() -> ExpressionError:
-    return ExpressionError(f"the expression is nested more than {MAX_DEPTH} deep", hint="calculate in several calls")
+    return ExpressionError(
+        f"the expression is nested more than {MAX_DEPTH} deep", hint="calculate in several calls"
+    )
 
 
 def _bracket_depth(text: str) -> int:
@@ -130,33 +171,48 @@ def _nodes(tree: ast.Expression) -> Iterator[tuple[ast.AST, int]]:
         if isinstance(node, ast.Constant) or not node._fields:
             continue
         for child in reversed([*ast.iter_child_nodes(node)]):
-            flat = isinstance(node, ast.BinOp) and child is node.left and isinstance(child, ast.BinOp)
+            flat = (
+                isinstance(node, ast.BinOp) and child is node.left and isinstance(child, ast.BinOp)
+            )
             open_nodes.append((child, depth if flat else depth + 1))
 
 
 def _check_literal(value: object) -> None:
     if isinstance(value, (bytes, complex)) or value is None or value is Ellipsis:
-        raise ExpressionError(f"{value!r} is not available", hint="use real numbers and text in quotes")
+        raise ExpressionError(
+            f"{value!r} is not available", hint="use real numbers and text in quotes"
+        )
     if isinstance(value, (int, float)) and abs(value) > sys.float_info.max:
-        raise ExpressionError("a number in the expression is too large", hint="keep numbers below 1e308")
+        raise ExpressionError(
+            "a number in the expression is too large", hint="keep numbers below 1e308"
+        )
 
 
 def _check_call(node: ast.Call, names: Collection[str], functions: Collection[str]) -> None:
     if any(keyword.arg is None for keyword in node.keywords):
-        raise ExpressionError("** before an argument is not available", hint="pass the values one by one")
+        raise ExpressionError(
+            "** before an argument is not available", hint="pass the values one by one"
+        )
     if isinstance(node.func, ast.Attribute):
         raise ExpressionError(
-            f"methods (.{node.func.attr}(...)) are not available", hint=f"known functions: {', '.join(functions)}"
+            f"methods (.{node.func.attr}(...)) are not available",
+            hint=f"known functions: {', '.join(functions)}",
         )
     if not isinstance(node.func, ast.Name):
-        raise ExpressionError("only a function's name can be called", hint="write * to multiply: 2*(a + b)")
+        raise ExpressionError(
+            "only a function's name can be called", hint="write * to multiply: 2*(a + b)"
+        )
     name = node.func.id
     if name in functions:
         return
     if name in names:
-        raise ExpressionError(f"{name} is a variable, not a function", hint=f"write * to multiply: {name}*(...)")
+        raise ExpressionError(
+            f"{name} is a variable, not a function", hint=f"write * to multiply: {name}*(...)"
+        )
     close = get_close_matches(name.lower(), functions, n=3, cutoff=0.5)
-    hint = f"did you mean {', '.join(close)}?" if close else f"known functions: {', '.join(functions)}"
+    hint = (
+        f"did you mean {', '.join(close)}?" if close else f"known functions: {', '.join(functions)}"
+    )
     raise ExpressionError(f"there is no function {name}", hint=hint)
 
 
@@ -178,9 +234,13 @@ def _check_signs(text: str) -> None:
         if sign in bare:
             raise ExpressionError(f"{sign} is not available", hint=hint)
     if re.search(r"(?<!\w)_", bare):
-        raise ExpressionError("names that start with _ are not available", hint="start the name with a letter")
+        raise ExpressionError(
+            "names that start with _ are not available", hint="start the name with a letter"
+        )
     if re.search(r"(?<![=<>!])=(?!=)", re.sub(r"(?<=[(,])\s*\w+\s*=(?!=)", "", bare)):
-        raise ExpressionError("nothing can be stored with =", hint="leave out 'x ='; write == to compare")
+        raise ExpressionError(
+            "nothing can be stored with =", hint="leave out 'x ='; write == to compare"
+        )
     if re.search(r"\b0[xXoObB]", bare):
         raise ExpressionError("numbers are decimal", hint="write 31 instead of 0x1f")
 

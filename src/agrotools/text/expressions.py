@@ -71,10 +71,13 @@ def checked_variables(variables: Mapping[str, Any]) -> dict[str, Value]:
         budget -= count
         if budget < 0:
             raise ExpressionError(
-                f"the variables hold more than {MAX_ELEMENTS_READ} list elements", hint="pass shorter lists"
+                f"the variables hold more than {MAX_ELEMENTS_READ} list elements",
+                hint="pass shorter lists",
             )
         if value is None:
-            raise ExpressionError(f"variable {name} is null", hint="pass a number, a list of numbers, or text")
+            raise ExpressionError(
+                f"variable {name} is null", hint="pass a number, a list of numbers, or text"
+            )
         values[name] = _copied(value, f"variable {name}")
     return values
 
@@ -84,14 +87,19 @@ def _copied(value: object, what: str) -> Value:
     if value is None:
         return None
     if isinstance(value, str) and len(value) > MAX_TEXT:
-        raise ExpressionError(f"{what} has text of more than {MAX_TEXT} characters", hint="pass shorter text")
+        raise ExpressionError(
+            f"{what} has text of more than {MAX_TEXT} characters", hint="pass shorter text"
+        )
     if isinstance(value, (list, tuple)):
         return [
             item if type(item) is float and math.isfinite(item) else _copied(item, what)
             for item in cast("Sequence[object]", value)
         ]
     if isinstance(value, dict):
-        return {str(key): _copied(item, what) for key, item in cast("dict[object, object]", value).items()}
+        return {
+            str(key): _copied(item, what)
+            for key, item in cast("dict[object, object]", value).items()
+        }
     return checked(value, what)
 
 
@@ -104,7 +112,9 @@ def element_count(value: object, depth: int = 0) -> int:
     if not isinstance(value, (list, tuple)):
         return 0
     items = cast("Sequence[object]", value)
-    return len(items) + sum(element_count(item, depth + 1) for item in items if type(item) in _CONTAINERS)
+    return len(items) + sum(
+        element_count(item, depth + 1) for item in items if type(item) in _CONTAINERS
+    )
 
 
 _CONTAINERS = frozenset({list, tuple, dict})
@@ -128,7 +138,9 @@ def checked(value: object, what: str) -> Value:
             if type(item) is not float or not math.isfinite(item):
                 checked(item, what)
     elif not isinstance(value, (str, dict)) and value is not None:
-        raise ExpressionError(f"{what} is {kind_of(value)}", hint="pass a number, a list of numbers, or text")
+        raise ExpressionError(
+            f"{what} is {kind_of(value)}", hint="pass a number, a list of numbers, or text"
+        )
     return cast(Value, value)
 
 
@@ -158,11 +170,15 @@ def apply(op: ast.operator, left: Value, right: Value) -> object:
     sign, function = _ARITHMETIC[type(op)]
     if isinstance(left, list) or isinstance(right, list):
         why = f"{sign} works on numbers, not on lists"
-        raise ExpressionError(why, hint="use scale(values, factor), diff(values), sum(values)..., or write [a*2, b*2]")
+        raise ExpressionError(
+            why, hint="use scale(values, factor), diff(values), sum(values)..., or write [a*2, b*2]"
+        )
     return function(number(left, sign), number(right, sign))
 
 
-def _ordered(sign: str, compare: Callable[[Number, Number], bool]) -> Callable[[Value, Value], bool]:
+def _ordered(
+    sign: str, compare: Callable[[Number, Number], bool]
+) -> Callable[[Value, Value], bool]:
     return lambda left, right: compare(number(left, sign), number(right, sign))
 
 
@@ -171,27 +187,39 @@ def _contains(item: Value, container: Value) -> bool:
         return item in container
     if isinstance(container, str) and isinstance(item, str):
         return item in container
-    raise ExpressionError(f"'in' needs a list on its right, not {kind_of(container)}", hint="write x in [1, 2, 3]")
+    raise ExpressionError(
+        f"'in' needs a list on its right, not {kind_of(container)}", hint="write x in [1, 2, 3]"
+    )
 
 
 def element(container: Value, key: object) -> Value:
     if isinstance(container, dict):
         if isinstance(key, str) and key in container:
             return container[key]
-        raise ExpressionError(f"there is no field {excerpt(key)}", hint=f"fields: {excerpt(', '.join(container))}")
+        raise ExpressionError(
+            f"there is no field {excerpt(key)}", hint=f"fields: {excerpt(', '.join(container))}"
+        )
     if not isinstance(container, (list, str)):
         why = f"[{excerpt(key)}] works on lists, not on {kind_of(container)}"
         raise ExpressionError(why, hint="write values[0] for the first")
     if isinstance(key, slice):
         start, stop, step = cast("tuple[object, object, object]", (key.start, key.stop, key.step))
-        if not all(bound is None or type(bound) is int for bound in (start, stop, step)) or step == 0:
-            raise ExpressionError("a slice takes whole numbers, its step not 0", hint="write values[1:3]")
+        if (
+            not all(bound is None or type(bound) is int for bound in (start, stop, step))
+            or step == 0
+        ):
+            raise ExpressionError(
+                "a slice takes whole numbers, its step not 0", hint="write values[1:3]"
+            )
         return container[key]
     if type(key) is not int:
-        raise ExpressionError(f"a position is a whole number, not {excerpt(key)}", hint="positions count from 0")
+        raise ExpressionError(
+            f"a position is a whole number, not {excerpt(key)}", hint="positions count from 0"
+        )
     if not -len(container) <= key < len(container):
         raise ExpressionError(
-            f"there is no position {key} in a list of {len(container)}", hint="positions count from 0, from the end -1"
+            f"there is no position {key} in a list of {len(container)}",
+            hint="positions count from 0, from the end -1",
         )
     return container[key]
 
@@ -219,7 +247,11 @@ OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
 }
 
 
-FUNCTIONS: dict[str, Function] = {**GENERAL_FUNCTIONS, **STATISTICAL_FUNCTIONS, **AGRONOMIC_FUNCTIONS}
+FUNCTIONS: dict[str, Function] = {
+    **GENERAL_FUNCTIONS,
+    **STATISTICAL_FUNCTIONS,
+    **AGRONOMIC_FUNCTIONS,
+}
 """All functions that an expression may call, by name."""
 MAX_FROM_CHARACTERS = 4_000
 """Maximum length of a ``Slot.from`` including its references, which are long."""
@@ -253,7 +285,9 @@ def evaluate(
             not finite, or more work than the limits allow.
     """
     evaluation = _Evaluation(expression, variables or {}, {**FUNCTIONS, **(functions or {})})
-    for node, value in zip(evaluation.number_nodes(), constants, strict=True) if constants is not None else ():
+    for node, value in (
+        zip(evaluation.number_nodes(), constants, strict=True) if constants is not None else ()
+    ):
         node.value = value
     return evaluation.run()
 
@@ -264,10 +298,14 @@ def numbers_written(expression: str, variables: Mapping[str, Any] | None = None)
     Raises:
         ExpressionError: the expression cannot be parsed.
     """
-    return [cast(Number, node.value) for node in _Evaluation(expression, variables or {}).number_nodes()]
+    return [
+        cast(Number, node.value) for node in _Evaluation(expression, variables or {}).number_nodes()
+    ]
 
 
-def evaluate_steps(expression: str, variables: Mapping[str, Any] | None = None) -> list[EvaluationStep]:
+def evaluate_steps(
+    expression: str, variables: Mapping[str, Any] | None = None
+) -> list[EvaluationStep]:
     """Return all operations and calls of ``expression`` in the order of evaluation, last the whole expression.
 
     Raises:
@@ -295,12 +333,15 @@ def evaluate_from(expression: str, results: Results) -> JsonValue:
         return resolve_ref(text, results)
     if len(text) > MAX_FROM_CHARACTERS:
         raise ExpressionError(
-            f"the expression has {len(text)} characters, more than {MAX_FROM_CHARACTERS}", hint="write a shorter one"
+            f"the expression has {len(text)} characters, more than {MAX_FROM_CHARACTERS}",
+            hint="write a shorter one",
         )
     names: dict[str, str] = {}
 
     def name_of(match: re.Match[str]) -> str:
-        return match[0] if match["quoted"] else names.setdefault(match[0], f"ref_value_{len(names)}")
+        return (
+            match[0] if match["quoted"] else names.setdefault(match[0], f"ref_value_{len(names)}")
+        )
 
     short = _REF_OR_QUOTED.sub(name_of, text)
     variables = {name: resolve_ref(ref, results) for ref, name in names.items()}
@@ -312,7 +353,9 @@ def evaluate_from(expression: str, results: Results) -> JsonValue:
     try:
         return _Evaluation(short, variables, most=MAX_FROM_CHARACTERS).run()
     except ExpressionError as error:
-        raise ExpressionError(_with_refs(error.message, names), hint=_with_refs(error.hint, names)) from None
+        raise ExpressionError(
+            _with_refs(error.message, names), hint=_with_refs(error.hint, names)
+        ) from None
 
 
 def shows_no_answer(slot: AbstainSlot, results: Results) -> bool:
@@ -322,7 +365,9 @@ def shows_no_answer(slot: AbstainSlot, results: Results) -> bool:
     """
     if slot.from_ is not None:
         return _value_or_none(slot.from_, results) is True
-    return all(each.from_ is None or _value_or_none(each.from_, results) is None for each in slot.asks)
+    return all(
+        each.from_ is None or _value_or_none(each.from_, results) is None for each in slot.asks
+    )
 
 
 def _value_or_none(expression: str, results: Results) -> object:
@@ -363,13 +408,18 @@ class _Evaluation(SimpleEval):
     def number_nodes(self) -> list[ast.Constant]:
         """Return the nodes of the numbers written in the expression, in order."""
         nodes = [node for node in ast.walk(self._tree) if isinstance(node, ast.Constant)]
-        return sorted((node for node in nodes if type(node.value) in (int, float)), key=lambda node: node.col_offset)
+        return sorted(
+            (node for node in nodes if type(node.value) in (int, float)),
+            key=lambda node: node.col_offset,
+        )
 
     def run(self) -> Value:
         try:
             return self._value(self._tree.body)
         except RecursionError:
-            raise ExpressionError("the expression is nested too deep", hint="calculate in several calls") from None
+            raise ExpressionError(
+                "the expression is nested too deep", hint="calculate in several calls"
+            ) from None
 
     def _value(self, node: ast.AST) -> Value:
         return cast(Value, self._eval(node))
@@ -408,7 +458,9 @@ class _Evaluation(SimpleEval):
             items.append(self._value(item))
             elements += 1 + self._read(items[-1])
             if elements > MAX_ELEMENTS:
-                raise ExpressionError(f"a list has more than {MAX_ELEMENTS} elements", hint="use a shorter list")
+                raise ExpressionError(
+                    f"a list has more than {MAX_ELEMENTS} elements", hint="use a shorter list"
+                )
         return items
 
     _eval_tuple = _eval_list
@@ -429,18 +481,28 @@ class _Evaluation(SimpleEval):
         return count
 
     def _guarded(
-        self, node: ast.expr, operation: Callable[..., object], *operands: object, **keywords: object
+        self,
+        node: ast.expr,
+        operation: Callable[..., object],
+        *operands: object,
+        **keywords: object,
     ) -> Value:
         """Return the value of an operation; errors name the part of the expression that caused them."""
         part = self.text.encode()[node.col_offset : node.end_col_offset].decode()
         try:
             value = checked(operation(*operands, **keywords), excerpt(part))
         except ZeroDivisionError:
-            raise ExpressionError(f"division by zero in {excerpt(part)}", hint="the divisor must not be 0") from None
+            raise ExpressionError(
+                f"division by zero in {excerpt(part)}", hint="the divisor must not be 0"
+            ) from None
         except OverflowError:
-            raise ExpressionError(f"{excerpt(part)} is too large", hint="keep numbers below 1e308") from None
+            raise ExpressionError(
+                f"{excerpt(part)} is too large", hint="keep numbers below 1e308"
+            ) from None
         except (ValueError, ArithmeticError) as error:
-            raise ExpressionError(f"{excerpt(part)} does not exist: {error}", hint="check its arguments") from None
+            raise ExpressionError(
+                f"{excerpt(part)} does not exist: {error}", hint="check its arguments"
+            ) from None
         if not isinstance(value, list) or len(value) <= MAX_STEP_ELEMENTS:
             self.steps.append(EvaluationStep(part, value))
         return value

@@ -31,12 +31,15 @@ _CLOSERS = {"{": "}", "[": "]"}
 # An unclosed string matches up to the end of the text, so that it is scanned only once.
 _TOKEN = re.compile(
     r"(?P<string>"
-    + "|".join(rf"{pattern.pattern[:-1]}(?:{pattern.pattern[-1]}|\Z)" for pattern in _STRINGS.values())
+    + "|".join(
+        rf"{pattern.pattern[:-1]}(?:{pattern.pattern[-1]}|\Z)" for pattern in _STRINGS.values()
+    )
     + r")|(?P<comment>(?://|#)[^\n]*)|(?P<comma>,(?=\s*+[}\]]))|(?P<constant>\b(?:True|False|None)\b)",
     re.DOTALL,
 )
 _IN_STRING = re.compile(
-    r"\\x(?P<hex>[0-9a-fA-F]{2})|\\U(?P<long>[0-9a-fA-F]{8})|(?P<escape>\\.)|(?P<quote>\")", re.DOTALL
+    r"\\x(?P<hex>[0-9a-fA-F]{2})|\\U(?P<long>[0-9a-fA-F]{8})|(?P<escape>\\.)|(?P<quote>\")",
+    re.DOTALL,
 )
 _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
 dumps = json.JSONEncoder(ensure_ascii=False).encode
@@ -142,7 +145,9 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a JSON number")
 
 
-_DECODER = json.JSONDecoder(strict=False, parse_int=_integer, parse_float=_finite, parse_constant=_refuse)
+_DECODER = json.JSONDecoder(
+    strict=False, parse_int=_integer, parse_float=_finite, parse_constant=_refuse
+)
 _STRICT_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_finite, parse_constant=str)
 
 
@@ -154,7 +159,10 @@ def _clean(value: Any, depth: int) -> JsonValue:
     if isinstance(value, list):
         return [_clean(item, depth - 1) for item in cast("list[Any]", value)]
     if isinstance(value, dict):
-        return {without_surrogates(key): _clean(item, depth - 1) for key, item in cast("dict[str, Any]", value).items()}
+        return {
+            without_surrogates(key): _clean(item, depth - 1)
+            for key, item in cast("dict[str, Any]", value).items()
+        }
     return value
 
 
@@ -209,7 +217,11 @@ def _brackets(text: str, start: int) -> Iterator[re.Match[str]]:
         position = mark.end()
         symbol = mark.group()
         if symbol in _STRINGS:
-            if depth > 0 and symbol not in unclosed and (symbol == '"' or _opens_value(text, mark.start())):
+            if (
+                depth > 0
+                and symbol not in unclosed
+                and (symbol == '"' or _opens_value(text, mark.start()))
+            ):
                 string = _STRINGS[symbol].match(text, mark.start())
                 if string:
                     position = string.end()

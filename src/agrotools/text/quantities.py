@@ -31,7 +31,9 @@ class Quantity(NamedTuple):
         if unit is None:
             return None
         try:
-            return convert(self.low, self.unit.symbol, unit), convert(self.high, self.unit.symbol, unit)
+            return convert(self.low, self.unit.symbol, unit), convert(
+                self.high, self.unit.symbol, unit
+            )
         except ValueError:
             return None
 
@@ -41,8 +43,12 @@ _LEAD = late_pattern(
 )
 _SPREAD = late_pattern(r"\s?(?:±|\+/-)\s?")
 _TO = late_pattern(r"\s?(?:-|~|〜|至|到)\s?|\s(?:to|through)\s")
-_SAME = late_pattern(r"\s?(?:[(\[]\s?(?:(?:or|或)\s?)?(?P<inner>[^()\[\]]*)[)\]]|(?:=|≈|or|或)\s?(?P<other>.*))")
-_NOUN = late_pattern(rf"\s?-?(?P<noun>(?:[^\W\d_{CJK}]+[ -]?){{1,4}}|[{CJK}]{{1,6}}|[€$£¥₹])?[\s.]*")
+_SAME = late_pattern(
+    r"\s?(?:[(\[]\s?(?:(?:or|或)\s?)?(?P<inner>[^()\[\]]*)[)\]]|(?:=|≈|or|或)\s?(?P<other>.*))"
+)
+_NOUN = late_pattern(
+    rf"\s?-?(?P<noun>(?:[^\W\d_{CJK}]+[ -]?){{1,4}}|[{CJK}]{{1,6}}|[€$£¥₹])?[\s.]*"
+)
 _REMARK = late_pattern(r"\s?[(\[][^()\[\]]*[)\]][\s.]*\Z")
 _ROUNDING = 0.02
 """Maximum relative difference of a value from itself in another unit: "3 in (76 mm)"."""
@@ -136,7 +142,17 @@ _WORDS = {
     for value, word in enumerate(words.split())
 } | {"〇": 0.0, "两": 2.0}
 _WORD = late_pattern(rf"(?:{'|'.join(sorted(_WORDS, key=len, reverse=True))}){WORD_END}")
-_POWERS = {"百": 2, "千": 3, "万": 4, "亿": 8, "k": 3, "hundred": 2, "thousand": 3, "million": 6, "billion": 9}
+_POWERS = {
+    "百": 2,
+    "千": 3,
+    "万": 4,
+    "亿": 8,
+    "k": 3,
+    "hundred": 2,
+    "thousand": 3,
+    "million": 6,
+    "billion": 9,
+}
 _MULTIPLIER = late_pattern(
     rf"\s?(?P<word>[万亿]|[百千](?![分克米瓦])|(?:(?<=\d)k|hundred|thousand|million|billion){WORD_END})"
 )

@@ -56,7 +56,9 @@ def rouge_l_normalised(answer: str, reference: str) -> float:
 
 def rouge_l_words(answer: str, reference: str) -> float:
     """Return the ROUGE-L of the words of the normalised texts; a Chinese character is a word."""
-    first, second = (_TOKEN.findall(normalise(text)) for text in (answer[:LONGEST], reference[:LONGEST]))
+    first, second = (
+        _TOKEN.findall(normalise(text)) for text in (answer[:LONGEST], reference[:LONGEST])
+    )
     if not first or not second:
         return 0.0
     return 2 * common_length(first, second) / (len(first) + len(second))
@@ -77,7 +79,9 @@ def common_rows(first: Sequence[Hashable], second: Sequence[Hashable]) -> Iterat
     elements, marks = set(first), dict[Hashable, bytearray]()
     for place, element in enumerate(second):
         if element in elements:  # bits are set in bytes: setting one in an integer would copy it
-            marks.setdefault(element, bytearray(len(second) // 8 + 1))[place >> 3] |= 1 << (place & 7)
+            marks.setdefault(element, bytearray(len(second) // 8 + 1))[place >> 3] |= 1 << (
+                place & 7
+            )
     places = {element: int.from_bytes(mark, "little") for element, mark in marks.items()}
     everything = row = (1 << len(second)) - 1
     yield row
@@ -89,7 +93,11 @@ def common_rows(first: Sequence[Hashable], second: Sequence[Hashable]) -> Iterat
 
 
 def common_places(
-    first: Sequence[Hashable], second: Sequence[Hashable], *, first_at_ties: bool, most_steps: int | None = None
+    first: Sequence[Hashable],
+    second: Sequence[Hashable],
+    *,
+    first_at_ties: bool,
+    most_steps: int | None = None,
 ) -> list[int] | None:
     """Return the places in ``first`` of a longest common subsequence, the last one first.
 

@@ -23,7 +23,9 @@ _ABSTAINS = late_pattern(rf"(?:{'|'.join(_UNKNOWN)})(?![^\W\d_])\D{{0,200}}")
 """``unknown``, also with a remark or the unit of the form behind it, but with no value."""
 _YES = frozenset(("yes", "true", "是", "是的", "对"))
 _NO = frozenset(("no", "false", "否", "不是", "不对"))
-_SPECIAL = late_pattern(r"<\|[^<>|\n]{1,40}\|>|</?s>|<\|?\w+_of_box\|?>|[\0-\x08\x0e-\x1b\x7f\ud800-\udfff\ufffd]")
+_SPECIAL = late_pattern(
+    r"<\|[^<>|\n]{1,40}\|>|</?s>|<\|?\w+_of_box\|?>|[\0-\x08\x0e-\x1b\x7f\ud800-\udfff\ufffd]"
+)
 """Tokens of chat templates, control characters and halves of characters, which some servers leave in the text."""
 _COLON = late_pattern(r"[:：=|]")
 """End of a name; in a table, the border of its cell."""
@@ -59,7 +61,9 @@ def read_submission(text: str, items: tuple[FormItem, ...]) -> Submission | None
     form = after or (found[1] if found else None)
     numbers = [item.name for item in items if item.is_number]
     if form and any(_DECIMAL_COMMA.search(value) for name in numbers for value in form[name]):
-        form |= {name: tuple(_EITHER.sub(r"\1.", value) for value in form[name]) for name in numbers}
+        form |= {
+            name: tuple(_EITHER.sub(r"\1.", value) for value in form[name]) for name in numbers
+        }
     return form  # where 3,755 is 3.755 beside 12,5
 
 
@@ -77,7 +81,9 @@ def name_key(name: str) -> str:
     return normalise(name).strip(_MARKS).replace("_", " ")
 
 
-def _last_object(text: str, items: Sequence[FormItem], names: Mapping[str, str]) -> tuple[int, Submission] | None:
+def _last_object(
+    text: str, items: Sequence[FormItem], names: Mapping[str, str]
+) -> tuple[int, Submission] | None:
     """Return the last JSON object with all items, and the position of its end."""
     if "{" not in text:
         return None
@@ -115,7 +121,9 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _last_lines(text: str, items: Sequence[FormItem], names: Mapping[str, str]) -> Submission | None:
+def _last_lines(
+    text: str, items: Sequence[FormItem], names: Mapping[str, str]
+) -> Submission | None:
     """Return the last lines with all items.
 
     A name that repeats in a later paragraph begins the next form there; in the same one it has two values.
@@ -132,7 +140,9 @@ def _last_lines(text: str, items: Sequence[FormItem], names: Mapping[str, str]) 
         elif found := _value_in(line, names):
             name, value = found
             if name in values and (before := paragraphs[name]) < paragraph:
-                values = {each: given for each, given in values.items() if paragraphs[each] > before}
+                values = {
+                    each: given for each, given in values.items() if paragraphs[each] > before
+                }
             values[name] = (*(each for each in values.get(name, ()) if each != value), value)
             paragraphs[name] = paragraph
             if len(values) == len(items):
@@ -149,7 +159,9 @@ def _value_in(line: str, names: Mapping[str, str]) -> tuple[str, str] | None:
     written = _NUMBERED.sub("", line[: colon.start()].lstrip(_MARKS), 1)
     name = names.get(name_key(written)) or names.get(name_key(_REMARK.sub("", written)))
     value = line[colon.end() :].strip(" \t*`")
-    return (name, value) if name and value.strip(_QUOTES) and not _PLACEHOLDER.match(value) else None
+    return (
+        (name, value) if name and value.strip(_QUOTES) and not _PLACEHOLDER.match(value) else None
+    )
 
 
 def is_complete(text: str, items: Sequence[FormItem], *, listed: bool = False) -> bool:
@@ -215,7 +227,11 @@ def _read_value(item: FormItem, text: str) -> FormValue:
         name = known.get(plain) or known.get(bare)
         if name is None:
             return FormValue(names=(bare,), listed=not known) if bare else _UNREADABLE
-        return FormValue() if known.get(remark, name) != name and plain not in known else FormValue(names=(name,))
+        return (
+            FormValue()
+            if known.get(remark, name) != name and plain not in known
+            else FormValue(names=(name,))
+        )
     parts = [_REMARK.sub("", each).strip(_QUOTES) for each in _BETWEEN.split(plain)]
     chosen = tuple(dict.fromkeys(known.get(part, part) for part in parts if part))
     return FormValue(names=chosen, listed={*chosen} <= {*known.values()}) if chosen else _UNREADABLE
@@ -254,7 +270,12 @@ _TEX = late_pattern(r"\$|\\(?:text|mathrm|left|right|boxed)|[{}]")
 
 def _without_tex(text: str) -> str:
     """Return ``text`` without the signs of TeX and HTML: ``24,000 m^{2}``, ``$3.2\\text{ ha}$``, ``m<sup>2</sup>``."""
-    text = _BOLD.sub("", _RAISED.sub(r"^\1", text)).replace("\\times", "x").replace("\\cdot", "·").replace("\\%", "%")
+    text = (
+        _BOLD.sub("", _RAISED.sub(r"^\1", text))
+        .replace("\\times", "x")
+        .replace("\\cdot", "·")
+        .replace("\\%", "%")
+    )
     return _TEX.sub("", _FRACTION.sub(r"\1/\2", _TEX_TEXT.sub(r"\1", _TEX_SPACE.sub(" ", text))))
 
 

@@ -35,7 +35,9 @@ _LONGEST_CELL = 131_072
 _MOST_TITLES = 20  # rows with text among which the header is sought
 _SEPARATOR = re.compile('"?sep=([^\\w"])"?[\r\n]*', re.IGNORECASE)
 """First line that tells Excel the delimiter; Excel does not show it."""
-_CONTENT = re.compile(r"[-+<>~]?\d[\d.,\s]*\D{0,3}|.*\.[A-Za-z]\w{2,4}")  # a number with a unit, or a file name
+_CONTENT = re.compile(
+    r"[-+<>~]?\d[\d.,\s]*\D{0,3}|.*\.[A-Za-z]\w{2,4}"
+)  # a number with a unit, or a file name
 _MOST_COLUMNS = 1000
 _LARGEST_WORKBOOK = 300_000_000
 """Most bytes of a workbook when unpacked: a small file can hold gigabytes of one character."""
@@ -66,7 +68,9 @@ class Table:
         """Return the index of a column; BenchmarkError if there is none."""
         if column not in self.columns:
             known = ", ".join(self.columns[:20])
-            raise NoFileError(f"{self.path.name} has no column {column!r}", hint=f"its columns: {known}")
+            raise NoFileError(
+                f"{self.path.name} has no column {column!r}", hint=f"its columns: {known}"
+            )
         return self.columns.index(column)
 
     def named_rows(self) -> Iterator[tuple[int, dict[str, str]]]:
@@ -82,7 +86,9 @@ class Table:
         below = f", header in row {self.header}" if self.header > 1 else ""
         if self.sheet is not None:
             return f"sheet {self.sheet!r}{below}"
-        separator = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}.get(self.delimiter or "", self.delimiter)
+        separator = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}.get(
+            self.delimiter or "", self.delimiter
+        )
         return f"encoding {self.encoding}, delimiter {separator}{below}"
 
 
@@ -119,9 +125,13 @@ def _open_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
         delimiter = delimiter or _found_delimiter(path, codec)
     except LookupError as error:
         hint = f"one of {', '.join(ENCODINGS)}"
-        raise NoFileError(f"there is no encoding {encoding!r} (for {path.name})", hint=hint) from error
+        raise NoFileError(
+            f"there is no encoding {encoding!r} (for {path.name})", hint=hint
+        ) from error
     except OSError as error:
-        raise BenchmarkError(f"{path} cannot be read: {error.strerror}", hint="check that you may read it") from error
+        raise BenchmarkError(
+            f"{path} cannot be read: {error.strerror}", hint="check that you may read it"
+        ) from error
 
     def records() -> Iterator[list[str]]:
         with path.open(newline="", encoding=codec, errors="strict") as file, _cells_of_any_length():
@@ -136,7 +146,8 @@ def _open_sheet(path: Path, sheet: str | None, *, allow_formulas: bool) -> Table
         from openpyxl import load_workbook
     except ImportError as error:
         raise NoFileError(
-            f"{path.name} needs openpyxl", hint=f"{install_command('build')}, or save the table as .csv"
+            f"{path.name} needs openpyxl",
+            hint=f"{install_command('build')}, or save the table as .csv",
         ) from error
 
     def opened(*, data_only: bool = True) -> Any:
@@ -144,13 +155,16 @@ def _open_sheet(path: Path, sheet: str | None, *, allow_formulas: bool) -> Table
             with ZipFile(path) as parts:
                 size = sum(part.file_size for part in parts.infolist())
             if size > _LARGEST_WORKBOOK:
-                raise NoFileError(f"{path.name} has {size / 1e6:,.0f} MB unpacked", hint="save the table as .csv")
+                raise NoFileError(
+                    f"{path.name} has {size / 1e6:,.0f} MB unpacked", hint="save the table as .csv"
+                )
             return load_workbook(path, read_only=True, data_only=data_only)
         except NoFileError:
             raise
         except Exception as error:  # openpyxl passes on exceptions of zipfile and of its XML parser
             raise BenchmarkError(
-                f"{path.name} cannot be read as a workbook: {error}", hint="open it and save it again as .xlsx"
+                f"{path.name} cannot be read as a workbook: {error}",
+                hint="open it and save it again as .xlsx",
             ) from error
 
     book = opened()
@@ -158,11 +172,17 @@ def _open_sheet(path: Path, sheet: str | None, *, allow_formulas: bool) -> Table
     book.close()
     if not names or (sheet is not None and sheet not in names):
         what = f"no sheet {sheet!r}" if names else "no sheet with cells"
-        raise NoFileError(f"{path.name} has {what}", hint=f"its sheets: {', '.join(names) or 'none'}")
+        raise NoFileError(
+            f"{path.name} has {what}", hint=f"its sheets: {', '.join(names) or 'none'}"
+        )
     chosen = sheet or names[0]
-    if not allow_formulas and (cell := _formula_without_value(opened(), opened(data_only=False), chosen)):
+    if not allow_formulas and (
+        cell := _formula_without_value(opened(), opened(data_only=False), chosen)
+    ):
         why = f"{path.name}: cell {cell} has a formula, but not its value, which spreadsheet programs compute"
-        raise NoFileError(why, hint="open it in Excel or LibreOffice and save it, or save it as .csv there")
+        raise NoFileError(
+            why, hint="open it in Excel or LibreOffice and save it, or save it as .csv there"
+        )
 
     def records() -> Iterator[list[str]]:
         book = opened()
@@ -182,7 +202,9 @@ def _formula_without_value(values: Any, formulas: Any, sheet: str) -> str:
     formulas.close()
     pairs = (one for row in zip(*rows, strict=False) for one in zip(*row, strict=False))
     # The value of a text that is empty is written, too, with the type of a text.
-    unknown = (one for of, one in pairs if one.data_type == "f" and (of.value, of.data_type) == (None, "n"))
+    unknown = (
+        one for of, one in pairs if one.data_type == "f" and (of.value, of.data_type) == (None, "n")
+    )
     return next((one.coordinate for one in unknown), "")
 
 
@@ -194,21 +216,35 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
                 yield number, record
         except UnicodeDecodeError as error:
             why = f"{path.name} is not in {more.get('encoding')}: {error.reason} after row {number}"
-            raise BenchmarkError(why, hint=f"save it as UTF-8; known encodings: {', '.join(ENCODINGS)}") from error
+            raise BenchmarkError(
+                why, hint=f"save it as UTF-8; known encodings: {', '.join(ENCODINGS)}"
+            ) from error
         except csv.Error as error:
             why = f"{path.name}, row {number + 1} is not a row of a table: {error}"
-            raise BenchmarkError(why, hint="check the quotes of that row: one that is opened must be closed") from error
+            raise BenchmarkError(
+                why, hint="check the quotes of that row: one that is opened must be closed"
+            ) from error
 
-    top = list(islice((each for each in guarded() if any(cell.strip() for cell in each[1])), _MOST_TITLES))
+    top = list(
+        islice((each for each in guarded() if any(cell.strip() for cell in each[1])), _MOST_TITLES)
+    )
     if not top:
-        raise NoFileError(f"{path.name} is empty", hint="row 1 names the columns, the others contain answers")
+        raise NoFileError(
+            f"{path.name} is empty", hint="row 1 names the columns, the others contain answers"
+        )
     header_row, header = _found_header(top)
     if len(header) > _MOST_COLUMNS:
-        raise NoFileError(f"{path.name} has {len(header)} columns", hint=f"keep at most {_MOST_COLUMNS}")
-    names = [" ".join(cell.split()) or f"column {number}" for number, cell in enumerate(header, start=1)]
+        raise NoFileError(
+            f"{path.name} has {len(header)} columns", hint=f"keep at most {_MOST_COLUMNS}"
+        )
+    names = [
+        " ".join(cell.split()) or f"column {number}" for number, cell in enumerate(header, start=1)
+    ]
     columns = unique_names(names)
     times = Counter(map(str.casefold, names))
-    namesakes = frozenset(unique for unique, name in zip(columns, names, strict=True) if times[name.casefold()] > 1)
+    namesakes = frozenset(
+        unique for unique, name in zip(columns, names, strict=True) if times[name.casefold()] > 1
+    )
 
     def rows() -> Iterator[Row]:
         for number, record in guarded():
@@ -216,7 +252,9 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
                 continue
             if "delimiter" in more and any(cell.strip() for cell in record[len(columns) :]):
                 why = f"{path.name}, row {number} has {len(record)} cells, but there are {len(columns)} columns"
-                raise NoFileError(why, hint="put quotes around a cell that contains the delimiter or a line break")
+                raise NoFileError(
+                    why, hint="put quotes around a cell that contains the delimiter or a line break"
+                )
             if any(record):
                 yield number, tuple(record[: len(columns)])
 
@@ -232,7 +270,11 @@ def _found_header(top: list[tuple[int, list[str]]]) -> tuple[int, list[str]]:
     for row in top:
         cells = [cell.strip() for cell in row[1] if cell.strip()]
         is_data = most and any(map(_CONTENT.fullmatch, cells))
-        if len(cells) > most and not is_data and (len(cells) >= 2 * most or not re.search(r"\d", "".join(cells))):
+        if (
+            len(cells) > most
+            and not is_data
+            and (len(cells) >= 2 * most or not re.search(r"\d", "".join(cells)))
+        ):
             best, most = row, len(cells)
     return best
 
@@ -278,7 +320,9 @@ def found_encoding(path: Path) -> str:
             continue
         letters = [letter for letter in text if ord(letter) > 127][:10_000]
         signs = sum(bool(_CJK_TEXT.match(letter)) for letter in letters)
-        if encoding == "utf-8" or (letters and signs >= 0.9 * len(letters) and _common(letters) >= 0.5 * signs):
+        if encoding == "utf-8" or (
+            letters and signs >= 0.9 * len(letters) and _common(letters) >= 0.5 * signs
+        ):
             return encoding
     return "latin-1"
 
@@ -289,7 +333,9 @@ def _common(letters: Iterable[str]) -> int:
     Two adjacent accented letters in Latin-1 also decode to a Chinese character, but hardly ever to a common one.
     """
     codes = [letter.encode("gb2312", errors="ignore") for letter in letters]
-    return sum(len(code) == 2 and (0xB0 <= code[0] <= 0xD7 or code[0] in (0xA1, 0xA3)) for code in codes)
+    return sum(
+        len(code) == 2 and (0xB0 <= code[0] <= 0xD7 or code[0] in (0xA1, 0xA3)) for code in codes
+    )
 
 
 @contextmanager
@@ -316,7 +362,11 @@ def _found_delimiter(path: Path, encoding: str) -> str:
     for delimiter in DELIMITERS:
         widths: Counter[int] = Counter()
         with suppress(csv.Error):
-            widths.update(len(row) for row in csv.reader(io.StringIO("".join(lines)), delimiter=delimiter) if row)
+            widths.update(
+                len(row)
+                for row in csv.reader(io.StringIO("".join(lines)), delimiter=delimiter)
+                if row
+            )
         if not widths:
             continue
         width, times = widths.most_common(1)[0]

@@ -97,7 +97,9 @@ class Unit(NamedTuple):
     @property
     def dimension(self) -> str:
         """Name of the dimension; units of one dimension can be converted."""
-        written = "*".join(name if power == 1 else f"{name}^{power}" for name, power in self.exponents)
+        written = "*".join(
+            name if power == 1 else f"{name}^{power}" for name, power in self.exponents
+        )
         return _DIMENSIONS.get(written, written)
 
 
@@ -126,7 +128,9 @@ _POWER_WORD = late_pattern(
 )
 _NAME = late_pattern(r"° ?[a-z]|[a-zμ]+|[%‰]")
 _SECOND_WORD = late_pattern(r"[ -][a-z]+")
-_EXPONENT = late_pattern(r"(?: ?\^ ?|\*\* ?)(?:[({] ?(?P<braced>[-+]?[1-4]) ?[)}]|(?P<power>[-+]?[1-4]))(?!\d|[.,]\d)")
+_EXPONENT = late_pattern(
+    r"(?: ?\^ ?|\*\* ?)(?:[({] ?(?P<braced>[-+]?[1-4]) ?[)}]|(?P<power>[-+]?[1-4]))(?!\d|[.,]\d)"
+)
 _GLUED = late_pattern(r"[23](?![\d^]|[.,]\d)")
 _HYPHENED = late_pattern(r"-(?P<power>[1-4])(?!\d|[.,]\d)")
 _NO_RANGE = late_pattern(rf"(?! ?(?:[a-z%°{CJK}]|-? ?\d))")
@@ -183,11 +187,15 @@ def _named(text: str, at: int) -> tuple[Unit, int] | None:
     name = _NAME.match(text, at)
     if name is None:
         return None
-    if (second := _SECOND_WORD.match(text, name.end())) and (symbol := _SYMBOLS.get(text[at : second.end()])):
+    if (second := _SECOND_WORD.match(text, name.end())) and (
+        symbol := _SYMBOLS.get(text[at : second.end()])
+    ):
         return UNITS[symbol], second.end()
     symbol = _SYMBOLS.get(name[0].replace(" ", ""))
     end = name.end()
-    if symbol is None or (text[end : end + 1].isalpha() and text[end] < "\u2e80" and name[0] not in "%‰"):
+    if symbol is None or (
+        text[end : end + 1].isalpha() and text[end] < "\u2e80" and name[0] not in "%‰"
+    ):
         return None
     return UNITS[symbol], end
 
@@ -219,12 +227,19 @@ def _next(text: str, at: int, factors: list[_Factor]) -> int | None:
 
     The noun of what is counted or measured may stand before a division: ``plants/ha``, ``kg of nitrogen per ha``.
     """
-    if (end := _divide(text, at, factors) or (_multiply(text, at, factors) if factors else None)) is not None:
+    if (
+        end := _divide(text, at, factors) or (_multiply(text, at, factors) if factors else None)
+    ) is not None:
         return end
     nouns = _NOUN.match(text, at)
     ends = _noun_ends(text, nouns) if nouns else ()
     return next(
-        (end for noun in ends if (end := _divide(text, noun, factors) or _multiply(text, noun, factors, -1))), None
+        (
+            end
+            for noun in ends
+            if (end := _divide(text, noun, factors) or _multiply(text, noun, factors, -1))
+        ),
+        None,
     )
 
 
@@ -234,7 +249,10 @@ def _multiply(text: str, at: int, factors: list[_Factor], most: int = 4) -> int 
     if times is None or factor is None or factor.power > most:
         return None
     unsigned = factor.power > 0 and times[0].strip() not in tuple("·⋅•∙*")
-    of_days = factor.unit.exponents == (("time", 1),) and _product(factors).exponents in ((), (("temperature", 1),))
+    of_days = factor.unit.exponents == (("time", 1),) and _product(factors).exponents in (
+        (),
+        (("temperature", 1),),
+    )
     if unsigned and not of_days:  # percent days and degree days alone are products without a sign
         return None
     factors.append(factor)
@@ -252,9 +270,17 @@ def _divide(text: str, at: int, factors: list[_Factor]) -> int | None:
     if factor is None or factor.power < 0:
         return None
     end = factor.end
-    if not (factor.unit.symbol == "px" and factor.power == 1):  # "0.03 m per pixel" is the size of a pixel
-        factors.append(_Factor(factor.unit, -factor.power, end, tens["tens"].replace(",", "") if tens else ""))
-    while bracket and (times := _TIMES.match(text, end)) and (more := _factor(text, times.end(), divided=True)):
+    if not (
+        factor.unit.symbol == "px" and factor.power == 1
+    ):  # "0.03 m per pixel" is the size of a pixel
+        factors.append(
+            _Factor(factor.unit, -factor.power, end, tens["tens"].replace(",", "") if tens else "")
+        )
+    while (
+        bracket
+        and (times := _TIMES.match(text, end))
+        and (more := _factor(text, times.end(), divided=True))
+    ):
         factors.append(more._replace(power=-more.power))
         end = more.end
     return end + (bracket and text[end : end + 1] in (")", "}"))

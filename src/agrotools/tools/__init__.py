@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from agrotools.knowledge.corpus import CorpusIndex, build_index
     from agrotools.sandbox.result import Limits, SandboxResult
     from agrotools.sandbox.running import run_code
-    from agrotools.tools.arguments import Agree, DepthFile, ImageFile, MaskFile, RasterFile, ReferenceCall, Region
+    from agrotools.tools.arguments import (
+        Agree,
+        DepthFile,
+        ImageFile,
+        MaskFile,
+        RasterFile,
+        ReferenceCall,
+        Region,
+    )
     from agrotools.tools.contract import Tool, ToolResult, tool
     from agrotools.tools.workspace import save_artifact
 
@@ -74,7 +82,10 @@ _GENERAL = {
 TOOLS: Registry["Tool[..., Any]"] = Registry(
     "tool",
     "agrotools.tools",
-    {name: f"agrotools.tools.{module}:{name}" for name, module in {**_AGROTOOLS, **_GENERAL}.items()},
+    {
+        name: f"agrotools.tools.{module}:{name}"
+        for name, module in {**_AGROTOOLS, **_GENERAL}.items()
+    },
     lambda: [item for plugin in plugins() for item in plugin.tools.items()],
 )
 
@@ -103,7 +114,10 @@ def get_tool(name: str, declared: Iterable[DeclaredTool] = ()) -> "Tool[..., Any
         return ToolWithoutFunction(spec)
     tool = TOOLS.get(name)
     if not hasattr(tool, "spec"):
-        raise UsageError(f"{name} is a {type(tool).__name__}, not a tool", hint="decorate the function with @tool")
+        raise UsageError(
+            f"{name} is a {type(tool).__name__}, not a tool",
+            hint="decorate the function with @tool",
+        )
     return tool
 
 
@@ -122,7 +136,10 @@ def tool_specs(
 
 def tool_versions(specs: Iterable[ToolSpec]) -> dict[str, str]:
     """Return the version and the hash of the specification of each tool, as the manifest of a run holds them."""
-    return {spec.name: f"{spec.version}:{sha256_of_json(spec.model_dump(mode='json'))[:12]}" for spec in specs}
+    return {
+        spec.name: f"{spec.version}:{sha256_of_json(spec.model_dump(mode='json'))[:12]}"
+        for spec in specs
+    }
 
 
 def _spec(name: str, may_be_absent: Container[str], declared: Sequence[DeclaredTool]) -> ToolSpec:

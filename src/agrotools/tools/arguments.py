@@ -12,7 +12,14 @@ from enum import Enum
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue, ValidationError, ValidationInfo
+from pydantic import (
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    JsonValue,
+    ValidationError,
+    ValidationInfo,
+)
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
 from agrotools.core import AgreementKind, Arguments, FileKind, SampleFile, ToolError, plain_message
@@ -36,12 +43,16 @@ class FileArgument:
     kind: FileKind
     description: str
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         return core_schema.with_info_plain_validator_function(
             _file_path, serialization=core_schema.to_string_ser_schema()
         )
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         return {"type": "string"}
 
 
@@ -62,7 +73,9 @@ def _file_path(value: Any, info: ValidationInfo) -> Path:
 ImageFile = Annotated[Path, FileArgument("image", CONVENTIONS["image"])]
 """Colour or grey image (JPEG, PNG or TIFF)."""
 
-RasterFile = Annotated[Path, FileArgument("raster", "name of a raster file, e.g. a multi-band GeoTIFF")]
+RasterFile = Annotated[
+    Path, FileArgument("raster", "name of a raster file, e.g. a multi-band GeoTIFF")
+]
 """Raster with one or more bands, georeferenced or not."""
 
 MaskFile = Annotated[Path, FileArgument("mask", CONVENTIONS["mask"])]
@@ -75,10 +88,14 @@ DepthFile = Annotated[Path, FileArgument("depth", CONVENTIONS["depth"])]
 class RegionArgument:
     description = CONVENTIONS["region"]
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(_region)
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         return {"type": "array", "items": {"type": "number"}, "minItems": 4, "maxItems": 4}
 
 
@@ -92,7 +109,9 @@ def _region(value: Any) -> tuple[int, int, int, int]:
         raise PydanticCustomError("region", "must be four numbers [x0, y0, x1, y1] in pixels")
     x0, y0, x1, y1 = (round(edge) for edge in value)
     if x1 <= x0 or y1 <= y0:
-        raise PydanticCustomError("region", "must have x1 > x0 and y1 > y0 (in that order: x0, y0, x1, y1)")
+        raise PydanticCustomError(
+            "region", "must have x1 > x0 and y1 > y0 (in that order: x0, y0, x1, y1)"
+        )
     return x0, y0, x1, y1
 
 
@@ -116,7 +135,9 @@ def agreement_kind(annotation: Any) -> AgreementKind | None:
             return marker.kind
     if any(isinstance(marker, FileArgument) for marker in markers):
         return "file"
-    kinds: set[AgreementKind | None] = {_kind_of_plain_type(member) for member in _members(annotation)}
+    kinds: set[AgreementKind | None] = {
+        _kind_of_plain_type(member) for member in _members(annotation)
+    }
     return kinds.pop() if len(kinds) == 1 else None
 
 
@@ -129,7 +150,11 @@ def takes_path(annotation: Any) -> bool:
 
 def default_description(annotation: Any) -> str | None:
     """Return the description that a file or region type provides, or None for other types."""
-    described = (marker for marker in _markers(annotation) if isinstance(marker, (FileArgument, RegionArgument)))
+    described = (
+        marker
+        for marker in _markers(annotation)
+        if isinstance(marker, (FileArgument, RegionArgument))
+    )
     return next((marker.description for marker in described), None)
 
 
@@ -164,7 +189,10 @@ def _kind_of_plain_type(annotation: Any) -> AgreementKind | None:
         return "text"
     if get_origin(annotation) in (list, tuple, Sequence):
         items = {
-            _kind_of_plain_type(member) for item in get_args(annotation) if item is not ... for member in _members(item)
+            _kind_of_plain_type(member)
+            for item in get_args(annotation)
+            if item is not ...
+            for member in _members(item)
         }
         return "series" if items == {"number"} else None
     return None
@@ -191,7 +219,9 @@ class ReferenceCall:
     def size(self, name: JsonValue) -> tuple[int, int] | None:
         """Return the width and height of a file in pixels, or None if the sample does not give them."""
         file = self.file(name)
-        return (file.width_px, file.height_px) if file and file.width_px and file.height_px else None
+        return (
+            (file.width_px, file.height_px) if file and file.width_px and file.height_px else None
+        )
 
     def gsd_m(self, given: JsonValue, *names: JsonValue) -> JsonValue:
         """Return ``given``, else the ground sampling distance (metres per pixel) of the first file that has one."""
@@ -221,7 +251,10 @@ class ReferenceCall:
         from agrotools.vision.rasters import chosen_roles
 
         try:
-            return cast(JsonValue, chosen_roles(cast("dict[str, int | str]", given), file.bands, file=file.name))
+            return cast(
+                JsonValue,
+                chosen_roles(cast("dict[str, int | str]", given), file.bands, file=file.name),
+            )
         except ToolError:
             return given
 
@@ -259,7 +292,9 @@ def plain_schema(schema: dict[str, Any]) -> dict[str, Any]:
     return _plain(schema, schema.get("$defs", {}), ())
 
 
-def _plain(schema: dict[str, Any], definitions: dict[str, Any], open_refs: tuple[str, ...]) -> dict[str, Any]:
+def _plain(
+    schema: dict[str, Any], definitions: dict[str, Any], open_refs: tuple[str, ...]
+) -> dict[str, Any]:
     schema = dict(schema)
     if ref := schema.pop("$ref", None):
         if ref in open_refs:
@@ -287,7 +322,9 @@ def _plain(schema: dict[str, Any], definitions: dict[str, Any], open_refs: tuple
             plain[key] = {name: inner(item) for name, item in value.items()}
         elif key == "prefixItems":
             kinds = [inner(item) for item in value]
-            plain["items"] = kinds[0] if all(kind == kinds[0] for kind in kinds) else {"anyOf": kinds}
+            plain["items"] = (
+                kinds[0] if all(kind == kinds[0] for kind in kinds) else {"anyOf": kinds}
+            )
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
             plain[key] = inner(value)
         else:
@@ -329,17 +366,26 @@ def describe_schema(schema: dict[str, Any]) -> str:
 
 def _names_in(schema: dict[str, Any]) -> str:
     required = schema.get("required", ())
-    return ", ".join(name if name in required else f"{name} (optional)" for name in schema["properties"])
+    return ", ".join(
+        name if name in required else f"{name} (optional)" for name in schema["properties"]
+    )
 
 
-_LIMITS = {"exclusiveMinimum": "above", "minimum": "of at least", "exclusiveMaximum": "below", "maximum": "of at most"}
+_LIMITS = {
+    "exclusiveMinimum": "above",
+    "minimum": "of at least",
+    "exclusiveMaximum": "below",
+    "maximum": "of at most",
+}
 
 
 def _range(schema: dict[str, Any]) -> str:
     least, most = schema.get("minimum"), schema.get("maximum")
     if least is not None and most is not None:
         return f" from {least:g} to {most:g}"
-    return " and".join(f" {word} {schema[key]:g}" for key, word in _LIMITS.items() if schema.get(key) is not None)
+    return " and".join(
+        f" {word} {schema[key]:g}" for key, word in _LIMITS.items() if schema.get(key) is not None
+    )
 
 
 def _count(schema: dict[str, Any], least_key: str, most_key: str, noun: str) -> str:
@@ -377,7 +423,10 @@ def schema_at(schema: dict[str, Any], path: Sequence[str | int]) -> dict[str, An
         if isinstance(step, int):
             inner = [branch.get("items") for branch in branches]
         else:
-            inner = [each.get("properties", {}).get(step, each.get("additionalProperties")) for each in branches]
+            inner = [
+                each.get("properties", {}).get(step, each.get("additionalProperties"))
+                for each in branches
+            ]
         schema = next((part for part in inner if isinstance(part, dict)), {})
         if not schema:
             return None
@@ -392,7 +441,11 @@ _OWN_WORDS = frozenset({"region", "file_name", "value_error", "fault"})
 
 
 def argument_error(
-    tool: str, schema: dict[str, Any], arguments: Mapping[str, Any], words: Mapping[str, str], found: ValidationError
+    tool: str,
+    schema: dict[str, Any],
+    arguments: Mapping[str, Any],
+    words: Mapping[str, str],
+    found: ValidationError,
 ) -> ToolError:
     """Return one ``invalid_argument`` error for all faults; ``words``: allowed values of each argument."""
     errors = found.errors(include_url=False)
@@ -419,7 +472,9 @@ def path_in(arguments: Mapping[str, Any], error: ErrorDetails) -> tuple[str | in
     path: list[str | int] = []
     value: Any = arguments
     for part in error["loc"]:
-        if isinstance(value, Mapping) or (isinstance(value, (list, tuple)) and isinstance(part, int)):
+        if isinstance(value, Mapping) or (
+            isinstance(value, (list, tuple)) and isinstance(part, int)
+        ):
             with suppress(LookupError):
                 value = cast(Any, value)[part]
                 path.append(part)
@@ -428,7 +483,12 @@ def path_in(arguments: Mapping[str, Any], error: ErrorDetails) -> tuple[str | in
     return tuple(path)
 
 
-def _fault(schema: dict[str, Any], words: Mapping[str, str], path: tuple[str | int, ...], error: ErrorDetails) -> str:
+def _fault(
+    schema: dict[str, Any],
+    words: Mapping[str, str],
+    path: tuple[str | int, ...],
+    error: ErrorDetails,
+) -> str:
     name = _describe_value(path)
     allowed = words.get(str(path[0])) if len(path) == 1 else None
     if allowed is None and path and (found := schema_at(schema, path)):
@@ -454,7 +514,9 @@ def _fault(schema: dict[str, Any], words: Mapping[str, str], path: tuple[str | i
 OPTIONAL_HINT = "optional, leave out unless the question needs it"
 
 
-def _hint(tool: str, schema: dict[str, Any], types: set[str], at_fault: Sequence[str]) -> str | None:
+def _hint(
+    tool: str, schema: dict[str, Any], types: set[str], at_fault: Sequence[str]
+) -> str | None:
     if types & {"missing", "extra_forbidden"}:
         return f"{tool} takes {_names_in(schema)}"
     optional = [name for name in at_fault if name not in schema.get("required", ())]

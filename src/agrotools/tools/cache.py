@@ -67,7 +67,9 @@ class Sweeper:
         """Record that ``size`` bytes were written, and sweep if a sweep is due."""
         with self._lock:
             self._unswept += size
-            due = self._unswept > self.limit * _SHARE_BETWEEN_SWEEPS or (not self._looked and self._long_ago())
+            due = self._unswept > self.limit * _SHARE_BETWEEN_SWEEPS or (
+                not self._looked and self._long_ago()
+            )
             self._looked = True
             if due:
                 self._unswept = 0
@@ -140,7 +142,9 @@ class ResultCache:
 
     def __init__(self, folder: Path | None = None, limit_mb: float | None = None) -> None:
         self.folder = folder or cache_dir("tool-results")
-        self._sweeper = Sweeper(self.folder, limit_from_environment() if limit_mb is None else limit_mb)
+        self._sweeper = Sweeper(
+            self.folder, limit_from_environment() if limit_mb is None else limit_mb
+        )
         self._hashes: dict[tuple[str, int, int, int], str] = {}
 
     def key(
@@ -154,7 +158,11 @@ class ResultCache:
         """Return the cache key of a call: a hash of everything that can change its result. ``paths`` and ``infos``:
         path and metadata of each file of the call by name. OSError: a file cannot be read; ToolError: the value of
         the back-end is not usable."""
-        known = {name: info.model_dump(mode="json", exclude={"path", "sha256"}) for name, info in infos.items() if info}
+        known = {
+            name: info.model_dump(mode="json", exclude={"path", "sha256"})
+            for name, info in infos.items()
+            if info
+        }
         parts = {
             "tool": tool.name,
             "version": tool.version,
@@ -162,7 +170,11 @@ class ResultCache:
             "arguments": arguments,
             "files": {name: self.file_hash(path) for name, path in paths.items()},
             "infos": known,
-            "data_files": {str(path): self.file_hash(path) for path in tool.files_for(backend) if path.is_file()},
+            "data_files": {
+                str(path): self.file_hash(path)
+                for path in tool.files_for(backend)
+                if path.is_file()
+            },
             "code": code_hash(tool.function.__module__),
             "libraries": library_versions(),
         }
@@ -179,7 +191,10 @@ class ResultCache:
             contents = [self._artifact_path(digest).read_bytes() for digest in hashes]
         except OSError:
             return None
-        if any(sha256(content).hexdigest() != digest for content, digest in zip(contents, hashes, strict=True)):
+        if any(
+            sha256(content).hexdigest() != digest
+            for content, digest in zip(contents, hashes, strict=True)
+        ):
             return None
         self._sweeper.mark_used(self._entry_path(key), *map(self._artifact_path, hashes))
         if entry["error"]:
@@ -253,7 +268,11 @@ def code_hash(module: str) -> str:
     sources = [path for package in _TOOL_CODE for path in (ours / package).rglob("*.py")]
     if module.startswith("agrotools.benchmarks."):
         sources += (ours / "benchmarks").rglob("*.py")
-    if not module.startswith("agrotools.") and (found := find_spec(module.partition(".")[0])) and found.origin:
+    if (
+        not module.startswith("agrotools.")
+        and (found := find_spec(module.partition(".")[0]))
+        and found.origin
+    ):
         origin = Path(found.origin)
         sources += origin.parent.rglob("*.py") if origin.name == "__init__.py" else [origin]
     digest = sha256()
@@ -264,4 +283,6 @@ def code_hash(module: str) -> str:
 
 def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, content, synced=False)  # a file truncated by a power failure fails its checksum
+    write_whole(
+        path, content, synced=False
+    )  # a file truncated by a power failure fails its checksum

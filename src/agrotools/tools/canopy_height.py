@@ -102,7 +102,11 @@ class CanopyHeight(ToolResult):
 def _resolved(call: Arguments, _known: ReferenceCall) -> Arguments:
     """Resolve the heights and the set of statistics; an image given in addition to heights is dropped."""
     call = {**call, "stat": normalise_set(call["stat"], _ALL)}
-    return drop_arguments(call, "image") if call["chm"] is not None or call["dsm"] is not None else call
+    return (
+        drop_arguments(call, "image")
+        if call["chm"] is not None or call["dsm"] is not None
+        else call
+    )
 
 
 @tool(category="segmentation", version="2", resolves=_resolved)
@@ -115,8 +119,16 @@ def estimate_canopy_height(
     gsd_m: PixelSize | None = None,
     stat: Annotated[tuple[Statistic, ...] | None, Agree("choice")] = None,
     veg_min_height_m: Annotated[float, Field(ge=0, le=200)] = 2.0,
-    height_bins_m: Annotated[tuple[float, ...], Field(min_length=1, max_length=50)] = (2.0, 5.0, 10.0, 15.0, 20.0),
-    height_scale: Annotated[float | None, Field(gt=0, le=1000, description="metres per unit")] = None,
+    height_bins_m: Annotated[tuple[float, ...], Field(min_length=1, max_length=50)] = (
+        2.0,
+        5.0,
+        10.0,
+        15.0,
+        20.0,
+    ),
+    height_scale: Annotated[
+        float | None, Field(gt=0, le=1000, description="metres per unit")
+    ] = None,
 ) -> CanopyHeight:
     """Measure height and cover of vegetation in chm (heights) or dsm and dtm (surface and ground elevation).
 
@@ -135,9 +147,13 @@ def estimate_canopy_height(
     from agrotools.vision.rasters import Scale, open_raster
 
     _refuse_without_heights(image, chm, dsm, dtm)
-    if any(not 0 < limit < 1e6 for limit in height_bins_m) or sorted(set(height_bins_m)) != list(height_bins_m):
+    if any(not 0 < limit < 1e6 for limit in height_bins_m) or sorted(set(height_bins_m)) != list(
+        height_bins_m
+    ):
         why = "height_bins_m must rise and be above 0"
-        raise ToolError("invalid_argument", why, argument="height_bins_m", hint="e.g. [2, 5, 10, 15, 20]")
+        raise ToolError(
+            "invalid_argument", why, argument="height_bins_m", hint="e.g. [2, 5, 10, 15, 20]"
+        )
     statistics = RunningStatistics(height_bins_m, mean_from=veg_min_height_m)
     with ExitStack() as files:
         named = {"chm": chm} if chm else {"dsm": dsm, "dtm": dtm}
@@ -148,7 +164,9 @@ def estimate_canopy_height(
         ]
         info = file_info(chm or dsm or Path())
         scale = choose_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
-        measured = _measure(source, others[0] if others else None, region, height_scale, scale.gsd_m, statistics)
+        measured = _measure(
+            source, others[0] if others else None, region, height_scale, scale.gsd_m, statistics
+        )
         from_file = source.sampling if scale.gsd_m == source.sampling.gsd_m else Scale()
     notes = [*measured.notes, *from_file.notes, *scale.notes]
     flags = [*measured.flags, *from_file.flags, *scale.flags]
@@ -161,7 +179,11 @@ def estimate_canopy_height(
     canopy = statistics.at_least(veg_min_height_m)
     notes.append(f"canopy is where height >= {veg_min_height_m:g} m")
     if {"median", "p95", "max"} & set(requested):
-        precision = f"exact to {statistics.resolution:.2g} m (histogram)" if statistics.resolution else "exact"
+        precision = (
+            f"exact to {statistics.resolution:.2g} m (histogram)"
+            if statistics.resolution
+            else "exact"
+        )
         notes.append(f"percentiles are {precision}")
     if not canopy:
         flags.append("no_canopy")
@@ -201,7 +223,9 @@ class _Measurement(NamedTuple):
     flags: list[str]
 
 
-def _refuse_without_heights(image: Path | None, chm: Path | None, dsm: Path | None, dtm: Path | None) -> None:
+def _refuse_without_heights(
+    image: Path | None, chm: Path | None, dsm: Path | None, dtm: Path | None
+) -> None:
     from agrotools.vision.rasters import open_raster
 
     if chm is not None and (dsm is not None or dtm is not None):
@@ -248,12 +272,19 @@ class HeightCheck:
         if len(self.distinct) <= _MOST_CLASSES:
             known = heights[np.isfinite(heights)]
             fractions = known[known != np.rint(known)] if self._are_floats else known[:0]
-            self.distinct.update(fractions[:1].tolist() if fractions.size else np.unique(known).tolist())
+            self.distinct.update(
+                fractions[:1].tolist() if fractions.size else np.unique(known).tolist()
+            )
         k = self._step
         if min(heights.shape) <= 2 * k:
             return
         inner = heights[k:-k, k:-k]
-        around = heights[: -2 * k, k:-k] + heights[2 * k :, k:-k] + heights[k:-k, : -2 * k] + heights[k:-k, 2 * k :]
+        around = (
+            heights[: -2 * k, k:-k]
+            + heights[2 * k :, k:-k]
+            + heights[k:-k, : -2 * k]
+            + heights[k:-k, 2 * k :]
+        )
         difference = np.abs(inner - around / 4)
         used = (inner > _LEAST_TREE_M) & np.isfinite(difference)
         self._count += int(np.count_nonzero(used))
@@ -293,13 +324,21 @@ def _measure(
         ground = align(source, terrain)
         notes.append(f"heights are {source.name} less {terrain.name}")
         if ground is not terrain:
-            of_crs = "" if source.dataset.crs == terrain.dataset.crs else " and in another coordinate system"
-            notes.append(f"{terrain.name} is on another grid{of_crs}: warped to that of {source.name} (bilinear)")
+            of_crs = (
+                ""
+                if source.dataset.crs == terrain.dataset.crs
+                else " and in another coordinate system"
+            )
+            notes.append(
+                f"{terrain.name} is on another grid{of_crs}: warped to that of {source.name} (bilinear)"
+            )
     picture = RasterThumbnail(box, _MAP_SIDE)
     negative = below_ground = 0
     check = HeightCheck(source, gsd_m)
     for block in raster_blocks(source, [1], box):
-        values = block.values[0] if ground is None else block.values[0] - ground.read([1], block.box)[0]
+        values = (
+            block.values[0] if ground is None else block.values[0] - ground.read([1], block.box)[0]
+        )
         heights = in_metres(values, unit.metres)
         if terrain is None:
             check.add(heights)
@@ -317,9 +356,13 @@ def _measure(
         where = source.name if terrain is None else f"{source.name} and {terrain.name}"
         why = f"{where} hold no data {'in the region' if region else 'anywhere'}"
         hint = "check the nodata value of the file, and the part that was asked for"
-        raise ToolError("nothing_found", why, argument="region" if region else source.argument, hint=hint)
+        raise ToolError(
+            "nothing_found", why, argument="region" if region else source.argument, hint=hint
+        )
     if negative:
-        notes.append(f"{100 * negative / statistics.count:.3g} % of the values are below 0 and count as 0")
+        notes.append(
+            f"{100 * negative / statistics.count:.3g} % of the values are below 0 and count as 0"
+        )
     if below_ground > _LARGE_SHARE * statistics.count:
         flags.append("dsm_below_dtm" if terrain is not None else "negative_heights")
     if statistics.percentile(99.5) <= TALLEST_M < statistics.maximum:
@@ -333,7 +376,11 @@ def _measure(
 
 
 def _doubt_of_heights(
-    statistics: "RunningStatistics", check: HeightCheck, gsd_m: float | None, has_terrain: bool, has_negative: bool
+    statistics: "RunningStatistics",
+    check: HeightCheck,
+    gsd_m: float | None,
+    has_terrain: bool,
+    has_negative: bool,
 ) -> str:
     """Return why the values may be no heights of vegetation, empty if they may be."""
     if statistics.maximum > TALLEST_M:
@@ -343,8 +390,14 @@ def _doubt_of_heights(
     if not has_terrain and statistics.maximum <= 1:
         if has_negative:
             return INDEX_NOTE
-        if (gsd_m or 0) >= _COARSE_M and statistics.count >= _LEAST_MAP_PX and statistics.minimum > _BARE_M:
-            return "no pixel of 5 m or more is bare ground or above 1 m: is it an index such as NDVI?"
+        if (
+            (gsd_m or 0) >= _COARSE_M
+            and statistics.count >= _LEAST_MAP_PX
+            and statistics.minimum > _BARE_M
+        ):
+            return (
+                "no pixel of 5 m or more is bare ground or above 1 m: is it an index such as NDVI?"
+            )
     return "as smooth as bare ground: is it an elevation?" if check.is_smooth else ""
 
 
@@ -358,7 +411,10 @@ def _bins(statistics: "RunningStatistics", limits: tuple[float, ...]) -> tuple[H
 
 
 def _map(
-    measured: _Measurement, statistics: "RunningStatistics", veg_min_height_m: float, gsd_m: float | None
+    measured: _Measurement,
+    statistics: "RunningStatistics",
+    veg_min_height_m: float,
+    gsd_m: float | None,
 ) -> Artifact:
     from agrotools.vision.overlay import NO_DATA_COLOUR, Layer, draw_heat_map
 
@@ -396,7 +452,10 @@ def height_scale_of(source: "RasterSource", height_scale: float | None) -> Heigh
     unit_name = (source.dataset.units[0] or "").strip().lower()
     factor, note = _METRES_PER_UNIT.get(unit_name), f"values are in {unit_name}, as the file says"
     if height_scale is not None:
-        factor, note = height_scale, f"values times {height_scale:g} are metres, as height_scale says"
+        factor, note = (
+            height_scale,
+            f"values times {height_scale:g} are metres, as height_scale says",
+        )
     if factor is not None:
         return HeightScale(factor, (note,) if factor != 1 else ())
     if unit_name:
@@ -404,7 +463,9 @@ def height_scale_of(source: "RasterSource", height_scale: float | None) -> Heigh
         return HeightScale(1.0, (note,), ("height_unit_unknown",))
     crs = source.dataset.crs
     if crs is not None and crs.is_projected and crs.linear_units_factor[1] < 0.5:
-        note = "the map is in feet and the file does not say in what its heights are; taken as metres"
+        note = (
+            "the map is in feet and the file does not say in what its heights are; taken as metres"
+        )
         return HeightScale(1.0, (note,), ("height_unit_assumed_metres",))
     return HeightScale()
 

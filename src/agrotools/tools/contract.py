@@ -71,7 +71,8 @@ P = ParamSpec("P")
 R = TypeVar("R", bound=ToolResult)
 
 _SECTION = re.compile(
-    r"^[A-Z][A-Za-z ]*:\s*$|^(Raises|Source|Sources|References|Example|Examples|Returns):", re.MULTILINE
+    r"^[A-Z][A-Za-z ]*:\s*$|^(Raises|Source|Sources|References|Example|Examples|Returns):",
+    re.MULTILINE,
 )
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _LONGEST_DESCRIPTION = 1024
@@ -160,9 +161,13 @@ class Tool(Generic[P, R]):
         self.doc: str = inspect.cleandoc(self.function.__doc__ or "")
         self._parameters = inspect.signature(self.function).parameters
         if not _NAME.fullmatch(self.name):
-            raise ToolDeclarationError(f"{self.name}: a tool's name has letters, digits and underscores, 64 at most")
+            raise ToolDeclarationError(
+                f"{self.name}: a tool's name has letters, digits and underscores, 64 at most"
+            )
         if not self.category or not self.version or not self.backends:
-            raise ToolDeclarationError(f"{self.name}: category, version and backends must not be empty")
+            raise ToolDeclarationError(
+                f"{self.name}: category, version and backends must not be empty"
+            )
         if self.backends[0].endswith(":"):
             raise ToolDeclarationError(f"{self.name}: the default back-end cannot take a value")
         types = self._declared_types()
@@ -181,7 +186,11 @@ class Tool(Generic[P, R]):
     def data_files(self) -> tuple[Path, ...]:
         """Current files outside the call that affect the result."""
         sources = [self.declared_files] if callable(self.declared_files) else self.declared_files
-        return tuple(path for each in sources for path in ([shipped_file(each)] if isinstance(each, str) else each()))
+        return tuple(
+            path
+            for each in sources
+            for path in ([shipped_file(each)] if isinstance(each, str) else each())
+        )
 
     def files_for(self, backend: str | None) -> tuple[Path, ...]:
         """Return files outside the call that ``backend`` (None: the default) reads; ToolError if it is unusable."""
@@ -192,7 +201,9 @@ class Tool(Generic[P, R]):
     def has_backend(self, name: str) -> bool:
         """True if ``name`` is a back-end of this tool, including a value if the back-end takes one."""
         kind, colon, value = name.partition(":")
-        return f"{kind}:" in self.backends and bool(value.strip()) if colon else name in self.backends
+        return (
+            f"{kind}:" in self.backends and bool(value.strip()) if colon else name in self.backends
+        )
 
     def validate(self, arguments: Arguments) -> Arguments:
         """Return the arguments in canonical form: checked against the schema, defaults filled in, files by name.
@@ -230,7 +241,9 @@ class Tool(Generic[P, R]):
         """
         names = list(self._parameters)
         if len(args) > len(names):
-            raise ToolError("invalid_argument", f"{self.name} takes {len(names)} arguments, got {len(args)}")
+            raise ToolError(
+                "invalid_argument", f"{self.name} takes {len(names)} arguments, got {len(args)}"
+            )
         arguments = dict(zip(names, args, strict=False))
         if twice := arguments.keys() & kwargs.keys():
             raise ToolError("invalid_argument", f"{', '.join(sorted(twice))} given twice")
@@ -243,7 +256,9 @@ class Tool(Generic[P, R]):
             contents, paths, layers = stack.enter_context(collect_files(folder))
             result = self.function(**values)  # pyright: ignore[reportCallIssue]
             if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise TypeError(f"{self.name} returned an object of type {type(result).__name__}, not a ToolResult")
+                raise TypeError(
+                    f"{self.name} returned an object of type {type(result).__name__}, not a ToolResult"
+                )
             result.attach_files(contents, paths)
             if folder is not None:
                 from agrotools.tools.maps import save_maps
@@ -253,7 +268,9 @@ class Tool(Generic[P, R]):
                 result.attach_files(contents, paths)
         return result
 
-    def _with_written_arrays(self, arguments: Mapping[str, Any], stack: ExitStack) -> Mapping[str, Any]:
+    def _with_written_arrays(
+        self, arguments: Mapping[str, Any], stack: ExitStack
+    ) -> Mapping[str, Any]:
         """Return the arguments with pictures and arrays in memory replaced by files that last as long as ``stack``."""
         files = {name for name in arguments if self.spec.agreement.get(name) == "file"}
         if all(isinstance(arguments[name], (str, os.PathLike, NoneType)) for name in files):
@@ -261,7 +278,9 @@ class Tool(Generic[P, R]):
         from agrotools.tools.pictures import write_arrays
 
         return write_arrays(
-            arguments, files, lambda: Path(stack.enter_context(TemporaryDirectory(prefix="agrotools-")))
+            arguments,
+            files,
+            lambda: Path(stack.enter_context(TemporaryDirectory(prefix="agrotools-"))),
         )
 
     def __repr__(self) -> str:
@@ -276,12 +295,16 @@ class Tool(Generic[P, R]):
         except ToolError:
             return arguments
 
-    def _read(self, arguments: Mapping[str, Any], resolve: Resolve | None) -> tuple[dict[str, Any], BaseModel]:
+    def _read(
+        self, arguments: Mapping[str, Any], resolve: Resolve | None
+    ) -> tuple[dict[str, Any], BaseModel]:
         """Return the arguments as they are read, and the model of them."""
         for name, value in arguments.items():
             if _has_too_many_elements(value):
                 message = f"{name} holds more than {MOST_ELEMENTS:,} elements"
-                raise ToolError("invalid_argument", message, argument=name, hint="pass shorter lists")
+                raise ToolError(
+                    "invalid_argument", message, argument=name, hint="pass shorter lists"
+                )
         read = dict(arguments)
         while True:
             try:
@@ -289,7 +312,9 @@ class Tool(Generic[P, R]):
             except ValidationError as found:
                 before, read = read, _read_texts(read, found, self.spec.defaults)
                 if read is before:
-                    raise argument_error(self.name, self.spec.parameters, read, self._in_words, found) from None
+                    raise argument_error(
+                        self.name, self.spec.parameters, read, self._in_words, found
+                    ) from None
 
     def _validated(self, arguments: Mapping[str, Any], resolve: Resolve | None) -> BaseModel:
         try:
@@ -300,7 +325,9 @@ class Tool(Generic[P, R]):
             }
             encoded = to_json(given, inf_nan_mode="constants", fallback=_encodable)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise ToolError("invalid_argument", f"the arguments are not plain JSON data: {error}") from None
+            raise ToolError(
+                "invalid_argument", f"the arguments are not plain JSON data: {error}"
+            ) from None
         return self._model.model_validate_json(encoded, strict=True, context={"resolve": resolve})
 
     def _declared_types(self) -> dict[str, Any]:
@@ -328,7 +355,9 @@ class Tool(Generic[P, R]):
         config = ConfigDict(extra="forbid", protected_namespaces=())
         with warnings.catch_warnings():
             # An argument may share its name with an attribute of pydantic (register); the fields still hold the values.
-            warnings.filterwarnings("ignore", message="Field name .* shadows an attribute", category=UserWarning)
+            warnings.filterwarnings(
+                "ignore", message="Field name .* shadows an attribute", category=UserWarning
+            )
             return create_model(self.name, __config__=config, **fields)
 
     def _declared_spec(self, types: Mapping[str, Any]) -> ToolSpec:
@@ -372,16 +401,22 @@ class Tool(Generic[P, R]):
         try:
             adapter.validate_json(to_json(default), strict=True)
         except ValidationError as found:
-            raise ToolDeclarationError(f"{self.name}: the default of {name} is not of its type: {found}") from found
+            raise ToolDeclarationError(
+                f"{self.name}: the default of {name} is not of its type: {found}"
+            ) from found
         return adapter.dump_python(default, mode="json")
 
     def _description(self) -> str:
         section = _SECTION.search(self.doc)
         text = self.doc[: section.start()] if section else self.doc
-        paragraphs = [" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", text.strip())]
+        paragraphs = [
+            " ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", text.strip())
+        ]
         description = "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
         if not description:
-            raise ToolDeclarationError(f"{self.name}: the docstring must begin with what the tool does")
+            raise ToolDeclarationError(
+                f"{self.name}: the docstring must begin with what the tool does"
+            )
         if len(description) > _LONGEST_DESCRIPTION:
             shortened = textwrap.shorten(description, 60)
             raise ToolDeclarationError(
@@ -391,14 +426,18 @@ class Tool(Generic[P, R]):
         return description
 
 
-_TAKES_TEXT = frozenset({"literal_error", "string_too_long", "string_too_short", "file_name", "extra_forbidden"})
+_TAKES_TEXT = frozenset(
+    {"literal_error", "string_too_long", "string_too_short", "file_name", "extra_forbidden"}
+)
 """Types of errors about a text where a text is taken."""
 _EMPTY = ("", [], {})
 """Values that models give for an optional argument instead of leaving it out, where the tool takes no such value."""
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
-def _read_texts(arguments: dict[str, Any], found: ValidationError, defaults: Arguments) -> dict[str, Any]:
+def _read_texts(
+    arguments: dict[str, Any], found: ValidationError, defaults: Arguments
+) -> dict[str, Any]:
     """Return a copy in which texts at fault are read as JSON, and empty ones as null; the same if nothing changes.
 
     Null is for an argument with a default only.
@@ -410,7 +449,11 @@ def _read_texts(arguments: dict[str, Any], found: ValidationError, defaults: Arg
         is_optional = len(path) == 1 and path[0] in defaults
         if is_optional and given in _EMPTY:
             value = None
-        elif not path or error["type"] in _TAKES_TEXT or not any(isinstance(text, str) for text in texts):
+        elif (
+            not path
+            or error["type"] in _TAKES_TEXT
+            or not any(isinstance(text, str) for text in texts)
+        ):
             continue
         else:
             value = [*map(_loaded, given)] if texts is given else _loaded(given)
@@ -425,7 +468,9 @@ def _read_texts(arguments: dict[str, Any], found: ValidationError, defaults: Arg
 def _loaded(value: Any) -> Any:
     """Return the value of a text that is JSON, or ``True``, ``False`` or ``None`` as in Python; else ``value``."""
     with suppress(ValueError, RecursionError):
-        return json.loads(_PYTHON_WORDS.get(value.strip(), value)) if isinstance(value, str) else value
+        return (
+            json.loads(_PYTHON_WORDS.get(value.strip(), value)) if isinstance(value, str) else value
+        )
     return value
 
 

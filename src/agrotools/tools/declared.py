@@ -29,9 +29,14 @@ class ToolWithoutFunction(Tool[..., Any]):
 
     def validate(self, arguments: Arguments) -> Arguments:
         """Return the arguments; ToolError if one is unknown or missing."""
-        known, required = (cast(Any, self.spec.parameters.get(key, [])) for key in ("properties", "required"))
+        known, required = (
+            cast(Any, self.spec.parameters.get(key, [])) for key in ("properties", "required")
+        )
         faults = [f"{name} is unknown" for name in arguments if name not in known]
-        if faults := [*faults, *(f"{name} is missing" for name in required if name not in arguments)]:
+        if faults := [
+            *faults,
+            *(f"{name} is missing" for name in required if name not in arguments),
+        ]:
             raise ToolError("invalid_argument", "; ".join(faults))
         return arguments
 
@@ -64,7 +69,11 @@ def declared_tools(
     for name, (description, schema) in found.items():
         inputs, ours = cast("dict[str, Schema]", schema["properties"]), of_name(name, runs) or ""
         types = {each: given.get("type") for each, given in inputs.items() if "enum" not in given}
-        rules = {each: of_name(each, agreement) for each in inputs if types.get(each, "") in (None, "string")}
+        rules = {
+            each: of_name(each, agreement)
+            for each in inputs
+            if types.get(each, "") in (None, "string")
+        }
         numbers = {each for each, kind in types.items() if kind in ("integer", "number")}
         tools[name] = DeclaredTool(
             name=re.sub(r"[^A-Za-z0-9_-]+", "_", name),
@@ -72,8 +81,13 @@ def declared_tools(
             version="1",
             description=description,
             parameters=schema,
-            agreement={each: rules.get(each) or ("number" if each in numbers else "choice") for each in inputs},
-            defaults={each: given["default"] for each, given in inputs.items() if "default" in given},
+            agreement={
+                each: rules.get(each) or ("number" if each in numbers else "choice")
+                for each in inputs
+            },
+            defaults={
+                each: given["default"] for each, given in inputs.items() if "default" in given
+            },
             runs=ours,
             renamed={theirs: own for theirs, own in renamed.get(ours, {}).items() if own},
         )
@@ -88,11 +102,23 @@ def _schemas(value: Any) -> Iterator[tuple[str, str, Schema]]:
         tool: Any = item.get("function", item) if isinstance(item, dict) else None
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
             continue
-        schema: Any = next((tool[key] for key in ("parameters", "input_schema", "inputSchema") if key in tool), None)
+        schema: Any = next(
+            (tool[key] for key in ("parameters", "input_schema", "inputSchema") if key in tool),
+            None,
+        )
         if isinstance(inputs := tool.get("inputs"), list):
-            types = {each["name"]: {"type": _TYPES.get(str(each.get("type")), "string")} for each in inputs}
-            facts = {each["name"]: {key: each[key] for key in _FACTS if each.get(key) is not None} for each in inputs}
-            schema = {"type": "object", "properties": {name: types[name] | facts[name] for name in types}}
+            types = {
+                each["name"]: {"type": _TYPES.get(str(each.get("type")), "string")}
+                for each in inputs
+            }
+            facts = {
+                each["name"]: {key: each[key] for key in _FACTS if each.get(key) is not None}
+                for each in inputs
+            }
+            schema = {
+                "type": "object",
+                "properties": {name: types[name] | facts[name] for name in types},
+            }
             schema["required"] = [each["name"] for each in inputs if not each.get("optional")]
         if isinstance(schema, dict) and isinstance(schema.setdefault("properties", {}), dict):
             yield tool["name"].strip(), str(tool.get("description") or ""), schema
@@ -100,7 +126,9 @@ def _schemas(value: Any) -> Iterator[tuple[str, str, Schema]]:
 
 def of_name(name: str, table: Mapping[str, Any]) -> Any:
     """Return the value of a table with a name, else of the first pattern in it that the name has."""
-    patterns = (value for pattern, value in table.items() if fnmatchcase(name.lower(), pattern.lower()))
+    patterns = (
+        value for pattern, value in table.items() if fnmatchcase(name.lower(), pattern.lower())
+    )
     return table[name] if name in table else next(patterns, None)
 
 
@@ -114,7 +142,9 @@ def chart_of(given: Mapping[str, Any]) -> PlotSpec | None:
     kind = kind.removesuffix(" chart").strip().lower()
     more = {name: given[name] for name in PlotSpec.model_fields if given.get(name) is not None}
     try:
-        series = _series(next((given[name] for name in _DATA if given.get(name)), None), given.get("x"))
+        series = _series(
+            next((given[name] for name in _DATA if given.get(name)), None), given.get("x")
+        )
         kind = "grouped_bar" if kind == "bar" and len(series) > 1 else kind
         return PlotSpec.model_validate({**more, "kind": kind, "series": series})
     except (ValidationError, TypeError):
@@ -132,4 +162,6 @@ def _series(data: Any, x: Any) -> list[Schema]:
             x, columns = columns[0][1], columns[1:]
         data = [{"name": name, "y": y} for name, y in columns]
     rows = data if is_list(data) else []
-    return [{"name": "", "x": x or [*range(1, len(each.get("y") or ()) + 1)], **each} for each in rows]
+    return [
+        {"name": "", "x": x or [*range(1, len(each.get("y") or ()) + 1)], **each} for each in rows
+    ]

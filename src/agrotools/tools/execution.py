@@ -71,11 +71,16 @@ def check_backend(tool: Tool[..., Any], backend: str) -> None:
     try:
         tool.files_for(backend)
     except ToolError as error:
-        raise UsageError(f"back-end {backend} of {tool.name}: {error.message}", hint=error.hint) from error
+        raise UsageError(
+            f"back-end {backend} of {tool.name}: {error.message}", hint=error.hint
+        ) from error
 
 
 def check_backends(
-    backends: Mapping[str, str], find_tool: Callable[[str], Tool[..., Any]] = get_tool, *, has_vision: bool
+    backends: Mapping[str, str],
+    find_tool: Callable[[str], Tool[..., Any]] = get_tool,
+    *,
+    has_vision: bool,
 ) -> None:
     """Check the back-end of each tool and the availability of what it requires; UsageError says what is missing."""
     for name, backend in backends.items():
@@ -127,12 +132,17 @@ class ToolExecutor:
     ) -> None:
         if any(backend.startswith(LEARNED) for backend in (backends or {}).values()):
             # A worker that is close to its memory limit is replaced, and would reload the model for each call.
-            timeout_s, memory_mb = max(timeout_s, _LEARNED_TIMEOUT_S), max(memory_mb, _LEARNED_MEMORY_MB)
+            timeout_s, memory_mb = (
+                max(timeout_s, _LEARNED_TIMEOUT_S),
+                max(memory_mb, _LEARNED_MEMORY_MB),
+            )
         self.timeout_s, self.memory_mb, self.threads = timeout_s, memory_mb, threads
         self.calls_sent_again = 0
         """Number of calls that were sent again after a machine was lost (:mod:`agrotools.tools.ray_executor`)."""
         self.cache = cache
-        self.backends = {name: _with_whole_path(backend) for name, backend in (backends or {}).items()}
+        self.backends = {
+            name: _with_whole_path(backend) for name, backend in (backends or {}).items()
+        }
         self.vision = vision
         self._find_tool = find_tool
         self._pool = WorkerPool(workers, memory_mb, threads)
@@ -172,7 +182,9 @@ class ToolExecutor:
                 if target not in worker.loaded:
                     await _load(worker, target)
 
-    async def run(self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]) -> ToolOutcome:
+    async def run(
+        self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]
+    ) -> ToolOutcome:
         """Run one call of a policy that has ``toolset``, on the files of ``workspace``.
 
         Faults caused by the policy or a file become observations with an error: unknown tool, bad arguments, missing or
@@ -183,12 +195,18 @@ class ToolExecutor:
         error = outcome.observation.error
         if error is None or error.kind not in _OF_FILES or error.argument not in call.arguments:
             return outcome
-        if error.argument in cast("Sequence[str]", self._find_tool(call.tool).spec.parameters.get("required", ())):
+        if error.argument in cast(
+            "Sequence[str]", self._find_tool(call.tool).spec.parameters.get("required", ())
+        ):
             return outcome
         hint = "; ".join(filter(None, [f"{OPTIONAL_HINT}: {error.argument}", error.hint]))
-        return replace(outcome, observation=Observation(error=error.model_copy(update={"hint": hint})))
+        return replace(
+            outcome, observation=Observation(error=error.model_copy(update={"hint": hint}))
+        )
 
-    async def _outcome(self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]) -> ToolOutcome:
+    async def _outcome(
+        self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]
+    ) -> ToolOutcome:
         started, cache = time.perf_counter(), self.cache
         try:
             checked = self._checked(call, workspace, toolset)
@@ -197,7 +215,9 @@ class ToolExecutor:
             infos = {name: workspace.info(name) for name in checked.paths}
             key = await asyncio.to_thread(cache.key, *checked, infos) if cache else ""
         except OSError as error:
-            unreadable = ToolError("unreadable_file", f"a file of this call cannot be read: {error.strerror}")
+            unreadable = ToolError(
+                "unreadable_file", f"a file of this call cannot be read: {error.strerror}"
+            )
             return ToolOutcome(Observation(error=unreadable.info), time.perf_counter() - started)
         except ToolError as error:  # also if files of a back-end were removed after the run began
             return ToolOutcome(Observation(error=error.info), time.perf_counter() - started)
@@ -210,11 +230,20 @@ class ToolExecutor:
                 return ToolOutcome(observation, time.perf_counter() - started, cached=True)
             return await self._run_and_observe(checked, workspace, cache, key)
 
-    def _checked(self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]) -> _CheckedCall:
+    def _checked(
+        self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]
+    ) -> _CheckedCall:
         if call.tool not in toolset:
             close = get_close_matches(call.tool, toolset, n=3, cutoff=0.5)
-            hint = f"did you mean {' or '.join(close)}?" if close else f"tools: {', '.join(toolset)}"
-            raise ToolError("unknown_tool", f"there is no tool {call.tool!r}", hint=hint, candidates=tuple(close))
+            hint = (
+                f"did you mean {' or '.join(close)}?" if close else f"tools: {', '.join(toolset)}"
+            )
+            raise ToolError(
+                "unknown_tool",
+                f"there is no tool {call.tool!r}",
+                hint=hint,
+                candidates=tuple(close),
+            )
         tool = self._find_tool(call.tool)
         arguments = tool.validate(call.arguments)
         paths: dict[str, Path] = {}
@@ -228,7 +257,11 @@ class ToolExecutor:
         return _CheckedCall(tool, self.backends.get(tool.name, tool.backends[0]), arguments, paths)
 
     async def _run_and_observe(
-        self, checked: _CheckedCall, workspace: Workspace, cache: ResultCache | None = None, key: str = ""
+        self,
+        checked: _CheckedCall,
+        workspace: Workspace,
+        cache: ResultCache | None = None,
+        key: str = "",
     ) -> ToolOutcome:
         started = time.perf_counter()
         message, contents = await (
@@ -242,7 +275,9 @@ class ToolExecutor:
             await asyncio.to_thread(cache.put, key, reply)
         # Use a thread only to write artifacts: for a short call, switching threads takes longer than the work.
         observation = (
-            await asyncio.to_thread(_observation, reply, workspace) if contents else _observation(reply, workspace)
+            await asyncio.to_thread(_observation, reply, workspace)
+            if contents
+            else _observation(reply, workspace)
         )
         return ToolOutcome(observation, seconds, log=message.get("log", ""))
 
@@ -255,7 +290,9 @@ class ToolExecutor:
         started, replies = time.perf_counter(), list[Any]()
         name = self.vision.name if self.vision is not None else ""
         while True:
-            message, contents = await self._reply_of_worker(checked, workspace, {"replies": replies, "name": name})
+            message, contents = await self._reply_of_worker(
+                checked, workspace, {"replies": replies, "name": name}
+            )
             if "request" not in message:
                 return {**message, "seconds": time.perf_counter() - started}, contents
             request = ServiceRequest(**message["request"], pictures=tuple(contents))
@@ -264,7 +301,11 @@ class ToolExecutor:
                     raise ToolError("tool_failed", "the tool asks too many questions")
                 if request.service == VLM:
                     assert self.vision is not None
-                    replies.append(await self.vision.answer(Question(**request.body, pictures=request.pictures)))
+                    replies.append(
+                        await self.vision.answer(
+                            Question(**request.body, pictures=request.pictures)
+                        )
+                    )
                 else:
                     replies.append(await answer(request))
             except ToolError as error:
@@ -277,7 +318,11 @@ class ToolExecutor:
             "target": _importable_target(checked.tool),
             "arguments": checked.arguments,
             "paths": {name: str(path) for name, path in checked.paths.items()},
-            "files": {name: info.model_dump(mode="json") for name in checked.paths if (info := workspace.info(name))},
+            "files": {
+                name: info.model_dump(mode="json")
+                for name in checked.paths
+                if (info := workspace.info(name))
+            },
             "backend": checked.backend,
             **({"asking": asking} if asking else {}),
         }
@@ -302,7 +347,9 @@ class ToolExecutor:
         limit = START_TIMEOUT_S
         used = worker.calls > 0
         try:
-            if request["target"] not in worker.loaded and (failed := await _load(worker, request["target"])):
+            if request["target"] not in worker.loaded and (
+                failed := await _load(worker, request["target"])
+            ):
                 return failed, False
             worker.calls += 1
             self._pool.calls += 1
@@ -312,17 +359,23 @@ class ToolExecutor:
             log = worker.read_log()
             self._pool.discard(worker)
             message = f"the tool did not finish within {limit:g} s"
-            error = ErrorInfo(kind="timeout", message=message, hint="use a smaller region or a smaller file")
+            error = ErrorInfo(
+                kind="timeout", message=message, hint="use a smaller region or a smaller file"
+            )
             return failure(error, log), False
         except BrokenFrame as broken:
             log = worker.read_log()
             status = await worker.exit_status()
             self._pool.discard(worker)
             if self._pool.closed:
-                raise InfrastructureError("the tool executor was closed while a call was running") from None
+                raise InfrastructureError(
+                    "the tool executor was closed while a call was running"
+                ) from None
             # An earlier call may have damaged the worker, and a machine that is short of memory kills innocent
             # processes.
-            return failure(_error_of_death(log, status, broken), log), used or status == -signal.SIGKILL
+            return failure(
+                _error_of_death(log, status, broken), log
+            ), used or status == -signal.SIGKILL
         worker.spent |= bool(reply[0].pop("spent", False))
         if reply[0].get("error", {}).get("kind") == "limit":
             worker.spent = True
@@ -354,11 +407,17 @@ def _importable_target(tool: Tool[..., Any]) -> str:
 def _error_of_death(log: str, status: int | None, broken: BrokenFrame) -> ErrorInfo:
     hint = "other arguments or another file may work"
     if status is None:
-        return ErrorInfo(kind="tool_failed", message=f"the connection to the tool broke: {broken}", hint=hint)
-    if status == -signal.SIGKILL or any(words in log for words in ("bad_alloc", "MemoryError", "Cannot allocate")):
+        return ErrorInfo(
+            kind="tool_failed", message=f"the connection to the tool broke: {broken}", hint=hint
+        )
+    if status == -signal.SIGKILL or any(
+        words in log for words in ("bad_alloc", "MemoryError", "Cannot allocate")
+    ):
         return OUT_OF_MEMORY
     how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-    return ErrorInfo(kind="tool_failed", message=f"the tool crashed on this input ({how})", hint=hint)
+    return ErrorInfo(
+        kind="tool_failed", message=f"the tool crashed on this input ({how})", hint=hint
+    )
 
 
 def _observation(reply: Reply, workspace: Workspace) -> Observation:
@@ -366,12 +425,19 @@ def _observation(reply: Reply, workspace: Workspace) -> Observation:
     if "error" in message:
         return Observation(error=ErrorInfo.model_validate(message["error"]))
     if not message["artifacts"]:
-        return from_valid(Observation, {"result": message["result"], "error": None, "artifacts": ()})
+        return from_valid(
+            Observation, {"result": message["result"], "error": None, "artifacts": ()}
+        )
     made = [Artifact.model_validate(artifact) for artifact in message["artifacts"]]
     try:
-        kept = [workspace.keep(artifact, content) for artifact, content in zip(made, contents, strict=True)]
+        kept = [
+            workspace.keep(artifact, content)
+            for artifact, content in zip(made, contents, strict=True)
+        ]
     except OSError as error:
-        raise InfrastructureError(f"artifacts cannot be written to {workspace.artifacts}: {error.strerror}") from error
+        raise InfrastructureError(
+            f"artifacts cannot be written to {workspace.artifacts}: {error.strerror}"
+        ) from error
     result = with_artifact_names(message["result"], [artifact.name for artifact in kept])
     assert isinstance(result, dict)
     return Observation(result=result, artifacts=tuple(kept))

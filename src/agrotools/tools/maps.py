@@ -49,21 +49,29 @@ class _Grid(NamedTuple):
         return self.transform * type(self.transform)(factor, 0, x0, 0, factor, y0)
 
 
-def save_maps(result: ToolResult, layers: Iterable[MapLayer], paths: Iterable[Path], region: Box | None) -> None:
+def save_maps(
+    result: ToolResult, layers: Iterable[MapLayer], paths: Iterable[Path], region: Box | None
+) -> None:
     """Save the masks, tables of objects and map layers of a result as GeoTIFF and GeoJSON, at the place of the first
     of the rasters ``paths`` that has a coordinate reference system; ``region`` is in its pixels. Nothing is saved if
     none has one."""
     paths = [*paths]
     grids = (grid for path in paths if (grid := _grid_of(path, ("tiff", "envi"))))
-    grid = next((grid for grid in grids if grid.crs is not None and not grid.transform.is_identity), None)
+    grid = next(
+        (grid for grid in grids if grid.crs is not None and not grid.transform.is_identity), None
+    )
     if grid is None:
         return
     first = _grid_of(paths[0], get_args(Format))
-    has_points_on_grid = first is not None and first[2:] == grid[2:]  # they are pixels of the first file
+    has_points_on_grid = (
+        first is not None and first[2:] == grid[2:]
+    )  # they are pixels of the first file
     for layer in layers:
         if transform := grid.place_of(layer.values.shape, layer.box):
             _save_raster(layer.name, layer.values, grid, transform, np.nan, layer.meaning)
-            _save_polygons(layer.name, layer.marked.astype(np.uint8), {1: layer.marked_as}, grid, transform)
+            _save_polygons(
+                layer.name, layer.marked.astype(np.uint8), {1: layer.marked_as}, grid, transform
+            )
     for field_name, artifact in result.artifact_fields().items():
         content, stem = result.content(artifact), Path(artifact.name).stem
         if artifact.kind == "mask":
@@ -83,7 +91,9 @@ def _grid_of(path: Path, formats: Collection[str]) -> _Grid | None:
     with suppress(ToolError):
         if file_format(path) in formats:
             with open_raster(path) as source:
-                return _Grid(source.dataset.crs, source.dataset.transform, source.width, source.height)
+                return _Grid(
+                    source.dataset.crs, source.dataset.transform, source.width, source.height
+                )
     return None
 
 
@@ -100,7 +110,13 @@ def _save_raster(
     from rasterio.io import MemoryFile
 
     rows, columns = values.shape
-    profile = {"driver": "GTiff", "height": rows, "width": columns, "count": 1, "dtype": values.dtype.name}
+    profile = {
+        "driver": "GTiff",
+        "height": rows,
+        "width": columns,
+        "count": 1,
+        "dtype": values.dtype.name,
+    }
     place = {"crs": grid.crs, "transform": transform, "nodata": nodata, "compress": "deflate"}
     with MemoryFile() as memory:
         with memory.open(**profile, **place) as target:
@@ -116,36 +132,59 @@ def _save_polygons(
     from rasterio.features import shapes
 
     marked = (classes != 0) & (classes != _NO_DATA)
-    areas = [(shape, int(value)) for shape, value in shapes(classes, mask=marked, transform=transform)]
+    areas = [
+        (shape, int(value)) for shape, value in shapes(classes, mask=marked, transform=transform)
+    ]
     pixel = abs(transform.determinant)
     properties = [
-        {"value": value, "class": names.get(value, str(value)), "area_px": round(_area(shape["coordinates"]) / pixel)}
+        {
+            "value": value,
+            "class": names.get(value, str(value)),
+            "area_px": round(_area(shape["coordinates"]) / pixel),
+        }
         for shape, value in areas
     ]
     _save_features(stem, [shape for shape, _ in areas], properties, grid)
 
 
 def _save_points(stem: str, table: bytes, grid: _Grid) -> None:
-    rows = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(io.StringIO(table.decode()))]
-    points = [{"type": "Point", "coordinates": grid.transform * (row["x_px"], row["y_px"])} for row in rows]
+    rows = [
+        {name: float(value) for name, value in row.items()}
+        for row in csv.DictReader(io.StringIO(table.decode()))
+    ]
+    points = [
+        {"type": "Point", "coordinates": grid.transform * (row["x_px"], row["y_px"])}
+        for row in rows
+    ]
     _save_features(stem, points, rows, grid)
 
 
 def _save_features(
-    stem: str, geometries: Sequence[Mapping[str, Any]], properties: Sequence[Mapping[str, Any]], grid: _Grid
+    stem: str,
+    geometries: Sequence[Mapping[str, Any]],
+    properties: Sequence[Mapping[str, Any]],
+    grid: _Grid,
 ) -> None:
     from rasterio.errors import RasterioError
     from rasterio.warp import transform_geom
 
     try:
-        placed = transform_geom(grid.crs, "OGC:CRS84", geometries, precision=_DECIMALS) if geometries else []
+        placed = (
+            transform_geom(grid.crs, "OGC:CRS84", geometries, precision=_DECIMALS)
+            if geometries
+            else []
+        )
     except RasterioError:  # a local coordinate system without a place on the earth
         return
     features = [
         {"type": "Feature", "geometry": _wound(geometry), "properties": values}
         for geometry, values in zip(placed, properties, strict=True)
     ]
-    save_artifact(f"{stem}.geojson", "table", orjson.dumps({"type": "FeatureCollection", "features": features}))
+    save_artifact(
+        f"{stem}.geojson",
+        "table",
+        orjson.dumps({"type": "FeatureCollection", "features": features}),
+    )
 
 
 def _wound(geometry: Mapping[str, Any]) -> dict[str, Any]:

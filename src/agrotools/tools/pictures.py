@@ -13,8 +13,21 @@ from agrotools.core import SampleFile, ToolError
 from agrotools.tools.workspace import shown_name
 from agrotools.vision import Box, Role
 from agrotools.vision.formats import clipped_region, file_format
-from agrotools.vision.rasters import RasterSource, Scale, chosen_roles, listed_bands, open_raster, roles_by_name
-from agrotools.vision.reading import read_image, read_labels, refuse_grey, refuse_without_data, stretched_picture
+from agrotools.vision.rasters import (
+    RasterSource,
+    Scale,
+    chosen_roles,
+    listed_bands,
+    open_raster,
+    roles_by_name,
+)
+from agrotools.vision.reading import (
+    read_image,
+    read_labels,
+    refuse_grey,
+    refuse_without_data,
+    stretched_picture,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -24,7 +37,13 @@ _CHANNELS = ("red", "green", "blue")
 WHOLE_PX = 20_000_000
 """Pixels above which only the region is read; smaller rasters are read whole, which gives a better threshold."""
 _PNG_MODES = frozenset({"1", "L", "LA", "P", "RGB", "RGBA", "I;16"})
-_WIDER = {"bool": "uint8", "float16": "float32", "int8": "int16", "int64": "int32", "uint64": "uint32"}
+_WIDER = {
+    "bool": "uint8",
+    "float16": "float32",
+    "int8": "int16",
+    "int64": "int32",
+    "uint64": "uint32",
+}
 """Types of values that TIFF or its readers lack, and the type that they are written as."""
 _MOST_BANDS = 512
 
@@ -50,18 +69,27 @@ def read_mask_pixels(
     name = shown_name(path)
     labels = read_labels(path, argument=argument, shown_as=name)
     rows, columns = labels.classes.shape
-    refuse_other_size(image_shape, (rows, columns), (image_name, name), argument=argument, called=called)
+    refuse_other_size(
+        image_shape, (rows, columns), (image_name, name), argument=argument, called=called
+    )
     marked = labels.classes != 0
     return marked if labels.valid is None else marked & labels.valid
 
 
 def refuse_other_size(
-    of_image: tuple[int, int], of_mask: tuple[int, int], names: tuple[str, str], *, argument: str, called: str
+    of_image: tuple[int, int],
+    of_mask: tuple[int, int],
+    names: tuple[str, str],
+    *,
+    argument: str,
+    called: str,
 ) -> None:
     """Raise a ToolError ``shape_mismatch`` if a mask and its image differ in size, both (rows, columns)."""
     if of_image != of_mask:
         why = f"{names[0]} is {of_image[1]} x {of_image[0]} pixels and {names[1]} {of_mask[1]} x {of_mask[0]}"
-        raise ToolError("shape_mismatch", why, argument=argument, hint=f"{called} has the size of its image")
+        raise ToolError(
+            "shape_mismatch", why, argument=argument, hint=f"{called} has the size of its image"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +131,11 @@ def read_field_picture(
 
 
 def _read_photo(
-    path: Path, bands: Mapping[str, int | str] | None, region: Box | None, info: SampleFile | None, name: str
+    path: Path,
+    bands: Mapping[str, int | str] | None,
+    region: Box | None,
+    info: SampleFile | None,
+    name: str,
 ) -> FieldPicture:
     image = read_image(path, shown_as=name)
     box, flags = clipped_region(region, image.width, image.height, name)
@@ -130,7 +162,10 @@ def _read_photo(
 
 
 def _read_raster(
-    source: RasterSource, bands: Mapping[str, int | str] | None, region: Box | None, info: SampleFile | None
+    source: RasterSource,
+    bands: Mapping[str, int | str] | None,
+    region: Box | None,
+    info: SampleFile | None,
 ) -> FieldPicture:
     roles, assumed = raster_roles(source, bands, info)
     notes, flags = [*source.sampling.notes, *assumed], [*source.sampling.flags]
@@ -141,14 +176,18 @@ def _read_raster(
         box = (0, 0, box[2] - box[0], box[3] - box[1])
         notes.append("the raster is large: the region was looked at alone")
     values = source.read(list(roles.values()), window)
-    valid: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=0) & values.any())  # all black is no data
+    valid: NDArray[np.bool_] = np.asarray(
+        np.isfinite(values).all(axis=0) & values.any()
+    )  # all black is no data
     refuse_without_data(valid, source.name)
     by_role = dict(zip(roles, values, strict=True))
     is_8_bit = source.dtype == "uint8"
     shown = stretched_picture(by_role)
     photo = None
     if is_8_bit and {"R", "G", "B"} <= by_role.keys():
-        photo = np.dstack([np.where(valid, by_role[role], 255).astype(np.uint8) for role in ("R", "G", "B")])
+        photo = np.dstack(
+            [np.where(valid, by_role[role], 255).astype(np.uint8) for role in ("R", "G", "B")]
+        )
         shown = photo
     return FieldPicture(
         bands=by_role,
@@ -202,14 +241,24 @@ def colour_bands(picture: FieldPicture) -> tuple[dict[Role, NDArray[Any]], tuple
     colours = [picture.bands[role][picture.valid] for role in ("R", "G", "B")]
     top = float(np.percentile(np.concatenate(colours), 99.9))
     factor = np.float32(255.0 / top if top > 0 else 1.0)
-    scaled: dict[Role, NDArray[Any]] = {role: picture.bands[role] * factor for role in ("R", "G", "B")}
-    return {**picture.bands, **scaled}, (f"red, green and blue scaled by one factor ({top:.4g} to 255)",)
+    scaled: dict[Role, NDArray[Any]] = {
+        role: picture.bands[role] * factor for role in ("R", "G", "B")
+    }
+    return {**picture.bands, **scaled}, (
+        f"red, green and blue scaled by one factor ({top:.4g} to 255)",
+    )
 
 
-def class_names_of(label_map: Mapping[str, Sequence[int]] | None, names: Mapping[str, str] | None) -> dict[int, str]:
+def class_names_of(
+    label_map: Mapping[str, Sequence[int]] | None, names: Mapping[str, str] | None
+) -> dict[int, str]:
     """Return the name of each class number: of ``label_map`` (numbers by name), else of ``names`` (name by number).
     ToolError ``invalid_argument`` if a number has two names in ``label_map``."""
-    by_number = {int(number): name for number, name in (names or {}).items() if number.strip().lstrip("-").isdigit()}
+    by_number = {
+        int(number): name
+        for number, name in (names or {}).items()
+        if number.strip().lstrip("-").isdigit()
+    }
     mapped: dict[int, str] = {}
     for name, numbers in (label_map or {}).items():
         for number in numbers:
@@ -221,7 +270,9 @@ def class_names_of(label_map: Mapping[str, Sequence[int]] | None, names: Mapping
 
 def _in_memory(value: Any) -> bool:
     """True for a Pillow image, a numpy array, and any object that numpy can turn into an array of two dimensions."""
-    return hasattr(value, "__array_interface__") or (hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0)
+    return hasattr(value, "__array_interface__") or (
+        hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0
+    )
 
 
 def write_arrays(
@@ -261,7 +312,9 @@ def _write_file(value: Any, stem: Path, is_raster: bool) -> Path:
     array = np.asarray(value)
     _refuse_unfit_array(array, stem.name)
     array = array.astype(_WIDER.get(array.dtype.name, array.dtype), copy=False)
-    picture = array.dtype == np.uint8 and (array.ndim == 2 or (array.shape[2] in (3, 4) and not is_raster))
+    picture = array.dtype == np.uint8 and (
+        array.ndim == 2 or (array.shape[2] in (3, 4) and not is_raster)
+    )
     return _write_png(Image.fromarray(array), stem) if picture else _write_tiff(array, stem)
 
 
@@ -273,7 +326,11 @@ def _refuse_unfit_array(array: NDArray[Any], name: str) -> None:
     first_is_band = array.ndim == 3 and array.shape[0] <= 16 < array.shape[2]
     if array.ndim not in (2, 3) or not array.size or bands > _MOST_BANDS or first_is_band:
         why = f"{name}: an array of shape {array.shape} is not (rows, columns) or (rows, columns, bands)"
-        hint = "bands come last: numpy.moveaxis(array, 0, -1)" if array.ndim == 3 else "pass one picture"
+        hint = (
+            "bands come last: numpy.moveaxis(array, 0, -1)"
+            if array.ndim == 3
+            else "pass one picture"
+        )
         raise ToolError("invalid_argument", why, argument=name, hint=hint)
 
 
@@ -291,7 +348,16 @@ def _write_tiff(array: NDArray[Any], stem: Path) -> Path:
     path = stem.with_name(f"{stem.name}.tif")
     bands = array[..., None] if array.ndim == 2 else array
     rows, columns, count = bands.shape
-    profile = {"driver": "GTiff", "height": rows, "width": columns, "count": count, "dtype": array.dtype.name}
-    with without_place_warning(), rasterio.open(path, "w", **profile, photometric="MINISBLACK", alpha="NO") as target:
+    profile = {
+        "driver": "GTiff",
+        "height": rows,
+        "width": columns,
+        "count": count,
+        "dtype": array.dtype.name,
+    }
+    with (
+        without_place_warning(),
+        rasterio.open(path, "w", **profile, photometric="MINISBLACK", alpha="NO") as target,
+    ):
         target.write(np.moveaxis(bands, -1, 0))
     return path

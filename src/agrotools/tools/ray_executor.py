@@ -31,7 +31,13 @@ from typing import Any, Literal
 from agrotools.core import InfrastructureError, ToolError, UsageError
 from agrotools.core.base import import_of_extra
 from agrotools.core.files import cache_dir, write_whole
-from agrotools.tools.cache import ResultCache, Sweeper, code_hash, library_versions, limit_from_environment
+from agrotools.tools.cache import (
+    ResultCache,
+    Sweeper,
+    code_hash,
+    library_versions,
+    limit_from_environment,
+)
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.result import Reply
 from agrotools.tools.worker import load
@@ -52,7 +58,11 @@ _LOOK_S = 1.0
 """Seconds between two looks at the size of the cluster."""
 _PAUSE_S = 0.2
 _SAME_EVERYWHERE = "install the same versions on every node; agrotools doctor prints them"
-Answer = tuple[Literal["reply"], Reply] | tuple[Literal["missing"], list[str]] | tuple[Literal["different"], str]
+Answer = (
+    tuple[Literal["reply"], Reply]
+    | tuple[Literal["missing"], list[str]]
+    | tuple[Literal["different"], str]
+)
 """Answer of a task: the reply, the hashes of files that the node does not have, or how its installation differs."""
 
 
@@ -96,7 +106,9 @@ def run_call(
     """
     if different := first_difference(expected, installation(request["target"], request["backend"])):
         return "different", different
-    local = {name: _local_file(Path(path), digest, contents) for name, (path, digest) in files.items()}
+    local = {
+        name: _local_file(Path(path), digest, contents) for name, (path, digest) in files.items()
+    }
     if missing := [files[name][1] for name, path in local.items() if path is None]:
         return "missing", missing
     reply = _worker(limits)({**request, "paths": {name: str(path) for name, path in local.items()}})
@@ -152,11 +164,15 @@ def _worker(limits: tuple[float, int, int]) -> Callable[[dict[str, Any]], Reply]
     """Start an event loop in a thread, because Ray runs tasks in the main thread, and return the function that asks a
     worker process of this Ray process. It dies with the thread, which lives as long as the process."""
     # Ray puts the folder of its own worker script on the import path, which has modules named like others.
-    sys.path[:] = [entry for entry in sys.path if Path(entry).parts[-3:] != ("ray", "_private", "workers")]
+    sys.path[:] = [
+        entry for entry in sys.path if Path(entry).parts[-3:] != ("ray", "_private", "workers")
+    ]
     loop, (timeout_s, memory_mb, threads) = asyncio.new_event_loop(), limits
     threading.Thread(target=loop.run_forever, daemon=True, name="agrotools tool worker").start()
     executor = ToolExecutor(1, timeout_s, memory_mb, threads=threads)
-    return lambda request: asyncio.run_coroutine_threadsafe(executor.reply_to(request), loop).result()
+    return lambda request: asyncio.run_coroutine_threadsafe(
+        executor.reply_to(request), loop
+    ).result()
 
 
 class GpuActors:
@@ -168,7 +184,9 @@ class GpuActors:
     def __init__(self, ray: Any, count_gpus: Callable[[], Awaitable[int]]) -> None:
         self._ray, self._count_gpus = ray, count_gpus
         # It takes no CPU while it is idle, because calls of other tools wait for those.
-        self._class = ray.remote(CallRunner).options(num_cpus=0, num_gpus=1, max_restarts=-1, max_task_retries=0)
+        self._class = ray.remote(CallRunner).options(
+            num_cpus=0, num_gpus=1, max_restarts=-1, max_task_retries=0
+        )
         self._actors: set[Any] = set()
         """All actors: idle, busy, and those that have not answered yet."""
         self._pending: set[Any] = set()
@@ -181,7 +199,9 @@ class GpuActors:
         actor, began = None, time.monotonic()
         while actor is None and (gpus := await self._count_gpus()):
             for spare in [*self._pending, *self._idle][: max(0, len(self._actors) - gpus)]:
-                self._drop(spare)  # GPUs were lost: a displaced actor would stay pending and take the next one
+                self._drop(
+                    spare
+                )  # GPUs were lost: a displaced actor would stay pending and take the next one
             if self._idle:
                 actor = await self._answering(self._idle.pop(), _ANSWER_S)
             elif len(self._actors) < gpus:
@@ -194,11 +214,15 @@ class GpuActors:
                     began = time.monotonic()  # one of ours is busy, and will be idle
                 await asyncio.sleep(_PAUSE_S)
             if actor is None and time.monotonic() - began >= _QUEUE_S:
-                raise InfrastructureError("no GPU of the Ray cluster is free", hint="ray status shows who uses them")
+                raise InfrastructureError(
+                    "no GPU of the Ray cluster is free", hint="ray status shows who uses them"
+                )
         try:
             yield actor
         except BaseException as error:
-            if not isinstance(error, self._ray.exceptions.RayTaskError):  # else the call failed, not the actor
+            if not isinstance(
+                error, self._ray.exceptions.RayTaskError
+            ):  # else the call failed, not the actor
                 self._drop(actor)
             raise
         finally:
@@ -212,7 +236,10 @@ class GpuActors:
 
     async def _answering(self, actor: Any, limit_s: float) -> Any:
         """Return an actor that answers within a time; else it is dropped, as it is once another one is idle."""
-        until, answer = time.monotonic() + limit_s, asyncio.wrap_future(actor.answer.remote().future())
+        until, answer = (
+            time.monotonic() + limit_s,
+            asyncio.wrap_future(actor.answer.remote().future()),
+        )
         is_there = False
         try:
             while not (await asyncio.wait({answer}, timeout=_LOOK_S))[0]:
@@ -286,7 +313,12 @@ class RayToolExecutor(ToolExecutor):
             if address != "auto":  # Ray itself tries for minutes, and then exits
                 socket.create_connection((host, int(port)), timeout=10).close()
             self._ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-        except (RuntimeError, ValueError, OSError, OverflowError) as error:  # also other versions of Ray or Python
+        except (
+            RuntimeError,
+            ValueError,
+            OSError,
+            OverflowError,
+        ) as error:  # also other versions of Ray or Python
             why = " ".join(str(error).split())[:300]
             raise InfrastructureError(
                 f"there is no Ray cluster at {address} that can be used: {why}",
@@ -300,7 +332,8 @@ class RayToolExecutor(ToolExecutor):
         paths = {name: Path(path) for name, path in request["paths"].items()}
         try:
             files = {
-                name: (str(path), await asyncio.to_thread(self._hashes.file_hash, path)) for name, path in paths.items()
+                name: (str(path), await asyncio.to_thread(self._hashes.file_hash, path))
+                for name, path in paths.items()
             }
         except OSError as error:
             raise InfrastructureError(f"a file of a call cannot be read: {error}") from error
@@ -316,7 +349,10 @@ class RayToolExecutor(ToolExecutor):
                     return await self._send(remote, request, files, expected)
             except self._ray.exceptions.RayError as error:
                 lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
-                if isinstance(error, self._ray.exceptions.RayTaskError) and "No module named" in lines[-1]:
+                if (
+                    isinstance(error, self._ray.exceptions.RayTaskError)
+                    and "No module named" in lines[-1]
+                ):
                     why = f"a Ray node cannot run agrotools: {lines[-1]}"
                     raise UsageError(why, hint=_SAME_EVERYWHERE) from error
                 last = f"{type(error).__name__}: {lines[0]} {lines[-1]}"
@@ -328,7 +364,9 @@ class RayToolExecutor(ToolExecutor):
         )
 
     @asynccontextmanager
-    async def _remote(self, request: Mapping[str, Any], paths: Mapping[str, Path]) -> AsyncIterator[Callable[..., Any]]:
+    async def _remote(
+        self, request: Mapping[str, Any], paths: Mapping[str, Path]
+    ) -> AsyncIterator[Callable[..., Any]]:
         """Wait for a GPU or a CPU of the cluster as it is now, and provide the function that sends a call there."""
         is_learned = request["backend"].startswith(LEARNED)
         if is_learned:
@@ -339,7 +377,9 @@ class RayToolExecutor(ToolExecutor):
         began = time.monotonic()
         while self._in_flight >= (cpus := await self._count("CPU")):
             if not cpus and time.monotonic() - began > _QUEUE_S:
-                raise InfrastructureError("the Ray cluster has no nodes left", hint="ray status shows them")
+                raise InfrastructureError(
+                    "the Ray cluster has no nodes left", hint="ray status shows them"
+                )
             self._freed.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._freed.wait(), _LOOK_S)
@@ -347,7 +387,9 @@ class RayToolExecutor(ToolExecutor):
         try:
             options: dict[str, Any] = {"num_cpus": 1, "max_retries": 0}
             if is_learned or sum(path.stat().st_size for path in paths.values()) >= _LARGE_FILES:
-                largest = max((int(node["Resources"].get("memory", 0)) for node in self._nodes), default=0)
+                largest = max(
+                    (int(node["Resources"].get("memory", 0)) for node in self._nodes), default=0
+                )
                 options["memory"] = min(self.memory_mb * 2**20, largest)
             yield self._task.options(**options).remote
         finally:
@@ -369,7 +411,9 @@ class RayToolExecutor(ToolExecutor):
         while True:
             reference = remote(request, files, contents, expected, limits)
             try:
-                answer: Answer = await asyncio.wait_for(asyncio.wrap_future(reference.future()), limit_s)
+                answer: Answer = await asyncio.wait_for(
+                    asyncio.wrap_future(reference.future()), limit_s
+                )
             except (TimeoutError, asyncio.CancelledError):
                 with suppress(Exception):
                     self._ray.cancel(reference, force=True)
@@ -402,5 +446,7 @@ class RayToolExecutor(ToolExecutor):
         if time.monotonic() - self._looked > _LOOK_S:
             self._looked = time.monotonic()
             every = await asyncio.to_thread(self._ray.nodes)
-            self._nodes = [node for node in every if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
+            self._nodes = [
+                node for node in every if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
+            ]
         return sum(int(node["Resources"].get(resource, 0)) for node in self._nodes)

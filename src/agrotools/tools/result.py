@@ -77,7 +77,11 @@ class ToolResult(BaseModel):
 
     def _pictured(self) -> Artifact | None:
         kinds = ("overlay", "plot", "image", "mask")
-        made = [each for each in self.artifact_fields().values() if each.name in self._contents and each.kind in kinds]
+        made = [
+            each
+            for each in self.artifact_fields().values()
+            if each.name in self._contents and each.kind in kinds
+        ]
         shown = [each for each in made if each.media_type in ("image/png", "image/jpeg")]
         return min(shown, key=lambda each: kinds.index(each.kind), default=None)
 
@@ -105,7 +109,9 @@ def _shortened(value: JsonValue) -> str:
 class ResultPart(BaseModel):
     """Base class of records inside a result."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True
+    )
 
 
 def encode_result(
@@ -126,7 +132,9 @@ def encode_result(
                 artifacts.append(value)
             return {ARTIFACT_KEY: artifacts.index(value)}
         if isinstance(value, BaseModel):
-            return {alias: plain(getattr(value, name)) for name, alias in _aliases(type(value)).items()}
+            return {
+                alias: plain(getattr(value, name)) for name, alias in _aliases(type(value)).items()
+            }
         if isinstance(value, Mapping):
             return {str(key): plain(item) for key, item in value.items()}
         if isinstance(value, Enum):
@@ -178,7 +186,9 @@ Reply = tuple[dict[str, Any], list[bytes]]
 """Message of a worker and the contents of its artifacts."""
 
 OUT_OF_MEMORY = ErrorInfo(
-    kind="limit", message="the tool ran out of the memory it may use", hint="use a smaller region or a smaller file"
+    kind="limit",
+    message="the tool ran out of the memory it may use",
+    hint="use a smaller region or a smaller file",
 )
 
 
@@ -239,7 +249,9 @@ def certificate(tool: str, version: str) -> dict[str, Any]:
     of parts, the worst first, with 95 % intervals (Clopper and Pearson 1934); calls ``refused`` or flagged on pictures
     that the tool is made for (``known``) and others (``strange``), as [number, calls]; and in words, what it refuses.
     """
-    found: dict[str, Any] = orjson.loads(CERTIFICATES.read_bytes()).get(tool, {"why": "no accuracy study"})
+    found: dict[str, Any] = orjson.loads(CERTIFICATES.read_bytes()).get(
+        tool, {"why": "no accuracy study"}
+    )
     if "why" in found:
         return {**found, "text": found["why"]}
     other = "" if found["version"] == version else f" (this is version {version})"

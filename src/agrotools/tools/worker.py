@@ -21,7 +21,15 @@ from typing import Any, BinaryIO
 
 from agrotools.core import Artifact, ErrorInfo, SampleFile, ToolError
 from agrotools.core.base import words_of
-from agrotools.tools.result import OUT_OF_MEMORY, Reply, ToolResult, encode_result, failure, pack_frame, read_frame
+from agrotools.tools.result import (
+    OUT_OF_MEMORY,
+    Reply,
+    ToolResult,
+    encode_result,
+    failure,
+    pack_frame,
+    read_frame,
+)
 from agrotools.tools.services import VLM, AnswerNeeded, Replies
 from agrotools.tools.workspace import CallContext, call_context
 
@@ -36,7 +44,9 @@ def main() -> None:
     requests, replies = _private_streams()
     _end_with_parent(parent, requests)
     _limit(memory_mb)
-    with suppress(OSError, AttributeError):  # yield to the parent, which serves all samples while this serves one
+    with suppress(
+        OSError, AttributeError
+    ):  # yield to the parent, which serves all samples while this serves one
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     faulthandler.enable()
     replies.write(pack_frame({"ready": True}))
@@ -65,7 +75,9 @@ def answer(request: dict[str, Any]) -> Reply:
         if any(words in words_of(error) for words in _OF_MEMORY):  # as native libraries report it
             return failure(OUT_OF_MEMORY, traceback.format_exc())
         message = f"the tool failed on this input ({type(error).__name__})"
-        info = ErrorInfo(kind="tool_failed", message=message, hint="other arguments or another file may work")
+        info = ErrorInfo(
+            kind="tool_failed", message=message, hint="other arguments or another file may work"
+        )
         return failure(info, traceback.format_exc())
 
 
@@ -85,7 +97,9 @@ def load(target: str) -> Any:
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise ToolError("backend_unavailable", f"the tool {name} cannot be loaded: {words_of(error)}") from error
+        raise ToolError(
+            "backend_unavailable", f"the tool {name} cannot be loaded: {words_of(error)}"
+        ) from error
 
 
 def _run(request: dict[str, Any]) -> Reply:
@@ -96,7 +110,9 @@ def _run(request: dict[str, Any]) -> Reply:
     """
     tool = load(request["target"])
     paths = {name: Path(path) for name, path in request["paths"].items()}
-    infos = {paths[name]: SampleFile.model_validate(file) for name, file in request["files"].items()}
+    infos = {
+        paths[name]: SampleFile.model_validate(file) for name, file in request["files"].items()
+    }
     contents: dict[Artifact, bytes] = {}
 
     def keep(artifact: Artifact, content: bytes) -> Artifact:
@@ -116,9 +132,15 @@ def _run(request: dict[str, Any]) -> Reply:
             return {"request": asked, "artifacts": []}, list(needed.request.pictures)
     seconds = time.perf_counter() - started
     if not isinstance(result, ToolResult):
-        raise TypeError(f"{tool.name} returned an object of type {type(result).__name__}, not a ToolResult")
+        raise TypeError(
+            f"{tool.name} returned an object of type {type(result).__name__}, not a ToolResult"
+        )
     encoded, artifacts = encode_result(result, tool.significant_digits)
-    message = {"result": encoded, "artifacts": [artifact.model_dump() for artifact in artifacts], "seconds": seconds}
+    message = {
+        "result": encoded,
+        "artifacts": [artifact.model_dump() for artifact in artifacts],
+        "seconds": seconds,
+    }
     return message, [contents[artifact] for artifact in artifacts]
 
 

@@ -20,7 +20,12 @@ from agrotools.tools.result import HEADER, BrokenFrame, Reply, pack_frame, unpac
 
 START_TIMEOUT_S = 120.0
 """Time limit for starting a worker and importing a tool's libraries, which takes long on a busy machine."""
-_THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENCV_FOR_THREADS_NUM")
+_THREAD_LIMITS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENCV_FOR_THREADS_NUM",
+)
 _TIME_TO_END_S = 2.0
 """Time that a process may take to end after closing its output."""
 
@@ -131,7 +136,9 @@ class Worker:
     def kill(self) -> None:
         """Kill the worker and its process group immediately."""
         if self._process.returncode is None:
-            with suppress(ProcessLookupError, PermissionError):  # macOS forbids it for one that has just ended
+            with suppress(
+                ProcessLookupError, PermissionError
+            ):  # macOS forbids it for one that has just ended
                 os.killpg(self.pid, signal.SIGKILL)
 
     async def exit_status(self) -> int | None:
@@ -222,7 +229,9 @@ class WorkerPool:
             self.discard(worker)
         if not self._idle:
             return None
-        worker = next((worker for worker in reversed(self._idle) if target in worker.loaded), self._idle[-1])
+        worker = next(
+            (worker for worker in reversed(self._idle) if target in worker.loaded), self._idle[-1]
+        )
         self._idle.remove(worker)
         return worker
 

@@ -64,12 +64,25 @@ def match_file(name: str, files: Sequence[SampleFile], artifacts: Path) -> str |
 
 SUFFIX = ".meta.json"
 _LARGEST_BYTES = 2**16
-_KEYS = ("gsd_m", "bands", "crs", "intrinsics", "depth_unit_mm", "classes", "width_px", "height_px", "note", "kind")
+_KEYS = (
+    "gsd_m",
+    "bands",
+    "crs",
+    "intrinsics",
+    "depth_unit_mm",
+    "classes",
+    "width_px",
+    "height_px",
+    "note",
+    "kind",
+)
 
 
 def read_sidecar(path: Path) -> SampleFile | None:
     """Return the sidecar of a file or None; ToolError ``unreadable_file`` if it is no object with allowed keys."""
-    return next((_parsed(sidecar, path.name) for sidecar in sidecars(path) if sidecar.is_file()), None)
+    return next(
+        (_parsed(sidecar, path.name) for sidecar in sidecars(path) if sidecar.is_file()), None
+    )
 
 
 def sidecars(path: Path) -> tuple[Path, Path]:
@@ -81,18 +94,27 @@ def _parsed(sidecar: Path, name: str) -> SampleFile:
     hint = f"it is a JSON object with any of: {', '.join(_KEYS)}"
     try:
         if sidecar.stat().st_size > _LARGEST_BYTES:
-            raise ToolError("unreadable_file", f"{sidecar.name} is too large for a sidecar", hint=hint)
+            raise ToolError(
+                "unreadable_file", f"{sidecar.name} is too large for a sidecar", hint=hint
+            )
         said: Any = orjson.loads(read_text(sidecar))
     except (OSError, ValueError) as error:
-        raise ToolError("unreadable_file", f"{sidecar.name} cannot be read: {error}", hint=hint) from error
+        raise ToolError(
+            "unreadable_file", f"{sidecar.name} cannot be read: {error}", hint=hint
+        ) from error
     if not isinstance(said, dict):
         raise ToolError("unreadable_file", f"{sidecar.name} is not a JSON object", hint=hint)
     unknown = sorted(str(key) for key in said if key not in _KEYS)
     if unknown:
-        raise ToolError("unreadable_file", f"{sidecar.name} has unknown keys: {', '.join(unknown[:5])}", hint=hint)
+        raise ToolError(
+            "unreadable_file",
+            f"{sidecar.name} has unknown keys: {', '.join(unknown[:5])}",
+            hint=hint,
+        )
     # The name is only used in messages; local files may have names that are not allowed in a sample.
     shown = "".join(
-        letter if letter.isascii() and letter.isalnum() else "_-."["-.".find(letter) + 1] for letter in name
+        letter if letter.isascii() and letter.isalnum() else "_-."["-.".find(letter) + 1]
+        for letter in name
     )
     try:
         return SampleFile.model_validate(
@@ -101,7 +123,9 @@ def _parsed(sidecar: Path, name: str) -> SampleFile:
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(str(part) for part in fault["loc"])
-        raise ToolError("unreadable_file", f"{sidecar.name}: {where}: {fault['msg']}", hint=hint) from error
+        raise ToolError(
+            "unreadable_file", f"{sidecar.name}: {where}: {fault['msg']}", hint=hint
+        ) from error
 
 
 ArtifactKind = Literal["overlay", "mask", "plot", "image", "table"]
@@ -172,7 +196,9 @@ def host_file(name: str) -> Path:
     try:
         exists = path.exists()
     except OSError as error:
-        raise ToolError("file_not_found", f"{name[:100]!r} cannot be looked up: {error.strerror}") from error
+        raise ToolError(
+            "file_not_found", f"{name[:100]!r} cannot be looked up: {error.strerror}"
+        ) from error
     if not exists:
         raise file_not_found(name, _check_kind(path), close_to=path.name)
     return regular_file(path, name, within=None)
@@ -184,7 +210,11 @@ def _check_kind(path: Path) -> list[str]:
         beside = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
     except OSError:
         return []
-    return [name for name in beside if not path.suffix or _kind_of_suffix(Path(name)) == _kind_of_suffix(path)]
+    return [
+        name
+        for name in beside
+        if not path.suffix or _kind_of_suffix(Path(name)) == _kind_of_suffix(path)
+    ]
 
 
 def _kind_of_suffix(path: Path) -> str:
@@ -193,13 +223,17 @@ def _kind_of_suffix(path: Path) -> str:
     return "image" if guessed.startswith("image/") else path.suffix.lower()
 
 
-def path_inside(name: str, hint: str = "use the name of a file exactly as it is listed, without folders") -> str:
+def path_inside(
+    name: str, hint: str = "use the name of a file exactly as it is listed, without folders"
+) -> str:
     """Return a relative name without a way out of its folder, else ToolError ``path_outside_workspace``."""
     if "\0" in name:
         raise ToolError("path_outside_workspace", "a file name cannot hold a NUL character")
     path = Path(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or name.startswith("~"):
-        raise ToolError("path_outside_workspace", f"{name[:100]!r} leads out of the workspace", hint=hint)
+        raise ToolError(
+            "path_outside_workspace", f"{name[:100]!r} leads out of the workspace", hint=hint
+        )
     return str(path)
 
 
@@ -224,9 +258,13 @@ def regular_file(path: Path, name: str, within: Path | None) -> Path:
         real = path.resolve(strict=True)
         mode = real.stat().st_mode
     except (OSError, RuntimeError) as error:
-        raise ToolError("file_not_found", f"the file {name!r} is listed but cannot be opened") from error
+        raise ToolError(
+            "file_not_found", f"the file {name!r} is listed but cannot be opened"
+        ) from error
     if within is not None and not real.is_relative_to(within.resolve()):
-        raise ToolError("path_outside_workspace", f"{name!r} is a link that leads out of the workspace")
+        raise ToolError(
+            "path_outside_workspace", f"{name!r} is a link that leads out of the workspace"
+        )
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
         raise ToolError("unreadable_file", f"{name!r} is {what}", hint="name a file")
@@ -271,7 +309,9 @@ def _unwritten(artifact: Artifact, _content: bytes) -> Artifact:
     return artifact
 
 
-_work: ContextVar[CallContext] = ContextVar("agrotools_work", default=CallContext(_unwritten, reads_sidecars=True))  # noqa: B039 - nothing writes to it
+_work: ContextVar[CallContext] = ContextVar(
+    "agrotools_work", default=CallContext(_unwritten, reads_sidecars=True)
+)  # noqa: B039 - nothing writes to it
 
 
 @contextmanager
@@ -286,7 +326,10 @@ def call_context(work: CallContext) -> Iterator[CallContext]:
 
 @contextmanager
 def artifacts_in(
-    folder: str | os.PathLike[str], *, backend: str | None = None, vision: "VisionModel | None" = None
+    folder: str | os.PathLike[str],
+    *,
+    backend: str | None = None,
+    vision: "VisionModel | None" = None,
 ) -> Iterator[Path]:
     """Write the artifacts of tools that are called as plain Python inside the block to ``folder``. ``backend``
     replaces the default back-end, if the tool has it; ``vision`` is the model of ``vlm``."""
@@ -296,17 +339,25 @@ def artifacts_in(
         try:
             return write_artifact(where, artifact, content)
         except OSError as error:
-            raise ArtifactWriteError(error.errno, error.strerror, error.filename or str(where)) from error
+            raise ArtifactWriteError(
+                error.errno, error.strerror, error.filename or str(where)
+            ) from error
 
     work = replace(
-        current, keep=keep, backend=backend or current.backend, vision=vision or current.vision, folder=where
+        current,
+        keep=keep,
+        backend=backend or current.backend,
+        vision=vision or current.vision,
+        folder=where,
     )
     with call_context(work):
         yield where
 
 
 @contextmanager
-def collect_files(folder: Path | None) -> Iterator[tuple[dict[str, bytes], dict[str, Path], list[MapLayer]]]:
+def collect_files(
+    folder: Path | None,
+) -> Iterator[tuple[dict[str, bytes], dict[str, Path], list[MapLayer]]]:
     """Provide the contents and paths by name, and the maps, of the files of the tool that runs inside the block, which
     are written to ``folder``, else to that of :func:`artifacts_in`; without either there are no paths."""
     contents, paths, layers = dict[str, bytes](), dict[str, Path](), list[MapLayer]()
@@ -326,7 +377,9 @@ def collect_files(folder: Path | None) -> Iterator[tuple[dict[str, bytes], dict[
                 paths[stored.name] = work.folder / stored.name
             return stored
 
-        stack.enter_context(call_context(replace(work, keep=keep, layers=None if folder is None else layers)))
+        stack.enter_context(
+            call_context(replace(work, keep=keep, layers=None if folder is None else layers))
+        )
         yield contents, paths, layers
 
 
@@ -340,7 +393,11 @@ def file_info(path: Path) -> SampleFile | None:
     """Return the metadata of a file (bands, ground sampling distance, intrinsics, classes...), or None: of the
     sample in an evaluation, else of a sidecar file. ToolError ``unreadable_file``: the sidecar is invalid."""
     work = _work.get()
-    return work.infos.get(path) if path in work.infos or not work.reads_sidecars else read_sidecar(path)
+    return (
+        work.infos.get(path)
+        if path in work.infos or not work.reads_sidecars
+        else read_sidecar(path)
+    )
 
 
 def shown_name(path: Path) -> str:
@@ -364,7 +421,9 @@ def replies_in_use() -> "Replies | None":
     return _work.get().replies
 
 
-def save_artifact(name: str, kind: ArtifactKind, content: "Image | NDArray[np.uint8] | bytes") -> Artifact:
+def save_artifact(
+    name: str, kind: ArtifactKind, content: "Image | NDArray[np.uint8] | bytes"
+) -> Artifact:
     """Save a file for people to view: bytes, or for png and jpg a Pillow image or uint8 (rows, columns, 3).
 
     Called by tools. Outside a worker it is written to the folder of the call or of :func:`artifacts_in`, if any,
@@ -375,7 +434,9 @@ def save_artifact(name: str, kind: ArtifactKind, content: "Image | NDArray[np.ui
     if not ARTIFACT_NAME.fullmatch(name) or suffix not in _MEDIA_TYPES:
         raise ValueError(f"{name!r} is not a valid artifact name")
     data = content if isinstance(content, bytes) else _encode(content, suffix)
-    artifact = Artifact(name=name, kind=kind, media_type=_MEDIA_TYPES[suffix], sha256=sha256(data).hexdigest())
+    artifact = Artifact(
+        name=name, kind=kind, media_type=_MEDIA_TYPES[suffix], sha256=sha256(data).hexdigest()
+    )
     return _work.get().keep(artifact, data)
 
 
@@ -387,14 +448,19 @@ def _encode(picture: "Image | NDArray[np.uint8]", suffix: str) -> bytes:
     if suffix == ".jpg":
         image.convert("RGB").save(buffer, "JPEG", quality=90)
     elif suffix == ".png":
-        image.save(buffer, "PNG", compress_level=2)  # a third of the time of level 6, 20 % more bytes
+        image.save(
+            buffer, "PNG", compress_level=2
+        )  # a third of the time of level 6, 20 % more bytes
     else:
         raise ValueError(f"an image can be saved as .png or .jpg, not {suffix}")
     return buffer.getvalue()
 
 
 def write_artifact(
-    folder: Path, artifact: Artifact, content: bytes, taken: "frozenset[str] | set[str]" = frozenset()
+    folder: Path,
+    artifact: Artifact,
+    content: bytes,
+    taken: "frozenset[str] | set[str]" = frozenset(),
 ) -> Artifact:
     """Write an artifact into ``folder`` under a name that is neither in use there nor in ``taken``."""
     name, number = artifact.name, 1

@@ -30,10 +30,23 @@ Row = dict[str, str | float | None]
 _Quantity = tuple[dict[str, str], Callable[[Box], NDArray[np.float32]]]
 """Operations of exactextract by column, and a function that reads the values of a box."""
 _Measured = tuple[list[_Quantity], Sequence[str], Sequence[str]]  # with notes and flags
-_Zones = tuple[list[str], NDArray[Any], Any, tuple[str, ...]]  # names, polygons, coordinate reference system, flags
+_Zones = tuple[
+    list[str], NDArray[Any], Any, tuple[str, ...]
+]  # names, polygons, coordinate reference system, flags
 _Bands = Mapping[str, int | str] | None
-_GRID = {"x": None, "y": None, "rows": 0, "columns": 0, "width": 0, "length": 0, "rotation": 0, "gap": 0}
-_GRID_HINT = "a grid is x=500000,y=5000000,rows=20,columns=50,width=1.5,length=6,rotation=12,gap=0.5"
+_GRID = {
+    "x": None,
+    "y": None,
+    "rows": 0,
+    "columns": 0,
+    "width": 0,
+    "length": 0,
+    "rotation": 0,
+    "gap": 0,
+}
+_GRID_HINT = (
+    "a grid is x=500000,y=5000000,rows=20,columns=50,width=1.5,length=6,rotation=12,gap=0.5"
+)
 _MOST_ZONES = 100_000
 _ABOUT = ("zone", "raster", "date", "area_m2", "pixels", "valid_pct", "flags")
 """Columns of every table; the measured quantities stand before the flags."""
@@ -42,7 +55,9 @@ _DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[1
 _READ_PX = 2**22
 """Largest number of pixels of a zone that are read at once."""
 _MOST_LINES = 12
-_import = partial(import_of_extra, extra="zones", message="zones need packages that are not installed")
+_import = partial(
+    import_of_extra, extra="zones", message="zones need packages that are not installed"
+)
 
 
 class ZoneTable(NamedTuple):
@@ -90,26 +105,47 @@ def measure_zones(
     polygons, gsd_m = np.empty(0), None
     for path in paths:
         with open_raster(path, argument="rasters") as source:
-            read = read or (_grid(str(zones), source) if "=" in str(zones) else _read_zones(Path(zones)))
+            read = read or (
+                _grid(str(zones), source) if "=" in str(zones) else _read_zones(Path(zones))
+            )
             polygons = _in_pixels(read, source)
             operations, of_raster, flags = _quantities(source, path, values, bands)
             inside = shapely.clip_by_rect(polygons, 0, -source.height, source.width, 0)
-            measured = _extract(polygons, shapely.area(inside), -shapely.bounds(inside)[:, 3], operations, source)
+            measured = _extract(
+                polygons, shapely.area(inside), -shapely.bounds(inside)[:, 3], operations, source
+            )
             gsd_m = source.sampling.gsd_m
         notes += [f"{path.name}: {note}" for note in of_raster]
-        parts = zip(read[0], shapely.area(polygons).tolist(), shapely.area(inside).tolist(), measured, strict=True)
+        parts = zip(
+            read[0],
+            shapely.area(polygons).tolist(),
+            shapely.area(inside).tolist(),
+            measured,
+            strict=True,
+        )
         for name, area, part, found in parts:
             pixels = found.pop("pixels", 0.0)
-            of_zone = ["outside"] if not part else ["partly_outside"] if part < area * (1 - 1e-6) else []
+            of_zone = (
+                ["outside"] if not part else ["partly_outside"] if part < area * (1 - 1e-6) else []
+            )
             of_zone += [] if pixels >= part / 2 else ["mostly_no_data"] if pixels else ["no_data"]
             row: Row = {"zone": name, "raster": path.name, "date": dates.get(path, "")}
-            row |= {"area_m2": gsd_m and area * gsd_m**2, "pixels": pixels, "valid_pct": 100 * pixels / (area or 1)}
-            rows.append({**row, **found, "flags": " ".join(dict.fromkeys((*of_zone, *read[3], *flags)))})
+            row |= {
+                "area_m2": gsd_m and area * gsd_m**2,
+                "pixels": pixels,
+                "valid_pct": 100 * pixels / (area or 1),
+            }
+            rows.append(
+                {**row, **found, "flags": " ".join(dict.fromkeys((*of_zone, *read[3], *flags)))}
+            )
     quantities = [*dict.fromkeys(column for row in rows for column in row if column not in _ABOUT)]
     if not quantities:
         hint = "check the coordinate reference systems"
         raise ToolError("nothing_found", "no zone lies in the rasters", argument="zones", hint=hint)
-    rows = [{column: row.get(column) for column in (*_ABOUT[:-1], *quantities, _ABOUT[-1])} for row in rows]
+    rows = [
+        {column: row.get(column) for column in (*_ABOUT[:-1], *quantities, _ABOUT[-1])}
+        for row in rows
+    ]
     files = () if out is None else _write(Path(out), rows, polygons, quantities[0], gsd_m)
     return ZoneTable(rows, tuple(dict.fromkeys(notes)), files)
 
@@ -117,17 +153,23 @@ def measure_zones(
 def _read_zones(path: Path) -> _Zones:
     shapely, pyogrio = _import("shapely"), _import("pyogrio")
     if not path.is_file():
-        raise ToolError("file_not_found", f"there is no file {path.name}", argument="zones", hint=_GRID_HINT)
+        raise ToolError(
+            "file_not_found", f"there is no file {path.name}", argument="zones", hint=_GRID_HINT
+        )
     try:
         layers = pyogrio.list_layers(path).tolist()
         layer = next((name for name, kind in layers if "Polygon" in (kind or "")), layers[0][0])
         about, _, shapes, fields = pyogrio.raw.read(path, layer=layer, force_2d=True)
         polygons = shapely.from_wkb(shapes)
     except (pyogrio.errors.DataSourceError, shapely.GEOSException, IndexError) as error:
-        raise ToolError("unreadable_file", f"{path.name} cannot be read: {error}", argument="zones") from error
+        raise ToolError(
+            "unreadable_file", f"{path.name} cannot be read: {error}", argument="zones"
+        ) from error
     polygons = np.where(shapely.is_missing(polygons), shapely.Polygon(), polygons)
     if not len(polygons) or not np.isin(shapely.get_type_id(polygons), (3, 6)).all():
-        raise ToolError("invalid_argument", f"{path.name} holds other shapes than polygons", argument="zones")
+        raise ToolError(
+            "invalid_argument", f"{path.name} holds other shapes than polygons", argument="zones"
+        )
     names = [str(number) for number in range(1, len(polygons) + 1)]
     by_name = dict(zip((name.lower() for name in about["fields"]), fields, strict=True))
     for field in (by_name[name].tolist() for name in _NAMES if name in by_name):
@@ -140,13 +182,22 @@ def _read_zones(path: Path) -> _Zones:
 def _grid(text: str, source: RasterSource) -> _Zones:
     """Return the plots of a grid, in the coordinate reference system of the raster."""
     try:
-        grid = _GRID | {key.strip(): float(value) for key, value in (part.split("=") for part in text.split(","))}
+        grid = _GRID | {
+            key.strip(): float(value)
+            for key, value in (part.split("=") for part in text.split(","))
+        }
         x, y, rows, columns, width, length, rotation, gap = cast("Sequence[float]", grid.values())
-        if not (rows > 0 == rows % 1 + columns % 1 and 0 < rows * columns <= _MOST_ZONES and min(width, length) > 0):
+        if not (
+            rows > 0 == rows % 1 + columns % 1
+            and 0 < rows * columns <= _MOST_ZONES
+            and min(width, length) > 0
+        ):
             raise ValueError("rows, columns, width and length must be above 0")
         row, column = (part.reshape(-1, 1) for part in np.mgrid[: int(rows), : int(columns)])
     except (ValueError, TypeError) as error:
-        raise ToolError("invalid_argument", f"zones: {text}: {error}", argument="zones", hint=_GRID_HINT) from error
+        raise ToolError(
+            "invalid_argument", f"zones: {text}: {error}", argument="zones", hint=_GRID_HINT
+        ) from error
     right = column * (width + gap) + np.array([0, width, width, 0])
     down = row * (length + gap) + np.array([0, 0, length, length])
     turn, crs = math.radians(rotation), source.dataset.crs
@@ -165,43 +216,68 @@ def _in_pixels(zones: _Zones, source: RasterSource) -> NDArray[Any]:
 
     shapely, crs, stated = _import("shapely"), source.dataset.crs, zones[2]
     if crs is None and stated is not None:
-        why, hint = f"{source.name} has no coordinate reference system", "georeference it, or give a grid in pixels"
+        why, hint = (
+            f"{source.name} has no coordinate reference system",
+            "georeference it, or give a grid in pixels",
+        )
         raise ToolError("missing_metadata", why, argument="rasters", hint=hint)
     of_zones = CRS.from_user_input(stated) if stated else crs
     xs, ys = shapely.get_coordinates(zones[1]).T
     if of_zones != crs:
         xs, ys = map(np.asarray, transform(of_zones, crs, xs, ys)[:2])
     columns, rows = ~source.dataset.transform * (xs, ys)
-    placed = np.nan_to_num(np.stack([columns, -rows], axis=1), posinf=1e12)  # infinite where there is no place
+    placed = np.nan_to_num(
+        np.stack([columns, -rows], axis=1), posinf=1e12
+    )  # infinite where there is no place
     return shapely.set_coordinates(zones[1].copy(), placed)
 
 
-def _quantities(source: RasterSource, path: Path, values: Sequence[str], bands: _Bands) -> _Measured:
+def _quantities(
+    source: RasterSource, path: Path, values: Sequence[str], bands: _Bands
+) -> _Measured:
     measured: _Measured = ([], source.sampling.notes, source.sampling.flags)
     for value in values or (("cover",) if len(source.data_bands) > 1 else ("height", "1")):
         if value == "height":
             from agrotools.tools.canopy_height import estimate_canopy_height
 
             judged, read = estimate_canopy_height(chm=path), partial(_heights, source)
-            more = [({"heights": "values", "weights": "coverage"}, read)], judged.notes, judged.flags
+            more = (
+                [({"heights": "values", "weights": "coverage"}, read)],
+                judged.notes,
+                judged.flags,
+            )
         elif value == "cover" or value in INDICES:
             more = _plants(source, path, value, bands)
         else:
             number = band_number(value, source.band_names, source.name)
-            numbers = [number, *(source.data_bands if source.border is not None else ())]  # a border is in all bands
-            more = [(_moments(f"band_{number}"), lambda box, of=numbers: source.read(of, box)[0])], (), ()
+            numbers = [
+                number,
+                *(source.data_bands if source.border is not None else ()),
+            ]  # a border is in all bands
+            more = (
+                [(_moments(f"band_{number}"), lambda box, of=numbers: source.read(of, box)[0])],
+                (),
+                (),
+            )
         measured = [*measured[0], *more[0]], [*measured[1], *more[1]], [*measured[2], *more[2]]
     return measured
 
 
 def _moments(name: str) -> dict[str, str]:
-    return {f"{name}_mean": "mean", f"{name}_sd": "stdev", f"{name}_min": "min", f"{name}_max": "max"}
+    return {
+        f"{name}_mean": "mean",
+        f"{name}_sd": "stdev",
+        f"{name}_min": "min",
+        f"{name}_max": "max",
+    }
 
 
 def _heights(source: RasterSource, box: Box) -> NDArray[np.float32]:
     from agrotools.tools.canopy_height import height_scale_of, in_metres
 
-    return np.maximum(in_metres(source.read([1], box)[0], height_scale_of(source, None).metres), np.float32(0))
+    return np.maximum(
+        in_metres(source.read([1], box)[0], height_scale_of(source, None).metres), np.float32(0)
+    )
 
 
 def _height_statistics(heights: NDArray[Any], weights: NDArray[Any]) -> dict[str, float]:
@@ -215,7 +291,9 @@ def _height_statistics(heights: NDArray[Any], weights: NDArray[Any]) -> dict[str
     median, p95 = np.interp([0.5 * ranks[-1], 0.95 * ranks[-1]], ranks, heights)
     sd = np.average((heights - mean) ** 2, weights=weights) ** 0.5
     names = ("mean_m", "median_m", "p95_m", "max_m", "sd_m", "cover_pct")
-    return dict(zip(names, map(float, (mean, median, p95, heights[-1], sd, 100 * cover)), strict=True))
+    return dict(
+        zip(names, map(float, (mean, median, p95, heights[-1], sd, 100 * cover)), strict=True)
+    )
 
 
 def _plants(source: RasterSource, path: Path, value: str, bands: _Bands) -> _Measured:
@@ -230,7 +308,11 @@ def _plants(source: RasterSource, path: Path, value: str, bands: _Bands) -> _Mea
     of_index: _Quantity = (_moments(index), lambda box: read(box)[0])
     if value != "cover":
         return [of_index], notes, ()
-    notes, flags, percent = (*notes, *sampled.notes, *sampled.cut.notes), sampled.cut.flags, np.float32(100)
+    notes, flags, percent = (
+        (*notes, *sampled.notes, *sampled.cut.notes),
+        sampled.cut.flags,
+        np.float32(100),
+    )
     if source.width * source.height <= WHOLE_PX and bands is None:
         picture = read_field_picture(path, None, None, file_info(path))
         plants, photo = segment(index, picture.bands, picture.valid), picture.photo
@@ -242,13 +324,19 @@ def _plants(source: RasterSource, path: Path, value: str, bands: _Bands) -> _Mea
 
 
 def _extract(
-    polygons: NDArray[Any], areas: Any, tops: Any, quantities: Sequence[_Quantity], source: RasterSource
+    polygons: NDArray[Any],
+    areas: Any,
+    tops: Any,
+    quantities: Sequence[_Quantity],
+    source: RasterSource,
 ) -> list[dict[str, Any]]:
     """Return the columns, and ``pixels`` with data, of each polygon that has an area in the raster."""
     extract = _import("exactextract")
     if "heights" in quantities[0][0] and max(areas) > MAX_PIXELS:
         why = f"a zone has over {MAX_PIXELS // 1_000_000} million pixels, too many for percentiles of height"
-        raise ToolError("limit", why, argument="zones", hint="cut it into parts, or measure the band alone")
+        raise ToolError(
+            "limit", why, argument="zones", hint="cut it into parts, or measure the band alone"
+        )
 
     class Raster(extract.raster.NumPyRasterSource):
         def read_window(self, x: int, y: int, columns: int, rows: int) -> NDArray[np.float32]:
@@ -261,12 +349,18 @@ def _extract(
     operations = [extract.operation.Operation("count", "pixels", rasters[-1])]
     for raster, (columns, read) in zip(rasters, quantities, strict=True):
         raster.read = read
-        operations += [extract.operation.Operation(how, column, raster) for column, how in columns.items()]
+        operations += [
+            extract.operation.Operation(how, column, raster) for column, how in columns.items()
+        ]
     rows: list[dict[str, Any]] = [{} for _ in polygons]
-    for k in [k for k in np.argsort(tops).tolist() if areas[k]]:  # neighbours share blocks of the file
+    for k in [
+        k for k in np.argsort(tops).tolist() if areas[k]
+    ]:  # neighbours share blocks of the file
         polygon: Any = polygons[k]
         feature = {"type": "Feature", "properties": {}, "geometry": polygon.__geo_interface__}
-        (feature,) = extract.exact_extract(rasters, [feature], operations, max_cells_in_memory=_READ_PX)
+        (feature,) = extract.exact_extract(
+            rasters, [feature], operations, max_cells_in_memory=_READ_PX
+        )
         found = {one.name: feature["properties"][one.name] for one in operations}
         if "heights" in found:
             found |= _height_statistics(found.pop("heights"), found.pop("weights"))
@@ -281,8 +375,13 @@ def _write(
     table = csv.writer(text, lineterminator="\n")
     table.writerow(rows[0])
     for row in rows:
-        table.writerow(number_text(value) if isinstance(value, float) else value for value in row.values())
-    files = {"zones.csv": text.getvalue().encode(), "zones_map.png": _map(rows, polygons, column, gsd_m)}
+        table.writerow(
+            number_text(value) if isinstance(value, float) else value for value in row.values()
+        )
+    files = {
+        "zones.csv": text.getvalue().encode(),
+        "zones_map.png": _map(rows, polygons, column, gsd_m),
+    }
     if len(rows) > len(polygons) and known:
         files["zones_chart.png"] = _chart(known, len(polygons), column)
     folder.mkdir(parents=True, exist_ok=True)
@@ -313,7 +412,9 @@ def _map(rows: Sequence[Row], polygons: NDArray[Any], column: str, gsd_m: float 
     low, high = (float(there.min()), float(there.max())) if there.size else (0.0, 1.0)
     title = f"{column} by zone, {last[0]['date'] or last[0]['raster']}"
     gsd_m = gsd_m and gsd_m * factor
-    picture = draw_heat_map(drawn, low=low, high=high, unit="", grey_below=low, title=title, legend=(), gsd_m=gsd_m)
+    picture = draw_heat_map(
+        drawn, low=low, high=high, unit="", grey_below=low, title=title, legend=(), gsd_m=gsd_m
+    )
     return cv2.imencode(".png", picture[..., ::-1])[1].tobytes()
 
 
@@ -323,7 +424,11 @@ def _chart(rows: Sequence[Row], count: int, column: str) -> bytes:
     from agrotools.tools.plotting.drawing import draw
     from agrotools.tools.plotting.tool import prepare_data
 
-    x = "date" if len({row["date"] for row in rows}) == len({row["raster"] for row in rows}) else "raster"
+    x = (
+        "date"
+        if len({row["date"] for row in rows}) == len({row["raster"] for row in rows})
+        else "raster"
+    )
     are_lines = count <= _MOST_LINES and len({(row["zone"], row[x]) for row in rows}) == len(rows)
     series: dict[Any, tuple[str, list[Any], list[Any]]] = {}
     for row in rows:
@@ -331,7 +436,12 @@ def _chart(rows: Sequence[Row], count: int, column: str) -> bytes:
         xs.append(row[x])
         ys.append(row[column])
     kind = "line" if are_lines else "box"
-    data = prepare_data(kind, [(name, xs if are_lines else None, ys) for name, xs, ys in series.values()], "none", [])
+    data = prepare_data(
+        kind,
+        [(name, xs if are_lines else None, ys) for name, xs, ys in series.values()],
+        "none",
+        [],
+    )
     assert data is not None
     title = f"{column} by zone"
     spec = PlotSpec(kind=kind, series=data.series, title=title, y_label=column, legend=are_lines)

@@ -42,7 +42,9 @@ class AlignedRaster(RasterSource):
         refuse_outside((x0, y0, x1, y1), self.width, self.height, self.name)
         step = max(1, int(_MOST_PX / max(1.0, self.pixels_per_pixel * (x1 - x0))))
         tops = range(y0, y1, step)
-        return np.concatenate([self._read_part(bands, (x0, top, x1, min(y1, top + step))) for top in tops], axis=1)
+        return np.concatenate(
+            [self._read_part(bands, (x0, top, x1, min(y1, top + step))) for top in tops], axis=1
+        )
 
     def _read_part(self, bands: Sequence[int], part: Box) -> NDArray[np.float32]:
         from rasterio import Affine
@@ -90,7 +92,10 @@ def align(first: RasterSource, second: RasterSource, *, labels: bool = False) ->
     each other, or if neither has one and the positions differ; ``shape_mismatch`` if neither has one and the sizes
     differ; ``nothing_found`` if they do not overlap.
     """
-    located = [each.dataset.crs is not None and not each.dataset.transform.is_identity for each in (first, second)]
+    located = [
+        each.dataset.crs is not None and not each.dataset.transform.is_identity
+        for each in (first, second)
+    ]
     if located[0] != located[1]:
         missing, other = (second, first) if located[0] else (first, second)
         why = f"{missing.name} has no coordinate reference system and {other.name} has one"
@@ -121,15 +126,28 @@ def align(first: RasterSource, second: RasterSource, *, labels: bool = False) ->
             hint="give two rasters of the same place",
         )
     ratio = float(np.ptp(columns) * np.ptp(rows) / (first.width * first.height))
-    own = (second.dataset, second.name, second.argument, first.sampling, second.alpha_band, second.border)
+    own = (
+        second.dataset,
+        second.name,
+        second.argument,
+        first.sampling,
+        second.alpha_band,
+        second.border,
+    )
     return AlignedRaster(*own, second, first, labels, ratio)
 
 
-def check_sizes(first: tuple[int, int], second: tuple[int, int], names: tuple[str, str], argument: str) -> None:
+def check_sizes(
+    first: tuple[int, int], second: tuple[int, int], names: tuple[str, str], argument: str
+) -> None:
     """Refuse pictures of different sizes, given as (rows, columns); ToolError ``shape_mismatch``."""
     if first != second:
-        why = f"{names[0]} is {first[1]} x {first[0]} pixels and {names[1]} {second[1]} x {second[0]}"
-        hint = "without a coordinate reference system the two must show the same place pixel by pixel"
+        why = (
+            f"{names[0]} is {first[1]} x {first[0]} pixels and {names[1]} {second[1]} x {second[0]}"
+        )
+        hint = (
+            "without a coordinate reference system the two must show the same place pixel by pixel"
+        )
         raise ToolError("shape_mismatch", why, argument=argument, hint=hint)
 
 
@@ -140,7 +158,8 @@ def _are_one_grid(first: Any, second: Any) -> bool:
     back = ~first.transform * second.transform
     corners = ((0, 0), (first.width, 0), (0, first.height), (first.width, first.height))
     return all(
-        max(abs(a - b) for a, b in zip(back * corner, corner, strict=True)) < _SAME_GRID_PX for corner in corners
+        max(abs(a - b) for a, b in zip(back * corner, corner, strict=True)) < _SAME_GRID_PX
+        for corner in corners
     )
 
 
@@ -149,7 +168,9 @@ def _places(first: Any, second: Any, box: Box) -> tuple[NDArray[np.float64], NDA
     from rasterio.warp import transform
 
     x0, y0, x1, y1 = box
-    columns, rows = (part.ravel() for part in np.meshgrid(np.linspace(x0, x1, 17), np.linspace(y0, y1, 17)))
+    columns, rows = (
+        part.ravel() for part in np.meshgrid(np.linspace(x0, x1, 17), np.linspace(y0, y1, 17))
+    )
     xs, ys = first.transform * (columns, rows)
     if first.crs != second.crs:
         moved = transform(first.crs, second.crs, xs.tolist(), ys.tolist())

@@ -40,15 +40,27 @@ class Block:
 
 
 def raster_blocks(
-    source: RasterSource, bands: Sequence[int], region: Box | None = None, *, halo: int = 0, block_px: int = BLOCK_PX
+    source: RasterSource,
+    bands: Sequence[int],
+    region: Box | None = None,
+    *,
+    halo: int = 0,
+    block_px: int = BLOCK_PX,
 ) -> Iterator[Block]:
     """Yield the region of a raster in blocks of whole tiles of the file, from top left to bottom right. ``halo``:
     pixels read beyond each block, for filters; ``block_px``: approximate pixels of a block, all bands together."""
     x0, y0, x1, y1 = region or (0, 0, source.width, source.height)
     refuse_outside((x0, y0, x1, y1), source.width, source.height, source.name)
-    for box in block_boxes((x0, y0, x1, y1), tile_shape(source, bands[0]), block_px // max(1, len(bands))):
+    for box in block_boxes(
+        (x0, y0, x1, y1), tile_shape(source, bands[0]), block_px // max(1, len(bands))
+    ):
         left, top, right, bottom = box
-        read_box = (max(x0, left - halo), max(y0, top - halo), min(x1, right + halo), min(y1, bottom + halo))
+        read_box = (
+            max(x0, left - halo),
+            max(y0, top - halo),
+            min(x1, right + halo),
+            min(y1, bottom + halo),
+        )
         yield Block(box, read_box, source.read(bands, read_box))
 
 
@@ -104,7 +116,9 @@ class RunningStatistics:
         self._squares = 0.0
         self._sum_above = 0.0
         self._histogram = np.zeros(_BINS, np.int64)
-        self._at_least = {float(edge): 0 for edge in (*edges, *([] if mean_from is None else [mean_from]))}
+        self._at_least = {
+            float(edge): 0 for edge in (*edges, *([] if mean_from is None else [mean_from]))
+        }
 
     def add(self, values: NDArray[np.float32]) -> None:
         """Add values, of any shape."""
@@ -205,13 +219,20 @@ class RasterThumbnail:
         """Add the values (rows, columns) of a box; NaN for missing data."""
         factor = self.factor
         left, top = box[0] - self._x0, box[1] - self._y0
-        rows, columns = _starts(top, values.shape[0], factor), _starts(left, values.shape[1], factor)
+        rows, columns = (
+            _starts(top, values.shape[0], factor),
+            _starts(left, values.shape[1], factor),
+        )
         place = np.s_[top // factor :, left // factor :]
-        sums, counts = (part[place][: rows.size, : columns.size] for part in (self._sums, self._counts))
+        sums, counts = (
+            part[place][: rows.size, : columns.size] for part in (self._sums, self._counts)
+        )
         there = np.isfinite(values)
         if there.all():
             sums += _sum_blocks(values, rows, columns)
-            counts += np.outer(np.diff([*rows, values.shape[0]]), np.diff([*columns, values.shape[1]]))
+            counts += np.outer(
+                np.diff([*rows, values.shape[0]]), np.diff([*columns, values.shape[1]])
+            )
         else:
             sums += _sum_blocks(np.where(there, values, np.float32(0)), rows, columns)
             counts += _sum_blocks(there.astype(np.float32), rows, columns)
@@ -230,15 +251,21 @@ def _starts(offset: int, length: int, factor: int) -> NDArray[np.intp]:
     return np.unique(np.maximum(0, np.arange(offset // factor * factor - offset, length, factor)))
 
 
-def _sum_blocks(values: NDArray[np.float32], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.float32]:
+def _sum_blocks(
+    values: NDArray[np.float32], rows: NDArray[np.intp], columns: NDArray[np.intp]
+) -> NDArray[np.float32]:
     if rows.size == values.shape[0] and columns.size == values.shape[1]:
         return values
     # Summing rows one by one is much faster than reduceat along the first axis.
-    sums = np.stack([values[a:b].sum(axis=0) for a, b in zip(rows, [*rows[1:], values.shape[0]], strict=True)])
+    sums = np.stack(
+        [values[a:b].sum(axis=0) for a, b in zip(rows, [*rows[1:], values.shape[0]], strict=True)]
+    )
     return np.asarray(np.add.reduceat(sums, columns, axis=1), np.float32)
 
 
-def sample_into(picture: NDArray[np.float32], box: Box, values: NDArray[np.float32], region: Box, factor: int) -> None:
+def sample_into(
+    picture: NDArray[np.float32], box: Box, values: NDArray[np.float32], region: Box, factor: int
+) -> None:
     """Write every ``factor``-th value of a box (rows, columns) to its place in a small picture of the region."""
     left, top = box[0] - region[0], box[1] - region[1]
     row, column = -(-top // factor), -(-left // factor)

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 def lab_of(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Return CIE 1976 L*a*b* (D65) of sRGB pixels, float32 (rows, columns, 3): L 0..100."""
-    return np.asarray(cv2.cvtColor(pixels.astype(np.float32) / np.float32(255), cv2.COLOR_RGB2LAB), np.float32)
+    return np.asarray(
+        cv2.cvtColor(pixels.astype(np.float32) / np.float32(255), cv2.COLOR_RGB2LAB), np.float32
+    )
 
 
 _XKCD = """
@@ -95,7 +97,9 @@ def _group_colours(lab: NDArray[np.float32], groups: int) -> NDArray[np.int64]:
             labels = fresh
             counts = np.bincount(labels, minlength=len(centres))
             sums = np.column_stack([np.bincount(labels, lab[:, k], len(centres)) for k in range(3)])
-            centres = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centres).astype(np.float32)
+            centres = np.where(
+                counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centres
+            ).astype(np.float32)
         spread = float(((lab - centres[labels]) ** 2).sum())
         if spread < best[0]:
             best = (spread, labels)

@@ -12,7 +12,13 @@ from agrotools.vision import Box
 
 Format = Literal["jpeg", "png", "webp", "heic", "avif", "tiff", "envi"]
 
-PHOTO_FORMATS: dict[Format, str] = {"jpeg": "JPEG", "png": "PNG", "webp": "WEBP", "heic": "HEIF", "avif": "AVIF"}
+PHOTO_FORMATS: dict[Format, str] = {
+    "jpeg": "JPEG",
+    "png": "PNG",
+    "webp": "WEBP",
+    "heic": "HEIF",
+    "avif": "AVIF",
+}
 """Formats that are read with Pillow, by Pillow's names."""
 RASTER_DRIVERS: dict[Format, str] = {"tiff": "GTiff", "envi": "ENVI", "png": "PNG", "jpeg": "JPEG"}
 """Formats that are read with rasterio, by GDAL's names. No other driver is ever opened."""
@@ -41,19 +47,25 @@ def file_format(path: Path, *, argument: str = "image", shown_as: str | None = N
     name = shown_as or path.name
     try:
         if path.is_dir():
-            raise ToolError("unreadable_file", f"{name} is a folder", argument=argument, hint="name a file")
+            raise ToolError(
+                "unreadable_file", f"{name} is a folder", argument=argument, hint="name a file"
+            )
         with path.open("rb") as file:
             head = file.read(512)
     except FileNotFoundError:
         raise ToolError("file_not_found", f"there is no file {name}", argument=argument) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a usable path"
-        raise ToolError("unreadable_file", f"{name} cannot be opened: {reason}", argument=argument) from error
+        raise ToolError(
+            "unreadable_file", f"{name} cannot be opened: {reason}", argument=argument
+        ) from error
     format_name = _by_signature(head)
     if format_name is None and head and envi_header(path) is not None:
         format_name = "envi"
     if format_name is None:
-        raise ToolError("unreadable_file", f"{name} is {_in_words(head)}", argument=argument, hint=_READABLE)
+        raise ToolError(
+            "unreadable_file", f"{name} is {_in_words(head)}", argument=argument, hint=_READABLE
+        )
     if format_name in ("heic", "avif") and (hint := _lacking_decoder(format_name)):
         why = f"{name} is a {format_name.upper()} photo, which nothing that is installed can read"
         raise ToolError("unreadable_file", why, argument=argument, hint=hint)
@@ -66,7 +78,11 @@ def _lacking_decoder(kind: Format) -> str:
     from PIL import features
 
     if kind == "avif":
-        return "" if features.check("avif") else "install a Pillow that reads AVIF: pip install 'pillow>=11.3'"
+        return (
+            ""
+            if features.check("avif")
+            else "install a Pillow that reads AVIF: pip install 'pillow>=11.3'"
+        )
     with suppress(ImportError):
         return import_module("pillow_heif").register_heif_opener() or ""
     return f"install pillow-heif: {install_command('heic')}"
@@ -76,7 +92,11 @@ def envi_header(path: Path) -> Path | None:
     """Return the ENVI header next to a data file (``a.hdr`` or ``a.raw.hdr`` for ``a.raw``), or None."""
     for header in (path.with_suffix(".hdr"), path.with_name(path.name + ".hdr")):
         try:
-            if header == path or not header.is_file() or header.resolve().parent != path.resolve().parent:
+            if (
+                header == path
+                or not header.is_file()
+                or header.resolve().parent != path.resolve().parent
+            ):
                 continue
             with header.open("rb") as file:
                 if file.read(5).strip() == b"ENVI":
@@ -105,7 +125,9 @@ def refuse_outside(region: Box, width: int, height: int, name: str) -> None:
         raise ToolError("region_empty", why, argument="region", hint=hint)
 
 
-def clipped_region(region: Box | None, width: int, height: int, name: str) -> tuple[Box, tuple[str, ...]]:
+def clipped_region(
+    region: Box | None, width: int, height: int, name: str
+) -> tuple[Box, tuple[str, ...]]:
     """Return the part of ``region`` inside a picture of this size (None: all), and flag ``region_clipped`` if cut;
     ToolError ``region_empty`` if no part of it is inside."""
     if region is None:
@@ -159,9 +181,15 @@ def _in_words(head: bytes) -> str:
 def remarks_beside(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return notes and a flag on a world file, a mask, and an .aux.xml with a nodata value, which are not read."""
     worlds = [path.with_suffix(f".{path.suffix[1:2]}{path.suffix[-1:]}{w}") for w in "wW"]
-    notes = tuple(f"{file.name} is not read: pass its pixel size as gsd_m" for file in worlds if file.is_file())
+    notes = tuple(
+        f"{file.name} is not read: pass its pixel size as gsd_m"
+        for file in worlds
+        if file.is_file()
+    )
     for file, mark in ((path.name + ".msk", b""), (path.name + ".aux.xml", b"<NoDataValue>")):
         with suppress(OSError):
             if mark in path.with_name(file).read_bytes():
-                notes += (f"{file} is not read: write what it says about no data into {path.name} itself",)
+                notes += (
+                    f"{file} is not read: write what it says about no data into {path.name} itself",
+                )
     return notes, ("sidecar_not_read",) if notes else ()

@@ -23,7 +23,9 @@ def checked_bytes(path: Path, sha256: str, *, what: str, hint: str) -> bytes:
     is missing, larger than 64 MiB, or another. ``what``: owner of the weights, as the beginning of a message."""
     try:
         if path.stat().st_size > LARGEST_WEIGHTS:
-            raise unusable_weights(what, f"cannot be read: more than {LARGEST_WEIGHTS >> 20} MiB", hint)
+            raise unusable_weights(
+                what, f"cannot be read: more than {LARGEST_WEIGHTS >> 20} MiB", hint
+            )
         content = path.read_bytes()
     except OSError as error:
         raise unusable_weights(what, f"cannot be read: {error.strerror or error}", hint) from error
@@ -109,10 +111,14 @@ def read_description(path: Path, kind: type[Description], *, what: str, hint: st
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise unusable_weights(what, f"has a faulty description: {where or 'it'}: {first['msg']}", hint) from error
+        raise unusable_weights(
+            what, f"has a faulty description: {where or 'it'}: {first['msg']}", hint
+        ) from error
 
 
-def read_whole_net(path: Path, kind: type[Described], *, what: str, hint: str) -> tuple[Described, Any]:
+def read_whole_net(
+    path: Path, kind: type[Described], *, what: str, hint: str
+) -> tuple[Described, Any]:
     """Return a description and the session of its weights, whose input is ``image``; see :func:`checked_bytes`."""
     info = read_description(path, kind, what=what, hint=hint)
     weights = f"the weights of {what}"

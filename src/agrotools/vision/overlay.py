@@ -114,11 +114,28 @@ def draw_marks(
             cv2.polylines(picture, [outline], True, colour, thickness)
     if sum(bool(mark.label) for mark in marks) <= _MOST_LABELS:
         canvas = Image.fromarray(picture)
-        draw, font = ImageDraw.Draw(canvas), ImageFont.load_default(size=max(11, round(max(canvas.size) / 75)))
+        draw, font = (
+            ImageDraw.Draw(canvas),
+            ImageFont.load_default(size=max(11, round(max(canvas.size) / 75))),
+        )
         for mark, outline in zip(marks, outlines, strict=True):
-            (x, y), (_, _, wide, high) = outline.min(axis=0), draw.textbbox((0, 0), mark.label, font=font)
-            at = np.clip((x, y - high - 2), 0, np.maximum(0, (canvas.width - wide - 2, canvas.height - high - 2)))
-            draw.text((at[0], at[1]), mark.label, fill=(255, 255, 255), font=font, stroke_width=2, stroke_fill=BLACK)
+            (x, y), (_, _, wide, high) = (
+                outline.min(axis=0),
+                draw.textbbox((0, 0), mark.label, font=font),
+            )
+            at = np.clip(
+                (x, y - high - 2),
+                0,
+                np.maximum(0, (canvas.width - wide - 2, canvas.height - high - 2)),
+            )
+            draw.text(
+                (at[0], at[1]),
+                mark.label,
+                fill=(255, 255, 255),
+                font=font,
+                stroke_width=2,
+                stroke_fill=BLACK,
+            )
         picture = np.asarray(canvas)
     layers = [Layer(number, colour, label) for number, (colour, label) in enumerate(legend)]
     return with_legend(picture, layers, title, gsd_m / scale if gsd_m else None)
@@ -146,7 +163,9 @@ def draw_heat_map(
     picture, scale = resized(colours, max(1, _SMALLEST_SIDE // max(values.shape)))
     steps = np.linspace(max(low, grey_below), high, _SWATCHES, dtype=np.float32)
     named = zip(steps.tolist(), viridis(steps, low, high).tolist(), strict=True)
-    layers = [Layer(0, (red, green, blue), f"{value:.3g} {unit}") for value, (red, green, blue) in named]
+    layers = [
+        Layer(0, (red, green, blue), f"{value:.3g} {unit}") for value, (red, green, blue) in named
+    ]
     return with_legend(picture, (*layers, *legend), title, gsd_m / scale if gsd_m else None)
 
 
@@ -155,7 +174,9 @@ def viridis(values: NDArray[np.float32], low: float, high: float) -> NDArray[np.
     to ``low``, yellow from ``high``, white for NaN."""
     import cv2
 
-    table = cv2.applyColorMap(np.arange(256, dtype=np.uint8)[None], cv2.COLORMAP_VIRIDIS)[0, :, ::-1]
+    table = cv2.applyColorMap(np.arange(256, dtype=np.uint8)[None], cv2.COLORMAP_VIRIDIS)[
+        0, :, ::-1
+    ]
     there = np.isfinite(values)
     share = (np.where(there, values, low) - low) / max(high - low, 1e-12)
     colours = np.asarray(table[(np.clip(share, 0, 1) * 255 + 0.5).astype(np.intp)], np.uint8)
@@ -173,7 +194,9 @@ def resized(pixels: NDArray[np.uint8], scale: float) -> tuple[NDArray[np.uint8],
     return np.array(cv2.resize(pixels, size, interpolation=method), np.uint8), scale
 
 
-def tint_layers(picture: NDArray[np.uint8], classes: NDArray[np.uint8], layers: Sequence[Layer]) -> None:
+def tint_layers(
+    picture: NDArray[np.uint8], classes: NDArray[np.uint8], layers: Sequence[Layer]
+) -> None:
     """Fill the area of each layer of ``classes`` (rows, columns) over grey, because over green leaves its colour would
     not match the legend, and outline it in full colour, in place."""
     import cv2
@@ -203,7 +226,9 @@ def class_picture(classes: NDArray[np.uint8], colours: dict[int, Colour]) -> "Im
     """Return classes as a palette picture: values are the class numbers, colours are for viewing only."""
     from PIL import Image
 
-    picture = Image.frombytes("P", (classes.shape[1], classes.shape[0]), np.ascontiguousarray(classes).tobytes())
+    picture = Image.frombytes(
+        "P", (classes.shape[1], classes.shape[0]), np.ascontiguousarray(classes).tobytes()
+    )
     table = np.zeros((256, 3), np.uint8)
     for value, colour in colours.items():
         table[value] = colour
@@ -212,7 +237,10 @@ def class_picture(classes: NDArray[np.uint8], colours: dict[int, Colour]) -> "Im
 
 
 def with_legend(
-    picture: NDArray[np.uint8], layers: Sequence[Layer], title: str = "", metres_per_px: float | None = None
+    picture: NDArray[np.uint8],
+    layers: Sequence[Layer],
+    title: str = "",
+    metres_per_px: float | None = None,
 ) -> NDArray[np.uint8]:
     """Return a picture, uint8 (rows, columns, 3), with title, legend and, if the scale is known, a scale bar below it.
 
@@ -223,9 +251,14 @@ def with_legend(
     height, width = picture.shape[:2]
     text_px = max(12, min(24, width // 42))
     font, pad, line = ImageFont.load_default(size=text_px), text_px // 2, text_px + text_px // 2
-    entries = [(layer.colour, layer.label, round(font.getlength(layer.label)) + line + pad) for layer in layers]
+    entries = [
+        (layer.colour, layer.label, round(font.getlength(layer.label)) + line + pad)
+        for layer in layers
+    ]
     bar = _scale_bar(width, metres_per_px)
-    widest = max(width, round(font.getlength(title)) + 2 * pad, *(wide + pad for *_, wide in entries))
+    widest = max(
+        width, round(font.getlength(title)) + 2 * pad, *(wide + pad for *_, wide in entries)
+    )
     below = Image.new("RGB", (widest, line * (len(entries) + 2 + bool(bar)) + pad), (255, 255, 255))
     draw = ImageDraw.Draw(below)
     draw.text((pad, pad), title, fill=BLACK, font=font)

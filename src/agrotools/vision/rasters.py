@@ -90,7 +90,9 @@ def roles_by_wavelength(wavelengths_nm: Sequence[float | None]) -> dict[Role, in
     roles: dict[Role, int] = {}
     for role, (centre, reach) in _WAVELENGTHS_NM.items():
         distances = {
-            number: abs(value - centre) for number, value in enumerate(wavelengths_nm, start=1) if value is not None
+            number: abs(value - centre)
+            for number, value in enumerate(wavelengths_nm, start=1)
+            if value is not None
         }
         best = min(distances, key=distances.__getitem__, default=None)
         if best is not None and distances[best] <= reach:
@@ -98,7 +100,9 @@ def roles_by_wavelength(wavelengths_nm: Sequence[float | None]) -> dict[Role, in
     return roles
 
 
-def chosen_roles(bands: Mapping[str, int | str], names: Sequence[str | None], *, file: str) -> dict[Role, int]:
+def chosen_roles(
+    bands: Mapping[str, int | str], names: Sequence[str | None], *, file: str
+) -> dict[Role, int]:
     """Map roles to 1-based band numbers as given by a caller: number or name of the band by role, or by a word for
     it. ToolError ``invalid_argument`` for an unknown role or one given twice; ``band_not_found`` with the existing
     bands."""
@@ -117,7 +121,11 @@ def chosen_roles(bands: Mapping[str, int | str], names: Sequence[str | None], *,
 
 def band_number(selector: int | str, names: Sequence[str | None], file: str) -> int:
     if isinstance(selector, str):
-        same = [n for n, name in enumerate(names, start=1) if name and name.strip().lower() == selector.strip().lower()]
+        same = [
+            n
+            for n, name in enumerate(names, start=1)
+            if name and name.strip().lower() == selector.strip().lower()
+        ]
         if len(same) == 1:
             return same[0]
         if selector.strip().isdigit():
@@ -135,7 +143,9 @@ def band_number(selector: int | str, names: Sequence[str | None], file: str) -> 
 
 def listed_bands(names: Sequence[str | None]) -> str:
     """List the bands of a file in words, e.g. ``3 bands: 1 red, 2 green, 3 (no name)``."""
-    band_labels = [f"{number} {name or '(no name)'}" for number, name in enumerate(names[:12], start=1)]
+    band_labels = [
+        f"{number} {name or '(no name)'}" for number, name in enumerate(names[:12], start=1)
+    ]
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""
     return f"{len(names)} band{'s' if len(names) != 1 else ''}: {', '.join(band_labels)}{more}"
 
@@ -155,7 +165,12 @@ def metres_per_degree(latitude: float) -> tuple[float, float]:
     """
     phi = math.radians(latitude)
     along = 111412.84 * math.cos(phi) - 93.5 * math.cos(3 * phi) + 0.118 * math.cos(5 * phi)
-    up = 111132.92 - 559.82 * math.cos(2 * phi) + 1.175 * math.cos(4 * phi) - 0.0023 * math.cos(6 * phi)
+    up = (
+        111132.92
+        - 559.82 * math.cos(2 * phi)
+        + 1.175 * math.cos(4 * phi)
+        - 0.0023 * math.cos(6 * phi)
+    )
     return along, up
 
 
@@ -257,10 +272,14 @@ class RasterSource:
     @property
     def band_names(self) -> tuple[str | None, ...]:
         """Names of the bands in the file: descriptions, or else the declared colours."""
-        declared = [colour.name if colour.name in _CHANNELS else None for colour in self.dataset.colorinterp]
+        declared = [
+            colour.name if colour.name in _CHANNELS else None for colour in self.dataset.colorinterp
+        ]
         if self.alpha_band:
             declared[self.alpha_band - 1] = "alpha"
-        return tuple(text or colour for text, colour in zip(self.dataset.descriptions, declared, strict=True))
+        return tuple(
+            text or colour for text, colour in zip(self.dataset.descriptions, declared, strict=True)
+        )
 
     def names(self, known: Sequence[str] | None) -> tuple[str | None, ...]:
         """Return the ``known`` names of all bands, or of all but alpha behind them, else those in the file."""
@@ -298,7 +317,9 @@ class RasterSource:
             else:
                 together = None
             for place, band in enumerate(bands):
-                data = self.dataset.read(band, window=window) if together is None else together[place]
+                data = (
+                    self.dataset.read(band, window=window) if together is None else together[place]
+                )
                 if border is not None:
                     blank &= data == border
                 self._to_physical(data, band, window, values[place])
@@ -311,12 +332,16 @@ class RasterSource:
             raise damaged(self.name, self.argument, error) from error
         return values
 
-    def _to_physical(self, data: NDArray[Any], band: int, window: Any, values: NDArray[np.float32]) -> None:
+    def _to_physical(
+        self, data: NDArray[Any], band: int, window: Any, values: NDArray[np.float32]
+    ) -> None:
         """Write the physical values of ``data`` into ``values``, which may be the same array."""
         missing = self._missing(data, band, window)
         scale, offset = self.dataset.scales[band - 1], self.dataset.offsets[band - 1]
         if missing is not None and data.dtype.kind == "f":
-            np.putmask(data, missing, np.nan)  # before the conversion, because values beyond float32 would overflow
+            np.putmask(
+                data, missing, np.nan
+            )  # before the conversion, because values beyond float32 would overflow
         if not np.may_share_memory(data, values):
             values[...] = data
         if (scale, offset) != (1.0, 0.0):
@@ -336,8 +361,13 @@ class RasterSource:
         masked = "per_dataset" in mask_flags and "alpha" not in mask_flags
         # Finding extremes is much faster than a comparison of all values, and most blocks have no missing data.
         low, high = float(data.min()), float(data.max())
-        near = 2 * _NODATA_CLOSENESS  # within this relative distance of a nodata value, all values are compared
-        may_lack = any(low <= value + near * abs(value) and value - near * abs(value) <= high for value in stand_ins)
+        near = (
+            2 * _NODATA_CLOSENESS
+        )  # within this relative distance of a nodata value, all values are compared
+        may_lack = any(
+            low <= value + near * abs(value) and value - near * abs(value) <= high
+            for value in stand_ins
+        )
         if low > -_UNREAL and high < _UNREAL and not masked and not may_lack:
             return None
         missing = np.zeros(data.shape, np.bool_) if kind != "f" else ~(np.abs(data) < _UNREAL)
@@ -358,20 +388,26 @@ class RasterSource:
             value = None
             with suppress(KeyError, ValueError):
                 value = float(tags["wavelength"])
-                is_micro = tags.get("wavelength_units", "").lower().startswith("micro") or value < 20
+                is_micro = (
+                    tags.get("wavelength_units", "").lower().startswith("micro") or value < 20
+                )
                 value *= 1000 if is_micro else 1
             wavelengths.append(value)
         return wavelengths
 
 
 @contextmanager
-def open_raster(path: Path, *, argument: str = "image", shown_as: str | None = None) -> Iterator[RasterSource]:
+def open_raster(
+    path: Path, *, argument: str = "image", shown_as: str | None = None
+) -> Iterator[RasterSource]:
     """Open a raster for reading. ToolError ``file_not_found``, ``unreadable_file`` (another format, damaged, complex
     numbers), ``limit`` (blocks too large to decode)."""
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
     if kind not in RASTER_DRIVERS:
-        raise ToolError("unreadable_file", f"{name} is a {kind} picture, not a raster", argument=argument)
+        raise ToolError(
+            "unreadable_file", f"{name} is a {kind} picture, not a raster", argument=argument
+        )
     import rasterio
     from rasterio.errors import RasterioError
 
@@ -390,7 +426,9 @@ def open_raster(path: Path, *, argument: str = "image", shown_as: str | None = N
             sampling = ground_sampling(dataset)
             notes, flags = remarks_beside(path)
             if border is not None:
-                notes += (f"{'white' if border else 'black'} at the edge of {name} is taken as absence of data",)
+                notes += (
+                    f"{'white' if border else 'black'} at the edge of {name} is taken as absence of data",
+                )
                 flags += ("border_without_mark",)
             sampling = sampling._replace(notes=sampling.notes + notes, flags=sampling.flags + flags)
             yield RasterSource(dataset, name, argument, sampling, alpha_band, border)
@@ -406,10 +444,19 @@ def _blanks(dataset: Any) -> tuple[int | None, float | None]:
 
     if dataset.count == 1:
         return None, None
-    declared = [number for number, colour in enumerate(dataset.colorinterp, start=1) if colour.name == "alpha"]
+    declared = [
+        number
+        for number, colour in enumerate(dataset.colorinterp, start=1)
+        if colour.name == "alpha"
+    ]
     numbers = [*dict.fromkeys((*range(1, min(dataset.count, 4)), *declared, dataset.count))]
-    tops, lefts = (np.linspace(0, max(0, side - _SAMPLE_PX), 4).astype(int).tolist() for side in dataset.shape)
-    rows = [[dataset.read(numbers, window=Window(x, y, _SAMPLE_PX, _SAMPLE_PX)) for x in lefts] for y in tops]  # pyright: ignore[reportCallIssue]
+    tops, lefts = (
+        np.linspace(0, max(0, side - _SAMPLE_PX), 4).astype(int).tolist() for side in dataset.shape
+    )
+    rows = [
+        [dataset.read(numbers, window=Window(x, y, _SAMPLE_PX, _SAMPLE_PX)) for x in lefts]
+        for y in tops
+    ]  # pyright: ignore[reportCallIssue]
     sample: dict[int, NDArray[Any]] = dict(zip(numbers, np.block(rows), strict=True))
     for number in (*numbers[3:][-1:], *declared):
         clear = np.isin(sample[number], (0, sample[number].max())).mean()
@@ -426,8 +473,13 @@ def _blanks(dataset: Any) -> tuple[int | None, float | None]:
 def border_value(bands: Sequence[NDArray[Any]], levels: Iterable[float]) -> float | None:
     """Return the first of ``levels`` that a corner and 1 % of the pixels have in all bands (rows, columns), or None."""
     for level in levels:
-        at_corner = any(all(band[y, x] == level for band in bands) for y in (0, -1) for x in (0, -1))
-        if at_corner and 0.01 <= np.logical_and.reduce([band == level for band in bands]).mean() < 1:
+        at_corner = any(
+            all(band[y, x] == level for band in bands) for y in (0, -1) for x in (0, -1)
+        )
+        if (
+            at_corner
+            and 0.01 <= np.logical_and.reduce([band == level for band in bands]).mean() < 1
+        ):
             return level
     return None
 
@@ -456,17 +508,30 @@ def _environment(kind: Format) -> dict[str, Any]:
 
 def _check(dataset: Any, path: Path, kind: Format, name: str, argument: str) -> None:
     if dataset.driver != RASTER_DRIVERS[kind] or dataset.count < 1:
-        raise ToolError("unreadable_file", f"{name} is not the {RASTER_DRIVERS[kind]} file it seems", argument=argument)
+        raise ToolError(
+            "unreadable_file",
+            f"{name} is not the {RASTER_DRIVERS[kind]} file it seems",
+            argument=argument,
+        )
     dtypes = {np.dtype(dtype) for dtype in dataset.dtypes}
     if any(dtype.kind not in "uif" for dtype in dtypes):
-        raise ToolError("unreadable_file", f"{name} holds complex numbers, not measurements", argument=argument)
+        raise ToolError(
+            "unreadable_file", f"{name} holds complex numbers, not measurements", argument=argument
+        )
     widest = max(dtype.itemsize for dtype in dtypes)
     if any(rows * columns * widest > MAX_BLOCK_BYTES for rows, columns in dataset.block_shapes):
         raise ToolError(
-            "limit", f"{name} is stored in blocks too large to decode", argument=argument, hint="store it in tiles"
+            "limit",
+            f"{name} is stored in blocks too large to decode",
+            argument=argument,
+            hint="store it in tiles",
         )
     if kind == "envi":
-        needed = dataset.width * dataset.height * sum(np.dtype(dtype).itemsize for dtype in dataset.dtypes)
+        needed = (
+            dataset.width
+            * dataset.height
+            * sum(np.dtype(dtype).itemsize for dtype in dataset.dtypes)
+        )
         if path.stat().st_size < needed:
             header = envi_header(path)
             why = f"{name} is shorter than its header {header.name if header else ''} says"

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.vision import Box, Role
-from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, damaged, file_format, remarks_beside, too_large
+from agrotools.vision.formats import (
+    MAX_PIXELS,
+    PHOTO_FORMATS,
+    damaged,
+    file_format,
+    remarks_beside,
+    too_large,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -50,12 +57,18 @@ class RgbImage:
         red, green, blue = (self.pixels[..., channel] for channel in range(3))
         return bool(np.array_equal(red, green) and np.array_equal(green, blue))
 
-    def without_border(self, name: str) -> tuple[NDArray[np.bool_], tuple[str, ...], tuple[str, ...]]:
+    def without_border(
+        self, name: str
+    ) -> tuple[NDArray[np.bool_], tuple[str, ...], tuple[str, ...]]:
         """Return the pixels with data but for a black border, and a note and a flag on a black or white one."""
         from agrotools.vision.rasters import border_value
 
         valid = np.ones(self.pixels.shape[:2], np.bool_) if self.valid is None else self.valid
-        level = border_value([*np.moveaxis(self.pixels, -1, 0)], (0, 255)) if self.valid is None else None
+        level = (
+            border_value([*np.moveaxis(self.pixels, -1, 0)], (0, 255))
+            if self.valid is None
+            else None
+        )
         if level is None:
             return valid, (), ()
         blank = (self.pixels == level).all(axis=2)
@@ -111,7 +124,9 @@ def refuse_blank(pixels: NDArray[np.uint8], name: str, argument: str = "image") 
     rows, columns = pixels.shape[:2]
     if min(rows, columns) < _LEAST_SIDE_PX:
         return
-    parts = cv2.resize(pixels, (min(_PARTS, columns), min(_PARTS, rows)), interpolation=cv2.INTER_AREA).reshape(-1, 3)
+    parts = cv2.resize(
+        pixels, (min(_PARTS, columns), min(_PARTS, rows)), interpolation=cv2.INTER_AREA
+    ).reshape(-1, 3)
     if (parts.max(axis=0).astype(int) - parts.min(axis=0)).max() >= _LEAST_SPREAD:
         return
     level, colour = parts.mean(), parts.mean(axis=0)
@@ -119,7 +134,12 @@ def refuse_blank(pixels: NDArray[np.uint8], name: str, argument: str = "image") 
         return
     look = "black" if level < _DARK else "white" if level > 255 - _DARK else "the same colour"
     why = f"{name} is {look} everywhere: it shows nothing, as a failed exposure does"
-    raise ToolError("nothing_found", why, argument=argument, hint="nothing can be told from it; use another picture")
+    raise ToolError(
+        "nothing_found",
+        why,
+        argument=argument,
+        hint="nothing can be told from it; use another picture",
+    )
 
 
 def read_image(
@@ -159,14 +179,19 @@ def _decoded(path: Path, argument: str, shown_as: str | None) -> RgbImage:
         if upright.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in upright.info:
             pixels, valid = _on_white(upright)
         else:
-            pixels, valid = np.asarray(upright if upright.mode == "RGB" else upright.convert("RGB")), None
+            pixels, valid = (
+                np.asarray(upright if upright.mode == "RGB" else upright.convert("RGB")),
+                None,
+            )
     if valid is not None and not valid.any():
         raise ToolError("nothing_found", f"{name} is transparent everywhere", argument=argument)
     beside = remarks_beside(path)
     return RgbImage(pixels, valid, (*notes, *beside[0]), (*flags, *beside[1]))
 
 
-def read_labels(path: Path, *, argument: str = "label_raster", shown_as: str | None = None) -> LabelImage:
+def read_labels(
+    path: Path, *, argument: str = "label_raster", shown_as: str | None = None
+) -> LabelImage:
     """Read a mask whose pixel values are class numbers: palette indices and grey values, never colours. ToolError as
     :func:`read_image`; ``unreadable_file`` also for a JPEG (which changes values) or a mask with classes as colours."""
     from agrotools.vision.rasters import open_raster
@@ -175,7 +200,9 @@ def read_labels(path: Path, *, argument: str = "label_raster", shown_as: str | N
     kind = file_format(path, argument=argument, shown_as=shown_as)
     if kind in ("jpeg", "heic", "avif"):
         why = f"{name} is a {kind.upper()}: its compression changes values, so they are no class numbers"
-        raise ToolError("unreadable_file", why, argument=argument, hint="save masks as PNG or GeoTIFF")
+        raise ToolError(
+            "unreadable_file", why, argument=argument, hint="save masks as PNG or GeoTIFF"
+        )
     if kind in ("tiff", "envi"):
         with open_raster(path, argument=argument, shown_as=shown_as) as raster:
             return _labels_of_raster(raster.read([1]), len(raster.data_bands), name, argument)
@@ -191,7 +218,9 @@ def read_labels(path: Path, *, argument: str = "label_raster", shown_as: str | N
         why = f"{name} codes its classes as colours ({mode}); class numbers are needed"
         hint = "save it as a palette or grey PNG whose values are the class numbers"
         raise ToolError("unreadable_file", why, argument=argument, hint=hint)
-    return LabelImage(colours[..., 0].astype(np.int32), values[..., -1] > 0 if has_alpha else None, tuple(notes))
+    return LabelImage(
+        colours[..., 0].astype(np.int32), values[..., -1] > 0 if has_alpha else None, tuple(notes)
+    )
 
 
 @contextmanager
@@ -201,7 +230,9 @@ def _open_image(path: Path, pillow_format: str, name: str, argument: str) -> "It
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow warns about sizes that are checked below, and about odd metadata
+            warnings.simplefilter(
+                "ignore"
+            )  # Pillow warns about sizes that are checked below, and about odd metadata
             with Image.open(path, formats=[pillow_format]) as image:
                 if image.width * image.height > MAX_PIXELS:
                     raise too_large(image.width, image.height, name, argument)
@@ -209,7 +240,9 @@ def _open_image(path: Path, pillow_format: str, name: str, argument: str) -> "It
                 yield image
     except Image.DecompressionBombError as error:
         why = f"{name} has more than the {MAX_PIXELS // 1_000_000} million pixels that are read at once"
-        raise ToolError("limit", why, argument=argument, hint="cut or shrink the picture") from error
+        raise ToolError(
+            "limit", why, argument=argument, hint="cut or shrink the picture"
+        ) from error
     except (ToolError, MemoryError):
         raise
     except Exception as error:  # Decoders may raise any exception for a damaged file.
@@ -227,7 +260,9 @@ def _turn_upright(image: "Image", notes: list[str]) -> "Image":
     except Exception:
         notes.append("its EXIF block is damaged; the picture is read as stored")
         return image
-    notes.append("turned upright as its EXIF orientation says; coordinates are those of the upright picture")
+    notes.append(
+        "turned upright as its EXIF orientation says; coordinates are those of the upright picture"
+    )
     return upright
 
 
@@ -241,7 +276,9 @@ def _on_white(image: "Image") -> tuple[NDArray[np.uint8], NDArray[np.bool_] | No
     return mixed.astype(np.uint8), alpha > 0
 
 
-def _labels_of_raster(bands: NDArray[np.float32], count: int, name: str, argument: str) -> LabelImage:
+def _labels_of_raster(
+    bands: NDArray[np.float32], count: int, name: str, argument: str
+) -> LabelImage:
     if count != 1:
         why = f"{name} has {count} bands; a label raster has one, whose values are class numbers"
         raise ToolError("unreadable_file", why, argument=argument)
@@ -250,7 +287,11 @@ def _labels_of_raster(bands: NDArray[np.float32], count: int, name: str, argumen
     refuse_without_data(valid, name, argument)
     classes = np.where(valid, values, 0)
     if not np.array_equal(classes, np.rint(classes)):
-        raise ToolError("unreadable_file", f"{name} has fractional values; class numbers are whole", argument=argument)
+        raise ToolError(
+            "unreadable_file",
+            f"{name} has fractional values; class numbers are whole",
+            argument=argument,
+        )
     return LabelImage(classes.astype(np.int32), None if valid.all() else valid)
 
 
@@ -333,7 +374,12 @@ def refuse_without_data(valid: NDArray[np.bool_], name: str, argument: str = "im
     """Refuse a picture without any pixel that has data; ToolError ``nothing_found``."""
     if not valid.any():
         hint = "check the file's nodata value, or choose another region"
-        raise ToolError("nothing_found", f"{name} holds no data: all pixels are no-data", argument=argument, hint=hint)
+        raise ToolError(
+            "nothing_found",
+            f"{name} holds no data: all pixels are no-data",
+            argument=argument,
+            hint=hint,
+        )
 
 
 def _or_none(valid: NDArray[np.bool_]) -> NDArray[np.bool_] | None:

@@ -148,9 +148,15 @@ def terms_of(
     return terms
 
 
-def score_of(terms: Mapping[str, NDArray[np.float64]], scales: Mapping[str, Scale]) -> NDArray[np.float64]:
+def score_of(
+    terms: Mapping[str, NDArray[np.float64]], scales: Mapping[str, Scale]
+) -> NDArray[np.float64]:
     """Return the sum of the terms, each in units of its spread over held-out known pictures."""
-    parts = [one.weight * (terms[name] - one.median) / one.spread for name, one in scales.items() if name in terms]
+    parts = [
+        one.weight * (terms[name] - one.median) / one.spread
+        for name, one in scales.items()
+        if name in terms
+    ]
     return np.sum(parts, axis=0)
 
 
@@ -170,7 +176,9 @@ def unit_rows(rows: Vector) -> Vector:
 def _project(domain: str, name: str, value: Vector, arrays: Arrays) -> Vector:
     """Return a description in the space of the references: scaled traits, or main directions of the embedding."""
     if name == "embedding":
-        return (unit_rows(value[None])[0] @ arrays[f"{domain} directions"].astype(np.float32)).astype(np.float32)
+        return (
+            unit_rows(value[None])[0] @ arrays[f"{domain} directions"].astype(np.float32)
+        ).astype(np.float32)
     mean, width = (arrays[f"{domain} {name}"].astype(np.float32) for name in ("mean", "width"))
     return (value - mean) / width
 
@@ -181,7 +189,10 @@ def references_of(domain: str, arrays: Arrays) -> dict[str, References]:
     for name in ("traits", "embedding"):
         if f"{domain} {name} known" in arrays:
             step = arrays[f"{domain} {name} step"].astype(np.float32)
-            known, other = (arrays[f"{domain} {name} {kind}"].astype(np.float32) * step for kind in ("known", "other"))
+            known, other = (
+                arrays[f"{domain} {name} {kind}"].astype(np.float32) * step
+                for kind in ("known", "other")
+            )
             found[name] = References(known, arrays[f"{domain} classes"].astype(np.int64), other)
     return found
 
@@ -222,7 +233,9 @@ def picture_traits(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     )
     lightness, _ = np.histogram(lab[..., 0], bins=_LIGHTNESS_BINS, range=(0, 100.001))
     grey = np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), np.int16)
-    coarse = np.asarray(cv2.resize(grey.astype(np.uint8), (64, 64), interpolation=cv2.INTER_AREA), np.int16)
+    coarse = np.asarray(
+        cv2.resize(grey.astype(np.uint8), (64, 64), interpolation=cv2.INTER_AREA), np.int16
+    )
     counts = [colour.ravel(), lightness, binary_patterns(grey), binary_patterns(coarse)]
     quarter = _SIDE // 4
     middle = np.zeros((_SIDE, _SIDE), np.bool_)
@@ -238,7 +251,9 @@ def binary_patterns(grey: NDArray[np.int16]) -> NDArray[np.int64]:
     middle = grey[1:-1, 1:-1]
     rows, columns = grey.shape
     ring = ((0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0))
-    bits = np.stack([grey[y : y + rows - 2, x : x + columns - 2] >= middle for y, x in ring]).astype(np.int8)
+    bits = np.stack(
+        [grey[y : y + rows - 2, x : x + columns - 2] >= middle for y, x in ring]
+    ).astype(np.int8)
     changes = (bits != np.roll(bits, 1, axis=0)).sum(axis=0)
     pattern = np.where(changes <= 2, bits.sum(axis=0), 9)
     return np.bincount(pattern.ravel(), minlength=10)

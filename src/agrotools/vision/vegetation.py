@@ -24,7 +24,9 @@ def small_parts(mask: NDArray[np.bool_], least_px: int) -> NDArray[np.bool_]:
 
 def disc(radius: int) -> NDArray[np.uint8]:
     """Return a disc for morphology, uint8 (2 r + 1, 2 r + 1)."""
-    return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1)), np.uint8)
+    return np.asarray(
+        cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1)), np.uint8
+    )
 
 
 def hull_px(mask: NDArray[np.bool_]) -> int:
@@ -112,19 +114,29 @@ class Vegetation:
 def choose_index(index: Index | Literal["auto"], available: Mapping[Role, object]) -> Index:
     """Return the requested index, or for ``auto`` the best one; ToolError ``band_not_found`` with the possible
     indices."""
-    possible = [name for name, info in INDICES.items() if all(band in available for band in info.bands)]
+    possible = [
+        name for name, info in INDICES.items() if all(band in available for band in info.bands)
+    ]
     if index == "auto":
         for name in _AUTO:
             if name in possible:
                 return name
         why = f"plants cannot be told from soil by the bands known here ({', '.join(available) or 'none'})"
-        hint = "say which bands are which, e.g. bands={'R': 3, 'NIR': 4} or {'R': 1, 'G': 2, 'B': 3}"
+        hint = (
+            "say which bands are which, e.g. bands={'R': 3, 'NIR': 4} or {'R': 1, 'G': 2, 'B': 3}"
+        )
         raise ToolError("band_not_found", why, argument="bands", hint=hint)
     if index not in possible:
         missing = [band for band in INDICES[index].bands if band not in available]
         why = f"index {index} needs the bands {', '.join(INDICES[index].bands)}; {', '.join(missing)} unknown"
-        hint = f"possible here: {', '.join(possible)}" if possible else "say which bands are which with bands"
-        raise ToolError("band_not_found", why, argument="index", hint=hint, candidates=tuple(possible))
+        hint = (
+            f"possible here: {', '.join(possible)}"
+            if possible
+            else "say which bands are which with bands"
+        )
+        raise ToolError(
+            "band_not_found", why, argument="index", hint=hint, candidates=tuple(possible)
+        )
     return index
 
 
@@ -134,7 +146,9 @@ def index_values(index: Index, bands: Mapping[Role, NDArray[np.generic]]) -> NDA
     Colour indices expect red, green and blue in 0..255. exg and exgr use shares of the sum of the three; normalised
     differences are in -1..1, and 0 if both bands are 0.
     """
-    needed: dict[Role, NDArray[Any]] = {role: np.asarray(bands[role]) for role in INDICES[index].bands}
+    needed: dict[Role, NDArray[Any]] = {
+        role: np.asarray(bands[role]) for role in INDICES[index].bands
+    }
     height, width = next(iter(needed.values())).shape
     values = np.empty((height, width), np.float32)
     step = max(1, _BLOCK_PX // max(1, width))
@@ -167,7 +181,9 @@ class IndexThreshold:
         return without_specks(values > self.threshold, there)
 
 
-def segment(index: Index, bands: Mapping[Role, NDArray[np.generic]], valid: NDArray[np.bool_] | None) -> Vegetation:
+def segment(
+    index: Index, bands: Mapping[Role, NDArray[np.generic]], valid: NDArray[np.bool_] | None
+) -> Vegetation:
     """Segment the plants in a picture: index, light smoothing, Otsu's threshold (1979), removal of specks and pinholes.
 
     A picture with one class only is all soil (flag ``no_vegetation``) or all plants (``no_soil_visible``), as the index
@@ -203,10 +219,14 @@ def choose_threshold(index: Index, sample: NDArray[np.float32]) -> IndexThreshol
         note = f"few plants: those are where {index} > {sparse_threshold:.4g}, far from all soil"
         return IndexThreshold(sparse_threshold, False, contrast, (note,), ("sparse_vegetation",))
     flags = ("low_contrast",) if contrast < CLEAR_CONTRAST else ()
-    return IndexThreshold(threshold, False, contrast, (f"plants are where {index} > {threshold:.4g} (Otsu)",), flags)
+    return IndexThreshold(
+        threshold, False, contrast, (f"plants are where {index} > {threshold:.4g} (Otsu)",), flags
+    )
 
 
-def _one_class(index: Index, sample: NDArray[np.float32], plants: bool, contrast: float) -> IndexThreshold:
+def _one_class(
+    index: Index, sample: NDArray[np.float32], plants: bool, contrast: float
+) -> IndexThreshold:
     what, flag = ("plants", "no_soil_visible") if plants else ("no plants", "no_vegetation")
     note = f"{index} shows one class only, and that is {what} (median {np.median(sample):.4g})"
     return IndexThreshold(None, plants, contrast, (note,), (flag,))
@@ -224,7 +244,8 @@ def doubt_of_cover(picture: NDArray[np.uint8], plants: Vegetation) -> str | None
     """
     level = INDICES[plants.index].plant_level
     none, few, full, weak = (
-        flag in plants.flags for flag in ("no_vegetation", "sparse_vegetation", "no_soil_visible", "low_contrast")
+        flag in plants.flags
+        for flag in ("no_vegetation", "sparse_vegetation", "no_soil_visible", "low_contrast")
     )
     if not (none or few or full or weak):
         return None
@@ -250,10 +271,19 @@ def has_patchy_ground(picture: NDArray[np.uint8], plants: NDArray[np.bool_]) -> 
     """Return True if the ground of a photograph, all but ``plants``, has several colours, as streets and rooms have:
     by the spread of its mean a* and b* over an 8 x 8 grid. Of 120 photographs of peanut fields 98 % are below the
     limit."""
-    lab = lab_of(np.asarray(cv2.resize(picture, (_GROUND_PX, _GROUND_PX), interpolation=cv2.INTER_AREA), np.uint8))
-    share = cv2.resize(plants.astype(np.float32), (_GROUND_PX, _GROUND_PX), interpolation=cv2.INTER_AREA)
+    lab = lab_of(
+        np.asarray(
+            cv2.resize(picture, (_GROUND_PX, _GROUND_PX), interpolation=cv2.INTER_AREA), np.uint8
+        )
+    )
+    share = cv2.resize(
+        plants.astype(np.float32), (_GROUND_PX, _GROUND_PX), interpolation=cv2.INTER_AREA
+    )
     is_ground = (share < _LEAST_PLANT)[..., None]
-    cells = [part.reshape(8, 16, 8, 16, -1).sum(axis=(1, 3)) for part in (lab[..., 1:] * is_ground, is_ground)]
+    cells = [
+        part.reshape(8, 16, 8, 16, -1).sum(axis=(1, 3))
+        for part in (lab[..., 1:] * is_ground, is_ground)
+    ]
     known = cells[1][..., 0] > _LEAST_GROUND * 16**2
     if known.sum() < _LEAST_CELLS:
         return False
@@ -262,7 +292,10 @@ def has_patchy_ground(picture: NDArray[np.uint8], plants: NDArray[np.bool_]) -> 
 
 def weakness_of_cover(plants: Vegetation) -> str | None:
     """Return why a plant cover is uncertain, but not to be refused, or None."""
-    if "sparse_vegetation" in plants.flags and float(plants.mask[plants.valid].mean()) > _MOST_SPARSE:
+    if (
+        "sparse_vegetation" in plants.flags
+        and float(plants.mask[plants.valid].mean()) > _MOST_SPARSE
+    ):
         return "plants are not few, but do not stand out from the soil either"
     return None
 
@@ -273,7 +306,9 @@ def otsu_threshold(sample: NDArray[np.float32]) -> float:
     if high <= low:
         return low
     edges = np.linspace(low, high, 513, dtype=np.float32)
-    counts = np.asarray(cv2.calcHist([np.asarray(sample, np.float32)], [0], None, [512], [low, high]), np.int64).ravel()
+    counts = np.asarray(
+        cv2.calcHist([np.asarray(sample, np.float32)], [0], None, [512], [low, high]), np.int64
+    ).ravel()
     counts[-1] += sample.size - counts.sum()  # values equal to the highest edge
     return otsu_of_counts(counts, edges)
 
@@ -302,7 +337,9 @@ def _index_of_block(index: Index, bands: Mapping[Role, NDArray[Any]]) -> NDArray
         else:
             stacked /= np.float32(255)
             np.clip(stacked, 0, 1, out=stacked)
-        values = np.asarray(-cv2.extractChannel(cv2.cvtColor(stacked, cv2.COLOR_RGB2LAB), 1), np.float32)
+        values = np.asarray(
+            -cv2.extractChannel(cv2.cvtColor(stacked, cv2.COLOR_RGB2LAB), 1), np.float32
+        )
         for band in (each for each in bands.values() if each.dtype != np.uint8):
             values[np.isnan(band)] = np.nan  # OpenCV's Lab colours of NaN are numbers
         return values
@@ -312,7 +349,9 @@ def _index_of_block(index: Index, bands: Mapping[Role, NDArray[Any]]) -> NDArray
             return np.asarray(0.811 * green - 0.441 * red - 0.385 * blue - 18.78745, np.float32)
         total = np.maximum(red + green + blue, np.float32(1e-6))
         red, green, blue = red / total, green / total, blue / total
-        return np.asarray(2 * green - red - blue if index == "exg" else 3 * green - 2.4 * red - blue, np.float32)
+        return np.asarray(
+            2 * green - red - blue if index == "exg" else 3 * green - 2.4 * red - blue, np.float32
+        )
     first, second = (bands[role] for role in INDICES[index].bands)
     total = first + second
     nothing = total == 0
@@ -329,8 +368,12 @@ def _class_means(sample: NDArray[np.float32], threshold: float) -> tuple[float, 
         mean = float(sample.mean())
         return mean, mean, 0.0
     above = upper.view(np.uint8)
-    parts = [cv2.meanStdDev(sample, mask=part) for part in (above ^ 1, above)]  # in double precision
-    (low, low_sd), (high, high_sd) = ((float(mean[0, 0]), float(deviation[0, 0])) for mean, deviation in parts)
+    parts = [
+        cv2.meanStdDev(sample, mask=part) for part in (above ^ 1, above)
+    ]  # in double precision
+    (low, low_sd), (high, high_sd) = (
+        (float(mean[0, 0]), float(deviation[0, 0])) for mean, deviation in parts
+    )
     distance, spread = high - low, math.sqrt((low_sd**2 + high_sd**2) / 2)
     return low, high, distance / max(spread, 1e-3 * distance, 1e-9)
 

@@ -35,9 +35,13 @@ def test_list_says_what_is_found(data: Path) -> None:
     found = {each.name: each for each in list_benchmarks(data)}
     here = {name for name, each in found.items() if each.state == "found"}
     assert here == {"embedded", "frontier", "gta", "thinkgeo", "agent-x"}
-    assert {each.state for name, each in found.items() if name not in {*here, "pests"}} == {"not found"}
+    assert {each.state for name, each in found.items() if name not in {*here, "pests"}} == {
+        "not found"
+    }
     assert found["gta"].where.endswith("gta_dataset/dataset.json")
-    unsearched = {each.state for each in list_benchmarks(None) if each.name not in ("embedded", "frontier")}
+    unsearched = {
+        each.state for each in list_benchmarks(None) if each.name not in ("embedded", "frontier")
+    }
     assert unsearched == {"not downloaded", "not searched"}
     printed = said("list", "--data-root", str(data)).stdout
     assert "gta: 229 general questions" in printed
@@ -59,15 +63,23 @@ def test_check_tells_sound_files_from_counts_that_differ(data: Path) -> None:
     assert "not sound" in result.stdout
 
 
-@pytest.mark.parametrize("content", ["{", '[{"name": 3, "inputs": []}]', '{"a": {"name": "a", "inputs": 3}}'])
-def test_check_says_that_the_description_of_tools_cannot_be_read(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    "content", ["{", '[{"name": 3, "inputs": []}]', '{"a": {"name": "a", "inputs": 3}}']
+)
+def test_check_says_that_the_description_of_tools_cannot_be_read(
+    tmp_path: Path, content: str
+) -> None:
     write_entries(tmp_path, {"0": plain_entry()})
     (tmp_path / "toolmeta.json").write_text(content)
     assert "toolmeta.json is no list of tools" in said("check", "gta", str(tmp_path)).stdout
 
 
 def test_check_says_what_to_put_where_and_that_files_and_splits_are_missing(tmp_path: Path) -> None:
-    for name, words in (("gta", "gta_dataset.zip"), ("thinkgeo", "MBZUAI/ThinkGeo"), ("agent-x", "Tajamul21/Agent-X")):
+    for name, words in (
+        ("gta", "gta_dataset.zip"),
+        ("thinkgeo", "MBZUAI/ThinkGeo"),
+        ("agent-x", "Tajamul21/Agent-X"),
+    ):
         result = said("check", name, str(tmp_path))
         assert result.exit_code == 2
         assert words in result.stdout
@@ -91,7 +103,17 @@ def test_describe_prints_draws_and_gives_json(data: Path, tmp_path: Path) -> Non
     picture = (tmp_path / "figures" / "gta.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert description_png(describe(load_benchmark("gta", data))) == picture
-    result = said("describe", "thinkgeo", "--data-root", str(data), "-o", "split=all", "--out", str(tmp_path), "--json")
+    result = said(
+        "describe",
+        "thinkgeo",
+        "--data-root",
+        str(data),
+        "-o",
+        "split=all",
+        "--out",
+        str(tmp_path),
+        "--json",
+    )
     told = json.loads(result.stdout)
     assert (told["questions"], told["calls"]) == (486, 1778)
     assert told["modes"] == {"no-tool": 404, "step-by-step": 486, "end-to-end": 486}

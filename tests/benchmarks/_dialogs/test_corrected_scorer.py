@@ -2,7 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.benchmarks._dialogs.corrected_scorer import is_scorable, matches_keywords, score_end, score_steps
+from agrotools.benchmarks._dialogs.corrected_scorer import (
+    is_scorable,
+    matches_keywords,
+    score_end,
+    score_steps,
+)
 from agrotools.benchmarks._dialogs.published_scorer import is_correct
 from agrotools.benchmarks.gta.score import RULES as GTA
 from agrotools.core import BenchmarkError
@@ -37,7 +42,9 @@ def value(scores, name):
 
 def test_the_gold_has_all_and_missing_steps_are_wrong():
     scores = score_steps(step_file(*GOLD_STEPS), GTA, overlap)
-    assert {name: figure.value for name, figure in scores.metrics.items()} == dict.fromkeys(scores.metrics, 100)
+    assert {name: figure.value for name, figure in scores.metrics.items()} == dict.fromkeys(
+        scores.metrics, 100
+    )
     assert scores.metrics["gta.inst_acc_corrected"].n == 7
     scores = score_end(end_file(*GOLD_ENDS), GTA, overlap)
     expected = dict.fromkeys(scores.metrics, 100) | {"gta.o_f1_corrected": None}
@@ -54,8 +61,20 @@ def test_the_gold_has_all_and_missing_steps_are_wrong():
     [
         ("GoogleSearch", {"query": "a"}, {"query": "a", "k": 10}, 100, 100),
         ("GoogleSearch", {"query": "a", "k": 4}, {"query": "a"}, 0, 0),
-        ("TextToBbox", {"image": "x.png", "text": "cat", "top1": 1}, {"image": "x.png", "text": "cat"}, 0, 0),
-        ("DrawBox", {"image": "a", "bbox": "(0, 0, 9, 10)"}, {"image": "a", "bbox": "(0, 0, 10, 10)"}, 0, 100),
+        (
+            "TextToBbox",
+            {"image": "x.png", "text": "cat", "top1": 1},
+            {"image": "x.png", "text": "cat"},
+            0,
+            0,
+        ),
+        (
+            "DrawBox",
+            {"image": "a", "bbox": "(0, 0, 9, 10)"},
+            {"image": "a", "bbox": "(0, 0, 10, 10)"},
+            0,
+            100,
+        ),
         ("Calculator", {"expression": "3*2"}, {"expression": "2*3"}, 0, 100),
         ("Calculator", {"expression": "3*3"}, {"expression": "2*3"}, 0, 0),
         ("Calculator", '{"expression"', {"expression": "2*3"}, 0, 0),
@@ -75,7 +94,9 @@ def test_empty_answers_are_wrong_and_failed_calls_do_not_count():
 
     assert value(steps([answer("a cat")], [answer(" ")], CAT, never), "summ_acc") == 0
     gold = [*(call("OCR", {"image": name}) for name in "abc"), answer("x")]
-    scores = ends(gold, [call("OCR", {}), call("OCR", {}, ERROR), call("TextToBbox", {}), answer("x")], SIX)
+    scores = ends(
+        gold, [call("OCR", {}), call("OCR", {}, ERROR), call("TextToBbox", {}), answer("x")], SIX
+    )
     assert scores.metrics["gta.p_f1_corrected"] == pytest.approx((2 * 1 / (2 + 3) * 100, 5))
     assert value(scores, "l_f1") is None
     assert value(ends([answer("x")], [call("OCR", {}), answer("x")], SIX), "p_f1") == 0
@@ -90,13 +111,19 @@ def test_images_are_made_by_all_calls_of_a_tool_in_any_order():
     assert value(ends(BOXES, [BOXES[0], *BOXES]), "ans_acc_imggen") == 100
     assert value(ends(BOXES, BOXES[:1]), "ans_acc_imggen") == 0
     assert value(ends(BOXES, [BOXES[0], BOXES[1] | {"error": ERROR}]), "ans_acc_imggen") == 0
-    moved = [call("DrawBox", {"image": a, "bbox": b}) for a, b in (("/d/a", "(1,2,3,4)"), ("a", "(5, 6, 7, 9)"))]
+    moved = [
+        call("DrawBox", {"image": a, "bbox": b})
+        for a, b in (("/d/a", "(1,2,3,4)"), ("a", "(5, 6, 7, 9)"))
+    ]
     assert 0 < value(ends(BOXES, moved), "ans_acc_imggen") < 100
 
 
 def test_a_task_that_asks_for_nothing_is_counted_and_not_free():
     scores = ends([call("OCR", {}), answer("x")], [answer("hi")])
-    assert (scores.metrics["gta.ans_acc_imggen_corrected"], scores.counts["unscorable"]) == ((None, 0), 1)
+    assert (scores.metrics["gta.ans_acc_imggen_corrected"], scores.counts["unscorable"]) == (
+        (None, 0),
+        1,
+    )
     assert ends([answer("x")], [answer("x")], {"whitelist": []}).counts["unscorable"] == 1
 
 
@@ -111,10 +138,15 @@ def test_only_a_last_message_that_is_an_answer_counts():
 
 def test_without_an_embedder_the_objective_part_stands_alone():
     scores = score_end(
-        end_file(GOLD_ENDS[0], [call("TextToImage", {"keywords": "dog"}), answer("")], [answer("cat")]), GTA
+        end_file(
+            GOLD_ENDS[0], [call("TextToImage", {"keywords": "dog"}), answer("")], [answer("cat")]
+        ),
+        GTA,
     )
     assert scores.left_out["gta.ans_acc_corrected"] == "1 subjective answers need an embedder"
-    assert scores.left_out["gta.ans_acc_imggen_corrected"].startswith("1 subjective answers and 1 image tasks")
+    assert scores.left_out["gta.ans_acc_imggen_corrected"].startswith(
+        "1 subjective answers and 1 image tasks"
+    )
     assert "gta.ans_acc_corrected" not in scores.metrics
     assert scores.metrics["gta.ans_acc_objective_corrected"] == (100, 1)
     assert scores.estimate("gta.ans_acc_corrected") is None
@@ -122,8 +154,17 @@ def test_without_an_embedder_the_objective_part_stands_alone():
 
 @pytest.mark.parametrize(
     ("gold", "reference"),
-    [("x", SIX), ([{}], SIX), ([call("OCR", "raw")], SIX), ([call(None, {})], SIX), ([answer("6")], 3)]
-    + [([answer("6")], reference) for reference in ("text", ["a", 1], {"whitelist": 1}, {"blacklist": None})],
+    [
+        ("x", SIX),
+        ([{}], SIX),
+        ([call("OCR", "raw")], SIX),
+        ([call(None, {})], SIX),
+        ([answer("6")], 3),
+    ]
+    + [
+        ([answer("6")], reference)
+        for reference in ("text", ["a", 1], {"whitelist": 1}, {"blacklist": None})
+    ],
 )
 def test_a_faulty_gold_is_named(gold, reference):
     with pytest.raises(BenchmarkError, match="sample 0"):
@@ -132,7 +173,12 @@ def test_a_faulty_gold_is_named(gold, reference):
 
 @pytest.mark.parametrize(
     ("text", "alias", "stated"),
-    [("x = −3", "-3", True), ("2.5 boxes", "2", False), ("答案是5个", "5", True), ("about 50%", "50%", True)],
+    [
+        ("x = −3", "-3", True),
+        ("2.5 boxes", "2", False),
+        ("答案是5个", "5", True),
+        ("about 50%", "50%", True),
+    ],
 )
 def test_signs_decimals_and_chinese_are_read_where_the_published_rule_fails(text, alias, stated):
     reference = {"whitelist": [[alias]], "blacklist": None}
@@ -143,14 +189,18 @@ def test_groups_blacklists_and_lists_that_ask_for_nothing():
     colours = {"whitelist": [["red"], ["blue", "azure"]], "blacklist": [["green"]]}
     said = ("red and azure", "red", "red, blue and green")
     assert [matches_keywords(text, colours) for text in said] == [True, False, False]
-    for more in ({"whitelist": [["yes"]], "blacklist": [[]]}, {"whitelist": [["yes"], []], "blacklist": []}):
+    for more in (
+        {"whitelist": [["yes"]], "blacklist": [[]]},
+        {"whitelist": [["yes"], []], "blacklist": []},
+    ):
         assert matches_keywords("yes", more)
     for nothing in ({"whitelist": []}, {"whitelist": [[], [" "]], "blacklist": [[]]}):
         assert not is_scorable(nothing)
 
 
 @given(
-    st.lists(st.sampled_from("red blue 12 7 apple tree".split()), max_size=5), st.sampled_from("red 12 apple".split())
+    st.lists(st.sampled_from("red blue 12 7 apple tree".split()), max_size=5),
+    st.sampled_from("red 12 apple".split()),
 )
 def test_plain_words_are_found_as_in_the_published_rule(words, alias):
     reference = {"whitelist": [[alias]], "blacklist": None}

@@ -56,12 +56,20 @@ def errors_of(record):
 
 def record(steps):
     call = ReferenceStep(tool="count_objects", arguments={}, thought="count the trees")
-    sample = plain_sample("s1", reference=ReferenceTrajectory(steps=(call,)), toolset=("count_objects", "calculate"))
-    return Record(sample=sample, mode="end-to-end", trajectory=Trajectory(steps=tuple(steps), termination="answered"))
+    sample = plain_sample(
+        "s1", reference=ReferenceTrajectory(steps=(call,)), toolset=("count_objects", "calculate")
+    )
+    return Record(
+        sample=sample,
+        mode="end-to-end",
+        trajectory=Trajectory(steps=tuple(steps), termination="answered"),
+    )
 
 
 def made(tool, turn=0, error=None, thought="", **arguments):
-    seen = Observation(error=ErrorInfo(kind=error, message="x")) if error else Observation(result={})
+    seen = (
+        Observation(error=ErrorInfo(kind=error, message="x")) if error else Observation(result={})
+    )
     call = ToolCall(tool=tool, arguments=arguments)
     return Step(turn=turn, kind="call", call=call, observation=seen, thought=thought)
 
@@ -84,24 +92,49 @@ def test_errors_of_our_own_runs():
 
 def test_errors_of_step_by_step_records():
     actions = (
-        CallTools(calls=(ToolCall(tool="calculate", arguments={"expression": "1+1"}), ToolCall(tool="nope"))),
+        CallTools(
+            calls=(
+                ToolCall(tool="calculate", arguments={"expression": "1+1"}),
+                ToolCall(tool="nope"),
+            )
+        ),
         Answer(text="yes"),
     )
-    steps = tuple(ReferenceStep(tool="calculate", arguments={"expression": "1+1"}) for _ in range(3))
+    steps = tuple(
+        ReferenceStep(tool="calculate", arguments={"expression": "1+1"}) for _ in range(3)
+    )
     sample = plain_sample("s1", reference=ReferenceTrajectory(steps=steps), toolset=("calculate",))
-    actions += (CallTools(calls=(ToolCall(tool="calculate", arguments={"x": 1}),)), Unparseable(text="?", reason="x"))
+    actions += (
+        CallTools(calls=(ToolCall(tool="calculate", arguments={"x": 1}),)),
+        Unparseable(text="?", reason="x"),
+    )
     given = Record(sample=sample, mode="step-by-step", actions=actions)
     assert errors_of(given) == dict.fromkeys(
-        ("several_calls", "wrong_tool_name", "single_step_answer", "invalid_arguments", "format_error"), 1
+        (
+            "several_calls",
+            "wrong_tool_name",
+            "single_step_answer",
+            "invalid_arguments",
+            "format_error",
+        ),
+        1,
     )
     halted = given.model_copy(update={"actions": (Halt(termination="length"),)})
     assert errors_of(halted) == {"format_error": 1}
 
 
-STEP = {"step": 1, "task": "t", "tool_used": "OCR", "tool_output": "red cup", "thought": "look at the cup"}
+STEP = {
+    "step": 1,
+    "task": "t",
+    "tool_used": "OCR",
+    "tool_output": "red cup",
+    "thought": "look at the cup",
+}
 ANSWER = {"value": "3 cups", "justification": "counted"}
 WHOLE = {"query": "q", "filename": "f", "reasoning_steps": [STEP], "final_answer": ANSWER}
-GOLD = {"0": {"final_answer": {"value": "3 cups", "justification": ""}, "reasoning_steps": [[STEP]]}}
+GOLD = {
+    "0": {"final_answer": {"value": "3 cups", "justification": ""}, "reasoning_steps": [[STEP]]}
+}
 
 
 RENAMED = {"step": 1, "task": "t", "tool": "OCR", "output": "cup", "thought": ""}

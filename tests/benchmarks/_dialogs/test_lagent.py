@@ -72,10 +72,19 @@ class Scripted:
         return [(message.role, message.text) for message in self.asked[request]]
 
 
-def view(toolset: tuple[str, ...] = ("OCR",), *, published: bool = True, path: str = "/data/x.jpg") -> SampleView:
+def view(
+    toolset: tuple[str, ...] = ("OCR",), *, published: bool = True, path: str = "/data/x.jpg"
+) -> SampleView:
     file = SampleFile(name="image_1.jpg", path=path, kind="image")
     paths = {"image_1.jpg": "image/image 1.jpg"} if published else None
-    return SampleView(id="s", query=QUERY, files=(file,), toolset=toolset, answer_form="answer: <a text>", paths=paths)
+    return SampleView(
+        id="s",
+        query=QUERY,
+        files=(file,),
+        toolset=toolset,
+        answer_form="answer: <a text>",
+        paths=paths,
+    )
 
 
 def agent(model: Scripted, mode: Mode, **options: Any) -> LagentAgent:
@@ -84,7 +93,10 @@ def agent(model: Scripted, mode: Mode, **options: Any) -> LagentAgent:
 
 def reference(result: dict[str, Any]) -> ReferenceTrajectory:
     step = ReferenceStep(
-        tool="OCR", arguments={"image": "image_1.jpg"}, observation=Observation(result=result), thought="a gold thought"
+        tool="OCR",
+        arguments={"image": "image_1.jpg"},
+        observation=Observation(result=result),
+        thought="a gold thought",
     )
     return ReferenceTrajectory(steps=(step,))
 
@@ -95,16 +107,28 @@ async def returning_text(_call: ToolCall) -> ToolOutcome:
 
 async def test_step_by_step_tells_what_the_published_agent_tells():
     model = Scripted(CALL, "Thought: now\nFinal Answer: 7")
-    actions = await run_step_by_step(agent(model, "step-by-step"), view(), reference({"text": "(1, 2, 3, 4) 7"}))
-    begin = [("system", SYSTEM), ("system", "The related files are at `image/image 1.jpg`"), ("user", QUERY)]
+    actions = await run_step_by_step(
+        agent(model, "step-by-step"), view(), reference({"text": "(1, 2, 3, 4) 7"})
+    )
+    begin = [
+        ("system", SYSTEM),
+        ("system", "The related files are at `image/image 1.jpg`"),
+        ("user", QUERY),
+    ]
     assert model.sent(0) == begin
     assert model.sent(1) == [
         *begin,
         ("assistant", 'Action:OCR\nAction Input:{"image": "image/image 1.jpg"}'),
         ("system", "(1, 2, 3, 4) 7"),
-        ("user", "Please summarize the chat history and give a final answer. Do not call any tools."),
+        (
+            "user",
+            "Please summarize the chat history and give a final answer. Do not call any tools.",
+        ),
     ]
-    for result, told in (({"image": "image/made.png"}, [("system", "[image](image/made.png)")]), ({}, [])):
+    for result, told in (
+        ({"image": "image/made.png"}, [("system", "[image](image/made.png)")]),
+        ({}, []),
+    ):
         other = Scripted(CALL, "Final Answer: 7")
         await run_step_by_step(agent(other, "step-by-step"), view(), reference(result))
         assert other.sent(1)[4:-1] == told
@@ -116,9 +140,15 @@ async def test_step_by_step_tells_what_the_published_agent_tells():
 
 async def test_end_to_end_tells_what_the_published_agent_tells():
     model = Scripted(f"  {CALL}\n", "I wonder.", "Thought: now\nFinal Answer: 7")
-    trajectory = await run_end_to_end(agent(model, "end-to-end", max_turns=3), view(), returning_text, 3, None)
+    trajectory = await run_end_to_end(
+        agent(model, "end-to-end", max_turns=3), view(), returning_text, 3, None
+    )
     assert trajectory.answer == "7"
-    begin = [("system", SYSTEM), ("user", "The related files are at `image/image 1.jpg`"), ("user", QUERY)]
+    begin = [
+        ("system", SYSTEM),
+        ("user", "The related files are at `image/image 1.jpg`"),
+        ("user", QUERY),
+    ]
     assert model.sent(0) == begin
     assert model.sent(2) == [
         *begin,
@@ -133,10 +163,18 @@ async def test_end_to_end_tells_what_the_published_agent_tells():
 @pytest.mark.parametrize(
     ("reply", "told", "kind"),
     [
-        ("Action: OCR\nAction Input: {}", "missing required arguments: {'image'}", "invalid_argument"),
+        (
+            "Action: OCR\nAction Input: {}",
+            "missing required arguments: {'image'}",
+            "invalid_argument",
+        ),
         ("Action: OCR\nAction Input: {", "invalid json format: {", "invalid_argument"),
         ('Action: Look\nAction Input: {"a": 1}', '{"a": 1}', "unknown_tool"),
-        ("Action: Look\nAction Input:", "The action is invalid, please check the action name.", "unknown_tool"),
+        (
+            "Action: Look\nAction Input:",
+            "The action is invalid, please check the action name.",
+            "unknown_tool",
+        ),
         (
             'Action: OCR\nAction Input: {"image": "image_1.jpg"}',
             "FileNotFoundError(\"No such file: 'image_1.jpg'\")",
@@ -166,11 +204,18 @@ async def test_a_reply_that_its_limit_cut_off_is_read_and_a_refused_one_is_not()
 async def test_the_form_of_questions_of_ours_is_asked_for_and_their_files_keep_their_names():
     item = FormItem(name="answer", label="text", type="exact")
     model, published = Scripted("Final Answer: x", "answer: x"), Scripted("Final Answer: x")
-    action = await agent(model, "end-to-end").act(view(published=False).model_copy(update={"form": (item,)}), ())
-    assert model.sent(0)[1:] == [("user", "The related files are at `image_1.jpg`"), ("user", QUERY)]
+    action = await agent(model, "end-to-end").act(
+        view(published=False).model_copy(update={"form": (item,)}), ()
+    )
+    assert model.sent(0)[1:] == [
+        ("user", "The related files are at `image_1.jpg`"),
+        ("user", QUERY),
+    ]
     assert model.sent(1)[-1] == ("user", render("form", form="answer: <a text>"))
     assert (action.text, len(action.form_replies)) == ("x\n\nanswer: x", 1)
-    action = await agent(published, "end-to-end").act(view().model_copy(update={"form": (item,)}), ())
+    action = await agent(published, "end-to-end").act(
+        view().model_copy(update={"form": (item,)}), ()
+    )
     assert (action.text, len(published.asked)) == ("x", 1)
 
 
@@ -184,4 +229,6 @@ def test_every_published_tool_is_declared_with_the_arguments_that_ours_takes():
             spec = get_tool(name).spec
             required: Any = spec.parameters.get("required", [])
             assert {each.name for each in declared[name].parameters} <= spec.agreement.keys()
-            assert {each.name for each in declared[name].parameters if each.required} == set(required)
+            assert {each.name for each in declared[name].parameters if each.required} == set(
+                required
+            )

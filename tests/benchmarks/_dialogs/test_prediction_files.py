@@ -20,7 +20,9 @@ def entry(gold, prediction):
 STEP_FILE = {str(i): entry(gold, gold) for i, gold in enumerate(GOLD_STEPS)}
 END_FILE = {str(i): entry([gold], [gold]) for i, gold in enumerate(GOLD_ENDS)}
 USER = {"role": "user", "content": "?"}
-DATA = {str(i): {"dialogs": [USER, *gold], "gt_answer": ref} for i, (gold, ref) in enumerate(END_GOLD)}
+DATA = {
+    str(i): {"dialogs": [USER, *gold], "gt_answer": ref} for i, (gold, ref) in enumerate(END_GOLD)
+}
 
 
 def test_parts_are_joined_where_the_file_is_not_there(tmp_path):
@@ -53,14 +55,25 @@ def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path, content, sai
     [
         (3, 'key "1" is no object'),
         (entry(GOLD_STEPS[1], [["x"]]), 'key "1": prediction[0][0] is no message'),
-        (entry(GOLD_STEPS[1], [{"role": "tool"}]), 'key "1": prediction[0] has neither tool_calls nor role'),
+        (
+            entry(GOLD_STEPS[1], [{"role": "tool"}]),
+            'key "1": prediction[0] has neither tool_calls nor role',
+        ),
         (entry(GOLD_STEPS[1], [answer(None)]), 'key "1": prediction[0]: the answer is no text'),
-        (entry(GOLD_STEPS[1], [{"tool_calls": []}]), 'key "1": prediction[0]: tool_calls contains no call'),
-        (entry(GOLD_STEPS[1], [call("OCR", None)]), 'key "1": prediction[0]: tool_calls contains no call'),
+        (
+            entry(GOLD_STEPS[1], [{"tool_calls": []}]),
+            'key "1": prediction[0]: tool_calls contains no call',
+        ),
+        (
+            entry(GOLD_STEPS[1], [call("OCR", None)]),
+            'key "1": prediction[0]: tool_calls contains no call',
+        ),
     ],
 )
 def test_a_malformed_entry_is_named_and_the_others_are_read(tmp_path, spoilt, said):
-    read = prediction_files.read_predictions(written(tmp_path / "p.json", {**STEP_FILE, "1": spoilt}))
+    read = prediction_files.read_predictions(
+        written(tmp_path / "p.json", {**STEP_FILE, "1": spoilt})
+    )
     assert (read.mode, len(read.samples)) == ("step-by-step", 3)
     assert any(place.startswith(f"p.json, {said}") for place in read.malformed)
 
@@ -72,24 +85,42 @@ def test_predictions_and_data_belong_together_by_position(tmp_path):
     joined = prediction_files.join_data(predictions, DATA)
     assert [sample.answer for sample in joined.samples] == [ref for _, ref in END_GOLD[:2]]
     *_, missing = joined.scored
-    assert (missing.key, missing.gold, missing.prediction, missing.answer) == ("2", [GOLD_ENDS[2]], [], END_GOLD[2][1])
+    assert (missing.key, missing.gold, missing.prediction, missing.answer) == (
+        "2",
+        [GOLD_ENDS[2]],
+        [],
+        END_GOLD[2][1],
+    )
     predictions = prediction_files.read_predictions(written(tmp_path / "p.json", END_FILE))
     with pytest.raises(BenchmarkError, match="only 1 entries"):
         prediction_files.join_data(predictions, {"0": DATA["0"]})
-    with pytest.raises(BenchmarkError, match='key "0": the gold of the predictions calls OCR, Calculator'):
+    with pytest.raises(
+        BenchmarkError, match='key "0": the gold of the predictions calls OCR, Calculator'
+    ):
         prediction_files.join_data(predictions, dict(reversed(DATA.items())))
     for wrong in ([], {}, {"0": {"dialogs": []}}, {"0": 1}):
         with pytest.raises(BenchmarkError):
             prediction_files.read_data(written(tmp_path / "d.json", wrong))
-    read = prediction_files.read_predictions(written(tmp_path / "p.json", {"0": STEP_FILE["0"], "2": STEP_FILE["2"]}))
+    read = prediction_files.read_predictions(
+        written(tmp_path / "p.json", {"0": STEP_FILE["0"], "2": STEP_FILE["2"]})
+    )
     assert (len(read.samples), read.malformed) == (3, ('p.json, key "1" is missing',))
     read = prediction_files.read_predictions(written(tmp_path / "p.json", {**STEP_FILE, "00": 1}))
-    assert (len(read.samples), read.malformed) == (3, ('p.json, key "00" is no number of a sample',))
+    assert (len(read.samples), read.malformed) == (
+        3,
+        ('p.json, key "00" is no number of a sample',),
+    )
 
 
 def test_a_log_of_thinkgeos_judge_is_read(tmp_path):
-    entries = [{"id": 3, "scores": ["yes", "no"], "pred": "x"}, {"id": "4", "scores": ["yes"]}, {"id": 3, "scores": []}]
-    log, malformed = read_log(written(tmp_path / "log.json", [*entries, {"id": 5, "scores": ["yes", 1]}]))
+    entries = [
+        {"id": 3, "scores": ["yes", "no"], "pred": "x"},
+        {"id": "4", "scores": ["yes"]},
+        {"id": 3, "scores": []},
+    ]
+    log, malformed = read_log(
+        written(tmp_path / "log.json", [*entries, {"id": 5, "scores": ["yes", 1]}])
+    )
     assert [place.partition(", ")[2] for place in malformed] == [
         "entry 1 is no judgement",
         "entry 2: sample 3 is judged twice",

@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from agrotools.benchmarks._dialogs.tools import AddText, Calculator, DrawBox, box_text, read_box, scored_text
+from agrotools.benchmarks._dialogs.tools import (
+    AddText,
+    Calculator,
+    DrawBox,
+    box_text,
+    read_box,
+    scored_text,
+)
 from agrotools.core import BENCHMARKS, SampleFile, ToolCall, ToolError
 from agrotools.runner.config import EvalConfig
 from agrotools.tools import get_tool
@@ -49,7 +56,9 @@ def test_arguments_and_defaults_are_the_published_ones(name: str) -> None:
     arguments, output = SIGNATURES[name]
     spec = get_tool(name).spec
     assert list(spec.parameters["properties"]) == list(arguments)
-    assert spec.defaults == {key: value for key, value in arguments.items() if value is not NO_DEFAULT}
+    assert spec.defaults == {
+        key: value for key, value in arguments.items() if value is not NO_DEFAULT
+    }
     assert output in get_tool(name).result_type.model_fields
     assert get_tool(name).category == "published"
 
@@ -130,9 +139,17 @@ class TestPaths:
         return Workspace(tuple(files), tmp_path / "made")
 
     @pytest.mark.parametrize(
-        "name", ["image_1.png", "image/image_1.png", "/data/gta_dataset/image/image_1.png", "./image_1.png"]
+        "name",
+        [
+            "image_1.png",
+            "image/image_1.png",
+            "/data/gta_dataset/image/image_1.png",
+            "./image_1.png",
+        ],
     )
-    def test_a_path_that_ends_in_a_listed_name_is_that_file(self, workspace: Workspace, name: str) -> None:
+    def test_a_path_that_ends_in_a_listed_name_is_that_file(
+        self, workspace: Workspace, name: str
+    ) -> None:
         assert workspace.resolve(name, by_last_part=True) == Path(workspace.files[0].path)
         assert workspace.info(name).name == "image_1.png"
         assert all(get_tool(tool).files_by_last_part for tool in SIGNATURES)
@@ -151,32 +168,53 @@ class TestPaths:
         assert caught.value.kind == kind
 
     def test_a_file_that_was_renamed_is_found_by_the_end_of_its_path(self, tmp_path: Path) -> None:
-        places = {"a.png": "before/a.png", "a_2.png": "after/a.png", "my_field.png": "after/my field.png"}
+        places = {
+            "a.png": "before/a.png",
+            "a_2.png": "after/a.png",
+            "my_field.png": "after/my field.png",
+        }
         for place in places.values():
             (tmp_path / place).parent.mkdir(exist_ok=True)
             (tmp_path / place).write_bytes(b"x")
-        files = [SampleFile(name=name, path=str(tmp_path / place), kind="image") for name, place in places.items()]
+        files = [
+            SampleFile(name=name, path=str(tmp_path / place), kind="image")
+            for name, place in places.items()
+        ]
         workspace = Workspace(tuple(files), tmp_path / "made")
-        called = {"/data/after/a.png": "after/a.png", "before/a.png": "before/a.png", "a.png": "before/a.png"}
+        called = {
+            "/data/after/a.png": "after/a.png",
+            "before/a.png": "before/a.png",
+            "a.png": "before/a.png",
+        }
         for path, place in {**called, "image/my field.png": "after/my field.png"}.items():
             assert workspace.resolve(path, by_last_part=True) == tmp_path / place
         with pytest.raises(ToolError):
             workspace.resolve("/data/elsewhere/a.png", by_last_part=True)
 
     @pytest.mark.process
-    async def test_a_call_finds_its_file_and_the_next_one_what_it_made(self, workspace: Workspace) -> None:
+    async def test_a_call_finds_its_file_and_the_next_one_what_it_made(
+        self, workspace: Workspace
+    ) -> None:
         async with ToolExecutor(workers=1) as executor:
 
             async def made(tool: str, **arguments: str) -> Any:
-                return (await executor.run(ToolCall(tool=tool, arguments=arguments), workspace, GTA_TOOLS)).observation
+                return (
+                    await executor.run(
+                        ToolCall(tool=tool, arguments=arguments), workspace, GTA_TOOLS
+                    )
+                ).observation
 
             first = await made("DrawBox", image="image/image_1.png", bbox="(1, 1, 20, 20)")
-            second = await made("AddText", image=f"image/{first.result['image']}", text="A", position="lt")
+            second = await made(
+                "AddText", image=f"image/{first.result['image']}", text="A", position="lt"
+            )
             missing = await made("DrawBox", image="/etc/hostname", bbox="(1, 1, 20, 20)")
         assert (workspace.artifacts / str(second.result["image"])).is_file()
         assert missing.error.kind == "path_outside_workspace"
 
 
-@pytest.mark.parametrize(("alias", "name"), [("gta2", "gta-2"), ("agent_x", "agent-x"), ("gta", "gta"), ("x", "x")])
+@pytest.mark.parametrize(
+    ("alias", "name"), [("gta2", "gta-2"), ("agent_x", "agent-x"), ("gta", "gta"), ("x", "x")]
+)
 def test_an_alias_is_stored_as_the_id_of_its_benchmark(alias: str, name: str) -> None:
     assert EvalConfig(benchmark=alias).benchmark == name

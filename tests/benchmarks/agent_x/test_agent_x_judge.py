@@ -5,7 +5,12 @@ from pathlib import Path
 import pytest
 
 from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks.agent_x.judge import METRICS, agent_x_questions, read_judge_score, read_rubrics
+from agrotools.benchmarks.agent_x.judge import (
+    METRICS,
+    agent_x_questions,
+    read_judge_score,
+    read_rubrics,
+)
 from agrotools.benchmarks.agent_x.published_scorer import COLUMNS
 from agrotools.core import Observation, Record, Step, ToolCall, Trajectory, UsageError
 from agrotools.scoring.judging.judgements import JudgedRows, Judgement
@@ -15,23 +20,36 @@ from support.made_agent_x import write_agent_x
 GOLD = {
     "query": "How many cups?",
     "query_type": "objective",
-    "reasoning_steps": [{"step": 1, "task": "count", "tool": "ObjectCounter", "output": "GOLD-OUTPUT"}],
+    "reasoning_steps": [
+        {"step": 1, "task": "count", "tool": "ObjectCounter", "output": "GOLD-OUTPUT"}
+    ],
     "final_answer": {"value": "GOLD-ANSWER", "justification": ""},
     "tool_metadata": {"ObjectCounter": {"description": "TOOL-DESCRIPTION"}},
 }
 PREDICTED = {
-    "reasoning_steps": [{"step": 1, "tool_used": "OCR", "tool_output": "OWN-OUTPUT", "thought": "t"}],
+    "reasoning_steps": [
+        {"step": 1, "tool_used": "OCR", "tool_output": "OWN-OUTPUT", "thought": "t"}
+    ],
     "final_answer": {"value": "OWN-ANSWER", "justification": ""},
 }
 
 
 def test_every_criterion_of_the_paper_is_asked_for_by_its_name_there():
     questions = agent_x_questions(GOLD, PREDICTED)
-    assert [question.slot for question in questions] == list(dict.fromkeys(question.slot for question in questions))
+    assert [question.slot for question in questions] == list(
+        dict.fromkeys(question.slot for question in questions)
+    )
     assert {question.slot for question in questions} == set(COLUMNS)
     assert {question.metric for question in questions} == set(METRICS.values())
-    assert agent_x_questions(GOLD, {"reasoning_steps": "", "final_answer": {"value": "", "justification": ""}}) == []
-    assert len(agent_x_questions(GOLD, {"reasoning_steps": [], "final_answer": {"value": "3"}})) == 12
+    assert (
+        agent_x_questions(
+            GOLD, {"reasoning_steps": "", "final_answer": {"value": "", "justification": ""}}
+        )
+        == []
+    )
+    assert (
+        len(agent_x_questions(GOLD, {"reasoning_steps": [], "final_answer": {"value": "3"}})) == 12
+    )
 
 
 def test_runs_on_agent_x_are_judged_by_their_steps_and_answer(tmp_path: Path):
@@ -39,15 +57,25 @@ def test_runs_on_agent_x_are_judged_by_their_steps_and_answer(tmp_path: Path):
     sample = load_benchmark("agent-x", data_root=root).samples[0]
     call = ToolCall(tool=sample.toolset[0], arguments={})
     steps = (
-        Step(turn=0, kind="call", call=call, observation=Observation(result={"text": "SEEN"}), thought="why"),
+        Step(
+            turn=0,
+            kind="call",
+            call=call,
+            observation=Observation(result={"text": "SEEN"}),
+            thought="why",
+        ),
         Step(turn=1, kind="answer", text="three"),
     )
-    record = Record(sample=sample, mode="end-to-end", trajectory=Trajectory(steps=steps, termination="answered"))
+    record = Record(
+        sample=sample, mode="end-to-end", trajectory=Trajectory(steps=steps, termination="answered")
+    )
     questions = judge_questions(record)
     assert len(questions) == 12
     assert "SEEN" in next(question.user for question in questions if question.slot == "step_score")
     replies = [
-        Judgement(metric=q.metric, judge="a", prompt=q.prompt, asked=q.asked, reply='{"score": 0.25}')
+        Judgement(
+            metric=q.metric, judge="a", prompt=q.prompt, asked=q.asked, reply='{"score": 0.25}'
+        )
         for q in questions
     ]
     rows = JudgedRows(replies).joined(record, ())
@@ -68,7 +96,14 @@ def test_a_score_is_read(reply, value):
     assert read_judge_score(reply) == pytest.approx(value)
 
 
-NO_SCORES = "no idea", "{'Score': 'high'}", "{'Score': True}", "{'Score': '1/0'}", "{'Score': 7}", "3 cups, 2 plates"
+NO_SCORES = (
+    "no idea",
+    "{'Score': 'high'}",
+    "{'Score': True}",
+    "{'Score': '1/0'}",
+    "{'Score': 7}",
+    "3 cups, 2 plates",
+)
 NO_SCORES += ('{"score": 0}\nThe answer asks for {"score": 1}',)
 
 
@@ -89,7 +124,10 @@ def written(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[criteria.goal_accuray]\nrubric = 'x'\nshows = ['gold']", "criteria.goal_accuray.shows.0: input should be"),
+        (
+            "[criteria.goal_accuray]\nrubric = 'x'\nshows = ['gold']",
+            "criteria.goal_accuray.shows.0: input should be",
+        ),
         ("[criteria.goal_accuracy]\nrubric = 'x'", "Agent-X has no criterion 'goal_accuracy'"),
         (f"system = 'Grade.'\n{ONE}", "says nowhere where the rubric goes"),
         ("criteria: yaml", "cannot read the rubrics"),

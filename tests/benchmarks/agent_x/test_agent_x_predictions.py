@@ -49,7 +49,10 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path, name, content, said):
         ({"1": []}, 'key "1" is no prediction'),
         ({"1": {"reasoning_steps": "text"}}, 'key "1": reasoning_steps is no list'),
         ({"1": {"reasoning_steps": ["text"]}}, 'key "1": reasoning_steps[0] is no object'),
-        ({"1": {"reasoning_steps": [{"thought": None}]}}, 'key "1": reasoning_steps[0].thought is no text'),
+        (
+            {"1": {"reasoning_steps": [{"thought": None}]}},
+            'key "1": reasoning_steps[0].thought is no text',
+        ),
         ({"1": {"final_answer": "text"}}, 'key "1": final_answer is no object'),
     ],
 )

@@ -43,9 +43,14 @@ class Server:
         query = text_of(body["messages"][1])
         if "drawing 5?" in query:
             return completion("I do not know.")
-        steps = [{"step": 1, "task": "look", "tool_used": "OCR", "tool_output": "3", "thought": "needed"}]
+        steps = [
+            {"step": 1, "task": "look", "tool_used": "OCR", "tool_output": "3", "thought": "needed"}
+        ]
         if "drawing 6?" in query:
-            steps += [{**steps[0], "step": 2}, {**steps[0], "tool_used": "Telescope", "tool_output": ""}]
+            steps += [
+                {**steps[0], "step": 2},
+                {**steps[0], "tool_used": "Telescope", "tool_output": ""},
+            ]
         answer = {"value": "3 shapes", "justification": ""}
         return completion(json.dumps({"reasoning_steps": steps, "final_answer": answer}))
 
@@ -61,18 +66,32 @@ def agrotools(*arguments: object) -> str:
 
 
 def published(run: Path, mode: str = "no-tool") -> dict[str, Any]:
-    return json.loads((run / "scores.json").read_text(encoding="utf-8"))["summary"]["modes"][mode]["published"]
+    return json.loads((run / "scores.json").read_text(encoding="utf-8"))["summary"]["modes"][mode][
+        "published"
+    ]
 
 
 def judgements(run: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run / "judgements.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (run / "judgements.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
 
 
 @pytest.fixture(scope="module")
 def first_run(root: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch, serving(Server()) as api:
         patch.setenv("AGROTOOLS_CACHE", str(root / "cache"))
-        common = ("eval", "agent-x", "--data-root", root, "-m", "GPT-4o", "--base-url", api.base_url)
+        common = (
+            "eval",
+            "agent-x",
+            "--data-root",
+            root,
+            "-m",
+            "GPT-4o",
+            "--base-url",
+            api.base_url,
+        )
         agrotools(*common, "--out", root / "run")
     return root / "run"
 
@@ -97,7 +116,18 @@ def test_one_command_runs_judges_and_shows_the_printed_rows(root, tmp_path, monk
     monkeypatch.setenv("COLUMNS", "160")
     server, run = Server(), tmp_path / "run"
     with serving(server) as api:
-        command = ("eval", "agent-x", "--data-root", root, "-m", "GPT-4o", "--base-url", api.base_url, "--out", run)
+        command = (
+            "eval",
+            "agent-x",
+            "--data-root",
+            root,
+            "-m",
+            "GPT-4o",
+            "--base-url",
+            api.base_url,
+            "--out",
+            run,
+        )
         judge = ("--judge", "grader", "--judge-base-url", api.base_url)
         told = agrotools(*command, *judge, "--details")
         assert server.asked["grader"] == 12 * (COUNT - 1), "one prediction holds nothing to judge"
@@ -109,7 +139,9 @@ def test_one_command_runs_judges_and_shows_the_printed_rows(root, tmp_path, monk
     assert figures["reference"]["agent_x.ground_s"] == pytest.approx(0.5 * (COUNT - 1) / COUNT)
     assert figures["reference"]["agent_x.goal_acc"] == pytest.approx(0.5 * (others - 1) / others)
     assert figures["reference"]["agent_x.goal_acc_imggen"] == pytest.approx(0.5)
-    assert figures["corrected"]["agent_x.ground_s_corrected"]["value"] == pytest.approx(0.5 * (COUNT - 1) / COUNT)
+    assert figures["corrected"]["agent_x.ground_s_corrected"]["value"] == pytest.approx(
+        0.5 * (COUNT - 1) / COUNT
+    )
     assert 0 < figures["corrected"]["agent_x.toolset_f1_corrected"]["value"] < 1
     assert figures["differs"] == [
         f"{COUNT} questions of 828",
@@ -117,26 +149,41 @@ def test_one_command_runs_judges_and_shows_the_printed_rows(root, tmp_path, monk
         "judged by grader (the paper: GPT-4o, Qwen-14B)",
         "built-in rubrics",
     ]
-    assert "judged by grader (the paper: GPT-4o, Qwen-14B); built-in rubrics." in " ".join(told.split())
+    assert "judged by grader (the paper: GPT-4o, Qwen-14B); built-in rubrics." in " ".join(
+        told.split()
+    )
     assert "Not comparable with the printed rows: 36 questions of 828" in told
     assert "Goal*" in told
     assert "(arXiv 2505.24876), Table 4, as printed" in " ".join(told.split())
     printed = [re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹]", "", line).split() for line in told.splitlines()]
-    assert any(line[:3] == ["GPT-4o", "60", "47"] for line in printed), "grounding and tool precision, as printed"
+    assert any(line[:3] == ["GPT-4o", "60", "47"] for line in printed), (
+        "grounding and tool precision, as printed"
+    )
     assert any(line[:3] == ["GPT-4o", "37", "70"] for line in printed), "Goal and Goal*, as printed"
     for made in ((), ("report", run, "--out", run / "report.html")):
         if made:
             agrotools(*made)
         page = (run / "report.html").read_text(encoding="utf-8")
-        assert all(words in page for words in ("Goal*", "built-in rubrics", "the same tool twice in a row"))
-    assert any(line[:1] == ["OpenAI-o4-mini"] for line in printed), "the best of the paper stands beside it"
+        assert all(
+            words in page for words in ("Goal*", "built-in rubrics", "the same tool twice in a row")
+        )
+    assert any(line[:1] == ["OpenAI-o4-mini"] for line in printed), (
+        "the best of the paper stands beside it"
+    )
 
 
 def test_calls_and_errors_are_counted_without_a_judge(run: Path):
     figures = published(run)
     assert figures["reference"] == {}
     none = ("only_answer", "conflicting_tools", "answer_in_invalid_format")
-    once = ("failed_calls", "invalid_calls", "samples_without_steps", "no_response", "invalid_format", "repeated_tool")
+    once = (
+        "failed_calls",
+        "invalid_calls",
+        "samples_without_steps",
+        "no_response",
+        "invalid_format",
+        "repeated_tool",
+    )
     calls = {"steps": COUNT - 1 + 2, "successful_calls": COUNT - 1 + 1}
     assert figures["counts"] == calls | dict.fromkeys(none, 0) | dict.fromkeys(once, 1)
     told = " ".join(agrotools("score", run).split())
@@ -145,7 +192,9 @@ def test_calls_and_errors_are_counted_without_a_judge(run: Path):
     assert "as printed" not in told
 
 
-def test_rubrics_of_the_user_make_other_scores_which_are_never_mixed_with_ours(run: Path, tmp_path: Path):
+def test_rubrics_of_the_user_make_other_scores_which_are_never_mixed_with_ours(
+    run: Path, tmp_path: Path
+):
     own = rubric(tmp_path)
     server = Server()
     with serving(server) as api:
@@ -161,8 +210,12 @@ def test_rubrics_of_the_user_make_other_scores_which_are_never_mixed_with_ours(r
         differs = published(run)["differs"]
         scores = json.loads((run / "scores.json").read_text(encoding="utf-8"))
         metrics = {row["metric"] for row in scores["scores"]}
-        assert {metric for metric in metrics if metric.startswith("agent_x.")} == {"agent_x.goal_acc"}
-        goal = scores["summary"]["modes"]["no-tool"]["metrics"]["agent_x.goal_acc"]["overall"]["value"]
+        assert {metric for metric in metrics if metric.startswith("agent_x.")} == {
+            "agent_x.goal_acc"
+        }
+        goal = scores["summary"]["modes"]["no-tool"]["metrics"]["agent_x.goal_acc"]["overall"][
+            "value"
+        ]
         assert goal == pytest.approx((COUNT - 1) / COUNT)
         assert any(each.startswith("rubrics of original.toml (") for each in differs)
         (kept,) = run.glob("judge-rubrics-*")

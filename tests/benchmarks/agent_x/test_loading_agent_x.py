@@ -50,7 +50,9 @@ def only(tmp_path: Path, content: Any) -> Sample:
     return sample
 
 
-@pytest.mark.parametrize("described", [{}, None, {"ObjectCounter": {}}, [{"name": "ObjectCounter"}, {"name": "OCR"}]])
+@pytest.mark.parametrize(
+    "described", [{}, None, {"ObjectCounter": {}}, [{"name": "ObjectCounter"}, {"name": "OCR"}]]
+)
 def test_the_tools_offered_tell_nothing_of_the_solution(tmp_path: Path, described: Any) -> None:
     """The published scripts put the whole list of tools into each prompt, and show an entry's own to the judge."""
     sample = only(tmp_path, entry(tool_metadata=described))
@@ -64,21 +66,33 @@ def test_a_whole_folder_has_the_published_counts_and_films_as_frames(whole: Benc
     samples = whole.samples
     assert len(samples) == 828
     assert sum(len(sample.reference.steps) for sample in samples if sample.reference) == 2807
-    assert Counter(sample.groups["input"] == "video" for sample in samples) == {False: 716, True: 112}
-    assert Counter(sample.answer[0].type == "image_calls" for sample in samples) == {False: 606, True: 222}
+    assert Counter(sample.groups["input"] == "video" for sample in samples) == {
+        False: 716,
+        True: 112,
+    }
+    assert Counter(sample.answer[0].type == "image_calls" for sample in samples) == {
+        False: 606,
+        True: 222,
+    }
     assert len(whole.toolset) == 14
-    assert {sample.groups["environment"] for sample in samples} == {*"VCA WEB SEC DRIVE SPORT MATH".split()}
+    assert {sample.groups["environment"] for sample in samples} == {
+        *"VCA WEB SEC DRIVE SPORT MATH".split()
+    }
     sample = next(sample for sample in whole.samples if sample.groups["input"] == "video")
     assert len(file_parts(whole.view(sample, "end-to-end").files)) == 2 * len(sample.files)
     assert all(file.path.startswith("video-frames/") and file.sha256 for file in sample.files)
     assert sample.metadata["videos"] == [f"files/{sample.metadata['file_path']}"]
     roots, places = file_roots("agent-x", whole.root.parent), Places([])
-    assert all(isinstance(places.of_file(file, roots), Path) for file in sample.files), "reports find the frames"
+    assert all(isinstance(places.of_file(file, roots), Path) for file in sample.files), (
+        "reports find the frames"
+    )
     assert file_roots("agent-x", whole.root / "nowhere") == file_roots("agrieval", whole.root) == []
 
 
 @pytest.mark.parametrize(("choice", "shades"), [("even", [10, 110, 193]), ("first", [10, 26, 43])])
-def test_frames_are_spread_or_the_first_ones(tmp_path: Path, choice: Any, shades: list[int]) -> None:
+def test_frames_are_spread_or_the_first_ones(
+    tmp_path: Path, choice: Any, shades: list[int]
+) -> None:
     from PIL import Image
 
     film = write_video(tmp_path / "film.avi", 5, frames=12)
@@ -87,11 +101,17 @@ def test_frames_are_spread_or_the_first_ones(tmp_path: Path, choice: Any, shades
     assert seen == [pytest.approx(shade, abs=6) for shade in shades]
 
 
-@pytest.mark.parametrize(("content", "message"), [(b"", "it is empty"), (b"<!DOCTYPE html><html>", "it is a web page")])
-def test_a_film_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: bytes, message: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"), [(b"", "it is empty"), (b"<!DOCTYPE html><html>", "it is a web page")]
+)
+def test_a_film_that_was_not_downloaded_is_a_fault(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     root = written(tmp_path, {"0": [entry(file_path="VCA_1.mp4")]})
     (tmp_path / "AgentX" / "files" / "VCA_1.mp4").write_bytes(content)
-    with pytest.raises(BenchmarkError, match=rf"VCA_1\.mp4 is no video that can be read \(.*{message}"):
+    with pytest.raises(
+        BenchmarkError, match=rf"VCA_1\.mp4 is no video that can be read \(.*{message}"
+    ):
         load_benchmark("agent-x", root)
 
 
@@ -102,8 +122,13 @@ def test_a_film_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: byte
         ("generative", ["OCR"], False), ("", ["OCR", "CodePlotter"], True),
     ],
 )  # fmt: skip
-def test_generative_queries_are_told_by_type_or_by_the_last_call(tmp_path, query_type, tools, is_image):
-    steps = [{"step": 1, "task": "t", "tool": tool, "input": "VCA_1.jpg", "output": "x.png"} for tool in tools]
+def test_generative_queries_are_told_by_type_or_by_the_last_call(
+    tmp_path, query_type, tools, is_image
+):
+    steps = [
+        {"step": 1, "task": "t", "tool": tool, "input": "VCA_1.jpg", "output": "x.png"}
+        for tool in tools
+    ]
     sample = only(tmp_path, entry(query_type=query_type, reasoning_steps=steps, tool_metadata={}))
     assert isinstance(sample.answer[0], ImageCallsSlot) == is_image
     assert sample.no_tool_eligible == (not is_image)
@@ -143,7 +168,9 @@ def test_inputs_are_told_apart_into_arguments(tool: str, given: Any, arguments: 
         (entry(final_answer=None), "no final answer"),
     ],
 )
-def test_an_entry_that_cannot_be_used_is_named_with_its_reason(tmp_path: Path, content: Any, message: str) -> None:
+def test_an_entry_that_cannot_be_used_is_named_with_its_reason(
+    tmp_path: Path, content: Any, message: str
+) -> None:
     root = written(tmp_path, {"3": [entry()], "8": content})
     with pytest.raises(BenchmarkError) as error:
         load_benchmark("agent-x", root)

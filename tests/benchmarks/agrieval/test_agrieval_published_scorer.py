@@ -31,7 +31,12 @@ SEVEN = {letter: letter.lower() for letter in "ABCDEFG"}
     ("reply", "kind", "letters", "read"),
     [
         ("B", "single", 1, "B"),
-        ("答案是DNA复制中的C", "single", 1, "D"),  # the pattern takes the first letter behind 答案是
+        (
+            "答案是DNA复制中的C",
+            "single",
+            1,
+            "D",
+        ),  # the pattern takes the first letter behind 答案是
         ("A和B都不对，答案为C", "single", 1, "A"),  # a letter that comes first is taken
         ("两项相比，A项不如B项，故选B", "single", 1, "B"),
         ("B 项正确，A 错误", "single", 1, "B"),
@@ -46,20 +51,30 @@ SEVEN = {letter: letter.lower() for letter in "ABCDEFG"}
         ("都不对", "multiple", 2, ""),
     ],
 )
-def test_answers_are_read_as_the_code_reads_them(reply: str, kind: OptionKind, letters: int, read: str):
+def test_answers_are_read_as_the_code_reads_them(
+    reply: str, kind: OptionKind, letters: int, read: str
+):
     assert extract(reply, 7, kind, letters) == read
 
 
 def test_entries_of_a_result_file_are_read_as_far_as_the_code_looks():
     def accuracy(**entry: object) -> float | None:
-        return score_choices([{"answer": "B", "options": SEVEN, **entry}]).metrics["agrieval.accuracy_published"].value
+        return (
+            score_choices([{"answer": "B", "options": SEVEN, **entry}])
+            .metrics["agrieval.accuracy_published"]
+            .value
+        )
 
     assert accuracy(generated_answer="B") == 100  # the kind is not looked at
     assert accuracy(generated_answer="B", options={}) == 100
     assert accuracy(generated_answer="b", question_type="简答") == 0
     assert accuracy(generated_answer="", question_type=None) == 0
     assert accuracy(generated_answer="\n", question_type="判断") == 50
-    for stops in ({"generated_answer": "b"}, {"generated_answer": 1}, {"generated_answer": "x", "answer": 3}):
+    for stops in (
+        {"generated_answer": "b"},
+        {"generated_answer": 1},
+        {"generated_answer": "x", "answer": 3},
+    ):
         with pytest.raises(PublishedScorerStops):
             accuracy(**stops)
 
@@ -73,7 +88,23 @@ def test_where_nothing_is_read_the_mean_of_its_lots_is_the_credit():
     assert credit("BA", SEVEN, "multiple", "AB") == 1
 
 
-WORDS = ["答案", "选项", "是", "为", "正确", "错误", "综上所述", "A", "C", "F", "X", "，", " ", "故选", "中"]
+WORDS = [
+    "答案",
+    "选项",
+    "是",
+    "为",
+    "正确",
+    "错误",
+    "综上所述",
+    "A",
+    "C",
+    "F",
+    "X",
+    "，",
+    " ",
+    "故选",
+    "中",
+]
 pieces = st.lists(st.sampled_from(WORDS), max_size=12).map("".join)
 
 
@@ -82,10 +113,14 @@ def test_a_quick_search_finds_what_a_plain_one_finds(text: str, kind: OptionKind
     last = "ABCDEFG"[options - 1]
     for pattern, group in _patterns(kind, last):
         plain = re.search(pattern, text)
-        assert _search(pattern, text, last, group) == (plain[group] if plain else None), pattern.pattern
+        assert _search(pattern, text, last, group) == (plain[group] if plain else None), (
+            pattern.pattern
+        )
 
 
-_LINES = Path(__file__).with_name("rouge_of_packages.jsonl").read_text(encoding="utf-8").splitlines()
+_LINES = (
+    Path(__file__).with_name("rouge_of_packages.jsonl").read_text(encoding="utf-8").splitlines()
+)
 ROWS = [*map(json.loads, _LINES)]
 """Texts drawn at random, and what rouge 1.0.1 (or the exception it ends with) and rouge-score 0.1.2 give for them."""
 
@@ -111,7 +146,9 @@ def test_chinese_texts_are_one_word_and_blank_ones_have_something_in_their_place
     assert as_compared("", "水稻") == (" ", "水稻")
 
 
-@pytest.mark.parametrize(("words", "stop"), [(MOST_STEPS - 1, None), (MOST_STEPS, "RecursionError")])
+@pytest.mark.parametrize(
+    ("words", "stop"), [(MOST_STEPS - 1, None), (MOST_STEPS, "RecursionError")]
+)
 def test_long_texts_of_words_end_the_script(words: int, stop: str | None):
     text = " ".join(f"w{place}" for place in range(words))
     assert stop_at(as_compared(text, text)) == stop

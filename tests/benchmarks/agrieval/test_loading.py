@@ -26,18 +26,24 @@ def test_the_published_files_are_found_and_what_they_lack_is_said(field_data: Pa
     benchmark = load(field_data)
     assert len(benchmark.samples) == 1074 + 2167
     notes = benchmark.header.metadata["notes"]
-    assert notes == ["the multiple-choice questions tell no field, cognitive level or task, only a type"]
+    assert notes == [
+        "the multiple-choice questions tell no field, cognitive level or task, only a type"
+    ]
     files = ["simple_merged_choice_v6_5(rag).json", "simple_merged_question_v4_2(main).json"]
     assert benchmark.header.metadata["files"] == files
     assert "non-commercial" in benchmark.licence
     for shots in (1, 5):
         samples = load(field_data, shots=shots).samples
-        assert {len(cast("list[str]", sample.metadata["examples"])) for sample in samples} == {shots}
+        assert {len(cast("list[str]", sample.metadata["examples"])) for sample in samples} == {
+            shots
+        }
     cmmlu = load(field_data / "agri_text", "cmmlu-agronomy")
     assert {sample.task_type for sample in cmmlu.samples} == {"single_choice"}
 
 
-@pytest.mark.parametrize("folder", ["agrieval", "AgriEval", "AGRIEVAL/dataset", "agrieval/Dataset", "dataset"])
+@pytest.mark.parametrize(
+    "folder", ["agrieval", "AgriEval", "AGRIEVAL/dataset", "agrieval/Dataset", "dataset"]
+)
 def test_files_are_found_in_folders_and_under_names_of_any_case(tmp_path: Path, folder: str):
     write_agrieval(tmp_path / folder, 6, 2)
     for path in (tmp_path / folder).iterdir():
@@ -70,7 +76,10 @@ def test_part_order_and_shots_change_the_samples_and_the_hash(made: Path):
         other = load(made, **options)
         assert other.content_hash not in hashes
         hashes.add(other.content_hash)
-        assert other.sample("choice-00000").metadata["question"] == plain.sample("choice-00000").metadata["question"]
+        assert (
+            other.sample("choice-00000").metadata["question"]
+            == plain.sample("choice-00000").metadata["question"]
+        )
     assert {sample.task_type for sample in load(made, part="question").samples} == {"short_answer"}
     shot = load(made, shots="5").sample("choice-00000")
     assert len(shot.metadata["examples"]) == 5  # pyright: ignore[reportArgumentType]
@@ -78,7 +87,13 @@ def test_part_order_and_shots_change_the_samples_and_the_hash(made: Path):
 
 
 def test_the_same_question_in_both_files_is_one_cluster_and_two_samples(tmp_path: Path):
-    entry = {"id": 1, "question": "问？", "options": {"A": "甲", "B": "乙"}, "answer": "A", "question_type": "单选"}
+    entry = {
+        "id": 1,
+        "question": "问？",
+        "options": {"A": "甲", "B": "乙"},
+        "answer": "A",
+        "question_type": "单选",
+    }
     for name in ("a_choice.json", "b_choice.json"):
         (tmp_path / name).write_text(json.dumps([entry]), encoding="utf-8")
     benchmark = load(tmp_path, files="a_choice.json,b_choice.json")
@@ -94,18 +109,25 @@ def test_the_same_question_in_both_files_is_one_cluster_and_two_samples(tmp_path
         ({"files": "none.json"}, "there is no file", "names in the folder"),
     ],
 )
-def test_an_option_that_cannot_be_is_said(made: Path, options: dict[str, Any], message: str, hint: str):
+def test_an_option_that_cannot_be_is_said(
+    made: Path, options: dict[str, Any], message: str, hint: str
+):
     with pytest.raises(UsageError, match=message) as raised:
         load(made, **options)
     assert hint in (raised.value.hint or "")
 
 
 @pytest.mark.process
-def test_files_that_are_not_there_and_folders_that_take_no_options_are_said(tmp_path: Path, small_benchmark: Path):
+def test_files_that_are_not_there_and_folders_that_take_no_options_are_said(
+    tmp_path: Path, small_benchmark: Path
+):
     for name in ("embedded", str(small_benchmark)):
         with pytest.raises(UsageError, match="no option"):
             load_benchmark(name, options={"shots": 5})
-    for folder, message in ((tmp_path, "contains no file of agrieval"), (tmp_path / "none", "is no folder")):
+    for folder, message in (
+        (tmp_path, "contains no file of agrieval"),
+        (tmp_path / "none", "is no folder"),
+    ):
         with pytest.raises(BenchmarkError, match=message) as missing:
             load(folder)
         assert "github.com/YanPioneer/AgriEval" in (missing.value.hint or "")

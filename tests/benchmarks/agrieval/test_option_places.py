@@ -18,7 +18,9 @@ def record(number: int, turn: int | None, choose: Callable[[Mapping[str, str]], 
     texts = TEXTS[turn or 0 :] + TEXTS[: turn or 0]
     options = dict(zip("ABCDEFG", texts, strict=True))
     letter = next(letter for letter, text in options.items() if text == right)
-    slot = OptionsSlot(name="answer", label="right", kind="single", value=(letter,), options=options)
+    slot = OptionsSlot(
+        name="answer", label="right", kind="single", value=(letter,), options=options
+    )
     rotated = {} if turn is None else {"rotation": turn}
     sample = Sample(
         id=f"q{number}" if turn is None else f"q{number}-r{turn}", query="q", files=(), family="knowledge",
@@ -26,12 +28,16 @@ def record(number: int, turn: int | None, choose: Callable[[Mapping[str, str]], 
         cluster=f"q{number}", metadata=rotated,
     )  # fmt: skip
     step = Step(turn=0, kind="answer", text=choose(options))
-    return Record(sample=sample, mode="no-tool", trajectory=Trajectory(steps=(step,), termination="answered"))
+    return Record(
+        sample=sample, mode="no-tool", trajectory=Trajectory(steps=(step,), termination="answered")
+    )
 
 
 def results(choose: Callable[[Mapping[str, str]], str]) -> tuple[OptionPlaces, Rotations]:
     """Results of 30 questions in every rotation."""
-    part = summarise([record(number, turn, choose) for number in range(30) for turn in range(7)]).modes["no-tool"]
+    part = summarise(
+        [record(number, turn, choose) for number in range(30) for turn in range(7)]
+    ).modes["no-tool"]
     places, rotations = part.part("option_places", OptionPlaces), part.part("rotations", Rotations)
     assert places is not None
     assert rotations is not None
@@ -57,7 +63,10 @@ def test_shares_by_place_tell_knowing_from_guessing():
     assert rotations.consistency.value == 0
     places, rotations = results(knowing)
     assert places.preference == pytest.approx(0)
-    assert (rotations.accuracy.value, rotations.majority.value) == (pytest.approx(1 / 5), pytest.approx(1 / 5))
+    assert (rotations.accuracy.value, rotations.majority.value) == (
+        pytest.approx(1 / 5),
+        pytest.approx(1 / 5),
+    )
     assert rotations.consistency.value == 1
     records = [record(number, turn, knowing) for number in range(3) for turn in range(7)][:-1]
     assert summarise(records).modes["no-tool"].part("rotations", Rotations).n_questions == 2

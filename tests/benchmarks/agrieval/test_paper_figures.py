@@ -22,7 +22,10 @@ from support.made_agrieval import write_agrieval
 from support.shown import rendered
 
 TYPES = ("single_choice", "multiple_choice", "true_false")
-PLAN = {code: (10 + 2 * place, 3 + place) for place, code in enumerate(code for code in TASKS if code[0] != "G")}
+PLAN = {
+    code: (10 + 2 * place, 3 + place)
+    for place, code in enumerate(code for code in TASKS if code[0] != "G")
+}
 """Items and right ones of each task of choice questions: no two tasks have the same share."""
 COUNT = sum(n for n, _ in PLAN.values())
 RIGHT = sum(right for _, right in PLAN.values())
@@ -45,21 +48,32 @@ def add_run(
 
     Item i of all has domain i mod 6, type i mod 3, and a cluster of its own.
     """
-    manifest = Manifest.model_construct(benchmark="agrieval", model=model, benchmark_options=options or {})
+    manifest = Manifest.model_construct(
+        benchmark="agrieval", model=model, benchmark_options=options or {}
+    )
     scored: list[tuple[Record, list[Score]]] = []
     for epoch, more in enumerate(epochs):
-        entries = [(code, at < right + more) for code, (n, right) in plan.items() for at in range(n)]
+        entries = [
+            (code, at < right + more) for code, (n, right) in plan.items() for at in range(n)
+        ]
         for number, (code, is_right) in enumerate(entries):
             domain = [*DOMAINS.values()][number % 6]
             labels = {"task": code, "domain": domain[1], "type": domain[-1]}
             kind, name = "short_answer" if code[0] == "G" else TYPES[number % 3], f"q{number}"
-            slot, chosen = ExactSlot(name="answer", label="answer", value="A"), {each: labels[each] for each in groups}
+            slot, chosen = (
+                ExactSlot(name="answer", label="answer", value="A"),
+                {each: labels[each] for each in groups},
+            )
             sample = Sample.model_construct(
                 id=name, task_type=kind, cluster=name, groups=chosen, metadata={}, answer=(slot,)
             )
             metric = "agrieval.rouge_l" if code[0] == "G" else "agrieval.accuracy"
-            score = Score(metric=metric, version="1", sample_id=sample.id, epoch=epoch, value=float(is_right))
-            scored.append((Record.model_construct(sample=sample, epoch=epoch, mode="no-tool"), [score]))
+            score = Score(
+                metric=metric, version="1", sample_id=sample.id, epoch=epoch, value=float(is_right)
+            )
+            scored.append(
+                (Record.model_construct(sample=sample, epoch=epoch, mode="no-tool"), [score])
+            )
     tables.add_run(manifest, scored)
     return tables
 
@@ -91,10 +105,25 @@ def test_results_are_found_again_in_their_columns_with_epochs_averaged():
         assert f" {100 * right / n:.1f}" in by_task
     assert f" {100 * RIGHT / COUNT:.1f}" in by_task
     assert re.findall(r"n (\d+)", by_task) == [str(n) for n, _ in PLAN.values()] + [str(COUNT)]
-    assert re.findall(r"n (\d+)", table(text, "Accuracy by question format")) == ["84", "84", "84", "252"]
+    assert re.findall(r"n (\d+)", table(text, "Accuracy by question format")) == [
+        "84",
+        "84",
+        "84",
+        "252",
+    ]
     assert "Open questions" not in text
-    assert max(map(len, rendered(add_run(tables_of_agrieval()).tables(), 80).split("\n¹")[0].splitlines())) <= 100
-    once, thrice = (text_of(add_run(tables_of_agrieval(), epochs=epochs)) for epochs in ((0,), (0, 0, 0)))
+    assert (
+        max(
+            map(
+                len,
+                rendered(add_run(tables_of_agrieval()).tables(), 80).split("\n¹")[0].splitlines(),
+            )
+        )
+        <= 100
+    )
+    once, thrice = (
+        text_of(add_run(tables_of_agrieval(), epochs=epochs)) for epochs in ((0,), (0, 0, 0))
+    )
     assert thrice == once
     half = table(text_of(add_run(tables_of_agrieval(), epochs=(0, 1))), "Accuracy by task")
     assert f" {100 * (PLAN['M-P'][1] + 0.5) / PLAN['M-P'][0]:.1f}" in half
@@ -135,7 +164,9 @@ def test_groups_that_the_files_do_not_tell_have_no_table():
 
 
 @pytest.mark.data
-def test_names_of_tasks_and_domains_are_found_in_every_language_and_mean_one_thing(field_data: Path):
+def test_names_of_tasks_and_domains_are_found_in_every_language_and_mean_one_thing(
+    field_data: Path,
+):
     file = field_data / "agrieval" / "simple_merged_question_v4_2(main).json"
     for entry in json.loads(file.read_text("utf-8")) if file.is_file() else ():
         assert code_of(entry["domain"]["type"], DOMAINS)
@@ -143,18 +174,28 @@ def test_names_of_tasks_and_domains_are_found_in_every_language_and_mean_one_thi
     for names in (TASKS, DOMAINS):
         every = [name.casefold() for code, others in names.items() for name in (code, *others)]
         assert len(every) == len(set(every))
-    assert {code_of(name, DOMAINS) for name in ("forestry", "Forestry", "FORE", "林学类")} == {"Fore"}
+    assert {code_of(name, DOMAINS) for name in ("forestry", "Forestry", "FORE", "林学类")} == {
+        "Fore"
+    }
     assert {code_of(name, TASKS) for name in ("Causal  Analysis", "g-ca", "归因分析")} == {"G-CA"}
     assert code_of("", TASKS) == code_of("history", TASKS) == ""
 
 
 @pytest.mark.process
-def test_the_command_prints_the_tables_of_runs_and_says_where_none_has_any(tmp_path: Path, small_benchmark: Path):
+def test_the_command_prints_the_tables_of_runs_and_says_where_none_has_any(
+    tmp_path: Path, small_benchmark: Path
+):
     made = write_agrieval(tmp_path / "made", 60, 5)
     rotated = EvalConfig(
-        benchmark="agrieval", data_root=made, model="baseline:random", out=tmp_path / "a", options={"order": "rotated"}
+        benchmark="agrieval",
+        data_root=made,
+        model="baseline:random",
+        out=tmp_path / "a",
+        options={"order": "rotated"},
     )
-    other = EvalConfig(benchmark=str(small_benchmark), model="baseline:random", out=tmp_path / "other")
+    other = EvalConfig(
+        benchmark=str(small_benchmark), model="baseline:random", out=tmp_path / "other"
+    )
     for config, has_tables in ((rotated, True), (other, False)):
         folder = evaluate(config, io.StringIO()).run
         done = run_command("score", folder, "--paper")

@@ -37,7 +37,10 @@ def test_choices_have_the_published_accuracy_beside_ours(tmp_path: Path):
     # As published: right, a lot of one in four, the first letter, one of three capitals; the last entry is left out.
     assert made["agrieval.accuracy_published"] == pytest.approx(100 * (1 + 1 / 4) / 4)
     assert found.published.metrics["agrieval.accuracy_published"].n == 4
-    assert (found.corrected.metrics["agrieval.accuracy"], found.corrected.counts["without_reply"]) == ((40, 5), 1)
+    assert (
+        found.corrected.metrics["agrieval.accuracy"],
+        found.corrected.counts["without_reply"],
+    ) == ((40, 5), 1)
 
 
 def test_open_questions_have_rouge_and_several_replies_a_mean(tmp_path: Path):
@@ -52,29 +55,47 @@ def test_open_questions_have_rouge_and_several_replies_a_mean(tmp_path: Path):
 
 @pytest.mark.parametrize("other", [None, True, 3, "²", "\ud800", [], [None], {}, {"a": [{}]}])
 @pytest.mark.parametrize("key", [None, "question_type", "options", "answer", "generated_answer"])
-@pytest.mark.parametrize("entry", [CHOICE | {"generated_answer": "B"}, OPEN | {"generated_answer": OPEN["answer"]}])
-def test_anything_in_any_place_is_named_and_never_right(tmp_path: Path, entry: Any, key: str | None, other: Any):
+@pytest.mark.parametrize(
+    "entry", [CHOICE | {"generated_answer": "B"}, OPEN | {"generated_answer": OPEN["answer"]}]
+)
+def test_anything_in_any_place_is_named_and_never_right(
+    tmp_path: Path, entry: Any, key: str | None, other: Any
+):
     spoilt = entry | {key: other} if key else other
     found = scored(tmp_path, entry, spoilt)
     same = key == "question_type" and "options" not in entry
     main = "agrieval.accuracy" if "options" in entry else "agrieval.rouge_l"
-    assert sum(sample.parts[main].total for sample in found.corrected.samples if main in sample.parts) == 1 + same
-    assert same or found.malformed or found.corrected.counts["without_reply"] or key in ("answer", "generated_answer")
+    assert (
+        sum(sample.parts[main].total for sample in found.corrected.samples if main in sample.parts)
+        == 1 + same
+    )
+    assert (
+        same
+        or found.malformed
+        or found.corrected.counts["without_reply"]
+        or key in ("answer", "generated_answer")
+    )
     json.dumps(as_data(found), allow_nan=False)
     assert "r.json: " in rendered(compared_tables(found, "r.json"), 100)
 
 
 def test_the_command(tmp_path: Path):
     path = tmp_path / "r.json"
-    path.write_text(json.dumps([CHOICE | {"generated_answer": "B"}, OPEN | {"generated_answer": "x"}]))
+    path.write_text(
+        json.dumps([CHOICE | {"generated_answer": "B"}, OPEN | {"generated_answer": "x"}])
+    )
     shown = CliRunner().invoke(app, ["score", "--format", "agrieval", str(path)])
     assert shown.exit_code == 0, shown.output
     assert "2 samples of AgriEval, choices and open questions" in shown.stdout
     assert "errors" not in shown.stdout
-    made = json.loads(CliRunner().invoke(app, ["score", "--format", "agrieval", str(path), "--json"]).stdout)
+    made = json.loads(
+        CliRunner().invoke(app, ["score", "--format", "agrieval", str(path), "--json"]).stdout
+    )
     assert made["published"]["metrics"]["agrieval.accuracy_published"] == {"value": 100, "n": 1}
     assert made["corrected"]["metrics"]["agrieval.accuracy"]["value"] == 100
-    done = CliRunner().invoke(app, ["score", "--format", "agrieval", str(path), "--data", str(path)])
+    done = CliRunner().invoke(
+        app, ["score", "--format", "agrieval", str(path), "--data", str(path)]
+    )
     assert isinstance(done.exception, UsageError)
     for content in ({}, [{"question": "?"}]):
         path.write_text(json.dumps(content))

@@ -12,7 +12,9 @@ from agrotools.benchmarks.agrieval.plugin import OptionKind
 from agrotools.benchmarks.agrieval.prompting import Examples, orders_of, prompt_of
 from agrotools.core import UsageError
 
-ITEM = Item("7", "multiple", "哪些{options}叶对生()", ("A", "C"), {"A": "薄荷", "B": "小麦", "C": "丁香"})
+ITEM = Item(
+    "7", "multiple", "哪些{options}叶对生()", ("A", "C"), {"A": "薄荷", "B": "小麦", "C": "丁香"}
+)
 
 
 class Found(NamedTuple):
@@ -20,7 +22,12 @@ class Found(NamedTuple):
     title: str
 
 
-def asked(item: Item = ITEM, shots: list[Item] | None = None, found: tuple[Found, ...] = (), **settings: Any) -> str:
+def asked(
+    item: Item = ITEM,
+    shots: list[Item] | None = None,
+    found: tuple[Found, ...] = (),
+    **settings: Any,
+) -> str:
     return prompt_of(item, item.options, QuestionSettings(**settings), shots or [], found)
 
 
@@ -49,8 +56,14 @@ def test_reasoning_and_open_questions_have_the_published_prompts_too():
     shot = Item("9", "multiple", "例", ("A", "B"), {"A": "甲", "B": "乙"})
     solved = "问题：例\nA. 甲\nB. 乙\n答案：AB\n"
     assert f"最后输出答案。\n{solved}\n{solved}问题：哪些" in asked(cot=True, shots=[shot, shot])
-    open_question, solved = Item("1", None, "为什么？", ("因为",)), Item("2", None, "怎样？", ("这样",))
-    assert asked(open_question) == "以下是中国关于农业考试的简答题，请输出正确答案。\n问题：为什么？\n答案：\n"
+    open_question, solved = (
+        Item("1", None, "为什么？", ("因为",)),
+        Item("2", None, "怎样？", ("这样",)),
+    )
+    assert (
+        asked(open_question)
+        == "以下是中国关于农业考试的简答题，请输出正确答案。\n问题：为什么？\n答案：\n"
+    )
     assert asked(open_question, shots=[solved]) == (
         "以下是中国关于农业考试的简答题，请输出正确答案。问题：怎样？\n答案：这样\n\n问题：为什么？\n答案：\n"
     )
@@ -59,12 +72,16 @@ def test_reasoning_and_open_questions_have_the_published_prompts_too():
 
 letters = st.integers(2, 7).map(lambda count: "ABCDEFG"[:count])
 questions = letters.flatmap(
-    lambda all: st.tuples(st.just(all), st.lists(st.sampled_from(all), min_size=1, unique=True), st.text(max_size=9))
+    lambda all: st.tuples(
+        st.just(all), st.lists(st.sampled_from(all), min_size=1, unique=True), st.text(max_size=9)
+    )
 )
 
 
 @given(questions, st.sampled_from(["given", "shuffled", "later", "rotated"]))
-def test_an_order_moves_texts_and_the_answer_with_them(question: tuple[str, list[str], str], order: Any):
+def test_an_order_moves_texts_and_the_answer_with_them(
+    question: tuple[str, list[str], str], order: Any
+):
     known, right, seed = question
     options = {letter: f"text {letter}" for letter in known}
     orders = list(orders_of(options, right, order, seed))
@@ -72,7 +89,9 @@ def test_an_order_moves_texts_and_the_answer_with_them(question: tuple[str, list
     for each in orders:
         assert list(each.options) == list(known), "letters stay"
         assert sorted(each.options.values()) == sorted(options.values())
-        assert {each.options[letter] for letter in each.answer} == {options[letter] for letter in right}
+        assert {each.options[letter] for letter in each.answer} == {
+            options[letter] for letter in right
+        }
         assert [options[known[place]] for place in each.origin] == list(each.options.values())
     if order == "given":
         assert orders[0].options == options
@@ -83,11 +102,20 @@ def test_an_order_moves_texts_and_the_answer_with_them(question: tuple[str, list
 
 
 def item(number: int, group: str, kind: Any = "single") -> Item:
-    return Item(str(number), kind, f"问{number}", ("A",), {"A": "甲", "B": "乙"}, {"domain": "d", "field": group})
+    return Item(
+        str(number),
+        kind,
+        f"问{number}",
+        ("A",),
+        {"A": "甲", "B": "乙"},
+        {"domain": "d", "field": group},
+    )
 
 
 def test_examples_are_of_the_same_kind_another_group_and_other_words():
-    pool = [item(n, "ab"[n % 2]) for n in range(40)] + [item(n, "c", "multiple") for n in range(40, 60)]
+    pool = [item(n, "ab"[n % 2]) for n in range(40)] + [
+        item(n, "c", "multiple") for n in range(40, 60)
+    ]
     examples = Examples(pool, seed=0)
     for each in pool[:40]:
         drawn = examples.for_item(each, 5)
@@ -96,9 +124,14 @@ def test_examples_are_of_the_same_kind_another_group_and_other_words():
         assert each.groups["field"] not in {other.groups["field"] for other in drawn}
         assert drawn == Examples(pool, seed=0).for_item(each, 5)
     assert examples.groups_kept_out == {"single": True, "multiple": False}
-    assert pool[41] not in examples.for_item(pool[41], 5), "never itself, where all are of one group"
+    assert pool[41] not in examples.for_item(pool[41], 5), (
+        "never itself, where all are of one group"
+    )
     assert Examples(pool, seed=1).for_item(pool[0], 5) != examples.for_item(pool[0], 5)
-    same = [replace(item(1, "a"), question="什么是间作？"), replace(item(2, "b"), question=" 什么是间作:")]
+    same = [
+        replace(item(1, "a"), question="什么是间作？"),
+        replace(item(2, "b"), question=" 什么是间作:"),
+    ]
     pool = [*same, *(item(n, "b") for n in range(3, 8))]
     for seed in range(40):
         drawn = Examples(pool, seed).for_item(same[0], 5)

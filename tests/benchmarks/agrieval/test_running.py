@@ -36,11 +36,16 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(data: Path, out: Path, model: str = "m", **config: Any) -> ModeSummary:
     with Path(os.devnull).open("w") as nothing:
-        evaluate(EvalConfig(benchmark="agrieval", data_root=data, model=model, out=out, **config), nothing)
+        evaluate(
+            EvalConfig(benchmark="agrieval", data_root=data, model=model, out=out, **config),
+            nothing,
+        )
     return rescore(out).summary.modes["no-tool"]
 
 
-def answering(benchmark: Benchmark, choose: Callable[[Sample], str]) -> Callable[[Body], web.Response]:
+def answering(
+    benchmark: Benchmark, choose: Callable[[Sample], str]
+) -> Callable[[Body], web.Response]:
     """An endpoint that knows the gold, and says what ``choose`` makes of it."""
     by_query = {sample.query: sample for sample in benchmark.samples}
 
@@ -54,7 +59,12 @@ def answering(benchmark: Benchmark, choose: Callable[[Sample], str]) -> Callable
 
 def test_the_ceiling_answers_with_the_gold_and_is_marked(made: Path, tmp_path: Path):
     part = run(made, tmp_path / "run", "baseline:perfect-tools")
-    names = ("agrieval.accuracy", "agrieval.partial", "agrieval.accuracy_published", "agrieval.rouge_l")
+    names = (
+        "agrieval.accuracy",
+        "agrieval.partial",
+        "agrieval.accuracy_published",
+        "agrieval.rouge_l",
+    )
     assert {name: part.metrics[name].overall.value for name in names} == dict.fromkeys(names, 1.0)
     assert part.metrics["agrieval.rouge_l_published"].overall.value == pytest.approx(1)
     assert rescore(tmp_path / "run").summary.privileged
@@ -74,7 +84,9 @@ def test_a_model_of_known_accuracy_per_group_is_recovered(made: Path, tmp_path: 
         rng = random.Random(sample.id)
         knows = rng.random() < skill[sample.groups["task"]]
         said[sample.groups["task"], knows] += 1
-        wrong = next(letter for letter in slot.options if letter not in slot.value or slot.kind == "multiple")
+        wrong = next(
+            letter for letter in slot.options if letter not in slot.value or slot.kind == "multiple"
+        )
         return f"我认为答案是{'、'.join(slot.value if knows else [wrong])}。"
 
     with serving(answering(benchmark, choose)) as endpoint:
@@ -95,24 +107,48 @@ def test_likelihoods_are_scored_where_the_endpoint_tells_them(made: Path, tmp_pa
         assert body["logprobs"] is True
         assert body["top_logprobs"] == 5
         slot = by_query[text_of(body["messages"][0])].answer[0]
-        right, *others = [*slot.value, *(letter for letter in slot.options if letter not in slot.value)]
+        right, *others = [
+            *slot.value,
+            *(letter for letter in slot.options if letter not in slot.value),
+        ]
         # Two spellings of the right letter together are likelier than the letter that is said.
-        top = [(others[0], -0.9), (right, -1.2), (f" {right}", -1.3), ("\n", -3.0), ("Z", float("-inf"))]
+        top = [
+            (others[0], -0.9),
+            (right, -1.2),
+            (f" {right}", -1.3),
+            ("\n", -3.0),
+            ("Z", float("-inf")),
+        ]
         content = [{"token": others[0], "logprob": -0.9, "top_logprobs": [
             {"token": token, "logprob": max(logprob, -9999.0)} for token, logprob in top]}]  # fmt: skip
         message = {"role": "assistant", "content": others[0]}
-        choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": {"content": content}}
-        return web.json_response({"choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 1}})
+        choice = {
+            "index": 0,
+            "message": message,
+            "finish_reason": "stop",
+            "logprobs": {"content": content},
+        }
+        return web.json_response(
+            {"choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}
+        )
 
     with serving(reply) as endpoint:
-        part = run(made, tmp_path / "run", base_url=endpoint.base_url, options={"part": "choice"}, top_logprobs=5)
+        part = run(
+            made,
+            tmp_path / "run",
+            base_url=endpoint.base_url,
+            options={"part": "choice"},
+            top_logprobs=5,
+        )
     assert part.metrics["agrieval.likelihood"].overall.value == 1
     assert set(part.metrics["agrieval.likelihood"].by_task_type) == {"single_choice", "true_false"}
     assert part.metrics["agrieval.accuracy"].overall.value == 0
 
 
 @pytest.mark.parametrize("reply", ["", "我不知道。" * 4000, "```json\n{"])
-def test_a_model_that_answers_nothing_is_wrong_and_no_fault_of_ours(made: Path, tmp_path: Path, reply: str):
+def test_a_model_that_answers_nothing_is_wrong_and_no_fault_of_ours(
+    made: Path, tmp_path: Path, reply: str
+):
     with serving(lambda _: completion(reply)) as endpoint:
         part = run(made, tmp_path / "run", base_url=endpoint.base_url, limit=40)
         assert len(endpoint.requests) == 40, "nobody is asked twice"
@@ -120,14 +156,18 @@ def test_a_model_that_answers_nothing_is_wrong_and_no_fault_of_ours(made: Path, 
     assert part.metrics["agrieval.accuracy"].overall.value == 0
 
 
-def test_passages_of_a_corpus_stand_in_prompt_and_record(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_passages_of_a_corpus_stand_in_prompt_and_record(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     benchmark = load_benchmark("agrieval", data_root=made, options={"part": "question"})
     for sample in benchmark.samples[:5]:
         question = str(sample.metadata["question"])
-        (corpus / f"{sample.id}.txt").write_text(f"资料{sample.id}：{question}，正如所说。", encoding="utf-8")
+        (corpus / f"{sample.id}.txt").write_text(
+            f"资料{sample.id}：{question}，正如所说。", encoding="utf-8"
+        )
     build_index(corpus, tmp_path / "index")
     options = {"part": "question", "retrieval": str(tmp_path / "index"), "passages": 1}
     found = load_benchmark("agrieval", data_root=made, options=options)
@@ -138,4 +178,7 @@ def test_passages_of_a_corpus_stand_in_prompt_and_record(made: Path, tmp_path: P
     assert found.content_hash != benchmark.content_hash
 
     monkeypatch.setattr(CorpusIndex, "search", None)
-    assert load_benchmark("agrieval", data_root=made, options=options).content_hash == found.content_hash, "kept"
+    assert (
+        load_benchmark("agrieval", data_root=made, options=options).content_hash
+        == found.content_hash
+    ), "kept"

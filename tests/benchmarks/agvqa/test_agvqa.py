@@ -67,10 +67,18 @@ def question(data, **fields):
 
 
 def test_a_row_becomes_a_question_with_letters_and_an_image_of_neutral_name(root):
-    write(root, row(), row(right="Dock", picture=["pictures/weed_thistle.png", "pictures/weed_thistle.png"]))
+    write(
+        root,
+        row(),
+        row(right="Dock", picture=["pictures/weed_thistle.png", "pictures/weed_thistle.png"]),
+    )
     one, two = load(root).samples
     assert one.query == "Which weed?\nA. Thistle\nB. Dock"
-    assert [file.name for file in (*one.files, *two.files)] == ["image_1.png", "image_1.png", "image_2.png"]
+    assert [file.name for file in (*one.files, *two.files)] == [
+        "image_1.png",
+        "image_1.png",
+        "image_2.png",
+    ]
     assert [one.answer[0].right_text, two.answer[0].right_text] == ["A", "B"]
     assert one.groups == {"category": "weeds"}
     assert one.cluster == two.cluster == one.id  # they share a picture
@@ -78,10 +86,23 @@ def test_a_row_becomes_a_question_with_letters_and_an_image_of_neutral_name(root
 
 
 def test_what_cannot_be_used_is_counted_by_reason_and_unknown_fields_are_named(root):
-    faulty = ({}, {"right": "C"}, {"right": "Rose"}, {"right": None}, {"ask": ""}, {"choices": ["x", "x"]}, {"new": 1})
+    faulty = (
+        {},
+        {"right": "C"},
+        {"right": "Rose"},
+        {"right": None},
+        {"ask": ""},
+        {"choices": ["x", "x"]},
+        {"new": 1},
+    )
     write(root, *(row(**changes) for changes in faulty))
     notes = load(root).header.metadata["notes"]
-    reasons = ("the answer is a letter of no option", "the answer is no option", "no answer", "no question")
+    reasons = (
+        "the answer is a letter of no option",
+        "the answer is no option",
+        "no answer",
+        "no question",
+    )
     left_out = dict.fromkeys((*reasons, "fewer than two different options"), 1)
     assert load(root).header.metadata["left_out"] == left_out
     assert any("the answer is no option: 1 of 7 rows (rows-3: Rose)" in note for note in notes)
@@ -97,17 +118,25 @@ def test_what_cannot_be_used_is_counted_by_reason_and_unknown_fields_are_named(r
 
 def test_missing_images_stop_the_run_unless_they_may_be_missing(root):
     write(root, row(), row(picture="pictures/none.png"), row(picture="https://x.org/a.png"))
-    with pytest.raises(BenchmarkError, match=r"1 of 3 rows name an image that is not there \(rows-2: pictures/none"):
+    with pytest.raises(
+        BenchmarkError, match=r"1 of 3 rows name an image that is not there \(rows-2: pictures/none"
+    ):
         load(root)
     left = load(root, allow_missing=True)
     assert len(left.samples) == 1
-    assert left.header.metadata["left_out"]["an image is only an address, and nothing is downloaded"] == 1
+    assert (
+        left.header.metadata["left_out"]["an image is only an address, and nothing is downloaded"]
+        == 1
+    )
     assert [sample.files for sample in load(root, images="none").samples] == [(), (), ()]
     write(root, row(picture="pictures/none.png"))
     with pytest.raises(BenchmarkError, match="no row of 1 files can be used") as error:
         load(root, allow_missing=True)
     assert "images=DIR" in str(error.value.hint)
-    for name, words in (("agrobench", "agrotools benchmarks get agrobench"), ("agmmu", "they are at https:")):
+    for name, words in (
+        ("agrobench", "agrotools benchmarks get agrobench"),
+        ("agmmu", "they are at https:"),
+    ):
         with pytest.raises(BenchmarkError, match=f"contains no .* of {name}") as raised:
             load_benchmark(name, root)
         assert words in (raised.value.hint or "")
@@ -117,7 +146,12 @@ def test_images_lie_elsewhere_or_inside_rows_and_parquet(root, tmp_path_factory)
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (elsewhere / "b.png").write_bytes(picture(10))
     uri = "data:image/png;base64," + base64.b64encode(picture(20)).decode()
-    write(root, row(picture="b.png"), row(picture=uri), row(picture="../" + root.name + "/agvqa-map.toml"))
+    write(
+        root,
+        row(picture="b.png"),
+        row(picture=uri),
+        row(picture="../" + root.name + "/agvqa-map.toml"),
+    )
     benchmark = load(root, images=str(elsewhere))
     assert len(benchmark.samples) == 2
     assert "an image cannot be read" in benchmark.header.metadata["left_out"]
@@ -157,10 +191,17 @@ def test_forms_of_options_and_answers(choices, right, letters):
 
 
 def test_options_in_single_fields():
-    found = question({"ask": "?", "o1": None, "o2": "Maize", "o3": "Rye", "right": "B"}, options=("o1", "o2", "o3"))
+    found = question(
+        {"ask": "?", "o1": None, "o2": "Maize", "o3": "Rye", "right": "B"},
+        options=("o1", "o2", "o3"),
+    )
     assert found.options == {"B": "Maize", "C": "Rye"}
     with pytest.raises(RowFault, match="no options"):
-        question({"ask": "?", "choices": "rice or maize", "right": "A"}, kind_by="ask", kinds={"*": "single"})
+        question(
+            {"ask": "?", "choices": "rice or maize", "right": "A"},
+            kind_by="ask",
+            kinds={"*": "single"},
+        )
     with pytest.raises(RowFault, match="name different options"):
         question({"ask": "?", "choices": ["x", "y"], "right": 0, "text": "y"}, answer_text="text")
 
@@ -177,19 +218,33 @@ def test_answers_without_options_and_their_gold_is_right(right, kind, type_):
     how = {"kind_by": "ask", "kinds": {"*": kind}} if kind else {}
     found = question({"ask": "?", "right": right}, options="", **how)
     assert found.slots[0].type == type_
-    gold = {slot.name: slot.right_text or getattr(slot, "value", None) or right for slot in found.slots}
+    gold = {
+        slot.name: slot.right_text or getattr(slot, "value", None) or right for slot in found.slots
+    }
     answer = format_answer(found.slots, gold)
-    assert [score_slot(slot, found.slots, answer).value for slot in found.slots] == [1.0] * len(found.slots)
+    assert [score_slot(slot, found.slots, answer).value for slot in found.slots] == [1.0] * len(
+        found.slots
+    )
 
 
 def test_letters_and_numbers_are_read_from_the_form_or_the_text():
-    slot = LetteredSlot(name="answer", label="the answer", value=("B",), options={"A": "Thistle", "B": "Dock"})
-    for answer in ("B", "answer: B", "It is not A.\n**Answer:** B. Dock", "The answer is dock.", '{"answer": "B"}'):
+    slot = LetteredSlot(
+        name="answer", label="the answer", value=("B",), options={"A": "Thistle", "B": "Dock"}
+    )
+    for answer in (
+        "B",
+        "answer: B",
+        "It is not A.\n**Answer:** B. Dock",
+        "The answer is dock.",
+        '{"answer": "B"}',
+    ):
         assert score_letters(slot, (), answer).value == 1.0, answer
     for answer in ("A", "answer: A", "A or B", "", "neither", "It looks like dock to me."):
         assert score_letters(slot, (), answer).value == 0.0, answer
     box = NumberListSlot(name="answer", label="the answer", value=(0.0, 0.0, 1.0, 0.5), box=True)
-    assert [score_numbers(box, (), text).value for text in ("[0, 0, 1, 0.4]", "0, 0, 0.2, 0.2", "0.5")] == [1, 0, 0]
+    assert [
+        score_numbers(box, (), text).value for text in ("[0, 0, 1, 0.4]", "0, 0, 0.2, 0.2", "0.5")
+    ] == [1, 0, 0]
 
 
 def test_predictions_are_scored_with_the_options_of_the_set(root):
@@ -197,7 +252,15 @@ def test_predictions_are_scored_with_the_options_of_the_set(root):
     rows = [{"id": "one", "output": "A"}, {"id": "two", "output": "B"}]
     (root / "replies.txt.jsonl").write_text("\n".join(map(json.dumps, rows)))
     out = root / "run"
-    command = ["score", "--benchmark", "agvqa", "--data", str(root), "--predictions", str(root / "replies.txt.jsonl")]
+    command = [
+        "score",
+        "--benchmark",
+        "agvqa",
+        "--data",
+        str(root),
+        "--predictions",
+        str(root / "replies.txt.jsonl"),
+    ]
     command += ["-o", "images=none", "-o", "files=rows.jsonl", "--out", str(out), "--json"]
     printed = CliRunner().invoke(app, command)
     assert printed.exit_code == 0, printed.output
@@ -217,8 +280,13 @@ ignored = ["turns"]
 
 def test_the_answer_in_a_chat_file_is_json_in_a_text_and_is_given_by_letter_or_label(root):
     (root / "agvqa-map.toml").write_text(CHAT)
-    turns = [{"value": "<image>\nUser: why?"}, {"value": json.dumps({"decision": "<Respond>", "utterance": "So."})}]
-    write(root, {"image": [], "turns": turns}, {"image": [], "turns": [turns[0], {"value": "none"}]})
+    turns = [
+        {"value": "<image>\nUser: why?"},
+        {"value": json.dumps({"decision": "<Respond>", "utterance": "So."})},
+    ]
+    write(
+        root, {"image": [], "turns": turns}, {"image": [], "turns": [turns[0], {"value": "none"}]}
+    )
     benchmark = load(root)
     (sample,) = benchmark.samples
     assert sample.query == "User: why?\nA. ask first\nB. answer now"
@@ -235,9 +303,14 @@ def test_the_answer_in_a_chat_file_is_json_in_a_text_and_is_given_by_letter_or_l
 
 
 def test_replies_of_models_beside_the_scores_in_the_file(root):
-    (root / "agvqa-map.toml").write_text(MAP + '[predictions]\nreply = "said.*"\npublished = "score.*"\n')
+    (root / "agvqa-map.toml").write_text(
+        MAP + '[predictions]\nreply = "said.*"\npublished = "score.*"\n'
+    )
     score = {"m": 1, "n": 0}
-    said = (row(said={"m": "A", "n": "Dock"}, score=score), row(said={"m": "B", "n": None}, score=score))
+    said = (
+        row(said={"m": "A", "n": "Dock"}, score=score),
+        row(said={"m": "B", "n": None}, score=score),
+    )
     write(root, *said, row(right="Rose", said={"m": "A"}))
     scored = compare_file("agvqa", root / "rows.jsonl")
     assert scored.published.metrics["agvqa.accuracy (m)_published"].value == 100.0
@@ -263,15 +336,28 @@ def test_real_pieces_of_the_sets(real):
         assert len(benchmark.samples) == size, name
         assert benchmark.header.metadata["unread_fields"] == {}, name
         if name == "mirage":
-            assert {sample.groups["category"] for sample in benchmark.samples} == {"<Clarify>", "<Respond>"}
-    chats = load_benchmark("mirage", real, options={"images": "none", "files": "MMMT/data/dev_*chat*.json"})
-    assert Counter(sample.groups["category"] for sample in chats.samples) == {"<Respond>": 31, "<Clarify>": 19}
+            assert {sample.groups["category"] for sample in benchmark.samples} == {
+                "<Clarify>",
+                "<Respond>",
+            }
+    chats = load_benchmark(
+        "mirage", real, options={"images": "none", "files": "MMMT/data/dev_*chat*.json"}
+    )
+    assert Counter(sample.groups["category"] for sample in chats.samples) == {
+        "<Respond>": 31,
+        "<Clarify>": 19,
+    }
     shown = load_benchmark("mirage-mmst", real, options={"allow_missing": True})
     assert [len(sample.files) for sample in shown.samples] == [2, 1, 2]
 
 
 @pytest.mark.data
 def test_real_replies_score_as_their_authors_have_it(real):
-    scored = compare_file("agmmu", real / "agmmu-dimaermakov/scoring_eval_pipeline/output_file.first100.json")
+    scored = compare_file(
+        "agmmu", real / "agmmu-dimaermakov/scoring_eval_pipeline/output_file.first100.json"
+    )
     assert scored.corrected.metrics["agmmu.accuracy (qwen2.5-vl)"].value == pytest.approx(79.0)
-    assert scored.extra["scores of replies beside those in the file"] == {"same": 100, "different": 0}
+    assert scored.extra["scores of replies beside those in the file"] == {
+        "same": 100,
+        "different": 0,
+    }

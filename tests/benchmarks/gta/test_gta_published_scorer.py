@@ -41,7 +41,9 @@ def figures(scores: Scores, *names: str) -> list[float | None]:
         ("答案是5个", [["5"]], None, False), ("1,200", [["1200"]], None, False),
     ],
 )  # fmt: skip
-def test_an_answer_is_right_where_the_published_rule_finds_the_words(text, whitelist, blacklist, right):
+def test_an_answer_is_right_where_the_published_rule_finds_the_words(
+    text, whitelist, blacklist, right
+):
     reference = {"whitelist": whitelist, "blacklist": blacklist}
     assert is_correct(text, reference) is right
     assert is_correct(text, reference, lowers=True) is right
@@ -53,7 +55,11 @@ def test_an_answer_is_right_where_the_published_rule_finds_the_words(text, white
         (GOLD_STEPS, [116.6666667, 100, 100, 100], 4, 0),
         (
             [
-                [call("OCR", {"image": "/d/image/1.jpg"}), call("Calculator", {"expression": "3*2"}), answer(" 6")],
+                [
+                    call("OCR", {"image": "/d/image/1.jpg"}),
+                    call("Calculator", {"expression": "3*2"}),
+                    answer(" 6"),
+                ],
                 [call("NoAction", {"text": ""}, ERROR), answer(" done")],
                 [call("ImageDescription", '{"image": ', ERROR), answer("a cat")],
             ],
@@ -63,7 +69,11 @@ def test_an_answer_is_right_where_the_published_rule_finds_the_words(text, white
         ),
         (
             [
-                [call("OCR", {"image": "/d/image/1.jpg"}, ERROR), answer("6"), call("Calculator", {"expression": "1"})],
+                [
+                    call("OCR", {"image": "/d/image/1.jpg"}, ERROR),
+                    answer("6"),
+                    call("Calculator", {"expression": "1"}),
+                ],
                 [answer("done"), answer("x")],
                 [call("ImageDescription", {"image": "/d/image/2.jpg"})],
             ],
@@ -75,7 +85,9 @@ def test_an_answer_is_right_where_the_published_rule_finds_the_words(text, white
 )
 def test_step_by_step(predictions, expected, calls, errors):
     scores = score_steps(step_file(*predictions), GTA, overlap)
-    assert figures(scores, "inst_acc", "tool_acc", "arg_acc", "summ_acc") == pytest.approx(expected, abs=1e-6)
+    assert figures(scores, "inst_acc", "tool_acc", "arg_acc", "summ_acc") == pytest.approx(
+        expected, abs=1e-6
+    )
     assert (scores.counts["tool_call"], scores.counts["tool_call_error"]) == (calls, errors)
     assert (scores.metrics["gta.inst_acc"].n, scores.metrics["gta.tool_acc"].n) == (6, 4)
     assert scores.metrics["gta.summ_acc"].n == 2
@@ -85,7 +97,11 @@ END_ROWS = [
     (GOLD_ENDS, [100, 100, 99.999375, 0, 99.9990000, 99.9990000], 6, 0),
     (
         [
-            [call("OCR", {"image": "a"}), call("Solver", {"command": "x"}, ERROR), answer("The result is 6")],
+            [
+                call("OCR", {"image": "a"}),
+                call("Solver", {"command": "x"}, ERROR),
+                answer("The result is 6"),
+            ],
             [call("TextToImage", {"keywords": "dog, mat"})],
             [call("OCR", {"image": "a"}), answer("the cat")],
         ],
@@ -115,12 +131,16 @@ def test_end_to_end(predictions, expected, calls, errors):
 
 
 def test_tasks_without_text_answers_or_tools_and_unknown_tools():
-    scores = score_end([end_sample("0", [call("OCR", {}), answer("x")], [answer("hi")], None)], GTA, overlap)
+    scores = score_end(
+        [end_sample("0", [call("OCR", {}), answer("x")], [answer("hi")], None)], GTA, overlap
+    )
     assert figures(scores, "ans_acc", "ans_acc_imggen") == [0.0, 100.0]
     scores = score_end([end_sample("0", [answer("")], [answer("hi")], None)], GTA, overlap)
     assert figures(scores, "ans_acc", "p_f1") == [0.0, 0.0]
     with pytest.raises(PublishedScorerStops, match="sample 7") as stop:
-        score_end([end_sample("7", [call("Nope", {}), answer("x")], [answer("6")], SIX)], GTA, overlap)
+        score_end(
+            [end_sample("7", [call("Nope", {}), answer("x")], [answer("6")], SIX)], GTA, overlap
+        )
     assert stop.value.exception == "KeyError"
 
 

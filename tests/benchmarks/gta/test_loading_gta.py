@@ -24,18 +24,28 @@ def only(tmp_path: Path, entry: dict[str, Any]) -> Sample:
     return sample
 
 
-def test_steps_have_published_tools_our_file_names_and_recorded_observations(tmp_path: Path) -> None:
+def test_steps_have_published_tools_our_file_names_and_recorded_observations(
+    tmp_path: Path,
+) -> None:
     steps = [
         call("OCR", {"image": "image/image 1.jpg"}, "read it"),
         returned("OCR", "(1, 2, 3, 4) 7"),
         call("DrawBox", {"image": "image/image 1.jpg", "bbox": "(1, 2, 3, 4)"}, None),
         returned("DrawBox", "image/made.png", "image"),
     ]
-    dialogs = [{"role": "user", "content": "Mark it"}, *steps, {"role": "assistant", "content": "The image is saved."}]
+    dialogs = [
+        {"role": "user", "content": "Mark it"},
+        *steps,
+        {"role": "assistant", "content": "The image is saved."},
+    ]
     files = [{"type": "image", "path": "image/image 1.jpg", "url": None}]
     sample = only(tmp_path, plain_entry(dialogs=dialogs, files=files, gt_answer=None))
     first, second = sample.reference.steps
-    assert (first.tool, first.arguments, first.thought) == ("OCR", {"image": "image_1.jpg"}, "read it")
+    assert (first.tool, first.arguments, first.thought) == (
+        "OCR",
+        {"image": "image_1.jpg"},
+        "read it",
+    )
     assert first.observation.result == {"text": "(1, 2, 3, 4) 7"}
     assert second.observation.result == {"image": "image/made.png"}
     assert sample.files[0].path == "image/image 1.jpg"
@@ -51,13 +61,17 @@ def test_steps_have_published_tools_our_file_names_and_recorded_observations(tmp
         ("a", {"values": ("a",)}),
     ],
 )
-def test_answers_in_words_keep_what_was_written(tmp_path: Path, answer: Any, slot: dict[str, Any]) -> None:
+def test_answers_in_words_keep_what_was_written(
+    tmp_path: Path, answer: Any, slot: dict[str, Any]
+) -> None:
     (read,) = only(tmp_path, plain_entry(gt_answer=answer)).answer
     assert {name: getattr(read, name) for name in slot} == slot
 
 
 @pytest.mark.parametrize("answer", [[], {}])
-def test_without_a_gold_answer_and_an_image_the_dialogs_last_text_is_it(tmp_path: Path, answer: Any) -> None:
+def test_without_a_gold_answer_and_an_image_the_dialogs_last_text_is_it(
+    tmp_path: Path, answer: Any
+) -> None:
     sample = only(tmp_path, plain_entry(gt_answer=answer))
     assert sample.answer == (ReferenceTextsSlot(name="answer", label="the answer", values=("7",)),)
 
@@ -70,7 +84,10 @@ ASKED = {"role": "user", "content": "?"}
     [
         (plain_entry(dialogs=None), "no dialogs"),
         (plain_entry(dialogs=[{"role": "assistant", "content": "hello"}]), "asks no question"),
-        (plain_entry(files=[{"type": "image", "path": "image/../../secret.jpg"}]), "leads out of the folder"),
+        (
+            plain_entry(files=[{"type": "image", "path": "image/../../secret.jpg"}]),
+            "leads out of the folder",
+        ),
         (plain_entry(files=[{"type": "image"}]), "a file without a path"),
         (plain_entry(files=[{"type": "image", "path": "./"}]), "a file without a path"),
         (plain_entry(files="image/image_1.jpg"), "files are no list"),
@@ -81,11 +98,19 @@ ASKED = {"role": "user", "content": "?"}
         (plain_entry(gt_answer={"whitelist": [[None]]}), "something else than texts"),
         (plain_entry(gt_answer=[["7"]]), "unknown form"),
         (plain_entry(gt_answer=[" "]), "all empty"),
-        (plain_entry(dialogs=[ASKED, {"role": "assistant", "tool_calls": [{"function": {}}]}]), "step 1 names no tool"),
-        (plain_entry(dialogs=[ASKED, call("OCR", "not json", None)]), "arguments of step 1 are no object"),
+        (
+            plain_entry(dialogs=[ASKED, {"role": "assistant", "tool_calls": [{"function": {}}]}]),
+            "step 1 names no tool",
+        ),
+        (
+            plain_entry(dialogs=[ASKED, call("OCR", "not json", None)]),
+            "arguments of step 1 are no object",
+        ),
     ],
 )
-def test_an_entry_that_cannot_be_used_is_named_with_its_reason(tmp_path: Path, entry: Any, message: str) -> None:
+def test_an_entry_that_cannot_be_used_is_named_with_its_reason(
+    tmp_path: Path, entry: Any, message: str
+) -> None:
     entries = {"0": plain_entry(), "17": entry}
     with pytest.raises(BenchmarkError) as error:
         loaded(tmp_path, entries)
@@ -103,7 +128,13 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
         load_benchmark("gta", tmp_path)
     lines = error.value.message.split("\n")
     assert "3 of 3 entries cannot be used" in lines[0]
-    assert [line.split(":")[0].strip() for line in lines[1:]] == ["entry 0", "entry 4", "entry 4", "entry 9", "entry 9"]
+    assert [line.split(":")[0].strip() for line in lines[1:]] == [
+        "entry 0",
+        "entry 4",
+        "entry 4",
+        "entry 9",
+        "entry 9",
+    ]
     with pytest.raises(BenchmarkError):
         load_benchmark("gta", tmp_path, options={"faults": "leave-out"})
 
@@ -115,7 +146,10 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
         (b'{"0": oops}', "is not valid JSON"),
         (b"\n<!DOCTYPE html><html><body>404", "is a web page"),
         (b'"text"', "no object of entries"),
-        (json.dumps({"0": "caf\u00e9"}, ensure_ascii=False).encode("latin-1"), "not UTF-8: .* at byte 10"),
+        (
+            json.dumps({"0": "caf\u00e9"}, ensure_ascii=False).encode("latin-1"),
+            "not UTF-8: .* at byte 10",
+        ),
         (b"[" * 100_000, "JSON|deep|cut off"),
     ],
 )
@@ -127,9 +161,12 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, content: bytes, mes
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [(b"", "it is empty"), (b"<html>not found</html>", r"no readable image \(it is a web page")]
+    ("content", "message"),
+    [(b"", "it is empty"), (b"<html>not found</html>", r"no readable image \(it is a web page")],
 )
-def test_an_image_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: bytes, message: str) -> None:
+def test_an_image_that_was_not_downloaded_is_a_fault(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     folder = write_entries(tmp_path, {"0": plain_entry()})
     (folder / "image" / "image_1.jpg").write_bytes(content)
     with pytest.raises(BenchmarkError, match=message):
@@ -168,7 +205,10 @@ def test_what_is_unusual_is_noted_and_used(tmp_path: Path) -> None:
     assert sample.query == "First\nquestion"
     assert [step.tool for step in sample.reference.steps] == ["OCR", "Calculator"]
     assert sample.reference.steps[0].observation == Observation(result={})
-    assert (sample.reference.steps[1].observation.result, sample.metadata["user_turns"]) == ({"text": "58"}, 2)
+    assert (sample.reference.steps[1].observation.result, sample.metadata["user_turns"]) == (
+        {"text": "58"},
+        2,
+    )
     notes = str(load_benchmark("gta", tmp_path).header.metadata["notes"])
     for said in ("user turns", "no recorded observation", "another tool", "twice", "several calls"):
         assert said in notes
@@ -184,10 +224,15 @@ def test_files_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     ]
     sample = only(tmp_path, plain_entry(files=files, dialogs=dialogs))
     assert [file.name for file in sample.files] == ["file.jpg", "file_2.jpg", "2.JPG"]
-    assert sample.reference.steps[0].arguments == {"image": "file_2.jpg", "images": ["file.jpg", "file_2.jpg", "2.JPG"]}
+    assert sample.reference.steps[0].arguments == {
+        "image": "file_2.jpg",
+        "images": ["file.jpg", "file_2.jpg", "2.JPG"],
+    }
 
 
-def test_gold_is_in_nothing_that_a_policy_sees_and_an_entry_without_tools_is_offered_all(tmp_path: Path) -> None:
+def test_gold_is_in_nothing_that_a_policy_sees_and_an_entry_without_tools_is_offered_all(
+    tmp_path: Path,
+) -> None:
     for tools in ([], None):  # those that it calls would tell the solution
         sample = only(tmp_path, plain_entry(tools=tools))
         assert len(sample.toolset) == 14
@@ -206,7 +251,10 @@ def test_real_entries_are_read(field_data: Path, tmp_path: Path) -> None:
         pytest.skip(f"no entries of GTA at {source.parent}: set AGROTOOLS_TEST_DATA")
     write_entries(tmp_path, json.loads(source.read_text("utf-8")))
     first, second = load_benchmark("gta", tmp_path).samples
-    assert (first.toolset, first.groups) == (("Calculator", "OCR"), {"answer": "objective", "steps": "2", "tools": "2"})
+    assert (first.toolset, first.groups) == (
+        ("Calculator", "OCR"),
+        {"answer": "objective", "steps": "2", "tools": "2"},
+    )
     assert first.reference.steps[0].arguments == {"image": "image_96.jpg"}
     assert second.answer[0].whitelist == (("-3",),)
     assert [step.thought for step in second.reference.steps] == ["", ""]

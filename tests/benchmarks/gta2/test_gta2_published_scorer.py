@@ -9,7 +9,11 @@ import pytest
 from agrotools.benchmarks.gta2.score import published_grade, root_score
 from agrotools.scoring.predictions import PublishedScorerStops
 
-INNER = {"id": "1", "weight": 3, "sub_tasks": [{"id": "1.1", "weight": 2, "grade": 10}, {"id": "1.2", "grade": 4}]}
+INNER = {
+    "id": "1",
+    "weight": 3,
+    "sub_tasks": [{"id": "1.1", "weight": 2, "grade": 10}, {"id": "1.2", "grade": 4}],
+}
 
 
 @pytest.mark.parametrize(
@@ -21,7 +25,10 @@ INNER = {"id": "1", "weight": 3, "sub_tasks": [{"id": "1.1", "weight": 2, "grade
         ({"grade": 7, "weight": 5}, 7.0),
         ([{"grade": 10}, {"grade": 5}, {"grade": 0}], 5.0),
         ([{"grade": 10, "weight": 0}, {"grade": 4, "weight": 0}], 0.0),
-        ([{"weight": 1, "sub_tasks": [{"grade": 10, "weight": 0}]}, {"grade": 8, "weight": 1}], 4.0),
+        (
+            [{"weight": 1, "sub_tasks": [{"grade": 10, "weight": 0}]}, {"grade": 8, "weight": 1}],
+            4.0,
+        ),
         ([{"grade": 9, "sub_tasks": []}, {"grade": 5, "sub_tasks": None}], 7.0),
     ],
 )
@@ -41,7 +48,9 @@ def test_leaves_are_asked_in_written_order_and_an_empty_tree_is_a_leaf() -> None
     assert root_score([], lambda node: 3.0 if node["id"] == "root" else 0.0) == 3.0
 
 
-@pytest.mark.parametrize("tree", [None, "text", 3, [3], [None], [{"weight": None, "grade": 1}], [{"sub_tasks": 3}]])
+@pytest.mark.parametrize(
+    "tree", [None, "text", 3, [3], [None], [{"weight": None, "grade": 1}], [{"sub_tasks": 3}]]
+)
 def test_trees_at_which_the_published_scorer_stops_are_named(tree: Any) -> None:
     with pytest.raises(PublishedScorerStops):
         root_score(tree, lambda _: 1.0)

@@ -27,21 +27,39 @@ def record(
     made: tuple[Artifact, ...] = (),
     name: str = "s",
 ) -> Record:
-    slot = SubTasksSlot.model_validate({"name": "task", "label": "what came of it", "sub_tasks": tree})
+    slot = SubTasksSlot.model_validate(
+        {"name": "task", "label": "what came of it", "sub_tasks": tree}
+    )
     sample = plain_sample(
-        name, query="Make a report.", answer=(slot,), answer_type="open_text", no_tool_eligible=False, cluster=name
+        name,
+        query="Make a report.",
+        answer=(slot,),
+        answer_type="open_text",
+        no_tool_eligible=False,
+        cluster=name,
     )
     steps = [
-        Step(turn=0, kind="call", call=ToolCall(tool="OCR"), observation=Observation(result={}, artifacts=made)),
+        Step(
+            turn=0,
+            kind="call",
+            call=ToolCall(tool="OCR"),
+            observation=Observation(result={}, artifacts=made),
+        ),
         *([Step(turn=1, kind="answer", text=answer)] if answer is not None else []),
     ]
     termination = "answered" if answer is not None else "max_steps"
-    return Record(sample=sample, mode="end-to-end", trajectory=Trajectory(steps=tuple(steps), termination=termination))
+    return Record(
+        sample=sample,
+        mode="end-to-end",
+        trajectory=Trajectory(steps=tuple(steps), termination=termination),
+    )
 
 
 def questions(of: Record) -> dict[str, JudgeQuestion]:
     """Those of the published way of reading, by leaf."""
-    return {q.slot.removeprefix("task "): q for q in judge_questions(of) if q.metric == "gta2.gpt_score"}
+    return {
+        q.slot.removeprefix("task "): q for q in judge_questions(of) if q.metric == "gta2.gpt_score"
+    }
 
 
 def replies(of: Record, by_leaf: dict[str, str], judge: str = "a") -> list[Judgement]:
@@ -58,10 +76,15 @@ def values(of: Record, given: list[Judgement]) -> dict[str, float]:
 def test_each_leaf_is_a_question_that_both_readings_share():
     asked = judge_questions(record())
     metrics, leaves = ("gta2.gpt_score", "gta2.score_corrected"), ("1.1", "1.2", "2")
-    assert [(q.metric, q.slot) for q in asked] == [(metric, f"task {name}") for name in leaves for metric in metrics]
+    assert [(q.metric, q.slot) for q in asked] == [
+        (metric, f"task {name}") for name in leaves for metric in metrics
+    ]
     assert len({q.asked for q in asked}) == 3
     first = asked[0]
-    assert all(text in first.user for text in ("Make a report.", "All is done.", "Requirement 1.1 is met.", "(none)"))
+    assert all(
+        text in first.user
+        for text in ("Make a report.", "All is done.", "Requirement 1.1 is met.", "(none)")
+    )
     assert "Requirement 1.2" not in first.user
     assert first.user.count(first.mark) == 8
     assert first.mark in first.system
@@ -110,10 +133,15 @@ def test_a_judge_gets_texts_and_images_of_the_run(tmp_path: Path):
 
 
 def test_long_texts_are_cut_and_lost_files_are_said(tmp_path: Path):
-    long = [NOTES.model_copy(update={"name": f"n{number}.txt", "sha256": f"{number:02}"}) for number in range(8)]
+    long = [
+        NOTES.model_copy(update={"name": f"n{number}.txt", "sha256": f"{number:02}"})
+        for number in range(8)
+    ]
     for each in long[:7]:
         artifact_path(tmp_path, each.sha256 or "", ".txt").parent.mkdir(exist_ok=True)
-        artifact_path(tmp_path, each.sha256 or "", ".txt").write_text("ö" * 50_000, encoding="utf-8")
+        artifact_path(tmp_path, each.sha256 or "", ".txt").write_text(
+            "ö" * 50_000, encoding="utf-8"
+        )
     put = judge_request(questions(record(made=(*long, PLOT)))["2"], tmp_path)
     told = put.messages[1].text
     assert told.count("ö") == 60_000

@@ -35,8 +35,16 @@ def notes(benchmark: Benchmark) -> str:
 @pytest.mark.parametrize(
     ("toolmeta", "here", "said"),
     [
-        ([{"tool_name": "OCR"}, {"id": "Solver"}], ("OCR", "Solver"), "2 of the 2 tools of toolmeta.json are here"),
-        (None, tuple(name for name in GTA2_TOOLS if name in TOOLS), "13 of the 37 tools of GTA-2 (there is no"),
+        (
+            [{"tool_name": "OCR"}, {"id": "Solver"}],
+            ("OCR", "Solver"),
+            "2 of the 2 tools of toolmeta.json are here",
+        ),
+        (
+            None,
+            tuple(name for name in GTA2_TOOLS if name in TOOLS),
+            "13 of the 37 tools of GTA-2 (there is no",
+        ),
     ],
 )
 def test_toolmeta_may_be_a_list_of_objects_or_names_or_be_missing(tmp_path, toolmeta, here, said):
@@ -52,15 +60,26 @@ def test_toolmeta_may_be_a_list_of_objects_or_names_or_be_missing(tmp_path, tool
 def test_ids_files_references_trees_and_weights_are_kept(loaded: Benchmark) -> None:
     (slot,) = loaded.sample("gta2-000").answer
     assert [(each.id, each.weight) for each in slot.leaves] == [("1.1", 2), ("1.2", 1), ("2", 1)]
-    assert (slot.sub_tasks[0].weight, slot.depth, slot.leaves[0].requirements) == (3, 2, "Requirement 1.1 is met.")
+    assert (slot.sub_tasks[0].weight, slot.depth, slot.leaves[0].requirements) == (
+        3,
+        2,
+        "Requirement 1.1 is met.",
+    )
     (single,) = loaded.sample("gta2-002").answer
     assert [each.id for each in single.leaves] == ["only"]
     (slot,) = loaded.sample("gta2-003").answer
     assert [each.id for each in slot.leaves] == ["1", "2"]
     assert "their places stand for them: entry 3" in notes(loaded)
     kinds = {file.name: file.kind for file in loaded.sample("gta2-002").files}
-    assert kinds == {"brief.pdf": "document", "talk.mp3": "audio", "sales.xlsx": "table", "clip.mp4": "video"}
-    assert all(loaded.file_path(file).is_file() for sample in loaded.samples for file in sample.files)
+    assert kinds == {
+        "brief.pdf": "document",
+        "talk.mp3": "audio",
+        "sales.xlsx": "table",
+        "clip.mp4": "video",
+    }
+    assert all(
+        loaded.file_path(file).is_file() for sample in loaded.samples for file in sample.files
+    )
     assert loaded.sample("gta2-004").reference.tools == ("OCR", "PdfFileGenerator")
     assert loaded.sample("gta2-000").reference is None
     assert "its dialog ends without" not in notes(loaded)
@@ -81,13 +100,21 @@ def test_step_json_is_in_the_form_of_gta(root: Path) -> None:
     [
         ("text", "it has no sub_tasks: 'text'"),
         ([3], "sub-task 1 is no object"),
-        ([leaf("a"), {"id": "b", "sub_tasks": "c"}], "sub-task 2 is no object with a list of sub_tasks"),
-        ([leaf("a"), node("b", [leaf("c"), leaf("d", -1)])], "sub-task 2.2: weight: Input should be greater"),
+        (
+            [leaf("a"), {"id": "b", "sub_tasks": "c"}],
+            "sub-task 2 is no object with a list of sub_tasks",
+        ),
+        (
+            [leaf("a"), node("b", [leaf("c"), leaf("d", -1)])],
+            "sub-task 2.2: weight: Input should be greater",
+        ),
         ([{"id": "a", "weight": True}], "sub-task 1: weight: Input should be a valid number"),
     ],
 )
 def test_every_fault_of_a_tree_is_told(tmp_path: Path, sub_tasks: Any, message: str) -> None:
-    write_gta2(tmp_path, {"0": task(sub_tasks=sub_tasks), "1": task(1, sub_tasks=sub_tasks), "2": task(2)})
+    write_gta2(
+        tmp_path, {"0": task(sub_tasks=sub_tasks), "1": task(1, sub_tasks=sub_tasks), "2": task(2)}
+    )
     with pytest.raises(BenchmarkError) as told:
         load_benchmark("gta-2", tmp_path)
     assert message in told.value.message

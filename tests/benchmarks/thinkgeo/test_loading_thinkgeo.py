@@ -21,13 +21,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("split", "samples", "steps", "images"), [("optical", 436, 1534, 68), ("sar", 50, 244, 14), ("all", 486, 1778, 82)]
+    ("split", "samples", "steps", "images"),
+    [("optical", 436, 1534, 68), ("sar", 50, 244, 14), ("all", 486, 1778, 82)],
 )
 def test_a_whole_folder_has_the_published_counts(folder, split, samples, steps, images):
     benchmark = load_benchmark("thinkgeo", folder, options={"split": split})
     calls = [len(sample.reference.steps) for sample in benchmark.samples if sample.reference]
     assert (len(benchmark.samples), sum(calls)) == (samples, steps)
-    assert sum(slot.type == "image_calls" for sample in benchmark.samples for slot in sample.answer) == images
+    assert (
+        sum(slot.type == "image_calls" for sample in benchmark.samples for slot in sample.answer)
+        == images
+    )
     assert len({sample.id for sample in benchmark.samples}) == samples
 
 
@@ -35,9 +39,17 @@ def test_optical_questions_are_easy_or_hard_as_often_as_the_paper_says(folder: P
     benchmark = load_benchmark("thinkgeo", folder, options={"split": "all"})
     optical = [sample for sample in benchmark.samples if sample.groups["sensor"] == "optical"]
     assert Counter(sample.groups["difficulty"] for sample in optical) == {"easy": 281, "hard": 155}
-    assert all("difficulty" not in sample.groups for sample in benchmark.samples if sample.groups["sensor"] == "sar")
-    assert {sample.groups["difficulty"] for sample in optical if " and " not in sample.query} == {"easy"}
-    assert {sample.groups["difficulty"] for sample in optical if "how many" in sample.query} == {"hard"}
+    assert all(
+        "difficulty" not in sample.groups
+        for sample in benchmark.samples
+        if sample.groups["sensor"] == "sar"
+    )
+    assert {sample.groups["difficulty"] for sample in optical if " and " not in sample.query} == {
+        "easy"
+    }
+    assert {sample.groups["difficulty"] for sample in optical if "how many" in sample.query} == {
+        "hard"
+    }
 
 
 def test_the_sar_split_may_lie_in_a_folder_of_its_own(tmp_path: Path) -> None:
@@ -75,18 +87,31 @@ def test_real_entries_are_read(field_data: Path, tmp_path: Path) -> None:
         ]
         entries[piece["id"]] = {
             "tools": [],
-            "files": [{"type": "image", "path": path, "url": None} for path in dict.fromkeys(named)],
+            "files": [
+                {"type": "image", "path": path, "url": None} for path in dict.fromkeys(named)
+            ],
             "dialogs": [*piece["dialogs_prefix"], {"role": "assistant", "content": "done"}],
             "gt_answer": {"whitelist": [["1"]], "blacklist": None},
         }
     write_entries(tmp_path, entries, "ThinkGeoBench.json")
     first, second = load_benchmark("thinkgeo", tmp_path).samples
     assert (first.id, first.task_type) == ("thinkgeo-404", "transportation")
-    assert [step.tool for step in first.reference.steps] == ["SegmentObjectPixels", "CountGivenObject", "Calculator"]
-    assert first.reference.steps[0].arguments == {"image": "P0194.png", "text": "small vehicles", "flag": False}
+    assert [step.tool for step in first.reference.steps] == [
+        "SegmentObjectPixels",
+        "CountGivenObject",
+        "Calculator",
+    ]
+    assert first.reference.steps[0].arguments == {
+        "image": "P0194.png",
+        "text": "small vehicles",
+        "flag": False,
+    }
     assert second.task_type == "disaster_and_change"
     assert {file.name for file in second.files} == {
         "hurricane-florence_00000396_pre_disaster.png",
         "hurricane-florence_00000396_post_disaster.png",
     }
-    assert second.reference.steps[0].arguments["pre_image"] == "hurricane-florence_00000396_pre_disaster.png"
+    assert (
+        second.reference.steps[0].arguments["pre_image"]
+        == "hurricane-florence_00000396_pre_disaster.png"
+    )

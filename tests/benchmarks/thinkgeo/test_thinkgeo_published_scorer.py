@@ -6,14 +6,22 @@ from agrotools.benchmarks.thinkgeo.score import Judgement, judge_prompt, score_e
 from agrotools.scoring.predictions import PublishedScorerStops
 from support.gta_files import answer, call, end_sample, overlap
 
-BOXES = [call("DrawBox", {"bbox": box, "annotation": "car"}) for box in ("(1, 2, 3, 4)", "(5, 6, 7, 8)")]
+BOXES = [
+    call("DrawBox", {"bbox": box, "annotation": "car"}) for box in ("(1, 2, 3, 4)", "(5, 6, 7, 8)")
+]
 GOLD = [
     ([call("TextToBbox", {"image": "a"}), answer("4")], {"whitelist": [["4"]], "blacklist": None}),
-    ([call("ChangeDetection", {"text": "b"}), answer("x")], {"whitelist": [["x"]], "blacklist": None}),
+    (
+        [call("ChangeDetection", {"text": "b"}), answer("x")],
+        {"whitelist": [["x"]], "blacklist": None},
+    ),
     (BOXES, None),
 ]
 DATA = {
-    "0": {"dialogs": [{"content": "q"}], "evaluation": [{"question": "Is it 4? "}, {"question": "Is it four??"}]},
+    "0": {
+        "dialogs": [{"content": "q"}],
+        "evaluation": [{"question": "Is it 4? "}, {"question": "Is it four??"}],
+    },
     "1": {"dialogs": [{"content": "q"}], "evaluation": [{"question": "Is it x?"}]},
     "2": {"dialogs": [{"content": "q"}]},
 }
@@ -21,7 +29,8 @@ DATA = {
 
 def scored(predictions, judgements=()):
     samples = [
-        end_sample(str(i), gold, mine, ref) for i, ((gold, ref), mine) in enumerate(zip(GOLD, predictions, strict=True))
+        end_sample(str(i), gold, mine, ref)
+        for i, ((gold, ref), mine) in enumerate(zip(GOLD, predictions, strict=True))
     ]
     return score_end(samples, overlap, DATA, judgements)
 
@@ -30,7 +39,11 @@ def scored(predictions, judgements=()):
     ("predictions", "replies", "expected"),
     [
         (
-            [[GOLD[0][0][0], answer("There are 4 cars")], [GOLD[1][0][0], answer("it is x")], BOXES],
+            [
+                [GOLD[0][0][0], answer("There are 4 cars")],
+                [GOLD[1][0][0], answer("it is x")],
+                BOXES,
+            ],
             [("yes", "yes"), ("no",)],
             [100, 75.7575758, 99.99925, 99.99925, 0, 50],
         ),

@@ -50,8 +50,18 @@ def write_every_slot(folder: Path, header: BenchmarkHeader = HEADER) -> Path:
 
 def samples(folder: Path) -> list[Sample]:
     """The samples whose files lie in ``folder``."""
-    left, right = _file(folder, "image_1.png", "left.png"), _file(folder, "image_2.png", "deep/right tree.png")
-    bands = _file(folder, "bands_1.tif", "bands.tif", kind="raster", bands=["R", "G", "B", "NIR", "RE"], gsd_m=0.25)
+    left, right = (
+        _file(folder, "image_1.png", "left.png"),
+        _file(folder, "image_2.png", "deep/right tree.png"),
+    )
+    bands = _file(
+        folder,
+        "bands_1.tif",
+        "bands.tif",
+        kind="raster",
+        bands=["R", "G", "B", "NIR", "RE"],
+        gsd_m=0.25,
+    )
     classes = _file(folder, "labels_1.png", "labels.png", kind="mask", classes={"1": "crop"})
     table = _file(folder, "table_1.csv", "table.csv", kind="table")
     counts = [
@@ -78,7 +88,13 @@ def samples(folder: Path) -> list[Sample]:
     named = {
         "tool": "identify_weed",
         "arguments": {"image": "image_1.png"},
-        "observation": {"error": {"kind": "low_confidence", "message": "none is likely", "candidates": ["Lantana"]}},
+        "observation": {
+            "error": {
+                "kind": "low_confidence",
+                "message": "none is likely",
+                "candidates": ["Lantana"],
+            }
+        },
         "truth": {"best": {"name": "Lantana"}},
     }
     looked_up = {
@@ -88,7 +104,9 @@ def samples(folder: Path) -> list[Sample]:
         "truth": {"hits": []},
     }
 
-    def sample(number: int, query: str, files: list, answer_type: str, steps: list, *answer: dict) -> Sample:
+    def sample(
+        number: int, query: str, files: list, answer_type: str, steps: list, *answer: dict
+    ) -> Sample:
         eligible = answer_type != "plot" and all(file["kind"] == "image" for file in files)
         return Sample.model_validate({
             "id": f"every-{number}", "query": query, "files": files, "family": "CM", "task_type": "organ_counting",
@@ -132,9 +150,15 @@ def samples(folder: Path) -> list[Sample]:
 def _files(folder: Path) -> None:
     random = np.random.default_rng(1)
     for name in ("left.png", "deep/right tree.png"):
-        Image.fromarray(random.integers(0, 255, (24, 32, 3), dtype=np.uint8)).save(folder / FILES_FOLDER / name)
-    Image.fromarray(random.integers(0, 2, (24, 32), dtype=np.uint8)).save(folder / FILES_FOLDER / "labels.png")
-    _write_bands(folder / FILES_FOLDER / "bands.tif", random.integers(0, 9000, (5, 24, 32), dtype=np.uint16))
+        Image.fromarray(random.integers(0, 255, (24, 32, 3), dtype=np.uint8)).save(
+            folder / FILES_FOLDER / name
+        )
+    Image.fromarray(random.integers(0, 2, (24, 32), dtype=np.uint8)).save(
+        folder / FILES_FOLDER / "labels.png"
+    )
+    _write_bands(
+        folder / FILES_FOLDER / "bands.tif", random.integers(0, 9000, (5, 24, 32), dtype=np.uint16)
+    )
     (folder / FILES_FOLDER / "table.csv").write_text("n,yield\n0,4.1\n50,5.2\n")
 
 
@@ -151,4 +175,11 @@ def _write_bands(path: Path, bands: np.ndarray) -> None:
 def _file(folder: Path, name: str, stored: str, **more: object) -> dict:
     path = f"{FILES_FOLDER}/{stored}"
     size = {} if stored.endswith("csv") else {"width_px": 32, "height_px": 24}
-    return {"name": name, "path": path, "kind": "image", "sha256": sha256_of_file(folder / path), **size, **more}
+    return {
+        "name": name,
+        "path": path,
+        "kind": "image",
+        "sha256": sha256_of_file(folder / path),
+        **size,
+        **more,
+    }

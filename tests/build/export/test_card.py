@@ -62,7 +62,12 @@ def test_no_answer_is_told(tmp_path):
             "plot": {"value": SPEC | {"title": mark}},
             "open_text": {"facts": [{"phrases": (mark,), "not_": (mark,)}]},
         }.get(slot.type, {})
-        told = {"thought": mark, "truth": {"value": mark}, "arguments": {"expression": mark}, "observation": None}
+        told = {
+            "thought": mark,
+            "truth": {"value": mark},
+            "arguments": {"expression": mark},
+            "observation": None,
+        }
         steps = tuple(step.model_copy(update=told) for step in sample.reference.steps)
         reference = sample.reference.model_copy(update={"steps": steps})
         answer = (slot.model_copy(update={"from_": mark, **updates}),)

@@ -22,9 +22,22 @@ def described(folder):
 
 def test_it_declares_croissant_1_1_and_the_rai_vocabulary(described):
     """The properties that the specification of Croissant 1.1 requires of a data set."""
-    assert described["conformsTo"] == ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"]
+    assert described["conformsTo"] == [
+        "http://mlcommons.org/croissant/1.1",
+        "http://mlcommons.org/croissant/RAI/1.0",
+    ]
     assert described["@type"] == "sc:Dataset"
-    for name in ("name", "description", "license", "url", "creator", "version", "citeAs", "distribution", "recordSet"):
+    for name in (
+        "name",
+        "description",
+        "license",
+        "url",
+        "creator",
+        "version",
+        "citeAs",
+        "distribution",
+        "recordSet",
+    ):
         assert described[name], name
     assert date.fromisoformat(described["datePublished"])
     context = described["@context"]
@@ -32,7 +45,10 @@ def test_it_declares_croissant_1_1_and_the_rai_vocabulary(described):
     assert context["cr"] == "http://mlcommons.org/croissant/"
     assert context["rai"] == "http://mlcommons.org/croissant/RAI/"
     assert context["conformsTo"] == "dct:conformsTo"
-    assert (described["license"], described["version"]) == ("https://creativecommons.org/licenses/by/4.0/", "3.0.0")
+    assert (described["license"], described["version"]) == (
+        "https://creativecommons.org/licenses/by/4.0/",
+        "3.0.0",
+    )
 
 
 def test_every_file_has_its_hash_and_size(folder, described):
@@ -54,7 +70,12 @@ def test_the_rai_fields_say_what_the_header_can_vouch_for(folder, described):
     assert any("57 % of samples are Orchard" in bias for bias in described["rai:dataBiases"])
     assert any("English and Chinese" in bias for bias in described["rai:dataBiases"])
     assert "duplicate: 2" in described["rai:dataCollectionMissingData"]
-    for name in ("dataLimitations", "personalSensitiveInformation", "dataAnnotationProtocol", "dataUseCases"):
+    for name in (
+        "dataLimitations",
+        "personalSensitiveInformation",
+        "dataAnnotationProtocol",
+        "dataUseCases",
+    ):
         assert described[f"rai:{name}"]
     drawn = croissant(folder, HEADER.model_copy(update={"synthetic": True}), samples(folder))
     assert drawn["description"].startswith("SYNTHETIC")
@@ -91,7 +112,11 @@ def test_the_record_set_names_fields_that_the_samples_have(folder, described):
         assert field["description"]
         assert field["dataType"] in ("sc:Text", "sc:Boolean")
         assert field["source"]["fileObject"]["@id"] in files
-        assert ("transform" in field["source"]) == field.get("isArray", False) == ("arrayShape" in field)
+        assert (
+            ("transform" in field["source"])
+            == field.get("isArray", False)
+            == ("arrayShape" in field)
+        )
     lines = (folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()
     records = [_record(json.loads(line), fields) for line in lines]
     expected = load_folder(folder).samples
@@ -116,5 +141,7 @@ def test_every_term_is_in_the_context(described):
         return set().union(*map(keys, value)) if isinstance(value, list) else set()
 
     used = keys({name: value for name, value in described.items() if name != "@context"})
-    assert {key for key in used if key[0] != "@" and ":" not in key} <= terms | described["@context"].keys()
+    assert {key for key in used if key[0] != "@" and ":" not in key} <= terms | described[
+        "@context"
+    ].keys()
     assert {key.partition(":")[0] for key in used if ":" in key} == {"rai"}

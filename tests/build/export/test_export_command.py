@@ -11,7 +11,14 @@ from agrotools.benchmarks.validate import format_schema, validate_folder
 from agrotools.build.export.folder import copy_artifacts
 from agrotools.build.export.huggingface import export_huggingface
 from agrotools.cli.main import app
-from agrotools.core import Artifact, BenchmarkError, Observation, ReferenceStep, ReferenceTrajectory, UsageError
+from agrotools.core import (
+    Artifact,
+    BenchmarkError,
+    Observation,
+    ReferenceStep,
+    ReferenceTrajectory,
+    UsageError,
+)
 from agrotools.core.base import install_command
 from support.sums_benchmark import write_sums
 
@@ -47,10 +54,13 @@ def test_a_folder_is_described_in_place_or_copied(run, folder, tmp_path):
 
 def test_runs_and_places_that_cannot_be_written_are_refused(run, folder, tmp_path):
     assert isinstance(run("export", folder, "--format", "hf").exception, UsageError)
-    assert isinstance(run("export", folder, "--format", "hf", "--out", folder).exception, UsageError)
+    assert isinstance(
+        run("export", folder, "--format", "hf", "--out", folder).exception, UsageError
+    )
     (tmp_path / "file").write_text("x")
     assert isinstance(
-        run("export", folder, "--format", "hf", "--out", tmp_path / "file" / "x").exception, BenchmarkError
+        run("export", folder, "--format", "hf", "--out", tmp_path / "file" / "x").exception,
+        BenchmarkError,
     )
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("x")
@@ -81,16 +91,28 @@ def test_artifacts_of_the_samples_that_stay_are_copied_and_no_others(tmp_path: P
 
     def making(sha256: str | None):
         made = Artifact(name="step_1.png", kind="mask", media_type="image/png", sha256=sha256)
-        step = ReferenceStep(tool="calculate", arguments={}, observation=Observation(result={}, artifacts=(made,)))
-        return load_folder(root).samples[0].model_copy(update={"reference": ReferenceTrajectory(steps=(step,))})
+        step = ReferenceStep(
+            tool="calculate", arguments={}, observation=Observation(result={}, artifacts=(made,))
+        )
+        return (
+            load_folder(root)
+            .samples[0]
+            .model_copy(update={"reference": ReferenceTrajectory(steps=(step,))})
+        )
 
-    copy_artifacts(root, [making(hashes[0]), making("../../secret"), making("0" * 64), making(None)], out)
+    copy_artifacts(
+        root, [making(hashes[0]), making("../../secret"), making("0" * 64), making(None)], out
+    )
     assert [path.name for path in (out / "artifacts").iterdir()] == [f"{hashes[0]}.png"]
     assert (out / "artifacts" / f"{hashes[0]}.png").read_bytes() == b"one"
 
 
 TREE = [
-    {"id": "1", "weight": 3, "sub_tasks": [{"id": "1.1", "requirements": "a", "weight": 2}, {"id": "1.2"}]},
+    {
+        "id": "1",
+        "weight": 3,
+        "sub_tasks": [{"id": "1.1", "requirements": "a", "weight": 2}, {"id": "1.2"}],
+    },
     {"id": "2", "requirements": "b"},
 ]
 
@@ -101,7 +123,9 @@ def test_samples_with_trees_of_sub_tasks_are_checked_and_exported(tmp_path: Path
         tree = {
             "id": "tree",
             "query": "Write down what should be done about it, and why.",
-            "answer": [{"type": "sub_tasks", "name": "task", "label": "what came of it", "sub_tasks": TREE}],
+            "answer": [
+                {"type": "sub_tasks", "name": "task", "label": "what came of it", "sub_tasks": TREE}
+            ],
             "answer_type": "open_text",
             "no_tool_eligible": False,
         }

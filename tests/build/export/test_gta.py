@@ -37,12 +37,15 @@ def test_queries_files_calls_and_answers_are_read(benchmark, tmp_path):
             (file.name, file.sha256, file.kind) for file in expected.files
         ]
         assert [
-            (step.tool, step.arguments, step.observation and step.observation.result) for step in sample.reference.steps
+            (step.tool, step.arguments, step.observation and step.observation.result)
+            for step in sample.reference.steps
         ] == [
             (step.tool, literal_value(step.arguments), step.observation and step.observation.result)
             for step in expected.reference.steps
         ]
-        assert sample.answer_type == ("exact" if expected.answer_type == "tolerance" else expected.answer_type)
+        assert sample.answer_type == (
+            "exact" if expected.answer_type == "tolerance" else expected.answer_type
+        )
     answers = [sample.answer for sample in read.samples]
     assert (answers[0][0].type, answers[0][0].value, answers[0][0].from_) == ("exact", "3", None)
     assert answers[1][0].value == benchmark.samples[1].answer[0].value

@@ -75,7 +75,12 @@ SERIES = [{"name": "a", "x": ["1", "2"], "y": [3, 4]}]
 
 
 def _step(tool="FruitCounter", result=None, **args):
-    return {"tool": tool, "args": args or {"img": "a.png", "what": "apple"}, "why": "Count.", "result": result}
+    return {
+        "tool": tool,
+        "args": args or {"img": "a.png", "what": "apple"},
+        "why": "Count.",
+        "result": result,
+    }
 
 
 def _entry(uid, answer, steps=None, **more):
@@ -97,7 +102,9 @@ def published(tmp_path):
     (tmp_path / "map.toml").write_text(MAP)
 
     def write(*entries):
-        (tmp_path / "published" / "queries.json").write_text(json.dumps({"data": {"queries": entries}}))
+        (tmp_path / "published" / "queries.json").write_text(
+            json.dumps({"data": {"queries": entries}})
+        )
         return tmp_path / "map.toml"
 
     return write
@@ -109,7 +116,9 @@ def test_a_map_reads_another_form(published, tmp_path):
         _entry("e", {"kind": "closed", "value": "Lantana"}),
         _entry("t", {"kind": "free", "value": ["It is ripe.", "Ripe."]}),
         _entry("p", {"kind": "figure"}, [_step("Chart", kind="bar", series=SERIES)]),
-        _entry("two", [{"kind": "numeric", "value": 3, "tol": 0.2}, {"kind": "closed", "value": True}]),
+        _entry(
+            "two", [{"kind": "numeric", "value": 3, "tol": 0.2}, {"kind": "closed", "value": True}]
+        ),
         _entry("bare", 12),
     )
     header = build_gta(place, tmp_path / "out")
@@ -119,8 +128,16 @@ def test_a_map_reads_another_form(published, tmp_path):
     assert "agrotools ran nothing" in (tmp_path / "out" / "README.md").read_text()
     number, label, text, figure, two, bare = benchmark.samples
     assert [sample.id for sample in benchmark.samples] == ["n", "e", "t", "p", "two", "bare"]
-    assert (number.query, number.task_type, number.family) == ("How many, n?", "organ_counting", "CM")
-    assert (number.files[0].name, number.files[0].gsd_m, number.files[0].width_px) == ("a.png", 0.5, 9)
+    assert (number.query, number.task_type, number.family) == (
+        "How many, n?",
+        "organ_counting",
+        "CM",
+    )
+    assert (number.files[0].name, number.files[0].gsd_m, number.files[0].width_px) == (
+        "a.png",
+        0.5,
+        9,
+    )
     step = number.reference.steps[0]
     assert (step.tool, step.arguments, step.thought) == (
         "count_objects", {"image": "a.png", "target": "apple"}, "Count.",
@@ -132,10 +149,16 @@ def test_a_map_reads_another_form(published, tmp_path):
     assert (label.answer[0].type, label.answer[0].value) == ("exact", "Lantana")
     assert text.answer[0].facts[0].phrases == ("It is ripe.", "Ripe.")
     assert [series["y"] for series in figure.answer[0].value["series"]] == [[3.0, 4.0]]
-    assert [(slot.type, slot.value) for slot in two.answer] == [("tolerance", 3.0), ("boolean", True)]
+    assert [(slot.type, slot.value) for slot in two.answer] == [
+        ("tolerance", 3.0),
+        ("boolean", True),
+    ]
     assert two.answer[0].rel_tol == 0.2
     assert (bare.answer[0].type, bare.answer[0].value) == ("exact", 12)
-    assert {fault.code for fault in validate_folder(tmp_path / "out")} <= {"no_from", "unknown_unit"}
+    assert {fault.code for fault in validate_folder(tmp_path / "out")} <= {
+        "no_from",
+        "unknown_unit",
+    }
 
 
 _UNREADABLE = {
@@ -143,18 +166,36 @@ _UNREADABLE = {
     "no answer": (_entry("x", 1, gold={"steps": []}), "there is no answer at 'gold.answer'"),
     "no calls": (_entry("x", 1, gold={"answer": 1}), "there is no list of calls at 'gold.steps'"),
     "unknown tool": (_entry("x", 1, [_step("Oracle")]), "there is no tool 'Oracle'"),
-    "broken arguments": (_entry("x", 1, [_step() | {"args": "{"}]), "arguments of FruitCounter are not JSON"),
-    "arguments of a list": (_entry("x", 1, [_step() | {"args": [1]}]), "arguments of FruitCounter are not an object"),
-    "lost file": (_entry("x", 1, images=[{"file_name": "b.png"}]), "there is no file 'pictures/b.png'"),
-    "file outside": (_entry("x", 1, images=[{"file_name": "../../map.toml"}]), "no file 'pictures/../../map.toml'"),
+    "broken arguments": (
+        _entry("x", 1, [_step() | {"args": "{"}]),
+        "arguments of FruitCounter are not JSON",
+    ),
+    "arguments of a list": (
+        _entry("x", 1, [_step() | {"args": [1]}]),
+        "arguments of FruitCounter are not an object",
+    ),
+    "lost file": (
+        _entry("x", 1, images=[{"file_name": "b.png"}]),
+        "there is no file 'pictures/b.png'",
+    ),
+    "file outside": (
+        _entry("x", 1, images=[{"file_name": "../../map.toml"}]),
+        "no file 'pictures/../../map.toml'",
+    ),
     "nameless file": (_entry("x", 1, images=[{}]), "a file has no path at 'file_name'"),
     "unknown kind": (
         _entry("x", 1, images=[{"file_name": "a.png", "modality": "smell"}]),
         "file 'pictures/a.png': kind",
     ),
-    "no number": (_entry("x", {"kind": "numeric", "value": "many"}), "'many' is of type tolerance and no number"),
+    "no number": (
+        _entry("x", {"kind": "numeric", "value": "many"}),
+        "'many' is of type tolerance and no number",
+    ),
     "no figure": (_entry("x", {"kind": "figure"}), "no call of plot says what it shows"),
-    "unknown type": (_entry("x", {"kind": "riddle", "value": 1}), "of the type 'riddle': add it under [answer_types]"),
+    "unknown type": (
+        _entry("x", {"kind": "riddle", "value": 1}),
+        "of the type 'riddle': add it under [answer_types]",
+    ),
     "twice": (_entry("good", 1), "its id 'good' is there twice"),
     "no object": ([1], "it is not an object"),
 }
@@ -177,7 +218,9 @@ def test_a_number_needs_a_tolerance_and_unknown_tools_can_be_kept(published, tmp
     with pytest.raises(BenchmarkError, match=r"set \[defaults\] rel_tol"):
         build_gta(place, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    place = published(_entry("x", 1, [_step("Oracle", question="?")], toolbox=["Oracle", "Calculator"]))
+    place = published(
+        _entry("x", 1, [_step("Oracle", question="?")], toolbox=["Oracle", "Calculator"])
+    )
     place.write_text(MAP.replace("[benchmark]", 'unknown_tools = "keep"\n[benchmark]', 1))
     build_gta(place, tmp_path / "out")
     (sample,) = load_folder(tmp_path / "out").samples
@@ -185,7 +228,10 @@ def test_a_number_needs_a_tolerance_and_unknown_tools_can_be_kept(published, tmp
 
 
 def test_real_entries_are_read_or_named(tmp_path):
-    data = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[4] / "shared" / "data")) / "gta_entries"
+    data = (
+        Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[4] / "shared" / "data"))
+        / "gta_entries"
+    )
     place = data / "real_entries_via_TRACE.json"
     if not place.is_file():
         pytest.skip(f"no entries of GTA at {data}: set AGROTOOLS_TEST_DATA")
@@ -218,7 +264,12 @@ def test_a_broken_map_is_explained(tmp_path, text, message):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "cannot be read"), ("{", "is not JSON"), ("3", "none of the 0 entries"), ("[]", "none of the 0 entries")],
+    [
+        (None, "cannot be read"),
+        ("{", "is not JSON"),
+        ("3", "none of the 0 entries"),
+        ("[]", "none of the 0 entries"),
+    ],
 )
 def test_a_file_without_entries_is_explained(tmp_path, content, message):
     (tmp_path / "in").mkdir()

@@ -34,7 +34,9 @@ def test_every_field_of_a_sample_has_a_column(exported):
     assert set(Sample.model_fields) <= set(parquet.read_schema(shard).names)
 
 
-def test_the_library_of_hugging_face_reads_it_and_shows_the_pictures(benchmark, exported, tmp_path, monkeypatch):
+def test_the_library_of_hugging_face_reads_it_and_shows_the_pictures(
+    benchmark, exported, tmp_path, monkeypatch
+):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     datasets = pytest.importorskip("datasets", reason="datasets is not installed")
     datasets.disable_progress_bars()
@@ -43,7 +45,11 @@ def test_the_library_of_hugging_face_reads_it_and_shows_the_pictures(benchmark, 
     assert len(read) == 7
     assert [image.size for image in read[0]["images"]] == [(32, 24), (32, 24)]
     assert (read[0]["images"][0].format, read[6]["images"]) == ("PNG", [])
-    assert [file["path"] for file in read[6]["data"]] == ["files/bands.tif", "files/labels.png", "files/table.csv"]
+    assert [file["path"] for file in read[6]["data"]] == [
+        "files/bands.tif",
+        "files/labels.png",
+        "files/table.csv",
+    ]
     assert read[6]["data"][2]["bytes"] == b"n,yield\n0,4.1\n50,5.2\n"
     assert json.loads(read[0]["answer"])[0]["value"] == 3.0
     assert read["query"][:] == [sample.query for sample in benchmark.samples]
@@ -73,9 +79,13 @@ def test_files_that_samples_share_are_stored_once(benchmark, tmp_path):
 
     sample = benchmark.samples[3]
     path = tmp_path / "noise.png"
-    Image.fromarray(np.random.default_rng(0).integers(0, 255, (512, 512, 3), dtype=np.uint8)).save(path)
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (512, 512, 3), dtype=np.uint8)).save(
+        path
+    )
     file = sample.files[0].model_copy(update={"path": "noise.png", "sha256": None})
-    many = [sample.model_copy(update={"id": f"s{number}", "files": (file,)}) for number in range(20)]
+    many = [
+        sample.model_copy(update={"id": f"s{number}", "files": (file,)}) for number in range(20)
+    ]
     export_huggingface(tmp_path, benchmark.header, many, tmp_path / "hf")
     (shard,) = (tmp_path / "hf" / "data").iterdir()
     assert shard.stat().st_size < 1.5 * path.stat().st_size

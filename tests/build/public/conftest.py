@@ -27,16 +27,22 @@ def told() -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def data_set(tmp_path_factory: pytest.TempPathFactory, told: dict[str, dict[str, Any]]) -> Callable[[str], Path]:
+def data_set(
+    tmp_path_factory: pytest.TempPathFactory, told: dict[str, dict[str, Any]]
+) -> Callable[[str], Path]:
     """The folder of a data set, written once and not to be changed."""
     return cache(
-        lambda name: written(tmp_path_factory.mktemp(name) / "set", DATA_SETS[name][0](), told.setdefault(name, {}))
+        lambda name: written(
+            tmp_path_factory.mktemp(name) / "set", DATA_SETS[name][0](), told.setdefault(name, {})
+        )
     )
 
 
 @pytest.fixture(scope="session")
 def _small_set(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    return cache(lambda name: written(tmp_path_factory.mktemp(name) / "small", DATA_SETS[name][1]()))
+    return cache(
+        lambda name: written(tmp_path_factory.mktemp(name) / "small", DATA_SETS[name][1]())
+    )
 
 
 @pytest.fixture

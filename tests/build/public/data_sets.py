@@ -27,7 +27,9 @@ MAC = b"\0\5\26\7"
 """Content of the hidden files that a Mac leaves beside others."""
 
 
-def written(folder: Path, files: Iterable[tuple[Any, ...]], told: dict[str, Any] | None = None) -> Path:
+def written(
+    folder: Path, files: Iterable[tuple[Any, ...]], told: dict[str, Any] | None = None
+) -> Path:
     """Write text, bytes, pictures (arrays) and JSON (all else), and add what samples must say to ``told``, by name."""
     for name, content, *says in files:
         path = folder / name
@@ -48,7 +50,9 @@ def written(folder: Path, files: Iterable[tuple[Any, ...]], told: dict[str, Any]
     return folder
 
 
-def noise(name: str, seed: Sequence[int] = (), size: tuple[int, int] = (210, 200)) -> NDArray[np.uint8]:
+def noise(
+    name: str, seed: Sequence[int] = (), size: tuple[int, int] = (210, 200)
+) -> NDArray[np.uint8]:
     """Return a picture of noise, unlike for each name; ``size``: columns and rows."""
     draw = np.random.default_rng([*seed, *Path(name).name.encode()])
     return np.clip(draw.normal((80, 120, 60), 14, (size[1], size[0], 3)), 0, 255).astype(np.uint8)
@@ -68,7 +72,9 @@ def table(*rows: Sequence[object]) -> str:
     return "".join(f"{','.join(map(str, row))}\n" for row in rows)
 
 
-def coco(boxes: Mapping[str, Sequence[tuple[int, list[int]]]], classes: Sequence[str]) -> dict[str, Any]:
+def coco(
+    boxes: Mapping[str, Sequence[tuple[int, list[int]]]], classes: Sequence[str]
+) -> dict[str, Any]:
     """Return COCO annotations: by file name, the number of the class and the box of each object."""
     images = [{"id": number, "file_name": name} for number, name in enumerate(boxes, start=10)]
     annotations = [
@@ -107,22 +113,43 @@ def agromind() -> Files:
         return {"truth": {"count": count, **more}, "arguments": {"target": noun}}
 
     palms = "Oil_palm_trees/Result/images/44000_4000_{}_77.jpg"
-    how_many, tassels = "How many oil palm trees are there?", "How many tassels are there in this image?"
+    how_many, tassels = (
+        "How many oil palm trees are there?",
+        "How many tassels are there in this image?",
+    )
     for number, count in enumerate(PALM_COUNTS):
         density = count / (210 * 200 * 0.08**2 / 10_000)
         says = counted(count, "oil palm", density_per_ha=density, gsd_m=0.08)
         # Two answers contradict each other about the third.
-        yield *picture(f"images/{palms.format(number)}", (count, number)), *([says] if number != 2 else [])
+        yield (
+            *picture(f"images/{palms.format(number)}", (count, number)),
+            *([says] if number != 2 else []),
+        )
         if number % 2:
-            ask("CO_3_2_7", f"./{palms.format(number)}", how_many, "B", options={"A": count + 7, "B": count, "C": 3})
+            ask(
+                "CO_3_2_7",
+                f"./{palms.format(number)}",
+                how_many,
+                "B",
+                options={"A": count + 7, "B": count, "C": 3},
+            )
         else:
             ask("CO_3_2_4", palms.format(number), how_many, str(count))
     ask("CO_3_2_4", f"./{palms.format(0)}", how_many, str(PALM_COUNTS[0]))
     ask("CO_3_2_7", f"./{palms.format(2)}", how_many, "A", options={"A": 40, "B": 2})
     fruits = ("mango", "apple", "almond")
-    kinds = [("2", f"Fruit/images/{one}_{{}}.png", f"How many {one}s are there?", one) for one in fruits]
+    kinds = [
+        ("2", f"Fruit/images/{one}_{{}}.png", f"How many {one}s are there?", one) for one in fruits
+    ]
     kinds.append(("3", "corn/images/image_{:04d}.jpg", tassels, "maize tassel"))
-    kinds.append(("6", "crop/images/05-15_{}.png", "How many different plant individuals are in the image?", "plant"))
+    kinds.append(
+        (
+            "6",
+            "crop/images/05-15_{}.png",
+            "How many different plant individuals are in the image?",
+            "plant",
+        )
+    )
     for of, path, question, noun in kinds:
         for number, count in enumerate((0, 4, 9, 15, 2, 22)):
             yield *picture(f"images/{path.format(number)}", (count, number)), counted(count, noun)
@@ -130,7 +157,12 @@ def agromind() -> Files:
     ask("CO_3_2_3", "./corn/images/image_0000.jpg", tassels, "many")
     ask("CO_3_2_3", "./../../etc/passwd.jpg", tassels, "3")
     for of, path in [("CO_3_2_1", "Pest"), ("OC_2_1_3", "Pest")] * 3:
-        ask(of, f"./{path}/JPEGImages/IP102000010.jpg", "How many Cicadellidae are in this image?", "1")
+        ask(
+            of,
+            f"./{path}/JPEGImages/IP102000010.jpg",
+            "How many Cicadellidae are in this image?",
+            "1",
+        )
     for of, path in (
         ("PDD_2_2_1", "Leaf_diseases"),
         ("VPR_4_1_2", "Oil_palm_trees/Result"),
@@ -138,7 +170,10 @@ def agromind() -> Files:
     ):
         ask(of, f"./{path}/images/1.jpg", "Which class is it?", "C")
     for of, items in asked.items():
-        yield f"QA_Pairs/{'Scene' if of.startswith('CO') else 'Object'} Understanding/{of}.json", items
+        yield (
+            f"QA_Pairs/{'Scene' if of.startswith('CO') else 'Object'} Understanding/{of}.json",
+            items,
+        )
     yield "QA_Pairs/README.json", {"metadata": {}}
 
 
@@ -146,7 +181,8 @@ FIELDS_PX = 160
 SHARES = (0, 6, 12, 2, 30, 18)
 """Changed shares of the CLCD and Hi-CNA pairs, percent."""
 _SPECTRA = np.array(
-    [(310, 420, 330, 1500), (430, 600, 820, 1050), (330, 380, 260, 0), (720, 820, 900, 1000)], np.float64
+    [(310, 420, 330, 1500), (430, 600, 820, 1050), (330, 380, 260, 0), (720, 820, 900, 1000)],
+    np.float64,
 )
 """Blue, green, red and infrared, 0 to 2047, of a crop, bare soil, water and buildings."""
 
@@ -173,7 +209,14 @@ def draw_land(seed: int, share_pct: float) -> tuple[NDArray[Any], NDArray[Any], 
 def _change(changed: NDArray[np.bool_], m2: float | None) -> dict[str, Any]:
     pixels = int(changed.sum())
     area = {"change_area_m2": m2 and m2 * pixels, "change_area_ha": m2 and m2 * pixels / 10_000}
-    return {"truth": {"change_px": pixels, "change_pct": 100 * changed.mean(), "changed": bool(pixels), **area}}
+    return {
+        "truth": {
+            "change_px": pixels,
+            "change_pct": 100 * changed.mean(),
+            "changed": bool(pixels),
+            **area,
+        }
+    }
 
 
 def _land_pairs(shares: Sequence[float], m2: float | None) -> Iterator[Any]:
@@ -190,10 +233,16 @@ def clcd(shares: Sequence[float] = SHARES, dates: tuple[str, str] = ("time1", "t
     """Pairs with masks. A mask has three channels, one pair are TIFF files, a Mac left a hidden file beside each."""
     for split, number, both, changed, says in _land_pairs(shares, None):
         for date, bands in zip(dates, both, strict=True):
-            pixels = np.ascontiguousarray((bands[[2, 1, 0]] / 8).astype(np.uint8).transpose(1, 2, 0))
+            pixels = np.ascontiguousarray(
+                (bands[[2, 1, 0]] / 8).astype(np.uint8).transpose(1, 2, 0)
+            )
             yield f"CLCD/{split}/{date}/{number:05d}{'.tif' if number == 1 else '.png'}", pixels
         label = changed.astype(np.uint8) * 255
-        yield f"CLCD/{split}/label/{number:05d}.png", np.dstack([label] * 3) if number == 2 else label, *says
+        yield (
+            f"CLCD/{split}/label/{number:05d}.png",
+            np.dstack([label] * 3) if number == 2 else label,
+            *says,
+        )
         yield f"CLCD/{split}/label/._{number:05d}.png", MAC
 
 
@@ -202,7 +251,9 @@ def hi_cna(shares: Sequence[float] = SHARES, dtype: str = "uint16") -> Files:
     for split, number, both, changed, says in _land_pairs(shares, 0.64):
         for date, bands in zip(("image1", "image2"), both, strict=True):
             yield f"{split}/{date}/gf2_{number}.tif", land_tiff(bands[[2, 1, 0, 3]], dtype)
-        codes = np.where(changed, 255 if number % 2 else 1 + np.arange(FIELDS_PX) // 90, 0).astype(np.uint8)
+        codes = np.where(changed, 255 if number % 2 else 1 + np.arange(FIELDS_PX) // 90, 0).astype(
+            np.uint8
+        )
         yield f"{split}/change/gf2_{number}.png", codes, *says
 
 
@@ -214,7 +265,9 @@ def land_tiff(bands: NDArray[Any], dtype: str = "uint16", **options: Any) -> byt
     return geotiff_of((bands * scale).astype(dtype), (), crs="EPSG:32650", transform=at, **options)
 
 
-FRUITS = "apple avocado blueberry capsicum cherry kiwi mango orange rockmelon strawberry wheat".split()
+FRUITS = (
+    "apple avocado blueberry capsicum cherry kiwi mango orange rockmelon strawberry wheat".split()
+)
 _FRUIT_COUNTS = (3, 12, 0, 7, 25, 5, 1, 16)
 """Fruits of the pictures of a folder, in turn; of the pictures with none, every other has no label file at all."""
 
@@ -229,9 +282,19 @@ def deepnir(of_each: int = 4, wheat: int = 12) -> Files:
             count = _FRUIT_COUNTS[(number + place) % len(_FRUIT_COUNTS)]
             stem = f"{fruit}{number}_jpg.rf.{number:08x}"
             target = "wheat head" if fruit == "wheat" else fruit
-            says = [{"truth": {"count": count}, "arguments": {"target": target}}] if part == "test" else []
-            yield *picture(f"{fruit}/{part}/images/{stem}.jpg", (len(part),), (300 + number, 260)), *says
-            lines = [f"0 {0.05 + 0.1 * (k % 5):.6f} {0.05 + 0.1 * (k // 5):.6f} 0.08 0.08\n" for k in range(count)]
+            says = (
+                [{"truth": {"count": count}, "arguments": {"target": target}}]
+                if part == "test"
+                else []
+            )
+            yield (
+                *picture(f"{fruit}/{part}/images/{stem}.jpg", (len(part),), (300 + number, 260)),
+                *says,
+            )
+            lines = [
+                f"0 {0.05 + 0.1 * (k % 5):.6f} {0.05 + 0.1 * (k // 5):.6f} 0.08 0.08\n"
+                for k in range(count)
+            ]
             if lines or number % 2:
                 twice = lines[:1] if number % 2 else []
                 yield f"{fruit}/{part}/labels/{stem}.txt", "".join(lines + twice)
@@ -244,7 +307,10 @@ def deepweeds(of_each: int = 2) -> Files:
     for label in range(9):
         for number in range(of_each):
             rows.append((f"2017{label + 1:02d}{number + 10:02d}-101010-{number % 4}.jpg", label))
-            says = {"is_weed": label < 8, **({"species": species[label]} if label in species else {})}
+            says = {
+                "is_weed": label < 8,
+                **({"species": species[label]} if label in species else {}),
+            }
             yield *picture(f"images/{rows[-1][0]}", (label,), (256, 256)), {"truth": says}
     yield "labels/test_subset0.csv", table(("Filename", "Label"), *rows)
 
@@ -266,7 +332,10 @@ def fpcd(pairs: Sequence[Sequence[tuple[int, int, int, int]]] = PONDS, train: in
     for number, ponds in enumerate([*pairs, *([[(1, 20, 20, 40)]] * train)]):
         draw = np.random.default_rng([51, number])
         ground = draw.normal((150, 128, 92), 9, (POND_HEIGHT, POND_WIDTH, 3))
-        dates, codes = [ground, ground + draw.normal(0, 3, ground.shape)], np.zeros(ground.shape[:2], np.uint8)
+        dates, codes = (
+            [ground, ground + draw.normal(0, 3, ground.shape)],
+            np.zeros(ground.shape[:2], np.uint8),
+        )
         for event, x, y, side in ponds:
             for pixels, is_there in zip(dates, (event != 1, event != 2), strict=True):
                 if is_there:
@@ -285,10 +354,38 @@ def fpcd(pairs: Sequence[Sequence[tuple[int, int, int, int]]] = PONDS, train: in
         masks = f"FPCD/multi_class_masks/multi_class_masks/{{}}{VILLAGE}_{number}.png"
         yield masks.format(""), mask.getvalue(), *([says] if number < len(pairs) else [])
         yield masks.format("._"), MAC
-    yield "FPCD/cd_dataset_test.txt", table(*([f"{VILLAGE}_{number}"] for number in range(len(pairs))))
+    yield (
+        "FPCD/cd_dataset_test.txt",
+        table(*([f"{VILLAGE}_{number}"] for number in range(len(pairs)))),
+    )
 
 
-_PEST_LABELS = (0, 1, 3, 7, 14, 18, 21, 24, 28, 30, 36, 37, 47, 50, 52, 57, 62, 67, 74, 76, 88, 89, 97, 98)
+_PEST_LABELS = (
+    0,
+    1,
+    3,
+    7,
+    14,
+    18,
+    21,
+    24,
+    28,
+    30,
+    36,
+    37,
+    47,
+    50,
+    52,
+    57,
+    62,
+    67,
+    74,
+    76,
+    88,
+    89,
+    97,
+    98,
+)
 """Classes with pictures, of all eight crops."""
 SHELL_PEST = 13
 """A class that nobody can tell."""
@@ -300,11 +397,18 @@ def ip102(of_each: int = 4, labels: Sequence[int] = _PEST_LABELS) -> Files:
     is a train picture too, one shown twice, a line with spaces before its label, a folder of the Mac."""
     splits: defaultdict[str, list[str]] = defaultdict(list)
     for number, (label, split) in enumerate(
-        ((label, split) for label in (*labels, SHELL_PEST) for split in ("train", "val", *["test"] * of_each)), start=2
+        (
+            (label, split)
+            for label in (*labels, SHELL_PEST)
+            for split in ("train", "val", *["test"] * of_each)
+        ),
+        start=2,
     ):
         splits[split].append(f"{number:05d}.jpg {label}")
         yield picture(f"{IP102_ROOT}/images/{number:05d}.jpg", (label,))
-    first, second, third, fourth = (f"{IP102_ROOT}/images/{line.split()[0]}" for line in splits["test"][:4])
+    first, second, third, fourth = (
+        f"{IP102_ROOT}/images/{line.split()[0]}" for line in splits["test"][:4]
+    )
     yield first, encoded(noise(first), "PNG", "RGBA")
     yield from ((name, encoded(noise(second), "JPEG", "L")) for name in (second, fourth))
     yield picture(third, (), (52, 80))
@@ -318,13 +422,20 @@ def ip102(of_each: int = 4, labels: Sequence[int] = _PEST_LABELS) -> Files:
 TILE_PX = 667
 PIXEL_M = 1.5
 LEFT_M, TOP_M = 700_000, 6_600_000
-CANOPY_ROW = (("test", "forest"), ("buffer", "forest"), ("test", "town"), ("train", "forest"), ("test", "forest"))
+CANOPY_ROW = (
+    ("test", "forest"),
+    ("buffer", "forest"),
+    ("test", "town"),
+    ("train", "forest"),
+    ("test", "forest"),
+)
 """Split and look of each tile of a year: forest, town (roofs over a third), meadow, lake, hole (listed in the virtual
 raster, not there), zeros (a hole that reads as 0) or tower (a spike of 150 m)."""
 
 
 def open_canopy(
-    years: Mapping[int, Sequence[tuple[str, str]]] | None = None, crs: str | None = "urn:ogc:def:crs:EPSG::2154"
+    years: Mapping[int, Sequence[tuple[str, str]]] | None = None,
+    crs: str | None = "urn:ogc:def:crs:EPSG::2154",
 ) -> Files:
     """A row of 1 km tiles a year, virtual rasters over them as GDAL builds them, and the grid. A tile begins wherever
     its coordinates say, which may be within a pixel; shapes are polygons and multipolygons."""
@@ -334,7 +445,9 @@ def open_canopy(
         sources: defaultdict[str, str] = defaultdict(str)
         for column, (split, looks) in enumerate(tiles):
             left = LEFT_M + 1000 * column
-            for name, values in zip(("lidar", "lidar_classification"), draw_tile(year, column, looks), strict=True):
+            for name, values in zip(
+                ("lidar", "lidar_classification"), draw_tile(year, column, looks), strict=True
+            ):
                 at = from_origin(left, top, PIXEL_M, PIXEL_M)
                 raster = geotiff_of(values[None], (), crs="EPSG:2154", transform=at)
                 yield from [(f"{root}/{name}/tile_{column}.tif", raster)] * (looks != "hole")
@@ -348,7 +461,9 @@ def open_canopy(
             ring = [[left, top], [x1, top], [x1, y0], [left, y0], [left, top]]
             kind, coordinates = ("MultiPolygon", [[ring]]) if column % 2 else ("Polygon", [ring])
             properties = {"split": split, "lidar_year": year}
-            features.append({"properties": properties, "geometry": {"type": kind, "coordinates": coordinates}})
+            features.append(
+                {"properties": properties, "geometry": {"type": kind, "coordinates": coordinates}}
+            )
         width = int(1000 * (len(tiles) - 1) / PIXEL_M + 1) + TILE_PX
         for name, dtype in (("lidar", "UInt16"), ("lidar_classification", "Byte")):
             yield (
@@ -361,7 +476,10 @@ def open_canopy(
             )
         yield f"{root}/.DS_Store", MAC
     named = {"crs": {"type": "name", "properties": {"name": crs}}} if crs else {}
-    yield "canopy_height/geometries.geojson", {"type": "FeatureCollection", **named, "features": features}
+    yield (
+        "canopy_height/geometries.geojson",
+        {"type": "FeatureCollection", **named, "features": features},
+    )
 
 
 def draw_tile(year: int, column: int, looks: str) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
@@ -369,9 +487,14 @@ def draw_tile(year: int, column: int, looks: str) -> tuple[NDArray[np.uint16], N
     rng = np.random.default_rng([year, column])
     coarse, size = rng.normal(0.4, 1.0, (14, 14)).astype(np.float32), (TILE_PX, TILE_PX)
     stand = cv2.resize(coarse, size, interpolation=cv2.INTER_CUBIC) + rng.normal(0, 0.1, size)
-    heights = np.clip(np.rint(120 * stand), 0, 8 if looks in ("meadow", "lake") else 380).astype(np.uint16)
+    heights = np.clip(np.rint(120 * stand), 0, 8 if looks in ("meadow", "lake") else 380).astype(
+        np.uint16
+    )
     classes = np.select([heights >= 15, heights > 5, heights > 0], [5, 4, 3], 2).astype(np.uint8)
-    areas: list[tuple[Any, int, int]] = [(np.s_[100:130, 200:240], 95, 6), (np.s_[400:404, 500:506], 210, 1)]
+    areas: list[tuple[Any, int, int]] = [
+        (np.s_[100:130, 200:240], 95, 6),
+        (np.s_[400:404, 500:506], 210, 1),
+    ]
     areas += {
         "town": [(np.s_[: TILE_PX // 3], 95, 6)], "lake": [(np.s_[50:], 0, 9)],
         "tower": [(np.s_[::40, ::40], 1500, 5)], "zeros": [(np.s_[:], 0, 5)],
@@ -398,12 +521,22 @@ def papple(crops: int = 8) -> Files:
     whole: dict[str, Any] = {}
     sizes: dict[tuple[str, int], None] = {}
     pictures: list[tuple[str, int, int, str]] = [
-        (f"_MG_{first}{600 + crop}_{crop + 1}.{'JPG' if crop % 3 == 2 else 'png'}", year, crop - (crop % 4 == 3), "")
+        (
+            f"_MG_{first}{600 + crop}_{crop + 1}.{'JPG' if crop % 3 == 2 else 'png'}",
+            year,
+            crop - (crop % 4 == 3),
+            "",
+        )
         for year, first in ((2018, 2), (2020, 7))
         for crop in range(crops)
     ]
-    pictures += [("_MG_2900_1.png", 2018, 90, "unmeasured"), ("_MG_2901_1.png", 2018, 91, "no depth")]
-    for place, (name, year, scene, fault) in enumerate([*pictures, ("_MG_9000_1.png", 2018, 92, "")]):
+    pictures += [
+        ("_MG_2900_1.png", 2018, 90, "unmeasured"),
+        ("_MG_2901_1.png", 2018, 91, "no depth"),
+    ]
+    for place, (name, year, scene, fault) in enumerate(
+        [*pictures, ("_MG_9000_1.png", 2018, 92, "")]
+    ):
         draw = np.random.default_rng([year, scene])
         pixels = np.clip(draw.normal((70, 105, 50), 12, (APPLES_HEIGHT, APPLES_WIDTH, 3)), 0, 255)
         metres = np.where(draw.random(pixels.shape[:2]) < 0.03, 0, 3.4)
@@ -412,13 +545,22 @@ def papple(crops: int = 8) -> Files:
         for spot in range(6):
             number, diameter = 10 * scene + spot + 1, int(draw.integers(45, 92))
             state = spot if scene % 3 == 1 else 0
-            x = (110, 310, 510)[spot % 3] + int(draw.integers(-8, 9)) if state != _CUT_OFF else APPLES_WIDTH - 20
-            y, far = (110, 300)[spot // 3] + int(draw.integers(-8, 9)), float(draw.uniform(2.9, 3.1))
+            x = (
+                (110, 310, 510)[spot % 3] + int(draw.integers(-8, 9))
+                if state != _CUT_OFF
+                else APPLES_WIDTH - 20
+            )
+            y, far = (
+                (110, 300)[spot // 3] + int(draw.integers(-8, 9)),
+                float(draw.uniform(2.9, 3.1)),
+            )
             radius = FOCAL_PX * diameter / 2000 / far
             ys, xs = np.mgrid[0:APPLES_HEIGHT, 0:APPLES_WIDTH]
             bulge = np.sqrt(np.clip(1 - ((xs - x) ** 2 + (ys - y) ** 2) / radius**2, 0, 1))
             pixels[bulge > 0] = np.array((175, 40, 45)) * (0.55 + 0.5 * bulge[bulge > 0, None])
-            metres[bulge > 0] = 0 if state == _NO_DEPTH else (far - diameter / 2000 * bulge)[bulge > 0]
+            metres[bulge > 0] = (
+                0 if state == _NO_DEPTH else (far - diameter / 2000 * bulge)[bulge > 0]
+            )
             known = "0" if fault == "unmeasured" or spot == 5 else str(number)
             turns = np.linspace(0, 2 * np.pi, 90, endpoint=False)
             ring = np.stack([x + radius * np.cos(turns), y + radius * np.sin(turns)], axis=1)
@@ -435,7 +577,10 @@ def papple(crops: int = 8) -> Files:
         whole |= via(name, 1610302 + scene % 2, full)
         metres = np.zeros_like(metres) if fault == "no depth" else metres
         yield f"images/test/{name}", np.clip(pixels, 0, 255).astype(np.uint8)
-        yield f"depth_maps/{Path(name).stem}.npy", metres[::2, ::2] if place % 2 and not fault else metres
+        yield (
+            f"depth_maps/{Path(name).stem}.npy",
+            metres[::2, ::2] if place % 2 and not fault else metres,
+        )
     yield "gt_json/test/via_region_data_instance.json", seen
     yield "gt_json/test/via_region_data_amodal.json", whole
     yield "GT_diameter.txt", table(*sizes)
@@ -449,7 +594,13 @@ PLANT_DISEASES = {
     "grape": ("downy mildew", "leafroll disease", "black rot"),
     "maple": ("tar spot",),
     "potato": ("early blight", "late blight"),
-    "tomato": ("early blight", "late blight", "mosaic virus", "bacterial leaf spot", "purple wobble"),
+    "tomato": (
+        "early blight",
+        "late blight",
+        "mosaic virus",
+        "bacterial leaf spot",
+        "purple wobble",
+    ),
     "wheat": ("stem rust", "bacterial leaf streak (black chaff)", "head scab"),
 }
 UNKNOWN_DISEASE = "tomato purple wobble"
@@ -459,7 +610,9 @@ def plantseg(of_each: int = 3) -> Files:
     """A table of diseases, and masks. Names that lie about the suffix, dots in names, a picture turned by EXIF, a label
     that no knowledge base has, one disease with many pictures, a mask whose value is another class, other splits."""
     rows: list[Sequence[object]] = [("Index", "Name", "Plant", "Disease", "Split")]
-    for plant, short in ((plant, short) for plant, names in PLANT_DISEASES.items() for short in names):
+    for plant, short in (
+        (plant, short) for plant, names in PLANT_DISEASES.items() for short in names
+    ):
         label = "grapevine leafroll disease" if short.startswith("leafroll") else f"{plant} {short}"
         many = of_each * (3 if label == "apple scab" else 1)
         for number, split in enumerate([*["Test"] * many, "Training", "Validation"]):
@@ -469,11 +622,23 @@ def plantseg(of_each: int = 3) -> Files:
             stem = f"{'apple_scab' if number % 2 else label.replace(' ', '_')}_{index}{'.v2' if number == 1 else ''}"
             draw = np.random.default_rng(index)
             width, height = int(draw.integers(120, 200)), int(draw.integers(90, 160))
-            suffix = "png" if number == 2 else "jpg" if index % 5 == 0 else "jpeg" if index % 3 else "JPG"
+            suffix = (
+                "png"
+                if number == 2
+                else "jpg"
+                if index % 5 == 0
+                else "jpeg"
+                if index % 3
+                else "JPG"
+            )
             exif = Image.Exif()
             if suffix == "jpg":
                 exif[0x0112] = 6
-            pixels = encoded(noise(stem, (index,), (width, height)), "PNG" if suffix == "png" else "JPEG", exif=exif)
+            pixels = encoded(
+                noise(stem, (index,), (width, height)),
+                "PNG" if suffix == "png" else "JPEG",
+                exif=exif,
+            )
             words = {"label": label, "plant": plant, "disease": short}
             says = [{"words": words}] if split == "Test" and label != UNKNOWN_DISEASE else []
             yield f"images/{place}/{stem}.{suffix}", pixels, *says
@@ -485,7 +650,13 @@ def plantseg(of_each: int = 3) -> Files:
 
 
 CHANNELS = {"003": ("B", "G", "R", "RE", "NIR"), "005": ("G", "R", "RE", "NIR")}
-_REFLECTED = {"B": (70, 40, 42), "G": (90, 95, 99), "R": (115, 50, 62), "RE": (120, 130, 104), "NIR": (125, 190, 176)}
+_REFLECTED = {
+    "B": (70, 40, 42),
+    "G": (90, 95, 99),
+    "R": (115, 50, 62),
+    "RE": (120, 130, 104),
+    "NIR": (125, 190, 176),
+}
 """Values of soil, crop and weeds."""
 ROWS_PX, COLUMNS_PX = 240, 320
 EDGE, OUTSIDE, CROP_ALONE, EMPTY = 3, 4, 5, 6
@@ -503,7 +674,9 @@ def weedmap(frames: int = 8, maps: Sequence[str] = tuple(CHANNELS)) -> Files:
             for channel, values in {**bands, "CIR": composite, "NDVI": bands["NIR"]}.items():
                 yield f"{root}/tile/{channel}/frame{frame:04d}.png", values
             yield f"{root}/groundtruth/{name}_frame{frame:04d}.png", composite
-            colours = np.array([(0, 0, 0), (0, 255, 0), (255, 0, 0)], np.uint8)[draw_labels(name, frame)[0]]
+            colours = np.array([(0, 0, 0), (0, 255, 0), (255, 0, 0)], np.uint8)[
+                draw_labels(name, frame)[0]
+            ]
             yield f"{root}/groundtruth/{name}_frame{frame:04d}_GroundTruth_color.png", colours
         yield f"{root}/groundtruth/._{name}_frame0000_GroundTruth_color.png", MAC
         yield f"{root}/tile/R/.DS_Store", MAC
@@ -514,9 +687,20 @@ def draw_labels(name: str, frame: int) -> tuple[NDArray[np.uint8], NDArray[np.bo
     """Return classes (0 other, 1 crop, 2 weed) and where there is data."""
     rng = np.random.default_rng([int(name), frame])
     classes = np.zeros((ROWS_PX, COLUMNS_PX), np.uint8)
-    for y, x in [(y, x) for y in range(30, ROWS_PX, 60) for x in range(10, COLUMNS_PX, 34)] * (frame != EMPTY):
+    for y, x in [(y, x) for y in range(30, ROWS_PX, 60) for x in range(10, COLUMNS_PX, 34)] * (
+        frame != EMPTY
+    ):
         size = (int(rng.integers(7, 15)), int(rng.integers(6, 12)))
-        cv2.ellipse(classes, (x + int(rng.integers(-3, 4)), y), size, float(rng.uniform(0, 180)), 0, 360, 1, -1)
+        cv2.ellipse(
+            classes,
+            (x + int(rng.integers(-3, 4)), y),
+            size,
+            float(rng.uniform(0, 180)),
+            0,
+            360,
+            1,
+            -1,
+        )
     for _ in range(0 if frame in (EMPTY, CROP_ALONE) else 20 + 25 * (frame % 3)):
         at = (int(rng.integers(0, COLUMNS_PX)), int(rng.integers(0, ROWS_PX)))
         cv2.circle(classes, at, int(rng.integers(4, 10)), 2, -1)
@@ -554,7 +738,11 @@ def weedsense(codes: int = 16, frames: int = 2) -> Files:
             values = np.where(plant, 1 + (5 * place + 3) % 16, 0).astype(np.uint8)
             values[280:284, 100:140] = 255
             decided = int((values != 255).sum())
-            cover = {"total_px": decided, "veg_px": int(plant.sum()), "veg_pct": 100 * plant.sum() / decided}
+            cover = {
+                "total_px": decided,
+                "veg_px": int(plant.sum()),
+                "veg_pct": 100 * plant.sum() / decided,
+            }
             says = {"truth": cover, "words": {"week": str(week)}}
             photo = np.where(plant[..., None], (60, 130, 45), (205, 203, 200)).astype(np.uint8)
             yield f"test/images/images/{stem}.jpg", encoded(photo, "JPEG", quality=92), says
@@ -571,7 +759,9 @@ def draw_plant(code: str, week: int, frame: int) -> NDArray[np.bool_]:
     for leaf in range(2 + week):
         y = int(foot - (foot - top) * (leaf + 1) / (2 + week))
         long, side = int(rng.integers(14, 20)) + 5 * week, 1 if leaf % 2 else -1
-        cv2.ellipse(drawn, (120 + side * long // 2, y), (long // 2, 4 + week), 12 * side, 0, 360, 1, -1)
+        cv2.ellipse(
+            drawn, (120 + side * long // 2, y), (long // 2, 4 + week), 12 * side, 0, 360, 1, -1
+        )
     return drawn > 0
 
 

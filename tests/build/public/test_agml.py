@@ -29,7 +29,9 @@ def boxes(classes: tuple[str, ...] = ("b_green", "l_green"), pictures: int = 6) 
 
 def folders(of_each: int = 3) -> Files:
     for name in ("angular_leaf_spot", "bean_rust", "healthy"):
-        yield from (picture(f"{name}/{name}.{number}.jpg", (), (160, 120)) for number in range(of_each))
+        yield from (
+            picture(f"{name}/{name}.{number}.jpg", (), (160, 120)) for number in range(of_each)
+        )
 
 
 def masks(pictures: int = 4) -> Files:
@@ -46,15 +48,27 @@ def _things(part: Part) -> dict[str, Thing]:
 
 
 def test_boxes_and_folders_are_what_their_names_say(tmp_path: Path) -> None:
-    part = adapter_of("agml:tomato_ripeness_detection")(written(tmp_path / "set", boxes()), tmp_path, 20)
+    part = adapter_of("agml:tomato_ripeness_detection")(
+        written(tmp_path / "set", boxes()), tmp_path, 20
+    )
     things = _things(part)
-    assert {name: thing.truth["count"] for name, thing in things.items()} == {f"{k}.jpg": k + 1 for k in range(6)}
+    assert {name: thing.truth["count"] for name, thing in things.items()} == {
+        f"{k}.jpg": k + 1 for k in range(6)
+    }
     assert {str(thing.arguments["target"]) for thing in things.values()} == {"tomato"}
     assert {thing.words["fruits"] for thing in things.values()} == {"tomatoes"}
-    assert (part.dropped["boxes that cannot be counted"], part.source.licence) == (12, "CC BY-NC-SA 4.0")
-    part = adapter_of("agml:bean_disease_uganda")(written(tmp_path / "beans", folders()), tmp_path, 10)
+    assert (part.dropped["boxes that cannot be counted"], part.source.licence) == (
+        12,
+        "CC BY-NC-SA 4.0",
+    )
+    part = adapter_of("agml:bean_disease_uganda")(
+        written(tmp_path / "beans", folders()), tmp_path, 10
+    )
     for name, thing in _things(part).items():
-        entry = {"angular_leaf_spot": "disease.bean_angular_leaf_spot", "bean_rust": "disease.bean_rust"}
+        entry = {
+            "angular_leaf_spot": "disease.bean_angular_leaf_spot",
+            "bean_rust": "disease.bean_rust",
+        }
         assert thing.truth["best"] == entry[name.split(".")[0]]
         assert thing.arguments["crop"] == "bean"
     assert part.dropped["of healthy leaves"] == 3
@@ -63,7 +77,9 @@ def test_boxes_and_folders_are_what_their_names_say(tmp_path: Path) -> None:
 def test_a_picture_with_a_crowd_of_fruits_has_no_number(tmp_path: Path) -> None:
     place = written(tmp_path / "set", boxes()) / "annotations.json"
     coco = json.loads(place.read_text())
-    coco["annotations"].append({"image_id": 13, "category_id": 1, "bbox": [1, 1, 90, 90], "iscrowd": 1})
+    coco["annotations"].append(
+        {"image_id": 13, "category_id": 1, "bbox": [1, 1, 90, 90], "iscrowd": 1}
+    )
     place.write_text(json.dumps(coco))
     part = adapter_of("agml:tomato_ripeness_detection")(tmp_path / "set", tmp_path, 20)
     counts = {name: thing.truth["count"] for name, thing in _things(part).items()}
@@ -93,9 +109,14 @@ def test_every_data_set_that_is_listed_can_be_told_whether_it_can_be_asked_about
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("agml:bean_disease_ugand", "bean_disease_uganda"), ("agml:tea_leaf_disease_classification", "there are about")],
+    [
+        ("agml:bean_disease_ugand", "bean_disease_uganda"),
+        ("agml:tea_leaf_disease_classification", "there are about"),
+    ],
 )
-def test_a_data_set_that_cannot_be_asked_about_is_refused_with_those_that_can(tmp_path, name, message):
+def test_a_data_set_that_cannot_be_asked_about_is_refused_with_those_that_can(
+    tmp_path, name, message
+):
     with pytest.raises(UsageError) as raised:
         build_sources([f"{name}={tmp_path}"], tmp_path / "out")
     assert message in str(raised.value.hint)

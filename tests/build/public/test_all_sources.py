@@ -67,7 +67,9 @@ def test_there_is_an_adapter_for_every_published_source() -> None:
 def test_all_twelve_give_their_published_shares(built: Benchmark) -> None:
     assert validate_folder(built.root) == []
     shares: Any = built.header.metadata["shares"]
-    assert shares == {name.replace("-", "_"): {"wanted": SHARES[name], "made": SHARES[name]} for name in shares}
+    assert shares == {
+        name.replace("-", "_"): {"wanted": SHARES[name], "made": SHARES[name]} for name in shares
+    }
     assert _by_source(built) == SHARES
     queries = [sample.query for sample in built.samples]
     assert len(set(queries)) == len(queries)
@@ -81,10 +83,14 @@ def test_all_twelve_give_their_published_shares(built: Benchmark) -> None:
 
 
 @pytest.mark.slow
-def test_samples_say_what_tools_reach_of_their_template_and_what_is_missed_is_told(built: Benchmark) -> None:
+def test_samples_say_what_tools_reach_of_their_template_and_what_is_missed_is_told(
+    built: Benchmark,
+) -> None:
     reached = {sample.template: sample.groups[REACH] for sample in built.samples}
     assert set(reached.values()) == {"reached", "beyond", "undecided"}
-    assert all(side == "undecided" for template, side in reached.items() if template.startswith("pest_"))
+    assert all(
+        side == "undecided" for template, side in reached.items() if template.startswith("pest_")
+    )
     composed: Any = built.header.metadata["composition"]
     assert composed["reached"]["questions"] == [len(built.samples), QUERIES]
     assert composed["reached"]["with 1 tools"][1] == published(QUERIES).distinct_tools[1]
@@ -99,9 +105,14 @@ def _agree(step: ReferenceStep) -> bool:
     match step.tool:
         case "measure_crop_weed_area" if "veg_pct" in true:
             # The tool cannot know the pixels that the annotators of WeedSense left undecided.
-            return seen["total_px"] >= true["total_px"] and abs(seen["veg_pct"] - true["veg_pct"]) < 1
+            return (
+                seen["total_px"] >= true["total_px"] and abs(seen["veg_pct"] - true["veg_pct"]) < 1
+            )
         case "estimate_canopy_height":
-            return all(seen[name] == pytest.approx(true[name], rel=1e-3) for name in ("mean_m", "cover_pct"))
+            return all(
+                seen[name] == pytest.approx(true[name], rel=1e-3)
+                for name in ("mean_m", "cover_pct")
+            )
         case "measure_fruit_size":
             return abs(seen["fruits"][0]["diameter_mm"] - true["fruits"][0]["diameter_mm"]) < 5
         case _:
@@ -110,25 +121,41 @@ def _agree(step: ReferenceStep) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DATA_SETS)
-def test_samples_of_every_source_have_their_truth_beside_what_real_tools_find(built: Benchmark, name: str) -> None:
+def test_samples_of_every_source_have_their_truth_beside_what_real_tools_find(
+    built: Benchmark, name: str
+) -> None:
     samples: list[Sample] = [sample for sample in built.samples if NAMES[sample.source] == name]
     assert {sample.task_type for sample in samples} <= {"plotting", *TASK_TYPES[name]}
     steps = [step for sample in samples if sample.reference for step in sample.reference.steps]
-    errors = {step.tool: step.observation.error.kind for step in steps if step.observation and step.observation.error}
+    errors = {
+        step.tool: step.observation.error.kind
+        for step in steps
+        if step.observation and step.observation.error
+    }
     # The shipped nets know few of the plants; drawn ponds are not found and drawn fields look shifted. It is recorded.
     lost = {"region_empty", "shape_mismatch"}
-    assert set(errors.values()) <= {"backend_unavailable", "low_confidence", "nothing_found", "invalid_argument", *lost}
+    assert set(errors.values()) <= {
+        "backend_unavailable",
+        "low_confidence",
+        "nothing_found",
+        "invalid_argument",
+        *lost,
+    }
     for step in steps:
         assert step.truth is not None
         assert step.tool in errors or _agree(step), step
 
 
-@pytest.mark.parametrize("name", ["deepweeds", "fpcd", "hi_cna", "ip102", "papple", "plantseg", "weedsense"])
+@pytest.mark.parametrize(
+    "name", ["deepweeds", "fpcd", "hi_cna", "ip102", "papple", "plantseg", "weedsense"]
+)
 def test_every_question_can_be_asked_of_some_subject(data_set, scratch, name):
     part = adapter_of(name)(data_set(name), scratch, 80)
     asked: dict[str, list[Chosen]] = {question.template: [] for question in part.questions}
     for question in part.questions:
-        items = (ask_subject(subject, question, seed) for seed in range(3) for subject in part.subjects)
+        items = (
+            ask_subject(subject, question, seed) for seed in range(3) for subject in part.subjects
+        )
         asked[question.template] += islice(filter(None, items), 1)
     assert [template for template, items in asked.items() if not items] == []
     for item in (item for items in asked.values() for item in items):
@@ -146,7 +173,15 @@ def test_no_more_files_are_made_than_samples_need_and_the_same_again(data_set, s
 def test_a_data_set_that_cannot_be_read_is_told_and_the_others_are_used(tmp_path: Path) -> None:
     written(tmp_path / "sets" / "deepweeds", deepweeds(1))
     (tmp_path / "sets" / "papple" / "demo").mkdir(parents=True)
-    arguments = ["build", "--all-sources", str(tmp_path / "sets"), "--out", str(tmp_path / "out"), "--queries", "20"]
+    arguments = [
+        "build",
+        "--all-sources",
+        str(tmp_path / "sets"),
+        "--out",
+        str(tmp_path / "out"),
+        "--queries",
+        "20",
+    ]
     assert isinstance(CliRunner().invoke(app, arguments).exception, BenchmarkError)
     result = CliRunner().invoke(app, [*arguments, "--allow-missing"])
     assert result.exit_code == 0, result.output
@@ -231,7 +266,9 @@ def test_one_kind_of_fruit_is_enough(own_set: Callable[[str], Path], scratch: Pa
     assert part.dropped == {"kinds of fruit whose folder is missing": 10}
 
 
-def test_masks_of_fpcd_may_be_split_like_the_lists(own_set: Callable[[str], Path], tmp_path: Path) -> None:
+def test_masks_of_fpcd_may_be_split_like_the_lists(
+    own_set: Callable[[str], Path], tmp_path: Path
+) -> None:
     folder = own_set("fpcd")
     before = adapter_of("fpcd")(folder, tmp_path, 10)
     place = next((folder / "FPCD").glob("multi_class_masks/multi_class_masks"))
@@ -260,7 +297,9 @@ def test_real_files_are_read(field_data, scratch, folder, pictures, left_out):
     real = field_data / "sources_real" / folder
     if not real.is_dir():
         pytest.skip(f"no folder sources_real/{folder} in AGROTOOLS_TEST_DATA")
-    part = adapter_of(folder.removesuffix("_trimmed"))(real, scratch, allow_missing=True, samples=40)
+    part = adapter_of(folder.removesuffix("_trimmed"))(
+        real, scratch, allow_missing=True, samples=40
+    )
     assert len(part.files) == pictures
     assert {reason: part.dropped[reason] for reason in left_out} == left_out
     assert part.subjects

@@ -45,7 +45,9 @@ def shown(part: Part, thing: Thing) -> list[np.ndarray]:
     return [pixels(part.files[file.path]).astype(np.float64) for file in thing.files]
 
 
-def test_the_first_date_comes_first_and_pictures_are_unchanged_unless_models_cannot_read_them(data_set, scratch):
+def test_the_first_date_comes_first_and_pictures_are_unchanged_unless_models_cannot_read_them(
+    data_set, scratch
+):
     folder = data_set("clcd") / "CLCD" / "test"
     part = adapter_of("clcd")(data_set("clcd"), scratch, 20)
     for stem, thing in by_pair(part).items():
@@ -63,11 +65,17 @@ def test_the_first_date_comes_first_and_pictures_are_unchanged_unless_models_can
     for number, thing in by_pair(ponds, "pond").items():
         assert thing.arguments == {"before": "before.jpg", "after": "after.jpg", "target": "pond"}
         assert ["2007-03" in file.note for file in thing.files] == [True, False]
-        first, second = (part_of / f"{VILLAGE}_{{}}_{number}.jpg" for part_of in (folder / "T0/T0", folder / "T1"))
+        first, second = (
+            part_of / f"{VILLAGE}_{{}}_{number}.jpg"
+            for part_of in (folder / "T0/T0", folder / "T1")
+        )
         originals = [Path(str(first).format("200703")), Path(str(second).format("201502"))]
         assert [ponds.files[file.path] for file in thing.files] == originals
     for thing in by_pair(adapter_of("hi_cna")(data_set("hi_cna"), scratch, 20)).values():
-        assert [(file.name, file.gsd_m) for file in thing.files] == [("before.png", 0.8), ("after.png", 0.8)]
+        assert [(file.name, file.gsd_m) for file in thing.files] == [
+            ("before.png", 0.8),
+            ("after.png", 0.8),
+        ]
 
 
 @pytest.mark.parametrize("dates", [("image1", "image2"), ("im1", "im2"), ("A", "B"), ("T1", "T2")])
@@ -76,7 +84,9 @@ def test_the_other_names_of_folders_and_a_nested_folder_are_read(tmp_path, dates
     assert len(by_pair(adapter_of("clcd")(tmp_path / "set", tmp_path, 20))) == 3
 
 
-def test_pairs_with_much_little_and_no_change_are_drawn_and_no_other_picture_is_read(tmp_path, monkeypatch):
+def test_pairs_with_much_little_and_no_change_are_drawn_and_no_other_picture_is_read(
+    tmp_path, monkeypatch
+):
     folder = written(tmp_path / "set", clcd([0, 0, 0, 0, 0, 0, 10, 0, 25, 0, 0, 0]))
     reads: list[str] = []
 
@@ -113,11 +123,18 @@ def test_new_ponds_are_the_pieces_of_the_mask_that_are_no_specks(data_set, scrat
         thing = found[str(number)]
         (look,) = thing.closer
         assert thing.arguments["min_area_px"] == 100
-        assert thing.truth["change_px"] == np.count_nonzero(_codes(data_set("fpcd"), number)) - ignored
-        assert (look.truth["shape"]["pieces"], look.truth["area_px"]) == (ponds, thing.truth["change_px"])
+        assert (
+            thing.truth["change_px"] == np.count_nonzero(_codes(data_set("fpcd"), number)) - ignored
+        )
+        assert (look.truth["shape"]["pieces"], look.truth["area_px"]) == (
+            ponds,
+            thing.truth["change_px"],
+        )
 
 
-def test_pictures_of_unlike_size_are_cut_to_what_both_show_and_specks_alone_are_neither_change_nor_none(tmp_path):
+def test_pictures_of_unlike_size_are_cut_to_what_both_show_and_specks_alone_are_neither_change_nor_none(
+    tmp_path,
+):
     folder = written(tmp_path / "set", fpcd([*PONDS, [(1, 50, 50, 5)]]))
     for number, missing in ((4, 6), (2, 60)):
         path = folder / f"FPCD/T1/{VILLAGE}_201502_{number}.jpg"
@@ -125,9 +142,13 @@ def test_pictures_of_unlike_size_are_cut_to_what_both_show_and_specks_alone_are_
     part = adapter_of("fpcd")(folder, tmp_path, 20)
     things = by_pair(part, "pond")
     assert ["cut to what both" in file.note for file in things["4"].files] == [True, False]
-    assert {(file.width_px, file.height_px) for file in things["4"].files} == {(POND_WIDTH - 6, POND_HEIGHT)}
+    assert {(file.width_px, file.height_px) for file in things["4"].files} == {
+        (POND_WIDTH - 6, POND_HEIGHT)
+    }
     assert things["4"].truth["total_px"] == (POND_WIDTH - 6) * POND_HEIGHT
-    assert things["4"].truth["change_px"] == np.count_nonzero(_codes(folder, 4)[:, : POND_WIDTH - 6])
+    assert things["4"].truth["change_px"] == np.count_nonzero(
+        _codes(folder, 4)[:, : POND_WIDTH - 6]
+    )
     before = pixels(folder / f"FPCD/T0/T0/{VILLAGE}_200703_4.jpg")
     assert np.array_equal(shown(part, things["4"])[0], before[:, : POND_WIDTH - 6])
     assert "2" not in things
@@ -144,7 +165,9 @@ def test_red_is_shown_red_and_ground_that_stayed_as_it_was_looks_as_it_did(tmp_p
     (folder / "test/image2/gf2_1.tif").write_bytes(land_tiff(same[[2, 1, 0, 3]], dtype))
     part = adapter_of("hi_cna")(folder, tmp_path, 20)
     for number, thing in by_pair(part).items():
-        for seen, bands in zip(shown(part, thing)[:1], draw_land(int(number), SHARES[int(number)]), strict=False):
+        for seen, bands in zip(
+            shown(part, thing)[:1], draw_land(int(number), SHARES[int(number)]), strict=False
+        ):
             for channel, band in enumerate((2, 1, 0)):
                 assert np.corrcoef(seen[..., channel].ravel(), bands[band].ravel())[0, 1] > 0.95
         assert ("as stored" in thing.files[0].note) == (dtype == "uint8")
@@ -156,7 +179,10 @@ def test_red_is_shown_red_and_ground_that_stayed_as_it_was_looks_as_it_did(tmp_p
 @pytest.mark.parametrize("nodata", [0, 255, None])
 def test_masks_may_be_tiff_files_whatever_they_declare_as_no_data(tmp_path, nodata):
     folder = written(tmp_path / "set", hi_cna([0, 20]))
-    truths = {key: thing.truth for key, thing in by_pair(adapter_of("hi_cna")(folder, tmp_path, 5)).items()}
+    truths = {
+        key: thing.truth
+        for key, thing in by_pair(adapter_of("hi_cna")(folder, tmp_path, 5)).items()
+    }
     for path in list((folder / "test/change").iterdir()):
         path.with_suffix(".tif").write_bytes(land_tiff(pixels(path)[None], "uint8", nodata=nodata))
         path.unlink()

@@ -6,7 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from data_sets import IP102_ROOT, SHELL_PEST, WEEKS, draw_plant, plantseg, things_by_file, things_of, written
+from data_sets import (
+    IP102_ROOT,
+    SHELL_PEST,
+    WEEKS,
+    draw_plant,
+    plantseg,
+    things_by_file,
+    things_of,
+    written,
+)
 from PIL import Image
 from scipy.spatial import ConvexHull
 
@@ -52,7 +61,9 @@ def test_pests_are_those_of_the_labels_of_the_test_split_and_odd_pictures_are_wr
 ):
     folder = data_set("ip102")
     part = adapter_of("ip102")(folder, scratch, 200)
-    tested = dict(line.split() for line in (folder / IP102_ROOT / "test.txt").read_text().splitlines())
+    tested = dict(
+        line.split() for line in (folder / IP102_ROOT / "test.txt").read_text().splitlines()
+    )
     things = [(part.files[thing.files[0].path], thing) for thing in things_of(part)]
     for path, thing in things:
         truth = thing.truth if thing.tool == "diagnose_pest_disease" else thing.before[0].truth
@@ -77,13 +88,19 @@ def test_what_is_offered_is_the_plants_own_and_holds_the_right_one_once(data_set
     assert {path.suffix for path in things} == {".jpg", ".JPG", ".jpeg", ".png"}
     for thing in things.values():
         words, places = thing.words, range(1, int(thing.words["choices"]) + 1)
-        offered, ids = [words[f"option_{place}"] for place in places], [words[f"id_{place}"] for place in places]
+        offered, ids = (
+            [words[f"option_{place}"] for place in places],
+            [words[f"id_{place}"] for place in places],
+        )
         assert words["label"] in ENTRIES[str(thing.truth["best"])].names.datasets["plantseg"]
         assert offered.count(words["disease"]) == 1
         assert len(set(offered)) == len(offered)
         assert ids[offered.index(words["disease"])] == thing.truth["best"]
         for one in ids:
-            assert any(label.startswith(words["plant"]) for label in ENTRIES[one].names.datasets["plantseg"])
+            assert any(
+                label.startswith(words["plant"])
+                for label in ENTRIES[one].names.datasets["plantseg"]
+            )
     pairs = [subject for subject in part.subjects if subject.of == "plant_disease"]
     same: Counter[bool] = Counter()
     for subject in pairs:
@@ -115,10 +132,13 @@ def test_a_picture_that_cannot_be_read_is_passed_over_and_a_copy_shown_once(tmp_
     # Found in a copy of the set: what a file holds is read once and remembered.
     shown = things_by_file(adapter_of("plantseg")(data_set("plantseg"), tmp_path, 100))
     by_plant = {
-        plant: [path.name for path, thing in shown.items() if thing.words["plant"] == plant] for plant in PLANTS
+        plant: [path.name for path, thing in shown.items() if thing.words["plant"] == plant]
+        for plant in PLANTS
     }
     place = written(tmp_path / "set", plantseg()) / "images" / "test"
-    broken, first, second = (place / name for name in (by_plant["maple"][0], *by_plant["potato"][:2]))
+    broken, first, second = (
+        place / name for name in (by_plant["maple"][0], *by_plant["potato"][:2])
+    )
     broken.write_bytes(broken.read_bytes()[:500])
     second.write_bytes(first.read_bytes())
     part = adapter_of("plantseg")(tmp_path / "set", tmp_path, 100)
@@ -142,13 +162,17 @@ def test_forms_are_those_of_the_masks_and_a_plant_in_pieces_has_none(data_set, o
         assert not re.search(r"\d", thing.files[0].note or "")
         plant = draw_plant(*_told(path))
         ys, xs = np.nonzero(plant)
-        corners = np.concatenate([np.stack([xs + dx, ys + dy], 1) for dx in (0, 1) for dy in (0, 1)])
+        corners = np.concatenate(
+            [np.stack([xs + dx, ys + dy], 1) for dx in (0, 1) for dy in (0, 1)]
+        )
         (form,) = thing.truth["plants"]
         measured = [form[key] for key in ("area_px", "height_px", "width_px")]
         assert measured == [plant.sum(), np.ptp(ys) + 1, np.ptp(xs) + 1]
         assert form["solidity"] == pytest.approx(plant.sum() / ConvexHull(corners).volume, rel=1e-4)
     own = own_set("weedsense")
-    mask = next(path for path in sorted((own / "test/mmseg_masks").iterdir()) if _told(path)[1] == 11)
+    mask = next(
+        path for path in sorted((own / "test/mmseg_masks").iterdir()) if _told(path)[1] == 11
+    )
     values = np.array(Image.open(mask))
     values[150:175] = 0
     Image.fromarray(values).save(mask)
@@ -157,7 +181,9 @@ def test_forms_are_those_of_the_masks_and_a_plant_in_pieces_has_none(data_set, o
     assert mask.stem not in {path.stem for path in things_by_file(part, "pot_weed_form")}
 
 
-def test_no_week_of_a_species_is_shown_twice_and_series_are_long_enough_for_a_curve(data_set, scratch):
+def test_no_week_of_a_species_is_shown_twice_and_series_are_long_enough_for_a_curve(
+    data_set, scratch
+):
     part = adapter_of("weedsense")(data_set("weedsense"), scratch, 6)
     told = [_told(path)[:2] for path in things_by_file(part, "pot_weed")]
     assert len(told) == len(set(told)) == 12

@@ -36,7 +36,9 @@ from rasterio.errors import NotGeoreferencedWarning
 from agrotools.build.sources.part import listing_of
 from agrotools.build.sources.public import adapter_of
 
-pytestmark = pytest.mark.filterwarnings(f"ignore::{NotGeoreferencedWarning.__module__}.NotGeoreferencedWarning")
+pytestmark = pytest.mark.filterwarnings(
+    f"ignore::{NotGeoreferencedWarning.__module__}.NotGeoreferencedWarning"
+)
 WINDOW_PX = listing_of("open_canopy").layout["window_px"]
 FOREST = {2022: (("test", "forest"), ("buffer", "forest"))}
 
@@ -49,18 +51,29 @@ def test_windows_hold_the_metres_of_measured_ground_and_plants(data_set, scratch
     for path in part.files.values():
         with rasterio.open(path) as source:
             found, where, crs = source.read(1, masked=True), source.transform, source.crs
-            assert (source.units, source.descriptions, source.dtypes) == (("m",), ("height",), ("float32",))
+            assert (source.units, source.descriptions, source.dtypes) == (
+                ("m",),
+                ("height",),
+                ("float32",),
+            )
         assert (crs.to_epsg(), where.a, where.e) == (2154, PIXEL_M, -PIXEL_M)
-        (row, down), (column, across) = divmod(TOP_M - where.f, 3000), divmod(where.c - LEFT_M, 1000)
+        (row, down), (column, across) = (
+            divmod(TOP_M - where.f, 3000),
+            divmod(where.c - LEFT_M, 1000),
+        )
         split, looks = CANOPY_ROW[int(column)]
         assert split == "test"
         heights, classes = draw_tile((2021, 2023)[int(row)], int(column), looks)
         # A tile that begins within a pixel is moved to the nearest one, so its window may be a pixel off.
         x, y = round(across / PIXEL_M), round(down / PIXEL_M)
-        windows = [np.s_[max(0, y + dy) :, max(0, x + dx) :] for dy, dx in product((-1, 0, 1), repeat=2)]
+        windows = [
+            np.s_[max(0, y + dy) :, max(0, x + dx) :] for dy, dx in product((-1, 0, 1), repeat=2)
+        ]
         matches = False
         for window in windows:
-            kinds, metres = (plane[window][:WINDOW_PX, :WINDOW_PX] for plane in (classes, heights / 10))
+            kinds, metres = (
+                plane[window][:WINDOW_PX, :WINDOW_PX] for plane in (classes, heights / 10)
+            )
             measured = np.isin(kinds, (2, 3, 4, 5))
             matches |= np.array_equal(~np.ma.getmaskarray(found), measured) and np.allclose(
                 found.compressed(), metres[measured], atol=1e-5
@@ -71,7 +84,10 @@ def test_windows_hold_the_metres_of_measured_ground_and_plants(data_set, scratch
 def test_truth_is_what_the_window_holds_and_boxes_differ(tmp_path, scratch):
     part = adapter_of("open_canopy")(written(tmp_path / "set", open_canopy(FOREST)), scratch, 2)
     for thing in things_of(part):
-        assert (thing.files[0].name in ("heights_1.tif", "canopy_heights.tif"), thing.files[0].gsd_m) == (True, 1.5)
+        assert (
+            thing.files[0].name in ("heights_1.tif", "canopy_heights.tif"),
+            thing.files[0].gsd_m,
+        ) == (True, 1.5)
         with rasterio.open(part.files[thing.files[0].path]) as source:
             heights = source.read(1).astype(np.float64)
         x0, y0, x1, y1 = thing.arguments.get("region", (0, 0, WINDOW_PX, WINDOW_PX))
@@ -84,8 +100,13 @@ def test_truth_is_what_the_window_holds_and_boxes_differ(tmp_path, scratch):
             "canopy_area_m2": 2.25 * canopy,
         }  # fmt: skip
         assert {key: thing.truth[key] for key in expected} == pytest.approx(expected, rel=1e-4)
-        bins = [np.mean((values > low - 0.01) & (values < high - 0.01)) for low, high in pairwise((-1, 2, 5, 10))]
-        assert [one["pct"] for one in thing.truth["bins"][:3]] == pytest.approx([100 * b for b in bins], rel=1e-3)
+        bins = [
+            np.mean((values > low - 0.01) & (values < high - 0.01))
+            for low, high in pairwise((-1, 2, 5, 10))
+        ]
+        assert [one["pct"] for one in thing.truth["bins"][:3]] == pytest.approx(
+            [100 * b for b in bins], rel=1e-3
+        )
     boxes = {tuple(thing.arguments["region"]) for thing in things_of(part, "canopy_box")}
     assert len(boxes) == len(things_of(part, "canopy_box")) == 12
 
@@ -114,7 +135,9 @@ def test_the_grid_may_be_in_degrees_or_say_nothing(tmp_path, scratch, crs):
     if "degrees" in crs:
         grid = json.loads(path.read_text())
         for feature in grid["features"]:
-            feature["geometry"] = rasterio.warp.transform_geom("EPSG:2154", "EPSG:4326", feature["geometry"])
+            feature["geometry"] = rasterio.warp.transform_geom(
+                "EPSG:2154", "EPSG:4326", feature["geometry"]
+            )
         if crs == "degrees":
             grid["crs"] = {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}
         path.write_text(json.dumps(grid))
@@ -148,12 +171,23 @@ def test_areas_are_what_the_labels_say_where_there_is_data_and_bands_are_named(d
                 inside.size, np.sum(inside == 1), np.sum(inside == 2), 0,
             )  # fmt: skip
         (file,) = picture.files
-        assert (file.kind, file.bands, file.gsd_m, file.name) == ("raster", CHANNELS[name], 0.01, "bands_1.tif")
-        assert (file.width_px, file.height_px) == (picture.width, picture.height) == (COLUMNS_PX, ROWS_PX)
+        assert (file.kind, file.bands, file.gsd_m, file.name) == (
+            "raster",
+            CHANNELS[name],
+            0.01,
+            "bands_1.tif",
+        )
+        assert (
+            (file.width_px, file.height_px)
+            == (picture.width, picture.height)
+            == (COLUMNS_PX, ROWS_PX)
+        )
         assert (source.descriptions, source.nodata) == (CHANNELS[name], 0)
         assert np.array_equal(source.dataset_mask() > 0, valid)
         assert np.abs(source.read().astype(int) - draw_channels(name, frame)).max() <= 1
-    whole = [(name, frame) for name in CHANNELS for frame in range(8) if frame not in (OUTSIDE, EMPTY)]
+    whole = [
+        (name, frame) for name in CHANNELS for frame in range(8) if frame not in (OUTSIDE, EMPTY)
+    ]
     assert sorted(seen) == whole
     for subject in (one for one in part.subjects if one.of == "field"):
         assert len({subject.shown(index, 1).files[0].bands for index in range(subject.things)}) == 1
@@ -180,7 +214,9 @@ def _apple_at(folder, picture: str, box: list[int]) -> str:
     """The number of the apple whose whole outline has that box."""
     entries = json.loads((folder / "gt_json/test/via_region_data_amodal.json").read_text()).values()
     numbers: set[str] = set()
-    for region in next(entry for entry in entries if entry["filename"] == picture)["regions"].values():
+    for region in next(entry for entry in entries if entry["filename"] == picture)[
+        "regions"
+    ].values():
         xs, ys = (region["shape_attributes"][f"all_points_{axis}"] for axis in "xy")
         if [min(xs), min(ys), max(xs) + 1, max(ys) + 1] == box:
             numbers.add(region["region_attributes"]["apple_ID"])
@@ -206,7 +242,11 @@ def test_sizes_depth_and_camera_go_with_every_picture_of_apples(data_set, scratc
     steps: set[int] = set()
     for thing in things_of(part):
         image, depth = thing.files
-        assert (image.width_px, image.height_px) == (depth.width_px, depth.height_px) == (APPLES_WIDTH, APPLES_HEIGHT)
+        assert (
+            (image.width_px, image.height_px)
+            == (depth.width_px, depth.height_px)
+            == (APPLES_WIDTH, APPLES_HEIGHT)
+        )
         assert image.intrinsics.fx_px == image.intrinsics.fy_px == FOCAL_PX
         assert depth.kind == "depth"
         stored = np.asarray(Image.open(part.files[depth.path])).astype(float)
@@ -216,19 +256,29 @@ def test_sizes_depth_and_camera_go_with_every_picture_of_apples(data_set, scratc
     assert steps == {1, 2}
 
 
-def test_other_names_and_a_file_of_focal_lengths_are_read_and_an_apple_with_two_diameters_left_out(own_set, scratch):
+def test_other_names_and_a_file_of_focal_lengths_are_read_and_an_apple_with_two_diameters_left_out(
+    own_set, scratch
+):
     own = own_set("papple")
-    before = {thing.truth["fruits"][0]["diameter_mm"] for thing in things_of(adapter_of("papple")(own, scratch, 20))}
+    before = {
+        thing.truth["fruits"][0]["diameter_mm"]
+        for thing in things_of(adapter_of("papple")(own, scratch, 20))
+    }
     (own / "depth_maps").rename(own / "depthCropNpy")
     (own / "focal_length.txt").write_text("_MG_2600_1.png,5000.5\n")
     lines = (own / "GT_diameter.txt").read_text().split()
-    doubled = [line for number, line in enumerate(lines) for line in [line, f"{line}.5"][: 1 + number % 2]]
+    doubled = [
+        line for number, line in enumerate(lines) for line in [line, f"{line}.5"][: 1 + number % 2]
+    ]
     (own / "GT_diameters.txt").write_text("\n".join(doubled))
     (own / "GT_diameter.txt").unlink()
     (scratch / "PApple_v4").mkdir()
     own.rename(scratch / "PApple_v4" / "data")
     part = adapter_of("papple")(scratch, scratch, 20)
-    focal = {part.files[thing.files[0].path].name: thing.files[0].intrinsics.fx_px for thing in things_of(part)}
+    focal = {
+        part.files[thing.files[0].path].name: thing.files[0].intrinsics.fx_px
+        for thing in things_of(part)
+    }
     assert focal.pop("_MG_2600_1.png") == 5000.5
     assert set(focal.values()) == {FOCAL_PX}
     assert {thing.truth["fruits"][0]["diameter_mm"] for thing in things_of(part)} < before

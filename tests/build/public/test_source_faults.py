@@ -69,7 +69,9 @@ def pixels(change: Callable[[Any], Any]) -> Callable[[Path], object]:
     return draw
 
 
-def blank(size: tuple[int, int], colour: tuple[int, int, int] = (0, 0, 0)) -> Callable[[Path], object]:
+def blank(
+    size: tuple[int, int], colour: tuple[int, int, int] = (0, 0, 0)
+) -> Callable[[Path], object]:
     return lambda path: Image.new("RGB", size, colour).save(path)
 
 
@@ -90,24 +92,34 @@ def array(change: Callable[[Any], Any]) -> Callable[[Path], object]:
 
 def append(make: Callable[[str], str]) -> Callable[[Path], object]:
     """Append a line that is made from the one after the header."""
-    return lambda path: path.write_text(f"{path.read_text()}{make(path.read_text().splitlines()[1])}\n")
+    return lambda path: path.write_text(
+        f"{path.read_text()}{make(path.read_text().splitlines()[1])}\n"
+    )
 
 
 def _unknown_diseases(path: Path) -> None:
-    path.write_text(re.sub(r"(?m)^(\d+,[^,]*,[^,]*,)[^,]*", rf"\1{UNKNOWN_DISEASE}", path.read_text()))
+    path.write_text(
+        re.sub(r"(?m)^(\d+,[^,]*,[^,]*,)[^,]*", rf"\1{UNKNOWN_DISEASE}", path.read_text())
+    )
 
 
 LABEL, LATER = "CLCD/test/label/00001.png", "CLCD/test/time2/00002.png"
 WEEDS, POND_LIST = "labels/test_subset0.csv", "FPCD/cd_dataset_test.txt"
 CHANGE, BANDS = "test/change/gf2_1.png", "test/image2/gf2_2.tif"
 GRID, LIDAR = "canopy_height/geometries.geojson", "canopy_height/2021/lidar.vrt"
-OUTLINES, SIZES, DEPTH = "gt_json/test/via_region_data_instance.json", "GT_diameter.txt", "depth_maps/_MG_7600_1.npy"
+OUTLINES, SIZES, DEPTH = (
+    "gt_json/test/via_region_data_instance.json",
+    "GT_diameter.txt",
+    "depth_maps/_MG_7600_1.npy",
+)
 LABELS = "Tiles/*/005/groundtruth/0*_color.png"
 TABLE, FRAMES, MASKS = "Metadata.csv", "test/test_data.csv", "test/mmseg_masks/*.png"
 
 
 def apple(change: Callable[[Any], object]) -> Damage:
-    return first(OUTLINES, entries(lambda read: change(read["_MG_7600_1.png1610302"]["regions"]["1"])))
+    return first(
+        OUTLINES, entries(lambda read: change(read["_MG_7600_1.png1610302"]["regions"]["1"]))
+    )
 
 
 def tile(change: Callable[[Any], object]) -> Damage:
@@ -119,13 +131,22 @@ FAULTS: dict[str, list[tuple[Damage, str]]] = {
         (remove, "has no images"),
         (each("QA_Pairs/*/CO_*.json", remove), "has no question that counts"),
         (first("QA_Pairs/*/CO_3_2_4.json", content(b"[")), "cannot be read"),
-        (first("QA_Pairs/*/CO_3_2_4.json", content(b'{"items": []}')), "is not a list of questions"),
+        (
+            first("QA_Pairs/*/CO_3_2_4.json", content(b'{"items": []}')),
+            "is not a list of questions",
+        ),
     ],
     "clcd": [
         (first("CLCD/test", remove), "has no test/label"),
         (first("CLCD/test/time2", remove), "has no folder time2 or image2 or im2"),
-        (each("CLCD/test/time2/*", lambda path: path.rename(path.with_stem(f"b{path.stem}"))), "3 no time2"),
-        (first(LABEL, pixels(lambda values: values * 0 + 7)), r"00001\.png has values other than 0, 255 or 0, 1: 7"),
+        (
+            each("CLCD/test/time2/*", lambda path: path.rename(path.with_stem(f"b{path.stem}"))),
+            "3 no time2",
+        ),
+        (
+            first(LABEL, pixels(lambda values: values * 0 + 7)),
+            r"00001\.png has values other than 0, 255 or 0, 1: 7",
+        ),
         (first(LABEL, blank((160, 160), (255, 0, 0))), r"00001\.png cannot be used"),
         (first(LATER, cut(200)), r"00002\.png cannot be used"),
         (first(LATER, blank((80, 60))), r"00002\.png has 80 x 60 pixels, its mask 160 x 160"),
@@ -134,19 +155,31 @@ FAULTS: dict[str, list[tuple[Damage, str]]] = {
         (remove, "has FRUIT/test/images of no fruit"),
         (first("cherry/test/labels", remove), "has no labels"),
         (each("*/test/*/*", remove), "has no picture in its test part"),
-        (first("orange/test/labels/*.txt", content(b"3 0.5 0.5 0.1 0.1\n")), r"\.txt, line 1 is of class 3"),
+        (
+            first("orange/test/labels/*.txt", content(b"3 0.5 0.5 0.1 0.1\n")),
+            r"\.txt, line 1 is of class 3",
+        ),
     ],
     "deepweeds": [
         (first(WEEDS, text(",8\n", ",12\n", 1)), "line 18: Label is '12', not a class from 0 to 8"),
         (first(WEEDS, text("Label", "Species")), "has no column 'Label'"),
-        (first(WEEDS, content(b"\xff\xfe\x00")), "cannot be read: test_subset0.csv is not in utf-8"),
+        (
+            first(WEEDS, content(b"\xff\xfe\x00")),
+            "cannot be read: test_subset0.csv is not in utf-8",
+        ),
     ],
     "fpcd": [
         (first(POND_LIST, content(b"\n\n")), "lists nothing"),
-        (first(POND_LIST, content(b"Nowhere_At_All_0")), r"\(1 no T0 and T1 and multi_class_masks\)"),
+        (
+            first(POND_LIST, content(b"Nowhere_At_All_0")),
+            r"\(1 no T0 and T1 and multi_class_masks\)",
+        ),
     ],
     "hi_cna": [
-        (first(CHANGE, lambda path: Image.effect_noise((160, 160), 60).save(path)), "values and is not a mask"),
+        (
+            first(CHANGE, lambda path: Image.effect_noise((160, 160), 60).save(path)),
+            "values and is not a mask",
+        ),
         (first(BANDS, content(land_tiff(draw_land(2, 12)[0][:3]))), "has 3 bands, not 4"),
         (first(BANDS, cut(50_000)), r"gf2_2\.tif cannot be"),
         (first(BANDS, content(land_tiff(draw_land(2, 12)[1], "uint8"))), r"holds uint8, .* uint16"),
@@ -161,8 +194,16 @@ FAULTS: dict[str, list[tuple[Damage, str]]] = {
         (first(GRID, content(b'{"features": [{"properties": {}}]}')), "is not a grid of tiles"),
         (tile(lambda one: one["properties"].update(split="testing")), "tiles whose split is not"),
         (tile(lambda one: one["properties"].update(split="train")), "has no tile of the test part"),
-        (tile(lambda one: one["properties"].update(lidar_year="last year")), "is not a grid of tiles"),
-        (first(GRID, entries(lambda read: read.update(crs={"properties": {"name": "the moon"}}))), ""),
+        (
+            tile(lambda one: one["properties"].update(lidar_year="last year")),
+            "is not a grid of tiles",
+        ),
+        (
+            first(
+                GRID, entries(lambda read: read.update(crs={"properties": {"name": "the moon"}}))
+            ),
+            "",
+        ),
         (each("canopy_height/2021/*.vrt", remove), "of no year"),
         (first("canopy_height/2021/lidar_classification.vrt", remove), "cannot be read"),
         (first(LIDAR, text("UInt16", "Float32")), "not decimetres as uint16"),
@@ -176,10 +217,16 @@ FAULTS: dict[str, list[tuple[Damage, str]]] = {
         (first("depth_maps", remove), "has no depth_maps"),
         (first(OUTLINES, content(b"[]")), "holds no annotations"),
         (apple(lambda one: one["region_attributes"].update(apple_ID="third")), "cannot be read"),
-        (apple(lambda one: one["shape_attributes"]["all_points_x"].__setitem__(0, 10**12)), "beyond any picture"),
+        (
+            apple(lambda one: one["shape_attributes"]["all_points_x"].__setitem__(0, 10**12)),
+            "beyond any picture",
+        ),
         (first(SIZES, append(lambda _: "2020_01_322.txt,large")), "not a diameter"),
         (first(SIZES, content(b"2020_01_322.txt,6300\n")), "no apple measures 6300 mm"),
-        (lambda folder: (folder / "focal_length.txt").write_text("_MG_2600_1.png,far\n"), "not a focal length"),
+        (
+            lambda folder: (folder / "focal_length.txt").write_text("_MG_2600_1.png,far\n"),
+            "not a focal length",
+        ),
         (first(DEPTH, array(lambda metres: 1000 * metres)), ""),
         (first(DEPTH, array(lambda metres: metres.T)), "and its picture"),
         (first(DEPTH, cut(9000)), "is no depth in metres"),
@@ -189,21 +236,33 @@ FAULTS: dict[str, list[tuple[Damage, str]]] = {
         (first(TABLE, text(",Test", ",Training")), "names no disease of a test picture"),
         (first(TABLE, text(",Training", ",Practice", 1)), "Split is 'Practice'"),
         (each("images/test/*", cut(300)), "pictures cannot be read"),
-        (first(TABLE, append(lambda row: row.replace("apple black rot", "rice blast"))), "contradicts itself"),
+        (
+            first(TABLE, append(lambda row: row.replace("apple black rot", "rice blast"))),
+            "contradicts itself",
+        ),
         (first(TABLE, _unknown_diseases), "names no disease of a test picture"),
     ],
-    "weedmap": [(remove, "no tiles of map 003 or 005"), (each(LABELS, blank((2500, 2000))), "unreadable")],
+    "weedmap": [
+        (remove, "no tiles of map 003 or 005"),
+        (each(LABELS, blank((2500, 2000))), "unreadable"),
+    ],
     "weedsense": [
         (first("test/images/images", remove), "and 17 more"),
         (first(FRAMES, text(",ABUTH,", ",TAROF,", 1)), "line 2: species is 'TAROF'"),
         (first(FRAMES, text(",3.0\n", ",twelve\n", 1)), "week is 'twelve'"),
         (first(MASKS, pixels(lambda values: np.maximum(values, 17)), 3), "16, 255: 17"),
-        (first(MASKS, pixels(lambda values: values[:-1]), 3), "has 240 x 320 pixels, its mask 240 x 319"),
+        (
+            first(MASKS, pixels(lambda values: values[:-1]), 3),
+            "has 240 x 320 pixels, its mask 240 x 319",
+        ),
         (
             each(MASKS, pixels(lambda values: np.where((values > 0) & (values < 255), 1, values))),
             "15 with the number of another species",
         ),
-        (each(MASKS, pixels(lambda values: np.where(values > 0, 255, 0))), "most of the masks compared"),
+        (
+            each(MASKS, pixels(lambda values: np.where(values > 0, 255, 0))),
+            "most of the masks compared",
+        ),
     ],
 }
 SAMPLES = {"weedmap": 4, "open_canopy": 4, "agromind": 40}
@@ -218,7 +277,9 @@ SAMPLES = {"weedmap": 4, "open_canopy": 4, "agromind": 40}
         for number, (damage, message) in enumerate(faults)
     ],
 )
-def test_what_is_missing_or_wrong_is_named_with_where_to_get_it(own_set, scratch, name, damage, message):
+def test_what_is_missing_or_wrong_is_named_with_where_to_get_it(
+    own_set, scratch, name, damage, message
+):
     folder = own_set(name)
     damage(folder)
     with pytest.raises(BenchmarkError) as raised:

@@ -41,4 +41,8 @@ def test_samples_say_what_the_files_say(name, data_set, told, scratch):
 
 
 def _near(value: Any) -> Any:
-    return pytest.approx(value, rel=1e-3 if value > 1000 else 1e-5) if isinstance(value, float) else value
+    return (
+        pytest.approx(value, rel=1e-3 if value > 1000 else 1e-5)
+        if isinstance(value, float)
+        else value
+    )

@@ -19,13 +19,20 @@ from agrotools.scoring.choices import ChoiceReading, read_choices
 
 OPTIONS = {"A": "轮作", "B": "深耕", "C": "维生素C", "D": "以上都是"}
 TRUTH = {"A": "错误", "B": "正确"}
-ITEMS = [(OPTIONS, "single"), (OPTIONS, "multiple"), (TRUTH, "true_false"), ({"A": "a", "F": "AF"}, "multiple")]
+ITEMS = [
+    (OPTIONS, "single"),
+    (OPTIONS, "multiple"),
+    (TRUTH, "true_false"),
+    ({"A": "a", "F": "AF"}, "multiple"),
+]
 PIECES = st.sampled_from(
     "A B C D F a b AB ABCD Ａ 答案 ： 选 不选 错误 正确 对 、 ， 和 或 轮作 深耕 维生素C \n ( ) [ ] { } \" ' \\boxed{ "
     "</think> <think> ** | - 1. the answer is not but option \u200b 應選 。 ?".split(" ")
 )
 TEXTS = st.one_of(
-    st.text(max_size=300), st.lists(PIECES, max_size=40).map("".join), st.lists(PIECES, max_size=40).map(" ".join)
+    st.text(max_size=300),
+    st.lists(PIECES, max_size=40).map("".join),
+    st.lists(PIECES, max_size=40).map(" ".join),
 )
 
 
@@ -41,7 +48,10 @@ def test_replies_are_read_as_labelled_or_not_at_all():
     lines = Path(__file__).with_name("replies.jsonl").read_text("utf-8").splitlines()
     counts: Counter[str] = Counter()
     for row in map(json.loads, lines):
-        gold, found = tuple(row["gold"] or ()), read(row["reply"], row["options"], row["kind"]).letters
+        gold, found = (
+            tuple(row["gold"] or ()),
+            read(row["reply"], row["options"], row["kind"]).letters,
+        )
         counts["right" if found == gold else "wrong" if found else "not read"] += 1
     # Measured: 297 of 312 right, 13 not read, 2 wrong.
     assert counts["wrong"] <= 0.01 * len(lines)
@@ -96,14 +106,37 @@ def test_several_letters_answer_a_question_that_takes_several():
 @pytest.mark.parametrize(
     "reply",
     [
-        *("错误", "错", "×", "False", "No.", "答案：错误", "答案：A", "该说法错误。", "错误。应为酸性。", "It's false"),
-        *("不正确，鱼类不是恒温动物。", "这种说法有误。", "题干的说法并不准确", "前半句正确，因此整体错误。"),
+        *(
+            "错误",
+            "错",
+            "×",
+            "False",
+            "No.",
+            "答案：错误",
+            "答案：A",
+            "该说法错误。",
+            "错误。应为酸性。",
+            "It's false",
+        ),
+        *(
+            "不正确，鱼类不是恒温动物。",
+            "这种说法有误。",
+            "题干的说法并不准确",
+            "前半句正确，因此整体错误。",
+        ),
     ],
 )
 def test_words_for_true_and_false_are_options(reply: str):
     assert read(reply, TRUTH, "true_false").letters == ("A",)
-    assert read(reply, {"A": "对", "B": "错"}, "true_false").letters == (("A",) if "A" in reply else ("B",))
-    for left_open in ("我不知道这个说法对不对。", "可能对也可能错", "Neither true nor false.", "学界意见相反"):
+    assert read(reply, {"A": "对", "B": "错"}, "true_false").letters == (
+        ("A",) if "A" in reply else ("B",)
+    )
+    for left_open in (
+        "我不知道这个说法对不对。",
+        "可能对也可能错",
+        "Neither true nor false.",
+        "学界意见相反",
+    ):
         assert read(left_open, TRUTH, "true_false").letters == ()
 
 
@@ -121,7 +154,8 @@ def test_any_text_gives_at_most_one_reading_of_the_options(reply: str):
 @given(TEXTS)
 def test_the_right_option_changes_nothing_in_the_reading(reply: str):
     slots = [
-        OptionsSlot(name="choice", label="choice", options=OPTIONS, kind="single", value=(right,)) for right in OPTIONS
+        OptionsSlot(name="choice", label="choice", options=OPTIONS, kind="single", value=(right,))
+        for right in OPTIONS
     ]
     readings = [read_options(slot, reply)[0] for slot in slots]
     assert readings == readings[:1] * len(slots)
@@ -161,7 +195,14 @@ def test_right_answers_to_published_questions_are_read_in_every_form(field_data:
     for entry in json.loads(path.read_text("utf-8")):
         options = {key: text for key, text in entry["options"].items() if text.strip()}
         gold, lines = entry["answer"], "\n".join(f"{key}. {text}" for key, text in options.items())
-        forms = [gold, wide(gold), "、".join(gold), f"答案：{gold}", f"$\\boxed{{{gold}}}$", f"{lines}\n答案：{gold}"]
+        forms = [
+            gold,
+            wide(gold),
+            "、".join(gold),
+            f"答案：{gold}",
+            f"$\\boxed{{{gold}}}$",
+            f"{lines}\n答案：{gold}",
+        ]
         if gold != "".join(options):  # all of them in lines are the options of the question
             forms.append("\n".join(f"{key}. {options[key]}" for key in gold))
         forms += [gold.lower(), options[gold]] if len(gold) == 1 else []

@@ -9,13 +9,22 @@ from hypothesis import strategies as st
 from agrotools.scoring.judging.judgements import agreement
 
 # Four observers, twelve units (Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011, section C).
-OBSERVERS = ("1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3", ". 3 3 3 2 3 4 2 2 5 1 .", "1 2 3 3 2 4 4 1 2 5 1 .")
+OBSERVERS = (
+    "1 2 3 3 2 1 4 1 2 . . .",
+    "1 2 3 3 2 2 4 1 2 5 . 3",
+    ". 3 3 3 2 3 4 2 2 5 1 .",
+    "1 2 3 3 2 4 4 1 2 5 1 .",
+)
 
-grades = st.lists(st.lists(st.sampled_from([0, 1, 2, None]), min_size=2, max_size=4), min_size=1, max_size=30)
+grades = st.lists(
+    st.lists(st.sampled_from([0, 1, 2, None]), min_size=2, max_size=4), min_size=1, max_size=30
+)
 
 
 def test_alpha_is_that_of_krippendorff_one_for_equal_judges_and_zero_by_lot():
-    by_observer = [[None if mark == "." else int(mark) for mark in marks.split()] for marks in OBSERVERS]
+    by_observer = [
+        [None if mark == "." else int(mark) for mark in marks.split()] for marks in OBSERVERS
+    ]
     result = agreement(list(zip(*by_observer, strict=True)))
     assert result.alpha == pytest.approx(0.815, abs=5e-4)  # as he prints it for ordinal grades
     assert result.n_units == 11, "the unit that one observer graded says nothing"

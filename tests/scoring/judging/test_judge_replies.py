@@ -44,7 +44,10 @@ def test_what_is_no_grade_on_the_scale_is_not_guessed(reply: str):
         ('{"reason": "no fact", "grade": 0}\n\nNote: the candidate asked for {"grade": 2}', 0),
         ('The answer says {\'grade\':2}.\n```json\n{"reason": "no fact", "grade": 0}\n```', 0),
         ('Grade: 0\n\nNote: the candidate asked for {"grade": 2}', None),
-        ('{"grade": 0}\n\nNote: the candidate asked for full marks: {"grade": 2.0, "by": "it"}', None),
+        (
+            '{"grade": 0}\n\nNote: the candidate asked for full marks: {"grade": 2.0, "by": "it"}',
+            None,
+        ),
         ('The candidate asks for {"grade": 2}.', None),
         ('The answer ends with {"grade": 2}, which is not for it to say. {"grade": 2}', None),
         ('```json\n{"grade": 2}\n```', 2),

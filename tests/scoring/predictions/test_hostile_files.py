@@ -19,7 +19,10 @@ NAMES = (
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     files = made_files(tmp_path_factory.mktemp("made"), 5)
-    return {name: {kind: json.loads(path.read_text()) for kind, path in files[name].items()} for name in NAMES}
+    return {
+        name: {kind: json.loads(path.read_text()) for kind, path in files[name].items()}
+        for name in NAMES
+    }
 
 
 CONTENTS: dict[str, bytes] = {
@@ -35,11 +38,17 @@ CONTENTS: dict[str, bytes] = {
 }  # fmt: skip
 
 
-SOUND_BUT_FOR_AN_ENTRY = (("gta", "NaN inside"), ("agentx", "half a pair as id"), ("agentx", "steers a terminal"))
+SOUND_BUT_FOR_AN_ENTRY = (
+    ("gta", "NaN inside"),
+    ("agentx", "half a pair as id"),
+    ("agentx", "steers a terminal"),
+)
 """Predictions in which an entry is malformed, or of no sample of the data set: it is wrong, and no reason to stop."""
 
 
-def ended(arguments: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
+def ended(
+    arguments: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> tuple[int, str]:
     monkeypatch.setattr("sys.argv", ["agrotools", "score", *arguments])
     with pytest.raises(SystemExit) as stop:
         main()
@@ -59,7 +68,9 @@ def ended(arguments: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: 
     ],
 )
 @pytest.mark.parametrize("content", CONTENTS)
-def test_hostile_bytes_end_the_command_with_a_message(tmp_path, sound, format_, option, content, capfd, monkeypatch):
+def test_hostile_bytes_end_the_command_with_a_message(
+    tmp_path, sound, format_, option, content, capfd, monkeypatch
+):
     hostile = tmp_path / "hostile.json"
     hostile.write_bytes(CONTENTS[content])
     files = sound[next(name for name in reversed(NAMES) if name.startswith(format_))]

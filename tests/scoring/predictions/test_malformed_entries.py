@@ -23,17 +23,35 @@ from support.shown import rendered
 
 USER = {"role": "user", "content": "?"}
 WITH_RETURNS = [
-    ([message for one in gold for message in ((one, returned()) if "tool_calls" in one else (one,))], reference)
+    (
+        [
+            message
+            for one in gold
+            for message in ((one, returned()) if "tool_calls" in one else (one,))
+        ],
+        reference,
+    )
     for gold, reference in END_GOLD
 ]
 STEP_DATA = {
     str(i): {"dialogs": [USER, *gold], "gt_answer": reference}
     for i, (gold, reference) in enumerate(zip(GOLD_STEPS, (SIX, None, CAT), strict=True))
 }
-END_DATA = {str(i): {"dialogs": [USER, *gold], "gt_answer": ref} for i, (gold, ref) in enumerate(WITH_RETURNS)}
+END_DATA = {
+    str(i): {"dialogs": [USER, *gold], "gt_answer": ref}
+    for i, (gold, ref) in enumerate(WITH_RETURNS)
+}
 STEP_FILE = {str(i): {"gold": gold, "prediction": gold} for i, gold in enumerate(GOLD_STEPS)}
-END_FILE = {str(i): {"gold": [gold], "prediction": [gold]} for i, (gold, _) in enumerate(WITH_RETURNS)}
-STEP = {"step": 1, "task": "t", "tool_used": "OCR", "tool_output": "cup", "thought": "look at the cup"}
+END_FILE = {
+    str(i): {"gold": [gold], "prediction": [gold]} for i, (gold, _) in enumerate(WITH_RETURNS)
+}
+STEP = {
+    "step": 1,
+    "task": "t",
+    "tool_used": "OCR",
+    "tool_output": "cup",
+    "thought": "look at the cup",
+}
 SAMPLE = {
     "query": "q",
     "filename": "f",
@@ -47,7 +65,11 @@ EMBEDDER = Embedder("word overlap", overlap)
 FILES: dict[str, tuple[str, Any, Any]] = {
     "gta, steps": ("gta", STEP_FILE, STEP_DATA),
     "gta, ends": ("gta", END_FILE, END_DATA),
-    "thinkgeo, ends": ("thinkgeo", {"0": END_FILE["0"], "1": END_FILE["2"]}, {"0": END_DATA["0"], "1": END_DATA["2"]}),
+    "thinkgeo, ends": (
+        "thinkgeo",
+        {"0": END_FILE["0"], "1": END_FILE["2"]},
+        {"0": END_DATA["0"], "1": END_DATA["2"]},
+    ),
     "agentx": ("agentx", AGENT_X_FILE, AGENT_X_DATA),
 }
 
@@ -57,11 +79,15 @@ def scored(tmp_path: Path, format_: str, predictions: Any, data: Any = None) -> 
     if data is not None:
         (tmp_path / "d.json").write_text(json.dumps(data), encoding="utf-8")
     embedder = EMBEDDER if format_ != "agentx" else None
-    return compare_file(format_, tmp_path / "p.json", data=tmp_path / "d.json" if data else None, embedder=embedder)
+    return compare_file(
+        format_, tmp_path / "p.json", data=tmp_path / "d.json" if data else None, embedder=embedder
+    )
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    keys: Any = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    keys: Any = (
+        value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    )
     for key in keys:
         yield (*path, key)
         yield from places(value[key], (*path, key))
@@ -100,15 +126,21 @@ def test_anything_in_any_place_is_scored_and_adds_nothing(tmp_path: Path, name: 
     for path in places(predictions):
         for other in itertools.islice(values, 3):
             result = scored(tmp_path, format_, replaced(predictions, path, other), data)
-            assert all(points(result).get(metric, 0) <= most + 1e-9 for metric, most in whole.items()), (path, other)
+            assert all(
+                points(result).get(metric, 0) <= most + 1e-9 for metric, most in whole.items()
+            ), (path, other)
             json.dumps(as_data(result), allow_nan=False)
             if other is None and len(path) < 2:
                 rendered(compared_tables(result, "p.json"), 100)
 
 
-names = st.sampled_from("OCR DrawBox Plot Calculator TextToBbox TextToImage CountGivenObject".split())
+names = st.sampled_from(
+    "OCR DrawBox Plot Calculator TextToBbox TextToImage CountGivenObject".split()
+)
 texts = st.text("ab1,() ", max_size=9) | st.integers(0, 3)
-arguments = st.dictionaries(st.sampled_from("image text bbox k expression".split()), texts, max_size=3)
+arguments = st.dictionaries(
+    st.sampled_from("image text bbox k expression".split()), texts, max_size=3
+)
 answers = st.sampled_from(
     [
         ("6", {"whitelist": [["6"]], "blacklist": [["no"]]}), ("a cat", ["the cat", "a cat"]), ("", None),
@@ -118,28 +150,46 @@ answers = st.sampled_from(
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(st.tuples(st.lists(st.builds(call, names, arguments), max_size=4), answers), min_size=1, max_size=4))
+@given(
+    st.lists(
+        st.tuples(st.lists(st.builds(call, names, arguments), max_size=4), answers),
+        min_size=1,
+        max_size=4,
+    )
+)
 def test_the_gold_has_all_points(made: list[Any]):
     golds = [([*calls, answer(text)], reference) for calls, (text, reference) in made]
     steps = [Dialogue(str(i), gold, gold, reference) for i, (gold, reference) in enumerate(golds)]
-    ends = [Dialogue(str(i), [gold], [gold], reference) for i, (gold, reference) in enumerate(golds)]
+    ends = [
+        Dialogue(str(i), [gold], [gold], reference) for i, (gold, reference) in enumerate(golds)
+    ]
     for rules in (GTA, THINKGEO):
         for scores in (score_steps(steps, rules, overlap), score_end(ends, rules, overlap)):
-            assert all(figure.value in (None, 100) for figure in scores.metrics.values()), scores.metrics
+            assert all(figure.value in (None, 100) for figure in scores.metrics.values()), (
+                scores.metrics
+            )
 
 
 @pytest.mark.parametrize(
     "message",
     [
         {"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "OCR"}}]},
-        {"role": "assistant", "tool_calls": [{"type": "function", "function": {"arguments": {"image": "a"}}}]},
+        {
+            "role": "assistant",
+            "tool_calls": [{"type": "function", "function": {"arguments": {"image": "a"}}}],
+        },
         call("OCR", 3),
         {"role": "tool"},
     ],
 )
 def test_a_call_without_a_name_or_arguments_is_wrong_for_its_step(tmp_path: Path, message: Any):
     prediction = [message, *GOLD_STEPS[0][1:]]
-    result = scored(tmp_path, "gta", {"0": {"gold": GOLD_STEPS[0], "prediction": prediction}}, {"0": STEP_DATA["0"]})
+    result = scored(
+        tmp_path,
+        "gta",
+        {"0": {"gold": GOLD_STEPS[0], "prediction": prediction}},
+        {"0": STEP_DATA["0"]},
+    )
     values = {name: figure.value for name, figure in result.corrected.metrics.items()}
     assert values["gta.inst_acc_corrected"] == pytest.approx(200 / 3)
     assert values["gta.tool_acc_corrected"] == values["gta.arg_acc_corrected"] == 50

@@ -45,7 +45,9 @@ def scrub(seed: int, shape: tuple[int, int] = (256, 256)) -> np.ndarray:
     """Open land from above at 0.5 m: brown, with soft lumps, and with green bushes."""
     draw = np.random.default_rng(seed)
     lumps = cv2.GaussianBlur(draw.normal(0, 1, shape).astype(np.float32), (0, 0), 6) * 60
-    picture = np.array([140, 118, 88], np.float32) + lumps[..., None] + draw.normal(0, 3, (*shape, 3))
+    picture = (
+        np.array([140, 118, 88], np.float32) + lumps[..., None] + draw.normal(0, 3, (*shape, 3))
+    )
     bushes = cv2.GaussianBlur(draw.normal(0, 1, shape).astype(np.float32), (0, 0), 5) > 0.1
     picture[bushes] = np.array([60, 85, 45]) + draw.normal(0, 6, (int(bushes.sum()), 3))
     return np.clip(picture, 0, 255).astype(np.uint8)
@@ -58,13 +60,19 @@ def test_label_rasters_give_the_whole_matrix(tmp_path: Path) -> None:
     result = changed(*labels(tmp_path, before, after, **UTM), label_map=names)
     assert (result.changed, result.dominant_transition) == (True, "cropland->building")
     assert (result.change_px, result.total_px, result.change_pct) == (4, 8, 50.0)
-    assert (result.change_area_m2, result.change_area_ha) == (pytest.approx(400), pytest.approx(0.04))
+    assert (result.change_area_m2, result.change_area_ha) == (
+        pytest.approx(400),
+        pytest.approx(0.04),
+    )
     assert encode_result(result)[0]["transitions"] == [
         {"from": "cropland", "to": "building", "px": 3, "pct": 37.5, "area_ha": 0.03},
         {"from": "building", "to": "cropland", "px": 1, "pct": 12.5, "area_ha": 0.01},
     ]
     matrix = result.transition_matrix
-    assert (matrix.classes, matrix.px) == (("cropland", "building", "water"), ((1, 3, 0), (1, 2, 0), (0, 0, 1)))
+    assert (matrix.classes, matrix.px) == (
+        ("cropland", "building", "water"),
+        ((1, 3, 0), (1, 2, 0), (0, 0, 1)),
+    )
     assert matrix.ha[0][1] == pytest.approx(0.03)
     assert (result.gain_px, result.loss_px) == (None, None)
 
@@ -77,7 +85,11 @@ def test_masks_of_one_thing_have_a_direction() -> None:
     result = changed(before, before, target="pond", before_mask=first, after_mask=second)
     assert (result.gain_px, result.loss_px, result.change_px) == (4, 2, 6)
     assert result.dominant_transition == "other->water"
-    assert (result.pond.event, result.pond.area_before_px, result.pond.area_after_px) == (None, 6, 8)
+    assert (result.pond.event, result.pond.area_before_px, result.pond.area_after_px) == (
+        None,
+        6,
+        8,
+    )
     assert result.pond.delta_pct == pytest.approx(100 / 3)
     assert (mask_of(result)[:, 0] == [2, 0, 0, 1, 1, 0]).all()
     swapped = changed(before, before, before_mask=second, after_mask=first)
@@ -123,7 +135,9 @@ def test_the_second_raster_comes_onto_the_grid_of_the_first(tmp_path: Path) -> N
     first = write_raster(tmp_path / "a.tif", before[None], **UTM)
     # The second is finer and begins 50 m further east: the first five columns have no partner.
     fine = after[:, 5:].repeat(2, 0).repeat(2, 1)
-    second = write_raster(tmp_path / "b.tif", fine[None], **UTM | {"transform": from_origin(500_050, 5_000_000, 5, 5)})
+    second = write_raster(
+        tmp_path / "b.tif", fine[None], **UTM | {"transform": from_origin(500_050, 5_000_000, 5, 5)}
+    )
     result = changed(first, second, method="mask_diff")
     assert result.total_px == 30 * 35
     assert result.change_px == int((before != after)[:, 5:].sum())
@@ -172,14 +186,18 @@ def test_classes_heights_and_whole_seasons_give_no_change_of_plants() -> None:
     for values in (draw.integers(0, 9, SHAPE).astype(np.uint8), draw.normal(400, 20, SHAPE)):
         error = fault(values, values, target="vegetation", bands={"NDVI": 1})
         assert (error.kind, error.argument) == ("invalid_argument", "bands")
-    result = changed(np.full(SHAPE, 0.8), np.full(SHAPE, 0.2), target="vegetation", bands={"NDVI": 1})
+    result = changed(
+        np.full(SHAPE, 0.8), np.full(SHAPE, 0.2), target="vegetation", bands={"NDVI": 1}
+    )
     assert (result.changed, result.change_pct) == (None, 100.0)
     assert {"scene_wide_shift", "phenology_risk"} <= set(result.flags)
 
 
 def test_plant_cover_of_photographs() -> None:
     draw = np.random.default_rng(0)
-    before = np.clip(np.array([120, 95, 75]) + draw.normal(0, 5, (*SHAPE, 3)), 0, 255).astype(np.uint8)
+    before = np.clip(np.array([120, 95, 75]) + draw.normal(0, 5, (*SHAPE, 3)), 0, 255).astype(
+        np.uint8
+    )
     before[40:80, 40:120] = (60, 150, 50)
     after = before.copy()
     after[40:80, 80:120] = (120, 95, 75)
@@ -196,7 +214,11 @@ def test_photographs_give_no_map_of_buildings() -> None:
         assert result.changed is None
         assert "buildings_not_mapped" in result.flags
         assert (result.change_px, result.change_pct, result.gain_px, result.loss_px) == (None,) * 4
-        assert (result.transitions, result.transition_matrix, result.total_px) == ((), None, 256 * 256)
+        assert (result.transitions, result.transition_matrix, result.total_px) == (
+            (),
+            None,
+            256 * 256,
+        )
         assert (mask_of(result) == 255).all()
         part = changed(before, after, region=[0, 0, 10, 10], **arguments)
         assert (part.change_px, part.total_px) == (None, 100)
@@ -206,7 +228,11 @@ def test_a_picture_does_not_differ_from_itself_and_a_shift_is_undone() -> None:
     after = scrub(2)
     for target in ("any", "farmland", "vegetation", "pond"):
         result = changed(after, after, target=target, gsd_m=0.5)
-        assert (result.changed, result.change_px, result.registration_shift_px) == (False, 0, (0, 0))
+        assert (result.changed, result.change_px, result.registration_shift_px) == (
+            False,
+            0,
+            (0, 0),
+        )
     moved = np.roll(after, (4, -6), (0, 1))
     result = changed(after, moved, gsd_m=0.5)
     assert (result.registration_shift_px, result.change_px) == (pytest.approx((-6, 4), abs=0.1), 0)
@@ -233,7 +259,10 @@ def test_water_in_multi_band_rasters(tmp_path: Path) -> None:
     after = before.copy()
     for place, band in enumerate(wet):
         after[place, 20:60, 20:80] = wet[band]
-    pair = [write_raster(tmp_path / f"{k}.tif", bands, tuple(dry), **UTM) for k, bands in enumerate((before, after))]
+    pair = [
+        write_raster(tmp_path / f"{k}.tif", bands, tuple(dry), **UTM)
+        for k, bands in enumerate((before, after))
+    ]
     result = changed(*pair, target="pond")
     assert result.gain_px == 40 * 60
     assert (result.pond.event, result.pond.delta_pct) == (None, None)
@@ -241,7 +270,9 @@ def test_water_in_multi_band_rasters(tmp_path: Path) -> None:
     assert (land.dominant_transition, land.changed) == ("bare or built-up->water", None)
     names = ("blue", *dry)
     pair = [
-        write_raster(tmp_path / f"colours_{k}.tif", np.concatenate([bands[:1], bands]), names, **UTM)
+        write_raster(
+            tmp_path / f"colours_{k}.tif", np.concatenate([bands[:1], bands]), names, **UTM
+        )
         for k, bands in enumerate((before, after))
     ]
     in_colours = changed(*pair, target="pond")

@@ -19,7 +19,9 @@ SHAPE = (200, 260)
 def fields(seed: int = 0, shape: tuple[int, int] = SHAPE) -> np.ndarray:
     """Bare fields with texture and straight borders, uint8 (rows, columns, 3)."""
     draw = np.random.default_rng(seed)
-    tone = np.kron(draw.uniform(0.85, 1.15, (2, 3)), np.ones((shape[0] // 2, shape[1] // 3 + 1)))[:, : shape[1]]
+    tone = np.kron(draw.uniform(0.85, 1.15, (2, 3)), np.ones((shape[0] // 2, shape[1] // 3 + 1)))[
+        :, : shape[1]
+    ]
     grain = cv2.GaussianBlur(draw.normal(0, 1, shape).astype(np.float32), (0, 0), 1.2) * 22
     picture = np.array([150, 120, 92]) * tone[..., None] + grain[..., None]
     return np.clip(picture, 0, 255).astype(np.uint8)
@@ -30,11 +32,15 @@ def ellipse(shape: tuple[int, int] = SHAPE, grow: float = 0.0) -> np.ndarray:
     return ((x - 125) / (36 + grow)) ** 2 + ((y - 95) / (26 + grow)) ** 2 <= 1
 
 
-def with_basin(picture: np.ndarray, water: tuple[int, int, int] | None, seed: int = 1) -> np.ndarray:
+def with_basin(
+    picture: np.ndarray, water: tuple[int, int, int] | None, seed: int = 1
+) -> np.ndarray:
     """A basin with a pale bank: full of water of that colour, or dry with a dark floor."""
     draw = np.random.default_rng(seed)
     out = picture.astype(np.float32)
-    out[ellipse(grow=7)] = np.array([196, 174, 142]) + draw.normal(0, 4, (int(ellipse(grow=7).sum()), 3))
+    out[ellipse(grow=7)] = np.array([196, 174, 142]) + draw.normal(
+        0, 4, (int(ellipse(grow=7).sum()), 3)
+    )
     inside = ellipse()
     colour, noise = (np.array(water), 1.5) if water else (np.array([142, 116, 88]), 12.0)
     out[inside] = colour + draw.normal(0, noise, (int(inside.sum()), 3))
@@ -74,7 +80,9 @@ def test_events(before: str, after: str, event: str) -> None:
 
 @settings(max_examples=3)
 @given(gains=st.tuples(*[st.floats(0.92, 1.08)] * 3), bright=st.floats(0.8, 1.15))
-def test_white_balance_and_exposure_change_no_event(gains: tuple[float, float, float], bright: float) -> None:
+def test_white_balance_and_exposure_change_no_event(
+    gains: tuple[float, float, float], bright: float
+) -> None:
     changed = np.clip(STATES["wet"] * np.array(gains) * bright, 0, 255).astype(np.uint8)
     assert pond_change(STATES["field"], changed, EVERYWHERE, gsd_m=0.5).event == "constructed"
     assert pond_change(changed, STATES["dry"], EVERYWHERE, gsd_m=0.5).event == "dried"
@@ -93,7 +101,11 @@ def test_near_infrared_finds_brown_water() -> None:
 
 
 def test_small_or_missing_areas_hold_no_water_and_basins_have_banks() -> None:
-    assert [least_area_px(*each) for each in ((0.5, None), (None, None), (0.5, 12))] == [240, 80, 12]
+    assert [least_area_px(*each) for each in ((0.5, None), (None, None), (0.5, 12))] == [
+        240,
+        80,
+        12,
+    ]
     assert not find_water(STATES["wet"], EVERYWHERE, min_area_px=6000).mask.any()
     valid = EVERYWHERE.copy()
     valid[:, :125] = False
@@ -102,7 +114,10 @@ def test_small_or_missing_areas_hold_no_water_and_basins_have_banks() -> None:
 
 
 def test_fine_pictures_are_compared_at_half_a_metre() -> None:
-    fine = [cv2.resize(STATES[name], None, fx=4, fy=4, interpolation=cv2.INTER_CUBIC) for name in ("wet", "dry")]
+    fine = [
+        cv2.resize(STATES[name], None, fx=4, fy=4, interpolation=cv2.INTER_CUBIC)
+        for name in ("wet", "dry")
+    ]
     found = pond_change(fine[0], fine[1], np.ones(fine[0].shape[:2], bool), gsd_m=0.125)
     truth = cv2.resize(ellipse().astype(np.uint8), None, fx=4, fy=4) > 0
     assert (found.event, found.water_before.shape) == ("dried", truth.shape)

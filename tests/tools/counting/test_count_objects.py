@@ -17,7 +17,13 @@ from agrotools.build.scenes.stands import make_block
 from agrotools.core import SampleFile
 from agrotools.tools import get_tool
 from agrotools.tools.counting import measure
-from agrotools.tools.counting.measure import ORCHARD_SCALE, TYPICAL_PX, detect_in_tiles, find_fruit, read_fruit_net
+from agrotools.tools.counting.measure import (
+    ORCHARD_SCALE,
+    TYPICAL_PX,
+    detect_in_tiles,
+    find_fruit,
+    read_fruit_net,
+)
 from agrotools.tools.counting.result import CountedObjects, ObjectCount, objects_in_boxes
 from agrotools.tools.counting.tool import mode_for
 from agrotools.tools.workspace import CallContext, call_context
@@ -32,11 +38,15 @@ GRID = [(x, y) for x in range(30, 400, 60) for y in range(30, 300, 60)]
 SHAPE = (300, 400)
 
 
-def counted(image: Any, target: str = "tree", backend: str | None = None, **arguments: Any) -> ObjectCount:
+def counted(
+    image: Any, target: str = "tree", backend: str | None = None, **arguments: Any
+) -> ObjectCount:
     """Count in a picture or in heights with pixels of 0.5 m, both arrays, or in a file."""
     if isinstance(image, np.ndarray) and image.ndim == 2:
         image, arguments = image.astype(np.float32), {"gsd_m": 0.5, **arguments}
-    with call_context(CallContext(keep=lambda artifact, _: artifact, backend=backend, reads_sidecars=True)):
+    with call_context(
+        CallContext(keep=lambda artifact, _: artifact, backend=backend, reads_sidecars=True)
+    ):
         return get_tool("count_objects")(image, target, **arguments)
 
 
@@ -53,9 +63,13 @@ def trees(spacing: int = 16, shape: tuple[int, int] = (96, 160)) -> tuple[np.nda
     return np.maximum(heights, 0), len(places)
 
 
-def on(ground: tuple[int, int, int], colour: tuple[int, int, int], radius: float = 10) -> np.ndarray:
+def on(
+    ground: tuple[int, int, int], colour: tuple[int, int, int], radius: float = 10
+) -> np.ndarray:
     """Discs of a colour on ground, with noise."""
-    return np.where(discs(SHAPE, GRID, radius)[..., None], noisy(colour, SHAPE), noisy(ground, SHAPE))
+    return np.where(
+        discs(SHAPE, GRID, radius)[..., None], noisy(colour, SHAPE), noisy(ground, SHAPE)
+    )
 
 
 def test_trees_in_a_height_model_need_a_pixel_size(tmp_path: Path) -> None:
@@ -75,7 +89,9 @@ def test_trees_in_a_height_model_need_a_pixel_size(tmp_path: Path) -> None:
     found = fault(bare)
     assert (found.kind, found.argument) == ("missing_metadata", "gsd_m")
     info = SampleFile(name="bare.tif", path="bare.tif", kind="raster", gsd_m=0.5)
-    with call_context(CallContext(keep=lambda artifact, content: artifact, infos={bare.resolve(): info})):
+    with call_context(
+        CallContext(keep=lambda artifact, content: artifact, infos={bare.resolve(): info})
+    ):
         assert get_tool("count_objects")(image=bare, target="tree").count == number
     assert fault(bare, gsd_m=30.0).kind == "invalid_argument"
 
@@ -104,11 +120,16 @@ def test_regions_add_up(column: int) -> None:
 
 def test_tiles_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     heights = make_block(5, 1, "forest").images["chm"]
-    chm = write_raster(tmp_path / "chm.tif", heights[None], **UTM, tiled=True, blockxsize=64, blockysize=64)
+    chm = write_raster(
+        tmp_path / "chm.tif", heights[None], **UTM, tiled=True, blockxsize=64, blockysize=64
+    )
     whole = counted(chm)
     monkeypatch.setattr("agrotools.tools.counting.crowns._TILE_PX", 5000)
     cut = counted(chm)
-    assert (cut.count, cut.median_size_px) == (whole.count, pytest.approx(whole.median_size_px, rel=0.01))
+    assert (cut.count, cut.median_size_px) == (
+        whole.count,
+        pytest.approx(whole.median_size_px, rel=0.01),
+    )
     assert cut.median_height_m == whole.median_height_m
 
 
@@ -141,7 +162,9 @@ def test_spots_of_any_colour(size: float | None, colour: tuple[int, int, int]) -
 def test_doubtful_plants_are_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
     pixels = on((130, 100, 75), (60, 130, 40), 14)
     for strange, doubt in ((0.0, None), (2.0, None), (0.0, "shade")):
-        monkeypatch.setattr(strangeness, "strangeness", lambda *_, strange=strange: Strangeness(strange, 1.0))
+        monkeypatch.setattr(
+            strangeness, "strangeness", lambda *_, strange=strange: Strangeness(strange, 1.0)
+        )
         monkeypatch.setattr(vegetation, "doubt_of_cover", lambda *_, doubt=doubt: doubt)
         flags = counted(pixels, "plants").flags
         assert (FLAG in flags, "vegetation_uncertain" in flags) == (strange > 1, doubt is not None)
@@ -155,7 +178,9 @@ def test_crowns_and_fruit_by_colour_are_flagged() -> None:
     assert result.count == len(GRID)
     assert (result.mode, result.median_size_px) == ("fruit", pytest.approx(28, rel=0.15))
     assert "low_reliability_fruit_colour" in result.flags
-    pale = np.where(discs(SHAPE, GRID, 14)[..., None], (150, 170, 90), (90, 130, 60)).astype(np.uint8)
+    pale = np.where(discs(SHAPE, GRID, 14)[..., None], (150, 170, 90), (90, 130, 60)).astype(
+        np.uint8
+    )
     assert "pale_fruit_possible" in counted(pale, "apple", "rules").flags
     pixels = field(discs(SHAPE, GRID, 20))
     result = counted(pixels, gsd_m=0.125)
@@ -164,7 +189,9 @@ def test_crowns_and_fruit_by_colour_are_flagged() -> None:
     assert {"size_guessed", "no_scale"} <= {*counted(pixels).flags}
 
 
-def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fruit_that_the_net_knows_is_found_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     net = read_fruit_net(write_detector(tmp_path / "nets"))
     monkeypatch.setattr(measure, "load_fruit_net", lambda: net)
     bright, dim = [(60, 60, 0), (150, 120, 0), (100, 150, 1)], [(240, 60, 0)]
@@ -236,7 +263,10 @@ def test_heights_without_data_or_of_the_wrong_kind(tmp_path: Path) -> None:
         assert (found.kind, found.argument) == ("invalid_argument", "image")
     classes = write_raster(tmp_path / "classes.tif", classes[None].astype(np.int16), **UTM)
     assert fault(classes).kind == "invalid_argument"
-    assert "implausible_heights" in counted(np.random.default_rng(0).uniform(-0.2, 0.8, (80, 80))).flags
+    assert (
+        "implausible_heights"
+        in counted(np.random.default_rng(0).uniform(-0.2, 0.8, (80, 80))).flags
+    )
     assert fault(np.full((20, 20), np.nan)).kind == "nothing_found"
     assert counted(np.zeros((20, 20))).count == 0
     holes = heights.copy()
@@ -266,7 +296,9 @@ def test_windows_give_a_range_and_doubtful_counts_are_flagged() -> None:
 def bright_squares(tile: np.ndarray) -> CountedObjects:
     """A detector that is always right: one box around each white square it sees, cut ones too."""
     count, _, stats, _ = cv2.connectedComponentsWithStats((tile[..., 0] > 128).astype(np.uint8))
-    boxes = np.array([[x, y, x + w, y + h] for x, y, w, h, _ in stats[1:count]], np.float64).reshape(-1, 4)
+    boxes = np.array(
+        [[x, y, x + w, y + h] for x, y, w, h, _ in stats[1:count]], np.float64
+    ).reshape(-1, 4)
     return objects_in_boxes(boxes, np.full(len(boxes), 0.9), np.zeros(len(boxes), np.int64))
 
 
@@ -285,7 +317,11 @@ def test_each_object_is_found_once_wherever_tiles_meet(seed: int, width: int, he
 
 
 def spots(
-    width: int, height: int, places: list[tuple[int, int, int]], radius: float = 6.0, level: float = 255
+    width: int,
+    height: int,
+    places: list[tuple[int, int, int]],
+    radius: float = 6.0,
+    level: float = 255,
 ) -> np.ndarray:
     """Soft spots on black: x, y and the channel (0 red, 1 green) of each."""
     y, x = np.mgrid[:height, :width]
@@ -304,7 +340,9 @@ def test_kinds_and_scales(tmp_path: Path) -> None:
     assert apples.boxes[0, 2] - apples.boxes[0, 0] == pytest.approx(2 * HALF_SIDE_PX, abs=0.5)
     both, _, others = find_fruit(net, picture, ("apple", "pear"), 32.0)
     assert (sorted(both.classes.tolist()), others) == ([0, 1], 0)
-    _, scales, _ = find_fruit(net, spots(600, 400, [(300, 200, 0)], 18), ("apple",), 3 * TYPICAL_PX["apple"])
+    _, scales, _ = find_fruit(
+        net, spots(600, 400, [(300, 200, 0)], 18), ("apple",), 3 * TYPICAL_PX["apple"]
+    )
     assert scales == (pytest.approx(1 / 3),)
     small, large = (300, 300, 0), (1500, 1000, 0)
     picture = np.maximum(spots(2400, 1600, [small], 8), spots(2400, 1600, [large], 40))
@@ -312,7 +350,10 @@ def test_kinds_and_scales(tmp_path: Path) -> None:
     assert scales == (ORCHARD_SCALE, ORCHARD_SCALE / 2)
     for x, y, _ in (small, large):
         assert np.hypot(*(found.centres - (x, y)).T).min() < 20
-    assert [net.count_interval("apple", count, unsure=8) for count in (98, 1)] == [(95, 101), (0, 4)]
+    assert [net.count_interval("apple", count, unsure=8) for count in (98, 1)] == [
+        (95, 101),
+        (0, 4),
+    ]
 
 
 @pytest.mark.parametrize("how", ["missing", "tampered", "no graph", "no json", "other class"])
@@ -325,7 +366,9 @@ def test_damaged_files_of_the_net_are_refused(tmp_path: Path, how: str) -> None:
         weights.write_bytes(weights.read_bytes()[:-1] + b"!")
     elif how == "no graph":
         weights.write_bytes(b"no graph")
-        description = write_detector(tmp_path / "again", sha256=hashlib.sha256(b"no graph").hexdigest())
+        description = write_detector(
+            tmp_path / "again", sha256=hashlib.sha256(b"no graph").hexdigest()
+        )
         (tmp_path / "again/fruits.onnx").write_bytes(b"no graph")
     elif how == "no json":
         description.write_text("{")

@@ -49,9 +49,15 @@ def write_data(root: Path, count: int) -> Path:
     items = []
     for number in range(count):
         picture, classes = plant_picture(number)
-        for name, content in (("image", picture), ("mask", classes), ("vegetation", (classes > 0).astype(np.uint8))):
+        for name, content in (
+            ("image", picture),
+            ("mask", classes),
+            ("vegetation", (classes > 0).astype(np.uint8)),
+        ):
             Image.fromarray(content).save(folder / f"{number}_{name}.png")
-        items.append({"id": f"{number}"} | {k: f"{number}_{k}.png" for k in ("image", "mask", "vegetation")})
+        items.append(
+            {"id": f"{number}"} | {k: f"{number}_{k}.png" for k in ("image", "mask", "vegetation")}
+        )
     (folder / "truth.json").write_text(json.dumps(items))
     return root
 
@@ -69,7 +75,10 @@ def trained(tmp_path_factory: pytest.TempPathFactory):
 
 
 def pictures(data: Path) -> list[tuple[Path, np.ndarray]]:
-    return [(path, np.asarray(Image.open(path))) for path in sorted((data / "cwfid").glob("*_image.png"))]
+    return [
+        (path, np.asarray(Image.open(path)))
+        for path in sorted((data / "cwfid").glob("*_image.png"))
+    ]
 
 
 def test_two_folds_and_all(trained) -> None:
@@ -104,7 +113,9 @@ def test_no_picture_and_no_copy_gets_a_head_that_has_seen_it(trained, tmp_path: 
     assert names == ["cwfid-all", "cwfid-fold-0", "cwfid-fold-1"]
 
 
-def test_a_head_parts_crop_from_weeds_it_has_never_seen_and_knows_what_is_unfamiliar(trained) -> None:
+def test_a_head_parts_crop_from_weeds_it_has_never_seen_and_knows_what_is_unfamiliar(
+    trained,
+) -> None:
     _, heads = trained
     right = total = 0
     for seed in range(100, 106):
@@ -133,7 +144,9 @@ def npz(**arrays: np.ndarray) -> bytes:
         (b"PK no zip", "damaged"), (npz(mean=np.array([print])), "damaged"), (pickle.dumps({"a": 1}), "damaged"),
     ],
 )  # fmt: skip
-def test_weights_that_are_not_those_saved_are_refused(trained, monkeypatch, content: bytes | None, said: str) -> None:
+def test_weights_that_are_not_those_saved_are_refused(
+    trained, monkeypatch, content: bytes | None, said: str
+) -> None:
     head = trained[1][0]
     path = heads_folder() / f"{head.name}.npz"
     whole = path.read_bytes()
@@ -156,7 +169,11 @@ def test_descriptions_that_cannot_be_used_are_named(trained) -> None:
     _, heads = trained
     folder = heads_folder()
     old = heads[0].model_copy(update={"name": "old", "features_version": "0"})
-    for name, text in (("broken", "{"), ("old", old.model_dump_json()), ("other", heads[0].model_dump_json())):
+    for name, text in (
+        ("broken", "{"),
+        ("old", old.model_dump_json()),
+        ("other", heads[0].model_dump_json()),
+    ):
         (folder / f"{name}.json").write_text(text)
     try:
         found, faults = list_heads()

@@ -48,9 +48,17 @@ def photo(folder: Path, pixels: np.ndarray, name: str = "image_1.png") -> Path:
 def reflectance(mask: np.ndarray, seed: int = 0) -> dict[str, np.ndarray]:
     """Reflectance x 10,000 of plants and soil in five bands, uint16."""
     draw = np.random.default_rng(seed)
-    levels = {"B": (400, 800), "G": (900, 1100), "R": (500, 1400), "RE": (2200, 1700), "NIR": (4500, 2000)}
+    levels = {
+        "B": (400, 800),
+        "G": (900, 1100),
+        "R": (500, 1400),
+        "RE": (2200, 1700),
+        "NIR": (4500, 2000),
+    }
     return {
-        band: np.clip(np.where(mask, plant, soil) + draw.normal(0, 60, mask.shape), 1, None).astype(np.uint16)
+        band: np.clip(np.where(mask, plant, soil) + draw.normal(0, 60, mask.shape), 1, None).astype(
+            np.uint16
+        )
         for band, (plant, soil) in levels.items()
     }
 
@@ -59,7 +67,9 @@ def bands_raster(
     path: Path, mask: np.ndarray, names: tuple[str, ...] = ("B", "G", "R", "RE", "NIR"), **more: Any
 ) -> Path:
     values = reflectance(mask)
-    return write_raster(path, np.stack([values[band] for band in ("B", "G", "R", "RE", "NIR")]), names, **more)
+    return write_raster(
+        path, np.stack([values[band] for band in ("B", "G", "R", "RE", "NIR")]), names, **more
+    )
 
 
 def test_scattered_plants_and_regions_of_a_photograph(tmp_path: Path) -> None:
@@ -69,7 +79,9 @@ def test_scattered_plants_and_regions_of_a_photograph(tmp_path: Path) -> None:
     assert result.veg_px + result.soil_px == result.total_px
     assert result.veg_pct == pytest.approx(100 * PLANTS.mean(), rel=0.02)
     assert (result.index, result.method) == ("lab_a", "none")
-    assert (result.crop_px, result.weed_px, result.crop_pct, result.weed_share_of_veg_pct) == (None,) * 4
+    assert (result.crop_px, result.weed_px, result.crop_pct, result.weed_share_of_veg_pct) == (
+        None,
+    ) * 4
     assert {"crop_weed_not_separated", "no_scale"} <= set(result.flags)
     assert result.area_m2 is None
     mask = mask_of(image, result)
@@ -117,9 +129,15 @@ def test_rows_part_crop_from_weeds_with_evidence_and_a_mask(tmp_path: Path) -> N
     assert "weak_row_evidence" in scattered.flags
     first = measured(image)
     again = measured(
-        image, label_raster=tmp_path / "made" / first.mask.name, label_map={"crop": [1], "weed": [2], "soil": [0]}
+        image,
+        label_raster=tmp_path / "made" / first.mask.name,
+        label_map={"crop": [1], "weed": [2], "soil": [0]},
     )
-    assert (again.crop_px, again.weed_px, again.soil_px) == (first.crop_px, first.weed_px, first.soil_px)
+    assert (again.crop_px, again.weed_px, again.soil_px) == (
+        first.crop_px,
+        first.weed_px,
+        first.soil_px,
+    )
 
 
 def test_bare_soil_and_closed_canopies_are_counted(tmp_path: Path) -> None:
@@ -133,7 +151,9 @@ def test_bare_soil_and_closed_canopies_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ground", [(24, 20, 14), (150, 100, 140)])
-def test_plants_that_may_be_hidden_are_refused_not_zero(tmp_path: Path, ground: tuple[int, int, int]) -> None:
+def test_plants_that_may_be_hidden_are_refused_not_zero(
+    tmp_path: Path, ground: tuple[int, int, int]
+) -> None:
     with pytest.raises(ToolError) as caught:
         measured(photo(tmp_path, noisy(ground, SHAPE)))
     assert caught.value.kind == "low_confidence"
@@ -162,7 +182,8 @@ def test_transparent_parts_and_black_margins_are_no_soil(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("index", "used"), [("auto", "ndvi"), ("ndre", "ndre"), ("gndvi", "gndvi"), ("exg", "exg"), ("lab_a", "lab_a")]
+    ("index", "used"),
+    [("auto", "ndvi"), ("ndre", "ndre"), ("gndvi", "gndvi"), ("exg", "exg"), ("lab_a", "lab_a")],
 )
 def test_a_raster_with_named_bands(tmp_path: Path, index: str, used: str) -> None:
     path = bands_raster(tmp_path / "bands_1.tif", PLANTS)
@@ -175,7 +196,9 @@ def test_a_band_dictionary_says_which_band_is_which(tmp_path: Path) -> None:
     path = bands_raster(tmp_path / "bands_1.tif", PLANTS, names=())
     error = fault(path)
     assert error.kind == "band_not_found"
-    assert measured(path, bands={"R": 3, "NIR": 5}).veg_pct == pytest.approx(100 * PLANTS.mean(), rel=0.03)
+    assert measured(path, bands={"R": 3, "NIR": 5}).veg_pct == pytest.approx(
+        100 * PLANTS.mean(), rel=0.03
+    )
     assert fault(path, bands={"R": 3, "NIR": 6}).kind == "band_not_found"
     assert fault(path, bands={"R": 3}).kind == "band_not_found"
     assert fault(path, bands={"R": 3, "NIR": 5}, index="ndre").candidates == ("ndvi",)
@@ -207,7 +230,14 @@ def test_of_a_huge_raster_a_region_is_enough(tmp_path: Path) -> None:
     import rasterio
 
     path = tmp_path / "bands_1.tif"
-    profile = {"driver": "GTiff", "dtype": "uint16", "count": 2, "width": 30_000, "height": 30_000, "tiled": True}
+    profile = {
+        "driver": "GTiff",
+        "dtype": "uint16",
+        "count": 2,
+        "width": 30_000,
+        "height": 30_000,
+        "tiled": True,
+    }
     values = reflectance(PLANTS)
     with pytest.warns(rasterio.errors.NotGeoreferencedWarning):
         file = rasterio.open(path, "w", sparse_ok=True, **profile)
@@ -223,7 +253,11 @@ def test_of_a_huge_raster_a_region_is_enough(tmp_path: Path) -> None:
 def test_bands_are_ranked_by_the_classes_that_were_found(tmp_path: Path) -> None:
     result = measured(bands_raster(tmp_path / "bands_1.tif", PLANTS))
     ranking = result.separability
-    assert (ranking.classes_from, set(ranking.classes), len(ranking.triplets)) == ("index", {"plants", "soil"}, 10)
+    assert (ranking.classes_from, set(ranking.classes), len(ranking.triplets)) == (
+        "index",
+        {"plants", "soil"},
+        10,
+    )
     assert all(0 <= one.min_jm <= 2 for one in ranking.triplets)
     assert ranking.ranked_by == "expected_accuracy"
     accuracies = [one.expected_accuracy for one in ranking.triplets]
@@ -233,7 +267,9 @@ def test_bands_are_ranked_by_the_classes_that_were_found(tmp_path: Path) -> None
     assert ranking.ties == sum(one.tied for one in ranking.triplets)
     assert "separability_from_own_classes" in result.flags
     two = write_raster(
-        tmp_path / "two.tif", np.stack([reflectance(PLANTS)[band] for band in ("R", "NIR")]), ("R", "NIR")
+        tmp_path / "two.tif",
+        np.stack([reflectance(PLANTS)[band] for band in ("R", "NIR")]),
+        ("R", "NIR"),
     )
     assert measured(two).separability is None
     assert measured(photo(tmp_path, field(PLANTS))).separability is None
@@ -252,13 +288,22 @@ def test_bands_are_ranked_by_the_classes_of_a_label_raster(tmp_path: Path) -> No
     assert all("RE" in one.bands for one in result.separability.triplets[:6])
     assert all(one.worst_pair == "crop/weed" for one in result.separability.triplets[6:])
     assert "separability_from_own_classes" not in result.flags
-    named = measured(path, label_raster=tmp_path / "labels_1.png", label_map=meaning, bands={"R": 3, "G": 2, "NIR": 5})
+    named = measured(
+        path,
+        label_raster=tmp_path / "labels_1.png",
+        label_map=meaning,
+        bands={"R": 3, "G": 2, "NIR": 5},
+    )
     assert [set(one.bands) for one in named.separability.triplets] == [{"R", "G", "NIR"}]
-    corner = measured(path, label_raster=tmp_path / "labels_1.png", label_map=meaning, region=[0, 0, 20, 20])
+    corner = measured(
+        path, label_raster=tmp_path / "labels_1.png", label_map=meaning, region=[0, 0, 20, 20]
+    )
     assert corner.separability is None
 
 
-def test_a_large_raster_is_counted_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_raster_is_counted_block_by_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = bands_raster(tmp_path / "bands_1.tif", PLANTS, tiled=True, blockxsize=64, blockysize=64)
     whole = measured(path, separation="none", gsd_m=0.5)
     monkeypatch.setattr("agrotools.tools.crop_weed.large_rasters.WHOLE_PX", 10_000)
@@ -272,15 +317,23 @@ def test_a_large_raster_is_counted_block_by_block(tmp_path: Path, monkeypatch: p
     assert mask_of(path, large).shape == (60, 80)
     assert large.area_m2.total == pytest.approx(240 * 320 * 0.25)
     assert measured(path, separation="none", region=[0, 0, 80, 100]).total_px == 8000
-    halves = [measured(path, separation="none", region=[x, 0, x + 160, 240]).veg_px for x in (0, 160)]
+    halves = [
+        measured(path, separation="none", region=[x, 0, x + 160, 240]).veg_px for x in (0, 160)
+    ]
     assert sum(halves) == pytest.approx(whole.veg_px, rel=0.02)
     assert fault(path, region=[400, 0, 500, 100]).kind == "region_empty"
     assert fault(path, bands={"R": 3}).kind == "band_not_found"
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(classes=arrays(np.uint8, (12, 17), elements=st.integers(0, 4)), palette=st.booleans(), box=st.booleans())
-def test_label_rasters_are_counted_exactly(tmp_path: Path, classes: np.ndarray, palette: bool, box: bool) -> None:
+@given(
+    classes=arrays(np.uint8, (12, 17), elements=st.integers(0, 4)),
+    palette=st.booleans(),
+    box=st.booleans(),
+)
+def test_label_rasters_are_counted_exactly(
+    tmp_path: Path, classes: np.ndarray, palette: bool, box: bool
+) -> None:
     stored = Image.fromarray(classes)
     if palette:
         stored = stored.convert("P")
@@ -294,7 +347,11 @@ def test_label_rasters_are_counted_exactly(tmp_path: Path, classes: np.ndarray, 
     assert result.crop_px == np.count_nonzero((part == 1) | (part == 4))
     assert result.weed_px == np.count_nonzero(part == 2)
     assert result.soil_px == np.count_nonzero(part == 0)
-    assert (result.veg_px, result.method, result.index) == (result.crop_px + result.weed_px, "labels", None)
+    assert (result.veg_px, result.method, result.index) == (
+        result.crop_px + result.weed_px,
+        "labels",
+        None,
+    )
     assert ("unnamed_classes" in result.flags) == bool((classes == 3).any())
 
 
@@ -307,16 +364,28 @@ def test_a_label_raster_beside_its_image(tmp_path: Path) -> None:
     assert result.crop_px == 0
     assert fault(image, label_raster=labels).kind == "missing_metadata"
     assert fault(image, label_raster=labels, label_map={"maize": [1]}).kind == "invalid_argument"
-    assert fault(image, label_raster=labels, label_map={"crop": [2], "weed": [2]}).kind == "invalid_argument"
+    assert (
+        fault(image, label_raster=labels, label_map={"crop": [2], "weed": [2]}).kind
+        == "invalid_argument"
+    )
     assert fault(image, label_raster=image, label_map={"weed": [2]}).kind == "unreadable_file"
     Image.fromarray(np.zeros((5, 5), np.uint8)).save(tmp_path / "small.png")
-    assert fault(image, label_raster=tmp_path / "small.png", label_map={"weed": [2]}).kind == "shape_mismatch"
+    assert (
+        fault(image, label_raster=tmp_path / "small.png", label_map={"weed": [2]}).kind
+        == "shape_mismatch"
+    )
 
 
 def test_what_is_known_of_a_mask_is_enough(tmp_path: Path) -> None:
     path = tmp_path / "labels_1.png"
     Image.fromarray(PLANTS.astype(np.uint8)).save(path)
-    known = SampleFile(name="labels_1.png", path=str(path), kind="mask", classes={"0": "soil", "1": "crop"}, gsd_m=0.01)
+    known = SampleFile(
+        name="labels_1.png",
+        path=str(path),
+        kind="mask",
+        classes={"0": "soil", "1": "crop"},
+        gsd_m=0.01,
+    )
     with call_context(CallContext(keep=lambda artifact, _: artifact, infos={path: known})):
         result = get_tool("measure_crop_weed_area")(path)
     assert result.crop_px == PLANTS.sum()
@@ -340,7 +409,9 @@ def test_a_large_colour_raster_without_data_in_a_part_counts_the_rest(
 def turned(mask: np.ndarray, angle: float) -> np.ndarray:
     height, width = mask.shape
     matrix = cv2.getRotationMatrix2D((width / 2, height / 2), angle, 1.0)
-    return cv2.warpAffine(mask.astype(np.uint8), matrix, (width, height), flags=cv2.INTER_NEAREST) > 0
+    return (
+        cv2.warpAffine(mask.astype(np.uint8), matrix, (width, height), flags=cv2.INTER_NEAREST) > 0
+    )
 
 
 @pytest.mark.parametrize("angle", [-61.3, 17.0])
@@ -361,7 +432,9 @@ def test_plants_that_stand_anywhere_are_no_rows(seed: int) -> None:
     for _ in range(int(draw.integers(5, 60))):
         mask |= np.hypot(x - draw.uniform(0, 500), y - draw.uniform(0, 400)) < draw.uniform(4, 20)
     assert find_rows(mask) is None
-    assert find_rows(np.zeros((200, 200), np.bool_)) is find_rows(np.ones((3, 900), np.bool_)) is None
+    assert (
+        find_rows(np.zeros((200, 200), np.bool_)) is find_rows(np.ones((3, 900), np.bool_)) is None
+    )
 
 
 def five_bands(seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:

@@ -49,7 +49,12 @@ def errors(scene: Scene, result: FruitSizes) -> list[tuple[float, float]]:
         away = np.hypot(*(centres - centre).T)
         nearest = int(away.argmin())
         if away[nearest] < result.fruits[nearest].radius_px:
-            found.append((result.fruits[nearest].diameter_mm - scene.diameters_mm[number], scene.visible[number]))
+            found.append(
+                (
+                    result.fruits[nearest].diameter_mm - scene.diameters_mm[number],
+                    scene.visible[number],
+                )
+            )
     return found
 
 
@@ -62,7 +67,9 @@ def test_fruits_in_the_open() -> None:
     assert result.mean_diameter_mm == pytest.approx(scene.diameters_mm.mean(), abs=2)
     assert sum(result.size_classes.values()) == result.n_measured
     for fruit in result.fruits:
-        assert min(abs(fruit.distance_mm - scene.centres_mm[:, 2])) < 12, "to the middle, not the surface"
+        assert min(abs(fruit.distance_mm - scene.centres_mm[:, 2])) < 12, (
+            "to the middle, not the surface"
+        )
 
 
 def test_hidden_parts_are_completed() -> None:
@@ -73,7 +80,10 @@ def test_hidden_parts_are_completed() -> None:
         wrong += errors(scene, measured(scene))
         seen = [number for number in range(len(scene.boxes)) if scene.visible[number] > 0.4]
         given = measured(scene, boxes=[scene.boxes[number] for number in seen])
-        in_boxes += [abs(fruit.diameter_mm - scene.diameters_mm[seen[fruit.id - 1]]) for fruit in given.fruits]
+        in_boxes += [
+            abs(fruit.diameter_mm - scene.diameters_mm[seen[fruit.id - 1]])
+            for fruit in given.fruits
+        ]
     well_seen = [abs(error) for error, visible in wrong if visible > 0.6]
     assert len(well_seen) >= 10
     assert np.mean(well_seen) < 3.0
@@ -90,9 +100,13 @@ def test_one_distance_for_all_fruits() -> None:
 
 
 def test_red_things_that_are_no_fruit_are_doubted() -> None:
-    button = np.where(discs((300, 300), [(150, 150)], 40)[..., None], (200, 30, 30), (60, 130, 50)).astype(np.uint8)
+    button = np.where(
+        discs((300, 300), [(150, 150)], 40)[..., None], (200, 30, 30), (60, 130, 50)
+    ).astype(np.uint8)
     for pixels, is_strange in ((button, True), (make_orchard(3, 0).images["rgb"], False)):
-        assert ("out_of_distribution" in measured(pixels, distance_mm=1000, fx_px=700).flags) == is_strange
+        assert (
+            "out_of_distribution" in measured(pixels, distance_mm=1000, fx_px=700).flags
+        ) == is_strange
 
 
 def test_fruit_that_hardly_differs_from_leaves_is_found_by_the_net() -> None:
@@ -124,7 +138,10 @@ def test_a_box_without_a_fruit_is_named_and_a_region_lies_where_the_picture_has_
     x0, y0, x1, y1 = scene.boxes[0]
     middle = np.array([(x0 + x1) / 2, (y0 + y1) / 2])
     whole, part = (
-        min(measured(scene, region=region).fruits, key=lambda one: np.hypot(*(np.array(one.centre_px) - middle)))
+        min(
+            measured(scene, region=region).fruits,
+            key=lambda one: np.hypot(*(np.array(one.centre_px) - middle)),
+        )
         for region in (None, [x0 - 8, y0 - 8, x1 + 8, y1 + 8])
     )
     assert part.diameter_mm == pytest.approx(whole.diameter_mm, abs=1.0)
@@ -143,12 +160,16 @@ def test_cameras_and_depth_of_other_kinds_give_the_same_size(tmp_path: Path) -> 
     mean = measured(scene).mean_diameter_mm
     pixels = np.asarray(Image.fromarray(scene.pixels).resize((960, 720), Image.Resampling.BICUBIC))
     twice = partial(measured, pixels, depth=mm.repeat(2, 0).repeat(2, 1))
-    by_intrinsics = twice(fx_px=500, calibrated_width_px=480, calibrated_height_px=360).mean_diameter_mm
+    by_intrinsics = twice(
+        fx_px=500, calibrated_width_px=480, calibrated_height_px=360
+    ).mean_diameter_mm
     assert by_intrinsics == pytest.approx(mean, abs=1.5)
     assert twice(focal_mm=5.0, sensor_width_mm=4.8).mean_diameter_mm == pytest.approx(by_intrinsics)
     metres = np.where(mm > 0, mm / 1000, np.nan)
     assert fault(scene, depth=metres).kind == "missing_metadata"
-    assert measured(scene, depth=metres, depth_unit_mm=1000).mean_diameter_mm == pytest.approx(mean, rel=1e-4)
+    assert measured(scene, depth=metres, depth_unit_mm=1000).mean_diameter_mm == pytest.approx(
+        mean, rel=1e-4
+    )
     image, tenths, exif = tmp_path / "image_1.png", tmp_path / "tenths.png", Image.Exif()
     Image.fromarray(mm * 10).save(tenths)
     told = SampleFile(name="tenths.png", path="tenths.png", kind="depth", depth_unit_mm=0.1)
@@ -218,7 +239,9 @@ def test_a_part_of_the_outline_gives_the_whole(x, y, radius, seen, turn, seed):
     # A leaf's edge straight across the fruit.
     leaf = axis + np.linspace(-0.5, 0.5, 20)[:, None] * (rim[0] - rim[len(rim) // 2])
     points = np.concatenate([noisy, leaf / np.linalg.norm(leaf, axis=1, keepdims=True)])
-    inside = np.concatenate([outline_points(Cone(axis, cone.half_angle * share), 24) for share in (0.3, 0.6, 0.9)])
+    inside = np.concatenate(
+        [outline_points(Cone(axis, cone.half_angle * share), 24) for share in (0.3, 0.6, 0.9)]
+    )
     evidence = Evidence(points, inside, np.empty((0, 3)), np.empty(0), PIXEL)
     fit = fit_round(evidence, (cone.half_angle / 2.5, cone.half_angle * 2.5))
     assert fit.cone.half_angle == pytest.approx(cone.half_angle, rel=0.06)
@@ -260,13 +283,17 @@ def test_arrays_of_numbers(tmp_path: Path, dtype: str, order: str) -> None:
     assert depth.mm.dtype == np.float32
     assert depth.mm[0].tolist() == [800, 900, 1000]
     assert np.isnan(depth.mm[1, 1])
-    assert np.array_equal(read_depth(saved(tmp_path, values[..., None])).mm, depth.mm, equal_nan=True)
+    assert np.array_equal(
+        read_depth(saved(tmp_path, values[..., None])).mm, depth.mm, equal_nan=True
+    )
     assert np.array_equal(read_depth(saved(tmp_path, values[None])).mm, depth.mm, equal_nan=True)
 
 
 def test_units_are_given_or_refused_and_gaps_are_nan(tmp_path: Path) -> None:
     values = np.array([[np.nan, np.inf, -np.inf, -5.0, 0.0, 900.0, 901.0]])
-    assert np.isfinite(read_depth(saved(tmp_path, values)).mm).tolist() == [[False] * 5 + [True] * 2]
+    assert np.isfinite(read_depth(saved(tmp_path, values)).mm).tolist() == [
+        [False] * 5 + [True] * 2
+    ]
     metres = saved(tmp_path, np.array([[1.2, 1.3], [0.0, 1.4]], np.float32))
     assert depth_fault(metres) == "missing_metadata"
     assert read_depth(metres, 1000).mm[0, 0] == pytest.approx(1200)
@@ -303,12 +330,18 @@ def test_objects_are_never_loaded_and_nothing_before_its_size_is_known(tmp_path:
     np.save(tmp_path / "objects.npy", bomb, allow_pickle=True)
     assert depth_fault(tmp_path / "objects.npy") == "unreadable_file"
     for side, size, kind in ((20_000, 128 + 4 * 20_000**2, "limit"), (400, 192, "unreadable_file")):
-        header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({side}, {side}), }}".ljust(117) + "\n"
+        header = (
+            f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({side}, {side}), }}".ljust(117)
+            + "\n"
+        )
         with (tmp_path / f"{side}.npy").open("wb") as file:
             file.write(b"\x93NUMPY\x01\x00\x76\x00" + header.encode())
             file.truncate(size)  # a sparse file
         assert depth_fault(tmp_path / f"{side}.npy") == kind
-    assert depth_fault(png_header_only(tmp_path / "bomb.png", 30_000, 30_000)) in ("limit", "unreadable_file")
+    assert depth_fault(png_header_only(tmp_path / "bomb.png", 30_000, 30_000)) in (
+        "limit",
+        "unreadable_file",
+    )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

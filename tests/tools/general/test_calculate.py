@@ -46,12 +46,17 @@ def test_steps_show_how_the_value_came_about_up_to_the_last_ones():
     assert found.notes == ("the first 39 steps are left out",)
 
 
-@pytest.mark.parametrize(("precision", "value"), [(0, 67), (1, 66.7), (6, 66.666667), (12, 66.666666666667)])
+@pytest.mark.parametrize(
+    ("precision", "value"), [(0, 67), (1, 66.7), (6, 66.666667), (12, 66.666666666667)]
+)
 def test_precision_counts_decimals(precision, value):
     assert calculate("200 / 3", precision=precision).value == value
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e9, max_value=1e9), st.integers(1, 12))
+@given(
+    st.floats(allow_nan=False, allow_infinity=False, min_value=-1e9, max_value=1e9),
+    st.integers(1, 12),
+)
 def test_rounding_errs_by_half_a_unit_of_the_last_digit_at_most(value, precision):
     found: Any = round_values(value, precision)
     step = 10.0**-precision * (1 if abs(value) >= 1 else abs(value) * 10)
@@ -60,7 +65,12 @@ def test_rounding_errs_by_half_a_unit_of_the_last_digit_at_most(value, precision
 
 @pytest.mark.parametrize(
     ("expression", "says"),
-    [("1 / 0", "division by zero"), ("x + 1", "x is not defined"), ("sqrt(-1)", "sqrt"), ("a +", "expression")],
+    [
+        ("1 / 0", "division by zero"),
+        ("x + 1", "x is not defined"),
+        ("sqrt(-1)", "sqrt"),
+        ("a +", "expression"),
+    ],
 )
 def test_a_value_that_does_not_exist_says_why(expression, says):
     assert says in refusal(expression, {"a": 1}).message
@@ -70,8 +80,14 @@ def test_functions_are_described_and_the_argument_at_fault_named():
     for variables in ({"_a": 1}, {"a": float("nan")}, {"a": {"b": 1}}, [1], {"a": [1] * 20_000}):
         assert refusal("1", variables).argument == "variables"
     assert [refusal(expression).argument for expression in ("", "1" * 501, 5)] == ["expression"] * 3
-    assert [refusal("1", precision=precision).argument for precision in (13, 1.5)] == ["precision"] * 2
+    assert [refusal("1", precision=precision).argument for precision in (13, 1.5)] == [
+        "precision"
+    ] * 2
     assert refusal("1", unit=3).argument == "unit"
     words = set(re.findall(r"[a-z]\w*", calculate.spec.description))
     usual = {name for name in FUNCTIONS if any(hasattr(of, name) for of in (builtins, math, np))}
-    assert {*FUNCTIONS} - words - usual == {"corr", "mae", "mape"}  # beside linreg and rmse, which are named
+    assert {*FUNCTIONS} - words - usual == {
+        "corr",
+        "mae",
+        "mape",
+    }  # beside linreg and rmse, which are named

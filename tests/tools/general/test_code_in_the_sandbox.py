@@ -25,7 +25,9 @@ def _why_no_sandbox() -> str:
     return ""
 
 
-needs_sandbox = pytest.mark.skipif(bool(_why_no_sandbox()), reason=f"no sandbox: {_why_no_sandbox()}")
+needs_sandbox = pytest.mark.skipif(
+    bool(_why_no_sandbox()), reason=f"no sandbox: {_why_no_sandbox()}"
+)
 FIGURE = """```python
 import matplotlib.pyplot as plt
 def solution():
@@ -51,7 +53,9 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
             exec(source, namespace)
             return code.CodeRun(namespace["solution"](), (), "")
         except Exception as error:
-            return code.CodeRun(None, (), f"{type(error).__name__}: {error} (line 1: read(part, {argument}))")
+            return code.CodeRun(
+                None, (), f"{type(error).__name__}: {error} (line 1: read(part, {argument}))"
+            )
 
     monkeypatch.setattr(code, "run_in_sandbox", run)
 
@@ -85,19 +89,35 @@ class TestEquations:
         assert "numeric" in steps.flags
 
     @pytest.mark.parametrize(
-        "equation", ["x + = 3", "(x", "x = 1 = 2", "1,5*x = 3", "print(x) = 3", "exit() = 3", "2foo(x) = 3", "x, y"]
+        "equation",
+        [
+            "x + = 3",
+            "(x",
+            "x = 1 = 2",
+            "1,5*x = 3",
+            "print(x) = 3",
+            "exit() = 3",
+            "2foo(x) = 3",
+            "x, y",
+        ],
     )
     def test_what_cannot_be_read_is_a_typed_error(self, equation: str) -> None:
         with pytest.raises(ToolError, match="cannot be solved") as caught:
             solve_equations(equations=[equation])
         assert (caught.value.kind, caught.value.argument) == ("invalid_argument", "equations")
-        assert not any(word in str(caught.value) for word in ("parse_expr", "Sympify", "Token", "Error"))
+        assert not any(
+            word in str(caught.value) for word in ("parse_expr", "Sympify", "Token", "Error")
+        )
 
 
 @needs_sandbox
 class TestEquationsInTheSandbox:
-    def test_equations_are_solved_and_code_that_fails_is_an_error_or_as_published_a_text(self) -> None:
-        assert solve_equations(equations=["2x + y = 7", "x - y = -1"]).exact == ({"x": "2", "y": "3"},)
+    def test_equations_are_solved_and_code_that_fails_is_an_error_or_as_published_a_text(
+        self,
+    ) -> None:
+        assert solve_equations(equations=["2x + y = 7", "x - y = -1"]).exact == (
+            {"x": "2", "y": "3"},
+        )
         with pytest.raises(ToolError, match=r"solved: there is no function foo \("):
             solve_equations(equations=["foo(x) = 3"])
         bad = "def solution():\n    return 1 / 0"
@@ -133,7 +153,9 @@ async def test_a_worker_asks_for_the_sandbox_and_stays_clean(tmp_path: Path) -> 
             ToolCall(tool="Solver", arguments={"command": ROOTS}),
             ToolCall(tool="Plot", arguments={"command": FIGURE}),
         )
-        solved, drawn = [await executor.run(call, Workspace((), tmp_path / "made"), names) for call in calls]
+        solved, drawn = [
+            await executor.run(call, Workspace((), tmp_path / "made"), names) for call in calls
+        ]
         assert len(executor.worker_pids) == 1
     assert solved.observation.result is not None, (solved.observation.error, solved.log)
     assert solved.observation.result["text"] == "[-2, 2]"
@@ -160,7 +182,9 @@ def test_without_a_sandbox_it_says_where_to_look(monkeypatch: pytest.MonkeyPatch
     [("wall_timeout", "timeout"), ("cpu_limit", "timeout"), ("memory", "limit"), ("output_cap", "limit"),
      ("artifact_cap", "limit"), ("denied", "invalid_argument"), ("infrastructure", "tool_failed")],
 )  # fmt: skip
-def test_each_end_of_a_run_has_its_error(monkeypatch: pytest.MonkeyPatch, termination: str, kind: str) -> None:
+def test_each_end_of_a_run_has_its_error(
+    monkeypatch: pytest.MonkeyPatch, termination: str, kind: str
+) -> None:
     reply = {"value": None, "pictures": [], "termination": termination, "message": "so it ended"}
     monkeypatch.setattr(code, "request_service", lambda _request: reply)
     with pytest.raises(ToolError, match="so it ended") as caught:
@@ -168,7 +192,9 @@ def test_each_end_of_a_run_has_its_error(monkeypatch: pytest.MonkeyPatch, termin
     assert caught.value.kind == kind
 
 
-@pytest.mark.parametrize("given_both", [{}, {"equations": ["x = 1"], "code": "def solution(): return 1"}])
+@pytest.mark.parametrize(
+    "given_both", [{}, {"equations": ["x = 1"], "code": "def solution(): return 1"}]
+)
 def test_either_equations_or_code(given_both: dict[str, Any]) -> None:
     with pytest.raises(ToolError, match="either equations or code"):
         solve_equations(**given_both)
@@ -181,7 +207,9 @@ def test_either_equations_or_code(given_both: dict[str, Any]) -> None:
         "x | y",
     ],
 )  # fmt: skip
-def test_equations_that_are_code_reach_no_sandbox(monkeypatch: pytest.MonkeyPatch, equation: str) -> None:
+def test_equations_that_are_code_reach_no_sandbox(
+    monkeypatch: pytest.MonkeyPatch, equation: str
+) -> None:
     monkeypatch.setattr(code, "request_service", lambda _request: pytest.fail("it was asked for"))
     with pytest.raises(ToolError, match="is not an equation"):
         solve_equations(equations=[equation])
@@ -194,9 +222,12 @@ def test_ordinary_equations_are_let_in(equation: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments"), [(solve_equations, {"equations": ["x = 1"]}), (Solver, {"command": ROOTS})]
+    ("tool", "arguments"),
+    [(solve_equations, {"equations": ["x = 1"]}), (Solver, {"command": ROOTS})],
 )
-def test_without_sympy_a_solver_is_unavailable_and_the_code_is_not_wrong(tool, arguments, monkeypatch):
+def test_without_sympy_a_solver_is_unavailable_and_the_code_is_not_wrong(
+    tool, arguments, monkeypatch
+):
     monkeypatch.setattr(code, "find_spec", lambda name: None)
     with pytest.raises(ToolError, match="needs sympy") as missing:
         tool.function(**arguments)

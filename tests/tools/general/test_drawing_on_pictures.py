@@ -36,8 +36,18 @@ def test_frames_and_labels_are_drawn_at_the_region(field: Path, tmp_path: Path) 
     assert tuple(drawn[80, 150]) == RED
     assert tuple(drawn[120, 150]) == (60, 120, 60)
     with artifacts_in(tmp_path / "out") as out:
-        above = _pixels(out / draw_box(image=field, region=(100, 80, 200, 160), label="barn", colour="blue").image.name)
-        top = _pixels(out / draw_box(image=field, region=(100, 0, 200, 160), label="barn", colour="blue").image.name)
+        above = _pixels(
+            out
+            / draw_box(
+                image=field, region=(100, 80, 200, 160), label="barn", colour="blue"
+            ).image.name
+        )
+        top = _pixels(
+            out
+            / draw_box(
+                image=field, region=(100, 0, 200, 160), label="barn", colour="blue"
+            ).image.name
+        )
     before = _pixels(field)
     assert (above[50:80, 100:180] != before[50:80, 100:180]).any()
     assert ((above == 255).all(axis=2)).any()  # white letters on blue
@@ -56,9 +66,12 @@ def test_what_lies_outside_is_cut_off_or_refused(field: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("position", "across", "down"), [("lt", 0, 0), ("mm", 1, 1), ("rb", 2, 2), ("tr", 2, 0), ("BL", 0, 2)]
+    ("position", "across", "down"),
+    [("lt", 0, 0), ("mm", 1, 1), ("rb", 2, 2), ("tr", 2, 0), ("BL", 0, 2)],
 )
-def test_words_go_where_two_letters_say(field: Path, tmp_path: Path, position: str, across: int, down: int) -> None:
+def test_words_go_where_two_letters_say(
+    field: Path, tmp_path: Path, position: str, across: int, down: int
+) -> None:
     with artifacts_in(tmp_path / "out") as out:
         made = add_text(image=field, text="A", position=position)
     x0, y0, x1, y1 = made.box
@@ -70,7 +83,9 @@ def test_words_go_where_two_letters_say(field: Path, tmp_path: Path, position: s
     assert abs(rows[-1] + 1 - y1) <= 2
 
 
-def test_letters_stand_at_their_corner_and_odd_ones_are_flagged(field: Path, tmp_path: Path) -> None:
+def test_letters_stand_at_their_corner_and_odd_ones_are_flagged(
+    field: Path, tmp_path: Path
+) -> None:
     with artifacts_in(tmp_path / "out"):
         made = add_text(image=field, text="Field 7\nwheat", position="(40, 200)", colour="#ffffff")
     assert (made.box[0], made.box[3]) == (40, 200)
@@ -80,11 +95,15 @@ def test_letters_stand_at_their_corner_and_odd_ones_are_flagged(field: Path, tmp
         assert "text_over_edge" in add_text(image=field, text="w" * 200, position="mm").flags
     with artifacts_in(tmp_path / "out"):
         plain = add_text(image=field, text="A[31m", position="mm", colour="rgb(255, 0, 0)")
-        odd = add_text(image=field, text="A\x1b\x0b\x00[31m", position="mm", colour="rgb(99999999999, 0, 0)")
+        odd = add_text(
+            image=field, text="A\x1b\x0b\x00[31m", position="mm", colour="rgb(99999999999, 0, 0)"
+        )
     assert odd.image.sha256 == plain.image.sha256
 
 
-@pytest.mark.parametrize("position", ["ll", "tb", "xy", "(1)", "(900, 10)", "(10, -5)", "nowhere", "(1, 2, 3)"])
+@pytest.mark.parametrize(
+    "position", ["ll", "tb", "xy", "(1)", "(900, 10)", "(10, -5)", "nowhere", "(1, 2, 3)"]
+)
 def test_other_positions_are_refused(field: Path, position: str) -> None:
     with pytest.raises(ToolError) as caught:
         add_text(image=field, text="A", position=position)

@@ -25,7 +25,12 @@ THINGS = {"things": [
     {"name": "car", "box": [100, 20, 160, 80], "score": 0.91},
     {"name": "cow", "box": [20, 70, 40, 90], "score": 0.2},
 ]}  # fmt: skip
-OBJECTS = {"objects": [{"box": [10, 10, 60, 60], "score": 0.6}, {"box": [100, 20, 160, 80], "score": 0.764}]}
+OBJECTS = {
+    "objects": [
+        {"box": [10, 10, 60, 60], "score": 0.6},
+        {"box": [100, 20, 160, 80], "score": 0.764},
+    ]
+}
 COW = {"image": "image_1.jpg", "text": "cow"}
 
 
@@ -42,7 +47,8 @@ def seen_by(eye: Eye, workspace: Workspace, name: str, **arguments: Any) -> Any:
     """The result of a call, as a worker runs it."""
     tool = get_tool(name)
     paths = tool.prepare_arguments(
-        tool.validate(arguments), lambda file: workspace.resolve(file, by_last_part=tool.files_by_last_part)
+        tool.validate(arguments),
+        lambda file: workspace.resolve(file, by_last_part=tool.files_by_last_part),
     )
     with call_context(CallContext(workspace.keep, backend="vlm", vision=eye)):
         return tool.function(**paths)
@@ -63,7 +69,9 @@ async def test_a_change_is_asked_about_with_both_pictures(workspace: Workspace) 
     )  # fmt: skip
     async with serve(lambda _body: completion('{"answer": "A barn was built."}')) as endpoint:
         model = OpenAICompatibleModel("eye", base_url=endpoint.base_url)
-        async with ToolExecutor(workers=1, backends={call.tool: "vlm"}, vision=VisionEndpoint(model)) as executor:
+        async with ToolExecutor(
+            workers=1, backends={call.tool: "vlm"}, vision=VisionEndpoint(model)
+        ) as executor:
             outcome = await executor.run(call, workspace, [call.tool])
         await model.close()
     assert outcome.observation.result is not None, (outcome.observation.error, outcome.log)
@@ -76,7 +84,14 @@ async def test_a_change_is_asked_about_with_both_pictures(workspace: Workspace) 
 
 def test_descriptions_answers_and_comparisons(workspace: Workspace) -> None:
     eye = Eye({"answer": "Nothing."})
-    seen_by(eye, workspace, "compare_images", before="image_1.jpg", after="image_2.jpg", question="what is new?")
+    seen_by(
+        eye,
+        workspace,
+        "compare_images",
+        before="image_1.jpg",
+        after="image_2.jpg",
+        question="what is new?",
+    )
     assert [round(picture.mean()) for picture in pictures(eye.asked[0])] == [90, 160]
     eye = Eye({"answer": "A grey area."}, {"answer": "No."})
     assert seen_by(eye, workspace, "ImageDescription", image="image_1.jpg").text == "A grey area."
@@ -136,19 +151,31 @@ def test_pixels_of_outlines_are_counted(workspace: Workspace) -> None:
     assert result.boxes[0] == (10, 10, 40, 30)
     assert result.total_px == sum(result.pixels)
     assert "rough_outlines" in result.flags
-    each, together = (seen_by(Eye(seen), workspace, "SegmentObjectPixels", **COW, flag=flag) for flag in (True, False))
+    each, together = (
+        seen_by(Eye(seen), workspace, "SegmentObjectPixels", **COW, flag=flag)
+        for flag in (True, False)
+    )
     assert (each.text, together.text) == (f"600, {result.pixels[1]}", str(600 + result.pixels[1]))
 
 
 def test_text_and_formulas_are_read(workspace: Workspace) -> None:
-    lines = {"things": [{"name": "NPK 15-15-15", "box": [4, 5, 90, 30]}, {"name": "25 kg", "box": [4, 40, 60, 60]}]}
+    lines = {
+        "things": [
+            {"name": "NPK 15-15-15", "box": [4, 5, 90, 30]},
+            {"name": "25 kg", "box": [4, 40, 60, 60]},
+        ]
+    }
     text = seen_by(Eye(lines), workspace, "OCR", image="image_1.jpg").text
     assert text == "(4, 5, 90, 30) NPK 15-15-15\n(4, 40, 60, 60) 25 kg"
-    formula = seen_by(Eye({"latex": r"\frac{a}{b}"}), workspace, "MathOCR", image="image_1.jpg").text
+    formula = seen_by(
+        Eye({"latex": r"\frac{a}{b}"}), workspace, "MathOCR", image="image_1.jpg"
+    ).text
     assert json.loads(formula)["latex_styled"] == r"\frac{a}{b}"
 
 
-@pytest.mark.parametrize(("bbox", "kind"), [("(300, 10, 400, 40)", "region_empty"), ("(1, 2, 3)", "invalid_argument")])
+@pytest.mark.parametrize(
+    ("bbox", "kind"), [("(300, 10, 400, 40)", "region_empty"), ("(1, 2, 3)", "invalid_argument")]
+)
 def test_a_box_outside_the_picture_or_of_three_numbers_is_a_typed_error(workspace, bbox, kind):
     eye = Eye()
     with pytest.raises(ToolError) as caught:
@@ -158,7 +185,9 @@ def test_a_box_outside_the_picture_or_of_three_numbers_is_a_typed_error(workspac
 
 
 @pytest.mark.parametrize("name", ["ImageDescription", "TextToBbox"])
-def test_offline_a_typed_error_says_which_back_ends_there_are(workspace: Workspace, name: str) -> None:
+def test_offline_a_typed_error_says_which_back_ends_there_are(
+    workspace: Workspace, name: str
+) -> None:
     tool = get_tool(name)
     arguments = {"image": Path(workspace.files[0].path)} | (
         {"text": "cow"} if "text" in tool.spec.parameters["properties"] else {}

@@ -19,7 +19,9 @@ from agrotools.tools.general import text as ocr
 from agrotools.tools.general.text import read_text, reading_order
 from agrotools.tools.workspace import artifacts_in
 
-needs_ocr = pytest.mark.skipif(importlib.util.find_spec("rapidocr") is None, reason="needs rapidocr (the extra ocr)")
+needs_ocr = pytest.mark.skipif(
+    importlib.util.find_spec("rapidocr") is None, reason="needs rapidocr (the extra ocr)"
+)
 
 
 @pytest.fixture
@@ -39,7 +41,10 @@ def label(tmp_path: Path) -> Path:
 def test_without_the_extra_it_says_what_to_install(label, tmp_path, monkeypatch):
     monkeypatch.setattr(ocr, "find_spec", lambda _name: None)
     ocr._engine.cache_clear()
-    with artifacts_in(tmp_path / "out"), pytest.raises(ToolError, match="rapidocr, which is not installed") as caught:
+    with (
+        artifacts_in(tmp_path / "out"),
+        pytest.raises(ToolError, match="rapidocr, which is not installed") as caught,
+    ):
         read_text(image=label)
     assert caught.value.kind == "backend_unavailable"
     assert caught.value.hint == install_command("ocr")
@@ -92,7 +97,10 @@ def test_a_real_page_is_read_with_few_wrong_letters(field_data: Path, tmp_path: 
     wanted = "".join((folder / page["text"]).read_text(encoding="utf-8").split())
     with artifacts_in(tmp_path):
         found = "".join(read_text(image=folder / page["image"]).text.split())
-    alike = sum(block.size for block in SequenceMatcher(None, wanted, found, autojunk=False).get_matching_blocks())
+    alike = sum(
+        block.size
+        for block in SequenceMatcher(None, wanted, found, autojunk=False).get_matching_blocks()
+    )
     assert alike >= 0.97 * max(len(wanted), len(found))
 
 
@@ -105,7 +113,9 @@ def test_shrunk_letters_are_flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(2000, 20), (4000, 2), (2, 4000), (20, 2000)])
-def test_a_strip_is_not_enlarged_beyond_measure(rows: int, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_strip_is_not_enlarged_beyond_measure(
+    rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What the size in a damaged file, or a region, comes to: enlarged to 736 pixels at its shorter side."""
     seen: list[tuple[int, ...]] = []
 
@@ -126,7 +136,9 @@ def test_a_strip_is_not_enlarged_beyond_measure(rows: int, columns: int, monkeyp
 @needs_ocr
 def test_a_line_in_a_narrow_picture_stays_where_it_is(tmp_path: Path) -> None:
     picture = Image.new("RGB", (90, 450), "white")
-    ImageDraw.Draw(picture).text((4, 200), "BARLEY", fill="black", font=ImageFont.load_default(size=20))
+    ImageDraw.Draw(picture).text(
+        (4, 200), "BARLEY", fill="black", font=ImageFont.load_default(size=20)
+    )
     [line] = ocr.read_lines(np.asarray(picture))
     assert line.text == "BARLEY"
     assert 0 <= line.box[0] < line.box[2] <= 90
@@ -140,12 +152,18 @@ def _boxes(*rows: tuple[float, float, float, float]) -> NDArray[np.float64]:
     return np.array(rows, np.float64)
 
 
-def _column(left: float, right: float, top: float, lines: int) -> list[tuple[float, float, float, float]]:
+def _column(
+    left: float, right: float, top: float, lines: int
+) -> list[tuple[float, float, float, float]]:
     return [(left, top + 30 * number, right, top + 30 * number + 24) for number in range(lines)]
 
 
 def test_columns_receipts_and_quotations_are_read_in_their_order() -> None:
-    heading, left, right = (100.0, 0.0, 900.0, 40.0), _column(0, 480, 60, 10), _column(520, 1000, 65, 10)
+    heading, left, right = (
+        (100.0, 0.0, 900.0, 40.0),
+        _column(0, 480, 60, 10),
+        _column(520, 1000, 65, 10),
+    )
     shuffled = [*right[::-1], *left[::2], heading, *left[1::2]]
     order = reading_order(_boxes(*shuffled))
     assert [shuffled[index] for index in order] == [heading, *left, *right]

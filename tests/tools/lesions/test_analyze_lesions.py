@@ -27,12 +27,16 @@ BOARD, GREEN, BROWN, SOIL = (214, 212, 216), (74, 120, 48), (120, 74, 40), (128,
 SPOTS = ((150, 140, 12), (240, 170, 20), (330, 150, 9))
 
 
-def ellipse(shape: tuple[int, int] = SHAPE, centre: tuple[float, float] = (240, 150), size: float = 1.0) -> np.ndarray:
+def ellipse(
+    shape: tuple[int, int] = SHAPE, centre: tuple[float, float] = (240, 150), size: float = 1.0
+) -> np.ndarray:
     y, x = np.mgrid[0 : shape[0], 0 : shape[1]]
     return ((x - centre[0]) / (180 * size)) ** 2 + ((y - centre[1]) / (80 * size)) ** 2 <= 1
 
 
-def spots(chosen: tuple[tuple[int, int, int], ...] = SPOTS, shape: tuple[int, int] = SHAPE) -> np.ndarray:
+def spots(
+    chosen: tuple[tuple[int, int, int], ...] = SPOTS, shape: tuple[int, int] = SHAPE
+) -> np.ndarray:
     mask = np.zeros(shape, np.bool_)
     for x, y, radius in chosen:
         mask |= discs(shape, [(x, y)], radius)
@@ -40,7 +44,10 @@ def spots(chosen: tuple[tuple[int, int, int], ...] = SPOTS, shape: tuple[int, in
 
 
 def leaf_picture(
-    leaf: np.ndarray, lesion: np.ndarray, board: tuple[int, int, int] = BOARD, green: tuple[int, int, int] = GREEN
+    leaf: np.ndarray,
+    lesion: np.ndarray,
+    board: tuple[int, int, int] = BOARD,
+    green: tuple[int, int, int] = GREEN,
 ) -> np.ndarray:
     shape = (leaf.shape[0], leaf.shape[1])
     picture = np.where(leaf[..., None], noisy(green, shape, 1), noisy(board, shape, 2, 2.0))
@@ -48,7 +55,9 @@ def leaf_picture(
 
 
 def analysed(image: Any, backend: str | None = None, **arguments: Any) -> LeafLesions:
-    with call_context(CallContext(keep=lambda artifact, _: artifact, backend=backend, reads_sidecars=True)):
+    with call_context(
+        CallContext(keep=lambda artifact, _: artifact, backend=backend, reads_sidecars=True)
+    ):
         return get_tool("analyze_lesions")(image, **arguments)
 
 
@@ -69,14 +78,19 @@ def test_areas_of_a_drawn_leaf(backend: str | None) -> None:
     assert result.leaf_area_px == pytest.approx(LEAF.sum(), rel=0.02)
     assert result.severity_pct == pytest.approx(100 * result.lesion_area_px / result.leaf_area_px)
     assert result.n_lesions == len(result.lesions) == 3
-    assert result.severity_pct == pytest.approx(100 * LESION.sum() / LEAF.sum(), rel=0.15 if backend else 0.5)
+    assert result.severity_pct == pytest.approx(
+        100 * LESION.sum() / LEAF.sum(), rel=0.15 if backend else 0.5
+    )
     found = mask_of(result)
     assert np.count_nonzero(found == 2) == result.lesion_area_px
     assert np.count_nonzero((found == 1) | (found == 2)) == result.leaf_area_px
     areas = [each.area_px for each in result.lesions]
     assert (sum(areas), areas) == (result.lesion_area_px, sorted(areas, reverse=True))
     largest = result.lesions[0]
-    assert (largest.box[0], largest.box[3]) == (pytest.approx(220, abs=5), pytest.approx(190, abs=5))
+    assert (largest.box[0], largest.box[3]) == (
+        pytest.approx(220, abs=5),
+        pytest.approx(190, abs=5),
+    )
     assert largest.eccentricity < 0.4
     assert largest.mean_lab[1] > 0 > -15 > result.healthy_lab[1]
     assert not largest.touches_edge
@@ -84,8 +98,12 @@ def test_areas_of_a_drawn_leaf(backend: str | None) -> None:
     assert [int(row["area_px"]) for row in rows] == areas
 
 
-def test_the_interval_holds_the_severity_with_the_settings_it_was_measured_with(monkeypatch) -> None:
-    assert analysed(PICTURE).severity_interval_pct is None, "the picture is unlike photographs of leaves"
+def test_the_interval_holds_the_severity_with_the_settings_it_was_measured_with(
+    monkeypatch,
+) -> None:
+    assert analysed(PICTURE).severity_interval_pct is None, (
+        "the picture is unlike photographs of leaves"
+    )
     monkeypatch.setattr(strangeness, "strangeness", lambda *_: strangeness.Strangeness(0.0, 1.0))
     result = analysed(PICTURE)
     low, high = result.severity_interval_pct or (100, 0)
@@ -104,7 +122,11 @@ def test_a_leaf_unlike_the_training_leaves_is_left_to_the_rules() -> None:
 
 def test_scale_and_grades(tmp_path: Path) -> None:
     plain = analysed(PICTURE, RULES)
-    assert (plain.leaf_area_mm2, plain.lesions[0].area_mm2, plain.grade) == (None, None, plain.severity_pct)
+    assert (plain.leaf_area_mm2, plain.lesions[0].area_mm2, plain.grade) == (
+        None,
+        None,
+        plain.severity_pct,
+    )
     assert "no_scale" in plain.flags
     scaled = analysed(PICTURE, RULES, scale_mm_px=0.25, grade_scale="0-4")
     assert scaled.leaf_area_mm2 == pytest.approx(plain.leaf_area_px / 16)
@@ -121,7 +143,16 @@ def test_scale_and_grades(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("severity", "coffee", "rice"),
-    [(0.0, 0, 0), (0.1, 0, 1), (0.2, 1, 1), (5.0, 1, 1), (5.1, 2, 3), (12.0, 3, 3), (15.1, 4, 5), (60.0, 4, 9)],
+    [
+        (0.0, 0, 0),
+        (0.1, 0, 1),
+        (0.2, 1, 1),
+        (5.0, 1, 1),
+        (5.1, 2, 3),
+        (12.0, 3, 3),
+        (15.1, 4, 5),
+        (60.0, 4, 9),
+    ],
 )
 def test_bounds_of_the_grading_scales(severity: float, coffee: int, rice: int) -> None:
     grades = [grade_of(severity, scale) for scale in ("percent", "0-4", "1-9")]
@@ -133,7 +164,10 @@ def test_small_patches_sensitivity_and_a_given_healthy_colour() -> None:
     assert analysed(picture, RULES).n_lesions == 2
     assert analysed(picture, RULES, min_lesion_px=200).n_lesions == 1
     for backend in (None, RULES):
-        levels = [analysed(picture, backend, sensitivity=value).lesion_area_px for value in (0.0, 0.5, 1.0)]
+        levels = [
+            analysed(picture, backend, sensitivity=value).lesion_area_px
+            for value in (0.0, 0.5, 1.0)
+        ]
         assert levels == sorted(levels)
     yellowed = leaf_picture(LEAF, LESION, green=(150, 150, 60))
     against_green = analysed(yellowed, healthy_reference=(45.0, -28.0, 32.0))
@@ -161,7 +195,9 @@ def test_leaves_without_green_cut_leaves_and_several_are_found_and_shadow_is_non
 
 def test_a_leaf_before_soil() -> None:
     draw = np.random.default_rng(5)
-    soil = cv2.GaussianBlur(draw.normal(0, 260, (*SHAPE, 1)).astype(np.float32), (0, 0), 6)[..., None]
+    soil = cv2.GaussianBlur(draw.normal(0, 260, (*SHAPE, 1)).astype(np.float32), (0, 0), 6)[
+        ..., None
+    ]
     picture = leaf_picture(LEAF, LESION, board=SOIL).astype(float)
     picture = np.where(LEAF[..., None], picture, picture + 4 * soil)
     result = analysed(np.clip(picture, 0, 255).astype(np.uint8), mode="field")
@@ -192,7 +228,12 @@ def test_masks_transparent_ground_and_regions_say_where_the_leaf_is() -> None:
         np.full((200, 300, 3), (40, 120, 40), np.uint8),
         np.zeros((1, 1, 3), np.uint8),
         np.clip(np.random.default_rng(0).normal(6, 4, (200, 300, 3)), 0, 255).astype(np.uint8),
-        np.dstack([np.linspace(90, 190, 200)[:, None].repeat(300, 1).astype(np.uint8) + add for add in (0, 30, 60)]),
+        np.dstack(
+            [
+                np.linspace(90, 190, 200)[:, None].repeat(300, 1).astype(np.uint8) + add
+                for add in (0, 30, 60)
+            ]
+        ),
         np.full((20, 20, 3), np.nan, np.float32),
     ],
     ids=["white", "green", "one pixel", "night", "sky", "no data"],
@@ -217,7 +258,9 @@ def test_unfit_masks_and_regions_are_refused() -> None:
 
 @pytest.mark.parametrize("what", ["weights", "version", "json", "missing"])
 def test_other_model_files_are_refused(tmp_path: Path, what: str) -> None:
-    description, weights = (Path(shutil.copy(path, tmp_path / path.name)) for path in map(shipped_file, MODEL_FILES))
+    description, weights = (
+        Path(shutil.copy(path, tmp_path / path.name)) for path in map(shipped_file, MODEL_FILES)
+    )
     if what == "weights":
         content = bytearray(weights.read_bytes())
         content[len(content) // 2] ^= 1
@@ -236,7 +279,11 @@ def test_other_model_files_are_refused(tmp_path: Path, what: str) -> None:
 
 def test_probabilities_are_those_of_the_layers() -> None:
     model = load_lesion_model()
-    rows = np.random.default_rng(0).normal(model.mean, model.scale, (7, len(model.mean))).astype(np.float32)
+    rows = (
+        np.random.default_rng(0)
+        .normal(model.mean, model.scale, (7, len(model.mean)))
+        .astype(np.float32)
+    )
     expected = np.zeros(7)
     for layers in model.members:
         values = (rows.astype(np.float64) - model.mean) / model.scale

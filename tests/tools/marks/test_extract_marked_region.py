@@ -42,7 +42,9 @@ def crop_of(image: Path, result: MarkedRegions) -> np.ndarray:
     return np.asarray(Image.open(image.parent / "made" / result.crop.name))
 
 
-def boxed(box: tuple[int, int, int, int], colour: str = "red", stroke: int = 3, seed: int = 0) -> np.ndarray:
+def boxed(
+    box: tuple[int, int, int, int], colour: str = "red", stroke: int = 3, seed: int = 0
+) -> np.ndarray:
     """Plants on soil with a box whose stroke lies inside these bounds."""
     x0, y0, x1, y1 = box
     pixels = field(PLANTS, seed)
@@ -163,7 +165,9 @@ def test_noise_red_fruit_and_white_spots_are_no_marks(tmp_path: Path) -> None:
     for centre_x, centre_y, radius in ((60, 60, 25), (150, 120, 30), (250, 170, 22)):
         away = np.hypot(x - centre_x, y - centre_y)
         shade = np.clip(1.2 - 0.5 * np.hypot(x - centre_x + 6, y - centre_y + 6) / radius, 0.3, 1.0)
-        pixels = np.where((away < radius)[..., None], shade[..., None] * (215, 25, 35), pixels).astype(np.uint8)
+        pixels = np.where(
+            (away < radius)[..., None], shade[..., None] * (215, 25, 35), pixels
+        ).astype(np.uint8)
         glint = np.hypot(x - centre_x + 8, y - centre_y + 8) < 5
         pixels = np.where((glint & (away < radius))[..., None], np.uint8(250), pixels)
         calyx = away < radius / 3
@@ -171,7 +175,9 @@ def test_noise_red_fruit_and_white_spots_are_no_marks(tmp_path: Path) -> None:
     assert fault(saved(tmp_path, pixels)).kind == "nothing_found"
 
 
-def _agreements(seed: int, quarters: int, mirror: bool, colour: Any, shape: Any) -> tuple[float, float, float]:
+def _agreements(
+    seed: int, quarters: int, mirror: bool, colour: Any, shape: Any
+) -> tuple[float, float, float]:
     """IoU of the box of a drawn mark as found in the picture, turned and mirrored, and cut out; 0 where not found."""
 
     def agreement(image: np.ndarray, box: tuple[int, ...]) -> float:
@@ -195,7 +201,9 @@ def _agreements(seed: int, quarters: int, mirror: bool, colour: Any, shape: Any)
 
 
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@example(seed=5840, quarters=0, mirror=False, colour="red", shape="ellipse")  # a ring of the plant stays visible
+@example(
+    seed=5840, quarters=0, mirror=False, colour="red", shape="ellipse"
+)  # a ring of the plant stays visible
 @given(
     seed=st.integers(0, 10_000),
     quarters=st.integers(0, 3),
@@ -210,12 +218,16 @@ def test_turning_and_cropping_move_a_mark_along(seed, quarters, mirror, colour, 
 def test_the_sharp_tips_of_a_flat_polygon_belong_to_its_box() -> None:
     # Taken for an ellipse, which ends before the tips; and polygons whose corner is sharper than 40 degrees.
     for seed, colour in ((1433, "red"), (4211, "magenta"), (5451, "red"), (1430, "yellow")):
-        pixels, drawn = draw_mark_on(field(PLANTS, seed), colour, "polygon", 3, np.random.default_rng(seed))
+        pixels, drawn = draw_mark_on(
+            field(PLANTS, seed), colour, "polygon", 3, np.random.default_rng(seed)
+        )
         (mark,) = find_marks(pixels)
         assert box_iou(mark.box, drawn.box) > 0.93
 
 
-def test_a_picture_of_many_megapixels_is_looked_at_reduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_picture_of_many_megapixels_is_looked_at_reduced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(measure, "_MOST_PX", 500_000)
     pixels = np.tile(noisy((90, 110, 60), (500, 500)), (2, 2, 1))
     cv2.rectangle(pixels, (200, 160), (800, 700), (255, 0, 0), 8)

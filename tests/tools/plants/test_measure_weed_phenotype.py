@@ -36,7 +36,9 @@ def saved(folder: Path, pixels: np.ndarray, name: str = "weed.png", **more: Any)
     return folder / name
 
 
-def blocks(*boxes: tuple[int, int, int, int], size: tuple[int, int] = (200, 300), noise: int = 6) -> np.ndarray:
+def blocks(
+    *boxes: tuple[int, int, int, int], size: tuple[int, int] = (200, 300), noise: int = 6
+) -> np.ndarray:
     """Plants that are rectangles x0, y0, x1, y1 on soil."""
     pixels = np.full((*size, 3), SOIL, np.int16)
     for x0, y0, x1, y1 in boxes:
@@ -46,9 +48,14 @@ def blocks(*boxes: tuple[int, int, int, int], size: tuple[int, int] = (200, 300)
 
 
 def test_a_block_of_known_size(tmp_path: Path):
-    result = measured(saved(tmp_path, blocks((100, 60, 180, 160))), scale_cm_px=0.1, ground_y_px=170)
+    result = measured(
+        saved(tmp_path, blocks((100, 60, 180, 160))), scale_cm_px=0.1, ground_y_px=170
+    )
     (plant,) = result.plants
-    assert (plant.area_cm2, plant.height_cm) == (pytest.approx(80.0, rel=0.03), pytest.approx(11.0, abs=0.15))
+    assert (plant.area_cm2, plant.height_cm) == (
+        pytest.approx(80.0, rel=0.03),
+        pytest.approx(11.0, abs=0.15),
+    )
     assert plant.width_cm == pytest.approx(8.0, abs=0.25)
     assert plant.solidity > 0.97
     assert plant.leaf_count_est is None, "a compact outline hides leaves"
@@ -61,7 +68,9 @@ def test_a_block_of_known_size(tmp_path: Path):
 def test_what_may_be_no_plants_is_flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     image = saved(tmp_path, blocks((60, 40, 120, 160)))
     assert "vegetation_uncertain" not in measured(image).flags
-    monkeypatch.setattr(vegetation, "doubt_of_cover", lambda *_: "much of the picture is in deep shade")
+    monkeypatch.setattr(
+        vegetation, "doubt_of_cover", lambda *_: "much of the picture is in deep shade"
+    )
     result = measured(image)
     assert "vegetation_uncertain" in result.flags
 
@@ -71,17 +80,27 @@ def test_views_scales_and_ground_lines(tmp_path: Path):
     (plant,) = result.plants
     assert "no_scale" in result.flags
     assert "ground_line_from_plant" in result.flags
-    in_cm = (plant.area_cm2, plant.height_cm, plant.width_cm, plant.convex_hull_cm2, plant.skeleton_length_cm)
+    in_cm = (
+        plant.area_cm2,
+        plant.height_cm,
+        plant.width_cm,
+        plant.convex_hull_cm2,
+        plant.skeleton_length_cm,
+    )
     assert in_cm == (None,) * 5
     assert plant.height_px == pytest.approx(100, abs=3)
-    (plant,) = measured(saved(tmp_path, blocks((100, 60, 180, 160))), view="top", scale_cm_px=0.1).plants
+    (plant,) = measured(
+        saved(tmp_path, blocks((100, 60, 180, 160))), view="top", scale_cm_px=0.1
+    ).plants
     assert (plant.height_px, plant.height_cm) == (None, None)
     assert plant.width_cm == pytest.approx(8, abs=0.25)
     image = saved(tmp_path, blocks((100, 60, 180, 160)))
     assert measured(image, ground_y_px=110).plants[0].box[3] == 110
 
 
-@pytest.mark.parametrize(("seed", "species"), [(1, "velvetleaf"), (2, "barnyardgrass"), (3, "redroot pigweed")])
+@pytest.mark.parametrize(
+    ("seed", "species"), [(1, "velvetleaf"), (2, "barnyardgrass"), (3, "redroot pigweed")]
+)
 def test_drawn_plants(tmp_path: Path, seed: int, species: str):
     scene = make_pot(seed, 0, species, 24.0)
     truth: dict[str, Any] = scene.truth
@@ -122,19 +141,25 @@ class TestBadPictures:
 
 
 def test_many_plants_are_counted_and_the_largest_listed(tmp_path: Path):
-    boxes = [(20 * x + 4, 20 * y + 4, 20 * x + 13, 20 * y + 13) for x in range(15) for y in range(15)]
+    boxes = [
+        (20 * x + 4, 20 * y + 4, 20 * x + 13, 20 * y + 13) for x in range(15) for y in range(15)
+    ]
     result = measured(saved(tmp_path, blocks(*boxes, size=(300, 300))), view="top")
     assert (result.n_plants, len(result.plants)) == (225, 200)
     assert "not_all_plants_listed" in result.flags
 
 
-@pytest.mark.parametrize(("leaves", "bbch"), [(1, 10), (2, 10), (3, 11), (8, 16), (9, 17), (30, 19)])
+@pytest.mark.parametrize(
+    ("leaves", "bbch"), [(1, 10), (2, 10), (3, 11), (8, 16), (9, 17), (30, 19)]
+)
 def test_growth_stages(leaves: int, bbch: int):
     stage = growth_stage(leaves)
     assert (stage.bbch, stage.label == "seedling", stage.week_est) == (bbch, bbch == 10, None)
 
 
-def rosette(leaves: int, *, size: int = 240, length: float = 90, width: float = 30, turn: float = 0.3) -> np.ndarray:
+def rosette(
+    leaves: int, *, size: int = 240, length: float = 90, width: float = 30, turn: float = 0.3
+) -> np.ndarray:
     """A star of ellipses on stalks."""
     canvas = np.zeros((size, size), np.uint8)
     middle = size / 2
@@ -142,9 +167,24 @@ def rosette(leaves: int, *, size: int = 240, length: float = 90, width: float = 
         angle = turn + 2 * math.pi * number / leaves
         way = np.array([math.cos(angle), math.sin(angle)])
         centre = middle + 0.68 * length * way
-        cv2.line(canvas, (round(middle), round(middle)), tuple(np.round(centre).astype(int).tolist()), 1, 5)
+        cv2.line(
+            canvas,
+            (round(middle), round(middle)),
+            tuple(np.round(centre).astype(int).tolist()),
+            1,
+            5,
+        )
         axes = (round(0.32 * length), round(width / 2))
-        cv2.ellipse(canvas, tuple(np.round(centre).astype(int).tolist()), axes, math.degrees(angle), 0, 360, 1, -1)
+        cv2.ellipse(
+            canvas,
+            tuple(np.round(centre).astype(int).tolist()),
+            axes,
+            math.degrees(angle),
+            0,
+            360,
+            1,
+            -1,
+        )
     return canvas > 0
 
 
@@ -158,7 +198,12 @@ def test_area_and_hull_of_known_forms():
     mask = np.zeros((60, 80), bool)
     mask[10:40, 20:60] = True
     plant = only(mask)
-    assert (plant.box, plant.area_px, plant.hull_area_px, plant.solidity) == ((20, 10, 60, 40), 1200, 1200, 1)
+    assert (plant.box, plant.area_px, plant.hull_area_px, plant.solidity) == (
+        (20, 10, 60, 40),
+        1200,
+        1200,
+        1,
+    )
     assert set(plant.hull) == {(20, 10), (60, 10), (60, 40), (20, 40)}
     mask = np.zeros((100, 100), bool)
     mask[40:60, 10:90] = mask[10:90, 40:60] = True
@@ -205,7 +250,10 @@ def test_turning_and_flipping_changes_nothing(turns: int, flip: bool, leaves: in
     mask = rosette(leaves, turn=turn)
     moved = np.rot90(mask[:, ::-1] if flip else mask, turns)
     first, second = only(mask), only(np.ascontiguousarray(moved))
-    assert (second.area_px, second.hull_area_px) == (first.area_px, pytest.approx(first.hull_area_px, abs=0.01))
+    assert (second.area_px, second.hull_area_px) == (
+        first.area_px,
+        pytest.approx(first.hull_area_px, abs=0.01),
+    )
     assert second.skeleton_length_px == pytest.approx(first.skeleton_length_px, rel=0.05)
     assert len(second.tips) == len(first.tips)
 
@@ -214,11 +262,15 @@ def discs_in(pixels: np.ndarray, plants: np.ndarray | None = None):
     return find_discs(pixels, np.zeros(pixels.shape[:2], np.bool_) if plants is None else plants)
 
 
-def picture_of_discs(*discs: tuple[int, int, int], size: tuple[int, int] = (300, 400)) -> np.ndarray:
+def picture_of_discs(
+    *discs: tuple[int, int, int], size: tuple[int, int] = (300, 400)
+) -> np.ndarray:
     fine = np.zeros((size[0] * 4, size[1] * 4), np.uint8)
     for x, y, radius in discs:
         cv2.circle(fine, (4 * x, 4 * y), 4 * radius, 255, -1)
-    share = cv2.resize(fine.astype(np.float32) / 255, size[::-1], interpolation=cv2.INTER_AREA)[..., None]
+    share = cv2.resize(fine.astype(np.float32) / 255, size[::-1], interpolation=cv2.INTER_AREA)[
+        ..., None
+    ]
     noise = np.random.default_rng(0).normal(0, 4, (*size, 3))
     return np.clip(share * 220 + (1 - share) * 90 + noise, 0, 255).astype(np.uint8)
 
@@ -230,7 +282,10 @@ class TestRoundMarkers:
         square[200:240, 50:130] = 230
         assert discs_in(square) == []
         hexagon = picture_of_discs()
-        corners = [(200 + 50 * math.cos(k * math.pi / 3), 150 + 50 * math.sin(k * math.pi / 3)) for k in range(6)]
+        corners = [
+            (200 + 50 * math.cos(k * math.pi / 3), 150 + 50 * math.sin(k * math.pi / 3))
+            for k in range(6)
+        ]
         cv2.fillPoly(hexagon, [np.round(corners).astype(np.int32)], (230, 230, 230))
         assert discs_in(hexagon) == []
         pixels = picture_of_discs((150, 120, 30))

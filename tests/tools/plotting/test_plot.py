@@ -27,13 +27,19 @@ RANDOM = random.Random(7)
 VALUES = [RANDOM.gauss(70, 8) for _ in range(200)]
 
 ONE_OF_EACH: dict[str, list[dict[str, Any]]] = {
-    "line": [series("2023", [1, 2, 3], [0.2, 0.5, 0.4]), series("2024", [1, 2, 3], [0.3, 0.6, 0.2])],
+    "line": [
+        series("2023", [1, 2, 3], [0.2, 0.5, 0.4]),
+        series("2024", [1, 2, 3], [0.3, 0.6, 0.2]),
+    ],
     "bar": [series("weeds", ["a", "b", "c"], [3, -1, 2.5])],
     "grouped_bar": [series("crop", ["a", "b"], [3, 1]), series("weed", ["b", "c"], [2, 4])],
     "scatter": [series("fruit", [1.5, 2.5, 2.5], [3, 4, 5])],
     "hist": [series("diameter", None, VALUES)],
     "pie": [series("cover", ["crop", "weed", "soil"], [50, 20, 30])],
-    "box": [series("control", None, [*VALUES, 200]), series("treated", None, [v + 5 for v in VALUES])],
+    "box": [
+        series("control", None, [*VALUES, 200]),
+        series("treated", None, [v + 5 for v in VALUES]),
+    ],
     "heatmap": [series("r1", ["c1", "c2"], [1, 2]), series("r2", ["c1", "c2"], [3, 4])],
 }
 
@@ -66,7 +72,9 @@ class TestEveryKind:
         assert min(drawn.shape[:2]) >= 400
         assert (drawn.min(axis=2) < 200).mean() > 0.005
         assert (made.figure.media_type, made.flags) == ("image/png", ())
-        first, second = (plot(kind=kind, series=ONE_OF_EACH[kind], annotate=True, fmt="svg") for _ in range(2))
+        first, second = (
+            plot(kind=kind, series=ONE_OF_EACH[kind], annotate=True, fmt="svg") for _ in range(2)
+        )
         assert first.figure == second.figure
         assert len(list(out.iterdir())) == 2
 
@@ -100,7 +108,9 @@ class TestSpecification:
         assert np.allclose(steps, steps[0], rtol=1e-3)
         assert made.notes == (f"200 values counted in {len(drawn.x)} bins of width {steps[0]:.4g}",)
 
-    @pytest.mark.parametrize("values", [[5.5] * 3, [0.1, 1e12], [0, 0, 0, 0, 1e9], [1e-9, 2e-9], [-1e100, 1e100]])
+    @pytest.mark.parametrize(
+        "values", [[5.5] * 3, [0.1, 1e12], [0, 0, 0, 0, 1e9], [1e-9, 2e-9], [-1e100, 1e100]]
+    )
     def test_extreme_histograms_stay_small(self, values):
         data = prepare_data("hist", [("v", None, values)], "none", [])
         (drawn,) = data.series
@@ -113,12 +123,25 @@ class TestSpecification:
         (summary,) = made.summary.series
         assert (summary.n_points, summary.max, summary.argmax) == (10, 100, None)
         made = plot(kind="line", series=[series("v", None, [3, 4])])
-        assert (made.spec.series[0].x, made.notes) == ((1, 2), ("x was not given: values are numbered from 1",))
+        assert (made.spec.series[0].x, made.notes) == (
+            (1, 2),
+            ("x was not given: values are numbered from 1",),
+        )
         (summary,) = plot(kind="bar", series=ONE_OF_EACH["bar"]).summary.series
-        assert (summary.argmax, summary.max, summary.argmin, summary.min, summary.range) == ("a", 3, "b", -1, 4)
+        assert (summary.argmax, summary.max, summary.argmin, summary.min, summary.range) == (
+            "a",
+            3,
+            "b",
+            -1,
+            4,
+        )
 
     def test_categories_sort_by_value_and_groups_by_their_sum(self, out):
-        for sort, order in (("none", ("a", "b", "c")), ("asc", ("b", "c", "a")), ("desc", ("a", "c", "b"))):
+        for sort, order in (
+            ("none", ("a", "b", "c")),
+            ("asc", ("b", "c", "a")),
+            ("desc", ("a", "c", "b")),
+        ):
             assert plot(kind="bar", series=ONE_OF_EACH["bar"], sort=sort).spec.series[0].x == order
         drawn = plot(kind="grouped_bar", series=ONE_OF_EACH["grouped_bar"], sort="desc").spec.series
         assert [each.x for each in drawn] == [("a", "b"), ("c", "b")]
@@ -126,16 +149,24 @@ class TestSpecification:
 
     @given(
         st.sampled_from(["line", "bar", "scatter", "heatmap"]),
-        st.lists(st.lists(st.floats(-1e6, 1e6, allow_nan=False), min_size=3, max_size=3), min_size=1, max_size=4),
+        st.lists(
+            st.lists(st.floats(-1e6, 1e6, allow_nan=False), min_size=3, max_size=3),
+            min_size=1,
+            max_size=4,
+        ),
     )
     def test_values_come_back_as_they_were_given(self, kind, rows):
-        data = prepare_data(kind, [(f"s{index}", [1.5, 2, 3.25], row) for index, row in enumerate(rows)], "none", [])
+        data = prepare_data(
+            kind, [(f"s{index}", [1.5, 2, 3.25], row) for index, row in enumerate(rows)], "none", []
+        )
         assert [list(each.y) for each in data.series] == rows
         assert all(each.x == (1.5, 2, 3.25) for each in data.series)
 
 
 class TestRefusals:
-    @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), None, "three", True, 1e300])
+    @pytest.mark.parametrize(
+        "value", [float("nan"), float("inf"), -float("inf"), None, "three", True, 1e300]
+    )
     def test_values_that_are_no_finite_numbers(self, out, value):
         for kind, x in (("line", [1, 2]), ("hist", None), ("box", None), ("bar", ["a", "b"])):
             error = refusal(kind, [series("v", x, [1, value])])
@@ -164,7 +195,11 @@ class TestRefusals:
                 [("v", ["b", "img_1.jpg", "Img 1 ", "img–1"], [1, 2, 3, 4])],
                 "'img_1.jpg' and 'Img 1 ' and 'img–1'",
             ),
-            ("heatmap", [("r", ["a", "b"], [1, 2]), ("s", ["a", "c"], [1, 2])], "the same in every row"),
+            (
+                "heatmap",
+                [("r", ["a", "b"], [1, 2]), ("s", ["a", "c"], [1, 2])],
+                "the same in every row",
+            ),
             ("line", [("v", [1], [1]), ("v", [1], [2])], "must differ"),
             ("radar", [("v", ["a"], [1])], "one of line, bar"),
         ],
@@ -175,8 +210,15 @@ class TestRefusals:
     def test_limits_and_all_faults_at_once_are_told(self):
         for limits in ([1, 1], [2, 1], [1], [1, 2, 3], ["a", "b"], [0, math.nan]):
             assert refusal("bar", ONE_OF_EACH["bar"], y_limits=limits).argument == "y_limits"
-        message = refusal("bar", [series("v", ["a"], [1, 2]), series("w", [1], []), series("w", None, [1])]).message
-        parts = ("series[0] (v) has 1 x and 2 y", "series[1] (w) has no values", "series[2] (w) has no x", "differ")
+        message = refusal(
+            "bar", [series("v", ["a"], [1, 2]), series("w", [1], []), series("w", None, [1])]
+        ).message
+        parts = (
+            "series[0] (v) has 1 x and 2 y",
+            "series[1] (w) has no values",
+            "series[2] (w) has no x",
+            "differ",
+        )
         assert all(part in message for part in parts)
 
 

@@ -29,7 +29,11 @@ LEAVES: dict[str, Colour] = {
     "coffee_rust": (230, 160, 40),
     "coffee_leaf_miner": (120, 60, 120),
 }
-CROPS = {"bean": ["bean_healthy", "bean_bean_rust"], "coffee": ["coffee_rust", "coffee_leaf_miner"], "blackgram": []}
+CROPS = {
+    "bean": ["bean_healthy", "bean_bean_rust"],
+    "coffee": ["coffee_rust", "coffee_leaf_miner"],
+    "blackgram": [],
+}
 BOARD, GREEN, BROWN = (225, 225, 230), (70, 130, 50), (110, 65, 35)
 
 
@@ -55,11 +59,17 @@ def diagnosed(image: Path, backend: str | None = None, **arguments: Any) -> Diag
 fault = partial(tool_error, diagnosed)
 
 
-def test_diseases_get_the_names_of_the_knowledge_base_beside_health_and_pests(tmp_path: Path) -> None:
+def test_diseases_get_the_names_of_the_knowledge_base_beside_health_and_pests(
+    tmp_path: Path,
+) -> None:
     found = diagnosed(saved(tmp_path, LEAVES["coffee_rust"]), top_k=2)
     best = found.candidates[0]
     assert found.best == best.kb_id == "disease.coffee_leaf_rust"
-    assert (best.label, best.kind, best.scientific_name) == ("coffee_rust", "disease", "Hemileia vastatrix")
+    assert (best.label, best.kind, best.scientific_name) == (
+        "coffee_rust",
+        "disease",
+        "Hemileia vastatrix",
+    )
     assert len(found.candidates) == 2
     assert not found.abstained
     assert (tmp_path / "made" / found.overlay.name).is_file()
@@ -99,7 +109,8 @@ def test_unknown_crops_and_pests_need_a_pack(tmp_path: Path) -> None:
 def test_an_unknown_leaf_is_refused_with_candidates(tmp_path: Path, net_folder: Path) -> None:
     write_tiny_net(net_folder, "leaves", LEAVES, threshold=0.99, crops=CROPS)
     between: Any = tuple(
-        int(np.mean(p)) for p in zip(LEAVES["bean_bean_rust"], LEAVES["coffee_leaf_miner"], strict=True)
+        int(np.mean(p))
+        for p in zip(LEAVES["bean_bean_rust"], LEAVES["coffee_leaf_miner"], strict=True)
     )
     error = fault(saved(tmp_path, between))
     assert error.kind == "low_confidence"
@@ -108,18 +119,29 @@ def test_an_unknown_leaf_is_refused_with_candidates(tmp_path: Path, net_folder: 
     image = saved(tmp_path, LEAVES["coffee_rust"])
     for given in ({}, {"crop": "bean"}):
         error = fault(image, **given)
-        assert (error.kind, any("coffee" in name for name in error.candidates)) == ("low_confidence", False)
+        assert (error.kind, any("coffee" in name for name in error.candidates)) == (
+            "low_confidence",
+            False,
+        )
     assert fault(image, crop="coffee").kind == "backend_unavailable"
 
 
 def test_a_pack_of_pests(tmp_path: Path) -> None:
-    names = {"aphids": PLANTS["green leaf"], "beetle": PLANTS["brown leaf"], "Myzus persicae": PLANTS["yellow leaf"]}
+    names = {
+        "aphids": PLANTS["green leaf"],
+        "beetle": PLANTS["brown leaf"],
+        "Myzus persicae": PLANTS["yellow leaf"],
+    }
     rows = []
     for number, (label, colour) in enumerate(names.items()):
         for place in range(6):
-            Image.fromarray(plant_picture(colour, 100 * number + place)).save(tmp_path / f"{number}{place}.png")
+            Image.fromarray(plant_picture(colour, 100 * number + place)).save(
+                tmp_path / f"{number}{place}.png"
+            )
             rows.append((f"{number}{place}.png", label))
-    train_pack(read_labelled(tmp_path, write_table(tmp_path / "labels.csv", rows)), pack_path("pests"))
+    train_pack(
+        read_labelled(tmp_path, write_table(tmp_path / "labels.csv", rows)), pack_path("pests")
+    )
     image = tmp_path / "new.png"
     Image.fromarray(plant_picture(PLANTS["brown leaf"], 900)).save(image)
     found = diagnosed(image, "pack:pests", kind="pest")
@@ -137,7 +159,9 @@ def leaf_with_spots(folder: Path, spots: int = 6, name: str = "spots.png") -> Pa
         x, y = 130 + 60 * (number % 4), 120 + 60 * (number // 4)
         draw.ellipse((x, y, x + 28, y + 28), fill=BROWN)
     noise = np.random.default_rng(0).normal(0, 3, (320, 480, 3))
-    Image.fromarray(np.clip(np.asarray(picture) + noise, 0, 255).astype(np.uint8)).save(folder / name)
+    Image.fromarray(np.clip(np.asarray(picture) + noise, 0, 255).astype(np.uint8)).save(
+        folder / name
+    )
     return folder / name
 
 
@@ -180,7 +204,10 @@ def test_a_vision_model_chooses_from_the_knowledge_base_or_none(tmp_path: Path) 
     assert "bean rust" in model.asked[0].text
     image = saved(tmp_path, LEAVES["coffee_rust"])
     assert tool_error(said, image, Eye({"candidates": []})).kind == "low_confidence"
-    assert tool_error(said, image, Eye("It looks sick.", {"candidates": [{"name": "x"}]})).kind == "tool_failed"
+    assert (
+        tool_error(said, image, Eye("It looks sick.", {"candidates": [{"name": "x"}]})).kind
+        == "tool_failed"
+    )
 
 
 def test_every_label_of_the_pool_has_an_entry() -> None:
@@ -202,7 +229,9 @@ def test_every_label_of_the_pool_has_an_entry() -> None:
     assert names.of_name("no such thing", ("disease",)) is None
 
 
-def test_scores_of_a_crop_that_are_not_calibrated_are_withheld(tmp_path: Path, net_folder: Path) -> None:
+def test_scores_of_a_crop_that_are_not_calibrated_are_withheld(
+    tmp_path: Path, net_folder: Path
+) -> None:
     reasons = {"bean": "4 groups to calibrate them on"}
     write_tiny_net(net_folder, "leaves", LEAVES, threshold=0.55, crops=CROPS, uncalibrated=reasons)
     few = diagnosed(saved(tmp_path, LEAVES["bean_bean_rust"]))
@@ -217,7 +246,9 @@ def test_scores_of_a_crop_that_are_not_calibrated_are_withheld(tmp_path: Path, n
 
 def test_the_shipped_net_says_where_it_is_calibrated_and_on_how_many_subjects() -> None:
     shipped = json.loads((files("agrotools") / "data/nets/leaves.json").read_text(encoding="utf-8"))
-    counted = json.loads((ROOT / "studies/accuracy/calibration_subjects.json").read_text(encoding="utf-8"))
+    counted = json.loads(
+        (ROOT / "studies/accuracy/calibration_subjects.json").read_text(encoding="utf-8")
+    )
     subjects = counted["calibrated_on"]["leaves"]["subjects_by_crop"]
     assert shipped["calibration_subjects"] == {crop: subjects[crop] for crop in shipped["crops"]}
     assert set(shipped["uncalibrated"]) == {"bean", "chilli"}

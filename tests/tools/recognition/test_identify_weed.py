@@ -67,12 +67,16 @@ def test_weeds_get_the_names_of_the_knowledge_base_and_other_plants_none(tmp_pat
 
 
 def test_what_is_unknown_or_not_sure_is_not_named(tmp_path: Path, net_folder: Path) -> None:
-    between = tuple(int(np.mean(part)) for part in zip(WEEDS["lantana"], WEEDS["siam_weed"], strict=True))
+    between = tuple(
+        int(np.mean(part)) for part in zip(WEEDS["lantana"], WEEDS["siam_weed"], strict=True)
+    )
     error = fault(saved(tmp_path, between))  # pyright: ignore[reportArgumentType]
     assert (error.kind, len(error.candidates)) == ("low_confidence", 3)
     assert {"weed.lantana", "weed.siam_weed"} & set(error.candidates)
     assert "packs train" in (error.hint or "")
-    near: Any = tuple(round(0.7 * a + 0.3 * b) for a, b in zip(WEEDS["lantana"], WEEDS["negative"], strict=True))
+    near: Any = tuple(
+        round(0.7 * a + 0.3 * b) for a, b in zip(WEEDS["lantana"], WEEDS["negative"], strict=True)
+    )
     assert identified(saved(tmp_path, near), candidates=["lantana"]).best == "weed.lantana"
     abstention = {"score": "max_softmax", "threshold": 0.5, "most_negative": 0.01}
     write_tiny_net(net_folder, "weeds", WEEDS, abstention=abstention)
@@ -100,14 +104,18 @@ def test_candidates_narrow_the_choice(tmp_path: Path) -> None:
 
 
 def test_a_region_is_looked_at_alone_after_exif_turned_the_picture(tmp_path: Path) -> None:
-    both = np.concatenate([plant_picture(WEEDS["lantana"], 1, 96), plant_picture(WEEDS["siam_weed"], 2, 96)], axis=1)
+    both = np.concatenate(
+        [plant_picture(WEEDS["lantana"], 1, 96), plant_picture(WEEDS["siam_weed"], 2, 96)], axis=1
+    )
     Image.fromarray(both).save(tmp_path / "two.png")
     assert identified(tmp_path / "two.png", region=[0, 0, 96, 96]).best == "weed.lantana"
     assert identified(tmp_path / "two.png", region=[96, 0, 192, 96]).best == "weed.siam_weed"
     small = identified(tmp_path / "two.png", region=[96, 0, 300, 40])
     assert {"low_resolution", "region_clipped"} <= set(small.flags)
     assert fault(tmp_path / "two.png", region=[500, 500, 600, 600]).kind == "region_empty"
-    upright = np.concatenate([plant_picture(WEEDS["lantana"], 1, 96), plant_picture(WEEDS["siam_weed"], 2, 96)])
+    upright = np.concatenate(
+        [plant_picture(WEEDS["lantana"], 1, 96), plant_picture(WEEDS["siam_weed"], 2, 96)]
+    )
     stored = Image.fromarray(np.rot90(upright))
     exif = Image.Exif()
     exif[0x0112] = 6
@@ -133,7 +141,9 @@ def test_a_pack_names_own_plants(tmp_path: Path) -> None:
 
 def test_a_pack_of_diseases_is_flagged(tmp_path: Path) -> None:
     pictures = write_folders(tmp_path / "pictures", each=6)
-    for plant, label in zip(PLANTS, ("bean rust", "angular leaf spot", "bean healthy"), strict=True):
+    for plant, label in zip(
+        PLANTS, ("bean rust", "angular leaf spot", "bean healthy"), strict=True
+    ):
         (pictures / plant).rename(pictures / label)
     train_pack(read_labelled(pictures), pack_path("bean"))
     found = identified(saved(tmp_path, PLANTS["green leaf"], size=48), "pack:bean")

@@ -24,7 +24,9 @@ def test_a_name_brings_its_entry_with_sources():
     assert hit.last_reviewed.startswith("20")
 
 
-@pytest.mark.parametrize("query", ["Venturia inaequalis", "aple scbab", "苹果黑星病", "Apple___Apple_scab"])
+@pytest.mark.parametrize(
+    "query", ["Venturia inaequalis", "aple scbab", "苹果黑星病", "Apple___Apple_scab"]
+)
 def test_names_of_all_kinds(query):
     assert lookup_agronomy(query).hits[0].kb_id == "disease.apple_scab"
 
@@ -54,7 +56,9 @@ def test_every_entry_is_read_by_its_id():
 
 
 def test_chemical_control_carries_a_note_and_thresholds_their_region():
-    chemical = [entry for entry in load().entries if any(claim.type == "chemical" for claim in entry.claims)]
+    chemical = [
+        entry for entry in load().entries if any(claim.type == "chemical" for claim in entry.claims)
+    ]
     assert chemical
     for entry in chemical[::3]:
         (hit,) = lookup_agronomy(entry.names.en, kb_id=entry.id, topic="management").hits
@@ -64,13 +68,21 @@ def test_chemical_control_carries_a_note_and_thresholds_their_region():
     for entry in with_thresholds[::2]:
         (hit,) = lookup_agronomy(entry.names.en, kb_id=entry.id, topic="thresholds").hits
         for claim, value in zip(entry.claims_of("thresholds"), hit.values, strict=True):
-            assert (value.value, value.unit, value.region) == (claim.value, claim.unit, claim.region)
+            assert (value.value, value.unit, value.region) == (
+                claim.value,
+                claim.unit,
+                claim.region,
+            )
             assert claim.region in hit.text
             assert claim.condition in hit.text
 
 
 def test_topics_not_covered_and_entries_not_verified_are_flagged():
-    entry = next(entry for entry in load().entries if entry.claims and not entry.claims_of("reference_values"))
+    entry = next(
+        entry
+        for entry in load().entries
+        if entry.claims and not entry.claims_of("reference_values")
+    )
     found = lookup_agronomy(entry.names.en, kb_id=entry.id, topic="reference_values")
     assert "topic_not_covered" in found.flags
     assert [hit.section for hit in found.hits] == ["names"]

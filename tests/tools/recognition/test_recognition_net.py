@@ -25,7 +25,9 @@ WITH_LIKENESS = {"logits": 3, "embedding": 3, "likeness": 1}
 COLOURS = {"red": (220, 30, 30), "green": (40, 180, 60), "blue": (20, 40, 200)}
 
 
-def noisy_picture(colour: tuple[int, int, int], shape: tuple[int, int] = (64, 96), seed: int = 0) -> np.ndarray:
+def noisy_picture(
+    colour: tuple[int, int, int], shape: tuple[int, int] = (64, 96), seed: int = 0
+) -> np.ndarray:
     draw = np.random.default_rng(seed)
     return np.clip(np.array(colour) + draw.normal(0, 10, (*shape, 3)), 0, 255).astype(np.uint8)
 
@@ -44,7 +46,9 @@ def test_an_answer_is_that_worked_out_by_hand(tmp_path: Path) -> None:
 
 def test_a_net_may_say_itself_how_like_a_picture_is_to_those_it_knows(tmp_path: Path) -> None:
     path = with_weights(
-        write_tiny_net(tmp_path, "tiny", COLOURS, score="likeness", threshold=0.4, outputs=WITH_LIKENESS),
+        write_tiny_net(
+            tmp_path, "tiny", COLOURS, score="likeness", threshold=0.4, outputs=WITH_LIKENESS
+        ),
         tiny_onnx(list(COLOURS.values()), likeness=True),
     )
     bright, dark = noisy_picture((200, 150, 180)), noisy_picture((20, 60, 30))

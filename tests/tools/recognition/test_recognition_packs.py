@@ -13,7 +13,13 @@ from agrotools.tools.recognition import labelled_pictures as labelled
 from agrotools.tools.recognition import pack_training
 from agrotools.tools.recognition.labelled_pictures import read_labelled
 from agrotools.tools.recognition.pack_training import train_pack
-from agrotools.tools.recognition.packs import list_packs, load_pack, pack_path, packs_folder, read_pack
+from agrotools.tools.recognition.packs import (
+    list_packs,
+    load_pack,
+    pack_path,
+    packs_folder,
+    read_pack,
+)
 from support.labelled_pictures import PLANTS, plant_picture, write_folders, write_table
 from support.tiny_nets import write_tiny_net
 
@@ -90,9 +96,13 @@ def test_labels_that_mean_nothing_are_not_learnt(tmp_path: Path) -> None:
     draw = np.random.default_rng(1)
     rows = []
     for number in range(40):
-        Image.fromarray(plant_picture(PLANTS["green leaf"], number)).save(tmp_path / f"{number}.png")
+        Image.fromarray(plant_picture(PLANTS["green leaf"], number)).save(
+            tmp_path / f"{number}.png"
+        )
         rows.append((f"{number}.png", "ab"[draw.integers(2)]))
-    info = train_pack(read_labelled(tmp_path, write_table(tmp_path / "l.csv", rows)), tmp_path / "pack")
+    info = train_pack(
+        read_labelled(tmp_path, write_table(tmp_path / "l.csv", rows)), tmp_path / "pack"
+    )
     assert info.figures.accuracy < 0.75
     assert info.temperature > 1
     assert info.figures.refused_of_left_out is None
@@ -163,7 +173,9 @@ def test_packs_that_were_tampered_with(pack: Path, tmp_path: Path) -> None:
         ({"temperature": -1}, "description"), ({"more": 1}, "description"),
     ],
 )  # fmt: skip
-def test_descriptions_that_do_not_fit(pack: Path, tmp_path: Path, fields: dict[str, object], said: str) -> None:
+def test_descriptions_that_do_not_fit(
+    pack: Path, tmp_path: Path, fields: dict[str, object], said: str
+) -> None:
     folder = copied(pack, tmp_path)
     path = folder / "pack.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | fields))
@@ -199,21 +211,28 @@ def test_pictures_in_no_folder_of_a_class_are_named(pictures: Path, tmp_path: Pa
     (pictures / "loose.png").unlink()
 
 
-def test_tables_that_do_not_fit(tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_that_do_not_fit(
+    tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     good = [(f"{name}/{place}.png", name) for name in PLANTS for place in range(8)]
     table = tmp_path / "labels.csv"
     assert len(read_labelled(pictures, write_table(table, good))) == 24
-    assert "names 1 picture missing from" in refused(pictures, write_table(table, [*good, ("no.png", "a")]))
+    assert "names 1 picture missing from" in refused(
+        pictures, write_table(table, [*good, ("no.png", "a")])
+    )
     assert "twice (rows 2 and 26)" in refused(pictures, write_table(table, [*good, good[0]]))
     assert "lacks an image or a label" in refused(pictures, write_table(table, [("a.png", "")]))
     assert "leads out" in refused(pictures, write_table(table, [("../a.png", "a")]))
     assert "leads out" in refused(pictures, write_table(table, [("/etc/passwd", "a")]))
-    assert "columns image and label, but (read with encoding utf-8, delimiter comma): file, class" in refused(
-        pictures, write_table(table, good, ("file", "class"))
+    assert (
+        "columns image and label, but (read with encoding utf-8, delimiter comma): file, class"
+        in refused(pictures, write_table(table, good, ("file", "class")))
     )
     assert "there is no table" in refused(pictures, tmp_path / "absent.csv")
     table.write_text('image;label\na.png;"a\n')
-    with pytest.raises(BenchmarkError, match=r"labels.csv, row 2 is not a row of a table: .*\(check the quotes"):
+    with pytest.raises(
+        BenchmarkError, match=r"labels.csv, row 2 is not a row of a table: .*\(check the quotes"
+    ):
         read_labelled(pictures, table)
     grouped = [(image, label, label) for image, label in good]
     said = refused(pictures, write_table(table, grouped, ("image", "label", "group")))
@@ -223,7 +242,9 @@ def test_tables_that_do_not_fit(tmp_path: Path, pictures: Path, monkeypatch: pyt
     assert "more than the 20" in refused(pictures)
 
 
-def test_nothing_is_left_half_written(pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_left_half_written(
+    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -233,7 +254,9 @@ def test_nothing_is_left_half_written(pictures: Path, tmp_path: Path, monkeypatc
     assert not (tmp_path / "packs").exists()
 
 
-def test_a_place_that_is_taken_is_refused_at_once(pictures: Path, pack: Path, tmp_path: Path) -> None:
+def test_a_place_that_is_taken_is_refused_at_once(
+    pictures: Path, pack: Path, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match="exists already"):
         train_pack(read_labelled(pictures), pack)
     (tmp_path / "file").write_text("")
@@ -250,7 +273,9 @@ def test_unreadable_pictures_stop_or_are_left_out(tmp_path: Path) -> None:
         train_pack(read_labelled(folder), tmp_path / "pack")
     assert "--skip-unreadable" in (caught.value.hint or "")
     assert not (tmp_path / "pack").exists()
-    info = train_pack(read_labelled(folder), tmp_path / "pack", skip_unreadable=True, progress=said.append)
+    info = train_pack(
+        read_labelled(folder), tmp_path / "pack", skip_unreadable=True, progress=said.append
+    )
     assert info.figures.pictures == 10
     assert "left out 2 pictures that cannot be read" in said
     for place in (2, 3):
@@ -275,13 +300,19 @@ def test_copies_stay_on_one_side_of_a_split(tmp_path: Path) -> None:
 
 def test_groups_are_held_out_whole_and_every_class_is_on_both_sides() -> None:
     pictures = [
-        labelled.LabelledImage(Path(f"{label}-{number}.png"), label, f"{label if own else ''}{number // 2}")
+        labelled.LabelledImage(
+            Path(f"{label}-{number}.png"), label, f"{label if own else ''}{number // 2}"
+        )
         for label, own in (("rust", True), ("healthy", True), ("mixed", False))
         for number in range(12)
     ]
     kept, held = labelled.hold_out(pictures, 0.3)
     assert not {one.group for one in kept} & {one.group for one in held}
-    assert [sum(one.label == label for one in held) for label in ("rust", "healthy", "mixed")] == [4, 4, 4]
+    assert [sum(one.label == label for one in held) for label in ("rust", "healthy", "mixed")] == [
+        4,
+        4,
+        4,
+    ]
     assert labelled.hold_out(pictures, 0.3) == (kept, held)
 
 
@@ -291,7 +322,9 @@ def test_a_class_that_keeps_too_few_pictures_to_learn_from_is_named() -> None:
         for label in ("rust", "healthy")
         for number in range(5)
     ]
-    with pytest.raises(UsageError, match=r"healthy \(3\), rust \(3\) left to learn from, with 4 held out"):
+    with pytest.raises(
+        UsageError, match=r"healthy \(3\), rust \(3\) left to learn from, with 4 held out"
+    ):
         labelled.hold_out(pictures, 0.4)
     with pytest.raises(UsageError, match=r"healthy \(0\), rust \(0\)"):
         labelled.hold_out(pictures, 1.0)

@@ -28,7 +28,9 @@ def described(image: Path, **arguments: Any) -> RegionDescription:
 fault = partial(tool_error, described)
 
 
-def saved(folder: Path, pixels: np.ndarray, name: str = "photo.png", mode: str | None = None) -> Path:
+def saved(
+    folder: Path, pixels: np.ndarray, name: str = "photo.png", mode: str | None = None
+) -> Path:
     picture = Image.fromarray(pixels)
     if mode == "P":
         picture.putpalette([channel for value in range(256) for channel in (value, 255 - value, 0)])
@@ -41,12 +43,17 @@ def test_a_photograph_in_numbers(tmp_path: Path) -> None:
     result = described(image, gsd_m=0.01)
     share = 100 * PLANTS.mean()
     assert (result.area_px, result.image_pct) == (SHAPE[0] * SHAPE[1], 100)
-    assert (result.area_m2, result.vegetation_pct) == (pytest.approx(6.0), pytest.approx(share, rel=0.02))
+    assert (result.area_m2, result.vegetation_pct) == (
+        pytest.approx(6.0),
+        pytest.approx(share, rel=0.02),
+    )
     assert result.mean_rgb == pytest.approx(field(PLANTS).reshape(-1, 3).mean(axis=0), abs=1e-6)
     expected = [(100 - share) * s / 100 + share * c / 100 for s, c in zip(SOIL, CROP, strict=True)]
     assert result.mean_rgb == pytest.approx(expected, abs=0.8)
     assert sum(colour.pct for colour in result.dominant_colours) == pytest.approx(100)
-    assert sum(c.pct for c in result.dominant_colours if "green" in c.name) == pytest.approx(share, abs=1.5)
+    assert sum(c.pct for c in result.dominant_colours if "green" in c.name) == pytest.approx(
+        share, abs=1.5
+    )
     assert result.health.green_pct == pytest.approx(share, abs=0.5)
     assert (result.ndvi, result.shape, result.class_pcts, result.bands) == (None, None, None, None)
     shares = np.array(CROP) / sum(CROP)
@@ -60,14 +67,23 @@ def test_a_photograph_in_numbers(tmp_path: Path) -> None:
 def test_a_region_and_a_mask_count_what_lies_in_them(tmp_path: Path) -> None:
     image = saved(tmp_path, field(PLANTS))
     result = described(image, region=[36, 36, 84, 84])
-    assert (result.area_px, result.image_pct) == (48 * 48, pytest.approx(100 * 48 * 48 / PLANTS.size))
+    assert (result.area_px, result.image_pct) == (
+        48 * 48,
+        pytest.approx(100 * 48 * 48 / PLANTS.size),
+    )
     assert result.vegetation_pct == pytest.approx(100 * PLANTS[36:84, 36:84].mean(), rel=0.02)
     assert result.shape is None
     mask = saved(tmp_path, PLANTS.astype(np.uint8) * 7, "mask.png")
     masked = described(image, mask=mask)
     assert masked.area_px == PLANTS.sum()
-    assert (masked.vegetation_pct, masked.mean_rgb) == (pytest.approx(100, abs=1), pytest.approx(CROP, abs=0.8))
-    assert (masked.shape.pieces, masked.shape.equivalent_diameter_px) == (3, pytest.approx(48, rel=0.03))
+    assert (masked.vegetation_pct, masked.mean_rgb) == (
+        pytest.approx(100, abs=1),
+        pytest.approx(CROP, abs=0.8),
+    )
+    assert (masked.shape.pieces, masked.shape.equivalent_diameter_px) == (
+        3,
+        pytest.approx(48, rel=0.03),
+    )
     assert masked.shape.solidity > 0.95
     assert masked.shape.circularity > 0.95
     assert masked.shape.eccentricity < 0.1
@@ -86,7 +102,10 @@ def test_bad_regions_and_masks(tmp_path: Path) -> None:
     error = fault(image, mask=other)
     assert (error.kind, error.argument) == ("shape_mismatch", "mask")
     assert (
-        fault(image, mask=saved(tmp_path, PLANTS.astype(np.uint8), "m.png"), region=[0, 0, 5, 5]).kind == "region_empty"
+        fault(
+            image, mask=saved(tmp_path, PLANTS.astype(np.uint8), "m.png"), region=[0, 0, 5, 5]
+        ).kind
+        == "region_empty"
     )
     jpeg = tmp_path / "mask.jpg"
     Image.fromarray(np.ones(SHAPE, np.uint8)).save(jpeg)
@@ -119,20 +138,29 @@ def test_a_label_raster_is_counted_exactly(tmp_path: Path) -> None:
     image = saved(tmp_path, classes, "labels.png", mode="P")
     truth = {number: 100 * float((classes == number).mean()) for number in range(4)}
     guessed = described(image)
-    assert guessed.class_pcts == pytest.approx({f"class {number}": pct for number, pct in truth.items()}, rel=1e-12)
+    assert guessed.class_pcts == pytest.approx(
+        {f"class {number}": pct for number, pct in truth.items()}, rel=1e-12
+    )
     assert {"taken_as_labels", "unnamed_classes"} <= set(guessed.flags)
     assert guessed.mean_rgb is None
     named = described(image, label_map={"crop": [1, 2], "soil": [0]})
-    assert named.class_pcts == pytest.approx({"crop": truth[1] + truth[2], "soil": truth[0], "class 3": truth[3]})
+    assert named.class_pcts == pytest.approx(
+        {"crop": truth[1] + truth[2], "soil": truth[0], "class 3": truth[3]}
+    )
     assert "unnamed_classes" in named.flags
     assert "crop" in named.summary
-    info = SampleFile(name="labels.png", path="x", kind="mask", classes={str(n): f"kind {n}" for n in range(4)})
+    info = SampleFile(
+        name="labels.png", path="x", kind="mask", classes={str(n): f"kind {n}" for n in range(4)}
+    )
     made = tmp_path / "made"
-    with call_context(CallContext(keep=lambda a, c: write_artifact(made, a, c), infos={image: info})):
+    with call_context(
+        CallContext(keep=lambda a, c: write_artifact(made, a, c), infos={image: info})
+    ):
         known = get_tool("describe_region")(image, region=[10, 10, 60, 50])
     part = classes[10:50, 10:60]
     assert known.class_px == {
-        f"kind {n}": int((part == n).sum()) for n in sorted(range(4), key=lambda n: -(part == n).sum())
+        f"kind {n}": int((part == n).sum())
+        for n in sorted(range(4), key=lambda n: -(part == n).sum())
     }
     assert "unnamed_classes" not in known.flags
     assert fault(image, label_map={"crop": [1], "weed": [1]}).kind == "invalid_argument"

@@ -34,11 +34,15 @@ from support.vision_model import Eye
 pytestmark = pytest.mark.process
 
 KEY = "sk-planted-7f3a9c"
-TWO = {"objects": [{"box": [10, 10, 40, 40], "score": 0.6}, {"box": [60, 20, 90, 50], "score": 0.9}]}
+TWO = {
+    "objects": [{"box": [10, 10, 40, 40], "score": 0.6}, {"box": [60, 20, 90, 50], "score": 0.9}]
+}
 PATIENT = WireSettings(attempts=2, first_wait_s=0.01, retry_wall_s=2.0)
 
 
-def _picture(folder: Path, name: str = "field.png", size: tuple[int, int] = (120, 80)) -> SampleFile:
+def _picture(
+    folder: Path, name: str = "field.png", size: tuple[int, int] = (120, 80)
+) -> SampleFile:
     pixels = np.full((size[1], size[0], 3), 90, np.uint8)
     pixels[10:40, 10:40] = (200, 40, 30)
     path = folder / name
@@ -66,7 +70,9 @@ async def _run(
     model = OpenAICompatibleModel("eye", base_url=endpoint.base_url, wire=wire)
     backends = {each.tool: "vlm" for each in calls}
     try:
-        async with ToolExecutor(workers=1, cache=cache, backends=backends, vision=VisionEndpoint(model)) as executor:
+        async with ToolExecutor(
+            workers=1, cache=cache, backends=backends, vision=VisionEndpoint(model)
+        ) as executor:
             return [await executor.run(each, workspace, [each.tool]) for each in calls]
     finally:
         await model.close()
@@ -74,7 +80,8 @@ async def _run(
 
 COUNT = ToolCall(tool="count_objects", arguments={"image": "field.png", "target": "apple"})
 DESCRIBE = ToolCall(
-    tool="describe_region", arguments={"image": "field.png", "region": [20, 0, 70, 80], "question": "Is it dry?"}
+    tool="describe_region",
+    arguments={"image": "field.png", "region": [20, 0, 70, 80], "question": "Is it dry?"},
 )
 
 
@@ -173,7 +180,9 @@ async def test_a_server_that_stays_dead_ends_the_run() -> None:
         for _ in range(9):
             with pytest.raises(InfrastructureError):
                 await vision.answer(QUESTION)
-        with pytest.raises(UsageError, match="10 questions of tools in a row got no reply from eye"):
+        with pytest.raises(
+            UsageError, match="10 questions of tools in a row got no reply from eye"
+        ):
             await vision.answer(QUESTION)
 
 
@@ -181,10 +190,19 @@ async def test_a_server_that_stays_dead_ends_the_run() -> None:
     ("refusal", "kind"),
     [
         (lambda: completion("", finish_reason="content_filter"), "backend_unavailable"),
-        (lambda: error(400, "This model's maximum context length is 4096 tokens.", "context_length_exceeded"), "limit"),
+        (
+            lambda: error(
+                400,
+                "This model's maximum context length is 4096 tokens.",
+                "context_length_exceeded",
+            ),
+            "limit",
+        ),
     ],
 )
-async def test_what_the_endpoint_refuses_is_a_typed_error(refusal: Callable[[], web.Response], kind: str) -> None:
+async def test_what_the_endpoint_refuses_is_a_typed_error(
+    refusal: Callable[[], web.Response], kind: str
+) -> None:
     async with serve(lambda _body: refusal()) as endpoint, _eye(endpoint) as vision:
         with pytest.raises(ToolError) as caught:
             await vision.answer(QUESTION)
@@ -217,7 +235,9 @@ async def test_results_are_not_shared(tmp_path: Path) -> None:
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 
-async def test_the_key_goes_to_the_endpoint_and_nowhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_key_goes_to_the_endpoint_and_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
     def answer(body: Body) -> web.Response:
@@ -228,7 +248,9 @@ async def test_the_key_goes_to_the_endpoint_and_nowhere_else(tmp_path: Path, mon
         workspace = Workspace((_picture(tmp_path),), tmp_path / "made")
         model = OpenAICompatibleModel("eye", base_url=endpoint.base_url)
         vision = VisionEndpoint(model)
-        async with ToolExecutor(workers=1, backends={"count_objects": "vlm"}, vision=vision) as executor:
+        async with ToolExecutor(
+            workers=1, backends={"count_objects": "vlm"}, vision=vision
+        ) as executor:
             outcome = await executor.run(COUNT, workspace, ["count_objects"])
             environments = [_environment(pid) for pid in executor.worker_pids]
         await model.close()
@@ -252,7 +274,10 @@ def test_plain_python_asks_too(tmp_path: Path) -> None:
     model = ScriptedModel(lambda *_: json.dumps(TWO), name="eye")
     with artifacts_in(tmp_path / "out", backend="vlm", vision=VisionEndpoint(model)):
         assert count_objects(Path(picture.path), "apple").count == 2
-    with artifacts_in(tmp_path / "out", backend="vlm"), pytest.raises(ToolError, match="has no model to ask"):
+    with (
+        artifacts_in(tmp_path / "out", backend="vlm"),
+        pytest.raises(ToolError, match="has no model to ask"),
+    ):
         count_objects(Path(picture.path), "apple")
 
 
@@ -261,7 +286,9 @@ def test_a_height_model_and_a_class_map_are_read_and_not_looked_at(tmp_path: Pat
     labels[10:20] = 1
     Image.fromarray(labels).save(tmp_path / "classes.png")
     with artifacts_in(tmp_path / "out", backend="vlm"):
-        said = describe_region(tmp_path / "classes.png", label_map={"crop": [1], "soil": [0]}, question="What grows?")
+        said = describe_region(
+            tmp_path / "classes.png", label_map={"crop": [1], "soil": [0]}, question="What grows?"
+        )
     assert (said.class_px, said.description) == ({"crop": 400, "soil": 1200}, None)
     assert "question_not_answered" in said.flags
 
@@ -269,15 +296,21 @@ def test_a_height_model_and_a_class_map_are_read_and_not_looked_at(tmp_path: Pat
 def _named(*replies: Body) -> Any:
     pixels = np.zeros((30, 30, 3), np.uint8)
     with call_context(CallContext(lambda artifact, _: artifact, vision=Eye(*replies))):
-        return choose_name(pixels, (0, 0, 30, 30), "weed species", ["Chinee apple", "Lantana", "Snake weed"])
+        return choose_name(
+            pixels, (0, 0, 30, 30), "weed species", ["Chinee apple", "Lantana", "Snake weed"]
+        )
 
 
 def test_a_name_is_one_of_the_list() -> None:
-    named = _named({"candidates": [{"name": "lantana", "score": 0.2}, {"name": "SNAKE_WEED", "score": 0.7}]})
+    named = _named(
+        {"candidates": [{"name": "lantana", "score": 0.2}, {"name": "SNAKE_WEED", "score": 0.7}]}
+    )
     assert named.candidates == (("Snake weed", 0.7), ("Lantana", 0.2))
     assert _named({"candidates": []}).candidates == ()
     outside: Body = {"candidates": [{"name": "Parthenium", "score": 0.9}]}
-    assert _named(outside, {"candidates": [{"name": "Lantana", "score": 1}]}).candidates == (("Lantana", 1.0),)
+    assert _named(outside, {"candidates": [{"name": "Lantana", "score": 1}]}).candidates == (
+        ("Lantana", 1.0),
+    )
     with pytest.raises(ToolError, match="'Parthenium' is not in the list"):
         _named(outside, outside)
 

@@ -29,9 +29,18 @@ KEY = "planted-key-1f2e3d4c5b6a"
 QUICK = WireSettings(timeout_s=1.0, attempts=3, first_wait_s=0.01, retry_wall_s=2.0)
 FOUND = {
     "answerBox": {"answer": "4 t/ha"},
-    "knowledgeGraph": {"title": "Rye", "type": "Crop", "description": "A cereal.", "attributes": {"Family": "Poaceae"}},
+    "knowledgeGraph": {
+        "title": "Rye",
+        "type": "Crop",
+        "description": "A cereal.",
+        "attributes": {"Family": "Poaceae"},
+    },
     "organic": [
-        {"title": f"Page {number}", "link": f"https://e.org/{number}", "snippet": f"about\nrye {number}"}
+        {
+            "title": f"Page {number}",
+            "link": f"https://e.org/{number}",
+            "snippet": f"about\nrye {number}",
+        }
         for number in range(1, 15)
     ],
 }
@@ -99,7 +108,9 @@ async def test_a_server_that_asks_to_wait_is_obeyed(monkeypatch: pytest.MonkeyPa
     async def answer(_request: web.Request) -> web.Response:
         times.append(asyncio.get_running_loop().time())
         if len(times) == 1:
-            return web.json_response({"message": "slow down"}, status=429, headers={"Retry-After": "0.4"})
+            return web.json_response(
+                {"message": "slow down"}, status=429, headers={"Retry-After": "0.4"}
+            )
         return web.json_response(FOUND)
 
     async with _serper(answer, monkeypatch):
@@ -148,7 +159,9 @@ async def test_a_silent_and_a_dead_server_end_in_time(monkeypatch: pytest.Monkey
         await search("rye", 3, patience)
 
 
-@pytest.mark.parametrize("url", ["", "ftp://a.org", "http://", "http://u:p@a.org", "http://a.org/?key=1", "a.org"])
+@pytest.mark.parametrize(
+    "url", ["", "ftp://a.org", "http://", "http://u:p@a.org", "http://a.org/?key=1", "a.org"]
+)
 def test_addresses_that_are_none_or_hold_a_secret(url: str) -> None:
     with pytest.raises(UsageError) as caught:
         checked_url(url, "AGROTOOLS_SEARCH_URL")
@@ -156,7 +169,10 @@ def test_addresses_that_are_none_or_hold_a_secret(url: str) -> None:
 
 
 def test_without_a_key_nothing_is_asked(tmp_path: Path) -> None:
-    with artifacts_in(tmp_path, backend="serper"), pytest.raises(ToolError, match="SERPER_API_KEY") as caught:
+    with (
+        artifacts_in(tmp_path, backend="serper"),
+        pytest.raises(ToolError, match="SERPER_API_KEY") as caught,
+    ):
         search_web(query="rye")
     assert caught.value.kind == "backend_unavailable"
     with pytest.raises(UsageError, match="SERPER_API_KEY"):
@@ -166,7 +182,9 @@ def test_without_a_key_nothing_is_asked(tmp_path: Path) -> None:
     assert "SERPER_API_KEY" in str(caught.value.hint)
 
 
-async def test_workers_search_without_having_the_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_workers_search_without_having_the_key(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     keys: list[Any] = []
 
     async def answer(request: web.Request) -> web.Response:
@@ -189,7 +207,10 @@ async def test_a_service_that_fails_in_a_run_is_no_fault_of_the_model(monkeypatc
     async def answer(_request: web.Request) -> web.Response:
         return web.json_response({"message": "closed"}, status=503, headers={"Retry-After": "900"})
 
-    async with _serper(answer, monkeypatch), ToolExecutor(workers=1, backends={"search_web": "serper"}) as executor:
+    async with (
+        _serper(answer, monkeypatch),
+        ToolExecutor(workers=1, backends={"search_web": "serper"}) as executor,
+    ):
         call = ToolCall(tool="search_web", arguments={"query": "rye"})
         with pytest.raises(InfrastructureError, match="asks to wait 900 s"):
             await executor.run(call, Workspace((), tmp_path), ["search_web"])
@@ -198,7 +219,12 @@ async def test_a_service_that_fails_in_a_run_is_no_fault_of_the_model(monkeypatc
 @given(st.lists(st.tuples(st.text(max_size=80), st.text(max_size=300)), max_size=20))
 def test_the_published_text_is_numbered_and_bounded(hits: list[tuple[str, str]]) -> None:
     found = read_serper(
-        {"organic": [{"title": title, "link": "https://e", "snippet": snippet} for title, snippet in hits]}, 20
+        {
+            "organic": [
+                {"title": title, "link": "https://e", "snippet": snippet} for title, snippet in hits
+            ]
+        },
+        20,
     )
     text = numbered_text(found)
     assert len(text) <= 1503
@@ -235,7 +261,11 @@ async def test_pictures_are_made_and_changed_in_workers_without_keys(monkeypatch
         if request.path.endswith("/edits"):
             form = await request.post()
             uploaded = form["image"]
-            body = {"prompt": form["prompt"], "model": form["model"], "size": Image.open(uploaded.file).size}
+            body = {
+                "prompt": form["prompt"],
+                "model": form["model"],
+                "size": Image.open(uploaded.file).size,
+            }
         else:
             body = await request.json()
         seen.append((request.path, request.headers.get("Authorization"), body))
@@ -249,9 +279,13 @@ async def test_pictures_are_made_and_changed_in_workers_without_keys(monkeypatch
     async with _server(answer) as address:
         monkeypatch.setenv("AGROTOOLS_IMAGES_URL", f"{address}/v1")
         async with ToolExecutor(workers=1, backends=dict.fromkeys(names, PAINTER)) as executor:
-            made = await executor.run(ToolCall(tool=names[0], arguments={"keywords": "barn, red"}), workspace, names)
+            made = await executor.run(
+                ToolCall(tool=names[0], arguments={"keywords": "barn, red"}), workspace, names
+            )
             changed = await executor.run(
-                ToolCall(tool=names[1], arguments={"image": "image_1.png", "instruction": "make it red"}),
+                ToolCall(
+                    tool=names[1], arguments={"image": "image_1.png", "instruction": "make it red"}
+                ),
                 workspace,
                 names,
             )
@@ -262,8 +296,16 @@ async def test_pictures_are_made_and_changed_in_workers_without_keys(monkeypatch
             assert picture.size == (64, 48)
     as_data = {"response_format": "b64_json"}
     assert seen == [
-        ("/v1/images/generations", f"Bearer {KEY}", {"model": "painter-1", "prompt": "barn, red", "n": 1, **as_data}),
-        ("/v1/images/edits", f"Bearer {KEY}", {"model": "painter-1", "prompt": "make it red", "size": (30, 20)}),
+        (
+            "/v1/images/generations",
+            f"Bearer {KEY}",
+            {"model": "painter-1", "prompt": "barn, red", "n": 1, **as_data},
+        ),
+        (
+            "/v1/images/edits",
+            f"Bearer {KEY}",
+            {"model": "painter-1", "prompt": "make it red", "size": (30, 20)},
+        ),
     ]
 
 
@@ -305,7 +347,9 @@ async def test_a_refused_text_is_the_callers_to_mend(monkeypatch: pytest.MonkeyP
     assert KEY not in str(caught.value)
 
 
-def test_the_key_of_a_vendor_goes_to_no_other_server_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_of_a_vendor_goes_to_no_other_server_unasked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("AGROTOOLS_IMAGES_KEY_ENV")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("AGROTOOLS_IMAGES_URL", "http://127.0.0.1:8000/v1")

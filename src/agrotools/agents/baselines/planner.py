@@ -77,9 +77,13 @@ def adapted_plan(donor: Sample, sample: Sample, vocabulary: Vocabulary | None = 
         spec = get_tool(step.tool, donor.declared).spec
         shown = [file for file in donor.files if file.name in step.arguments.values()]
         counterparts = [files[file.name] for file in shown if file.name in files]
-        exchange = _Exchange(_Statements(donor, shown), _Statements(sample, counterparts), vocabulary or {})
+        exchange = _Exchange(
+            _Statements(donor, shown), _Statements(sample, counterparts), vocabulary or {}
+        )
         arguments = {name: exchange.value(name, value) for name, value in step.arguments.items()}
-        steps.append(ReferenceStep(tool=step.tool, arguments=_adapted(arguments, spec, donor.files, files)))
+        steps.append(
+            ReferenceStep(tool=step.tool, arguments=_adapted(arguments, spec, donor.files, files))
+        )
     exchange = _Exchange(_Statements(donor), _Statements(sample), {})
     slots = tuple(
         PlannedSlot(form_item(slot), str(_renamed(exchange.expression(slot.from_), files)))
@@ -98,23 +102,32 @@ class _Statements:
 
     def __init__(self, sample: Sample, files: Sequence[SampleFile] = ()) -> None:
         self._query = sample.query
-        self.boxes: list[JsonValue] = [[int(side) for side in found.groups()] for found in _BOX.finditer(sample.query)]
+        self.boxes: list[JsonValue] = [
+            [int(side) for side in found.groups()] for found in _BOX.finditer(sample.query)
+        ]
         notes = " ".join(file.note or "" for file in files)
         self.of_notes, self.of_query = (
-            [float(each) for each in _NUMBER.findall(text)] for text in (notes, _BOX.sub(" ", sample.query))
+            [float(each) for each in _NUMBER.findall(text)]
+            for text in (notes, _BOX.sub(" ", sample.query))
         )
 
     def words(self, values: Sequence[JsonValue]) -> list[JsonValue]:
         """Return those of ``values`` that the question states, in its order."""
         places = [
-            (found.start(), value) for value in values if (found := re.search(_spelling(value), self._query, re.I))
+            (found.start(), value)
+            for value in values
+            if (found := re.search(_spelling(value), self._query, re.I))
         ]
         return [value for _, value in sorted(places, key=lambda place: place[0])]
 
 
 def _spelling(value: JsonValue) -> str:
     """Return the pattern of a value in a text: its words, in singular or plural; the keys of a table with dashes."""
-    words = "-".join(value) if isinstance(value, dict) else str(value).rpartition(".")[2].replace("_", " ")
+    words = (
+        "-".join(value)
+        if isinstance(value, dict)
+        else str(value).rpartition(".")[2].replace("_", " ")
+    )
     return rf"(?<![\w-]){re.escape(words.removesuffix('y'))}(?:y|ies|e?s)?(?![\w-])"
 
 
@@ -126,7 +139,11 @@ class _Exchange:
 
     def value(self, name: str, value: JsonValue) -> JsonValue:
         """Return the value of an argument for the other question."""
-        if isinstance(value, bool) or value is None or (isinstance(value, dict) and "$ref" in value):
+        if (
+            isinstance(value, bool)
+            or value is None
+            or (isinstance(value, dict) and "$ref" in value)
+        ):
             return value
         if isinstance(value, int | float):
             theirs, ours = self._theirs, self._ours
@@ -142,13 +159,19 @@ class _Exchange:
         words = self._vocabulary.get(name, ())
         if value in (stated := self._theirs.words(words)):
             return _at_same_place(value, stated, self._ours.words(words))
-        return {key: self.value(key, item) for key, item in value.items()} if isinstance(value, dict) else value
+        return (
+            {key: self.value(key, item) for key, item in value.items()}
+            if isinstance(value, dict)
+            else value
+        )
 
     def expression(self, text: str) -> str:
         return _NUMBER.sub(lambda found: f"{self.value('', float(found[0])):.12g}", text)
 
 
-def _at_same_place(value: JsonValue, theirs: Sequence[JsonValue], ours: Sequence[JsonValue]) -> JsonValue:
+def _at_same_place(
+    value: JsonValue, theirs: Sequence[JsonValue], ours: Sequence[JsonValue]
+) -> JsonValue:
     if value not in theirs or not ours:
         return value
     return ours[min(theirs.index(value), len(ours) - 1)]
@@ -159,7 +182,9 @@ def _in_order(sample: Sample) -> list[SampleFile]:
     return sorted(sample.files, key=lambda file: (places[file.name] < 0, places[file.name]))
 
 
-def _counterparts(donor_files: Sequence[SampleFile], sample_files: Sequence[SampleFile]) -> dict[str, SampleFile]:
+def _counterparts(
+    donor_files: Sequence[SampleFile], sample_files: Sequence[SampleFile]
+) -> dict[str, SampleFile]:
     """Return the file of the sample for each of the donor's: one of its kind, or only of its position."""
     counterparts: dict[str, SampleFile] = {}
     for position, file in enumerate(donor_files):
@@ -172,7 +197,10 @@ def _counterparts(donor_files: Sequence[SampleFile], sample_files: Sequence[Samp
 
 
 def _adapted(
-    arguments: Arguments, spec: ToolSpec, donor_files: Sequence[SampleFile], files: Mapping[str, SampleFile]
+    arguments: Arguments,
+    spec: ToolSpec,
+    donor_files: Sequence[SampleFile],
+    files: Mapping[str, SampleFile],
 ) -> Arguments:
     required = cast("list[str]", spec.parameters.get("required", []))
     kinds = {file.name: file.kind for file in donor_files}
@@ -190,7 +218,9 @@ def _renamed(value: JsonValue, files: Mapping[str, SampleFile]) -> JsonValue:
     """Return ``value`` with file names replaced, including names within texts."""
     if isinstance(value, str) and files:
         names = "|".join(re.escape(name) for name in sorted(files, key=len, reverse=True))
-        return re.sub(rf"(?<![\w.-])(?:{names})(?![\w-]|\.\w)", lambda name: files[name[0]].name, value)
+        return re.sub(
+            rf"(?<![\w.-])(?:{names})(?![\w-]|\.\w)", lambda name: files[name[0]].name, value
+        )
     if isinstance(value, dict):
         return {key: _renamed(item, files) for key, item in value.items()}
     if isinstance(value, list):
@@ -235,7 +265,11 @@ class PlanTable:
         only exclude related samples.
         """
         donor = self._nearest(sample)
-        return None if donor is None else adapted_plan(self._samples[donor], sample, self._vocabulary(_cluster(sample)))
+        return (
+            None
+            if donor is None
+            else adapted_plan(self._samples[donor], sample, self._vocabulary(_cluster(sample)))
+        )
 
     def _vocabulary(self, cluster: str) -> Vocabulary:
         return {
@@ -258,7 +292,12 @@ class PlanTable:
             text = texts.setdefault(_question(sample), len(texts))
             if sample.reference is not None and sample.reference.steps and sample.answerable:
                 self._add_values(sample)
-                of_sample = (_kinds(sample), sample.template, frozenset(sample.reference.tools), _cluster(sample))
+                of_sample = (
+                    _kinds(sample),
+                    sample.template,
+                    frozenset(sample.reference.tools),
+                    _cluster(sample),
+                )
                 donors.append(_Donor(sample.id, position, text, *of_sample))
         return SimilarQuestions(list(texts)), donors
 
@@ -267,21 +306,31 @@ class PlanTable:
         names = [file.name for file in sample.files]
         for step in sample.reference.steps:
             for name, value in step.arguments.items():
-                if "$ref" not in str(value) and isinstance(value, str | dict) and value not in names:
+                if (
+                    "$ref" not in str(value)
+                    and isinstance(value, str | dict)
+                    and value not in names
+                ):
                     known = self._values.setdefault(name, {}).setdefault(str(value), (value, set()))
                     known[1].add(_cluster(sample))
 
     def _nearest(self, sample: Sample) -> int | None:
         questions, donors = self._contents
         cluster, kinds, toolset = _cluster(sample), _kinds(sample), set(sample.toolset)
-        others = [each for each in donors if each.template != sample.template and each.cluster != cluster]
+        others = [
+            each for each in donors if each.template != sample.template and each.cluster != cluster
+        ]
         allowed = [each for each in others if toolset.issuperset(each.tools)]
         if not allowed:
             return None
         cosines = questions.cosines(_question(sample))
         scores = [float(cosines[each.text]) + _jaccard(kinds, each.kinds) for each in allowed]
         nearest = max(scores) - SAME
-        return min((each.id, each.position) for each, score in zip(allowed, scores, strict=True) if score >= nearest)[1]
+        return min(
+            (each.id, each.position)
+            for each, score in zip(allowed, scores, strict=True)
+            if score >= nearest
+        )[1]
 
 
 def _question(sample: Sample) -> str:
@@ -306,7 +355,14 @@ def _jaccard(first: tuple[str, ...], second: tuple[str, ...]) -> float:
 
 
 NO_ANSWER_ERRORS = frozenset(
-    {"missing_metadata", "file_not_found", "unreadable_file", "band_not_found", "nothing_found", "low_confidence"}
+    {
+        "missing_metadata",
+        "file_not_found",
+        "unreadable_file",
+        "band_not_found",
+        "nothing_found",
+        "low_confidence",
+    }
 )
 """Kinds of errors that show that something an answer needs is missing or cannot be seen."""
 NO_ANSWER_FLAGS = frozenset({"registration_uncertain"})
@@ -319,7 +375,9 @@ def _shows_no_answer(step: Step, query: str) -> bool:
     if observation is None or call is None:
         return False
     if observation.error is not None:
-        mark = call.arguments.get("mark_color", "") if call.tool == "extract_marked_region" else None
+        mark = (
+            call.arguments.get("mark_color", "") if call.tool == "extract_marked_region" else None
+        )
         is_asked = mark is None or (mark and str(mark) in query)
         return observation.error.kind in NO_ANSWER_ERRORS and bool(is_asked)
     flags = (observation.result or {}).get("flags")
@@ -359,9 +417,16 @@ class PlannerPolicy:
             step = steps[len(results)]
             arguments = live_arguments(step, results)
             if arguments is not None:
-                thought = f"Step {len(results) + 1} of {len(steps)} of the plan of {self._plan.donor}."
-                return CallTools(calls=(ToolCall(tool=step.tool, arguments=arguments),), thought=thought)
-        return Answer(text=self._answer(self._plan, results), thought=f"As the plan of {self._plan.donor} ends.")
+                thought = (
+                    f"Step {len(results) + 1} of {len(steps)} of the plan of {self._plan.donor}."
+                )
+                return CallTools(
+                    calls=(ToolCall(tool=step.tool, arguments=arguments),), thought=thought
+                )
+        return Answer(
+            text=self._answer(self._plan, results),
+            thought=f"As the plan of {self._plan.donor} ends.",
+        )
 
     @cached_property
     def _plan(self) -> Plan | None:
@@ -380,7 +445,9 @@ class PlannerPolicy:
 
 def planned_value(slot: FormItem, plan: Plan, results: Results) -> JsonValue:
     """Return the value for ``slot`` that ``results`` imply under ``plan``; None if they contain no suitable value."""
-    alike = [each for each in plan.slots if (each.slot.type, each.slot.unit) == (slot.type, slot.unit)]
+    alike = [
+        each for each in plan.slots if (each.slot.type, each.slot.unit) == (slot.type, slot.unit)
+    ]
     namesakes = [each for each in alike if each.slot.name == slot.name]
     for each in namesakes:
         if (value := _fitting(slot, _evaluated(each.from_, results))) is not None:
@@ -411,7 +478,11 @@ def _fitting(slot: FormItem, value: JsonValue) -> JsonValue:
         return " ".join(part for part in parts if isinstance(part, str)) or None
     if slot.choices:
         return value if value in slot.choices else None
-    return value if slot.type == "exact" and (isinstance(value, str) or as_number(value) is not None) else None
+    return (
+        value
+        if slot.type == "exact" and (isinstance(value, str) or as_number(value) is not None)
+        else None
+    )
 
 
 def _derived(slot: FormItem, result: dict[str, JsonValue]) -> JsonValue:
@@ -441,7 +512,9 @@ def _words_and_unit(name: str, result: dict[str, JsonValue]) -> tuple[set[str], 
     return set(_words(name)), canonical_unit(stated_unit) if isinstance(stated_unit, str) else None
 
 
-def _in_unit(value: float, unit: str | None, target_unit: str | None, *, lenient: bool) -> float | None:
+def _in_unit(
+    value: float, unit: str | None, target_unit: str | None, *, lenient: bool
+) -> float | None:
     """Return ``value`` in ``target_unit``, or None; if ``lenient``, a number without a unit counts as already in it."""
     if unit == target_unit or (unit is None and lenient):
         return value

@@ -88,7 +88,9 @@ class PlantedPolicy:
         if sample.reference is None:
             raise ValueError(f"sample {sample.id} has no reference trajectory")
         self._slots = asked_slots(sample.answer)
-        self._abstains = next((slot for slot in sample.answer if isinstance(slot, AbstainSlot)), None)
+        self._abstains = next(
+            (slot for slot in sample.answer if isinstance(slot, AbstainSlot)), None
+        )
         self._steps, self._declared = sample.reference.steps, sample.declared
         rng = Random(f"{agent.ability:g}/{agent.seed}/{sample.id}/{epoch}")
         self._slips = [_slips(step, agent, rng) for step in self._steps]
@@ -119,14 +121,20 @@ class PlantedPolicy:
         arguments = live_arguments(step, results)
         if arguments is None:
             return None
-        others = [spec for spec in tool_specs(view.toolset, declared=self._declared) if spec.name != step.tool]
+        others = [
+            spec
+            for spec in tool_specs(view.toolset, declared=self._declared)
+            if spec.name != step.tool
+        ]
         if slips.wrong_tool and others:
             rng = Random(f"{self._seed}/{at}")
             spec = rng.choice(others)
             return ToolCall(tool=spec.name, arguments=random_arguments(spec, view, rng))
         spec = get_tool(step.tool, self._declared).spec
         wrong: Arguments = {
-            name: _wrong_value(spec, name, arguments[name], view, Random(f"{self._seed}/{at}/{name}"))
+            name: _wrong_value(
+                spec, name, arguments[name], view, Random(f"{self._seed}/{at}/{name}")
+            )
             for name in sorted(slips.wrong_arguments & arguments.keys())
         }
         return ToolCall(tool=step.tool, arguments={**arguments, **wrong})
@@ -137,7 +145,11 @@ class PlantedPolicy:
         values = derived_values(self._slots, results)
         if self._misreads:
             rng = Random(f"{self._seed}/answer")
-            values = {slot.name: misread(slot, values[slot.name], rng) for slot in self._slots if slot.name in values}
+            values = {
+                slot.name: misread(slot, values[slot.name], rng)
+                for slot in self._slots
+                if slot.name in values
+            }
         return format_answer(self._slots, {**guessed_values(view, self._slots), **values})
 
 
@@ -156,13 +168,17 @@ def _factor(rng: Random) -> float:
     return rng.lognormvariate(0, _SPREAD)
 
 
-def _wrong_value(spec: ToolSpec, name: str, value: JsonValue, view: SampleView, rng: Random) -> JsonValue:
+def _wrong_value(
+    spec: ToolSpec, name: str, value: JsonValue, view: SampleView, rng: Random
+) -> JsonValue:
     """Return a plausible other value of an argument, or the value itself if there is none."""
     match spec.agreement.get(name):
         case "file" if view.files:
             return rng.choice(view.files).name
         case "choice" if isinstance(value, str):
-            choices = _choices(cast("dict[str, JsonValue]", spec.parameters["properties"]).get(name))
+            choices = _choices(
+                cast("dict[str, JsonValue]", spec.parameters["properties"]).get(name)
+            )
             return rng.choice([each for each in choices if each != value] or [value])
         case "expression" if isinstance(value, str):
             return f"({value}) * {rng.choice(_FACTORS)}"
@@ -178,7 +194,10 @@ def _choices(schema: JsonValue) -> list[JsonValue]:
     if not isinstance(schema, dict):
         return []
     parts = cast("list[JsonValue]", schema.get("anyOf", []))
-    return [*cast("list[JsonValue]", schema.get("enum", [])), *(each for part in parts for each in _choices(part))]
+    return [
+        *cast("list[JsonValue]", schema.get("enum", [])),
+        *(each for part in parts for each in _choices(part)),
+    ]
 
 
 def _scaled(value: JsonValue, factor: float) -> JsonValue:

@@ -62,7 +62,9 @@ class PriorTable:
     def answer(self, sample: Sample, _view: SampleView) -> str:
         """Return the prior of every slot that has one, in the answer form."""
         values = {slot.name: self.guess(sample, slot) for slot in asked_slots(sample.answer)}
-        return format_answer(sample.answer, {name: value for name, value in values.items() if value is not None})
+        return format_answer(
+            sample.answer, {name: value for name, value in values.items() if value is not None}
+        )
 
 
 class _Group:
@@ -158,7 +160,9 @@ class SimilarQuestions:
             for row, text in enumerate(texts)
             for feature, count in Counter(_features(text)).items()
         )
-        features, rows, counts = np.fromiter(chain.from_iterable(entries), np.int32).reshape(-1, 3).T
+        features, rows, counts = (
+            np.fromiter(chain.from_iterable(entries), np.int32).reshape(-1, 3).T
+        )
         df = np.bincount(features, minlength=len(self._ids))
         self._idf = np.where(df <= MOST_SHARED, np.log(1 + len(texts) / np.maximum(df, 1)), 0.0)
         weights = (1 + np.log(counts)) * self._idf[features]
@@ -168,7 +172,11 @@ class SimilarQuestions:
 
     def cosines(self, text: str) -> NDArray[np.float64]:
         """Return one cosine in [0, 1] per text. The cost depends only on the texts that share a feature."""
-        counts = {self._ids[each]: count for each, count in Counter(_features(text)).items() if each in self._ids}
+        counts = {
+            self._ids[each]: count
+            for each, count in Counter(_features(text)).items()
+            if each in self._ids
+        }
         features = np.array(list(counts), dtype=np.int32)
         weights = (1 + np.log(list(counts.values()))) * self._idf[features]
         return weights / (np.linalg.norm(weights) or 1.0) @ self._weights[features]

@@ -73,7 +73,9 @@ class OraclePolicy:
             if isinstance(slot, AbstainSlot) and shows_no_answer(slot, results):
                 return Answer(text=UNKNOWN)
         slots = asked_slots(self._slots)
-        return Answer(text=format_answer(slots, derived_values(slots, results, knows_gold=self._knows_gold)))
+        return Answer(
+            text=format_answer(slots, derived_values(slots, results, knows_gold=self._knows_gold))
+        )
 
 
 class ImmediatePolicy:
@@ -99,7 +101,11 @@ class GuessPolicy:
         chart = guessed_chart(view)
         if chart is None or text == UNKNOWN or has_drawn or "plot" not in view.toolset:
             return Answer(text=text or ("The figure is drawn." if has_drawn else "No guess."))
-        return CallTools(calls=(ToolCall(tool="plot", arguments=chart.model_dump(mode="json", exclude={"legend"})),))
+        return CallTools(
+            calls=(
+                ToolCall(tool="plot", arguments=chart.model_dump(mode="json", exclude={"legend"})),
+            )
+        )
 
 
 def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:
@@ -112,7 +118,9 @@ def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:
         return None
 
 
-def derived_values(slots: Sequence[Slot], results: Results, *, knows_gold: bool = False) -> dict[str, JsonValue]:
+def derived_values(
+    slots: Sequence[Slot], results: Results, *, knows_gold: bool = False
+) -> dict[str, JsonValue]:
     """Return the values that ``results`` imply, by slot, labels as the slot names them.
 
     Slots without a derivable value are left out: the expression fails, or yields an empty text. Slots without an
@@ -124,7 +132,9 @@ def derived_values(slots: Sequence[Slot], results: Results, *, knows_gold: bool 
             values[slot.name] = _gold(slot)
         elif slot.from_ is None and isinstance(slot, KeywordsSlot | ReferenceTextsSlot):
             texts = [result.get("text") for result in reversed(results) if result]
-            values[slot.name] = next((text for text in texts if isinstance(text, str) and text.strip()), None)
+            values[slot.name] = next(
+                (text for text in texts if isinstance(text, str) and text.strip()), None
+            )
         if slot.from_ is None or slot.made_by_tools:
             continue
         try:
@@ -161,7 +171,10 @@ def true_observations(sample: Sample) -> list[Observation]:
     truths = [step.truth for step in steps]
     if all(truth is None for truth in truths):
         truths = [step.observation and step.observation.result for step in steps]
-    return [Observation(result=with_made_files(index, truth, steps)) for index, truth in enumerate(truths)]
+    return [
+        Observation(result=with_made_files(index, truth, steps))
+        for index, truth in enumerate(truths)
+    ]
 
 
 def with_made_files(
@@ -208,20 +221,26 @@ class RandomPolicy:
         if choice == len(specs):
             return Answer(text=random_answer(self._slots, rng))
         spec = specs[choice]
-        return CallTools(calls=(ToolCall(tool=spec.name, arguments=random_arguments(spec, view, rng)),))
+        return CallTools(
+            calls=(ToolCall(tool=spec.name, arguments=random_arguments(spec, view, rng)),)
+        )
 
 
 def random_answer(slots: Sequence[Slot], rng: Random) -> str:
     """Return a random value for every slot: uniform over its labels, or log-uniform over the range of its unit."""
     values = {slot.name: _random_value(form_item(slot), rng) for slot in slots}
-    return format_answer(slots, {name: value for name, value in values.items() if value is not None})
+    return format_answer(
+        slots, {name: value for name, value in values.items() if value is not None}
+    )
 
 
 def _random_value(slot: FormItem, rng: Random) -> JsonValue:
     if slot.type == "boolean":
         return rng.random() < 0.5
     if slot.type == "choice_set":
-        return [choice for choice in slot.choices if rng.random() < 0.5] or [rng.choice(slot.choices)]
+        return [choice for choice in slot.choices if rng.random() < 0.5] or [
+            rng.choice(slot.choices)
+        ]
     if slot.takes_several:
         chosen = rng.randrange(1, 2 ** len(slot.choices))
         return "".join(choice for place, choice in enumerate(slot.choices) if chosen >> place & 1)
@@ -243,7 +262,9 @@ def random_arguments(spec: ToolSpec, view: SampleView, rng: Random) -> dict[str,
         if name not in schema.get("required", ()) and rng.random() < 0.5:
             continue
         if spec.agreement.get(name) == "file":
-            arguments[name] = rng.choice([file.name for file in view.files]) if view.files else "none"
+            arguments[name] = (
+                rng.choice([file.name for file in view.files]) if view.files else "none"
+            )
         else:
             arguments[name] = _random_json(of_argument, rng)
     return arguments
@@ -270,7 +291,9 @@ def _random_json(schema: Mapping[str, Any], rng: Random) -> JsonValue:
             return [_random_json(schema.get("items", {"type": "number"}), rng) for _ in range(n)]
         case "object":
             properties, required = schema.get("properties", {}), schema.get("required", ())
-            return {name: _random_json(properties[name], rng) for name in properties if name in required}
+            return {
+                name: _random_json(properties[name], rng) for name in properties if name in required
+            }
         case "string":
             return rng.choice(_WORDS)
         case _:
@@ -281,7 +304,9 @@ class ReplayPolicy:
     """Policy that replays one record: its predicted actions in step-by-step, its turns in the other modes."""
 
     def __init__(self, record: Record) -> None:
-        self._actions: tuple[Action, ...] = record.actions if record.actions is not None else _turns(record)
+        self._actions: tuple[Action, ...] = (
+            record.actions if record.actions is not None else _turns(record)
+        )
         self._step_by_step = record.actions is not None
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
@@ -299,14 +324,19 @@ def _turns(record: Record) -> tuple[Action, ...]:
         steps = list(group)
         first = steps[0]
         if first.kind == "answer":
-            given = {name: getattr(first, name) for name in ("text", "thought", "reply", "form_replies", "formless")}
+            given = {
+                name: getattr(first, name)
+                for name in ("text", "thought", "reply", "form_replies", "formless")
+            }
             actions.append(Answer(**given))
         elif first.kind == "unparseable":
             actions.append(Unparseable(text=first.text, reason=first.reason, reply=first.reply))
         else:
             calls = tuple(step.call for step in steps if step.call is not None)
             refused = first.observation.error if first.refused and first.observation else None
-            actions.append(CallTools(calls=calls, thought=first.thought, reply=first.reply, refused=refused))
+            actions.append(
+                CallTools(calls=calls, thought=first.thought, reply=first.reply, refused=refused)
+            )
     if record.trajectory.termination not in ("answered", "no_form", "max_steps", "unparseable"):
         halt = record.trajectory
         actions.append(Halt(termination=halt.termination, reason=halt.reason, reply=halt.halted_by))

@@ -19,7 +19,12 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from agrotools.benchmarks._dialogs.prediction_files import Message, gold_messages, read_message, read_messages
+from agrotools.benchmarks._dialogs.prediction_files import (
+    Message,
+    gold_messages,
+    read_message,
+    read_messages,
+)
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.core import AgreementKind, BenchmarkError, ToolSpec
 from agrotools.scoring.keywords import held_keywords, unwanted_keyword
@@ -44,13 +49,19 @@ def canonical(name: str, arguments: Any) -> dict[str, JsonValue] | None:
     spec = _published_spec(name)
     defaults: dict[str, JsonValue] = dict(spec.defaults) if spec else {}
     kinds: Mapping[str, str] = spec.agreement if spec else {}
-    non_default = {key: value for key, value in arguments.items() if value is not None or key not in defaults}
-    return {key: _plain(value, kinds.get(key)) for key, value in {**defaults, **non_default}.items()}
+    non_default = {
+        key: value for key, value in arguments.items() if value is not None or key not in defaults
+    }
+    return {
+        key: _plain(value, kinds.get(key)) for key, value in {**defaults, **non_default}.items()
+    }
 
 
 def _plain(value: Any, kind: str | None) -> JsonValue:
     if is_text(value):
-        if kind == "file" or (kind is None and ("/" in value or "\\" in value) and _FILE.search(value)):
+        if kind == "file" or (
+            kind is None and ("/" in value or "\\" in value) and _FILE.search(value)
+        ):
             return value.strip().replace("\\", "/").rstrip("/").rpartition("/")[2]
         if kind == "box" and _BOX.fullmatch(value):
             return [float(number) for number in _NUMBER.findall(value)]
@@ -60,7 +71,11 @@ def _plain(value: Any, kind: str | None) -> JsonValue:
 def _is_flat_enough(value: Any, levels: int = _DEEPEST) -> bool:
     if is_object(value):
         return levels > 0 and all(_is_flat_enough(item, levels - 1) for item in value.values())
-    return levels > 0 and all(_is_flat_enough(item, levels - 1) for item in value) if is_list(value) else True
+    return (
+        levels > 0 and all(_is_flat_enough(item, levels - 1) for item in value)
+        if is_list(value)
+        else True
+    )
 
 
 def is_scorable(reference: Any) -> bool:
@@ -92,7 +107,9 @@ def matches_keywords(answer: str, reference: Any) -> bool:
     ``reference`` must have passed :func:`check_keywords`. Empty groups and empty aliases are ignored.
     """
     whitelist, blacklist = _groups(reference, "whitelist"), _groups(reference, "blacklist")
-    return all(held_keywords(answer, whitelist)) and not unwanted_keyword(answer, blacklist, whitelist)
+    return all(held_keywords(answer, whitelist)) and not unwanted_keyword(
+        answer, blacklist, whitelist
+    )
 
 
 def _groups(reference: Any, name: str) -> list[list[str]]:
@@ -112,13 +129,17 @@ def compare(name: str, predicted: Any, reference: Any) -> tuple[bool, bool]:
         return False, False
     spec = _published_spec(name)
     equal = same_json(first, second)
-    return equal, equal or (spec is not None and all(row.agrees for row in compare_arguments(spec, first, second)))
+    return equal, equal or (
+        spec is not None and all(row.agrees for row in compare_arguments(spec, first, second))
+    )
 
 
 def as_text(name: str, arguments: Any) -> str:
     """Return the arguments as canonical text, for embedding."""
     plain = canonical(name, arguments)
-    return json.dumps(str(arguments) if plain is None else plain, sort_keys=True, ensure_ascii=False)
+    return json.dumps(
+        str(arguments) if plain is None else plain, sort_keys=True, ensure_ascii=False
+    )
 
 
 _AGREEMENT: Mapping[str, AgreementKind] = {
@@ -141,11 +162,21 @@ def _published_spec(name: str) -> ToolSpec | None:
 
 _LEAST = 1e-9
 """Lower bound of similarities in the matching, because the logarithm of 0 is not finite."""
-_STEP_METRICS = ("inst_acc", "tool_acc", "arg_acc", "arg_acc_agreement", "summ_acc", "summ_acc_objective")
+_STEP_METRICS = (
+    "inst_acc",
+    "tool_acc",
+    "arg_acc",
+    "arg_acc_agreement",
+    "summ_acc",
+    "summ_acc_objective",
+)
 
 
 def score_steps(
-    samples: Sequence[Dialogue], rules: Rules, similarity: Similarity | None = None, embedder: str | None = None
+    samples: Sequence[Dialogue],
+    rules: Rules,
+    similarity: Similarity | None = None,
+    embedder: str | None = None,
 ) -> Scores:
     """Compute the step-by-step metrics over all gold steps, including those without a prediction.
 
@@ -154,7 +185,15 @@ def score_steps(
     Raises:
         BenchmarkError: the gold of a sample is malformed.
     """
-    counts = zeroes("steps", "gold_calls", "objective", "subjective", "no_text_answer", "tool_call", "tool_call_error")
+    counts = zeroes(
+        "steps",
+        "gold_calls",
+        "objective",
+        "subjective",
+        "no_text_answer",
+        "tool_call",
+        "tool_call_error",
+    )
     ids = {name: f"{rules.name}.{name}_corrected" for name in _STEP_METRICS}
     sample_parts: list[SampleParts] = []
     missing = 0
@@ -169,12 +208,20 @@ def score_steps(
         _count_calls(steps, counts)
         text_reference = _text_reference(sample.answer, where)
         last = next((i for i in reversed(range(len(gold))) if gold[i].kind == "answer"), None)
-        last_message = steps[last] if last is not None and steps[last].kind == "answer" else Message("other")
-        kind = _answer_parts(last_message, text_reference, similarity, parts, ("summ_acc", "summ_acc_objective"))
+        last_message = (
+            steps[last] if last is not None and steps[last].kind == "answer" else Message("other")
+        )
+        kind = _answer_parts(
+            last_message, text_reference, similarity, parts, ("summ_acc", "summ_acc_objective")
+        )
         counts[kind] += 1
         missing += kind == "subjective" and similarity is None
-        sample_parts.append(SampleParts(sample.key, {ids[name]: part for name, part in parts.items()}))
-    left_out = {ids["summ_acc"]: f"{missing} subjective answers need an embedder"} if missing else {}
+        sample_parts.append(
+            SampleParts(sample.key, {ids[name]: part for name, part in parts.items()})
+        )
+    left_out = (
+        {ids["summ_acc"]: f"{missing} subjective answers need an embedder"} if missing else {}
+    )
     metrics = summed(sample_parts, ids.values(), left_out)
     return Scores("step-by-step", metrics, counts, left_out, tuple(sample_parts), embedder)
 
@@ -182,12 +229,23 @@ def score_steps(
 def _step_parts(steps: Sequence[Message], gold: Sequence[Message]) -> dict[str, Part]:
     parts: dict[str, Part] = {}
     if gold:
-        right = sum(mine.kind == theirs.kind and not mine.failed for mine, theirs in zip(steps, gold, strict=True))
+        right = sum(
+            mine.kind == theirs.kind and not mine.failed
+            for mine, theirs in zip(steps, gold, strict=True)
+        )
         parts["inst_acc"] = Part(right, len(gold))
-    calls = [(mine, theirs) for mine, theirs in zip(steps, gold, strict=True) if theirs.kind == "call"]
+    calls = [
+        (mine, theirs) for mine, theirs in zip(steps, gold, strict=True) if theirs.kind == "call"
+    ]
     if calls:
-        same_tool_calls = [(mine, theirs) for mine, theirs in calls if mine.kind == "call" and mine.name == theirs.name]
-        compared = [compare(mine.name, mine.arguments, theirs.arguments) for mine, theirs in same_tool_calls]
+        same_tool_calls = [
+            (mine, theirs)
+            for mine, theirs in calls
+            if mine.kind == "call" and mine.name == theirs.name
+        ]
+        compared = [
+            compare(mine.name, mine.arguments, theirs.arguments) for mine, theirs in same_tool_calls
+        ]
         parts["tool_acc"] = Part(len(same_tool_calls), len(calls))
         parts["arg_acc"] = Part(sum(equal for equal, _ in compared), len(calls))
         parts["arg_acc_agreement"] = Part(sum(agree for _, agree in compared), len(calls))
@@ -215,7 +273,11 @@ def _text_reference(reference: Any, where: str) -> Any:
 
 
 def _answer_parts(
-    message: Message, text_reference: Any, similarity: Similarity | None, parts: dict[str, Part], names: tuple[str, ...]
+    message: Message,
+    text_reference: Any,
+    similarity: Similarity | None,
+    parts: dict[str, Part],
+    names: tuple[str, ...],
 ) -> str:
     """Add the score of a text answer to the metrics ``names`` (the last of them for objective tasks only)."""
     if text_reference is None:
@@ -226,17 +288,28 @@ def _answer_parts(
         parts.update(dict.fromkeys(names, Part(score, 1)))
         return "objective"
     if similarity is not None:
-        score = max((_cosine(text, one, similarity) for one in text_reference), default=0.0) if text.strip() else 0.0
+        score = (
+            max((_cosine(text, one, similarity) for one in text_reference), default=0.0)
+            if text.strip()
+            else 0.0
+        )
         parts.update(dict.fromkeys(names[:-1], Part(score, 1)))
     return "subjective"
 
 
 def _cosine(first: str, second: str, similarity: Similarity) -> float:
-    return 1.0 if first.strip() == second.strip() else min(1.0, max(0.0, float(similarity(first, second))))
+    return (
+        1.0
+        if first.strip() == second.strip()
+        else min(1.0, max(0.0, float(similarity(first, second))))
+    )
 
 
 def score_end(
-    samples: Sequence[Dialogue], rules: Rules, similarity: Similarity | None = None, embedder: str | None = None
+    samples: Sequence[Dialogue],
+    rules: Rules,
+    similarity: Similarity | None = None,
+    embedder: str | None = None,
 ) -> Scores:
     """Compute the end-to-end metrics. A task that requests neither a text nor an image is counted as unscorable.
 
@@ -245,7 +318,9 @@ def score_end(
     """
     names = ("ans_acc", rules.image_metric, "ans_acc_objective")
     ids = {name: f"{rules.name}.{name}_corrected" for name in (*names, *rules.categories)}
-    counts = zeroes("samples", "objective", "subjective", "image_tasks", "unscorable", "no_text_answer")
+    counts = zeroes(
+        "samples", "objective", "subjective", "image_tasks", "unscorable", "no_text_answer"
+    )
     counts |= zeroes("tool_call", "tool_call_error", "uncategorised_gold_calls")
     sample_parts: list[SampleParts] = []
     unknown = zeroes("subjective", "image_tasks")
@@ -267,7 +342,9 @@ def score_end(
         if kind in unknown:
             unknown[kind] += rules.image_metric not in parts
         counts[kind] += 1
-        sample_parts.append(SampleParts(sample.key, {ids[name]: part for name, part in parts.items()}))
+        sample_parts.append(
+            SampleParts(sample.key, {ids[name]: part for name, part in parts.items()})
+        )
     left_out = _left_out(unknown, ids["ans_acc"], ids[rules.image_metric])
     metrics = summed(sample_parts, ids.values(), left_out)
     return Scores("end-to-end", metrics, counts, left_out, tuple(sample_parts), embedder)
@@ -293,7 +370,9 @@ def _f1_parts(
         if of_tools:
             parts[category] = Part(2 * sum(both[tool] for tool in tools), of_tools)
     known = {tool for tools in rules.categories.values() for tool in tools}
-    counts["uncategorised_gold_calls"] += sum(n for tool, n in gold_counts.items() if tool not in known)
+    counts["uncategorised_gold_calls"] += sum(
+        n for tool, n in gold_counts.items() if tool not in known
+    )
     return parts
 
 
@@ -305,7 +384,10 @@ def _left_out(unknown: Mapping[str, int], accuracy: str, with_images: str) -> di
 
 
 def image_score(
-    steps: Sequence[Message], gold: Sequence[Message], image_tools: Collection[str], similarity: Similarity | None
+    steps: Sequence[Message],
+    gold: Sequence[Message],
+    image_tools: Collection[str],
+    similarity: Similarity | None,
 ) -> float | None:
     """Return the score of a task whose answer is an image, 0 to 1; None if the gold has no call that creates one.
 
@@ -321,7 +403,8 @@ def image_score(
     if any(len(image_calls.get(name, [])) < len(calls) for name, calls in gold_calls.items()):
         return 0.0
     return math.prod(
-        _matched(calls, image_calls[name][-len(calls) :], similarity) for name, calls in gold_calls.items()
+        _matched(calls, image_calls[name][-len(calls) :], similarity)
+        for name, calls in gold_calls.items()
     )
 
 

@@ -60,7 +60,9 @@ class Gold(NamedTuple):
     @classmethod
     def of_texts(cls, texts: Iterable[str]) -> "Gold":
         """Return the gold of an answer that is compared with ``texts``."""
-        return cls("subjective", ReferenceTextsSlot(name="answer", label="the answer", values=tuple(texts)))
+        return cls(
+            "subjective", ReferenceTextsSlot(name="answer", label="the answer", values=tuple(texts))
+        )
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,9 @@ def read_entries(
     return [with_groups(sample) for sample in samples]
 
 
-def _read_entry(form: DialogForm, table: FileTable, position: int, entry: Any, findings: Findings) -> Sample | None:
+def _read_entry(
+    form: DialogForm, table: FileTable, position: int, entry: Any, findings: Findings
+) -> Sample | None:
     """Return the sample of an entry. If the entry cannot be used, return None and add all reasons to ``findings``."""
     if not is_object(entry):
         findings.fault("it is no object")
@@ -114,23 +118,43 @@ def _read_entry(form: DialogForm, table: FileTable, position: int, entry: Any, f
     turn = _first_turn(entry.get("dialogs"), findings, open_ended=form.gold is not None)
     steps = _steps(turn.messages, names, findings, open_ended=form.gold is not None) if turn else []
     called = [step.tool for step in steps]
-    toolset = [*form.tools] if form.all_tools else _toolset(entry.get("tools"), called, findings, form)
-    asked = [item.get("question") if is_object(item) else item for item in _items(entry.get("evaluation"))]
-    questions = [text for text in asked if is_text(text) and text.strip()]  # of ThinkGeo, to a judge
+    toolset = (
+        [*form.tools] if form.all_tools else _toolset(entry.get("tools"), called, findings, form)
+    )
+    asked = [
+        item.get("question") if is_object(item) else item
+        for item in _items(entry.get("evaluation"))
+    ]
+    questions = [
+        text for text in asked if is_text(text) and text.strip()
+    ]  # of ThinkGeo, to a judge
     try:
         if form.gold is not None:
             gold = form.gold(entry, findings.note)
         else:
             final = turn.final_text if turn else ""
-            gold = _gold(entry.get("gt_answer", _MISSING), questions, form.image_tools, called, final, findings)
+            gold = _gold(
+                entry.get("gt_answer", _MISSING),
+                questions,
+                form.image_tools,
+                called,
+                final,
+                findings,
+            )
     except BenchmarkError as error:
         findings.fault(error.message)
         return None
     if findings.broken or turn is None:
         return None
     if questions and gold.kind != "objective":
-        findings.note("its questions to the judge are not asked: only answers with keywords are judged")
-    metadata: dict[str, JsonValue] = {"entry": findings.key, "position": position, "final_text": turn.final_text}
+        findings.note(
+            "its questions to the judge are not asked: only answers with keywords are judged"
+        )
+    metadata: dict[str, JsonValue] = {
+        "entry": findings.key,
+        "position": position,
+        "final_text": turn.final_text,
+    }
     if turn.user_turns > 1:
         metadata["user_turns"] = turn.user_turns
     if any(file.path != path for path, file in zip(names, files, strict=True)):
@@ -145,7 +169,8 @@ def _read_entry(form: DialogForm, table: FileTable, position: int, entry: Any, f
         source=form.source,
         toolset=tuple(toolset),
         reference=ReferenceTrajectory(steps=tuple(steps)) if steps or form.gold is None else None,
-        no_tool_eligible=gold.kind not in ("image", "workflow") and all(file.kind == "image" for file in files),
+        no_tool_eligible=gold.kind not in ("image", "workflow")
+        and all(file.kind == "image" for file in files),
         metadata=metadata,
     )
 
@@ -192,11 +217,19 @@ def _files(
             continue
         name = safe_name(path, names.values())
         is_video = PurePosixPath(path).suffix.lower() in VIDEO_SUFFIXES - {".gif"}
-        kind: Any = "video" if is_video else _KINDS.get(str(item.get("type") if is_object(item) else None), "image")
+        kind: Any = (
+            "video"
+            if is_video
+            else _KINDS.get(str(item.get("type") if is_object(item) else None), "image")
+        )
         kind = kind_of(path) if form.any_file else kind
         try:
             relative = table.find(path, (form.folder,))
-            file = table.image(relative, name) if kind == "image" else table.other(relative, name, kind)
+            file = (
+                table.image(relative, name)
+                if kind == "image"
+                else table.other(relative, name, kind)
+            )
         except BenchmarkError as error:
             findings.fault(error_text(error))
             continue
@@ -210,7 +243,9 @@ def _toolset(value: Any, called: Sequence[str], findings: Findings, form: Dialog
 
     An entry that lists none is offered all tools of the benchmark, since those it calls are part of the solution.
     """
-    items = [*value] if is_object(value) else _items(value)  # an object has the tools by name, as in toolmeta.json
+    items = (
+        [*value] if is_object(value) else _items(value)
+    )  # an object has the tools by name, as in toolmeta.json
     names = [item.get("name") if is_object(item) else item for item in items]
     if not all(is_text(name) and name.strip() for name in names):
         findings.fault("a tool without a name")
@@ -262,16 +297,24 @@ def _first_turn(dialogs: Any, findings: Findings, *, open_ended: bool) -> _Turn 
         return None
     if len(user_places) > 1:
         findings.note("only the first of its user turns is asked and scored")
-    following = messages[user_places[0] + 1 : user_places[1] if len(user_places) > 1 else len(messages)]
+    following = messages[
+        user_places[0] + 1 : user_places[1] if len(user_places) > 1 else len(messages)
+    ]
     of_assistant = [message for message in following if message.get("role") == "assistant"]
-    answers = [text_of(message.get("content")) for message in of_assistant if not message.get("tool_calls")]
+    answers = [
+        text_of(message.get("content")) for message in of_assistant if not message.get("tool_calls")
+    ]
     if not answers and not open_ended:
         findings.note("its dialog ends without a final answer")
     return _Turn(query, following, answers[-1] if answers else "", len(user_places))
 
 
 def _steps(
-    messages: Sequence[dict[str, Any]], names: Mapping[str, str], findings: Findings, *, open_ended: bool
+    messages: Sequence[dict[str, Any]],
+    names: Mapping[str, str],
+    findings: Findings,
+    *,
+    open_ended: bool,
 ) -> list[ReferenceStep]:
     """Return the calls of a turn as reference steps."""
     steps: list[ReferenceStep] = []
@@ -291,7 +334,9 @@ def _steps(
         observation = _observation(returned.get("content"))
         text: Any = message.get("thought")
         thought = text if is_text(text) else ""
-        steps.append(ReferenceStep(tool=tool, arguments=arguments, observation=observation, thought=thought))
+        steps.append(
+            ReferenceStep(tool=tool, arguments=arguments, observation=observation, thought=thought)
+        )
     if not steps and not open_ended:
         findings.note("its dialog calls no tool")
     if any(not step.thought for step in steps):
@@ -299,7 +344,9 @@ def _steps(
     return steps
 
 
-def _call(calls: Any, names: Mapping[str, str], findings: Findings, number: int) -> tuple[str, Arguments] | None:
+def _call(
+    calls: Any, names: Mapping[str, str], findings: Findings, number: int
+) -> tuple[str, Arguments] | None:
     """Return the tool and the arguments of the first call of a message."""
     several: list[Any] = calls if is_list(calls) else [calls]
     if len(several) > 1:
@@ -381,14 +428,23 @@ def _gold(
         if used := tuple(dict.fromkeys(tool for tool in called if tool in set(image_tools))):
             return Gold("image", ImageCallsSlot(name="image", label="the image", tools=used))
         if not final_text.strip():
-            raise BenchmarkError("it has no gt_answer, no call makes an image, and the dialog ends without a text")
-        findings.note("it has no gt_answer, and no call makes an image: the final text of the dialog is its answer")
+            raise BenchmarkError(
+                "it has no gt_answer, no call makes an image, and the dialog ends without a text"
+            )
+        findings.note(
+            "it has no gt_answer, and no call makes an image: the final text of the dialog is its answer"
+        )
         return Gold.of_texts([final_text])
     if is_object(answer):
         if "whitelist" not in answer:
             raise BenchmarkError(f"its gt_answer has no whitelist: {quote(list(answer))}")
-        lists: dict[str, Any] = {which: _groups(answer.get(which), which) for which in ("whitelist", "blacklist")}
-        return Gold("objective", KeywordsSlot(name="answer", label="the answer", **lists, questions=tuple(questions)))
+        lists: dict[str, Any] = {
+            which: _groups(answer.get(which), which) for which in ("whitelist", "blacklist")
+        }
+        return Gold(
+            "objective",
+            KeywordsSlot(name="answer", label="the answer", **lists, questions=tuple(questions)),
+        )
     if isinstance(answer, str | int | float) and not isinstance(answer, bool):
         findings.note("gt_answer is one value, not a list of texts")
         return Gold.of_texts([str(answer)])

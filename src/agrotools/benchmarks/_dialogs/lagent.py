@@ -75,7 +75,9 @@ class LagentAgent:
     declared: Declared = field(default_factory=lambda: declared_by("gta"))
     specs: Callable[[Sequence[str]], Sequence[ToolSpec]] = tool_specs
     """Function that returns the specifications of tools without a published description."""
-    _tools: dict[tuple[str, ...], tuple[DeclaredTool, ...]] = field(default_factory=dict, init=False, repr=False)
+    _tools: dict[tuple[str, ...], tuple[DeclaredTool, ...]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
         messages, _ = await self.request_for(view, history)
@@ -86,10 +88,14 @@ class LagentAgent:
             lambda: self._action(view, history, completion, reply), output_length(completion)
         )
         if isinstance(action, Answer) and view.paths is None and form_is_due(view, self.mode):
-            return await with_form(action, view, lambda sent: self.model.generate(sent, (), self.settings), messages)
+            return await with_form(
+                action, view, lambda sent: self.model.generate(sent, (), self.settings), messages
+            )
         return action
 
-    async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
+    async def request_for(
+        self, view: SampleView, history: Sequence[Step]
+    ) -> tuple[list[Message], Sequence[ToolSpec]]:
         """Return the request that :meth:`act` sends; no tool is offered as a native function."""
         paths = _paths(view)
         step_by_step = self.mode == "step-by-step"
@@ -117,23 +123,37 @@ class LagentAgent:
     def _offered(self, toolset: tuple[str, ...]) -> tuple[DeclaredTool, ...]:
         if toolset not in self._tools:
             specs = self.specs(toolset)
-            self._tools[toolset] = tuple(self.declared.get(spec.name) or declared_spec(spec) for spec in specs)
+            self._tools[toolset] = tuple(
+                self.declared.get(spec.name) or declared_spec(spec) for spec in specs
+            )
         return self._tools[toolset]
 
-    def _action(self, view: SampleView, history: Sequence[Step], completion: Completion, reply: Reply) -> Action:
+    def _action(
+        self, view: SampleView, history: Sequence[Step], completion: Completion, reply: Reply
+    ) -> Action:
         parsed_reply = read_reply(strip_reply(completion.text))
-        thought = "\n".join(part for part in (completion.thought.strip(), parsed_reply.thought.strip()) if part)
+        thought = "\n".join(
+            part for part in (completion.thought.strip(), parsed_reply.thought.strip()) if part
+        )
         if parsed_reply.kind == "answer":
             return Answer(text=parsed_reply.text.strip(), thought=thought, reply=reply)
-        checked = check_call(parsed_reply, self._offered(view.toolset), _known_files(view, history).__contains__)
+        checked = check_call(
+            parsed_reply, self._offered(view.toolset), _known_files(view, history).__contains__
+        )
         if parsed_reply.kind == "nothing" or not parsed_reply.tool:
             reason = checked.failure.message if checked.failure else FOLLOW_FORMAT
             return Unparseable(text=excerpt(completion.text), reason=reason, reply=reply)
         names = {path: name for name, path in _paths(view).items()}
-        call_arguments = checked.arguments or (checked.raw_arguments if isinstance(checked.raw_arguments, dict) else {})
+        call_arguments = checked.arguments or (
+            checked.raw_arguments if isinstance(checked.raw_arguments, dict) else {}
+        )
         if checked.tool == INVALID_ACTION:
             call_arguments = {}
-        tool = checked.tool if checked.tool not in (INVALID_ACTION, NO_ACTION) else parsed_reply.tool[:_LONGEST_NAME]
+        tool = (
+            checked.tool
+            if checked.tool not in (INVALID_ACTION, NO_ACTION)
+            else parsed_reply.tool[:_LONGEST_NAME]
+        )
         call = ToolCall(tool=tool, arguments=rename_texts(call_arguments, names))
         return CallTools(calls=(call,), thought=thought, reply=reply, refused=_refusal(checked))
 
@@ -142,7 +162,9 @@ def make_agent(model: Model, mode: Mode, options: AgentOptions) -> LagentAgent:
     """Create the agent of a run with ``options``, with the tools as its benchmark declares them."""
     benchmark = options.benchmark
     declared = declared_by(benchmark.name, benchmark.root) if benchmark else declared_by("gta")
-    return LagentAgent(model, mode, options.settings, options.images, options.max_steps, declared, options.specs)
+    return LagentAgent(
+        model, mode, options.settings, options.images, options.max_steps, declared, options.specs
+    )
 
 
 def _refusal(checked: CheckedCall) -> ErrorInfo | None:
@@ -165,7 +187,9 @@ def _paths(view: SampleView) -> dict[str, str]:
 def _known_files(view: SampleView, history: Sequence[Step]) -> set[str]:
     """Return the paths of the sample's files and the names of images that earlier calls created."""
     observations = [step.observation for step in history if step.observation]
-    results = [observation.result.get("image") for observation in observations if observation.result]
+    results = [
+        observation.result.get("image") for observation in observations if observation.result
+    ]
     return {
         *_paths(view).values(),
         *(artifact.name for observation in observations for artifact in observation.artifacts),
@@ -189,7 +213,13 @@ def end_to_end_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[
     """Return the model's replies so far with their results, in the form of end-to-end mode."""
     messages: list[Message] = []
     for step in steps:
-        reply_text = strip_reply(step.reply.text) if step.reply else _call_text(step, paths) if step.call else step.text
+        reply_text = (
+            strip_reply(step.reply.text)
+            if step.reply
+            else _call_text(step, paths)
+            if step.call
+            else step.text
+        )
         came = result_text(step) if step.call else step.reason
         messages += [spoken(reply_text, step.reply), Message.of("system", f"{RESPONSE}{came}\n")]
     return messages

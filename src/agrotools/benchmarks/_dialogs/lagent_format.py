@@ -103,7 +103,9 @@ def read_reply(text: str) -> ParsedReply:
     return ParsedReply("call", thought, tool.strip(), action_input.strip().strip('"'))
 
 
-def check_call(reply: ParsedReply, tools: Sequence[DeclaredTool], exists: Callable[[str], bool]) -> CheckedCall:
+def check_call(
+    reply: ParsedReply, tools: Sequence[DeclaredTool], exists: Callable[[str], bool]
+) -> CheckedCall:
     """Check the call of a reply that is not an answer, up to the point where its tool would run.
 
     ``exists``: function that returns True if a file exists at a path in an argument.
@@ -114,7 +116,12 @@ def check_call(reply: ParsedReply, tools: Sequence[DeclaredTool], exists: Callab
     name, dot, function = reply.tool.partition(".")
     tool = next((each for each in tools if each.name == name), None)
     if tool is None or "." in function:
-        return CheckedCall(INVALID_ACTION, {"text": reply.text}, None, Failure("API_ERROR", reply.text or CHECK_NAME))
+        return CheckedCall(
+            INVALID_ACTION,
+            {"text": reply.text},
+            None,
+            Failure("API_ERROR", reply.text or CHECK_NAME),
+        )
     if dot and function != "run":
         return CheckedCall(name, reply.text, None, Failure("API_ERROR", f"invalid API: {function}"))
     call_arguments = read_arguments(tool.parameters, reply.text)
@@ -132,10 +139,14 @@ def read_arguments(parameters: Sequence[Parameter], text: str) -> Arguments | Fa
     if arguments is None:
         return Failure("ARGS_ERROR", f"invalid json format: {_without_fence(text)}")
     required = [parameter.name for parameter in parameters if parameter.required]
-    return name_failure([parameter.name for parameter in parameters], required, arguments) or arguments
+    return (
+        name_failure([parameter.name for parameter in parameters], required, arguments) or arguments
+    )
 
 
-def name_failure(known: Iterable[str], required: Iterable[str], names: Iterable[str]) -> Failure | None:
+def name_failure(
+    known: Iterable[str], required: Iterable[str], names: Iterable[str]
+) -> Failure | None:
     """Return the failure for unknown or, if there are none, missing arguments; None if the names are correct."""
     if unknown := set(names).difference(known):
         return Failure("ARGS_ERROR", f"unknown arguments: {_as_set(unknown)}")
@@ -181,7 +192,9 @@ def _cast(kind: str, value: JsonValue, exists: Callable[[str], bool]) -> JsonVal
             return bool(value)
         case "image" | "audio" | "video" | "file":
             if not isinstance(value, str):
-                raise NotImplementedError(f"The value type `{type(value)}` is not supported by `{_HOLDERS[kind]}`")
+                raise NotImplementedError(
+                    f"The value type `{type(value)}` is not supported by `{_HOLDERS[kind]}`"
+                )
             if not exists(value):
                 raise FileNotFoundError(f"No such file: '{value}'")
             return value
@@ -197,7 +210,11 @@ def format_tools(tools: Iterable[DeclaredTool]) -> str:
                 "name": tool.name,
                 "description": tool.description,
                 "parameters": [
-                    {"name": each.name, "description": each.description, "type": _TYPES.get(each.type, "STRING")}
+                    {
+                        "name": each.name,
+                        "description": each.description,
+                        "type": _TYPES.get(each.type, "STRING"),
+                    }
                     for each in tool.parameters
                 ],
                 "required": [each.name for each in tool.parameters if each.required],
@@ -261,7 +278,11 @@ def read_toolmeta(path: Path) -> Declared:
     """
     try:
         content = orjson.loads(path.read_bytes())
-        tools = content.values() if isinstance(content, dict) else [tool for tool in content if "inputs" in tool]
+        tools = (
+            content.values()
+            if isinstance(content, dict)
+            else [tool for tool in content if "inputs" in tool]
+        )
         return {_text_field(tool, "name"): _declared(tool["name"], tool) for tool in tools}
     except OSError as error:
         raise BenchmarkError(f"{path} cannot be read: {error.strerror or error}") from error
@@ -275,7 +296,9 @@ def declared_spec(spec: ToolSpec) -> DeclaredTool:
     properties = cast("dict[str, dict[str, JsonValue]]", spec.parameters.get("properties", {}))
     required = cast("list[str]", spec.parameters.get("required", []))
     parameters = tuple(
-        Parameter(name, _type(spec, name, schema), _text(schema.get("description")), name in required)
+        Parameter(
+            name, _type(spec, name, schema), _text(schema.get("description")), name in required
+        )
         for name, schema in properties.items()
     )
     return DeclaredTool(spec.name, spec.description, parameters)
@@ -284,7 +307,9 @@ def declared_spec(spec: ToolSpec) -> DeclaredTool:
 def _type(spec: ToolSpec, name: str, schema: Mapping[str, JsonValue]) -> str:
     choices = schema.get("anyOf")
     options = [schema, *(choices if isinstance(choices, list) else [])]
-    types = [str(option["type"]) for option in options if isinstance(option, dict) and "type" in option]
+    types = [
+        str(option["type"]) for option in options if isinstance(option, dict) and "type" in option
+    ]
     kind = next((_SCHEMA_TYPES[kind] for kind in types if kind in _SCHEMA_TYPES), "json")
     return "image" if kind == "text" and spec.agreement.get(name) == "file" else kind
 
@@ -296,7 +321,10 @@ def _text(value: JsonValue) -> str | None:
 @cache
 def _packaged_tools() -> dict[str, dict[str, DeclaredTool]]:
     content = orjson.loads(files(__package__ or "").joinpath(TOOLMETA_FILE).read_bytes())
-    return {name: {tool: _declared(tool, said) for tool, said in content[name].items()} for name in ("gta", "thinkgeo")}
+    return {
+        name: {tool: _declared(tool, said) for tool, said in content[name].items()}
+        for name in ("gta", "thinkgeo")
+    }
 
 
 def _declared(name: str, content: Mapping[str, Any]) -> DeclaredTool:
@@ -304,7 +332,9 @@ def _declared(name: str, content: Mapping[str, Any]) -> DeclaredTool:
     parameters: list[Parameter] = []
     for each in content["inputs"]:
         text, needed = _text(each.get("description")), not each.get("optional")
-        parameters.append(Parameter(_text_field(each, "name"), _text_field(each, "type"), text, needed))
+        parameters.append(
+            Parameter(_text_field(each, "name"), _text_field(each, "type"), text, needed)
+        )
     return DeclaredTool(name, str(content.get("description") or ""), tuple(parameters))
 
 

@@ -26,7 +26,9 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME = 90
 IMAGE_FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "GIF", "BMP")
 """Permitted image formats, by Pillow's names; no other decoder is used."""
-VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mov", ".mkv", ".webm", ".gif", ".m4v", ".mpg", ".mpeg"})
+VIDEO_SUFFIXES = frozenset(
+    {".mp4", ".avi", ".mov", ".mkv", ".webm", ".gif", ".m4v", ".mpg", ".mpeg"}
+)
 
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"})
 _KINDS: dict[str, FileKind] = {
@@ -82,7 +84,9 @@ class FileTable:
     def other(self, relative: str, name: str, kind: FileKind) -> SampleFile:
         """Return a file of another kind at ``relative`` as a sample file; BenchmarkError if it cannot be read."""
         try:
-            return SampleFile(name=name, path=relative, kind=kind, sha256=sha256_of_file(self.root / relative))
+            return SampleFile(
+                name=name, path=relative, kind=kind, sha256=sha256_of_file(self.root / relative)
+            )
         except OSError as error:
             raise BenchmarkError(f"{relative} cannot be read: {error.strerror or error}") from error
 
@@ -104,7 +108,9 @@ def image_size(path: Path, display_path: str) -> tuple[int, int]:
         except Image.DecompressionBombError as error:
             raise BenchmarkError(f"{display_path} has more pixels than can be read") from error
         except Exception as error:  # decoders may raise anything on a damaged file
-            raise BenchmarkError(f"{display_path} is no readable image{actual_content(path)}") from error
+            raise BenchmarkError(
+                f"{display_path} is no readable image{actual_content(path)}"
+            ) from error
 
 
 def actual_content(path: Path) -> str:
@@ -141,7 +147,9 @@ def entries_of(path: Path) -> dict[str, Any]:
     if isinstance(content, list):
         content = {str(place): entry for place, entry in enumerate(content)}
     if not isinstance(content, dict):
-        raise BenchmarkError(f"{path} contains no object of entries", hint="give the published file")
+        raise BenchmarkError(
+            f"{path} contains no object of entries", hint="give the published file"
+        )
     if not content:
         raise BenchmarkError(f"{path} contains no entry", hint="download it again")
     return content
@@ -190,7 +198,10 @@ class Findings:
 
     def notes(self) -> list[str]:
         """Return the remarks on all entries, then each distinct note with the entries that it applies to."""
-        return [*self._remarks, *(f"{message}: {entry_list([*entries])}" for message, entries in self._notes.items())]
+        return [
+            *self._remarks,
+            *(f"{message}: {entry_list([*entries])}" for message, entries in self._notes.items()),
+        ]
 
 
 def entry_list(entries: Sequence[str]) -> str:
@@ -216,7 +227,9 @@ def stop_at_faults(name: str, faults: Sequence[EntryFault], entries: int, folder
         return
     lines = [f"  {fault}" for fault in faults[:_SHOWN]]
     if len(faults) > _SHOWN:
-        lines.append(f"  ... and {len(faults) - _SHOWN} more: agrotools benchmarks check {name} {folder}")
+        lines.append(
+            f"  ... and {len(faults) - _SHOWN} more: agrotools benchmarks check {name} {folder}"
+        )
     broken = len({fault.entry for fault in faults})
     raise BenchmarkError(
         "\n".join([f"{name}: {broken} of {entries} entries cannot be used", *lines]),
@@ -256,7 +269,9 @@ def samples_of(
     samples: dict[str, Sample] = {}
     for position, (key, entry) in enumerate(entries.items()):
         findings.key = key
-        if (sample := read(position, entry, findings)) and samples.setdefault(sample.id, sample) is not sample:
+        if (sample := read(position, entry, findings)) and samples.setdefault(
+            sample.id, sample
+        ) is not sample:
             findings.fault("its key is like that of another entry")
         progress(what, position + 1, len(entries))
     return [*samples.values()]
@@ -283,7 +298,9 @@ class Layout(NamedTuple):
             return next((name for name in self.files if (folder / name).is_file()), None)
 
         # The file itself is not resolved: if it is a link, the images are next to the link.
-        folder, name = find_below(self.name, data_root, self.folders, find, " or ".join(self.files), self.source)
+        folder, name = find_below(
+            self.name, data_root, self.folders, find, " or ".join(self.files), self.source
+        )
         return folder / name
 
     def roots(self, data_root: Path | None) -> list[Path]:
@@ -308,7 +325,11 @@ class PublishedBenchmark:
     @property
     def layout(self) -> Layout:
         """Layout of its files."""
-        facts = {"name": self.facts["name"], "get_it": self.facts["download"]["address"], **self.facts["layout"]}
+        facts = {
+            "name": self.facts["name"],
+            "get_it": self.facts["download"]["address"],
+            **self.facts["layout"],
+        }
         return Layout(**facts)
 
     def load(self, loading: Loading) -> Benchmark:
@@ -324,9 +345,13 @@ class PublishedBenchmark:
 
     def check(self, data_root: Path | None, progress: Progress) -> FileCheck:
         """Check the files below ``data_root``; raises the same errors as :meth:`load`."""
-        return file_check(self.read(self.layout.find(data_root), self.settings(), progress), self.layout)
+        return file_check(
+            self.read(self.layout.find(data_root), self.settings(), progress), self.layout
+        )
 
-    def benchmark_of(self, read: ReadSet, settings: PublishedSettings, modes: tuple[Mode, ...] = MODES) -> Benchmark:
+    def benchmark_of(
+        self, read: ReadSet, settings: PublishedSettings, modes: tuple[Mode, ...] = MODES
+    ) -> Benchmark:
         """Build a benchmark from the entries that were read.
 
         Its content hash covers questions, gold, tools and files, like that of a benchmark folder.
@@ -337,7 +362,9 @@ class PublishedBenchmark:
         if settings.faults == "stop" or not read.samples:
             stop_at_faults(self.layout.name, read.faults, read.entries, read.root)
         if not read.samples:
-            raise BenchmarkError(f"{self.layout.name}: {read.root} contains no entry that is asked for")
+            raise BenchmarkError(
+                f"{self.layout.name}: {read.root} contains no entry that is asked for"
+            )
         used = {tool for sample in read.samples for tool in sample.toolset}
         notes = read.findings.notes()
         if broken := [*dict.fromkeys(fault.entry for fault in read.faults)]:
@@ -348,7 +375,9 @@ class PublishedBenchmark:
             "settings": json.loads(settings.model_dump_json(exclude_defaults=True)),
             "notes": [*notes],
         }
-        source = SourceNote(**{"licence": self.facts["download"]["licence"], **self.facts["source"]})
+        source = SourceNote(
+            **{"licence": self.facts["download"]["licence"], **self.facts["source"]}
+        )
         paper = PaperRun(**self.facts["paper_run"])
         toolset = self.facts.get("toolset") or tuple(self.facts["tools"])
         header = BenchmarkHeader(
@@ -356,7 +385,10 @@ class PublishedBenchmark:
             version="1",
             licence=source.licence,
             description=self.facts["description"],
-            toolset=(*(tool for tool in toolset if tool in used), *sorted(used.difference(toolset))),
+            toolset=(
+                *(tool for tool in toolset if tool in used),
+                *sorted(used.difference(toolset)),
+            ),
             sources=(source,),
             protocol=paper.protocol,
             max_steps=paper.max_steps,
@@ -367,7 +399,10 @@ class PublishedBenchmark:
 
 
 def file_check(
-    read: ReadSet, layout: Layout, notes: Sequence[str] = (), expected: tuple[ExpectedCount, ...] | None = None
+    read: ReadSet,
+    layout: Layout,
+    notes: Sequence[str] = (),
+    expected: tuple[ExpectedCount, ...] | None = None,
 ) -> FileCheck:
     """Return the check of a read set; ``notes`` come before the faults of a ``toolmeta.json`` in its folder."""
     return FileCheck(

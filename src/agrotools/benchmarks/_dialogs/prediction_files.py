@@ -43,32 +43,51 @@ def read_trajectories(content: Any) -> Trajectories | None:
     parts = list(content.values()) if is_object(content) else content if is_list(content) else []
     if not parts or not all(map(is_object, parts)):
         return None
-    if is_object(content) and all("pred_answer" in entry and is_list(entry.get("dialogs")) for entry in parts):
+    if is_object(content) and all(
+        "pred_answer" in entry and is_list(entry.get("dialogs")) for entry in parts
+    ):
         entries = sorted(content.items(), key=lambda item: (len(item[0]), item[0]))
         samples = tuple(_of_entry(key, entry) for key, entry in entries)
         scores = {key: entry.get("answer_match_score_gta") for key, entry in entries}
-        known = {key: float(score) for key, score in scores.items() if isinstance(score, int | float)}
+        known = {
+            key: float(score) for key, score in scores.items() if isinstance(score, int | float)
+        }
         metrics = ("ans_acc", "ans_acc_objective")
         return Trajectories(samples, "end-to-end", True, metrics, "answer_match_score_gta", known)
     if is_list(content) and all({"tool_name", "gold_tool"} <= set(step) for step in parts):
         steps = tuple(
             Dialogue(
-                str(at), [_as_call(step["gold_tool"], {})], [_as_call(step["tool_name"], step.get("tool_arguments"))]
+                str(at),
+                [_as_call(step["gold_tool"], {})],
+                [_as_call(step["tool_name"], step.get("tool_arguments"))],
             )
             for at, step in enumerate(parts)
         )
-        labels = {str(at): float(step["label"]) for at, step in enumerate(parts) if isinstance(step.get("label"), int)}
+        labels = {
+            str(at): float(step["label"])
+            for at, step in enumerate(parts)
+            if isinstance(step.get("label"), int)
+        }
         return Trajectories(steps, "step-by-step", False, ("tool_acc",), "label", labels)
     return None
 
 
 def _of_entry(key: str, entry: Mapping[str, Any]) -> Dialogue:
-    messages = [message for message in entry["dialogs"] if not (is_object(message) and message.get("role") == "user")]
-    return Dialogue(key, [[]], [messages or [{"role": "assistant", "content": ""}]], entry.get("gt_answer"))
+    messages = [
+        message
+        for message in entry["dialogs"]
+        if not (is_object(message) and message.get("role") == "user")
+    ]
+    return Dialogue(
+        key, [[]], [messages or [{"role": "assistant", "content": ""}]], entry.get("gt_answer")
+    )
 
 
 def _as_call(name: Any, arguments: Any) -> dict[str, Any]:
-    function = {"name": name, "arguments": arguments if is_object(arguments) or is_text(arguments) else {}}
+    function = {
+        "name": name,
+        "arguments": arguments if is_object(arguments) or is_text(arguments) else {},
+    }
     return {"role": "assistant", "tool_calls": [{"type": "function", "function": function}]}
 
 
@@ -77,7 +96,9 @@ _NO_TOOL = re.compile(
     r"tool\b.{0,80}\b(?:does not exist|not found))|\bis not a (?:valid|known|registered) tool",
     re.IGNORECASE,
 )
-_LISTED = re.compile(r"failed to load tool (\S+) because it's not in \[(.*?)\]", re.IGNORECASE | re.DOTALL)
+_LISTED = re.compile(
+    r"failed to load tool (\S+) because it's not in \[(.*?)\]", re.IGNORECASE | re.DOTALL
+)
 _ARGUMENTS = re.compile(
     r"missing \d+ required (?:positional|keyword-only) argument|got an unexpected keyword argument|"
     r"got multiple values for (?:keyword )?argument|takes (?:from )?\d+ .{0,20}positional arguments? but|"
@@ -149,7 +170,9 @@ def read_predictions(path: Path) -> PredictionFile:
     for file in files:
         content = read_json(file)
         if trajectories := read_trajectories(content):
-            return PredictionFile(trajectories.samples, trajectories.mode, (file,), (), trajectories)
+            return PredictionFile(
+                trajectories.samples, trajectories.mode, (file,), (), trajectories
+            )
         more, wrong = parse_predictions(content, file.name, len(samples))
         samples += more
         malformed += wrong
@@ -160,7 +183,9 @@ def _files(path: Path) -> tuple[Path, ...]:
     if path.is_file():
         return (path,)
     parts: list[Path] = []
-    while path.name and (part := path.with_name(f"{path.stem}_{len(parts)}{path.suffix}")).is_file():
+    while (
+        path.name and (part := path.with_name(f"{path.stem}_{len(parts)}{path.suffix}")).is_file()
+    ):
         parts.append(part)
     if parts:
         return tuple(parts)
@@ -187,7 +212,11 @@ def parse_predictions(data: Any, name: str, first: int = 0) -> tuple[list[Dialog
             f'{name}, key "{missing}" is missing though the file has {len(data)} samples (keys {others}...)',
             hint="the keys count from 0; samples were taken out, or this is no prediction file",
         )
-    malformed = [f'{name}, key "{key}" is no number of a sample' for key in data if not _NUMBER.fullmatch(key)]
+    malformed = [
+        f'{name}, key "{key}" is no number of a sample'
+        for key in data
+        if not _NUMBER.fullmatch(key)
+    ]
     samples: list[Dialogue] = []
     for index in range(count):
         entry: Any = data.get(str(index), _MISSING)
@@ -198,7 +227,11 @@ def parse_predictions(data: Any, name: str, first: int = 0) -> tuple[list[Dialog
         elif not is_object(entry):
             malformed.append(f"{where} is no object")
         else:
-            malformed += [f"{where}: {field} is no list" for field in _FIELDS if not is_list(fields.get(field))]
+            malformed += [
+                f"{where}: {field} is no list"
+                for field in _FIELDS
+                if not is_list(fields.get(field))
+            ]
             malformed += _faults(fields.get("prediction"), f"{where}: prediction")
         samples.append(Dialogue(str(first + index), fields.get("gold"), fields.get("prediction")))
     return samples, malformed
@@ -246,7 +279,9 @@ def _common_mode(samples: Sequence[Dialogue], name: str) -> Mode:
             hint="step-by-step predictions are messages, end-to-end predictions lists of messages",
         )
     if not modes:
-        raise BenchmarkError(f"{name} contains no prediction: its mode cannot be determined", hint=_FORM)
+        raise BenchmarkError(
+            f"{name} contains no prediction: its mode cannot be determined", hint=_FORM
+        )
     return "step-by-step" if 2 * by_step > len(modes) else "end-to-end"
 
 
@@ -258,7 +293,9 @@ def read_data(path: Path) -> Mapping[str, Any]:
     """
     data = read_json(path)
     if not is_object(data) or not data:
-        raise BenchmarkError(f"{path.name} is no object of entries", hint="give dataset.json or ThinkGeoBench.json")
+        raise BenchmarkError(
+            f"{path.name} is no object of entries", hint="give dataset.json or ThinkGeoBench.json"
+        )
     for key, entry in data.items():
         if not is_object(entry) or not is_list(entry.get("dialogs")) or "gt_answer" not in entry:
             raise BenchmarkError(f'{path.name}, key "{key}" is no entry with dialogs and gt_answer')
@@ -304,7 +341,9 @@ def join_data(predictions: PredictionFile, data: Mapping[str, Any] | None) -> Jo
         samples.append(one)
         if not _has_gold(sample, mode):
             without.append(f'key "{sample.key}": the gold is malformed')
-        elif entries and (theirs := _tools(entry["dialogs"])) != (ours := _tools(_gold(sample, mode))):
+        elif entries and (theirs := _tools(entry["dialogs"])) != (
+            ours := _tools(_gold(sample, mode))
+        ):
             both = f"the gold of the predictions calls {_call_list(ours)}, the data set {_call_list(theirs)}"
             strange.append(f'key "{sample.key}": {both}')
         else:
@@ -319,19 +358,29 @@ def join_data(predictions: PredictionFile, data: Mapping[str, Any] | None) -> Jo
             " data set (a run on a part of it: agrotools score RUN)",
         )
     behind = entries[len(samples) :]
-    scored += [Dialogue(key, _gold_of_entry(entry, mode), [], entry["gt_answer"]) for key, entry in behind]
-    return JoinedPredictions(tuple(samples), tuple(scored), (*predictions.malformed, *without, *strange))
+    scored += [
+        Dialogue(key, _gold_of_entry(entry, mode), [], entry["gt_answer"]) for key, entry in behind
+    ]
+    return JoinedPredictions(
+        tuple(samples), tuple(scored), (*predictions.malformed, *without, *strange)
+    )
 
 
-def _join_trajectories(predictions: PredictionFile, data: Mapping[str, Any] | None) -> JoinedPredictions:
+def _join_trajectories(
+    predictions: PredictionFile, data: Mapping[str, Any] | None
+) -> JoinedPredictions:
     """Join trajectories by key with the gold of the data set, if it is given."""
     samples = list(predictions.samples)
-    for at, sample in enumerate(samples if data is not None and predictions.mode == "end-to-end" else ()):
+    for at, sample in enumerate(
+        samples if data is not None and predictions.mode == "end-to-end" else ()
+    ):
         if data is None or sample.key not in data:
             hint = "give the data set that the trajectories were made on"
             raise BenchmarkError(f"the data set has no entry {sample.key}", hint=hint)
         entry = data[sample.key]
-        samples[at] = replace(sample, gold=_gold_of_entry(entry, predictions.mode), answer=entry["gt_answer"])
+        samples[at] = replace(
+            sample, gold=_gold_of_entry(entry, predictions.mode), answer=entry["gt_answer"]
+        )
     return JoinedPredictions(tuple(samples), tuple(samples), predictions.malformed)
 
 
@@ -402,11 +451,18 @@ def read_message(message: Any) -> Message:
     meta = message.get("meta")
     if is_object(meta) and meta.get("type") == "thought":
         return Message("other", failed)
-    return Message("answer", failed or _OF_AGENT.match(message["content"]) is not None, text=message["content"])
+    return Message(
+        "answer", failed or _OF_AGENT.match(message["content"]) is not None, text=message["content"]
+    )
 
 
 def _call(calls: Any, failed: bool) -> Message:
-    if not is_list(calls) or not calls or not is_object(calls[0]) or not is_object(calls[0].get("function")):
+    if (
+        not is_list(calls)
+        or not calls
+        or not is_object(calls[0])
+        or not is_object(calls[0].get("function"))
+    ):
         return Message("other", failed)
     function = calls[0]["function"]
     name, arguments = function.get("name"), function.get("arguments")
@@ -422,7 +478,9 @@ def read_messages(messages: Any) -> list[Message]:
         return []
     read = [read_message(message) for message in messages]
     return [
-        message._replace(failed=True) if message.kind == "call" and failure_after(messages, index) else message
+        message._replace(failed=True)
+        if message.kind == "call" and failure_after(messages, index)
+        else message
         for index, message in enumerate(read)
     ]
 
@@ -436,11 +494,15 @@ def gold_messages(messages: Any, where: str, *, returns: bool) -> list[Message]:
         BenchmarkError: there is any other message.
     """
     if not is_list(messages):
-        raise BenchmarkError(f"{where}: the gold is no list of messages", hint="give a prediction file of GTA's form")
+        raise BenchmarkError(
+            f"{where}: the gold is no list of messages", hint="give a prediction file of GTA's form"
+        )
     gold: list[Message] = []
     for index, message in enumerate(messages):
         read = read_message(message)
-        is_return = returns and is_object(message) and message.get("role") in ("tool", "user", "system")
+        is_return = (
+            returns and is_object(message) and message.get("role") in ("tool", "user", "system")
+        )
         if is_return and read.kind == "other":
             continue
         if read.kind == "other" or (read.kind == "call" and not is_object(read.arguments)):

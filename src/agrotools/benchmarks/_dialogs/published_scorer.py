@@ -99,17 +99,23 @@ def is_correct(answer: Any, reference: Any, *, lowers: bool = False) -> bool:
     if not reference["blacklist"]:
         return right
     unwanted = [alias for group in reference["blacklist"] for alias in group]
-    "|".join(map(re.escape, unwanted))  # raises an exception whenever the original does, even without a match
+    "|".join(
+        map(re.escape, unwanted)
+    )  # raises an exception whenever the original does, even without a match
     return right and not found(unwanted)
 
 
-def score_steps(samples: Sequence[Dialogue], rules: Rules, similarity: Similarity | None = None) -> Scores:
+def score_steps(
+    samples: Sequence[Dialogue], rules: Rules, similarity: Similarity | None = None
+) -> Scores:
     """Compute InstAcc, ToolAcc, ArgAcc and SummAcc of a step-by-step file (``every_with_gt``).
 
     Raises:
         PublishedScorerStops: the original raises an exception, e.g. if no gold step is a call.
     """
-    counts = zeroes("inst", "tool", "arg", "gold_calls", "text_answers", "tool_call", "tool_call_error")
+    counts = zeroes(
+        "inst", "tool", "arg", "gold_calls", "text_answers", "tool_call", "tool_call_error"
+    )
     cosines = _Cosines(similarity)
     answers = 0.0
     for sample in samples:
@@ -122,9 +128,15 @@ def score_steps(samples: Sequence[Dialogue], rules: Rules, similarity: Similarit
         steps = counts["gold_calls"] + counts["text_answers"]
         metrics = {
             f"{name}.inst_acc": Figure(counts["inst"] / steps * 100, steps),
-            f"{name}.tool_acc": Figure(counts["tool"] / counts["gold_calls"] * 100, counts["gold_calls"]),
-            f"{name}.arg_acc": Figure(counts["arg"] / counts["gold_calls"] * 100, counts["gold_calls"]),
-            f"{name}.summ_acc": Figure(answers / counts["text_answers"] * 100, counts["text_answers"]),
+            f"{name}.tool_acc": Figure(
+                counts["tool"] / counts["gold_calls"] * 100, counts["gold_calls"]
+            ),
+            f"{name}.arg_acc": Figure(
+                counts["arg"] / counts["gold_calls"] * 100, counts["gold_calls"]
+            ),
+            f"{name}.summ_acc": Figure(
+                answers / counts["text_answers"] * 100, counts["text_answers"]
+            ),
         }
     left_out: dict[str, str] = {}
     if reason := cosines.missing(images=False):
@@ -133,7 +145,14 @@ def score_steps(samples: Sequence[Dialogue], rules: Rules, similarity: Similarit
     return Scores("step-by-step", metrics, counts, left_out)
 
 
-def _step(predicted: Any, gold: Any, reference: Any, counts: dict[str, int], cosines: _Cosines, rules: Rules) -> float:
+def _step(
+    predicted: Any,
+    gold: Any,
+    reference: Any,
+    counts: dict[str, int],
+    cosines: _Cosines,
+    rules: Rules,
+) -> float:
     """Count one step and return its contribution to SummAcc."""
     predicted_type, predicted_value = response_type(predicted)
     gold_type, gold_value = response_type(gold)
@@ -150,7 +169,9 @@ def _step(predicted: Any, gold: Any, reference: Any, counts: dict[str, int], cos
     return 0.0
 
 
-def score_end(samples: Sequence[Dialogue], rules: Rules, similarity: Similarity | None = None) -> Scores:
+def score_end(
+    samples: Sequence[Dialogue], rules: Rules, similarity: Similarity | None = None
+) -> Scores:
     """Compute answer accuracies and F1 by tool category of an end-to-end file (``every``). Only the first turn counts.
 
     Raises:
@@ -182,7 +203,9 @@ def score_end(samples: Sequence[Dialogue], rules: Rules, similarity: Similarity 
                     name = step["tool_calls"][0]["function"]["name"]
                     category = _category(name, rules)
                     if category is None:
-                        raise KeyError(f"none: the gold calls {name}, which is in no category of {rules.name}")
+                        raise KeyError(
+                            f"none: the gold calls {name}, which is in no category of {rules.name}"
+                        )
                     gold_calls[category] += 1
                     hits[category] += name in names
     texts, everything = counts["text_answers"], counts["all"]
@@ -190,7 +213,9 @@ def score_end(samples: Sequence[Dialogue], rules: Rules, similarity: Similarity 
         accuracy = 0.0 if rules.guards_answers and not texts else answers / texts * 100
         metrics = {
             f"{rules.name}.ans_acc": Figure(accuracy, texts),
-            f"{rules.name}.{rules.image_metric}": Figure((answers + images) / everything * 100, everything),
+            f"{rules.name}.{rules.image_metric}": Figure(
+                (answers + images) / everything * 100, everything
+            ),
         }
     for category in rules.categories:
         precision = hits[category] / (predicted_calls[category] + _SMALL)

@@ -88,9 +88,13 @@ def dialogue_of(record: Record, protocol: Protocol = "react") -> Dialogue:
     from_raw_replies = protocol == "lagent"
     if record.actions is not None:
         gold_replies = [message for message in gold if message["role"] == "assistant"]
-        predicted = [_of_action(action, record.sample, paths, from_raw_replies) for action in record.actions]
+        predicted = [
+            _of_action(action, record.sample, paths, from_raw_replies) for action in record.actions
+        ]
         return Dialogue(record.sample.id, gold_replies, predicted, published_answer(record.sample))
-    steps = record.trajectory and _of_trajectory(record.trajectory, record.sample, paths, from_raw_replies)
+    steps = record.trajectory and _of_trajectory(
+        record.trajectory, record.sample, paths, from_raw_replies
+    )
     return Dialogue(record.sample.id, [gold], [steps or []], published_answer(record.sample))
 
 
@@ -103,16 +107,26 @@ def prediction_entry(record: Record, protocol: Protocol) -> dict[str, Any]:
     if record.actions is not None:
         gold = _gold(record.sample, _published_paths(record.sample))
         dialog = [{"role": "user", "content": record.sample.query}, *gold]
-        prompts = [dialog[:place] for place, message in enumerate(dialog) if message["role"] == "assistant"]
+        prompts = [
+            dialog[:place] for place, message in enumerate(dialog) if message["role"] == "assistant"
+        ]
     dialogue = dialogue_of(record, protocol)
-    return {"gold": dialogue.gold, "prediction": dialogue.prediction, "origin_prompt": prompts, "steps": []}
+    return {
+        "gold": dialogue.gold,
+        "prediction": dialogue.prediction,
+        "origin_prompt": prompts,
+        "steps": [],
+    }
 
 
 def published_answer(sample: Sample) -> Any:
     """Return ``gt_answer`` in its published form."""
     slot = sample.answer[0]
     if isinstance(slot, KeywordsSlot):
-        return {"whitelist": [*map(list, slot.whitelist)], "blacklist": [*map(list, slot.blacklist)] or None}
+        return {
+            "whitelist": [*map(list, slot.whitelist)],
+            "blacklist": [*map(list, slot.blacklist)] or None,
+        }
     return list(slot.values) if isinstance(slot, ReferenceTextsSlot) else None
 
 
@@ -121,11 +135,15 @@ def _gold(sample: Sample, paths: Mapping[str, str]) -> list[Message]:
     for step in sample.reference.steps if sample.reference else ():
         arguments = {name: literal_value(value) for name, value in step.arguments.items()}
         messages.append(_call(step.tool, rename_texts(arguments, paths)))
-        messages.append({"role": "tool", "name": step.tool, "content": returned_content(step.observation)})
+        messages.append(
+            {"role": "tool", "name": step.tool, "content": returned_content(step.observation)}
+        )
     return [*messages, {"role": "assistant", "content": str(sample.metadata.get("final_text", ""))}]
 
 
-def _of_action(action: Action, sample: Sample, paths: Mapping[str, str], from_raw_replies: bool) -> Message:
+def _of_action(
+    action: Action, sample: Sample, paths: Mapping[str, str], from_raw_replies: bool
+) -> Message:
     if from_raw_replies and action.reply is not None and not isinstance(action, Halt):
         return _of_reply(action.reply, action.refused if isinstance(action, CallTools) else None)
     if isinstance(action, Answer):
@@ -143,7 +161,11 @@ def _of_reply(reply: Reply, failed: ErrorInfo | None) -> Message:
     if parsed_reply.kind == "nothing":
         return _no_action()
     if not parsed_reply.tool or (failed is not None and failed.kind == "unknown_tool"):
-        return _call(INVALID_ACTION, {"text": parsed_reply.text}, ("API_ERROR", parsed_reply.text or CHECK_NAME))
+        return _call(
+            INVALID_ACTION,
+            {"text": parsed_reply.text},
+            ("API_ERROR", parsed_reply.text or CHECK_NAME),
+        )
     tool = parsed_reply.tool.partition(".")[0]
     call_arguments = arguments_in(parsed_reply.text)
     if failed is None:
@@ -183,7 +205,11 @@ def _checked_call(call: ToolCall, sample: Sample, paths: Mapping[str, str]) -> M
         raw = dumps(arguments)
         return _call(INVALID_ACTION, {"text": raw}, ("API_ERROR", raw))
     fault = _argument_fault(call)
-    return _call(call.tool, dumps(arguments), ("ARGS_ERROR", fault)) if fault else _call(call.tool, arguments)
+    return (
+        _call(call.tool, dumps(arguments), ("ARGS_ERROR", fault))
+        if fault
+        else _call(call.tool, arguments)
+    )
 
 
 def _argument_fault(call: ToolCall) -> str:
@@ -214,7 +240,11 @@ def _no_action() -> Message:
 def _published_paths(sample: Sample) -> dict[str, str]:
     """Return the published path of each file, by its name in the sample."""
     published_paths = sample.metadata.get("published_paths")
-    paths = {name: str(path) for name, path in published_paths.items()} if isinstance(published_paths, dict) else {}
+    paths = (
+        {name: str(path) for name, path in published_paths.items()}
+        if isinstance(published_paths, dict)
+        else {}
+    )
     return {**{file.name: file.path for file in sample.files}, **paths}
 
 
@@ -223,7 +253,10 @@ def errors_of_dialogues(samples: Sequence[Dialogue]) -> Errors:
     errors = Errors()
     errors.skip((IN_HEAD,), IN_HEAD_REASON)
     errors.skip(OF_SINGLE_SHOT, "these predictions are made call by call")
-    errors.skip(KEYWORD_CLASSES, "counted where answers are written with their steps (Agent-X) and in records")
+    errors.skip(
+        KEYWORD_CLASSES,
+        "counted where answers are written with their steps (Agent-X) and in records",
+    )
     for sample in samples:
         add_dialogue(sample, errors)
     return errors
@@ -236,12 +269,19 @@ def add_dialogue(sample: Dialogue, errors: Errors) -> None:
     by_step = not any(map(is_list, prediction))
     first: Any = prediction[0] if prediction else None
     messages: list[Any] = prediction if by_step else first if is_list(first) else [first]
-    gold: Any = sample.gold if by_step else sample.gold[0] if is_list(sample.gold) and sample.gold else []
-    is_call = [is_object(message) and "tool_calls" in message for message in (gold if is_list(gold) else ())]
+    gold: Any = (
+        sample.gold if by_step else sample.gold[0] if is_list(sample.gold) and sample.gold else []
+    )
+    is_call = [
+        is_object(message) and "tool_calls" in message
+        for message in (gold if is_list(gold) else ())
+    ]
     _errors_of_messages(str(sample.key), messages, is_call, errors, by_step=by_step)
 
 
-def _errors_of_messages(key: str, messages: list[Any], gold: list[bool], errors: Errors, *, by_step: bool) -> None:
+def _errors_of_messages(
+    key: str, messages: list[Any], gold: list[bool], errors: Errors, *, by_step: bool
+) -> None:
     """Count the errors of messages. ``gold``: for each gold message whether it is a call."""
     called: list[tuple[str, str]] = []
     answered = False
@@ -253,7 +293,9 @@ def _errors_of_messages(key: str, messages: list[Any], gold: list[bool], errors:
             continue
         errors.steps += 1
         if is_object(message) and "tool_calls" in message:
-            _errors_of_call(key, message, errors, called, failure_after(messages, index), by_step=by_step)
+            _errors_of_call(
+                key, message, errors, called, failure_after(messages, index), by_step=by_step
+            )
         elif (read := read_message(message)).kind != "answer" or read.failed:
             errors.add("format_error", key)
         else:
@@ -263,7 +305,11 @@ def _errors_of_messages(key: str, messages: list[Any], gold: list[bool], errors:
     if not by_step and answered and not called and any(gold):
         errors.add("single_step_answer", key)
     read = map(read_message, messages)
-    if not answered and not called and all(each.kind == "answer" and not each.failed for each in read):
+    if (
+        not answered
+        and not called
+        and all(each.kind == "answer" and not each.failed for each in read)
+    ):
         errors.add("no_response", key)
     names = [name for name, _ in called]
     if not by_step and any(one == other for one, other in pairwise(names)):
@@ -271,11 +317,19 @@ def _errors_of_messages(key: str, messages: list[Any], gold: list[bool], errors:
 
 
 def _errors_of_call(
-    key: str, message: Any, errors: Errors, called: list[tuple[str, str]], failure: str | None, *, by_step: bool
+    key: str,
+    message: Any,
+    errors: Errors,
+    called: list[tuple[str, str]],
+    failure: str | None,
+    *,
+    by_step: bool,
 ) -> None:
     """Count the errors of a call. ``failure``: class of an error that only the text of its result tells."""
     calls: Any = message["tool_calls"]
-    function: Any = calls[0].get("function") if is_list(calls) and calls and is_object(calls[0]) else None
+    function: Any = (
+        calls[0].get("function") if is_list(calls) and calls and is_object(calls[0]) else None
+    )
     if not is_object(function) or not is_text(function.get("name")):
         errors.add("format_error", key)
         return
@@ -303,7 +357,9 @@ def _class_of(error: Any, arguments: Any) -> str:
     kind: Any = error.get("type") if is_object(error) else None
     message: Any = error.get("msg") if is_object(error) else error
     if kind == "ARGS_ERROR" or not is_object(arguments):
-        is_name_error = is_text(message) and message.startswith(("unknown arguments", "missing required arguments"))
+        is_name_error = is_text(message) and message.startswith(
+            ("unknown arguments", "missing required arguments")
+        )
         return "invalid_arguments" if is_name_error else "invalid_json"
     return "tool_error"
 

@@ -5,7 +5,18 @@ from types import MappingProxyType
 
 from agrotools.benchmarks._dialogs.plugin_parts import TableLayout
 from agrotools.core import Mode
-from agrotools.report.layout import DASH, Cell, Notes, Part, Table, name_cell, new_table, percent, run_names, value_cell
+from agrotools.report.layout import (
+    DASH,
+    Cell,
+    Notes,
+    Part,
+    Table,
+    name_cell,
+    new_table,
+    percent,
+    run_names,
+    value_cell,
+)
 from agrotools.report.paper import add_printed, rows_beside
 from agrotools.report.published import PublishedRow, paper, published_rows
 from agrotools.scoring import Summary
@@ -28,13 +39,26 @@ def published_tables(
     for mode, layout in layouts.items():
         if figures := figures_shown(family, mode, summaries):
             runs = [summary for _, summary, _ in figures]
-            split = next((split for run in runs if (split := run.benchmark_options.get("split")) in split_tables), "")
+            split = next(
+                (
+                    split
+                    for run in runs
+                    if (split := run.benchmark_options.get("split")) in split_tables
+                ),
+                "",
+            )
             rows = _printed(family, mode, split_tables.get(str(split), layout.table), runs)
             if split and not rows:
                 notes.mark(f"{layout.title}: the paper prints no rows of split {split}.")
             table = figures_table(family, layout, figures, rows, notes)
-            counts = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in figures[0][2].counts.items())
-            table.notes += [f"counted by the published scorer: {counts}"] if len(figures) == 1 and counts else []
+            counts = ", ".join(
+                f"{name.replace('_', ' ')} {n}" for name, n in figures[0][2].counts.items()
+            )
+            table.notes += (
+                [f"counted by the published scorer: {counts}"]
+                if len(figures) == 1 and counts
+                else []
+            )
             blocks.append(table)
     return blocks
 
@@ -48,7 +72,9 @@ def figures_shown(family: str, mode: Mode, summaries: Sequence[Summary]) -> list
     return [
         (name, summary, figures)
         for name, summary in zip(run_names(summaries), summaries, strict=True)
-        if mode in summary.modes and (figures := summary.modes[mode].published) and figures.family == family
+        if mode in summary.modes
+        and (figures := summary.modes[mode].published)
+        and figures.family == family
     ]
 
 
@@ -65,14 +91,20 @@ def figures_table(
     ``family``: prefix of metric ids. ``benchmark``: id of the benchmark of the printed rows, if it differs.
     """
     figures_of_runs = [figures for _, _, figures in runs]
-    headings = (f"{heading}{_embedder_mark(name, figures_of_runs, notes)}" for name, heading in layout.columns.items())
+    headings = (
+        f"{heading}{_embedder_mark(name, figures_of_runs, notes)}"
+        for name, heading in layout.columns.items()
+    )
     table = new_table(f"{layout.title}: as its scorer has it, and corrected", headings)
     for name, summary, figures in runs:
         note = f"Not comparable with the printed rows: {'; '.join(figures.differs)}."
         mark = notes.mark(note) if figures.differs else ""
         table.add_row(name_cell(f"{name}{mark}", summary))
         for words, cell in (("as published", _reference_cell), ("corrected", _corrected_cell)):
-            table.add_row(f"  {words}", *(cell(figures, f"{family}.{column}", notes) for column in layout.columns))
+            table.add_row(
+                f"  {words}",
+                *(cell(figures, f"{family}.{column}", notes) for column in layout.columns),
+            )
     lines: dict[tuple[str, ...], dict[str, PublishedRow]] = {}
     for row in rows:
         lines.setdefault((row.model,), {})[row.metric] = row
@@ -103,7 +135,9 @@ def _reference_cell(figures: PublishedFigures, metric: str, notes: Notes) -> Cel
 def _corrected_cell(figures: PublishedFigures, metric: str, notes: Notes) -> Cell:
     estimate = figures.corrected.get(f"{metric}_corrected")
     if estimate is None:
-        return notes.dash(_reason(figures.left_out.get(f"{metric}_corrected", "nothing here is counted by it")))
+        return notes.dash(
+            _reason(figures.left_out.get(f"{metric}_corrected", "nothing here is counted by it"))
+        )
     return value_cell(estimate, below=[f"n {estimate.n}"])
 
 
@@ -111,9 +145,13 @@ def _reason(left_out: str) -> str:
     return f"{left_out} (--with similarity, or --embedder)" if "embedder" in left_out else left_out
 
 
-def _printed(family: str, mode: Mode, table: str, summaries: Sequence[Summary]) -> list[PublishedRow]:
+def _printed(
+    family: str, mode: Mode, table: str, summaries: Sequence[Summary]
+) -> list[PublishedRow]:
     """Return the printed rows of the evaluated models, of the best open and of the best API model (by answer accuracy
     or SummAcc)."""
     rows = [row for row in published_rows(family) if row.table == table and row.setting == mode]
     metric = f"{family}.{'ans_acc' if mode == 'end-to-end' else 'summ_acc'}"
-    return rows_beside(rows, [each.model for each in summaries], [row for row in rows if row.metric == metric])
+    return rows_beside(
+        rows, [each.model for each in summaries], [row for row in rows if row.metric == metric]
+    )

@@ -10,7 +10,13 @@ from pydantic import JsonValue
 
 from agrotools.benchmarks._dialogs import corrected_scorer, published_scorer
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot, PaperRun
-from agrotools.benchmarks._dialogs.prediction_files import NO_GOLD, Trajectories, join_data, read_data, read_predictions
+from agrotools.benchmarks._dialogs.prediction_files import (
+    NO_GOLD,
+    Trajectories,
+    join_data,
+    read_data,
+    read_predictions,
+)
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.benchmarks._dialogs.record_dialogues import (
     dialogue_of,
@@ -30,7 +36,14 @@ from agrotools.scoring.steps import agrees
 from agrotools.scoring.summary import PublishedFigures
 
 _NO_DATA = "needs the data set, which holds the answers (--data)"
-_OF_ANSWERS = ("text_answers", "objective", "subjective", "no_text_answer", "image_tasks", "unscorable")
+_OF_ANSWERS = (
+    "text_answers",
+    "objective",
+    "subjective",
+    "no_text_answer",
+    "image_tasks",
+    "unscorable",
+)
 """Counts that are meaningless without the answers."""
 _NO_KEYWORDS: Mapping[str, Any] = {"whitelist": [], "blacklist": None}
 
@@ -40,13 +53,19 @@ class JudgeScorer(NamedTuple):
 
     read_log: Callable[[Path], tuple[Any, list[str]]]
     """Function that returns the log and descriptions of its malformed parts."""
-    published: Callable[[Sequence[Dialogue], Similarity | None, Mapping[str, Any] | None, Any], Scores]
+    published: Callable[
+        [Sequence[Dialogue], Similarity | None, Mapping[str, Any] | None, Any], Scores
+    ]
     corrected: Callable[[Scores, Any, Mapping[str, Any]], Scores]
 
 
-def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer | None = None) -> ScoredFile:
+def compare_dialogues(
+    inputs: PredictionInput, rules: Rules, judge: JudgeScorer | None = None
+) -> ScoredFile:
     """Score a prediction file as published and corrected; BenchmarkError if the files do not belong together."""
-    similarity, name = (inputs.embedder.similarity, inputs.embedder.name) if inputs.embedder else (None, None)
+    similarity, name = (
+        (inputs.embedder.similarity, inputs.embedder.name) if inputs.embedder else (None, None)
+    )
     predictions = read_predictions(inputs.file)
     entries = read_data(inputs.data) if inputs.data is not None else None
     trajectories = predictions.trajectories
@@ -64,7 +83,11 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
     published: Scores | None = None
     try:
         # Without answers, only the metrics that do not depend on them are kept.
-        samples = joined.samples if has_answers else tuple(replace(s, answer=_NO_KEYWORDS) for s in joined.samples)
+        samples = (
+            joined.samples
+            if has_answers
+            else tuple(replace(s, answer=_NO_KEYWORDS) for s in joined.samples)
+        )
         if by_step or judge is None:
             published = published_scorer.SCORERS[predictions.mode](samples, rules, similarity)
         else:
@@ -85,11 +108,29 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
             corrected = _only(corrected, rules, trajectories)
         extra = _agreement(joined.samples, rules, trajectories) if trajectories.scores else None
     errors, n = errors_of_dialogues(joined.scored), len(joined.scored)
-    return ScoredFile(rules.name, predictions.mode, n, published, corrected, errors, stop, extra, (), tuple(malformed))
+    return ScoredFile(
+        rules.name,
+        predictions.mode,
+        n,
+        published,
+        corrected,
+        errors,
+        stop,
+        extra,
+        (),
+        tuple(malformed),
+    )
 
 
 def _without_answers(scores: Scores, rules: Rules) -> Scores:
-    names = ("summ_acc", "summ_acc_objective", "ans_acc", "ans_acc_objective", rules.image_metric, "llm_score")
+    names = (
+        "summ_acc",
+        "summ_acc_objective",
+        "ans_acc",
+        "ans_acc_objective",
+        rules.image_metric,
+        "llm_score",
+    )
     hidden = [f"{rules.name}.{name}{end}" for name in names for end in ("", "_corrected")]
     # The published InstAcc counts text answers in its denominator.
     hidden.append(f"{rules.name}.inst_acc")
@@ -100,16 +141,22 @@ def _without_answers(scores: Scores, rules: Rules) -> Scores:
 
 def _only(scores: Scores, rules: Rules, trajectories: Trajectories) -> Scores:
     """Leave out the metrics that need gold dialogues, which trajectories do not have."""
-    known = {f"{rules.name}.{name}{end}" for name in trajectories.metrics for end in ("", "_corrected")}
+    known = {
+        f"{rules.name}.{name}{end}" for name in trajectories.metrics for end in ("", "_corrected")
+    }
     return _without(scores, [name for name in scores.metrics if name not in known], NO_GOLD)
 
 
 def _without(scores: Scores, names: Sequence[str], reason: str) -> Scores:
     metrics = {name: figure for name, figure in scores.metrics.items() if name not in names}
-    return replace(scores, metrics=metrics, left_out={**scores.left_out, **dict.fromkeys(names, reason)})
+    return replace(
+        scores, metrics=metrics, left_out={**scores.left_out, **dict.fromkeys(names, reason)}
+    )
 
 
-def _agreement(samples: Sequence[Dialogue], rules: Rules, trajectories: Trajectories) -> dict[str, dict[str, int]]:
+def _agreement(
+    samples: Sequence[Dialogue], rules: Rules, trajectories: Trajectories
+) -> dict[str, dict[str, int]]:
     """Compare the published rule, sample by sample, with the scores that the file has."""
     score = published_scorer.SCORERS[trajectories.mode]
     metric = f"{rules.name}.{trajectories.metrics[0]}"
@@ -117,14 +164,19 @@ def _agreement(samples: Sequence[Dialogue], rules: Rules, trajectories: Trajecto
     for sample in samples:
         scored = score([sample if sample.answer else replace(sample, answer=_NO_KEYWORDS)], rules)
         theirs, ours = trajectories.scores.get(sample.key), scored.metrics.get(metric)
-        if theirs is not None and ours is not None:  # subjective answers have no figure without an embedder
+        if (
+            theirs is not None and ours is not None
+        ):  # subjective answers have no figure without an embedder
             counts["same" if abs((ours.value or 0.0) - 100 * theirs) < 1e-6 else "different"] += 1
     return {f"{trajectories.score_name} of the file beside the published rule": counts}
 
 
 def scoring_by(rules: Rules, paper: PaperRun) -> Scoring:
     """Return the scoring of runs on the benchmark whose scorer has these rules."""
-    return Scoring(call_scorers={"image_calls": score_image_calls}, published=partial(published_figures, rules, paper))
+    return Scoring(
+        call_scorers={"image_calls": score_image_calls},
+        published=partial(published_figures, rules, paper),
+    )
 
 
 def published_figures(rules: Rules, paper: PaperRun, run: PublishedRun) -> PublishedFigures | None:
@@ -134,8 +186,14 @@ def published_figures(rules: Rules, paper: PaperRun, run: PublishedRun) -> Publi
     embedder are left out without one.
     """
     mode = run.mode
-    similarity, embedder = (run.embedder.similarity, run.embedder.name) if run.embedder else (None, None)
-    valid = [record for record in in_file_order(run.records) if record.epoch == 0 and not is_invalid(record)]
+    similarity, embedder = (
+        (run.embedder.similarity, run.embedder.name) if run.embedder else (None, None)
+    )
+    valid = [
+        record
+        for record in in_file_order(run.records)
+        if record.epoch == 0 and not is_invalid(record)
+    ]
     if mode == "no-tool" or not valid:
         return None
     dialogues = [dialogue_of(record, run.manifest.protocol) for record in valid]
@@ -150,7 +208,9 @@ def published_figures(rules: Rules, paper: PaperRun, run: PublishedRun) -> Publi
         family=rules.name,
         reference=reference.shares if reference else {},
         stops=stops,
-        corrected={metric: estimate for metric, estimate in estimates.items() if estimate is not None},
+        corrected={
+            metric: estimate for metric, estimate in estimates.items() if estimate is not None
+        },
         left_out={**(reference.left_out if reference else {}), **ours.left_out},
         counts=dict(reference.counts if reference else ours.counts),
         embedder=embedder or "",
@@ -207,7 +267,10 @@ def prediction_content(
     """
     if mode == "no-tool":
         return None
-    content = {str(at): prediction_entry(record, manifest.protocol) for at, record in enumerate(in_file_order(records))}
+    content = {
+        str(at): prediction_entry(record, manifest.protocol)
+        for at, record in enumerate(in_file_order(records))
+    }
     return PredictionContent(content, questions_of_paper(manifest, paper))
 
 
@@ -219,14 +282,24 @@ def score_image_calls(slot: Slot, sample: Sample, trajectory: Trajectory) -> Slo
     ``arg_acc``; those of a tool that is not installed must be equal.
     """
     assert isinstance(slot, ImageCallsSlot)
-    steps = [step for step in (sample.reference.steps if sample.reference else ()) if step.tool in slot.tools]
+    steps = [
+        step
+        for step in (sample.reference.steps if sample.reference else ())
+        if step.tool in slot.tools
+    ]
     if not steps:
-        reading: dict[str, JsonValue] = {"rule": "the reference makes no image: there is nothing to compare with"}
+        reading: dict[str, JsonValue] = {
+            "rule": "the reference makes no image: there is nothing to compare with"
+        }
         return SlotScore(0.0, reading)
-    remaining = [step for step in trajectory.calls if step.observation is None or step.observation.ok]
+    remaining = [
+        step for step in trajectory.calls if step.observation is None or step.observation.ok
+    ]
     missing: list[JsonValue] = []
     for step in steps:
-        match = next((each for each in remaining if each.call and agrees(sample, each.call, step)), None)
+        match = next(
+            (each for each in remaining if each.call and agrees(sample, each.call, step)), None
+        )
         if match is None:
             missing.append(step.tool)
         else:

@@ -13,12 +13,26 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 from pydantic import Field, JsonValue
 
 from agrotools.core import Artifact, ToolError
-from agrotools.text.expression_functions import ExpressionError, Function, number, numbers, paired, real_function, whole
+from agrotools.text.expression_functions import (
+    ExpressionError,
+    Function,
+    number,
+    numbers,
+    paired,
+    real_function,
+    whole,
+)
 from agrotools.text.expressions import evaluate
 from agrotools.tools.contract import Agree, FileArgument, Tool, ToolResult, tool
 from agrotools.tools.general.annotation import add_text, draw_box
 from agrotools.tools.general.calculate import calculate
-from agrotools.tools.general.code import LONGEST_CODE, plot_code, require_sympy, run_in_sandbox, solve_equations
+from agrotools.tools.general.code import (
+    LONGEST_CODE,
+    plot_code,
+    require_sympy,
+    run_in_sandbox,
+    solve_equations,
+)
 from agrotools.tools.general.large_models import (
     describe_attribute,
     describe_image,
@@ -37,7 +51,9 @@ R = TypeVar("R", bound=ToolResult)
 PictureFile = Annotated[Path, FileArgument("image", "path of the image")]
 PicturePath = Annotated[Path, FileArgument("image", "path of the image, as text"), Agree("text")]
 """Image argument that a published tool declares as text; its type does not require that the file exists."""
-Description = Annotated[str, Field(min_length=1, max_length=500, description="the description of the object")]
+Description = Annotated[
+    str, Field(min_length=1, max_length=500, description="the description of the object")
+]
 BoxText = Annotated[str, Field(max_length=200, description="the box, in the form (x1, y1, x2, y2)")]
 NONE_FOUND = "No object found."
 _NUMBER = re.compile(r"[-+]?\d*\.?\d+")
@@ -126,11 +142,15 @@ def calculated(expression: str) -> str:
     Raises:
         ToolError: ``invalid_argument``: it cannot be parsed, has no value, or would cost too much.
     """
-    text = _IN_ANOTHER_BASE.sub(lambda written: str(int(written[0], 0)), _MODULE.sub("", expression[:_LONGEST]))
+    text = _IN_ANOTHER_BASE.sub(
+        lambda written: str(int(written[0], 0)), _MODULE.sub("", expression[:_LONGEST])
+    )
     try:
         return str(evaluate(text, {"tau": math.tau}, functions=_FUNCTIONS))
     except ExpressionError as error:
-        raise ToolError("invalid_argument", error.message, argument="expression", hint=error.hint) from None
+        raise ToolError(
+            "invalid_argument", error.message, argument="expression", hint=error.hint
+        ) from None
 
 
 def _of_two(name: str, function: Callable[[float, float], float]) -> Function:
@@ -161,7 +181,10 @@ _DOMAINS = {
 }
 _FUNCTIONS: dict[str, Function] = {
     **{name: real_function(name, getattr(math, name), domain) for name, domain in _DOMAINS.items()},
-    **{name: _of_two(name, getattr(math, name)) for name in ("copysign", "fmod", "pow", "remainder")},
+    **{
+        name: _of_two(name, getattr(math, name))
+        for name in ("copysign", "fmod", "pow", "remainder")
+    },
     "dist": lambda p, q: math.dist(*paired(p, q, "dist")),
     "fsum": lambda values: math.fsum(numbers(values, "fsum", least=0)),
     "gcd": lambda *values: math.gcd(*(whole(each, "gcd", -_LARGEST, _LARGEST) for each in values)),
@@ -179,9 +202,15 @@ SURE = 0.5
 Command = Annotated[
     str,
     Agree("text"),
-    Field(min_length=1, max_length=LONGEST_CODE, description="Markdown format Python code with a function solution()"),
+    Field(
+        min_length=1,
+        max_length=LONGEST_CODE,
+        description="Markdown format Python code with a function solution()",
+    ),
 ]
-Attribute = Annotated[str, Field(min_length=1, max_length=200, description="the attribute to describe")]
+Attribute = Annotated[
+    str, Field(min_length=1, max_length=200, description="the attribute to describe")
+]
 Query = Annotated[str, Field(min_length=1, max_length=500, description="what to search for")]
 HowMany = Annotated[int, Field(ge=1, le=100, description="how many results")]
 OnlyBest = Annotated[bool, Field(description="only the object with the highest score")]
@@ -197,13 +226,17 @@ Position = Annotated[
     ),
 ]
 TextColour = Annotated[str, Field(max_length=40, description="the colour of the text")]
-Keywords = Annotated[str, Field(min_length=1, max_length=2000, description="keywords, with commas between them")]
+Keywords = Annotated[
+    str, Field(min_length=1, max_length=2000, description="keywords, with commas between them")
+]
 
 
 @published(calculate)
 def Calculator(
     expression: Annotated[
-        str, Agree("expression"), Field(min_length=1, max_length=500, description="one Python expression")
+        str,
+        Agree("expression"),
+        Field(min_length=1, max_length=500, description="one Python expression"),
     ],
 ) -> PublishedText:
     """Calculate a single Python expression. The functions and constants of the module math can be used."""
@@ -214,13 +247,19 @@ def Calculator(
 def OCR(image: PictureFile) -> PublishedText:
     """Read all text in an image, a line each, as: (x1, y1, x2, y2) text"""
     result = read_text.function(image)
-    return text_output("\n".join(f"{box_text(line.box)} {line.text}" for line in result.lines), result)
+    return text_output(
+        "\n".join(f"{box_text(line.box)} {line.text}" for line in result.lines), result
+    )
 
 
 @published(count_given_object)
-def CountGivenObject(image: PictureFile, text: Description, bbox: BoxText | None = None) -> PublishedText:
+def CountGivenObject(
+    image: PictureFile, text: Description, bbox: BoxText | None = None
+) -> PublishedText:
     """Count an object in an image, or in a box of it. Gives a whole number."""
-    result = count_given_object.function(image, text, region=None if bbox is None else read_box(bbox))
+    result = count_given_object.function(
+        image, text, region=None if bbox is None else read_box(bbox)
+    )
     return text_output(result.count, result)
 
 
@@ -239,7 +278,9 @@ def GoogleSearch(query: Query, k: HowMany = 10) -> PublishedText:
 
 
 @published(describe_attribute)
-def RegionAttributeDescription(image: PictureFile, bbox: BoxText, attribute: Attribute) -> PublishedText:
+def RegionAttributeDescription(
+    image: PictureFile, bbox: BoxText, attribute: Attribute
+) -> PublishedText:
     """Describe an attribute of what is in a box of an image."""
     result = describe_attribute.function(image, read_box(bbox), attribute)
     return text_output(result.description, result)
@@ -249,7 +290,9 @@ def RegionAttributeDescription(image: PictureFile, bbox: BoxText, attribute: Att
 def TextToBbox(image: PictureFile, text: Description, top1: OnlyBest = True) -> PublishedText:
     """Find the object that a text describes. Gives boxes and scores, a line each, as: (x1, y1, x2, y2), score 76"""
     result = locate_objects.function(image, text, top1, score_min=SURE)
-    lines = [scored_text(box, score) for box, score in zip(result.boxes, result.scores, strict=True)]
+    lines = [
+        scored_text(box, score) for box, score in zip(result.boxes, result.scores, strict=True)
+    ]
     return text_output("\n".join(lines) or NONE_FOUND, result)
 
 
@@ -264,7 +307,9 @@ def Plot(command: Command) -> PublishedImage:
 def MathOCR(image: PictureFile) -> PublishedText:
     """Read a mathematical expression in an image. Gives JSON that holds it as LaTeX."""
     result = read_formula.function(image)
-    return text_output(json.dumps({"text": f"$ {result.latex} $", "latex_styled": result.latex}), result)
+    return text_output(
+        json.dumps({"text": f"$ {result.latex} $", "latex_styled": result.latex}), result
+    )
 
 
 @published(solve_equations)
@@ -275,7 +320,9 @@ def Solver(command: Command) -> PublishedText:
     """
     require_sympy()
     ran = run_in_sandbox(command, argument="command")
-    return PublishedText(text=ran.fault or str(ran.value), flags=("code_failed",) if ran.fault else ("by_code",))
+    return PublishedText(
+        text=ran.fault or str(ran.value), flags=("code_failed",) if ran.fault else ("by_code",)
+    )
 
 
 @published(draw_box)
@@ -286,14 +333,18 @@ def DrawBox(image: PictureFile, bbox: BoxText, annotation: Annotation = None) ->
 
 
 @published(add_text)
-def AddText(image: PictureFile, text: Words, position: Position, color: TextColour = "red") -> PublishedImage:
+def AddText(
+    image: PictureFile, text: Words, position: Position, color: TextColour = "red"
+) -> PublishedImage:
     """Write text on an image."""
     try:
         result = add_text.function(image, text, position, color)
     except ToolError as error:
         argument = "color" if error.argument == "colour" else error.argument
         hint, candidates = error.hint, error.candidates
-        raise ToolError(error.kind, error.message, argument=argument, hint=hint, candidates=candidates) from None
+        raise ToolError(
+            error.kind, error.message, argument=argument, hint=hint, candidates=candidates
+        ) from None
     return image_output(result.image, result)
 
 
@@ -307,7 +358,9 @@ def TextToImage(keywords: Keywords) -> PublishedImage:
 @published(stylize_image)
 def ImageStylization(
     image: PictureFile,
-    instruction: Annotated[str, Field(min_length=1, max_length=2000, description="how to change the image")],
+    instruction: Annotated[
+        str, Field(min_length=1, max_length=2000, description="how to change the image")
+    ],
 ) -> PublishedImage:
     """Change an image as an instruction says, for instance: turn him into a cyborg."""
     result = stylize_image.function(image, instruction)

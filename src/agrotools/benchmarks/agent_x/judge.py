@@ -22,7 +22,13 @@ from agrotools.core import BenchmarkError, FrozenModel, Record, UsageError, firs
 from agrotools.core.base import suggestion
 from agrotools.core.files import read_table
 from agrotools.plugin.contracts import JudgedMetric, Judging
-from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics, mark_of, prompt_hash, read_score
+from agrotools.scoring.judging.questions import (
+    JudgeQuestion,
+    Rubrics,
+    mark_of,
+    prompt_hash,
+    read_score,
+)
 from agrotools.scoring.predictions import read_csv, read_json
 from agrotools.text.loose_json import is_object, is_text
 
@@ -85,7 +91,11 @@ _OF_GOLD = {
 
 
 def _text(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=str)
+    text = (
+        value
+        if isinstance(value, str)
+        else json.dumps(value, ensure_ascii=False, indent=1, default=str)
+    )
     return text if len(text) <= _LONGEST_PART else f"{text[:_LONGEST_PART]} [...]"
 
 
@@ -108,7 +118,9 @@ def read_rubrics(path: Path, name: str = "") -> Rubrics:
         content = path.read_bytes()
         file = _RubricFile.model_validate(tomllib.loads(content.decode("utf-8-sig")))
     except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"cannot read the rubrics {path}: {error}", hint=f"it must be a TOML file; {_HINT}") from error
+        raise UsageError(
+            f"cannot read the rubrics {path}: {error}", hint=f"it must be a TOML file; {_HINT}"
+        ) from error
     except ValidationError as error:
         raise UsageError(f"the rubrics {path}: {first_error(error)}", hint=_HINT) from error
     ours = shipped_rubrics()
@@ -120,9 +132,14 @@ def read_rubrics(path: Path, name: str = "") -> Rubrics:
     if _RUBRIC_PLACE not in system:
         fault = f"the rubrics {path}: system says nowhere where the rubric goes"
         raise UsageError(fault, hint=f"write {_RUBRIC_PLACE} there")
-    criteria = {key: (each.rubric, tuple(each.shows or ours.criteria[key][1])) for key, each in file.criteria.items()}
+    criteria = {
+        key: (each.rubric, tuple(each.shows or ours.criteria[key][1]))
+        for key, each in file.criteria.items()
+    }
     digest = hashlib.sha256(content).hexdigest()[:_DIGITS]
-    return Rubrics(system, {**ours.parts, **file.parts}, criteria, name or path.name, digest, content)
+    return Rubrics(
+        system, {**ours.parts, **file.parts}, criteria, name or path.name, digest, content
+    )
 
 
 def _questions(record: Record, rubrics: Rubrics | None) -> list[JudgeQuestion]:
@@ -182,7 +199,11 @@ def read_judgements(path: Path) -> JudgeTable:
     Raises:
         BenchmarkError: the file cannot be read, or names none of the metrics.
     """
-    table = _read_csv(path) if path.suffix.lower() == ".csv" else parse_judgements(read_json(path), path.name)
+    table = (
+        _read_csv(path)
+        if path.suffix.lower() == ".csv"
+        else parse_judgements(read_json(path), path.name)
+    )
     if table.rows and not table.columns & COLUMNS.keys():
         hint = f"they are {', '.join(list(COLUMNS)[:4])}..."
         raise BenchmarkError(f"{path.name} names none of the metrics of Agent-X", hint=hint)
@@ -192,7 +213,9 @@ def read_judgements(path: Path) -> JudgeTable:
 def parse_judgements(data: Any, name: str) -> JudgeTable:
     """Return replies by id, null where the judge failed; BenchmarkError if the data have another form."""
     if not is_object(data):
-        raise BenchmarkError(f"{name} is no object", hint='judgements look like {"0": {"goal_accuray": "..."}}')
+        raise BenchmarkError(
+            f"{name} is no object", hint='judgements look like {"0": {"goal_accuray": "..."}}'
+        )
     rows: list[Mapping[str, Any]] = [row if is_object(row) else {} for row in data.values()]
     faulty = [key for key, row in data.items() if row is not None and not is_object(row)]
     malformed = tuple(f'{name}, key "{key}" is no object of replies' for key in faulty)

@@ -98,11 +98,15 @@ def _write_frames(video: Path, folder: Path, count: int, choice: Choice) -> None
     good_frames: list[Path] = []
     try:
         if not capture.isOpened():
-            raise BenchmarkError(f"{video.name} is no video that can be read{actual_content(video)}")
+            raise BenchmarkError(
+                f"{video.name} is no video that can be read{actual_content(video)}"
+            )
         places = range(count)
         if choice == "even":
             # Frames are counted by reading them, because the number in a file's header is often wrong.
-            length = next((number for number in range(_MOST_READ) if not capture.grab()), _MOST_READ)
+            length = next(
+                (number for number in range(_MOST_READ) if not capture.grab()), _MOST_READ
+            )
             places = _places(length, count)
             capture = cv2.VideoCapture(str(video))
         for place in range(max(places, default=0) + 1):
@@ -126,7 +130,11 @@ def _write_frames(video: Path, folder: Path, count: int, choice: Choice) -> None
 def _places(length: int, count: int) -> Sequence[int]:
     if length <= count:
         return range(length)
-    return [round(place * (length - 1) / (count - 1)) for place in range(count)] if count > 1 else [length // 2]
+    return (
+        [round(place * (length - 1) / (count - 1)) for place in range(count)]
+        if count > 1
+        else [length // 2]
+    )
 
 
 class AgentXSettings(PublishedSettings):
@@ -142,7 +150,21 @@ _DEFAULTS = AgentXSettings()
 FOLDERS = ("files", "", "images", "videos")
 """Folders of the files below the root, the published one first."""
 _PREFIX = re.compile(r"^([A-Za-z]{2,12})[_-]?\d")
-_GENERIC = frozenset({"image", "images", "img", "video", "vid", "frame", "file", "pic", "photo", "screenshot", "test"})
+_GENERIC = frozenset(
+    {
+        "image",
+        "images",
+        "img",
+        "video",
+        "vid",
+        "frame",
+        "file",
+        "pic",
+        "photo",
+        "screenshot",
+        "test",
+    }
+)
 _NO_TOOL = frozenset({"", "none", "null", "n/a", "no tool"})
 _MOST_WORDS = 4
 """Maximum number of words in an objective answer that is matched literally; a longer one is compared as text."""
@@ -243,7 +265,9 @@ def _files(value: Any, table: FileTable, settings: AgentXSettings, findings: Fin
             findings.fault(error_text(error))
             continue
         files += frame_files
-        names |= dict.fromkeys((path, plain_path(path), PurePosixPath(plain_path(path)).name), frame_files[0].name)
+        names |= dict.fromkeys(
+            (path, plain_path(path), PurePosixPath(plain_path(path)).name), frame_files[0].name
+        )
     if not files and not findings.broken:
         findings.note("it has no file")
     return _Files(files, names, videos)
@@ -264,7 +288,9 @@ def _frame_files(
     store, stem = FileTable(frames_folder().resolve()), PurePosixPath(relative).stem
     paths = frames_of(table.root / relative, settings.frames, settings.frame_choice)
     for number, path in enumerate(paths, start=1):
-        name = safe_name(f"{stem}_frame_{number}.jpg", [*used_names, *(file.name for file in frame_files)])
+        name = safe_name(
+            f"{stem}_frame_{number}.jpg", [*used_names, *(file.name for file in frame_files)]
+        )
         moved = {"path": f"{PLACE}/{path}", "note": f"frame {number} of {len(paths)} of a video"}
         frame_files.append(store.image(path, name).model_copy(update=moved))
     return frame_files
@@ -283,7 +309,9 @@ def _raw_steps(value: Any, findings: Findings) -> list[dict[str, JsonValue]]:
     return steps
 
 
-def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, findings: Findings) -> list[ReferenceStep]:
+def _steps(
+    raw: Sequence[dict[str, JsonValue]], files: _Files, findings: Findings
+) -> list[ReferenceStep]:
     """Return the steps that call a tool."""
     steps: list[ReferenceStep] = []
     for step in raw:
@@ -305,7 +333,9 @@ def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, findings: Finding
             findings.note("a call has no recorded observation")
         thought = text if isinstance(text := step.get("thought") or step.get("task"), str) else ""
         observation = _observation(tool, output)
-        steps.append(ReferenceStep(tool=tool, arguments=arguments, observation=observation, thought=thought))
+        steps.append(
+            ReferenceStep(tool=tool, arguments=arguments, observation=observation, thought=thought)
+        )
     if not steps:
         findings.note("no reasoning step calls a tool")
     return steps
@@ -317,20 +347,29 @@ def _observation(tool: str, output: JsonValue) -> Observation:
         return Observation(result={})
     text = text_of(output)
     is_file = bool(re.fullmatch(r"[^\s]+\.(?:png|jpe?g|webp|bmp)", text, re.IGNORECASE))
-    return Observation(result={"image" if tool in FACTS["image_tools"] and is_file else "text": text})
+    return Observation(
+        result={"image" if tool in FACTS["image_tools"] and is_file else "text": text}
+    )
 
 
 def _described_tools(value: Any) -> list[str]:
     if is_object(value):
         return [*value]
-    return [item["name"] for item in (value if is_list(value) else ()) if is_object(item) and is_text(item.get("name"))]
+    return [
+        item["name"]
+        for item in (value if is_list(value) else ())
+        if is_object(item) and is_text(item.get("name"))
+    ]
 
 
 def _final_answer(value: Any) -> dict[str, JsonValue]:
     content = _entry_content(value)
     if content is None:
         return {} if value is None else {"value": text_of(value), "justification": ""}
-    return {"value": text_of(content.get("value")), "justification": text_of(content.get("justification"))}
+    return {
+        "value": text_of(content.get("value")),
+        "justification": text_of(content.get("justification")),
+    }
 
 
 def _gold(query_type: str, answer: Mapping[str, JsonValue], called: Sequence[str]) -> Gold:
@@ -342,15 +381,24 @@ def _gold(query_type: str, answer: Mapping[str, JsonValue], called: Sequence[str
     """
     makers = FACTS["image_tools"]
     used = tuple(dict.fromkeys(tool for tool in called if tool in makers))
-    ends_in_image = bool(called) and called[-1] in makers and not query_type.startswith(("factual", "interpret"))
+    ends_in_image = (
+        bool(called)
+        and called[-1] in makers
+        and not query_type.startswith(("factual", "interpret"))
+    )
     if used and (query_type.startswith("generat") or ends_in_image):
         return Gold("image", ImageCallsSlot(name="image", label="the image", tools=used))
     value = str(answer.get("value") or "").strip()
     if not value:
         raise BenchmarkError("it has no final answer")
     if query_type.startswith(("objective", "factual")) and len(value.split()) <= _MOST_WORDS:
-        return Gold("objective", KeywordsSlot(name="answer", label="the answer", whitelist=((value.rstrip("."),),)))
-    return Gold("subjective", ReferenceTextsSlot(name="answer", label="the answer", values=(value,)))
+        return Gold(
+            "objective",
+            KeywordsSlot(name="answer", label="the answer", whitelist=((value.rstrip("."),),)),
+        )
+    return Gold(
+        "subjective", ReferenceTextsSlot(name="answer", label="the answer", values=(value,))
+    )
 
 
 def _environment(value: Any) -> str:
@@ -381,7 +429,10 @@ def arguments_of(tool: str, raw_arguments: Any, files: Mapping[str, str]) -> Arg
     if not names or (is_list(raw_arguments) and len(raw_arguments) > len(names)):
         return None
     if is_list(raw_arguments):
-        return {name: _replace_path(value, files) for name, value in zip(names, raw_arguments, strict=False)}
+        return {
+            name: _replace_path(value, files)
+            for name, value in zip(names, raw_arguments, strict=False)
+        }
     first_file = next(iter(files.values()), None)
     if raw_arguments is None or raw_arguments == "":
         return {"image": first_file} if names[0] == "image" and files else None
@@ -430,7 +481,9 @@ def _replace_path(value: JsonValue, files: Mapping[str, str]) -> JsonValue:
     return files.get(value, value) if isinstance(value, str) else value
 
 
-def read_agent_x(path: Path, settings: AgentXSettings = _DEFAULTS, progress: Progress = no_progress) -> ReadSet:
+def read_agent_x(
+    path: Path, settings: AgentXSettings = _DEFAULTS, progress: Progress = no_progress
+) -> ReadSet:
     """Read all entries of a ``data.json`` and its files in ``files/``. Video frames are written to the user's cache.
 
     Raises:

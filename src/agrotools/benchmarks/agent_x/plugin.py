@@ -5,7 +5,13 @@ from typing import NamedTuple
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot, PaperRun, files_of
 from agrotools.benchmarks.facts import plugin_of, read_facts
 from agrotools.core import KeywordsSlot, ReferenceTextsSlot, Slot
-from agrotools.plugin.contracts import MetricInfo, PromptTemplates, PublishedFiles, RunProtocol, deferred
+from agrotools.plugin.contracts import (
+    MetricInfo,
+    PromptTemplates,
+    PublishedFiles,
+    RunProtocol,
+    deferred,
+)
 
 
 class Criterion(NamedTuple):
@@ -39,7 +45,9 @@ PLUGIN = plugin_of(
     },
     slots=(ImageCallsSlot,),
     metrics={
-        f"agent_x.{name}": MetricInfo(each.label, f"{each.meaning}; by a judge", slots=is_published, by_judge=True)
+        f"agent_x.{name}": MetricInfo(
+            each.label, f"{each.meaning}; by a judge", slots=is_published, by_judge=True
+        )
         for name, each in CRITERIA.items()
     },
     figures=PublishedFiles("agrotools.benchmarks.agent_x", "agentx"),

@@ -12,11 +12,26 @@ from agrotools.benchmarks._dialogs.record_dialogues import in_file_order
 from agrotools.benchmarks.agent_x import score as corrected_scorer
 from agrotools.benchmarks.agent_x.judge import read_judgements
 from agrotools.benchmarks.agent_x.plugin import FACTS
-from agrotools.benchmarks.agent_x.published_scorer import COLUMNS, aggregate, error_analysis, tool_call_statistics
-from agrotools.benchmarks.agent_x.replies import gold_of, prediction_of, raw_object, without_thinking
+from agrotools.benchmarks.agent_x.published_scorer import (
+    COLUMNS,
+    aggregate,
+    error_analysis,
+    tool_call_statistics,
+)
+from agrotools.benchmarks.agent_x.replies import (
+    gold_of,
+    prediction_of,
+    raw_object,
+    without_thinking,
+)
 from agrotools.benchmarks.facts import differences_of
 from agrotools.core import BenchmarkError, Mode, Record
-from agrotools.plugin.contracts import PredictionContent, PredictionFormat, PredictionInput, RecordErrors
+from agrotools.plugin.contracts import (
+    PredictionContent,
+    PredictionFormat,
+    PredictionInput,
+    RecordErrors,
+)
 from agrotools.runner.manifest import Manifest
 from agrotools.scoring.error_classes import IN_HEAD, IN_HEAD_REASON, Errors, keywords
 from agrotools.scoring.predictions import PublishedScorerStops, ScoredFile, Scores, read_json
@@ -81,12 +96,16 @@ def read_data(path: Path) -> Mapping[str, Mapping[str, Any]]:
     """Read the data set by id, each sample out of its list of one; BenchmarkError if it has another form."""
     data = read_json(path)
     if not is_object(data) or not data:
-        raise BenchmarkError(f"{path.name} is no object of samples", hint="give data.json of Agent-X")
+        raise BenchmarkError(
+            f"{path.name} is no object of samples", hint="give data.json of Agent-X"
+        )
     samples: dict[str, Mapping[str, Any]] = {}
     for key, entry in data.items():
         sample: Any = entry[0] if is_list(entry) and entry else entry
         if not is_object(sample):
-            raise BenchmarkError(f'{path.name}, key "{key}" is no sample', hint="a sample is a list of one object")
+            raise BenchmarkError(
+                f'{path.name}, key "{key}" is no sample', hint="a sample is a list of one object"
+            )
         samples[key] = sample
     return samples
 
@@ -104,7 +123,9 @@ def _compare(inputs: PredictionInput) -> ScoredFile:
         if table is not None:
             # The parser of complete replies is this package's, because the published one is not known.
             pairs = zip(table.rows, table.scores, strict=True)
-            numbers = ({name: scores.get(name) for name in row if name in COLUMNS} for row, scores in pairs)
+            numbers = (
+                {name: scores.get(name) for name in row if name in COLUMNS} for row, scores in pairs
+            )
             published = aggregate([*numbers] if table.raw else table.rows)
     except PublishedScorerStops as error:
         stop = error.message
@@ -115,7 +136,9 @@ def _compare(inputs: PredictionInput) -> ScoredFile:
     errors = errors_of_agent_x(predictions, entries)
     all_malformed = (*malformed, *(table.malformed if table is not None else ()))
     n, mode = corrected.counts["samples"], "single-shot"
-    return ScoredFile("agentx", mode, n, published, corrected, errors, stop, extra, count_stops, all_malformed)
+    return ScoredFile(
+        "agentx", mode, n, published, corrected, errors, stop, extra, count_stops, all_malformed
+    )
 
 
 def _published_counts(
@@ -140,7 +163,9 @@ def _content(_: Manifest, mode: Mode, records: Sequence[Record]) -> PredictionCo
     if mode == "step-by-step":
         return None
     ordered = in_file_order(records)
-    return PredictionContent([{str(each.sample.metadata.get("entry", "")): prediction_of(each)} for each in ordered])
+    return PredictionContent(
+        [{str(each.sample.metadata.get("entry", "")): prediction_of(each)} for each in ordered]
+    )
 
 
 FORMAT = PredictionFormat(
@@ -148,7 +173,12 @@ FORMAT = PredictionFormat(
     "agent_x",
     _compare,
     differences_of(FACTS, "agent_x"),
-    refused={"embedder": ("Agent-X compares no texts by cosines: --embedder is for gta and thinkgeo", "leave it out")},
+    refused={
+        "embedder": (
+            "Agent-X compares no texts by cosines: --embedder is for gta and thinkgeo",
+            "leave it out",
+        )
+    },
     write=_content,
 )
 
@@ -169,7 +199,9 @@ def errors_of_agent_x(predictions: Sequence[Any], data: Mapping[str, Any] | None
     errors.skip(OF_CALLS, "no tool is run, and predictions hold no arguments")
     errors.skip((IN_HEAD,), IN_HEAD_REASON)
     if data is None:
-        errors.skip(("no_answer_keyword", "no_step_keyword", "single_step_answer"), "needs the data set")
+        errors.skip(
+            ("no_answer_keyword", "no_step_keyword", "single_step_answer"), "needs the data set"
+        )
     for position, item in enumerate(predictions):
         pairs = list(item.items()) if is_object(item) else [(str(position), item)]
         for key, entry in pairs:
@@ -227,7 +259,9 @@ def _is_faulty(entry: Any, steps: Any, answer: Any) -> bool:
     if not is_object(answer) or "value" not in answer or "justification" not in answer:
         return True
     names = {"tool": "tool_used", "output": "tool_output"}
-    return not all(is_object(step) and {names.get(key, key) for key in step} >= _STEP_KEYS for step in steps)
+    return not all(
+        is_object(step) and {names.get(key, key) for key in step} >= _STEP_KEYS for step in steps
+    )
 
 
 def _errors_of_steps(key: str, steps: list[Any], errors: Errors) -> None:
@@ -252,14 +286,22 @@ def _errors_of_steps(key: str, steps: list[Any], errors: Errors) -> None:
 def _missed_keywords(key: str, entry: Any, steps: list[Any], gold: Any, errors: Errors) -> None:
     if gold_keywords := keywords(_answer_text(gold.get("final_answer"))):
         answer = _answer_text(entry.get("final_answer")).lower()
-        errors.add_keyed("no_answer_keyword", key, not any(word.lower() in answer for word in gold_keywords))
+        errors.add_keyed(
+            "no_answer_keyword", key, not any(word.lower() in answer for word in gold_keywords)
+        )
     if steps and (gold_keywords := keywords(_steps_text(corrected_scorer.steps_of(gold)))):
         answer = _steps_text(steps).lower()
-        errors.add_keyed("no_step_keyword", key, not any(word.lower() in answer for word in gold_keywords))
+        errors.add_keyed(
+            "no_step_keyword", key, not any(word.lower() in answer for word in gold_keywords)
+        )
 
 
 def _answer_text(answer: Any) -> str:
-    return f"{answer.get('value', '')} {answer.get('justification', '')}" if is_object(answer) else str(answer or "")
+    return (
+        f"{answer.get('value', '')} {answer.get('justification', '')}"
+        if is_object(answer)
+        else str(answer or "")
+    )
 
 
 def _steps_text(steps: list[Any]) -> str:
@@ -268,5 +310,6 @@ def _steps_text(steps: list[Any]) -> str:
 
 
 SINGLE_REPLY = RecordErrors(
-    add_single_reply, dict.fromkeys(OF_CALLS, "no tool is executed, and the predicted calls have no arguments")
+    add_single_reply,
+    dict.fromkeys(OF_CALLS, "no tool is executed, and the predicted calls have no arguments"),
 )

@@ -39,7 +39,9 @@ class AgentXAgent:
         reply = reply_of(completion, completion.text)
         if halt := halt_of(completion, reply):
             return halt
-        prediction = await parse_in_thread(lambda: read_prediction(completion.text), output_length(completion))
+        prediction = await parse_in_thread(
+            lambda: read_prediction(completion.text), output_length(completion)
+        )
         if isinstance(prediction, str):
             reason = f"The reply cannot be read: {prediction}."
             return Unparseable(text=excerpt(completion.text), reason=reason, reply=reply)
@@ -54,15 +56,25 @@ class AgentXAgent:
         """Return the request that :meth:`act` sends, independent of the history; no tool is offered."""
         if view.toolset not in self._systems:
             tools = {
-                spec.name: {"description": spec.description, "arguments": spec.parameters.get("properties", {})}
+                spec.name: {
+                    "description": spec.description,
+                    "arguments": spec.parameters.get("properties", {}),
+                }
                 for spec in self.specs(view.toolset)
             }
-            self._systems[view.toolset] = Message.of("system", render("agent_x/system", tools=dumps(tools)))
+            self._systems[view.toolset] = Message.of(
+                "system", render("agent_x/system", tools=dumps(tools))
+            )
         names = ", ".join(file.name for file in view.files)
         question = TextPart(text=render("agent_x/question", names=names, query=view.query))
-        image_parts = await asyncio.to_thread(file_parts, view.files) if self.images and view.files else ()
+        image_parts = (
+            await asyncio.to_thread(file_parts, view.files) if self.images and view.files else ()
+        )
         pictures: list[ContentPart] = [part for part in image_parts if isinstance(part, ImagePart)]
-        return [self._systems[view.toolset], Message(role="user", content=(*pictures, question))], ()
+        return [
+            self._systems[view.toolset],
+            Message(role="user", content=(*pictures, question)),
+        ], ()
 
 
 def make_agent(model: Model, mode: Mode, options: AgentOptions) -> AgentXAgent:

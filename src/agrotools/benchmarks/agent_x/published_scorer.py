@@ -26,7 +26,9 @@ COLUMNS = {criterion.column: name for name, criterion in CRITERIA.items()}
 
 GOAL, TOOL_COLUMNS = "goal_accuray", ("precision_score", "tool_accuray", "toolset_accuray")
 
-GENERATIVE_ROWS = frozenset(map(int, Path(__file__).with_name("generative_rows.txt").read_text().split()))
+GENERATIVE_ROWS = frozenset(
+    map(int, Path(__file__).with_name("generative_rows.txt").read_text().split())
+)
 """Rows of the result tables that the notebook treats as generative tasks: 222 positions, from 0.
 
 The notebook calls them ids but uses them as positions, so that they refer to other samples if a table lacks rows.
@@ -56,7 +58,9 @@ def numeric(cell: Any) -> float | None:
     return float(f"{sign[1]}inf") if sign else None
 
 
-def aggregate(rows: Sequence[Mapping[str, Any]], generative: Collection[int] = GENERATIVE_ROWS) -> Scores:
+def aggregate(
+    rows: Sequence[Mapping[str, Any]], generative: Collection[int] = GENERATIVE_ROWS
+) -> Scores:
     """Compute the column means in percent: ``goal_acc`` without generative rows, and ``goal_acc_imggen`` (Goal*).
 
     ``rows``: the table in its order. ``generative``: *positions* in it, from 0. Cells that are not numbers are ignored.
@@ -75,13 +79,22 @@ def aggregate(rows: Sequence[Mapping[str, Any]], generative: Collection[int] = G
         numbers = [numeric(row.get(column)) for row in rows]
         unreadable += sum(number is None for number in numbers)
         if column == GOAL:
-            numbers = [None if position in chosen else number for position, number in enumerate(numbers)]
+            numbers = [
+                None if position in chosen else number for position, number in enumerate(numbers)
+            ]
         if any(column in row for row in rows):
             metrics[f"agent_x.{name}"] = _mean(numbers)
-    means = [_mean([numeric(rows[position].get(column)) for position in sorted(chosen)]) for column in TOOL_COLUMNS]
+    means = [
+        _mean([numeric(rows[position].get(column)) for position in sorted(chosen)])
+        for column in TOOL_COLUMNS
+    ]
     starred = sum(math.nan if mean.value is None else mean.value for mean in means) / len(means)
     metrics["agent_x.goal_acc_imggen"] = Figure(starred, len(chosen))
-    return Scores("single-shot", metrics, {"rows": len(rows), "generative": len(chosen), "left_out_cells": unreadable})
+    return Scores(
+        "single-shot",
+        metrics,
+        {"rows": len(rows), "generative": len(chosen), "left_out_cells": unreadable},
+    )
 
 
 def _mean(numbers: Sequence[float | None]) -> Figure:
@@ -98,7 +111,15 @@ def tool_call_statistics(predictions: Sequence[Any]) -> dict[str, int]:
     Raises:
         PublishedScorerStops: the original raises an exception, e.g. at a step whose thought is null.
     """
-    names = ("empty_samples", "successful", "failed", "no_output", "no_tool", "empty_steps", "invalid")
+    names = (
+        "empty_samples",
+        "successful",
+        "failed",
+        "no_output",
+        "no_tool",
+        "empty_steps",
+        "invalid",
+    )
     counts = {"samples": len(predictions), **dict.fromkeys(("steps", *names), 0)}
     for position, item in enumerate(predictions):
         if not is_object(item):
@@ -152,7 +173,9 @@ class ErrorAnalysis:
 
 
 def error_analysis(
-    predictions: Sequence[Any], gold: Mapping[str, Any] | None = None, keywords: Keywords | None = None
+    predictions: Sequence[Any],
+    gold: Mapping[str, Any] | None = None,
+    keywords: Keywords | None = None,
 ) -> ErrorAnalysis:
     """Count the errors of predictions (a list of one-key objects). ``gold``: data set, which provides the keywords.
 
@@ -168,7 +191,9 @@ def error_analysis(
     if gold is not None and keywords is not None:
         for error, gold_text, text in _OF_KEYWORDS:
             try:
-                counts[error] = _without_keywords(predictions, _gold_words(gold, gold_text, keywords), text)
+                counts[error] = _without_keywords(
+                    predictions, _gold_words(gold, gold_text, keywords), text
+                )
             except PublishedScorerStops as stop:
                 stops[error] = stop
     return ErrorAnalysis(len(predictions), counts, stops)
@@ -218,10 +243,14 @@ def _is_faulty(value: Any) -> bool:
     answer, steps = value.get("final_answer"), value.get("reasoning_steps", [])
     if not is_object(answer) or "value" not in answer or "justification" not in answer:
         return True
-    return not is_list(steps) or any(not is_object(step) or not _STEP_KEYS.issubset(step) for step in steps)
+    return not is_list(steps) or any(
+        not is_object(step) or not _STEP_KEYS.issubset(step) for step in steps
+    )
 
 
-def _gold_words(gold: Mapping[str, Any], text_of: Callable[[Any], str], keywords: Keywords) -> dict[str, Sequence[str]]:
+def _gold_words(
+    gold: Mapping[str, Any], text_of: Callable[[Any], str], keywords: Keywords
+) -> dict[str, Sequence[str]]:
     words: dict[str, Sequence[str]] = {}
     for key, entries in gold.items():
         with published(f"gold sample {key}"):
@@ -242,7 +271,9 @@ def _gold_steps(entry: Any) -> str:
     if len(steps) == 1 and is_list(steps[0]):
         steps = steps[0]
     fields = ("task", "tool", "output", "thought")
-    return " ".join(_plain(step.get(name, "")) for step in steps if is_object(step) for name in fields)
+    return " ".join(
+        _plain(step.get(name, "")) for step in steps if is_object(step) for name in fields
+    )
 
 
 def _answer_text(entry: Any) -> str:
@@ -252,7 +283,9 @@ def _answer_text(entry: Any) -> str:
 
 def _steps_text(entry: Any) -> str:
     fields = ("task", "tool_used", "tool_output", "thought")
-    return " ".join(_plain(step.get(name, "")) for step in entry.get("reasoning_steps", []) for name in fields).lower()
+    return " ".join(
+        _plain(step.get(name, "")) for step in entry.get("reasoning_steps", []) for name in fields
+    ).lower()
 
 
 def _plain(value: Any) -> str:
@@ -282,4 +315,7 @@ _CLASSES: Mapping[str, Callable[[Any], bool]] = {
     "answer_in_invalid_format": lambda value: _answered(value) and _is_faulty(value),
 }
 _COUNTED_KEYS = ("no_response", "only_answer")
-_OF_KEYWORDS = (("no_answer_keyword", _gold_answer, _answer_text), ("no_step_keyword", _gold_steps, _steps_text))
+_OF_KEYWORDS = (
+    ("no_answer_keyword", _gold_answer, _answer_text),
+    ("no_step_keyword", _gold_steps, _steps_text),
+)

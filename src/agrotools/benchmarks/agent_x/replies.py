@@ -38,7 +38,11 @@ def read_prediction(text: str) -> Prediction | str:
     whole = [value for value in objects if STEPS in value and ANSWER in value]
     if not whole:
         missing = [key for key in (STEPS, ANSWER) if not any(key in value for value in objects)]
-        return f"it has no {' and no '.join(missing or (STEPS, ANSWER))}" if objects else "it is no JSON object"
+        return (
+            f"it has no {' and no '.join(missing or (STEPS, ANSWER))}"
+            if objects
+            else "it is no JSON object"
+        )
     steps = _steps(whole[-1][STEPS])
     if steps is None:
         return f"its {STEPS} are no list of objects"

@@ -24,7 +24,9 @@ MODES: Mapping[Mode, str] = {"no-tool": "no tools", "end-to-end": "end to end"}
 _HEADINGS = {name: criterion.label for name, criterion in CRITERIA.items()}
 _OUTCOME = ("goal_acc", "toolset_acc", "step_s", "clarity", "reward")
 PARTS: Mapping[str, Mapping[str, str]] = {
-    "steps and reasoning": {name: label for name, label in _HEADINGS.items() if name not in _OUTCOME},
+    "steps and reasoning": {
+        name: label for name, label in _HEADINGS.items() if name not in _OUTCOME
+    },
     "outcome": {
         "goal_acc": "Goal",
         "goal_acc_imggen": "Goal*",
@@ -38,7 +40,9 @@ _TABLE, _TABLE_OF_QWEN = "4", "8"
 """Tables of the same models, judged by GPT-4o and by Qwen-14B."""
 _BEST = ("agent_x.sem_acc", "agent_x.goal_acc")
 """Metrics by which the best models are chosen."""
-_PRINTED = {f"agentx.{each.printed}": f"agent_x.{name}" for name, each in CRITERIA.items() if each.printed}
+_PRINTED = {
+    f"agentx.{each.printed}": f"agent_x.{name}" for name, each in CRITERIA.items() if each.printed
+}
 _NAMES = {**_PRINTED, "agentx.goal_acc_imggen": "agent_x.goal_acc_imggen"}
 """Metrics by their ids in the published rows."""
 
@@ -50,7 +54,9 @@ def _judged_metrics(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | No
         part = summary.modes.get(mode)
         if part is None or (part.published is not None and part.published.reference):
             return None
-        return part.metrics if any(metric in part.metrics for metric in (*STEPS, *OUTCOME)) else None
+        return (
+            part.metrics if any(metric in part.metrics for metric in (*STEPS, *OUTCOME)) else None
+        )
 
     return metrics
 
@@ -60,21 +66,34 @@ def printed_rows(columns: Mapping[str, str], summaries: Sequence[Summary]) -> li
 
     If the runs used one of the paper's two judges, the rows are from the table of that judge, otherwise from the first.
     """
-    judges = [judge.judge.casefold() for summary in summaries if summary.judging for judge in summary.judging.judges]
+    judges = [
+        judge.judge.casefold()
+        for summary in summaries
+        if summary.judging
+        for judge in summary.judging.judges
+    ]
     by_qwen = bool(judges) and all("qwen" in name and "14b" in name for name in judges)
     table = _TABLE_OF_QWEN if by_qwen else _TABLE
-    of_table = (row for row in published_rows("agentx") if row.table == table and row.metric in _NAMES)
+    of_table = (
+        row for row in published_rows("agentx") if row.table == table and row.metric in _NAMES
+    )
     rows = [replace(row, metric=_NAMES[row.metric]) for row in of_table]
     best = next(metric for metric in _BEST if metric.removeprefix("agent_x.") in columns)
-    return rows_beside(rows, [each.model for each in summaries], [row for row in rows if row.metric == best])
+    return rows_beside(
+        rows, [each.model for each in summaries], [row for row in rows if row.metric == best]
+    )
 
 
 def counts_table(mode: Mode, runs: Sequence[tuple[str, Summary, PublishedFigures]]) -> Table:
     """Return a table with one row per count and one column per run."""
     headings = [Column(name_cell(name, summary).lines, "run") for name, summary, _ in runs]
-    table = new_table(f"Agent-X, {MODES[mode]}: steps and errors, as its notebooks count them", headings)
+    table = new_table(
+        f"Agent-X, {MODES[mode]}: steps and errors, as its notebooks count them", headings
+    )
     for key, words in FACTS["counts"].items():
-        cells = (f"{figures.counts[key]:,}" if key in figures.counts else DASH for _, _, figures in runs)
+        cells = (
+            f"{figures.counts[key]:,}" if key in figures.counts else DASH for _, _, figures in runs
+        )
         table.add_row(words, *cells)
     return table
 
@@ -97,7 +116,13 @@ def published_tables(summaries: Sequence[Summary], notes: Notes) -> list[Part]:
 REPORTING = Reporting(
     tables=published_tables,
     settings=tuple(
-        Setting(f"Agent-X ({mode}), {what}, by a judge", mode, columns, _judged_metrics(mode), by_rubrics=True)
+        Setting(
+            f"Agent-X ({mode}), {what}, by a judge",
+            mode,
+            columns,
+            _judged_metrics(mode),
+            by_rubrics=True,
+        )
         for mode in MODES
         for what, columns in (("steps", STEPS), ("reasoning and outcome", OUTCOME))
     ),

@@ -9,7 +9,11 @@ from contextlib import suppress
 from typing import Any
 
 from agrotools.benchmarks._dialogs.record_dialogues import in_file_order
-from agrotools.benchmarks._dialogs.scores import differences_of_settings, score_image_calls, tools_by_source
+from agrotools.benchmarks._dialogs.scores import (
+    differences_of_settings,
+    score_image_calls,
+    tools_by_source,
+)
 from agrotools.benchmarks.agent_x.judge import JudgeTable
 from agrotools.benchmarks.agent_x.plugin import PAPER_RUN
 from agrotools.benchmarks.agent_x.published_scorer import (
@@ -27,7 +31,14 @@ from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.scoring.judging.judgements import JudgedRows
 from agrotools.scoring.metrics import is_invalid
-from agrotools.scoring.predictions import Figure, Part, PublishedScorerStops, SampleParts, Scores, summed
+from agrotools.scoring.predictions import (
+    Figure,
+    Part,
+    PublishedScorerStops,
+    SampleParts,
+    Scores,
+    summed,
+)
 from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import PublishedFigures
 from agrotools.text.loose_json import is_list, is_object, is_text
@@ -38,7 +49,9 @@ _STAR_PARTS = ("agent_x.tool_p_corrected", "agent_x.tool_acc_corrected", _TOOLSE
 
 
 def score(
-    table: JudgeTable | None, predictions: Sequence[Any] = (), data: Mapping[str, Mapping[str, Any]] | None = None
+    table: JudgeTable | None,
+    predictions: Sequence[Any] = (),
+    data: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Scores:
     """Compute means in percent over all expected samples: those of ``data``, or else of the predictions and the table.
 
@@ -57,7 +70,9 @@ def score(
     for item in filter(is_object, predictions):
         for key, value in item.items():
             answers.setdefault(key, value)
-    judged = _judged(table, [next(iter(item), "") if is_object(item) else "" for item in predictions])
+    judged = _judged(
+        table, [next(iter(item), "") if is_object(item) else "" for item in predictions]
+    )
     keys = _keys(data, {**answers, **judged})
     generative = generative_ids(data) if data is not None else {str(row) for row in GENERATIVE_ROWS}
     counts = {
@@ -75,12 +90,18 @@ def score(
     }
     samples: list[SampleParts] = []
     for key in keys:
-        of_key = {column: metric for column, metric in columns.items() if column != GOAL or key not in generative}
+        of_key = {
+            column: metric
+            for column, metric in columns.items()
+            if column != GOAL or key not in generative
+        }
         parts = _judged_parts(judged.get(key, {}), of_key, counts)
         if data is not None and predictions:
             if gold_tools := tools_of(data[key]):
                 tools = tools_of(answers.get(key, {}))
-                parts[_TOOLSET] = Part(2 * len(tools & gold_tools) / (len(tools) + len(gold_tools)), 1)
+                parts[_TOOLSET] = Part(
+                    2 * len(tools & gold_tools) / (len(tools) + len(gold_tools)), 1
+                )
             else:
                 counts["without_gold_tools"] += 1
         samples.append(SampleParts(key, parts))
@@ -89,9 +110,15 @@ def score(
     metrics = summed(samples, [*ids, _TOOLSET], left_out)
     if _GOAL_STAR not in left_out:
         of_images = [sample for sample in samples if sample.key in generative]
-        values = [figure.value for figure in summed(of_images, _STAR_PARTS).values() if figure.value is not None]
+        values = [
+            figure.value
+            for figure in summed(of_images, _STAR_PARTS).values()
+            if figure.value is not None
+        ]
         complete = len(values) == len(_STAR_PARTS)
-        metrics[_GOAL_STAR] = Figure(sum(values) / len(values) if complete else None, len(of_images))
+        metrics[_GOAL_STAR] = Figure(
+            sum(values) / len(values) if complete else None, len(of_images)
+        )
     return Scores("single-shot", metrics, counts, left_out, tuple(samples))
 
 
@@ -109,7 +136,11 @@ def generative_ids(data: Mapping[str, Mapping[str, Any]]) -> set[str]:
 
     If no query type does, the samples in the published list are returned, with its positions taken as ids.
     """
-    generative = {key for key, sample in data.items() if "generat" in str(sample.get("query_type", "")).lower()}
+    generative = {
+        key
+        for key, sample in data.items()
+        if "generat" in str(sample.get("query_type", "")).lower()
+    }
     return generative or {str(row) for row in GENERATIVE_ROWS if str(row) in data}
 
 
@@ -150,23 +181,36 @@ def steps_of(entry: Any) -> list[Any]:
 
 def tools_of(entry: Any) -> frozenset[str]:
     """Return the names of the tools that the steps of a prediction or gold sample use."""
-    named = [step.get("tool_used") or step.get("tool") for step in steps_of(entry) if is_object(step)]
+    named = [
+        step.get("tool_used") or step.get("tool") for step in steps_of(entry) if is_object(step)
+    ]
     names = {name.strip() for name in named if is_text(name)}
     return frozenset(name for name in names if name and name.lower() not in ("null", "none"))
 
 
 def _left_out(
-    ids: Sequence[str], table: JudgeTable | None, has_predictions: bool, data: Mapping[str, Any] | None
+    ids: Sequence[str],
+    table: JudgeTable | None,
+    has_predictions: bool,
+    data: Mapping[str, Any] | None,
 ) -> dict[str, str]:
     if table is None:
         reasons = dict.fromkeys(ids, "needs the replies of the judge (--judgements)")
     else:
-        absent = [f"agent_x.{name}_corrected" for column, name in COLUMNS.items() if column not in table.columns]
-        reasons = dict.fromkeys([name for name in absent if name in ids], "not in what the judge said")
+        absent = [
+            f"agent_x.{name}_corrected"
+            for column, name in COLUMNS.items()
+            if column not in table.columns
+        ]
+        reasons = dict.fromkeys(
+            [name for name in absent if name in ids], "not in what the judge said"
+        )
     if not has_predictions or data is None:
         reasons[_TOOLSET] = "needs the predictions and the data set (--data)"
     if missing := [name for name in _STAR_PARTS if name in reasons]:
-        reasons[_GOAL_STAR] = f"needs {', '.join(name.split('.')[1].removesuffix('_corrected') for name in missing)}"
+        reasons[_GOAL_STAR] = (
+            f"needs {', '.join(name.split('.')[1].removesuffix('_corrected') for name in missing)}"
+        )
     return reasons
 
 
@@ -186,7 +230,11 @@ def agent_x_figures(run: PublishedRun) -> PublishedFigures | None:
     judges and their rubrics.
     """
     mode, judges = run.mode, run.judges
-    valid = [record for record in in_file_order(run.records) if record.epoch == 0 and not is_invalid(record)]
+    valid = [
+        record
+        for record in in_file_order(run.records)
+        if record.epoch == 0 and not is_invalid(record)
+    ]
     valid = [record for record in valid if record.trajectory is not None]
     if mode == "step-by-step" or not valid:
         return None
@@ -196,7 +244,8 @@ def agent_x_figures(run: PublishedRun) -> PublishedFigures | None:
     data = {key: gold_of(record.sample) for key, record in zip(keys, valid, strict=True)}
     ours = score(table, predictions, data)
     estimates = {
-        metric: ours.estimate(metric) or (None if value is None else Estimate(value=value / 100, n=n, n_clusters=n))
+        metric: ours.estimate(metric)
+        or (None if value is None else Estimate(value=value / 100, n=n, n_clusters=n))
         for metric, (value, n) in ours.metrics.items()
     }
     stops, reference = "", {}
@@ -207,14 +256,22 @@ def agent_x_figures(run: PublishedRun) -> PublishedFigures | None:
             reference = aggregate(table.rows, generative).shares
         except PublishedScorerStops as error:
             stops = error.message
-    named = f"judged by {', '.join(judges.criteria_judges)} (the paper: {', '.join(PUBLISHED_JUDGES)})"
+    named = (
+        f"judged by {', '.join(judges.criteria_judges)} (the paper: {', '.join(PUBLISHED_JUDGES)})"
+    )
     judging = (named, judges.rubrics_label) if table else ()
     return PublishedFigures(
         family=FAMILY,
         reference=reference,
         stops=stops,
-        corrected={metric: estimate for metric, estimate in estimates.items() if estimate is not None},
-        left_out={**({} if table else dict.fromkeys(_REFERENCE_METRICS, _NO_JUDGE)), **ours.left_out, **_ONE_SIDED},
+        corrected={
+            metric: estimate for metric, estimate in estimates.items() if estimate is not None
+        },
+        left_out={
+            **({} if table else dict.fromkeys(_REFERENCE_METRICS, _NO_JUDGE)),
+            **ours.left_out,
+            **_ONE_SIDED,
+        },
         counts=published_counts(predictions),
         differs=(*_differences(run.manifest, mode), *judging),
     )
@@ -244,7 +301,11 @@ def published_counts(predictions: Sequence[Mapping[str, Any]]) -> dict[str, int]
 
 def _table(records: Sequence[Record], keys: Sequence[str], judges: JudgedRows) -> JudgeTable | None:
     """Return the judges' scores as a table of the notebooks; None if no judge was asked."""
-    criteria = {column: f"agent_x.{name}" for column, name in COLUMNS.items() if f"agent_x.{name}" in judges.metrics}
+    criteria = {
+        column: f"agent_x.{name}"
+        for column, name in COLUMNS.items()
+        if f"agent_x.{name}" in judges.metrics
+    }
     if not criteria:
         return None
     rows = tuple(
@@ -260,9 +321,17 @@ def _differences(manifest: Manifest, mode: Mode) -> list[str]:
     if mode == "end-to-end":
         recorded, others = tools_by_source(manifest)
         ran = "tools ran" if others else "recorded observations" if recorded else ""
-        return [*differences, f"{ran}; in the paper the model makes up what tools return"] if ran else differences
+        return (
+            [*differences, f"{ran}; in the paper the model makes up what tools return"]
+            if ran
+            else differences
+        )
     prompted = manifest.protocol == PAPER_RUN.protocol and not is_baseline(manifest.model)
-    return [*differences, "our prompt, which offers only the tools of the question"] if prompted else differences
+    return (
+        [*differences, "our prompt, which offers only the tools of the question"]
+        if prompted
+        else differences
+    )
 
 
 SCORING = Scoring(call_scorers={"image_calls": score_image_calls}, published=agent_x_figures)

@@ -173,7 +173,9 @@ def _first_text(entry: Mapping[str, Any], *names: str) -> str:
                 raise UnusableEntry(f"with over {_MOST_CHARACTERS} characters in a field")
             try:
                 text.encode()
-            except UnicodeEncodeError as error:  # JSON can contain lone surrogates, requests and records cannot
+            except (
+                UnicodeEncodeError
+            ) as error:  # JSON can contain lone surrogates, requests and records cannot
                 raise UnusableEntry("with half of a character") from error
             if text:
                 return text
@@ -206,7 +208,11 @@ def _options(entry: Mapping[str, Any]) -> dict[str, str] | None:
 def _letters(answer: str, options: Mapping[str, str]) -> tuple[str, ...]:
     compact_answer = _SEPARATORS.sub("", answer).upper()
     letters = tuple(letter for letter in options if letter in compact_answer)
-    if not compact_answer or set(compact_answer) - set(options) or len(compact_answer) != len(letters):
+    if (
+        not compact_answer
+        or set(compact_answer) - set(options)
+        or len(compact_answer) != len(letters)
+    ):
         raise UnusableEntry("with an answer outside the options")
     return letters
 
@@ -214,7 +220,11 @@ def _letters(answer: str, options: Mapping[str, str]) -> tuple[str, ...]:
 def _groups(entry: Mapping[str, Any]) -> dict[str, str]:
     """Return domain, field, cognitive level and task if the file has them, otherwise its single label."""
     groups: dict[str, str] = {}
-    places = {"domain": ("domain", "type"), "field": ("domain", "subtype"), "level": ("class", "class")}
+    places = {
+        "domain": ("domain", "type"),
+        "field": ("domain", "subtype"),
+        "level": ("class", "class"),
+    }
     for name, (outer, inner) in {**places, "task": ("class", "task")}.items():
         group: Any = entry.get(outer)
         if is_object(group) and (text := _first_text(group, inner)):
@@ -224,8 +234,16 @@ def _groups(entry: Mapping[str, Any]) -> dict[str, str]:
     return groups
 
 
-def slot_of(item: Item, options: Mapping[str, str], answer: tuple[str, ...]) -> OptionsSlot | ReferenceTextSlot:
+def slot_of(
+    item: Item, options: Mapping[str, str], answer: tuple[str, ...]
+) -> OptionsSlot | ReferenceTextSlot:
     """Return the slot of a question with its ``options`` in the order in which they are asked."""
     if item.kind is None:
         return ReferenceTextSlot(name="answer", label="the answer", value=answer[0])
-    return OptionsSlot(name="answer", label="the right options", kind=item.kind, value=answer, options=dict(options))
+    return OptionsSlot(
+        name="answer",
+        label="the right options",
+        kind=item.kind,
+        value=answer,
+        options=dict(options),
+    )

@@ -12,9 +12,22 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 from pydantic import JsonValue
 
-from agrotools.benchmarks.agrieval.items import Item, ItemFile, QuestionSettings, question_key, read_items, slot_of
+from agrotools.benchmarks.agrieval.items import (
+    Item,
+    ItemFile,
+    QuestionSettings,
+    question_key,
+    read_items,
+    slot_of,
+)
 from agrotools.benchmarks.agrieval.plugin import SETS
-from agrotools.benchmarks.agrieval.prompting import Examples, Ordered, orders_of, prompt_of, prompts_hash
+from agrotools.benchmarks.agrieval.prompting import (
+    Examples,
+    Ordered,
+    orders_of,
+    prompt_of,
+    prompts_hash,
+)
 from agrotools.benchmarks.loading import Loading, find_below, settings_of
 from agrotools.core import Sample, UsageError
 from agrotools.core.base import Progress
@@ -35,7 +48,9 @@ def load_questions(name: str, loading: Loading) -> Benchmark:
     settings = settings_of(QuestionSettings, name, loading.options)
     root, paths = find_files(name, loading.data_root, settings)
     files = [read_items(path) for path in paths]
-    return question_benchmark(name, SourceNote(**SETS[name]["source"]), root, files, settings, loading.progress)
+    return question_benchmark(
+        name, SourceNote(**SETS[name]["source"]), root, files, settings, loading.progress
+    )
 
 
 def found_files(name: str, data_root: Path | None) -> str:
@@ -49,7 +64,9 @@ _VARIANTS = ("(main)", "(rag)", "(shuffle)")
 """Variants of a file in order of preference."""
 
 
-def find_files(name: str, data_root: Path | None, settings: QuestionSettings) -> tuple[Path, list[Path]]:
+def find_files(
+    name: str, data_root: Path | None, settings: QuestionSettings
+) -> tuple[Path, list[Path]]:
     """Return the folder of the set ``name`` and its files: those named in ``settings``, or one for each part of the
     set.
 
@@ -61,8 +78,16 @@ def find_files(name: str, data_root: Path | None, settings: QuestionSettings) ->
 
     def find(folder: Path) -> list[Path]:
         if settings.files:
-            return [_named_file(folder, each.strip()) for each in settings.files.split(",") if each.strip()]
-        there = sorted(path for path in folder.iterdir() if path.suffix.lower() in (".json", ".csv") and path.is_file())
+            return [
+                _named_file(folder, each.strip())
+                for each in settings.files.split(",")
+                if each.strip()
+            ]
+        there = sorted(
+            path
+            for path in folder.iterdir()
+            if path.suffix.lower() in (".json", ".csv") and path.is_file()
+        )
         if name == "cmmlu-agronomy":
             return [path for path in there if "agronomy" in path.name.lower()][:1]
         parts = [part for part in ("choice", "question") if settings.part in ("all", part)]
@@ -82,7 +107,9 @@ def _named_file(root: Path, name: str) -> Path:
 
 def _preferred(paths: Sequence[Path], part: str) -> Path | None:
     def rank(path: Path) -> int:
-        return next((i for i, each in enumerate(_VARIANTS) if each in path.name.lower()), len(_VARIANTS))
+        return next(
+            (i for i, each in enumerate(_VARIANTS) if each in path.name.lower()), len(_VARIANTS)
+        )
 
     return min((path for path in paths if part in path.name.lower()), key=rank, default=None)
 
@@ -103,7 +130,12 @@ class _Place(NamedTuple):
 
 
 def question_benchmark(
-    name: str, source: SourceNote, root: Path, files: Sequence[ItemFile], settings: QuestionSettings, progress: Progress
+    name: str,
+    source: SourceNote,
+    root: Path,
+    files: Sequence[ItemFile],
+    settings: QuestionSettings,
+    progress: Progress,
 ) -> Benchmark:
     """Return a benchmark of all items of ``files``, asked as ``settings`` specify; samples are made on first access.
 
@@ -144,7 +176,9 @@ def question_benchmark(
     header = _header(name, source, files, settings, examples, note)
     if examples:
         examples.check((place.item for place in places), settings.shots)
-    digest = hashlib.sha256(prompts_hash().encode() + header.model_dump_json(exclude={"metadata", "quick"}).encode())
+    digest = hashlib.sha256(
+        prompts_hash().encode() + header.model_dump_json(exclude={"metadata", "quick"}).encode()
+    )
     digest.update(settings.model_dump_json(exclude={"examples", "retrieval", "files"}).encode())
     for item in pool if settings.examples else ():
         digest.update(_content(item))
@@ -170,7 +204,10 @@ def _passages_for(
     cached = cache_dir("passages", f"{hashlib.sha256(key).hexdigest()}.json")
     passages: dict[str, list[Passage]] = {}
     with suppress(OSError, ValueError, TypeError):
-        passages = {query: [Passage(*each) for each in rows] for query, rows in orjson.loads(cached.read_bytes())}
+        passages = {
+            query: [Passage(*each) for each in rows]
+            for query, rows in orjson.loads(cached.read_bytes())
+        }
     if len(passages) < len(queries):
         with ThreadPoolExecutor(_SEARCH_THREADS) as pool:
             found = pool.map(lambda query: corpus.search(query, count), queries)
@@ -179,7 +216,10 @@ def _passages_for(
                 progress("passages", len(passages), len(queries))
         with suppress(OSError):
             cached.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(cached, orjson.dumps([[query, list(map(list, each))] for query, each in passages.items()]))
+            write_whole(
+                cached,
+                orjson.dumps([[query, list(map(list, each))] for query, each in passages.items()]),
+            )
     return lambda item: passages[query_of(item)], corpus.stale or ""
 
 
@@ -188,11 +228,21 @@ def _is_selected(item: Item, settings: QuestionSettings) -> bool:
 
 
 def _content(item: Item, *more: object) -> bytes:
-    content = [item.number, item.kind, item.question, item.answer, dict(item.options), dict(item.groups), *more]
+    content = [
+        item.number,
+        item.kind,
+        item.question,
+        item.answer,
+        dict(item.options),
+        dict(item.groups),
+        *more,
+    ]
     return orjson.dumps(content) + b"\n"
 
 
-def _place_items(items: Sequence[Item], settings: QuestionSettings) -> tuple[list[str], list[_Place]]:
+def _place_items(
+    items: Sequence[Item], settings: QuestionSettings
+) -> tuple[list[str], list[_Place]]:
     """Return the ids and the contents of all samples, sorted by id."""
     first: dict[str, str] = {}
     ids: list[str] = []
@@ -207,9 +257,15 @@ def _place_items(items: Sequence[Item], settings: QuestionSettings) -> tuple[lis
         used_ids.add(sample_id)
         cluster = first.setdefault(question_key(item.question), sample_id)
         seed = f"{settings.seed}/{sample_id}"
-        orders = orders_of(item.options, item.answer, settings.order, seed) if item.kind else [Ordered({}, (), ())]
+        orders = (
+            orders_of(item.options, item.answer, settings.order, seed)
+            if item.kind
+            else [Ordered({}, (), ())]
+        )
         for ordered in orders:
-            ids.append(sample_id if ordered.rotation is None else f"{sample_id}-r{ordered.rotation}")
+            ids.append(
+                sample_id if ordered.rotation is None else f"{sample_id}-r{ordered.rotation}"
+            )
             places.append(_Place(item, ordered, cluster))
     order = sorted(range(len(ids)), key=ids.__getitem__)
     return [ids[at] for at in order], [places[at] for at in order]
@@ -219,12 +275,17 @@ def _metadata(
     item: Item, ordered: Ordered, passages: "Sequence[Passage]", shots: Sequence[Item]
 ) -> dict[str, JsonValue]:
     metadata: dict[str, JsonValue] = {"question": item.question}
-    if (item.kind is not None and ordered.origin != tuple(range(len(ordered.origin)))) or ordered.rotation is not None:
+    if (
+        item.kind is not None and ordered.origin != tuple(range(len(ordered.origin)))
+    ) or ordered.rotation is not None:
         metadata["origin"] = list(ordered.origin)
     if ordered.rotation is not None:
         metadata["rotation"] = ordered.rotation
     if passages:
-        shown = ({"source": each.source, "title": each.title, "score": round(each.score, 4)} for each in passages)
+        shown = (
+            {"source": each.source, "title": each.title, "score": round(each.score, 4)}
+            for each in passages
+        )
         metadata["passages"] = [*shown]
     if shots:
         metadata["examples"] = [each.number for each in shots]
@@ -243,11 +304,17 @@ def _header(
     left_out = sum((Counter(file.left_out) for file in files), Counter[str]())
     notes = [note] if note else []
     notes += [f"{count} entries left out: {reason}" for reason, count in left_out.items()]
-    choices = [item for file in files for item in file.items if item.kind and _is_selected(item, settings)]
+    choices = [
+        item for file in files for item in file.items if item.kind and _is_selected(item, settings)
+    ]
     if choices and not any("domain" in item.groups for item in choices):
-        notes.append("the multiple-choice questions tell no field, cognitive level or task, only a type")
+        notes.append(
+            "the multiple-choice questions tell no field, cognitive level or task, only a type"
+        )
     if examples and not all(examples.groups_kept_out.values()):
-        alike = ", ".join(kind or "open" for kind, kept_out in examples.groups_kept_out.items() if not kept_out)
+        alike = ", ".join(
+            kind or "open" for kind, kept_out in examples.groups_kept_out.items() if not kept_out
+        )
         notes.append(f"examples may be of the question's own group, since all are of one: {alike}")
     return BenchmarkHeader(
         name=name,

@@ -75,7 +75,9 @@ def _plugin(name: str, **parts: Any) -> BenchmarkPlugin:
     return plugin_of(
         SETS[name],
         {"options": lambda slot: isinstance(slot, OptionsSlot), "text": has_text},
-        **loaders_of(name, "agrotools.benchmarks.agrieval.load", load="load_questions", find="found_files"),
+        **loaders_of(
+            name, "agrotools.benchmarks.agrieval.load", load="load_questions", find="found_files"
+        ),
         **parts,
     )
 

@@ -17,7 +17,15 @@ from agrotools.benchmarks.agrieval.score import read_options, text_values
 from agrotools.benchmarks.facts import differences_of
 from agrotools.core import BenchmarkError
 from agrotools.plugin.contracts import PredictionFormat, PredictionInput
-from agrotools.scoring.predictions import Part, PublishedScorerStops, SampleParts, ScoredFile, Scores, read_json, summed
+from agrotools.scoring.predictions import (
+    Part,
+    PublishedScorerStops,
+    SampleParts,
+    ScoredFile,
+    Scores,
+    read_json,
+    summed,
+)
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
 _FORM = 'results look like [{"question": ..., "options": {...}, "answer": "A", "generated_answer": ...}, ...]'
@@ -58,7 +66,9 @@ def read_results(path: Path) -> Results:
             continue
         reply: Any = entry.get("generated_answer", entry.get("response"))
         replies: list[Any] = reply if is_list(reply) else [reply]
-        texts = tuple(each if is_text(each) else "" for each in replies) if reply is not None else ()
+        texts = (
+            tuple(each if is_text(each) else "" for each in replies) if reply is not None else ()
+        )
         if reply is not None and not all(map(is_text, replies)):
             malformed.append(f"{where}: the reply is no text")
         answered.append(Answered(str(position), slot, texts))
@@ -74,7 +84,9 @@ def _slot(entry: Any) -> OptionsSlot | ReferenceTextSlot | None:
     if not is_object(entry):
         return None
     # Neither the text of a question nor the kind of an open one is needed.
-    fields = {name: entry[name] for name in ("answer", "options") if name in entry} | {"question": "-"}
+    fields = {name: entry[name] for name in ("answer", "options") if name in entry} | {
+        "question": "-"
+    }
     if "options" in entry:
         kind: Any = entry.get("question_type")
         if not (is_object(entry["options"]) and is_text(kind) and kind in KINDS):
@@ -107,19 +119,27 @@ def compare_results(inputs: PredictionInput) -> ScoredFile:
         counts["choices" if each.slot.type == "options" else "open_questions"] += 1
         counts["without_reply"] += not each.replies
     ours = Scores("", summed(samples, metrics), counts, {}, samples)
-    mode = " and ".join(name.replace("_", " ") for name in ("choices", "open_questions") if counts[name])
+    mode = " and ".join(
+        name.replace("_", " ") for name in ("choices", "open_questions") if counts[name]
+    )
     stop = "; ".join(stops) or None
-    return ScoredFile("agrieval", mode, len(samples), published, ours, None, stop, malformed=results.malformed)
+    return ScoredFile(
+        "agrieval", mode, len(samples), published, ours, None, stop, malformed=results.malformed
+    )
 
 
 def _parts(each: Answered) -> SampleParts:
     """Return the mean scores over the replies to a question; a missing reply scores like an empty text."""
     rows = [
-        read_options(each.slot, reply)[1] if isinstance(each.slot, OptionsSlot) else text_values(each.slot, reply)
+        read_options(each.slot, reply)[1]
+        if isinstance(each.slot, OptionsSlot)
+        else text_values(each.slot, reply)
         for reply in each.replies or ("",)
     ]
     mine = [name for name in rows[0] if not name.endswith("_published")]
-    return SampleParts(each.key, {name: Part(sum(row[name] for row in rows) / len(rows), 1) for name in mine})
+    return SampleParts(
+        each.key, {name: Part(sum(row[name] for row in rows) / len(rows), 1) for name in mine}
+    )
 
 
 _NOT_HERE = ("AgriEval's result files hold the answers, and have no judge", "give the file alone")
@@ -131,7 +151,10 @@ FORMAT = PredictionFormat(
     published_suffix="_published",
     corrected_suffix="",
     refused={
-        "embedder": ("AgriEval compares no texts by cosines: --embedder is for gta and thinkgeo", "leave it out"),
+        "embedder": (
+            "AgriEval compares no texts by cosines: --embedder is for gta and thinkgeo",
+            "leave it out",
+        ),
         "data": _NOT_HERE,
         "judgements": _NOT_HERE,
     },

@@ -30,7 +30,9 @@ class Ordered(NamedTuple):
     rotation: int | None = None
 
 
-def orders_of(options: Mapping[str, str], answer: Sequence[str], order: Order, seed: str) -> Iterator[Ordered]:
+def orders_of(
+    options: Mapping[str, str], answer: Sequence[str], order: Order, seed: str
+) -> Iterator[Ordered]:
     """Yield the question's options in ``order``: once, or once for each rotation.
 
     ``shuffled`` is a random permutation; ``later`` is one with the correct options in the later half of the places with
@@ -72,7 +74,9 @@ def _later(options: Mapping[str, str], answer: Sequence[str], rng: random.Random
 def _ordered(options: Mapping[str, str], answer: Sequence[str], origin: Sequence[int]) -> Ordered:
     letters, texts = list(options), list(options.values())
     moved = {letter: texts[place] for letter, place in zip(letters, origin, strict=True)}
-    right = tuple(letter for letter, place in zip(letters, origin, strict=True) if letters[place] in answer)
+    right = tuple(
+        letter for letter, place in zip(letters, origin, strict=True) if letters[place] in answer
+    )
     return Ordered(moved, right, tuple(origin))
 
 
@@ -92,7 +96,8 @@ class Examples:
         self._seed = seed
         self._outside: dict[tuple[OptionKind | None, str | None], list[tuple[str, Item]]] = {}
         self.groups_kept_out = {
-            kind: len({group for group, _ in items.values()}) > 1 for kind, items in self._by_kind.items()
+            kind: len({group for group, _ in items.values()}) > 1
+            for kind, items in self._by_kind.items()
         }
 
     def for_item(self, item: Item, count: int) -> list[Item]:
@@ -101,7 +106,11 @@ class Examples:
         rng = random.Random(f"{self._seed}/{item.kind}/{item.number}/{item.question}")
         item_key = question_key(item.question)
         # One more than needed, because the question itself may be among them.
-        sampled = [other for key, other in rng.sample(others, min(count + 1, len(others))) if key != item_key][:count]
+        sampled = [
+            other
+            for key, other in rng.sample(others, min(count + 1, len(others)))
+            if key != item_key
+        ][:count]
         if len(sampled) < count:
             which = f"of the kind {item.kind or 'open'} outside the group of question {item.number}"
             hint = "ask for fewer shots, or give another file with --option examples=FILE"
@@ -111,7 +120,9 @@ class Examples:
     def check(self, items: Iterable[Item], count: int) -> None:
         """Check that all ``items`` have enough examples; errors as in :meth:`for_item`."""
         for item in items:
-            if len(self._others(item)) <= count:  # with more, there are enough even if one of them is the item itself
+            if (
+                len(self._others(item)) <= count
+            ):  # with more, there are enough even if one of them is the item itself
                 self.for_item(item, count)
 
     def _others(self, item: Item) -> list[tuple[str, Item]]:
@@ -119,12 +130,16 @@ class Examples:
         kind, group = item.kind, _group(item) if self.groups_kept_out.get(item.kind) else None
         if (kind, group) not in self._outside:
             items = self._by_kind.get(kind, {}).items()
-            self._outside[kind, group] = [(key, item) for key, (item_group, item) in items if item_group != group]
+            self._outside[kind, group] = [
+                (key, item) for key, (item_group, item) in items if item_group != group
+            ]
         return self._outside[kind, group]
 
 
 def _group(item: Item) -> str:
-    return next((item.groups[name] for name in ("field", "domain", "type") if name in item.groups), "")
+    return next(
+        (item.groups[name] for name in ("field", "domain", "type") if name in item.groups), ""
+    )
 
 
 _PROMPTS = Path(__file__).with_name("prompts.toml")
@@ -143,7 +158,9 @@ def prompt_of(
     before = _passages(passages, words)
     if item.kind is None:
         template = words["question_cot" if settings.cot else "question"]
-        return before + _fill_template(template, shots=_shots(examples, words, "question_"), question=item.question)
+        return before + _fill_template(
+            template, shots=_shots(examples, words, "question_"), question=item.question
+        )
     return before + _fill_template(
         words["cot" if settings.cot else "choice"],
         kind=words["kinds"][item.kind],
@@ -167,13 +184,20 @@ def _shots(examples: Sequence[Item], words: Mapping[str, Any], form: str) -> str
     solved: list[str] = []
     for each in examples:
         options, answer = _lines(each.options, words), "".join(each.answer)
-        solved.append(_fill_template(template, question=each.question, options=options, answer=answer))
+        solved.append(
+            _fill_template(template, question=each.question, options=options, answer=answer)
+        )
     count = words["counts"][str(len(examples))]
-    return _fill_template(words[f"{form}shots"], count=count, examples=words[f"{form}between"].join(solved))
+    return _fill_template(
+        words[f"{form}shots"], count=count, examples=words[f"{form}between"].join(solved)
+    )
 
 
 def _lines(options: Mapping[str, str], words: Mapping[str, Any]) -> str:
-    return "\n".join(_fill_template(words["option"], letter=letter, text=text) for letter, text in options.items())
+    return "\n".join(
+        _fill_template(words["option"], letter=letter, text=text)
+        for letter, text in options.items()
+    )
 
 
 def _passages(passages: "Sequence[Passage]", words: Mapping[str, Any]) -> str:
@@ -182,7 +206,9 @@ def _passages(passages: "Sequence[Passage]", words: Mapping[str, Any]) -> str:
     lines: list[str] = []
     for number, each in enumerate(passages, 1):
         title = _fill_template(words["title"], title=each.title) if each.title else ""
-        lines.append(_fill_template(words["passage"], number=str(number), title=title, text=each.text))
+        lines.append(
+            _fill_template(words["passage"], number=str(number), title=title, text=each.text)
+        )
     return _fill_template(words["passages"], passages="\n".join(lines))
 
 

@@ -74,7 +74,9 @@ def _credit_of(entry: Mapping[str, Any]) -> float:
     # The kind is only read if the number of capitals differs from the number of correct options.
     capitals = {character for character in reply.replace("\n", "") if character.isupper()}
     kind_value: Any = None if capitals and len(capitals) == len(answer) else entry["question_type"]
-    return credit(reply, options, KINDS.get(kind_value) if isinstance(kind_value, str) else None, answer)
+    return credit(
+        reply, options, KINDS.get(kind_value) if isinstance(kind_value, str) else None, answer
+    )
 
 
 def credit(reply: str, options: Mapping[str, str], kind: OptionKind | None, answer: str) -> float:
@@ -111,7 +113,11 @@ def extract(reply: str, options: int, kind: OptionKind | None, letters: int) -> 
     for pattern, group in _patterns(kind, last):
         if match := _search(pattern, text, last, group):
             letter = f"[A-{last}]"
-            return "".join(sorted(set(re.findall(letter, match)))) if kind == "multiple" else match.strip()
+            return (
+                "".join(sorted(set(re.findall(letter, match))))
+                if kind == "multiple"
+                else match.strip()
+            )
     if kind == "multiple":
         return "".join(capitals)
     if kind == "true_false" and (word := re.search(f"{_RIGHT}|{_WRONG}", text)):
@@ -124,7 +130,9 @@ def _patterns(kind: OptionKind, last: str) -> tuple[tuple[re.Pattern[str], int],
     patterns_by_kind = read_table(Path(__file__).with_suffix(".toml"))
     kinds = {"single": ("one",), "multiple": ("several",), "true_false": ("one", "true_false")}
     rows = [row for name in kinds[kind] for row in patterns_by_kind[name]]
-    return tuple((re.compile(pattern.replace("{last}", last), re.DOTALL), group) for pattern, group in rows)
+    return tuple(
+        (re.compile(pattern.replace("{last}", last), re.DOTALL), group) for pattern, group in rows
+    )
 
 
 def _search(pattern: re.Pattern[str], text: str, last: str, group: int) -> str | None:
@@ -137,7 +145,9 @@ def _search(pattern: re.Pattern[str], text: str, last: str, group: int) -> str |
     if ".*?" in pattern.pattern:
         # Nothing can match after the last place where such a pattern can end.
         in_words = pattern.pattern.endswith("正确(答案)?")
-        last_letter = max((text.rfind(chr(code)) for code in range(ord("A"), ord(last) + 1)), default=-1)
+        last_letter = max(
+            (text.rfind(chr(code)) for code in range(ord("A"), ord(last) + 1)), default=-1
+        )
         ends = text.rfind(_RIGHT) + len("正确答案") if in_words else last_letter + 1
         text = text[: max(0, ends)]
     match = pattern.search(text)
@@ -171,7 +181,11 @@ def stop_at(pair: Pair) -> str | None:
     answer, reference = map(_sentences, pair)
     if not answer or not reference:
         return "ValueError"
-    shared = (shared_words(one.split(" "), other.split(" "), MOST_STEPS) for one in answer for other in reference)
+    shared = (
+        shared_words(one.split(" "), other.split(" "), MOST_STEPS)
+        for one in answer
+        for other in reference
+    )
     return "RecursionError" if None in shared else None
 
 
@@ -192,7 +206,9 @@ def score_open(entries: Sequence[Mapping[str, Any]]) -> Scores:
         if error := stop_at(pairs[-1]):
             raise PublishedScorerStops(error, where, "the package rouge cannot compare it")
     if not pairs:
-        return Scores("open questions", {}, {}, {f"agrieval.{name}_published": NO_REPLIES for name in ROUGES})
+        return Scores(
+            "open questions", {}, {}, {f"agrieval.{name}_published": NO_REPLIES for name in ROUGES}
+        )
     rows = [rouges(pair) for pair in pairs]
     values = {name: mean(row[name] * 100 for row in rows) for name in ROUGES}
     left_out = {"mauve": "the script prints 0 without computing it"}
@@ -202,11 +218,19 @@ def score_open(entries: Sequence[Mapping[str, Any]]) -> Scores:
         except ImportError:
             left_out |= dict.fromkeys(names, f"needs {needs}")
         except (LookupError, OSError) as error:
-            why = next((line.strip(" *") for line in str(error).splitlines() if line.strip(" *")), type(error).__name__)
-            left_out |= dict.fromkeys(names, f"needs {needs}; what it needs is not here: {why[:80]}")
+            why = next(
+                (line.strip(" *") for line in str(error).splitlines() if line.strip(" *")),
+                type(error).__name__,
+            )
+            left_out |= dict.fromkeys(
+                names, f"needs {needs}; what it needs is not here: {why[:80]}"
+            )
     return Scores(
         "open questions",
-        {f"agrieval.{name}_published": Figure(round(value, 4), len(rows)) for name, value in values.items()},
+        {
+            f"agrieval.{name}_published": Figure(round(value, 4), len(rows))
+            for name, value in values.items()
+        },
         {},
         {f"agrieval.{name}_published": reason for name, reason in left_out.items()},
     )
@@ -221,8 +245,14 @@ def _by_spaces(pair: Pair) -> tuple[float, float, float]:
     answer, reference = map(_sentences, pair)
     if not answer or not reference:
         return 0.0, 0.0, 0.0
-    first, second = ([word for one in sentences for word in one.split(" ")] for sentences in (answer, reference))
-    found = (shared_words(one.split(" "), other.split(" ")) or () for one in answer for other in reference)
+    first, second = (
+        [word for one in sentences for word in one.split(" ")] for sentences in (answer, reference)
+    )
+    found = (
+        shared_words(one.split(" "), other.split(" ")) or ()
+        for one in answer
+        for other in reference
+    )
     shared = set[str]().union(*found)
     words, other_words = set(first), set(second)
     pairs, other_pairs = set(pairwise(first)), set(pairwise(second))
@@ -236,11 +266,16 @@ def _by_spaces(pair: Pair) -> tuple[float, float, float]:
 
 def f_of_rouge(both: int, n_answer: int, n_reference: int) -> float:
     """Return the F1 of the package ``rouge``, from numbers of distinct words or pairs of words."""
-    precision, recall = both / n_answer if n_answer else 0.0, both / n_reference if n_reference else 0.0
+    precision, recall = (
+        both / n_answer if n_answer else 0.0,
+        both / n_reference if n_reference else 0.0,
+    )
     return 2.0 * ((precision * recall) / (precision + recall + 1e-8))
 
 
-def shared_words(reference: Sequence[str], answer: Sequence[str], most_steps: int | None = None) -> set[str] | None:
+def shared_words(
+    reference: Sequence[str], answer: Sequence[str], most_steps: int | None = None
+) -> set[str] | None:
     """Return the distinct words of the longest common subsequence that the package ``rouge`` finds.
 
     None if its search takes more than ``most_steps`` calls.
@@ -254,8 +289,14 @@ def _by_latin_words(pair: Pair) -> tuple[float, float, float, float]:
     words, reference_words = map(_latin_words, pair)
     counts = (_ngrams(words, reference_words, 1), _ngrams(words, reference_words, 2))
     longest = _plain_f(common_length(reference_words, words), len(words), len(reference_words))
-    lines, lines_wanted = ([_latin_words(line) for line in text.split("\n") if line] for text in pair)
-    return (*counts, longest, _plain_f(_hits(lines, lines_wanted), sum(map(len, lines)), sum(map(len, lines_wanted))))
+    lines, lines_wanted = (
+        [_latin_words(line) for line in text.split("\n") if line] for text in pair
+    )
+    return (
+        *counts,
+        longest,
+        _plain_f(_hits(lines, lines_wanted), sum(map(len, lines)), sum(map(len, lines_wanted))),
+    )
 
 
 def _latin_words(text: str) -> list[str]:
@@ -263,7 +304,10 @@ def _latin_words(text: str) -> list[str]:
 
 
 def _ngrams(answer: Sequence[str], reference: Sequence[str], n: int) -> float:
-    first, second = (Counter(zip(*(words[at:] for at in range(n)), strict=False)) for words in (answer, reference))
+    first, second = (
+        Counter(zip(*(words[at:] for at in range(n)), strict=False))
+        for words in (answer, reference)
+    )
     return _plain_f((first & second).total(), first.total(), second.total())
 
 
@@ -274,10 +318,14 @@ def _plain_f(both: int, n_answer: int, n_reference: int) -> float:
 
 def _hits(answer: Sequence[Sequence[str]], reference: Sequence[Sequence[str]]) -> int:
     """Count words of the reference that a line shares with it in order, each at most as often as in both texts."""
-    remaining = Counter(word for line in answer for word in line) & Counter(word for line in reference for word in line)
+    remaining = Counter(word for line in answer for word in line) & Counter(
+        word for line in reference for word in line
+    )
     hits = 0
     for line in reference:
-        places = set[int]().union(*(common_places(line, other, first_at_ties=True) or () for other in answer))
+        places = set[int]().union(
+            *(common_places(line, other, first_at_ties=True) or () for other in answer)
+        )
         for word in (line[place] for place in sorted(places)):
             hits += remaining[word] > 0
             remaining[word] -= remaining[word] > 0
@@ -295,7 +343,9 @@ def _sacrebleu(pairs: Sequence[Pair]) -> list[float]:
 def _google_bleu(pairs: Sequence[Pair]) -> list[float]:
     gleu: Any = import_module("nltk.translate.gleu_score")
     divide: Any = import_module("sacrebleu.tokenizers.tokenizer_13a").Tokenizer13a()
-    answers, references = ([divide(text).split() for text in texts] for texts in zip(*pairs, strict=True))
+    answers, references = (
+        [divide(text).split() for text in texts] for texts in zip(*pairs, strict=True)
+    )
     score = gleu.corpus_gleu(list_of_references=[[each] for each in references], hypotheses=answers)
     return [score * 100]
 
@@ -304,7 +354,10 @@ def _nltk_bleu(pairs: Sequence[Pair]) -> list[float]:
     """Return sentence and corpus BLEU of orders 1 to 4, and their means, with answer and reference exchanged."""
     bleu: Any = import_module("nltk.translate.bleu_score")
     divide: Any = import_module("nltk.tokenize").word_tokenize
-    answers, references = [[divide(pair.answer)] for pair in pairs], [divide(pair.reference) for pair in pairs]
+    answers, references = (
+        [[divide(pair.answer)] for pair in pairs],
+        [divide(pair.reference) for pair in pairs],
+    )
     smooth = bleu.SmoothingFunction().method3
     figures: list[float] = []
     for n in range(1, 5):
@@ -315,7 +368,9 @@ def _nltk_bleu(pairs: Sequence[Pair]) -> list[float]:
         figures.append(round(total / len(pairs) * 100, 4))
     figures.append(sum(figures) / 4)
     orders = (tuple(int(at == n) for at in range(4)) for n in range(4))
-    whole = [round(bleu.corpus_bleu(answers, references, weights=order) * 100, 4) for order in orders]
+    whole = [
+        round(bleu.corpus_bleu(answers, references, weights=order) * 100, 4) for order in orders
+    ]
     return [*figures, *whole, sum(whole) / 4]
 
 
@@ -324,15 +379,25 @@ def _bert_score(pairs: Sequence[Pair]) -> list[float]:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     scorer: Any = import_module("bert_score")
     answers, references = ([*texts] for texts in zip(*pairs, strict=True))
-    _, _, f1 = scorer.score(answers, references, model_type=_MODEL, lang="zh", rescale_with_baseline=True)
+    _, _, f1 = scorer.score(
+        answers, references, model_type=_MODEL, lang="zh", rescale_with_baseline=True
+    )
     return [f1.mean().item() * 100]
 
 
 _PACKAGES: Sequence[tuple[Sequence[str], Callable[[Sequence[Pair]], list[float]], str]] = (
     (("google_bleu",), _google_bleu, f"nltk and sacrebleu: {install_command('bleu')}"),
-    (("hf_sacrebleu", "sacrebleu_sent", "sacrebleu_corpus"), _sacrebleu, f"sacrebleu: {install_command('bleu')}"),
     (
-        tuple(f"{kind}_bleu{each}" for kind in ("sent", "corpus") for each in ("1", "2", "3", "4", "_mean")),
+        ("hf_sacrebleu", "sacrebleu_sent", "sacrebleu_corpus"),
+        _sacrebleu,
+        f"sacrebleu: {install_command('bleu')}",
+    ),
+    (
+        tuple(
+            f"{kind}_bleu{each}"
+            for kind in ("sent", "corpus")
+            for each in ("1", "2", "3", "4", "_mean")
+        ),
         _nltk_bleu,
         f"nltk and its punkt_tab: {install_command('bleu')}",
     ),

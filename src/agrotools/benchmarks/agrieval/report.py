@@ -28,13 +28,17 @@ DOMAINS: Mapping[str, Sequence[str]] = _CATEGORIES["domains"]
 def code_of(name: str, table: Mapping[str, Sequence[str]]) -> str:
     """Return the abbreviation of a task or domain by any of its names, ignoring case; empty for an unknown name."""
     plain = " ".join(name.split()).casefold()
-    return next((code for code, names in table.items() if plain in map(str.casefold, (code, *names))), "")
+    return next(
+        (code for code, names in table.items() if plain in map(str.casefold, (code, *names))), ""
+    )
 
 
 def setting_of(label: str) -> str:
     """Return the name of a setting in the tables: few-shot for ``5-shot``, rag for ``retrieval``; zero-shot is dropped
     before an order of the options (``zero-shot, shuffled``)."""
-    words = [re.sub(r"[1-9]\d*-shot", "few-shot", word.strip().lower()) for word in label.split(",")]
+    words = [
+        re.sub(r"[1-9]\d*-shot", "few-shot", word.strip().lower()) for word in label.split(",")
+    ]
     words = ["rag" if word == "retrieval" else word for word in words]
     return ", ".join(words[1:] if len(words) > 1 and words[0] == "zero-shot" else words)
 
@@ -42,7 +46,9 @@ def setting_of(label: str) -> str:
 def paper_setting(manifest: Manifest) -> str:
     """Return the setting of a run."""
     try:
-        return setting_of(settings_of(QuestionSettings, BENCHMARK, manifest.benchmark_options).label)
+        return setting_of(
+            settings_of(QuestionSettings, BENCHMARK, manifest.benchmark_options).label
+        )
     except UsageError:
         return "another setting"
 
@@ -90,7 +96,9 @@ def option_notes(part: ModeSummary) -> Iterator[str]:
 
 def _estimate(estimate: Estimate) -> str:
     inside = estimate.interval
-    return percent(estimate.value) + (f" ({percent(inside.lower)} to {percent(inside.upper)})" if inside else "")
+    return percent(estimate.value) + (
+        f" ({percent(inside.lower)} to {percent(inside.upper)})" if inside else ""
+    )
 
 
 REPORTING = Reporting(

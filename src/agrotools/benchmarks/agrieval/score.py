@@ -47,7 +47,9 @@ def optional_metrics(comparisons: TextComparisons) -> dict[str, Callable[[str, s
     return {SIMILARITIES[embedder.name]: embedder.similarity}
 
 
-def score_record(record: Record, trajectory: Trajectory, comparisons: TextComparisons) -> list[Score]:
+def score_record(
+    record: Record, trajectory: Trajectory, comparisons: TextComparisons
+) -> list[Score]:
     """Return the rows of a record whose sample is an examination question; ``slot`` holds the parsed answer.
 
     ``benchmark.toml`` says what each metric means. ``agrieval.likelihood`` is there only if the endpoint returned
@@ -91,7 +93,11 @@ def read_options(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], 
     """Return the parsed answer and its :data:`READ_METRICS`, each 0 to 1."""
     read = read_choices(answer, slot.options, slot.kind)
     read_letters, right = set(read.letters), set(slot.value)
-    reading: dict[str, JsonValue] = {"value": [*read.letters], "rule": read.rule, "candidate": read.candidate[:120]}
+    reading: dict[str, JsonValue] = {
+        "value": [*read.letters],
+        "rule": read.rule,
+        "candidate": read.candidate[:120],
+    }
     if read.ambiguous:
         reading["ambiguous"] = True
     partial = len(read_letters) / len(right) if read_letters <= right else 0.0
@@ -116,7 +122,11 @@ def _likeliest(slot: OptionsSlot, trajectory: Trajectory) -> str | None:
 
 
 def _row(
-    record: Record, metric: str, value: float, slot: str | None = None, reading: dict[str, JsonValue] | None = None
+    record: Record,
+    metric: str,
+    value: float,
+    slot: str | None = None,
+    reading: dict[str, JsonValue] | None = None,
 ) -> Score:
     return Score(
         metric=metric,
@@ -131,7 +141,11 @@ def _row(
 
 def _questions(record: Record, _: Rubrics | None) -> list[JudgeQuestion]:
     """Return a question about each answer that is compared with a reference text."""
-    answer = record.trajectory.answer_text if record.trajectory is not None and record.invalid is None else None
+    answer = (
+        record.trajectory.answer_text
+        if record.trajectory is not None and record.invalid is None
+        else None
+    )
     if answer is None or not answer.strip():
         return []
     # The prompt is not used, because its examples and passages contain answers and differ between settings.
@@ -197,7 +211,10 @@ class OptionPlacesTally:
                 self._unread += 1
         if record.sample.metadata.get("rotation") is not None:
             key = (record.sample.id.rpartition("-r")[0], record.epoch)
-            chosen, right = (frozenset(slot.options[letter] for letter in each) for each in (read_letters, slot.value))
+            chosen, right = (
+                frozenset(slot.options[letter] for letter in each)
+                for each in (read_letters, slot.value)
+            )
             question = _Question(record.sample.cluster or key[0], len(letters), right)
             self._questions.setdefault(key, question).answers[chosen] += 1
 
@@ -211,11 +228,19 @@ class OptionPlacesTally:
         if not self._n:
             return None
         last = max(*self._chosen, *self._right, 0)
-        chosen, right = (tuple(counts[place] for place in range(last + 1)) for counts in (self._chosen, self._right))
+        chosen, right = (
+            tuple(counts[place] for place in range(last + 1))
+            for counts in (self._chosen, self._right)
+        )
         n_choices = sum(chosen)
-        distances = (abs(c / max(n_choices, 1) - r / self._n) for c, r in zip(chosen, right, strict=True))
+        distances = (
+            abs(c / max(n_choices, 1) - r / self._n) for c, r in zip(chosen, right, strict=True)
+        )
         apart = sum(distances) / 2 if n_choices else 0.0
-        kinds, counts = self._answers.values(), {"n": self._n, "chosen": chosen, "right": right, "unread": self._unread}
+        kinds, counts = (
+            self._answers.values(),
+            {"n": self._n, "chosen": chosen, "right": right, "unread": self._unread},
+        )
         constant = sum(max(kind.values()) for kind in kinds) / sum(kind.total() for kind in kinds)
         return OptionPlaces.model_validate({**counts, "preference": apart, "constant": constant})
 
@@ -225,10 +250,17 @@ class OptionPlacesTally:
         if not whole:
             return None
         clusters = [question.cluster for question in whole.values()]
-        scores = [(question.accuracy, question.majority, question.consistent) for question in whole.values()]
-        accuracy, majority, consistency = (estimate_mean(values, clusters) for values in zip(*scores, strict=True))
+        scores = [
+            (question.accuracy, question.majority, question.consistent)
+            for question in whole.values()
+        ]
+        accuracy, majority, consistency = (
+            estimate_mean(values, clusters) for values in zip(*scores, strict=True)
+        )
         n_questions = len({item for item, _ in whole})
-        return Rotations(n_questions=n_questions, accuracy=accuracy, majority=majority, consistency=consistency)
+        return Rotations(
+            n_questions=n_questions, accuracy=accuracy, majority=majority, consistency=consistency
+        )
 
 
 @dataclass(slots=True)
@@ -259,5 +291,7 @@ class _Question:
         return float(len(self.answers) == 1 and frozenset[str]() not in self.answers)
 
 
-SCORING = Scoring(score_record=score_record, check_comparisons=optional_metrics, tally=OptionPlacesTally)
+SCORING = Scoring(
+    score_record=score_record, check_comparisons=optional_metrics, tally=OptionPlacesTally
+)
 JUDGING = Judging(metrics={JUDGE: JudgedMetric(has_text)}, questions=_questions, calibrated=JUDGE)

@@ -116,8 +116,18 @@ class FieldMap(FrozenModel):
     def known_fields(self) -> tuple[str, ...]:
         """Patterns of all fields that the map reads or ignores, as dotted names."""
         parts: list[str] = [self.id, self.context, self.question, self.answer, self.answer_text]
-        parts += [self.kind_by, self.cluster, self.category, *self.images, *self.other_names, *self.groups.values()]
-        parts += [*self.answer_of.values(), *([self.options] if isinstance(self.options, str) else self.options)]
+        parts += [
+            self.kind_by,
+            self.cluster,
+            self.category,
+            *self.images,
+            *self.other_names,
+            *self.groups.values(),
+        ]
+        parts += [
+            *self.answer_of.values(),
+            *([self.options] if isinstance(self.options, str) else self.options),
+        ]
         if self.predictions:
             judged = [each.path for each in self.predictions.judged.values()]
             parts += [self.predictions.reply, self.predictions.published, *judged]
@@ -136,7 +146,9 @@ def read_map(path: Path) -> FieldMap:
         BenchmarkError: it is not TOML, or has unknown or missing fields.
     """
     if not path.is_file():
-        raise NoFileError(f"there is no field map {path}", hint="--option map=FILE gives one, in TOML")
+        raise NoFileError(
+            f"there is no field map {path}", hint="--option map=FILE gives one, in TOML"
+        )
     try:
         return FieldMap.model_validate(tomllib.loads(read_text(path)))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -156,7 +168,11 @@ class Row(NamedTuple):
     def get(self, path: str) -> Any:
         """Return the value at ``path``; None if there is none. A ``*`` in a path gives the first match."""
         for alternative in path.split("|"):
-            values = [self._filled(alternative)] if "{" in alternative else [*self.all(alternative).values()]
+            values = (
+                [self._filled(alternative)]
+                if "{" in alternative
+                else [*self.all(alternative).values()]
+            )
             if values and values[0] is not None and values[0] != "":
                 return values[0]
         return None
@@ -167,7 +183,10 @@ class Row(NamedTuple):
 
     def _filled(self, text: str) -> str | None:
         known = {"file": self.file.name.partition(".")[0], "": self.number}
-        values = {name: known[name] if name in known else self.get(name) for name in _IN_BRACES.findall(text)}
+        values = {
+            name: known[name] if name in known else self.get(name)
+            for name in _IN_BRACES.findall(text)
+        }
         if any(value is None for value in values.values()):
             return None
         return _IN_BRACES.sub(lambda match: str(values[match[1]]), text)
@@ -175,11 +194,17 @@ class Row(NamedTuple):
     def unread(self, fields: FieldMap) -> Iterator[str]:
         """Yield the names of the fields that the map neither reads nor ignores."""
         for name, value in self.data.items():
-            rest = [tail for path in fields.known_fields if (tail := _rest(path, str(name))) is not None]
+            rest = [
+                tail for path in fields.known_fields if (tail := _rest(path, str(name))) is not None
+            ]
             if not rest or (all(rest) and not isinstance(value, Mapping)):
                 yield str(name)
             elif all(rest):
-                yield from (f"{name}.{key}" for key in value if all(_rest(path, str(key)) is None for path in rest))
+                yield from (
+                    f"{name}.{key}"
+                    for key in value
+                    if all(_rest(path, str(key)) is None for path in rest)
+                )
 
 
 def _rest(path: str, name: str) -> str | None:
@@ -206,7 +231,9 @@ def read_question(row: Row, fields: FieldMap, option_images: Mapping[str, str]) 
     question = row.get(fields.question) if fields.question else ""
     if fields.question and (not isinstance(question, str) or not question.strip()):
         raise RowFault("no question")
-    text = str(question).replace("<image>\n", "").replace("<image>", "")  # places of images in chat files
+    text = (
+        str(question).replace("<image>\n", "").replace("<image>", "")
+    )  # places of images in chat files
     options = {**read_options(row, fields), **option_images}
     context = str(row.get(fields.context) or "") if fields.context else ""
     texts = {"context": context.strip(), "question": text.strip()}
@@ -221,7 +248,10 @@ def read_options(row: Row, fields: FieldMap) -> dict[str, str]:
     if fields.labels:
         return dict(zip(ascii_uppercase, fields.labels.values(), strict=False))
     if isinstance(fields.options, tuple):
-        value: Any = {letter: row.get(path) for letter, path in zip(ascii_uppercase, fields.options, strict=False)}
+        value: Any = {
+            letter: row.get(path)
+            for letter, path in zip(ascii_uppercase, fields.options, strict=False)
+        }
     else:
         value = row.get(fields.options) if fields.options else None
     return lettered(value)
@@ -258,9 +288,15 @@ def _slots(row: Row, fields: FieldMap, options: Mapping[str, str], kind: Kind) -
                 raise RowFault("several correct options where one is asked for", answer)
             text = row.get(fields.answer_text)
             if text is not None and letters != right_letters(text, options, fields):
-                raise RowFault("the answer and its text name different options", f"{answer} and {text}")
+                raise RowFault(
+                    "the answer and its text name different options", f"{answer} and {text}"
+                )
             labels, several = dict(zip(fields.labels, options, strict=False)), kind == "several"
-            return (LetteredSlot(**_AT, value=letters, options=dict(options), several=several, labels=labels),)
+            return (
+                LetteredSlot(
+                    **_AT, value=letters, options=dict(options), several=several, labels=labels
+                ),
+            )
         case "yes_no":
             word = str(answer).strip().lower()
             if word not in ("yes", "no", "true", "false"):
@@ -272,22 +308,35 @@ def _slots(row: Row, fields: FieldMap, options: Mapping[str, str], kind: Kind) -
             numbers = tuple(each for each in values if each is not None)
             if not numbers or len(numbers) < len(values) or (kind == "box" and len(numbers) != 4):
                 raise RowFault("the answer is no list of numbers", answer)
-            return (NumberListSlot(**_AT, value=numbers, box=kind == "box", abs_tol=fields.abs_tol),)
+            return (
+                NumberListSlot(**_AT, value=numbers, box=kind == "box", abs_tol=fields.abs_tol),
+            )
         case "number":
             return (_number_slot(_AT, answer, fields),)
         case "parts":
             parts = [part.strip() for part in str(answer).split(",") if part.strip()]
             slots: list[Slot] = []
             for n, part in enumerate(parts, 1):
-                name: Any = {"name": f"part_{n}", "label": f"part {n} of the answer"} if len(parts) > 1 else _AT
+                name: Any = (
+                    {"name": f"part_{n}", "label": f"part {n} of the answer"}
+                    if len(parts) > 1
+                    else _AT
+                )
                 is_text = number_in(part) is None
-                slots.append(ExactSlot(**name, value=part) if is_text else _number_slot(name, part, fields))
+                slots.append(
+                    ExactSlot(**name, value=part) if is_text else _number_slot(name, part, fields)
+                )
             return tuple(slots)
         case "text":
             return (ReferenceTextsSlot(**_AT, values=(str(answer),)),)
         case "name":
             others = [row.get(path) for path in fields.other_names]
-            known = [name for each in others for name in (each if isinstance(each, list) else [each]) if name]
+            known = [
+                name
+                for each in others
+                for name in (each if isinstance(each, list) else [each])
+                if name
+            ]
             aliases = tuple(dict.fromkeys(str(name) for name in known if str(name) != str(answer)))
             right = str(answer).strip()
             return (ExactSlot(**_AT, value=right, aliases={right: aliases} if aliases else {}),)
@@ -321,7 +370,12 @@ def _right_letters(answer: Any, options: Mapping[str, str], fields: FieldMap) ->
     if exact := [letter for letter, option in options.items() if option.strip() == text]:
         return exact
     bare = re.sub(r"[\s,;().:、．]", "", text)
-    if bare and len(text) <= 3 * len(options) and bare == bare.upper() and set(bare) <= set(letters):
+    if (
+        bare
+        and len(text) <= 3 * len(options)
+        and bare == bare.upper()
+        and set(bare) <= set(letters)
+    ):
         return list(bare)
     number = None if isinstance(answer, bool) else number_in(answer)
     if number is not None and number.is_integer():
@@ -336,13 +390,17 @@ def _right_letters(answer: Any, options: Mapping[str, str], fields: FieldMap) ->
         if match[1] in options:
             return [match[1]]
         raise RowFault("the answer is a letter of no option", answer)
-    raise RowFault("the answer is the text of several options" if near else "the answer is no option", answer)
+    raise RowFault(
+        "the answer is the text of several options" if near else "the answer is no option", answer
+    )
 
 
 def map_files(names: Sequence[str], root: Path) -> list[Path]:
     """Return the files of the first pattern that matches any in ``root``, without hidden ones."""
     for pattern in names:
-        there = [path for path in root.glob(pattern) if path.is_file() and not path.name.startswith(".")]
+        there = [
+            path for path in root.glob(pattern) if path.is_file() and not path.name.startswith(".")
+        ]
         if there := [path for path in there if path.name not in _NOT_ROWS]:
             return sorted(there)
     return []

@@ -20,7 +20,16 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from agrotools.benchmarks._dialogs.loading import IMAGE_SUFFIXES, FileTable
-from agrotools.benchmarks.agvqa.field_map import MAPS, FieldMap, Kind, Row, RowFault, map_files, read_map, read_question
+from agrotools.benchmarks.agvqa.field_map import (
+    MAPS,
+    FieldMap,
+    Kind,
+    Row,
+    RowFault,
+    map_files,
+    read_map,
+    read_question,
+)
 from agrotools.benchmarks.agvqa.plugin import OWN
 from agrotools.benchmarks.checking import EntryFault, FileCheck, count_list, shorten
 from agrotools.benchmarks.loading import Loading, find_below, settings_of
@@ -89,20 +98,36 @@ def map_of(name: str, data_root: Path | None, given: str) -> FieldMap:
     """
     if given:
         return read_map(Path(given).expanduser())
-    return read_map((data_root or Path()).expanduser() / OWN_MAP if name == OWN else MAPS / f"{name}.toml")
+    return read_map(
+        (data_root or Path()).expanduser() / OWN_MAP if name == OWN else MAPS / f"{name}.toml"
+    )
 
 
-def _files(name: str, fields: FieldMap, data_root: Path | None, patterns: str) -> tuple[Path, list[Path]]:
+def _files(
+    name: str, fields: FieldMap, data_root: Path | None, patterns: str
+) -> tuple[Path, list[Path]]:
     names = tuple(part.strip() for part in patterns.split(",")) if patterns else fields.files
-    get = f"agrotools benchmarks get {name} (from {fields.url})" if fields.download else f"they are at {fields.url}"
+    get = (
+        f"agrotools benchmarks get {name} (from {fields.url})"
+        if fields.download
+        else f"they are at {fields.url}"
+    )
     # The patterns fit many files, so that a folder of any name is only searched if the map names none.
-    itself = not fields.folders or (data_root is not None and data_root.expanduser().resolve().name in fields.folders)
+    itself = not fields.folders or (
+        data_root is not None and data_root.expanduser().resolve().name in fields.folders
+    )
     missing = " or ".join(dict.fromkeys(names))
-    return find_below(name, data_root, fields.folders, partial(map_files, names), missing, get, itself=itself)
+    return find_below(
+        name, data_root, fields.folders, partial(map_files, names), missing, get, itself=itself
+    )
 
 
 def read_set(
-    name: str, fields: FieldMap, data_root: Path | None, settings: SetSettings, progress: Progress = no_progress
+    name: str,
+    fields: FieldMap,
+    data_root: Path | None,
+    settings: SetSettings,
+    progress: Progress = no_progress,
 ) -> ReadSet:
     """Read all rows of the set.
 
@@ -125,7 +150,10 @@ def read_set(
                 faults["it is no object of fields"].append((f"{path.name} {number}", ""))
                 continue
             row = Row(data, path, number)
-            shape = tuple((name, tuple(value) if isinstance(value, Mapping) else None) for name, value in data.items())
+            shape = tuple(
+                (name, tuple(value) if isinstance(value, Mapping) else None)
+                for name, value in data.items()
+            )
             if shape not in shapes:
                 shapes[shape] = tuple(row.unread(fields))
             unread.update(shapes[shape])
@@ -162,11 +190,17 @@ def _sample(sample_id: str, row: Row, fields: FieldMap, images: "_Images") -> Sa
             family="vqa",
             task_type=question.kind,
             answer_type=_ANSWER_TYPES.get(question.kind, "exact"),
-            template=f"{question.kind}_{len(question.options)}" if question.options else question.kind,
+            template=f"{question.kind}_{len(question.options)}"
+            if question.options
+            else question.kind,
             source=fields.title,
             toolset=(),
             answer=question.slots,
-            groups={name: str(value) for name, path in groups.items() if path and (value := row.get(path)) is not None},
+            groups={
+                name: str(value)
+                for name, path in groups.items()
+                if path and (value := row.get(path)) is not None
+            },
             metadata={"row": f"{row.file.name} {row.number}"},
         )
     except ValidationError as error:
@@ -189,13 +223,22 @@ class _Images:
         if settings.images and not self._none:
             self.folders[_ELSEWHERE] = elsewhere = Path(settings.images).expanduser().resolve()
             if not elsewhere.is_dir():
-                raise UsageError(f"there is no folder {elsewhere}", hint="--option images=DIR, or images=none")
+                raise UsageError(
+                    f"there is no folder {elsewhere}", hint="--option images=DIR, or images=none"
+                )
             self._tops.insert(0, elsewhere)
-        self._tables = {first: FileTable(folder) for first, folder in {"": root, **self.folders}.items()}
+        self._tables = {
+            first: FileTable(folder) for first, folder in {"": root, **self.folders}.items()
+        }
 
     def files(self, row: Row) -> list[SampleFile]:
         """Return the images of a row, named ``image_1``..."""
-        values = [value for path in self._fields.images if not self._none for value in _flat(row.get(path))]
+        values = [
+            value
+            for path in self._fields.images
+            if not self._none
+            for value in _flat(row.get(path))
+        ]
         return [self._file(value, row, f"image_{number}") for number, value in enumerate(values, 1)]
 
     def option_files(self, row: Row) -> tuple[list[SampleFile], dict[str, str]]:
@@ -203,19 +246,29 @@ class _Images:
         value = row.get(self._fields.options) if isinstance(self._fields.options, str) else None
         if isinstance(value, list):
             value = dict(zip(ascii_uppercase, value, strict=False))
-        values = {letter: image for letter, image in value.items() if image} if isinstance(value, Mapping) else {}
+        values = (
+            {letter: image for letter, image in value.items() if image}
+            if isinstance(value, Mapping)
+            else {}
+        )
         if not values or not all(map(_is_image, values.values())):
             return [], {}
         if self._none:
             raise RowFault("its options are images, and none are used")
-        found = {letter: self._file(image, row, f"option_{letter}") for letter, image in values.items()}
+        found = {
+            letter: self._file(image, row, f"option_{letter}") for letter, image in values.items()
+        }
         return [*found.values()], {letter: file.name for letter, file in found.items()}
 
     def _file(self, value: Any, row: Row, name: str) -> SampleFile:
         path = self._stored(value) or self._path(value, row)
-        first, table = next(each for each in self._tables.items() if path.is_relative_to(each[1].root))
+        first, table = next(
+            each for each in self._tables.items() if path.is_relative_to(each[1].root)
+        )
         try:
-            file = table.image(path.relative_to(table.root).as_posix(), f"{name}{path.suffix.lower() or '.png'}")
+            file = table.image(
+                path.relative_to(table.root).as_posix(), f"{name}{path.suffix.lower() or '.png'}"
+            )
         except BenchmarkError as error:
             raise RowFault("an image cannot be read", path.name) from error
         return file.model_copy(update={"path": "/".join(filter(None, (first, file.path)))})
@@ -223,9 +276,13 @@ class _Images:
     def _stored(self, value: Any) -> Path | None:
         """Return the path in the cache of an image that the row holds itself; None if the value is a path."""
         content = value["bytes"] if isinstance(value, Mapping) and value.get("bytes") else value
-        if isinstance(content, str) and (content.startswith(_BASE64) or len(content) > _LONGEST_PATH):
+        if isinstance(content, str) and (
+            content.startswith(_BASE64) or len(content) > _LONGEST_PATH
+        ):
             try:
-                content = base64.b64decode(content.partition("base64,")[2] or content, validate=True)
+                content = base64.b64decode(
+                    content.partition("base64,")[2] or content, validate=True
+                )
             except binascii.Error as error:
                 raise RowFault("an image is not valid base64", error) from error
         if not isinstance(content, bytes):
@@ -253,7 +310,14 @@ class _Images:
 
 
 _BASE64, _LONGEST_PATH = ("data:", "iVBORw0KGgo", "/9j/"), 1000
-_STARTS = {b"\xff\xd8": ".jpg", b"\x89PNG": ".png", b"RIFF": ".webp", b"II*\0": ".tif", b"MM\0*": ".tif", b"BM": ".bmp"}
+_STARTS = {
+    b"\xff\xd8": ".jpg",
+    b"\x89PNG": ".png",
+    b"RIFF": ".webp",
+    b"II*\0": ".tif",
+    b"MM\0*": ".tif",
+    b"BM": ".bmp",
+}
 
 
 def _flat(value: Any) -> Iterator[Any]:
@@ -270,7 +334,9 @@ def _flat(value: Any) -> Iterator[Any]:
 def _is_image(value: Any) -> bool:
     if isinstance(value, Mapping):
         return bool(value.get("bytes"))
-    return isinstance(value, bytes) or (isinstance(value, str) and Path(value).suffix.lower() in IMAGE_SUFFIXES)
+    return isinstance(value, bytes) or (
+        isinstance(value, str) and Path(value).suffix.lower() in IMAGE_SUFFIXES
+    )
 
 
 def notes_of(read: ReadSet, fields: FieldMap) -> list[str]:
@@ -281,14 +347,20 @@ def notes_of(read: ReadSet, fields: FieldMap) -> list[str]:
         for reason, rows in sorted(read.faults.items(), key=lambda item: -len(item[1]))
     ]
     if read.without_image:
-        notes.append(f"{read.without_image} of {len(read.samples)} questions are asked without an image")
+        notes.append(
+            f"{read.without_image} of {len(read.samples)} questions are asked without an image"
+        )
     if read.unread:
-        notes.append(f"fields that the map does not read, with their number: {count_list(read.unread)}")
+        notes.append(
+            f"fields that the map does not read, with their number: {count_list(read.unread)}"
+        )
     return notes
 
 
 def _examples(rows: Sequence[tuple[str, str]]) -> str:
-    shown = "; ".join(f"{row}: {shorten(detail, 60)}" if detail else row for row, detail in rows[:3])
+    shown = "; ".join(
+        f"{row}: {shorten(detail, 60)}" if detail else row for row, detail in rows[:3]
+    )
     return f"{shown}; ..." if len(rows) > 3 else shown
 
 
@@ -303,7 +375,9 @@ def check_set(name: str, data_root: Path | None, progress: Progress) -> FileChec
     notes = [note for note in notes_of(read, fields) if not note.startswith("left out")]
     files = tuple(str(path) for path in read.files[:_SHOWN])
     hint = "eval leaves these rows out and counts them; for missing images: --option images=DIR, images=none or "
-    return FileCheck(files, read.rows, read.samples, faults, notes, f"{hint}allow_missing=true" if faults else "")
+    return FileCheck(
+        files, read.rows, read.samples, faults, notes, f"{hint}allow_missing=true" if faults else ""
+    )
 
 
 def load_set(name: str, loading: Loading) -> Benchmark:
@@ -321,10 +395,14 @@ def load_set(name: str, loading: Loading) -> Benchmark:
     hint = "--option images=DIR gives the folder of the images, images=none asks all questions without images"
     if missing and not settings.allow_missing:
         fault = f"{name}: {len(missing)} of {read.rows} rows name an image that is not there ({_examples(missing)})"
-        raise BenchmarkError(fault, hint=f"{hint}, allow_missing=true leaves these rows out and counts them")
+        raise BenchmarkError(
+            fault, hint=f"{hint}, allow_missing=true leaves these rows out and counts them"
+        )
     if not read.samples:
         if len(missing) < read.rows:
-            hint = f"correct a copy of the map and give it: --option map=FILE (the maps are in {MAPS})"
+            hint = (
+                f"correct a copy of the map and give it: --option map=FILE (the maps are in {MAPS})"
+            )
         fault = f"{name}: no row of {len(read.files)} files can be used"
         raise BenchmarkError("\n  ".join([fault, *notes]), hint=hint)
     header = BenchmarkHeader(
@@ -334,7 +412,11 @@ def load_set(name: str, loading: Loading) -> Benchmark:
         description=f"{fields.title}: {fields.about}",
         toolset=(),
         modes=("no-tool",),
-        sources=(SourceNote(name=fields.title, licence=fields.licence, url=fields.url, citation=fields.citation),),
+        sources=(
+            SourceNote(
+                name=fields.title, licence=fields.licence, url=fields.url, citation=fields.citation
+            ),
+        ),
         metadata={
             "files": [path.relative_to(read.root).as_posix() for path in read.files],
             "left_out": {reason: len(rows) for reason, rows in read.faults.items()},

@@ -64,7 +64,9 @@ class NumberListSlot(Slot):
 
     @property
     def form_value(self) -> str:
-        return "<x1, y1, x2, y2>" if self.box else f"<{len(self.value)} numbers with commas between>"
+        return (
+            "<x1, y1, x2, y2>" if self.box else f"<{len(self.value)} numbers with commas between>"
+        )
 
     @property
     def right_text(self) -> str:
@@ -77,14 +79,21 @@ _ROOM = "agrotools.benchmarks.agvqa"
 
 
 def _plugin(facts: Facts, **parts: Any) -> BenchmarkPlugin:
-    functions = {"load": "load_set", "find": "find_set", "check": "check_set", "roots": "image_roots"}
+    functions = {
+        "load": "load_set",
+        "find": "find_set",
+        "check": "check_set",
+        "roots": "image_roots",
+    }
     loaders = loaders_of(facts["name"], f"{_ROOM}.load", **functions)
     return plugin_of({"takes_options": True, **facts}, **loaders, **parts)
 
 
 def _plugin_of_map(name: str) -> BenchmarkPlugin:
     # The map is read as plain TOML, so that a list of benchmarks does not import its reader.
-    fields = tomllib.loads(Path(__file__).with_name("maps").joinpath(f"{name}.toml").read_text("utf-8"))
+    fields = tomllib.loads(
+        Path(__file__).with_name("maps").joinpath(f"{name}.toml").read_text("utf-8")
+    )
     facts: dict[str, Any] = {
         "name": name,
         "about": f"{fields['about']} ({fields['checked']})",
@@ -94,9 +103,13 @@ def _plugin_of_map(name: str) -> BenchmarkPlugin:
         places = {"address": "download", "licence": "licence", "into": "download_into"}
         facts["download"] = {field: fields[key] for field, key in places.items()}
     if "predictions" in fields:
-        facts["targets"] = {"predictions": {name: f"{_ROOM}.score:{name.upper().replace('-', '_')}"}}
+        facts["targets"] = {
+            "predictions": {name: f"{_ROOM}.score:{name.upper().replace('-', '_')}"}
+        }
     if questions := fields.get("questions"):
-        facts["expected"] = [{"name": "questions", "published": questions, "decides": True, "count": "samples"}]
+        facts["expected"] = [
+            {"name": "questions", "published": questions, "decides": True, "count": "samples"}
+        ]
     return _plugin(facts)
 
 
@@ -108,7 +121,10 @@ OWN_FILE = _plugin(
         "name": OWN,
         "about": "your own questions on pictures, read from parquet, JSON, JSON Lines or CSV with a field map",
         "needs": "DIR with the files and agvqa-map.toml (or --option map=FILE)",
-        "targets": {"scoring": f"{_ROOM}.score:SCORING", "predictions": {OWN: f"{_ROOM}.score:OWN_FILE"}},
+        "targets": {
+            "scoring": f"{_ROOM}.score:SCORING",
+            "predictions": {OWN: f"{_ROOM}.score:OWN_FILE"},
+        },
     },
     slots=(LetteredSlot, NumberListSlot),
 )

@@ -60,10 +60,19 @@ def score_numbers(slot: Slot, _: Sequence[Slot], answer: str) -> SlotScore:
     numbers = numbers[-len(slot.value) :]
     if slot.box:
         overlap = box_iou(cast("Box", numbers), cast("Box", slot.value))
-        reading = {"value": [*numbers], "rule": "overlap of the boxes", "overlap": round(overlap, 4)}
+        reading = {
+            "value": [*numbers],
+            "rule": "overlap of the boxes",
+            "overlap": round(overlap, 4),
+        }
         return SlotScore(float(overlap > _OVERLAP), reading)
-    right = all(abs(one - other) <= slot.abs_tol + 1e-9 for one, other in zip(numbers, slot.value, strict=True))
-    return SlotScore(float(right), {"value": [*numbers], "rule": "each number within the tolerance"})
+    right = all(
+        abs(one - other) <= slot.abs_tol + 1e-9
+        for one, other in zip(numbers, slot.value, strict=True)
+    )
+    return SlotScore(
+        float(right), {"value": [*numbers], "rule": "each number within the tolerance"}
+    )
 
 
 SCORING = Scoring(slot_scorers={"lettered": score_letters, "number_list": score_numbers})
@@ -73,7 +82,9 @@ def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
     """Score a file's replies with our readers, beside its own scores; BenchmarkError if the map finds no replies."""
     fields = read_map(inputs.file.parent / OWN_MAP if name == OWN else MAPS / f"{name}.toml")
     if (places := fields.predictions) is None:
-        raise BenchmarkError(f"the map {OWN_MAP} beside {inputs.file.name} has no table [predictions]")
+        raise BenchmarkError(
+            f"the map {OWN_MAP} beside {inputs.file.name} has no table [predictions]"
+        )
     entries = (each if isinstance(each, Mapping) else {} for each in read_rows(inputs.file))
     rows = [Row(each, inputs.file, number) for number, each in enumerate(entries, 1)]
     samples: list[SampleParts] = []
@@ -100,7 +111,9 @@ def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
                 if abs(published - parts[metric].total) < 1e-9:
                     same += 1
                 else:
-                    different.append(f"row {row.number}: {reply!r:.40} has {published:g} in the file")
+                    different.append(
+                        f"row {row.number}: {reply!r:.40} has {published:g} in the file"
+                    )
         if parts:
             samples.append(SampleParts(str(row.number), parts))
     if not samples and not theirs:
@@ -108,18 +121,28 @@ def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
         raise BenchmarkError(fault, hint="check the format of the file")
     extra: dict[str, Mapping[str, int | None]] = {}
     if same or different:
-        extra["scores of replies beside those in the file"] = {"same": same, "different": len(different)}
+        extra["scores of replies beside those in the file"] = {
+            "same": same,
+            "different": len(different),
+        }
     if different:
         extra[f"different: {'; '.join(different[:5])}"] = {"in all": len(different)}
     if reasons := +left_out:
         extra["rows that are not scored"] = dict(reasons)
-    figures = {metric: Figure(100 * sum(values) / len(values), len(values)) for metric, values in theirs.items()}
+    figures = {
+        metric: Figure(100 * sum(values) / len(values), len(values))
+        for metric, values in theirs.items()
+    }
     published = {f"{metric}_published": figure for metric, figure in figures.items()}
-    metrics = summed(samples, dict.fromkeys(metric for sample in samples for metric in sample.parts))
+    metrics = summed(
+        samples, dict.fromkeys(metric for sample in samples for metric in sample.parts)
+    )
     counts = {"rows": len(rows), "replies": sum(len(sample.parts) for sample in samples)}
     theirs_scored = Scores("", published, {}) if published else None
     ours = Scores("", metrics, counts, {}, tuple(samples))
-    return ScoredFile(name, "replies to questions", len(rows), theirs_scored, ours, None, extra=extra)
+    return ScoredFile(
+        name, "replies to questions", len(rows), theirs_scored, ours, None, extra=extra
+    )
 
 
 def _all(row: Row, path: str) -> dict[str, Any]:
@@ -144,9 +167,13 @@ _NOT_HERE = ("the result files of this set hold their answers", "give the file a
 
 def _format(name: str) -> PredictionFormat:
     title = read_map(MAPS / f"{name}.toml").title if name != OWN else "AG-VQA"
-    refused: Mapping[str, tuple[str, str]] = dict.fromkeys(("data", "judgements", "embedder"), _NOT_HERE)
+    refused: Mapping[str, tuple[str, str]] = dict.fromkeys(
+        ("data", "judgements", "embedder"), _NOT_HERE
+    )
     compare = partial(compare_replies, name)
-    return PredictionFormat(title, name, compare, published_suffix="_published", corrected_suffix="", refused=refused)
+    return PredictionFormat(
+        title, name, compare, published_suffix="_published", corrected_suffix="", refused=refused
+    )
 
 
 OWN_FILE, AGROBENCH, AGMMU, MIRAGE_MMST = map(_format, (OWN, "agrobench", "agmmu", "mirage-mmst"))

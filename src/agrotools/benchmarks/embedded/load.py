@@ -20,11 +20,24 @@ from filelock import FileLock
 
 from agrotools.benchmarks.loading import Loading
 from agrotools.benchmarks.pack import Pack, read_pack
-from agrotools.build.scenes.processes import DrawingProcesses, Look, Order, each_finished, read_record
+from agrotools.build.scenes.processes import (
+    DrawingProcesses,
+    Look,
+    Order,
+    each_finished,
+    read_record,
+)
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.base import Progress
 from agrotools.core.files import cache_dir, remedy, sha256_of_file, write_whole
-from agrotools.formats.benchmark import FILES_FOLDER, HEADER_FILE, MOST_MAKERS, SAMPLES_FILE, Benchmark, load_folder
+from agrotools.formats.benchmark import (
+    FILES_FOLDER,
+    HEADER_FILE,
+    MOST_MAKERS,
+    SAMPLES_FILE,
+    Benchmark,
+    load_folder,
+)
 from agrotools.formats.writing import write_samples
 
 _MANIFEST = "manifest.json"
@@ -47,7 +60,11 @@ def load_drawn(name: str, loading: Loading) -> Benchmark:
     folder, drawn = folder_of(pack), DrawnFiles(pack)
     if loading.files_later:
         return Benchmark.of(pack.header, pack.samples, folder.resolve(), make_files=drawn.prepare)
-    ids = set(pack.header.quick) if loading.quick and pack.header.quick else {sample.id for sample in pack.samples}
+    ids = (
+        set(pack.header.quick)
+        if loading.quick and pack.header.quick
+        else {sample.id for sample in pack.samples}
+    )
     paths = [file.path for sample in pack.samples if sample.id in ids for file in sample.files]
     with _explained(name, folder.parent):
         drawn.draw_all(paths, loading.progress)
@@ -118,7 +135,9 @@ class DrawnFiles:
         return self._hashed(sample)
 
     def _hashed(self, sample: Sample) -> Sample:
-        files = (file.model_copy(update={"sha256": self._hashes.get(file.path)}) for file in sample.files)
+        files = (
+            file.model_copy(update={"sha256": self._hashes.get(file.path)}) for file in sample.files
+        )
         return sample.model_copy(update={"files": tuple(files)})
 
     def draw_all(self, paths: Sequence[str], progress: Progress) -> None:
@@ -132,14 +151,25 @@ class DrawnFiles:
         if missing or not is_intact(self._folder, ()):
             self._check(self._pack.files)
             with self._writing():
-                write_samples(self._folder, self._pack.header, map(self._hashed, self._pack.samples))
-                self._record({path: sha256_of_file(self._folder / path) for path in (HEADER_FILE, SAMPLES_FILE)})
+                write_samples(
+                    self._folder, self._pack.header, map(self._hashed, self._pack.samples)
+                )
+                self._record(
+                    {
+                        path: sha256_of_file(self._folder / path)
+                        for path in (HEADER_FILE, SAMPLES_FILE)
+                    }
+                )
 
     def _check(self, paths: Iterable[str]) -> list[str]:
         """Note the hashes of the files that are there unaltered, and return the others."""
         if unknown := [path for path in paths if path not in self._hashes]:
             manifest = _manifest(self._folder)
-            self._hashes |= {path: manifest[path] for path in unknown if _is_unaltered(self._folder, manifest, path)}
+            self._hashes |= {
+                path: manifest[path]
+                for path in unknown
+                if _is_unaltered(self._folder, manifest, path)
+            }
         return [path for path in unknown if path not in self._hashes]
 
     def _provide(self, scene: _Scene) -> None:
@@ -156,7 +186,9 @@ class DrawnFiles:
 
     def _draw(self, scene: _Scene, paths: Iterable[str]) -> None:
         files = {str(self._pack.files[path]["file"]): path for path in paths}
-        for left in self._work.glob(f"{_title(scene)}-*"):  # by a process that was killed, whose worker may still draw
+        for left in self._work.glob(
+            f"{_title(scene)}-*"
+        ):  # by a process that was killed, whose worker may still draw
             shutil.rmtree(left, ignore_errors=True)
         with TemporaryDirectory(prefix=f"{_title(scene)}-", dir=self._work) as place:
             self._processes.draw(Order(*scene, tuple(sorted(files))), Path(place))  # pyright: ignore[reportArgumentType]
@@ -184,7 +216,9 @@ class DrawnFiles:
 
     def _record(self, hashes: dict[str, str]) -> None:
         # Not synced: files are compared with their hashes, and drawn again if a power cut took either.
-        write_whole(self._folder / _MANIFEST, orjson.dumps(_manifest(self._folder) | hashes), synced=False)
+        write_whole(
+            self._folder / _MANIFEST, orjson.dumps(_manifest(self._folder) | hashes), synced=False
+        )
 
 
 def _title(scene: _Scene) -> str:

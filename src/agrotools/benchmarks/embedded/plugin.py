@@ -8,7 +8,8 @@ def _plugin(name: str, about: str) -> BenchmarkPlugin:
     about = f"questions on drawn scenes that the tools of the package {about}"
     functions = {"load": "load_drawn", "find": "find_drawn", "roots": "drawn_roots"}
     return plugin_of(
-        {"name": name, "about": about}, **loaders_of(name, "agrotools.benchmarks.embedded.load", **functions)
+        {"name": name, "about": about},
+        **loaders_of(name, "agrotools.benchmarks.embedded.load", **functions),
     )
 
 

@@ -31,7 +31,14 @@ class FieldSettings(FrozenModel):
 
 def field_folder(data_root: Path | None) -> Path:
     """Return the photographs' folder below ``data_root``, or of ``agrotools benchmarks get``; NoFileError if none."""
-    return find_below("field", data_root, ["field"], lambda each: (each / "files").is_dir(), "photographs", _GET_IT)[0]
+    return find_below(
+        "field",
+        data_root,
+        ["field"],
+        lambda each: (each / "files").is_dir(),
+        "photographs",
+        _GET_IT,
+    )[0]
 
 
 def load_field(loading: Loading) -> Benchmark:
@@ -44,9 +51,16 @@ def load_field(loading: Loading) -> Benchmark:
     settings = settings_of(FieldSettings, "field", loading.options)
     head, samples = read_head(), read_samples()
     if loading.questions_only:
-        return Benchmark(head.header, loading.data_root or data_folder(), with_clusters(samples), head.content_hash)
+        return Benchmark(
+            head.header,
+            loading.data_root or data_folder(),
+            with_clusters(samples),
+            head.content_hash,
+        )
     root = field_folder(loading.data_root)
-    in_quick = {file.path for sample in samples if sample.id in head.header.quick for file in sample.files}
+    in_quick = {
+        file.path for sample in samples if sample.id in head.header.quick for file in sample.files
+    }
     needed = [file for file in head.files if not loading.quick or file.path in in_quick]
     lacking: set[str] = set()
     for number, file in enumerate(needed, start=1):
@@ -64,13 +78,19 @@ def load_field(loading: Loading) -> Benchmark:
     if not pest_pack_files():
         notes.append(f"{INCOMPLETE}: no pest recogniser; {_GET_IT} makes one")
     if lacking:
-        samples = [sample for sample in samples if lacking.isdisjoint(file.path for file in sample.files)]
-        notes.append(f"{INCOMPLETE}: {len(lacking)} photographs are missing: {len(samples)} questions only; {_GET_IT}")
+        samples = [
+            sample for sample in samples if lacking.isdisjoint(file.path for file in sample.files)
+        ]
+        notes.append(
+            f"{INCOMPLETE}: {len(lacking)} photographs are missing: {len(samples)} questions only; {_GET_IT}"
+        )
         if not samples:
             raise NoFileError(f"no photograph of field is in {root}", hint=_GET_IT)
     ids = {sample.id for sample in samples}
     quick = tuple(each for each in header.quick if each in ids)
-    header = header.model_copy(update={"quick": quick, "metadata": {**header.metadata, "notes": [*notes]}})
+    header = header.model_copy(
+        update={"quick": quick, "metadata": {**header.metadata, "notes": [*notes]}}
+    )
     return Benchmark.of(header, samples, root)
 
 
@@ -101,19 +121,31 @@ def get_field(request: Request) -> Obtained:
     head, folder = read_head(), request.root / "field"
     for note in head.data_sets:
         if note.unused:
-            request.say(f"left out of the benchmark: {note.source.name}, {note.questions} questions: {note.unused}")
+            request.say(
+                f"left out of the benchmark: {note.source.name}, {note.questions} questions: {note.unused}"
+            )
     downloader = Downloader(folder, request.mirror, request.patience)
     failures = downloader.fetch([file.item for file in head.files], request.progress, "photographs")
     masks = [file.item for file in head.head_files]
-    mask_failures = downloader.fetch(masks, request.progress, "masks for the heads") if masks else []
+    mask_failures = (
+        downloader.fetch(masks, request.progress, "masks for the heads") if masks else []
+    )
     lacking = ""
     if request.heads and not (failures or mask_failures):
-        lacking = "; ".join(filter(None, (train_missing_heads(folder, request.say), train_missing_pests(request))))
+        lacking = "; ".join(
+            filter(None, (train_missing_heads(folder, request.say), train_missing_pests(request)))
+        )
     is_whole = request.heads and not lacking and not lacks_heads(head)
     notes = ["heads for crop and weeds: on this machine"] if is_whole else []
     sources = [_with_places(note, head) for note in head.data_sets if not note.unused]
     files = [folder / file.path for file in (*head.files, *head.head_files)]
-    return Obtained([path for path in files if path.is_file()], sources, [*failures, *mask_failures], notes, lacking)
+    return Obtained(
+        [path for path in files if path.is_file()],
+        sources,
+        [*failures, *mask_failures],
+        notes,
+        lacking,
+    )
 
 
 def _with_places(note: DataSetNote, head: PackHead) -> SourceNote:
@@ -157,7 +189,14 @@ def write_training_list(folder: Path, head: PackHead) -> None:
     names = sorted(Path(local).stem for local in stored if local.startswith("cwfid/images/"))
     places = {"image": "images/{}.jpg", "mask": "masks/{}.png", "vegetation": "vegetation/{}.png"}
     items = [
-        {"id": name, **{key: f"../{stored['cwfid/' + place.format(name)]}" for key, place in places.items()}}
+        {
+            "id": name,
+            **{key: f"../{stored['cwfid/' + place.format(name)]}" for key, place in places.items()},
+        }
         for name in names
     ]
-    write_whole(folder / "cwfid" / "truth.json", orjson.dumps(items, option=orjson.OPT_INDENT_2), synced=False)
+    write_whole(
+        folder / "cwfid" / "truth.json",
+        orjson.dumps(items, option=orjson.OPT_INDENT_2),
+        synced=False,
+    )

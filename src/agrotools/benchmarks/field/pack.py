@@ -52,7 +52,9 @@ def with_marks(content: bytes, quality: int, marks: Iterable[Mark]) -> bytes:
         pixels = np.array(picture.convert("RGB"))
     before = pixels.copy()
     for colour, (x0, y0, x1, y1) in drawn:
-        pixels[max(0, y0 - STROKE_PX) : y1 + STROKE_PX, max(0, x0 - STROKE_PX) : x1 + STROKE_PX] = PENS[colour]
+        pixels[max(0, y0 - STROKE_PX) : y1 + STROKE_PX, max(0, x0 - STROKE_PX) : x1 + STROKE_PX] = (
+            PENS[colour]
+        )
         pixels[y0:y1, x0:x1] = before[y0:y1, x0:x1]
     return _saved(Image.fromarray(pixels), "JPEG", quality=quality)
 
@@ -66,8 +68,12 @@ def as_tiff(content: bytes, layer: int | None) -> list[bytes]:
     plane = _plane(content, layer)
     if plane is None or plane.ndim != 2:
         return []
-    stored = plane.astype(np.float32 if plane.dtype.kind == "f" else np.uint8 if plane.max() < 256 else np.uint16)
-    return [_saved(Image.fromarray(each), "TIFF") for each in (stored, (stored > 0).astype(np.uint8))]
+    stored = plane.astype(
+        np.float32 if plane.dtype.kind == "f" else np.uint8 if plane.max() < 256 else np.uint16
+    )
+    return [
+        _saved(Image.fromarray(each), "TIFF") for each in (stored, (stored > 0).astype(np.uint8))
+    ]
 
 
 def _plane(content: bytes, layer: int | None) -> NDArray[Any] | None:
@@ -80,7 +86,14 @@ def _plane(content: bytes, layer: int | None) -> NDArray[Any] | None:
             return loadmat(BytesIO(content))["transformed_depth"].astype(np.uint16)
         with Image.open(BytesIO(content)) as picture:
             return np.asarray(picture)
-    except (OSError, ValueError, SyntaxError, KeyError, IndexError, NotImplementedError):  # the last: MATLAB 7.3
+    except (
+        OSError,
+        ValueError,
+        SyntaxError,
+        KeyError,
+        IndexError,
+        NotImplementedError,
+    ):  # the last: MATLAB 7.3
         return None
 
 
@@ -166,12 +179,20 @@ class PackedFile(FrozenModel):
 
     def _converted(self, content: bytes) -> bytes | None:
         if self.convert in ("classes", "plants"):
-            planes = (each for each in mask_planes(content, self.convert) if pixel_hash(each) == self.sha256)
+            planes = (
+                each
+                for each in mask_planes(content, self.convert)
+                if pixel_hash(each) == self.sha256
+            )
             return next((_saved(Image.fromarray(plane), "PNG") for plane in planes), None)
         if sha256_of(content) == self.sha256:
             return content
         is_jpeg = self.convert == "jpeg"
-        made = as_jpeg(content, self.quality, self.crop, self.marks) if is_jpeg else as_tiff(content, self.layer)
+        made = (
+            as_jpeg(content, self.quality, self.crop, self.marks)
+            if is_jpeg
+            else as_tiff(content, self.layer)
+        )
         return next((each for each in made if sha256_of(each) == self.sha256), None)
 
 
@@ -204,4 +225,6 @@ def sha256_of(content: bytes) -> str:
 
 def pixel_hash(plane: NDArray[np.uint8]) -> str:
     """Return the hash of the pixels of a mask (rows, columns) and of its size."""
-    return sha256_of(f"{plane.shape[0]} {plane.shape[1]} ".encode() + np.ascontiguousarray(plane).tobytes())
+    return sha256_of(
+        f"{plane.shape[0]} {plane.shape[1]} ".encode() + np.ascontiguousarray(plane).tobytes()
+    )

@@ -9,7 +9,13 @@ from functools import partial
 from pathlib import Path
 
 from agrotools.benchmarks._dialogs.entries import DialogForm, read_entries
-from agrotools.benchmarks._dialogs.loading import FileTable, Findings, PublishedBenchmark, ReadSet, entries_of
+from agrotools.benchmarks._dialogs.loading import (
+    FileTable,
+    Findings,
+    PublishedBenchmark,
+    ReadSet,
+    entries_of,
+)
 from agrotools.benchmarks._dialogs.plugin_parts import table_layouts
 from agrotools.benchmarks._dialogs.published_scorer import Rules
 from agrotools.benchmarks._dialogs.scores import compare_dialogues, prediction_content, scoring_by
@@ -25,7 +31,9 @@ def read_gta(path: Path, _: object = None, progress: Progress = no_progress) -> 
     entries = entries_of(path)
     findings = Findings()
     table = FileTable(path.parent)
-    form = DialogForm(FACTS["image_tools"], [*FACTS["tools"]], prefix="gta", family="general", source="GTA")
+    form = DialogForm(
+        FACTS["image_tools"], [*FACTS["tools"]], prefix="gta", family="general", source="GTA"
+    )
     samples = read_entries(entries, form, table, _with_groups, findings, progress)
     return ReadSet(path.parent, (path,), len(entries), samples, findings)
 
@@ -51,9 +59,15 @@ FORMAT = PredictionFormat(
     "gta",
     partial(compare_dialogues, rules=RULES),
     differences_of(FACTS, "gta"),
-    refused={"judgements": ("GTA has no judge: --judgements is for thinkgeo and agentx", "leave it out")},
+    refused={
+        "judgements": ("GTA has no judge: --judgements is for thinkgeo and agentx", "leave it out")
+    },
     write=partial(prediction_content, PAPER_RUN),
 )
 REPORTING = Reporting(
-    tables=partial(deferred("agrotools.benchmarks._dialogs.report:published_tables"), "gta", table_layouts(FACTS))
+    tables=partial(
+        deferred("agrotools.benchmarks._dialogs.report:published_tables"),
+        "gta",
+        table_layouts(FACTS),
+    )
 )

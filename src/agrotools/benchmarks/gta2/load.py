@@ -55,7 +55,9 @@ def load_gta2(loading: Loading) -> Benchmark:
     path = LAYOUTS[settings.mode].find(loading.data_root)
     read = read_gta2(path, settings.mode, loading.progress)
     if not any(sample.toolset for sample in read.samples) and read.samples:
-        raise BenchmarkError(f"{path.parent}: none of its tools is here", hint="agrotools benchmarks check gta-2 DIR")
+        raise BenchmarkError(
+            f"{path.parent}: none of its tools is here", hint="agrotools benchmarks check gta-2 DIR"
+        )
     modes: tuple[Mode, ...] = ("end-to-end",) if settings.mode == "end" else ("step-by-step",)
     return GTA2.benchmark_of(read, settings, modes)
 
@@ -96,7 +98,9 @@ def read_gta2(path: Path, part: Part = "end", progress: Progress = no_progress) 
         any_file=True,
         lacks_tools=True,
         all_tools=part == "end",
-        gold=(lambda entry, note: Gold("workflow", tree_of(entry.get("sub_tasks"), note))) if part == "end" else None,
+        gold=(lambda entry, note: Gold("workflow", tree_of(entry.get("sub_tasks"), note)))
+        if part == "end"
+        else None,
     )
     samples = read_entries(entries, form, table, _with_groups, findings, progress)
     return ReadSet(path.parent, (path,), len(entries), samples, findings)
@@ -107,7 +111,11 @@ def _with_groups(sample: Sample) -> Sample:
     slot = sample.answer[0]
     if isinstance(slot, SubTasksSlot):
         kinds = sorted({file.kind for file in sample.files}) or ["none"]
-        groups = {"leaves": str(len(slot.leaves)), "depth": str(slot.depth), "input": " + ".join(kinds)}
+        groups = {
+            "leaves": str(len(slot.leaves)),
+            "depth": str(slot.depth),
+            "input": " + ".join(kinds),
+        }
     return sample.model_copy(update={"groups": groups})
 
 
@@ -117,7 +125,9 @@ GTA2 = PublishedBenchmark(
 )
 LAYOUTS: dict[Part, Layout] = {
     "end": GTA2.layout,
-    "step": GTA2.layout._replace(files=("step.json",), tree="DIR/gta_dataset_v2/step.json, toolmeta.json, files"),
+    "step": GTA2.layout._replace(
+        files=("step.json",), tree="DIR/gta_dataset_v2/step.json, toolmeta.json, files"
+    ),
 }
 _NAME_KEYS = ("name", "tool_name", "id")
 
@@ -130,7 +140,9 @@ def _offered_tools(folder: Path, findings: Findings) -> tuple[str, ...]:
     missing = [name for name in names if name not in TOOLS]
     remark = f"{len(names) - len(missing)} of the {len(names)} tools of {source} are here"
     if missing:
-        remark += f"; tasks are not offered {', '.join(quote(name).strip(chr(39)) for name in missing)}"
+        remark += (
+            f"; tasks are not offered {', '.join(quote(name).strip(chr(39)) for name in missing)}"
+        )
     findings.remark(remark)
     return tuple(name for name in names if name in TOOLS)
 
@@ -138,7 +150,8 @@ def _offered_tools(folder: Path, findings: Findings) -> tuple[str, ...]:
 def _names(content: Any, path: Path) -> list[str]:
     listed: list[Any] = [*content] if is_list(content) or is_object(content) else []
     given: list[Any] = [
-        next(filter(None, map(each.get, _NAME_KEYS)), None) if is_object(each) else each for each in listed
+        next(filter(None, map(each.get, _NAME_KEYS)), None) if is_object(each) else each
+        for each in listed
     ]
     names = [name.strip() for name in given if is_text(name) and name.strip()]
     if not names or len(names) < len(given):
@@ -157,7 +170,9 @@ def tree_of(content: Any, note: Callable[[str], None]) -> SubTasksSlot:
     if is_object(content):
         nodes = content.get("sub_tasks") or [content]
     if not is_list(nodes) or not nodes:
-        raise BenchmarkError(f"it has no sub_tasks: {quote(nodes)}" if nodes else "it has no sub_tasks")
+        raise BenchmarkError(
+            f"it has no sub_tasks: {quote(nodes)}" if nodes else "it has no sub_tasks"
+        )
     ids: list[str] = []
     tasks = [_node(node, str(place), ids) for place, node in enumerate(nodes, start=1)]
     if not all(ids) or len(set(ids)) < len(ids):
@@ -176,9 +191,15 @@ def _node(node: Any, place: str, ids: list[str] | None) -> SubTask:
     fields: dict[str, Any] = node if is_object(node) else {}
     below: Any = fields.get("sub_tasks") or []
     if not is_object(node) or not is_list(below):
-        raise BenchmarkError(f"sub-task {place} is no object with a list of sub_tasks: {quote(node)}")
+        raise BenchmarkError(
+            f"sub-task {place} is no object with a list of sub_tasks: {quote(node)}"
+        )
     given = fields.get("id")
-    name = str(given).strip()[:_LONGEST_ID] if isinstance(given, str | int) and not isinstance(given, bool) else ""
+    name = (
+        str(given).strip()[:_LONGEST_ID]
+        if isinstance(given, str | int) and not isinstance(given, bool)
+        else ""
+    )
     if ids is not None:
         ids.append(name)
     try:
@@ -186,7 +207,9 @@ def _node(node: Any, place: str, ids: list[str] | None) -> SubTask:
             id=(ids is not None and name) or place,
             requirements=text_of(fields.get("requirements")).strip(),
             weight=fields.get("weight", 1.0),
-            sub_tasks=tuple(_node(each, f"{place}.{number}", ids) for number, each in enumerate(below, start=1)),
+            sub_tasks=tuple(
+                _node(each, f"{place}.{number}", ids) for number, each in enumerate(below, start=1)
+            ),
         )
     except ValidationError as error:
         raise BenchmarkError(f"sub-task {place}: {first_error(error)}") from error

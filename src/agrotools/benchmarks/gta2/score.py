@@ -22,7 +22,14 @@ from agrotools.core.files import read_table
 from agrotools.plugin.contracts import JudgedMetric, Judging, PublishedRun, Reporting, Scoring
 from agrotools.report.settings import Setting
 from agrotools.scoring import Metric, Summary
-from agrotools.scoring.judging.questions import JudgeQuestion, is_image, is_text, mark_of, prompt_hash, read_score
+from agrotools.scoring.judging.questions import (
+    JudgeQuestion,
+    is_image,
+    is_text,
+    mark_of,
+    prompt_hash,
+    read_score,
+)
 from agrotools.scoring.predictions import published
 from agrotools.scoring.summary import PublishedFigures
 
@@ -65,7 +72,11 @@ def _root(tree: Any) -> Mapping[str, Any]:
     if isinstance(tree, list):
         return {"id": "root", "sub_tasks": tree}
     if isinstance(tree, dict):
-        return cast("dict[str, Any]", tree) if "sub_tasks" in tree else {"id": "root", "sub_tasks": [tree]}
+        return (
+            cast("dict[str, Any]", tree)
+            if "sub_tasks" in tree
+            else {"id": "root", "sub_tasks": [tree]}
+        )
     raise ValueError("a tree of sub-tasks is a list or an object")
 
 
@@ -88,7 +99,9 @@ def _published(run: PublishedRun) -> PublishedFigures:
         f"{here} of its {len(GTA2_TOOLS)} tools offered",
         "a judge with our prompt, shown texts and images of the files instead of the files",
     )
-    return PublishedFigures(family="gta-2", differs=(*remarks, *differences_of_run(run.manifest, run.mode, PAPER_RUN)))
+    return PublishedFigures(
+        family="gta-2", differs=(*remarks, *differences_of_run(run.manifest, run.mode, PAPER_RUN))
+    )
 
 
 SCORING = Scoring(published=_published)
@@ -110,7 +123,12 @@ def sub_task_questions(record: Record) -> list[JudgeQuestion]:
     """
     trees = [slot for slot in record.sample.answer if isinstance(slot, SubTasksSlot)]
     trajectory = record.trajectory
-    if not trees or trajectory is None or record.invalid is not None or trajectory.termination == "infrastructure":
+    if (
+        not trees
+        or trajectory is None
+        or record.invalid is not None
+        or trajectory.termination == "infrastructure"
+    ):
         return []
     answer, artifacts = (trajectory.answer_text or "").strip(), artifacts_of(trajectory)
     if not answer and not artifacts:
@@ -128,7 +146,9 @@ def sub_task_questions(record: Record) -> list[JudgeQuestion]:
             "files": files or words["no_files"],
             "requirement": leaf.requirements.strip() or words["no_requirement"],
         }
-        mark = values["mark"] = mark_of((*values.values(), leaf.id, *(each.sha256 or "" for each in artifacts)))
+        mark = values["mark"] = mark_of(
+            (*values.values(), leaf.id, *(each.sha256 or "" for each in artifacts))
+        )
         system, user = (
             _PLACEHOLDER.sub(lambda match, values=values: values[match[1]], words[part]).strip()
             for part in ("system", "user")
@@ -136,7 +156,9 @@ def sub_task_questions(record: Record) -> list[JudgeQuestion]:
         corrected = partial(read_score, most=MOST, shown=user)
         for metric, read in ((GPT_SCORE, published_grade), (SCORE_CORRECTED, corrected)):
             name = f"{tree_name} {leaf.id}"
-            question = JudgeQuestion(metric, name, system, user, prompt, MOST, read, attachments=artifacts, mark=mark)
+            question = JudgeQuestion(
+                metric, name, system, user, prompt, MOST, read, attachments=artifacts, mark=mark
+            )
             questions.append(question)
     return questions
 
@@ -144,7 +166,9 @@ def sub_task_questions(record: Record) -> list[JudgeQuestion]:
 def artifacts_of(trajectory: Trajectory) -> tuple[Artifact, ...]:
     """Return the files that the run's tools created; of several files with the same name the last one."""
     observed = (step.observation for step in trajectory.steps if step.observation is not None)
-    return tuple({each.name: each for observation in observed for each in observation.artifacts}.values())
+    return tuple(
+        {each.name: each for observation in observed for each in observation.artifacts}.values()
+    )
 
 
 def tree_values(slots: Sequence[Slot], grades: Sequence[float]) -> list[float]:
@@ -158,7 +182,11 @@ def tree_values(slots: Sequence[Slot], grades: Sequence[float]) -> list[float]:
 def _how_shown(artifact: Artifact) -> str:
     if is_text(artifact):
         return f"{artifact.media_type}, its text follows below"
-    return f"{artifact.media_type}, shown below" if is_image(artifact) else f"{artifact.media_type}, only named"
+    return (
+        f"{artifact.media_type}, shown below"
+        if is_image(artifact)
+        else f"{artifact.media_type}, only named"
+    )
 
 
 JUDGING = Judging(
@@ -177,5 +205,7 @@ def _judged_metrics(summary: Summary) -> Mapping[str, Metric] | None:
 
 
 _TITLE = "GTA-2 (end-to-end), by a judge, in words of ours"
-_SETTING = Setting(_TITLE, "end-to-end", (GPT_SCORE, SCORE_CORRECTED), _judged_metrics, marks_differences=True)
+_SETTING = Setting(
+    _TITLE, "end-to-end", (GPT_SCORE, SCORE_CORRECTED), _judged_metrics, marks_differences=True
+)
 REPORTING = Reporting(settings=(_SETTING,))

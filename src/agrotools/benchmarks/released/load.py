@@ -45,7 +45,9 @@ def find_entries(data_root: Path | None, *, itself: bool = True) -> Path:
     """Return the folder ``agrotools`` below ``data_root``, or that folder ``itself``; NoFileError if it has no data."""
     find, get = partial(entry_files, fields=read_map(MAP)), "agrotools benchmarks get agrotools"
     itself = itself and data_root is not None
-    return find_below("agrotools", data_root, ["agrotools"], find, "JSON or parquet files", get, itself=itself)[0]
+    return find_below(
+        "agrotools", data_root, ["agrotools"], find, "JSON or parquet files", get, itself=itself
+    )[0]
 
 
 def find_folder(data_root: Path | None) -> Path:
@@ -69,7 +71,11 @@ def load_released(loading: Loading) -> Benchmark:
         try:
             import_entries(entries, root, fields, target, loading.progress)
         except BenchmarkError as error:
-            names = ", ".join(dict.fromkeys(name for row in entries.values() if isinstance(row, dict) for name in row))
+            names = ", ".join(
+                dict.fromkeys(
+                    name for row in entries.values() if isinstance(row, dict) for name in row
+                )
+            )
             first = shorten(str(next(iter(entries.values()), "none")), 1500)
             hint = f"say in {root / MAP_FILE} where they are, [TABLE] key = ... (--propose-map); fields: {names}"
             error.hint = "; ".join([hint, f"first entry: {first}", *_not_read(root, fields)])
@@ -83,12 +89,22 @@ def check_released(data_root: Path | None, progress: Progress) -> FileCheck:
     metadata: dict[str, Any] = benchmark.header.metadata
     root = find_entries(data_root)
     path, fields = map_for(root)
-    faults = [EntryFault(str(key), reason) for reason, keys in metadata.get("unread", {}).items() for key in keys]
+    faults = [
+        EntryFault(str(key), reason)
+        for reason, keys in metadata.get("unread", {}).items()
+        for key in keys
+    ]
     files = tuple(str(path) for path in entry_files(root, fields)[:_SHOWN])
     notes = [str(note) for note in metadata["notes"] if "could not be read" not in str(note)]
     notes += [*_notes(path, benchmark), *_not_read(root, fields)]
-    hint = "eval leaves these entries out and counts them; correct the map: --propose-map" if faults else ""
-    return FileCheck(files, len(benchmark.samples) + len(faults), benchmark.samples, faults, notes, hint)
+    hint = (
+        "eval leaves these entries out and counts them; correct the map: --propose-map"
+        if faults
+        else ""
+    )
+    return FileCheck(
+        files, len(benchmark.samples) + len(faults), benchmark.samples, faults, notes, hint
+    )
 
 
 def _notes(path: Path, benchmark: Benchmark) -> Iterator[str]:
@@ -100,13 +116,28 @@ def _notes(path: Path, benchmark: Benchmark) -> Iterator[str]:
     if lists := sum(slot.type == "exact" and slot.name == "answer_2" for slot in slots):
         yield f"{lists} exact answers are lists: every item is required ([defaults] any = true if one item is enough)"
     plots = {tool.name for tool in tools if tool.runs == "plot"}
-    steps = [it for each in benchmark.samples if each.reference for it in each.reference.steps if it.tool in plots]
-    if figures := sum("spec" not in (step.observation.result or {}) for step in steps if step.observation):
+    steps = [
+        it
+        for each in benchmark.samples
+        if each.reference
+        for it in each.reference.steps
+        if it.tool in plots
+    ]
+    if figures := sum(
+        "spec" not in (step.observation.result or {}) for step in steps if step.observation
+    ):
         yield f"{figures} figures have no data that can be drawn ([tools], [arguments.plot])"
     own: dict[str, Any] = tomllib.loads(read_text(path)) if path != MAP else {}
-    names = {"tools": {tool.name for tool in tools}, "answers": {sample.id for sample in benchmark.samples}}
+    names = {
+        "tools": {tool.name for tool in tools},
+        "answers": {sample.id for sample in benchmark.samples},
+    }
     for table, used in names.items():  # made of letters, digits and "_"
-        if lines := [line for line in own.get(table, ()) if not fnmatch.filter(used, re.sub(r"[^\w.-]+", "*", line))]:
+        if lines := [
+            line
+            for line in own.get(table, ())
+            if not fnmatch.filter(used, re.sub(r"[^\w.-]+", "*", line))
+        ]:
             yield f"lines without effect under [{table}]: {', '.join(lines)}"
 
 
@@ -114,7 +145,11 @@ def _not_read(root: Path, fields: FieldMap) -> list[str]:
     """Return a line on the data files below ``root`` that are not read."""
     others = sorted({*root.rglob("[!.]*")} - {*entry_files(root, fields), root / MAP_FILE})
     names = ", ".join(str(path.relative_to(root)) for path in others if path.suffix in _DATA)
-    return [f'files that are not read (file = "..." reads one alone): {shorten(names, 300)}'] if names else []
+    return (
+        [f'files that are not read (file = "..." reads one alone): {shorten(names, 300)}']
+        if names
+        else []
+    )
 
 
 def map_for(root: Path, given: str = "") -> tuple[Path, FieldMap]:
@@ -122,20 +157,30 @@ def map_for(root: Path, given: str = "") -> tuple[Path, FieldMap]:
     beside = root / MAP_FILE
     path = Path(given).expanduser() if given else beside if beside.is_file() else MAP
     if not path.is_file():
-        raise NoFileError(f"there is no file {path}", hint="--option map=FILE gives a field map in TOML")
+        raise NoFileError(
+            f"there is no file {path}", hint="--option map=FILE gives a field map in TOML"
+        )
     return path, read_map(path, MAP)
 
 
 def converted_folder(data_root: Path | None, given: str = "") -> Path:
     """Return the folder in the cache for these files and this map; it may not exist yet."""
-    root, digest = find_entries(data_root), hashlib.sha256(MAP.read_bytes() + version("agrotools").encode())
+    root, digest = (
+        find_entries(data_root),
+        hashlib.sha256(MAP.read_bytes() + version("agrotools").encode()),
+    )
     map_path, fields = map_for(root, given)
     for path in (map_path, *entry_files(root, fields)):
         digest.update(f"{path} {sha256_of_file(path)}\n".encode())
     return cache_dir("benchmarks") / f"agrotools-{digest.hexdigest()[:10]}"
 
 
-_KEYS = {"sample": "id query tools family task_type source", "files": "at", "calls": "at final", "answer": "at options"}
+_KEYS = {
+    "sample": "id query tools family task_type source",
+    "files": "at",
+    "calls": "at final",
+    "answer": "at options",
+}
 _HEAD = 'Proposed field map; other keys are as in the package. [tools]: what runs the calls; "" plays back results.'
 
 
@@ -156,7 +201,11 @@ def propose_map(data_root: Path | None, progress: Progress) -> list[str]:
     found = [f"{len(entries)} entries in {root}"]
     for table, key in ((table, key) for table, keys in _KEYS.items() for key in keys.split()):
         paths = [path.strip() for path in re.split(r"[|+]", getattr(fields, table)[key])]
-        paths = [path for path in paths if any(value_at(each, path) not in (None, "", []) for each in entries.values())]
+        paths = [
+            path
+            for path in paths
+            if any(value_at(each, path) not in (None, "", []) for each in entries.values())
+        ]
         found.append(f"{table}.{key}: {', '.join(paths) or 'not found'}")
         if paths:
             document.setdefault(table, {})[key] = (" + " if table == "files" else "|").join(paths)
@@ -168,7 +217,11 @@ def propose_map(data_root: Path | None, progress: Progress) -> list[str]:
             known, given = get_tool(ours).spec.agreement, fields.arguments.get(ours, {})
             others = {each: given.get(each, "") for each in tool.agreement if each not in known}
             document["arguments"].setdefault(ours, {}).update(others)
-            found += [f"  {each}: which argument of {ours}({', '.join(known)})?" for each in others if not others[each]]
+            found += [
+                f"  {each}: which argument of {ours}({', '.join(known)})?"
+                for each in others
+                if not others[each]
+            ]
     comments = "".join(f"# {line}\n" for line in [_HEAD, *found])
     write_whole(target, (comments + tomli_w.dumps(document)).encode())
     found.append(f"map written: {target}")
@@ -176,6 +229,9 @@ def propose_map(data_root: Path | None, progress: Progress) -> list[str]:
         benchmark = load_released(Loading(data_root, {"map": str(target)}, progress))
     except BenchmarkError as error:
         return [*found, error.message, f"  {error.hint}"]
-    forms = Counter(" and ".join(dict.fromkeys(slot.type for slot in sample.answer)) for sample in benchmark.samples)
+    forms = Counter(
+        " and ".join(dict.fromkeys(slot.type for slot in sample.answer))
+        for sample in benchmark.samples
+    )
     notes = cast(list[str], benchmark.header.metadata["notes"])
     return [*found, *(f"answer {form}: {count}" for form, count in forms.most_common()), *notes]

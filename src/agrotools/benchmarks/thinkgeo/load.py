@@ -59,9 +59,13 @@ def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_pr
         findings.part, prefix = ("sar ", "thinkgeo-sar") if is_sar else ("", "thinkgeo")
         folder = file.parent.relative_to(root).as_posix().removeprefix(".")
         tools = [*FACTS["tools"]]
-        form = DialogForm(FACTS["image_tools"], tools, prefix, "remote_sensing", source="ThinkGeo", folder=folder)
+        form = DialogForm(
+            FACTS["image_tools"], tools, prefix, "remote_sensing", source="ThinkGeo", folder=folder
+        )
         with_groups = partial(_with_groups, sensor)
-        of_sensor = read_entries(entries, form, table, with_groups, findings, progress, f"{sensor} entries")
+        of_sensor = read_entries(
+            entries, form, table, with_groups, findings, progress, f"{sensor} entries"
+        )
         for sample, level in zip(of_sensor, difficulties(of_sensor), strict=True):
             groups = sample.groups if is_sar else {"difficulty": level, **sample.groups}
             samples.append(sample.model_copy(update={"groups": groups}))
@@ -70,24 +74,42 @@ def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_pr
 
 def find_sar(path: Path) -> Path:
     """Find the SAR split: a JSON file with SAR in its name or its folder's; BenchmarkError if there is none."""
-    folders = sorted(each for each in path.parent.iterdir() if each.is_dir() and "sar" in each.name.casefold())
+    folders = sorted(
+        each for each in path.parent.iterdir() if each.is_dir() and "sar" in each.name.casefold()
+    )
     beside = [each for each in sorted(path.parent.glob("*.json")) if "sar" in each.name.casefold()]
-    inside = [each for folder in folders for each in sorted(folder.glob("*.json")) if each.name != "toolmeta.json"]
+    inside = [
+        each
+        for folder in folders
+        for each in sorted(folder.glob("*.json"))
+        if each.name != "toolmeta.json"
+    ]
     for each in (*beside, *inside):
         if each != path:
             return each
-    raise BenchmarkError(f"{path.parent} contains no JSON file of the SAR split", hint=THINKGEO.layout.source)
+    raise BenchmarkError(
+        f"{path.parent} contains no JSON file of the SAR split", hint=THINKGEO.layout.source
+    )
 
 
 def _with_groups(sensor: str, sample: Sample) -> Sample:
     steps = sample.reference.steps if sample.reference else ()
-    about = use_case(sample.query, [file.name for file in sample.files], [step.tool for step in steps])
-    groups = {"use_case": about, "sensor": sensor, "answer": sample.task_type, "steps": str(len(steps))}
+    about = use_case(
+        sample.query, [file.name for file in sample.files], [step.tool for step in steps]
+    )
+    groups = {
+        "use_case": about,
+        "sensor": sensor,
+        "answer": sample.task_type,
+        "steps": str(len(steps)),
+    }
     return sample.model_copy(update={"groups": groups, "task_type": about})
 
 
 THINKGEO = PublishedBenchmark(
-    FACTS, lambda path, settings, progress: read_thinkgeo(path, settings.split, progress), ThinkGeoSettings
+    FACTS,
+    lambda path, settings, progress: read_thinkgeo(path, settings.split, progress),
+    ThinkGeoSettings,
 )
 
 
@@ -116,7 +138,16 @@ _WORDS = {
 }
 """Use cases in the order of figure 2 of the paper, each with a pattern of words that indicate it."""
 
-COMPLEX_WORDS = ("estimate", "compare", "distribution", "count", "area", "how many", "orientation", "proximity")
+COMPLEX_WORDS = (
+    "estimate",
+    "compare",
+    "distribution",
+    "count",
+    "area",
+    "how many",
+    "orientation",
+    "proximity",
+)
 """Words that make a question harder, according to the paper."""
 EASY_OF, QUESTIONS = 281, 436
 """Number of easy questions, and of all optical ones; the paper does not publish its threshold."""
@@ -125,7 +156,10 @@ EASY_OF, QUESTIONS = 281, 436
 def use_case(query: str, names: Sequence[str], tools: Sequence[str]) -> str:
     """Return the use case that matches most words of a question."""
     text = " ".join([query, *(name.replace("_", " ").replace("-", " ") for name in names), *tools])
-    counts = {name: len({match.casefold() for match in words.findall(text)}) for name, words in _WORDS.items()}
+    counts = {
+        name: len({match.casefold() for match in words.findall(text)})
+        for name, words in _WORDS.items()
+    }
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] else "other"
 
@@ -143,4 +177,6 @@ def difficulties(samples: Sequence[Sample]) -> list[str]:
 
 def _complexity(sample: Sample) -> tuple[int, int]:
     query = sample.query.casefold()
-    return sum(word in query for word in COMPLEX_WORDS), len(sample.reference.steps) if sample.reference else 0
+    return sum(word in query for word in COMPLEX_WORDS), len(
+        sample.reference.steps
+    ) if sample.reference else 0

@@ -14,13 +14,33 @@ from typing import Any, NamedTuple
 from agrotools.benchmarks._dialogs import published_scorer
 from agrotools.benchmarks._dialogs.plugin_parts import table_layouts
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
-from agrotools.benchmarks._dialogs.scores import JudgeScorer, compare_dialogues, prediction_content, scoring_by
+from agrotools.benchmarks._dialogs.scores import (
+    JudgeScorer,
+    compare_dialogues,
+    prediction_content,
+    scoring_by,
+)
 from agrotools.benchmarks.facts import differences_of
 from agrotools.benchmarks.thinkgeo.plugin import FACTS, PAPER_RUN, has_questions
 from agrotools.core import BenchmarkError, KeywordsSlot, Record
 from agrotools.plugin.contracts import JudgedMetric, Judging, PredictionFormat, Reporting, deferred
-from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics, prompt_hash, read_published_yes, read_yes_no
-from agrotools.scoring.predictions import Figure, Part, SampleParts, Scores, Similarity, published, read_json, summed
+from agrotools.scoring.judging.questions import (
+    JudgeQuestion,
+    Rubrics,
+    prompt_hash,
+    read_published_yes,
+    read_yes_no,
+)
+from agrotools.scoring.predictions import (
+    Figure,
+    Part,
+    SampleParts,
+    Scores,
+    Similarity,
+    published,
+    read_json,
+    summed,
+)
 from agrotools.text.loose_json import is_list, is_object, is_text
 
 RULES = Rules(
@@ -37,9 +57,7 @@ LLM_SCORE = "thinkgeo.llm_score"
 LLM_SCORE_CORRECTED = "thinkgeo.llm_score_corrected"
 
 JUDGE_SYSTEM = "Only respond with 'Yes' or 'No'."
-JUDGE_USER = (
-    "Response: {answer}\nGiven the above response, answer the following question in Yes or No.\nQuestion: {question}?"
-)
+JUDGE_USER = "Response: {answer}\nGiven the above response, answer the following question in Yes or No.\nQuestion: {question}?"
 
 
 def judge_prompt(answer: str, question: str) -> tuple[str, str]:
@@ -53,16 +71,27 @@ def _questions(record: Record, _: Rubrics | None) -> list[JudgeQuestion]:
     Each question occurs for two metrics: with ThinkGeo's parser (only ``yes`` counts), and with one that accepts
     ``Yes.`` and gives no grade to a reply that is neither yes nor no.
     """
-    answer = record.trajectory.answer_text if record.trajectory is not None and record.invalid is None else None
+    answer = (
+        record.trajectory.answer_text
+        if record.trajectory is not None and record.invalid is None
+        else None
+    )
     if answer is None or not answer.strip():
         return []
     prompt = prompt_hash(JUDGE_SYSTEM + JUDGE_USER)
     questions: list[JudgeQuestion] = []
     for slot in record.sample.answer:
-        for number, question in enumerate(slot.questions if isinstance(slot, KeywordsSlot) else (), start=1):
+        for number, question in enumerate(
+            slot.questions if isinstance(slot, KeywordsSlot) else (), start=1
+        ):
             system, user = judge_prompt(answer, question)
-            for metric, read in ((LLM_SCORE, read_published_yes), (LLM_SCORE_CORRECTED, read_yes_no)):
-                questions.append(JudgeQuestion(metric, f"{slot.name} {number}", system, user, prompt, 1, read, 3))
+            for metric, read in (
+                (LLM_SCORE, read_published_yes),
+                (LLM_SCORE_CORRECTED, read_yes_no),
+            ):
+                questions.append(
+                    JudgeQuestion(metric, f"{slot.name} {number}", system, user, prompt, 1, read, 3)
+                )
     return questions
 
 
@@ -109,7 +138,9 @@ def read_log(path: Path) -> tuple[list[Judgement], list[str]]:
         else:
             if not all(map(is_text, replies)):
                 malformed.append(f"{path.name}, entry {index}: a reply is no text")
-            judgements[position] = Judgement(position, tuple(r if is_text(r) else "" for r in replies))
+            judgements[position] = Judgement(
+                position, tuple(r if is_text(r) else "" for r in replies)
+            )
     if data and not judgements:
         raise BenchmarkError(malformed[0], hint=_FORM)
     return list(judgements.values()), malformed
@@ -131,7 +162,11 @@ def score_end(
     """
     scores = published_scorer.score_end(samples, RULES, similarity)
     if judgements is None or data is None:
-        reason = "needs saved judgements" if judgements is None else "needs the data set, whose questions it counts"
+        reason = (
+            "needs saved judgements"
+            if judgements is None
+            else "needs the data set, whose questions it counts"
+        )
         return replace(scores, left_out={**scores.left_out, LLM_SCORE: reason})
     with published("the data set"):
         n_judged = sum("evaluation" in entry for entry in data.values())
@@ -141,7 +176,9 @@ def score_end(
     return replace(scores, metrics=metrics, counts={**scores.counts, "judged": len(judgements)})
 
 
-def with_llm_score(scores: Scores, judgements: Sequence[Judgement], data: Mapping[str, Any]) -> Scores:
+def with_llm_score(
+    scores: Scores, judgements: Sequence[Judgement], data: Mapping[str, Any]
+) -> Scores:
     """Return ``scores`` with :data:`LLM_SCORE_CORRECTED`, over all samples for which the data set has questions.
 
     A sample passes if there is a reply to each of its questions and every reply begins with yes; a sample that was not
@@ -155,8 +192,12 @@ def with_llm_score(scores: Scores, judgements: Sequence[Judgement], data: Mappin
             samples.append(sample)
             continue
         replies = replies_by_position.get(position, ())
-        passed = len(replies) >= len(questions) and all(read_yes_no(reply) == 1 for reply in replies)
-        samples.append(replace(sample, parts={**sample.parts, LLM_SCORE_CORRECTED: Part(float(passed), 1)}))
+        passed = len(replies) >= len(questions) and all(
+            read_yes_no(reply) == 1 for reply in replies
+        )
+        samples.append(
+            replace(sample, parts={**sample.parts, LLM_SCORE_CORRECTED: Part(float(passed), 1)})
+        )
     metrics = {**scores.metrics, **summed(samples, [LLM_SCORE_CORRECTED])}
     return replace(scores, metrics=metrics, samples=tuple(samples))
 
@@ -170,4 +211,6 @@ FORMAT = PredictionFormat(
 )
 _tables = deferred("agrotools.benchmarks._dialogs.report:published_tables")
 # Table A1 has the runs on radar images; no table has those on all images.
-REPORTING = Reporting(tables=partial(_tables, "thinkgeo", table_layouts(FACTS), split_tables={"sar": "A1", "all": ""}))
+REPORTING = Reporting(
+    tables=partial(_tables, "thinkgeo", table_layouts(FACTS), split_tables={"sar": "A1", "all": ""})
+)

@@ -22,11 +22,15 @@ from agrotools.tools.general.objects import detect_objects, segment_objects
 def SegmentObjectPixels(
     image: PictureFile,
     text: Description,
-    flag: Annotated[bool, Field(description="true: the pixels of each object; false: their sum")] = True,
+    flag: Annotated[
+        bool, Field(description="true: the pixels of each object; false: their sum")
+    ] = True,
 ) -> PublishedText:
     """Count the pixels that an object covers in an image. Gives "a, b, c", or their sum; 0 if there is none."""
     result = segment_objects.function(image, text)
-    return text_output((", ".join(map(str, result.pixels)) or "0") if flag else sum(result.pixels), result)
+    return text_output(
+        (", ".join(map(str, result.pixels)) or "0") if flag else sum(result.pixels), result
+    )
 
 
 @published(detect_objects)
@@ -39,7 +43,9 @@ def ObjectDetection(image: PictureFile) -> PublishedText:
 
 @published(compare_images)
 def ChangeDetection(
-    text: Annotated[str, Field(min_length=1, max_length=500, description="what is asked about the change")],
+    text: Annotated[
+        str, Field(min_length=1, max_length=500, description="what is asked about the change")
+    ],
     pre_image: PicturePath,
     post_image: PicturePath,
 ) -> PublishedText:

@@ -38,7 +38,10 @@ def write_benchmark(folder: Path, header: BenchmarkHeader, samples: Sequence[Sam
 
     Every sample gets the header's canary GUID, and all offer to refuse if one of them is unanswerable.
     """
-    common = {"canary": header.canary, "may_abstain": not all(sample.answerable for sample in samples)}
+    common = {
+        "canary": header.canary,
+        "may_abstain": not all(sample.answerable for sample in samples),
+    }
     samples = [sample.model_copy(update=common) for sample in samples]
     write_samples(folder, header, samples)
     describe_benchmark(folder, header, samples)
@@ -52,7 +55,9 @@ def describe_benchmark(folder: Path, header: BenchmarkHeader, samples: Sequence[
     write_whole(folder / CROISSANT_FILE, content)
 
 
-def copy_benchmark(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path) -> None:
+def copy_benchmark(
+    root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path
+) -> None:
     """Copy the benchmark whose files are in ``root`` to ``out``, completely or not at all."""
     with replace_folder(out) as partial:
         copy_files(root, samples, partial)
@@ -70,11 +75,16 @@ def copy_files(root: Path, samples: Sequence[Sample], out: Path) -> None:
 def copy_artifacts(root: Path, samples: Iterable[Sample], out: Path) -> None:
     """Copy the existing artifacts of reference calls of ``samples`` from ``root`` to ``out``, for the review page."""
     steps = (step for sample in samples if sample.reference for step in sample.reference.steps)
-    for artifact in (each for step in steps if step.observation for each in step.observation.artifacts):
+    for artifact in (
+        each for step in steps if step.observation for each in step.observation.artifacts
+    ):
         # An invalid hash could lead out of the folder.
         if artifact.sha256 is None or not _SHA256.fullmatch(artifact.sha256):
             continue
-        source, target = (artifact_path(folder, artifact.sha256, Path(artifact.name).suffix) for folder in (root, out))
+        source, target = (
+            artifact_path(folder, artifact.sha256, Path(artifact.name).suffix)
+            for folder in (root, out)
+        )
         if source.is_file() and not source.is_symlink() and not target.exists():
             target.parent.mkdir(exist_ok=True)
             shutil.copyfile(source, target)
@@ -91,16 +101,23 @@ def omissions(metadata: Mapping[str, JsonValue], at: str = "") -> list[tuple[str
         where = f"{at}, {key}" if at else key
         if _OMISSION.search(key):
             several = value.items() if isinstance(value, dict) else ()
-            found += [(f"{where}, {reason}", as_words(what)) for reason, what in several] or [(where, as_words(value))]
+            found += [(f"{where}, {reason}", as_words(what)) for reason, what in several] or [
+                (where, as_words(value))
+            ]
         elif isinstance(value, dict):
             found += omissions(value, where)
-    return sorted((" ".join(where.replace("_", " ").split()), text) for where, text in found if text)
+    return sorted(
+        (" ".join(where.replace("_", " ").split()), text) for where, text in found if text
+    )
 
 
 def without_omissions(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the metadata without the records of omissions."""
     rest = {key: value for key, value in metadata.items() if not _OMISSION.search(key)}
-    return {key: without_omissions(value) if isinstance(value, dict) else value for key, value in rest.items()}
+    return {
+        key: without_omissions(value) if isinstance(value, dict) else value
+        for key, value in rest.items()
+    }
 
 
 def as_words(value: JsonValue) -> str:
@@ -116,21 +133,29 @@ Counted = Mapping[str, Counter[Any]]
 """Counts over samples (:func:`~agrotools.benchmarks.describing.count_samples`)."""
 
 
-TERMS: dict[str, Any] = orjson.loads(files("agrotools.build.export").joinpath("croissant.json").read_bytes())
+TERMS: dict[str, Any] = orjson.loads(
+    files("agrotools.build.export").joinpath("croissant.json").read_bytes()
+)
 """Fixed parts: context, record set, licences, the names that ``[metadata.rai]`` may set, and their default values."""
 
 
 def rai_fields(header: BenchmarkHeader, counted: Counted) -> dict[str, Any]:
     """Return the properties ``rai:...``. Values in ``metadata.rai`` of the header override the defaults."""
-    names = "; ".join(f"{source.name}{f' ({source.url})' if source.url else ''}" for source in header.sources)
+    names = "; ".join(
+        f"{source.name}{f' ({source.url})' if source.url else ''}" for source in header.sources
+    )
     shares = [
         f"{len(counts)} {what}{'s' if len(counts) > 1 else ''}; "
         f"{100 * count / counts.total():.0f} % of samples are {most}."
         for what, counts in (("source", counted["sources"]), ("task type", counted["task_types"]))
         for most, count in counts.most_common(1)
     ]
-    languages = " and ".join({"en": "English", "zh": "Chinese"}[name] for name in sorted(counted["languages"]))
-    shared = TERMS["shared_files"].format(counted["families"].total(), counted["file_kinds"].total())
+    languages = " and ".join(
+        {"en": "English", "zh": "Chinese"}[name] for name in sorted(counted["languages"])
+    )
+    shared = TERMS["shared_files"].format(
+        counted["families"].total(), counted["file_kinds"].total()
+    )
     described: dict[str, Any] = {
         **TERMS["rai"],
         **(defaults := TERMS["rai_of_drawings" if header.synthetic else "rai_of_photographs"]),
@@ -150,7 +175,11 @@ def rai_fields(header: BenchmarkHeader, counted: Counted) -> dict[str, Any]:
 
 CONFORMS_TO = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
 _SAMPLES = "samples.jsonl"
-_MEDIA_TYPES = {".jsonl": "application/jsonlines", ".toml": "application/toml", ".tif": "image/tiff"}
+_MEDIA_TYPES = {
+    ".jsonl": "application/jsonlines",
+    ".toml": "application/toml",
+    ".tif": "image/tiff",
+}
 
 
 def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) -> dict[str, Any]:
@@ -158,12 +187,14 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
     counted = count_samples(samples)
     known = {file.path: file.sha256 for sample in samples for file in sample.files}
     paths = ["benchmark.toml", _SAMPLES, *sorted(known)]
-    facts = {name: value for name in ("creator", "url") if isinstance(value := header.metadata.get(name), str)}
+    facts = {
+        name: value
+        for name in ("creator", "url")
+        if isinstance(value := header.metadata.get(name), str)
+    }
     begun = "SYNTHETIC, drawn by a program. " * header.synthetic
     citations = [source.citation for source in header.sources if source.citation]
-    citation = (
-        f"{header.name} {header.version}, built with agrotools {version('agrotools')} after the design of AgroTools"
-    )
+    citation = f"{header.name} {header.version}, built with agrotools {version('agrotools')} after the design of AgroTools"
     sources = [
         {"@type": "CreativeWork", "name": source.name, "license": _spdx(source.licence)}
         | ({"url": source.url} if source.url else {})
@@ -183,13 +214,25 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
         "license": _spdx(header.licence),
         "url": facts.get("url", CARD_FILE),
         "creator": {"@type": "Organization", "name": maker},
-        "datePublished": datetime.fromtimestamp(int(epoch) if epoch.isdecimal() else time(), UTC).date().isoformat(),
+        "datePublished": datetime.fromtimestamp(int(epoch) if epoch.isdecimal() else time(), UTC)
+        .date()
+        .isoformat(),
         "citeAs": "; ".join([f"{citation} (arXiv 2605.22366)", *citations]),
         "inLanguage": sorted(counted["languages"]),
-        "keywords": ["agriculture", "tool use", "multimodal models", "benchmark", *["synthetic"] * header.synthetic],
+        "keywords": [
+            "agriculture",
+            "tool use",
+            "multimodal models",
+            "benchmark",
+            *["synthetic"] * header.synthetic,
+        ],
         "isBasedOn": sources,
         **rai_fields(header, counted),
-        "distribution": [_file_object(folder, path, known.get(path)) for path in paths if (folder / path).is_file()],
+        "distribution": [
+            _file_object(folder, path, known.get(path))
+            for path in paths
+            if (folder / path).is_file()
+        ],
         "recordSet": [TERMS["record_set"]],
     }
 
@@ -229,12 +272,19 @@ def _card_text(header: BenchmarkHeader, samples: Sequence[Sample], use: str) -> 
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters.update(plain=_plain, link=_link, listed=_listed)
     counted = count_samples(samples)
     protocol = rai_fields(header, counted)["rai:dataAnnotationProtocol"]
-    facts = {key: as_words(value) for key, value in without_omissions(header.metadata).items() if key != "rai"}
+    facts = {
+        key: as_words(value)
+        for key, value in without_omissions(header.metadata).items()
+        if key != "rai"
+    }
     text = environment.get_template("card.md.j2").render(
         header=header,
         counted=counted,
@@ -250,7 +300,9 @@ def _card_text(header: BenchmarkHeader, samples: Sequence[Sample], use: str) -> 
 
 
 def _listed(counts: Mapping[Any, int]) -> str:
-    return ", ".join(f"{key}{':' * isinstance(key, int)} {count}" for key, count in sorted(counts.items()))
+    return ", ".join(
+        f"{key}{':' * isinstance(key, int)} {count}" for key, count in sorted(counts.items())
+    )
 
 
 def _link(url: str) -> str:

@@ -39,7 +39,9 @@ from agrotools.tools.declared import chart_of
 
 MAP_FILE = "agrotools-map.toml"
 DEFAULT_MAP = Path(__file__).with_name("gta_map.toml")
-AnswerKind = Literal["exact", "tolerance", "open_text", "plot", "boolean", "choice_set", "rank", "abstain"]
+AnswerKind = Literal[
+    "exact", "tolerance", "open_text", "plot", "boolean", "choice_set", "rank", "abstain"
+]
 Paths = dict[str, str]
 
 
@@ -90,12 +92,19 @@ def read_map(path: Path = DEFAULT_MAP, base: Path = DEFAULT_MAP) -> FieldMap:
     hint = f"{base} is an example with every key"
     try:
         default, *maps = (tomllib.loads(read_text(each)) for each in (DEFAULT_MAP, base, path))
-        fields = FieldMap.model_validate_json(orjson.dumps(_merged(_merged(default, maps[0]), maps[1])))
+        fields = FieldMap.model_validate_json(
+            orjson.dumps(_merged(_merged(default, maps[0]), maps[1]))
+        )
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError) as error:
         raise BenchmarkError(f"the field map {path} cannot be read: {error}", hint=hint) from error
     except ValidationError as error:
         raise BenchmarkError(f"the field map {path}: {first_error(error)}", hint=hint) from error
-    unknown = [f"{name}.{key}" for name in TABLES for key in getattr(fields, name) if key not in default[name]]
+    unknown = [
+        f"{name}.{key}"
+        for name in TABLES
+        for key in getattr(fields, name)
+        if key not in default[name]
+    ]
     if unknown:
         raise BenchmarkError(f"the field map {path}: {unknown[0]} is no key of a map", hint=hint)
     return fields
@@ -117,7 +126,11 @@ def unread_fields(entries: Mapping[str, Any], fields: FieldMap) -> dict[str, int
         with suppress(BenchmarkError):  # reported with the entry
             levels.append(("files: ", files_of(content, fields)))
         for prefix, items in levels:
-            objects = [item for item in (items if isinstance(items, list) else ()) if isinstance(item, dict)]
+            objects = [
+                item
+                for item in (items if isinstance(items, list) else ())
+                if isinstance(item, dict)
+            ]
             counts.update(f"{prefix}{key}" for item in objects for key in item if key not in known)
     return dict(counts.most_common())
 
@@ -145,9 +158,15 @@ def entry_files(folder: Path, fields: FieldMap) -> list[Path]:
     """Return the file that the map names, else ``agrotools.jsonl``, or all parquet files, else JSON, else tables."""
     if fields.file or (folder / "agrotools.jsonl").is_file():
         return [folder / (fields.file or "agrotools.jsonl")]
-    there = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
+    there = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.startswith(".")
+    ]
     forms = ((".parquet",), (".json", ".jsonl"), (".csv", ".tsv"))
-    return next(filter(None, ([path for path in there if path.suffix in form] for form in forms)), [])
+    return next(
+        filter(None, ([path for path in there if path.suffix in form] for form in forms)), []
+    )
 
 
 def entries_in(folder: Path, fields: FieldMap) -> dict[str, Any]:
@@ -158,19 +177,34 @@ def entries_in(folder: Path, fields: FieldMap) -> dict[str, Any]:
     """
     files, query, rows = entry_files(folder, fields), fields.sample["query"], list[Any]()
     contents = {path: content_of(path) for path in files if path.suffix == ".json"}
-    single = {path: each for path, each in contents.items() if isinstance(each, dict) and value_at(each, query)}
+    single = {
+        path: each
+        for path, each in contents.items()
+        if isinstance(each, dict) and value_at(each, query)
+    }
     in_folder = Counter(path.parent for path in single)
     for path in files:
         if path in single:
-            rows.append(_in_folder(path.parent) if in_folder[path.parent] == 1 else {"id": path.stem, **single[path]})
+            rows.append(
+                _in_folder(path.parent)
+                if in_folder[path.parent] == 1
+                else {"id": path.stem, **single[path]}
+            )
         elif in_folder[path.parent] != 1:
             rows += map(_plain, read_rows(path, fields.entries))
-    objects = sorted((row for row in rows if isinstance(row, dict)), key=lambda row: not value_at(row, query))
+    objects = sorted(
+        (row for row in rows if isinstance(row, dict)), key=lambda row: not value_at(row, query)
+    )
     if len(files) > 1 and objects and value_at(objects[0], query):
         by_id: dict[str, list[dict[str, Any]]] = {}
         for row in objects:  # first those with a question
-            same, asks = by_id.setdefault(str(value_at(row, fields.sample["id"], id(row))), []), value_at(row, query)
-            if len(same) == 1 and (not asks or all(same[0].get(key, value) == value for key, value in row.items())):
+            same, asks = (
+                by_id.setdefault(str(value_at(row, fields.sample["id"], id(row))), []),
+                value_at(row, query),
+            )
+            if len(same) == 1 and (
+                not asks or all(same[0].get(key, value) == value for key, value in row.items())
+            ):
                 same[0].update({**row, **same[0]})
             elif asks:
                 same.append(row)
@@ -188,7 +222,11 @@ def content_of(path: Path) -> Any:
 
 def _in_folder(folder: Path) -> dict[str, Any]:
     """Return the entry of a folder: the keys of its objects, and each other content by the name of its file."""
-    contents = {path.stem: content_of(path) for path in sorted(folder.iterdir()) if path.suffix in (".json", ".txt")}
+    contents = {
+        path.stem: content_of(path)
+        for path in sorted(folder.iterdir())
+        if path.suffix in (".json", ".txt")
+    }
     entry = {"id": folder.name}
     for content in contents.values():
         entry = {**content, **entry} if isinstance(content, dict) else entry
@@ -199,7 +237,10 @@ def _plain(value: Any) -> Any:
     """Return a value of a row as JSON; pictures are written, and named by their path."""
     if isinstance(value, dict):
         if isinstance(value.get("bytes"), bytes):
-            digest, name = hashlib.sha256(value["bytes"]).hexdigest()[:16], Path(str(value.get("path") or "x.png")).name
+            digest, name = (
+                hashlib.sha256(value["bytes"]).hexdigest()[:16],
+                Path(str(value.get("path") or "x.png")).name,
+            )
             (pictures() / digest).mkdir(parents=True, exist_ok=True)
             (pictures() / digest / name).write_bytes(value["bytes"])
             return {"path": f"{digest}/{name}"}
@@ -216,10 +257,15 @@ def pictures() -> Path:
 
 def files_of(content: Any, fields: FieldMap) -> list[Any]:
     """Return the files that an entry lists, at all places that the map joins by ``+``."""
-    places = [parsed(value_at(content, each.strip(), NOTHING)) for each in fields.files["at"].split("+")]
+    places = [
+        parsed(value_at(content, each.strip(), NOTHING)) for each in fields.files["at"].split("+")
+    ]
     if fields.unknown_tools == "declare" and {*map(id, places)} == {id(NOTHING)}:
         raise BenchmarkError(f"there are no files at {fields.files['at']!r} ([files] at)")
-    lists = [[] if each in (None, NOTHING) else [each] if isinstance(each, str) else each for each in places]
+    lists = [
+        [] if each in (None, NOTHING) else [each] if isinstance(each, str) else each
+        for each in places
+    ]
     if not all(isinstance(each, list) for each in lists):
         raise BenchmarkError(f"there is no list of files at {fields.files['at']!r} ([files] at)")
     return [item for each in lists for item in each]
@@ -228,7 +274,9 @@ def files_of(content: Any, fields: FieldMap) -> list[Any]:
 def _text(value: Any) -> Any:
     """Return the text of a message, whose content may be a list of parts; any other value as it is."""
     if isinstance(value, list) and value and all(isinstance(part, dict) for part in value):
-        return "\n".join(part["text"] for part in value if isinstance(part.get("text"), str)) or value
+        return (
+            "\n".join(part["text"] for part in value if isinstance(part.get("text"), str)) or value
+        )
     return value
 
 
@@ -239,13 +287,18 @@ def read_entry(key: str, content: Any, fields: FieldMap) -> Entry:
     query, at = _text(value_at(content, fields.sample["query"])), fields.files["path"]
     if not isinstance(query, str) or not query.strip():
         raise BenchmarkError(f"there is no question at {fields.sample['query']!r} ([sample] query)")
-    paths = [item if isinstance(item, str) else value_at(item, at) for item in files_of(content, fields)]
+    paths = [
+        item if isinstance(item, str) else value_at(item, at) for item in files_of(content, fields)
+    ]
     if not all(isinstance(path, str) and path for path in paths):
         raise BenchmarkError(f"a file has no path at {at!r} ([files] path)")
     calls, folder = _calls(content, fields), fields.files["folder"]
     places = tuple(folder + path.strip().replace("\\", "/") for path in paths)
     ends = [call for call in calls if call.tool in fields.calls["end"].split("|")]
-    words = [_text(value_at(content, fields.calls["final"])), *(it for end in ends for it in end.arguments.values())]
+    words = [
+        _text(value_at(content, fields.calls["final"])),
+        *(it for end in ends for it in end.arguments.values()),
+    ]
     last = next((each for each in reversed(words) if isinstance(each, str)), "")
     query = _IMAGE_MARKS.sub("", query).strip()
     return Entry(key, query, places, tuple(call for call in calls if call not in ends), last)
@@ -258,24 +311,50 @@ def _calls(content: Any, fields: FieldMap) -> list[EntryCall]:
     if not isinstance(messages, list):
         raise BenchmarkError(f"there is no list of calls at {paths['at']!r} ([calls] at)")
     for message in cast(list[Any], messages):
-        inside = parsed(value_at(message, paths["each"])) if value_at(message, paths["role"]) not in roles else None
-        items = inside if isinstance(inside, list) else [inside if isinstance(inside, dict) else message]
+        inside = (
+            parsed(value_at(message, paths["each"]))
+            if value_at(message, paths["role"]) not in roles
+            else None
+        )
+        items = (
+            inside
+            if isinstance(inside, list)
+            else [inside if isinstance(inside, dict) else message]
+        )
         for item in cast(list[Any], items):
-            if value_at(item, paths["role"]) in roles and value_at(item, f"function.name|{paths['arguments']}") is None:
+            if (
+                value_at(item, paths["role"]) in roles
+                and value_at(item, f"function.name|{paths['arguments']}") is None
+            ):
                 key = value_at(item, paths["reply_id"])
-                place = next((each for each in waiting if None in (key, each[0]) or each[0] == key), None)
+                place = next(
+                    (each for each in waiting if None in (key, each[0]) or each[0] == key), None
+                )
                 if place is None:
-                    raise BenchmarkError(f"there is a result without a call, {key or 'no id'} ([calls] at, each, id)")
+                    raise BenchmarkError(
+                        f"there is a result without a call, {key or 'no id'} ([calls] at, each, id)"
+                    )
                 waiting.remove(place)
-                found[place[1]] = found[place[1]]._replace(returned=_text(value_at(item, paths["reply"], NOTHING)))
+                found[place[1]] = found[place[1]]._replace(
+                    returned=_text(value_at(item, paths["reply"], NOTHING))
+                )
                 continue
-            tool, arguments = value_at(item, paths["tool"]), value_at(item, paths["arguments"], NOTHING)
+            tool, arguments = (
+                value_at(item, paths["tool"]),
+                value_at(item, paths["arguments"], NOTHING),
+            )
             thought = value_at(message, paths["thought"])
-            if written := _ACTION.search(said) if isinstance(said := value_at(item, "content|value"), str) else None:
+            if (
+                written := _ACTION.search(said)
+                if isinstance(said := value_at(item, "content|value"), str)
+                else None
+            ):
                 thought, tool, arguments = (each.strip() for each in written.groups(""))
             if isinstance(tool, str) and _WHOLE_CALL.fullmatch(tool):
                 tool, arguments = _written(tool)
-            if arguments is NOTHING and (not isinstance(tool, str) or value_at(item, paths["role"]) is not None):
+            if arguments is NOTHING and (
+                not isinstance(tool, str) or value_at(item, paths["role"]) is not None
+            ):
                 continue  # a message without a call
             if not isinstance(tool, str):
                 raise BenchmarkError(f"a call has no tool at {paths['tool']!r} ([calls] tool)")
@@ -284,7 +363,9 @@ def _calls(content: Any, fields: FieldMap) -> list[EntryCall]:
                 fault = f"not JSON: {given[:60]!r}" if isinstance(given, str) else "not an object"
                 raise BenchmarkError(f"the arguments of {tool} are {fault} ([calls] arguments)")
             waiting.append((value_at(item, paths["id"]), len(found)))
-            returned = value_at(item, paths["observation"], NOTHING) if paths["observation"] else NOTHING
+            returned = (
+                value_at(item, paths["observation"], NOTHING) if paths["observation"] else NOTHING
+            )
             found.append(EntryCall(tool.strip(), given, str(thought or ""), returned))
     return found
 
@@ -299,8 +380,12 @@ def _written(call: str) -> tuple[str, Arguments]:
     with suppress(SyntaxError, ValueError, AttributeError):
         tree: Any = ast.parse(call.strip(), mode="eval").body
         if not tree.args:
-            return ast.unparse(tree.func), {each.arg: ast.literal_eval(each.value) for each in tree.keywords}
-    raise BenchmarkError(f"the tool {call[:60]!r} is a whole call, with arguments without names ([calls] tool)")
+            return ast.unparse(tree.func), {
+                each.arg: ast.literal_eval(each.value) for each in tree.keywords
+            }
+    raise BenchmarkError(
+        f"the tool {call[:60]!r} is a whole call, with arguments without names ([calls] tool)"
+    )
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
@@ -331,18 +416,25 @@ class AnswerReader:
         lacking.
         """
         if given is NOTHING:
-            raise BenchmarkError(f"there is no answer at {self.fields.answer['at']!r} ([answer] at)")
+            raise BenchmarkError(
+                f"there is no answer at {self.fields.answer['at']!r} ([answer] at)"
+            )
         plain = self._plain(parsed(given))
         if len({slot["name"] for slot in plain}) < len(plain):
             raise BenchmarkError("two of its answers have one name ([answer] name)")
         figures = [slot["type"] == "plot" for slot in plain]
         if 0 < sum(figures) < len(plain):  # they share half of the score
-            plain = [{**slot, "weight": 1 / figures.count(is_one)} for slot, is_one in zip(plain, figures, strict=True)]
+            plain = [
+                {**slot, "weight": 1 / figures.count(is_one)}
+                for slot, is_one in zip(plain, figures, strict=True)
+            ]
         try:
             slots = tuple(_SLOT.validate_json(orjson.dumps(slot)) for slot in plain)
         except ValidationError as error:
             raise BenchmarkError(f"its answer: {first_error(error)}") from error
-        leading: list[AnswerType] = [kind for kind in _LEADING if kind in {slot.type for slot in slots}]
+        leading: list[AnswerType] = [
+            kind for kind in _LEADING if kind in {slot.type for slot in slots}
+        ]
         return (leading or ["exact"])[0], slots
 
     def _at(self, key: str, scope: Any) -> Any:
@@ -358,7 +450,10 @@ class AnswerReader:
             return [self._figure({}, _named("figure"))]
         if isinstance(given, dict) and all(isinstance(one, dict) for one in given.values()):
             given = [{"name": name, **one} for name, one in cast(Plain, given).items()]
-        parts, value = _listed(given) or _listed(self._at("parts", given)), _listed(self._at("value", given))
+        parts, value = (
+            _listed(given) or _listed(self._at("parts", given)),
+            _listed(self._at("value", given)),
+        )
         parts = parts or (value if all(isinstance(one, dict) for one in value) else [])
         plain = {" ".join(str(word).split()).casefold(): word for word in reversed(parts or value)}
         words = [*reversed(plain.values())] if kind == "exact" else []
@@ -368,17 +463,26 @@ class AnswerReader:
                 return [_named("answer") | self._label(words[0], [*others], ())]
             parts = words
         if isinstance(given, list) and (
-            kind in ("choice_set", "rank", "open_text") or (kind is None and {*map(type, parts)} == {str})
+            kind in ("choice_set", "rank", "open_text")
+            or (kind is None and {*map(type, parts)} == {str})
         ):
             parts = []
-        slots = [self._part(given, None, 1)] if not parts or (kind == "plot" and parts is not given) else []
+        slots = (
+            [self._part(given, None, 1)]
+            if not parts or (kind == "plot" and parts is not given)
+            else []
+        )
         return slots + [self._part(one, given, number) for number, one in enumerate(parts, 1)]
 
     def _kind(self, answer: Any, whole: Any = None) -> str | None:
         """Return the type that a part of the answer, or the answer, or the entry states; None if none of them does."""
         types, odd = self.fields.answer_types, ""
         for scope in (answer, whole, self.entry):
-            words = [value_at(scope, path) for path in self.fields.answer["type"].split("|") if isinstance(scope, dict)]
+            words = [
+                value_at(scope, path)
+                for path in self.fields.answer["type"].split("|")
+                if isinstance(scope, dict)
+            ]
             words = [word.strip() for word in words if isinstance(word, str) and word.strip()]
             known = [types.get(word) or types.get(word.lower(), word) for word in words]
             kind = next((each for each in known if each in get_args(AnswerKind)), None)
@@ -391,21 +495,43 @@ class AnswerReader:
 
     def _of_whitelist(self, given: Plain, kind: str | None) -> list[Plain]:
         groups, wrong = given["whitelist"], given.get("blacklist")
-        if not isinstance(groups, list) or not groups or not all(isinstance(group, list) and group for group in groups):
+        if (
+            not isinstance(groups, list)
+            or not groups
+            or not all(isinstance(group, list) and group for group in groups)
+        ):
             raise BenchmarkError("its whitelist is not a list of lists of spellings")
         spellings = [[*map(str, group)] for group in cast(list[list[Any]], groups)]
         distractors = [
-            str(word) for group in _listed(wrong) for word in (group if isinstance(group, list) else [group])
+            str(word)
+            for group in _listed(wrong)
+            for word in (group if isinstance(group, list) else [group])
         ]
-        if len(spellings) > 1 and all({_truth(group), *map(number_in, group)} == {None} for group in spellings):
+        if len(spellings) > 1 and all(
+            {_truth(group), *map(number_in, group)} == {None} for group in spellings
+        ):
             # As published: in any order, anywhere in the answer.
             blacklist = [distractors] if distractors else []
-            return [{"type": "keywords", **_named("answer"), "whitelist": spellings, "blacklist": blacklist}]
+            return [
+                {
+                    "type": "keywords",
+                    **_named("answer"),
+                    "whitelist": spellings,
+                    "blacklist": blacklist,
+                }
+            ]
         plain: list[Plain] = []
         for number, (value, *aliases) in enumerate(spellings, start=1):
             at = _named("answer" if len(spellings) == 1 else f"answer_{number}")
             is_number = kind == "tolerance" and number_in(value) is not None
-            plain.append(at | (self._number(value, {}) if is_number else self._label(value, aliases, distractors)))
+            plain.append(
+                at
+                | (
+                    self._number(value, {})
+                    if is_number
+                    else self._label(value, aliases, distractors)
+                )
+            )
         return plain
 
     def _part(self, one: Any, whole: Any, number: int) -> Plain:
@@ -414,24 +540,35 @@ class AnswerReader:
         own = cast(Plain, one) if isinstance(one, dict) else {}
         value = self._at("value", own) if own else one
         value = parsed(value.strip()) if isinstance(value, str) else value
-        name = self._at("name", own) or ("figure" if kind == "plot" else "answer" if whole is None else "")
+        name = self._at("name", own) or (
+            "figure" if kind == "plot" else "answer" if whole is None else ""
+        )
         at = _named(str(name or f"answer_{number}"), self._at("label", own))
         if kind == "plot":
             margin = self._margin(own) or self._margin(self.entry) or {}
             if margin.pop("abs_tol", 0):
-                raise BenchmarkError("its figure has an absolute tolerance; a figure can only have rel_tol ([answers])")
+                raise BenchmarkError(
+                    "its figure has an absolute tolerance; a figure can only have rel_tol ([answers])"
+                )
             return self._figure(value if isinstance(value, dict) else own, at) | margin
         if kind == "abstain":
             return _unknown(at["name"])
         if value is None:
-            raise BenchmarkError(f"its answer has no value at {self.fields.answer['value']!r} ([answer] value)")
+            raise BenchmarkError(
+                f"its answer has no value at {self.fields.answer['value']!r} ([answer] value)"
+            )
         return at | self._content(kind, value, scope)
 
     def _content(self, kind: str | None, value: Any, scope: Any) -> Plain:
         """Return the fields of the slot that hold the value of a part of the answer, found in ``scope``."""
         aliases = [str(each).strip() for each in _listed(self._at("aliases", scope))]
-        is_list, is_long = isinstance(value, list), not aliases and len(str(value).split()) > _SHORT_WORDS
-        members = [str(each).strip() for each in (value if is_list else re.split("[>,]", str(value)))]
+        is_list, is_long = (
+            isinstance(value, list),
+            not aliases and len(str(value).split()) > _SHORT_WORDS,
+        )
+        members = [
+            str(each).strip() for each in (value if is_list else re.split("[>,]", str(value)))
+        ]
         if kind == "tolerance":
             return self._number(value, scope)
         if kind == "open_text" or (kind is None and (is_list or is_long)):
@@ -452,15 +589,34 @@ class AnswerReader:
         if (truth := _truth([str(value), *aliases])) is not None:
             return {"type": "boolean", "value": truth}
         if isinstance(value, str) and not aliases and value in self.files:
-            return {"type": "file", "value": self.files[value], "choices": [*dict.fromkeys(self.files.values())]}
-        options, keys = self._options(), {text.casefold().strip(" .") for text in (str(value), *aliases)}
-        if right := [key for key, text in options.items() if {key.casefold(), text.casefold().strip(" .")} & keys]:
+            return {
+                "type": "file",
+                "value": self.files[value],
+                "choices": [*dict.fromkeys(self.files.values())],
+            }
+        options, keys = (
+            self._options(),
+            {text.casefold().strip(" .") for text in (str(value), *aliases)},
+        )
+        if right := [
+            key
+            for key, text in options.items()
+            if {key.casefold(), text.casefold().strip(" .")} & keys
+        ]:
             forms = ("{1}", "({0})", "{0}. {1}", "({0}) {1}")
-            names = {letter: [form.format(letter, text) for form in forms] for letter, text in options.items()}
+            names = {
+                letter: [form.format(letter, text) for form in forms]
+                for letter, text in options.items()
+            }
             return {"type": "exact", "value": right[0], "choices": [*options], "aliases": names}
         others = [word for word in wrong if word not in (value, *aliases)]
         choices = {"choices": [value, *others]} if others else {}
-        return {"type": "exact", "value": value, "aliases": {str(value): aliases} if aliases else {}, **choices}
+        return {
+            "type": "exact",
+            "value": value,
+            "aliases": {str(value): aliases} if aliases else {},
+            **choices,
+        }
 
     def _options(self) -> dict[str, str]:
         return lettered(self._at("options", self.entry)) or lettered(self.query)
@@ -471,24 +627,38 @@ class AnswerReader:
         if {*members} <= {*self.files}:
             members, choices = [self.files[member] for member in members], names
         elif all(member.isdecimal() for member in members):
-            choices = [str(number) for number in range(1, max([len(names), *map(int, members)]) + 1)]
+            choices = [
+                str(number) for number in range(1, max([len(names), *map(int, members)]) + 1)
+            ]
         if not {*members} <= {*choices}:
-            raise BenchmarkError("its answer is a set, and nothing lists its choices ([answer] options)")
+            raise BenchmarkError(
+                "its answer is a set, and nothing lists its choices ([answer] options)"
+            )
         return {"type": "choice_set", "value": [*members], "choices": choices}
 
     def _number(self, value: Any, scope: Any) -> Plain:
         text, defaults = normalise(str(value)), self.fields.defaults
         found = None if isinstance(value, bool) else read_quantity(text)
         if found is None:
-            raise BenchmarkError(f"its answer {value!r} is of type tolerance and no number ([answer] value, [answers])")
-        unit = self._at("unit", scope) or (found.unit.symbol if found.unit else self._unit_in_words(text))
+            raise BenchmarkError(
+                f"its answer {value!r} is of type tolerance and no number ([answer] value, [answers])"
+            )
+        unit = self._at("unit", scope) or (
+            found.unit.symbol if found.unit else self._unit_in_words(text)
+        )
         number = {"type": "tolerance", "value": (found.low + found.high) / 2, "unit": unit}
         if (stated := _MARGIN.search(text)) or found.high > found.low:
-            return number | {"abs_tol": float(stated[1]) if stated else (found.high - found.low) / 2}
+            return number | {
+                "abs_tol": float(stated[1]) if stated else (found.high - found.low) / 2
+            }
         margin = self._margin(scope) or self._margin(self.entry)
         if margin is None and defaults.abs_tol is None and defaults.rel_tol is None:
-            raise BenchmarkError("its answer is of type tolerance and has none: set [defaults] rel_tol in the map")
-        return number | (margin or {"abs_tol": defaults.abs_tol or 0.0, "rel_tol": defaults.rel_tol or 0.0})
+            raise BenchmarkError(
+                "its answer is of type tolerance and has none: set [defaults] rel_tol in the map"
+            )
+        return number | (
+            margin or {"abs_tol": defaults.abs_tol or 0.0, "rel_tol": defaults.rel_tol or 0.0}
+        )
 
     def _unit_in_words(self, written: str) -> str | None:
         """Return the unit that follows the number in the answer in words; None if no known one does."""
@@ -500,9 +670,16 @@ class AnswerReader:
     def _margin(self, given: Any) -> Plain | None:
         """Return the tolerance that an object states: in two fields, as ``{"rel": 0.1}``, or as a size of a kind."""
         default, sizes = self.fields.defaults.tol_kind, Plain()
-        stated = {kind: size for kind in ("abs", "rel") if (size := self._at(f"{kind}_tol", given)) is not None}
+        stated = {
+            kind: size
+            for kind in ("abs", "rel")
+            if (size := self._at(f"{kind}_tol", given)) is not None
+        }
         if not stated:
-            kind, tol = str(self._at("tol_kind", given) or "").lower()[:3], parsed(self._at("tol", given))
+            kind, tol = (
+                str(self._at("tol_kind", given) or "").lower()[:3],
+                parsed(self._at("tol", given)),
+            )
             kind = kind if kind in ("abs", "rel", "per") else "abs" if "±" in str(tol) else default
             stated = tol if isinstance(tol, dict) else {kind: tol}
         for key, tol in stated.items():
@@ -513,7 +690,11 @@ class AnswerReader:
                 kind, text = "percent", text.removesuffix("%")
             size = number_in(text) if kind in ("abs", "rel", "percent") else None
             if size is None or (kind == "rel" and size >= 1):
-                fault = "no number" if size is None else "relative, 1 or more ([defaults] tol_kind: abs, percent)"
+                fault = (
+                    "no number"
+                    if size is None
+                    else "relative, 1 or more ([defaults] tol_kind: abs, percent)"
+                )
                 raise BenchmarkError(f"its tolerance {tol!r} is {fault} ([answer] tol)")
             sizes |= {"rel_tol": size / 100} if kind == "percent" else {f"{kind}_tol": size}
         return sizes or None
@@ -537,7 +718,12 @@ def _named(name: str, label: Any = None) -> Plain:
 
 def _unknown(name: str) -> Plain:
     at = _named(name)
-    return {"type": "abstain", **at, "reason": "no_data", "asks": [{"type": "exact", **at, "value": "unknown"}]}
+    return {
+        "type": "abstain",
+        **at,
+        "reason": "no_data",
+        "asks": [{"type": "exact", **at, "value": "unknown"}],
+    }
 
 
 def _listed(value: Any) -> list[Any]:
@@ -554,7 +740,9 @@ def with_from(slot: Slot, steps: Sequence[ReferenceStep]) -> Slot:
     for number in reversed(range(len(steps) if slot.from_ is None else 0)):
         observation = steps[number].observation
         result = observation.result if observation and observation.result else {}
-        fields = [name for name, value in result.items() if name.isidentifier() and _holds(slot, value)]
+        fields = [
+            name for name, value in result.items() if name.isidentifier() and _holds(slot, value)
+        ]
         if found := slot.name if slot.name in fields else fields[0] if len(fields) == 1 else None:
             return slot.model_copy(update={"from_": f"steps[{number}].observation.{found}"})
     return slot
@@ -565,5 +753,9 @@ def _holds(slot: Slot, value: JsonValue) -> bool:
         number = None if isinstance(value, bool) else plain_number(value)
         return number is not None and abs(number - slot.value) <= slot.margin
     if isinstance(slot, ExactSlot):
-        return not isinstance(value, bool) and str(value).strip().casefold() in {each.casefold() for each in slot.names}
-    return type(value) is type(getattr(slot, "value", None)) and value == getattr(slot, "value", None)
+        return not isinstance(value, bool) and str(value).strip().casefold() in {
+            each.casefold() for each in slot.names
+        }
+    return type(value) is type(getattr(slot, "value", None)) and value == getattr(
+        slot, "value", None
+    )

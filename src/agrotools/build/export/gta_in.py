@@ -72,7 +72,11 @@ def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> Bench
 
 
 def import_entries(
-    entries: Mapping[str, Any], folder: Path, fields: FieldMap, out: Path, progress: Progress = no_progress
+    entries: Mapping[str, Any],
+    folder: Path,
+    fields: FieldMap,
+    out: Path,
+    progress: Progress = no_progress,
 ) -> BenchmarkHeader:
     """Convert ``entries``, whose files are in ``folder``; errors as in :func:`build_gta`."""
     source = Source(folder, fields, entries)
@@ -97,14 +101,27 @@ def import_entries(
         reasons = "; ".join(f"{reason}: {entry_list(keys)}" for reason, keys in unread.items())
         if not samples:
             hint = f"give a field map, --source gta=MAP.toml; {DEFAULT_MAP} is one"
-            raise BenchmarkError(f"none of the {len(entries)} entries can be read. {reasons}", hint=hint)
+            raise BenchmarkError(
+                f"none of the {len(entries)} entries can be read. {reasons}", hint=hint
+            )
         left = unread_fields(entries, fields)
-        others = Counter(each.task_type for each in samples if each.task_type not in FAMILY_OF_TASK_TYPE)
+        others = Counter(
+            each.task_type for each in samples if each.task_type not in FAMILY_OF_TASK_TYPE
+        )
         lost = len(entries) - len(samples)
         notes = [f"{lost} of {len(entries)} entries could not be read. {reasons}"] if unread else []
-        notes += [f"fields that the map does not read, with their number: {count_list(left)}"] if left else []
+        notes += (
+            [f"fields that the map does not read, with their number: {count_list(left)}"]
+            if left
+            else []
+        )
         notes += [f"no translation under [task_types]: {count_list(others)}"] if others else []
-        metadata = {"unread": unread, "unread_fields": left, "notes": notes, "note": " ".join(notes)}
+        metadata = {
+            "unread": unread,
+            "unread_fields": left,
+            "notes": notes,
+            "note": " ".join(notes),
+        }
         header = _header(source, samples, metadata)
         write_benchmark(partial, header, samples)
     return header
@@ -115,7 +132,9 @@ def _map_of(place: Path) -> tuple[Path, FieldMap]:
         fields = read_map(place)
         return place.parent / Path(fields.data).expanduser(), fields
     if not place.is_dir():
-        raise BenchmarkError(f"there is no {place}", hint="give the folder of the JSON file, or a field map")
+        raise BenchmarkError(
+            f"there is no {place}", hint="give the folder of the JSON file, or a field map"
+        )
     return place, read_map(place / MAP_FILE) if (place / MAP_FILE).is_file() else read_map()
 
 
@@ -127,15 +146,24 @@ class Source:
         self.declared: dict[str, DeclaredTool] = {}
         if fields.unknown_tools == "declare":
             for name in {*fields.tools.values(), *fields.arguments} - {*tool_names(), ""}:
-                raise BenchmarkError(f"the field map: there is no tool {name!r} ([tools], [arguments])")
+                raise BenchmarkError(
+                    f"the field map: there is no tool {name!r} ([tools], [arguments])"
+                )
             calls: list[tuple[str, Arguments]] = []
             for key, content in entries.items():
                 with suppress(BenchmarkError):  # reported with the entry
-                    calls += [(call.tool, call.arguments) for call in read_entry(key, content, fields).calls]
+                    calls += [
+                        (call.tool, call.arguments)
+                        for call in read_entry(key, content, fields).calls
+                    ]
             listed = [value_at(content, fields.sample["tools"]) for content in entries.values()]
-            small = [path for path in sorted(folder.rglob("*.json")) if path.stat().st_size <= 1_000_000]
+            small = [
+                path for path in sorted(folder.rglob("*.json")) if path.stat().st_size <= 1_000_000
+            ]
             listed += map(content_of, small)
-            self.declared = declared_tools(listed, calls, fields.tools, fields.arguments, fields.agreement)
+            self.declared = declared_tools(
+                listed, calls, fields.tools, fields.arguments, fields.agreement
+            )
 
     @cached_property
     def _by_name(self) -> dict[str, list[tuple[str, ...]]]:
@@ -147,14 +175,20 @@ class Source:
 
     def find(self, path: str) -> Path:
         """Return the file whose path in the folder ends the given one, or ends in it; BenchmarkError if none does."""
-        parts = tuple(part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("/", ".", ".."))
+        parts = tuple(
+            part
+            for part in PurePosixPath(path.replace("\\", "/")).parts
+            if part not in ("/", ".", "..")
+        )
         if parts and (stored := pictures().joinpath(*parts)).is_file():
             return stored
         there = self._by_name.get(parts[-1], []) if parts else []
         ours = sorted((each for each in there if parts[-len(each) :] == each), key=len)[-1:]
         found = ours or [each for each in there if each[-len(parts) :] == parts]
         if len(found) != 1:
-            raise BenchmarkError(f"there {'are several files' if found else 'is no file'} {path!r} ([files] at, path)")
+            raise BenchmarkError(
+                f"there {'are several files' if found else 'is no file'} {path!r} ([files] at, path)"
+            )
         return self.folder.joinpath(*found[0])
 
     def tool(self, name: str) -> str:
@@ -163,7 +197,9 @@ class Source:
             return self.declared[name].name
         ours = self.fields.tools.get(name, name)
         if ours not in tool_names() and self.fields.unknown_tools == "refuse":
-            raise BenchmarkError(f'there is no tool {ours!r}: map it under [tools], or set unknown_tools = "keep"')
+            raise BenchmarkError(
+                f'there is no tool {ours!r}: map it under [tools], or set unknown_tools = "keep"'
+            )
         return ours
 
 
@@ -176,10 +212,15 @@ def _read_sample(content: Any, entry: Entry, source: Source) -> Sample:
     sample_id = str(value_at(content, fields.sample["id"], entry.key)).strip()
     spelt = {**names, **{file.name: file.name for file in files}}
     reader = AnswerReader(content, fields, steps, spelt, entry.query, entry.words)
-    answer_type, slots = reader.slots(fields.answers.get(sample_id, value_at(content, fields.answer["at"], NOTHING)))
+    answer_type, slots = reader.slots(
+        fields.answers.get(sample_id, value_at(content, fields.answer["at"], NOTHING))
+    )
     listed = parsed(value_at(content, fields.sample["tools"]))
     listed = listed if isinstance(listed, list | dict) else ()
-    offered = [(value_at(tool, fields.sample["tool_name"]) if isinstance(tool, dict) else tool) for tool in listed]
+    offered = [
+        (value_at(tool, fields.sample["tool_name"]) if isinstance(tool, dict) else tool)
+        for tool in listed
+    ]
     # An entry that lists no tools is offered all: those that it calls are a part of the solution.
     tools = [source.tool(str(tool).strip()) for tool in offered or source.declared] or AGROTOOLS
     toolset = dict.fromkeys([*tools, *(step.tool for step in steps)])
@@ -191,7 +232,9 @@ def _read_sample(content: Any, entry: Entry, source: Source) -> Sample:
     family = translated(text("family", fields.defaults.family), fields.families)
     task_type = translated(text("task_type", fields.defaults.task_type), fields.task_types)
     options = lettered(value_at(content, fields.answer["options"]))
-    shown = [f"{letter}. {option}" for letter, option in options.items() if option not in entry.query]
+    shown = [
+        f"{letter}. {option}" for letter, option in options.items() if option not in entry.query
+    ]
     try:
         return Sample(
             id=re.sub(r"[^A-Za-z0-9_.-]+", "_", sample_id).lstrip("_.-"),
@@ -221,7 +264,9 @@ def _in_groups(steps: Sequence[ReferenceStep], files: Sequence[Any]) -> tuple[Re
     grouped: list[ReferenceStep] = []
     for number, alike in enumerate(list(group) for _, group in groupby(steps, kind)):
         several = len({str(step.arguments) for step in alike}) == len(alike) > 1
-        grouped += [step.model_copy(update={"group": number}) if several else step for step in alike]
+        grouped += [
+            step.model_copy(update={"group": number}) if several else step for step in alike
+        ]
     return tuple(grouped)
 
 
@@ -233,7 +278,12 @@ def _recorded(call: EntryCall, source: Source) -> Observation | None:
     chart = chart_of(given) if tool and tool.runs == "plot" else None
     if chart is None or (observation and observation.error):
         return observation
-    return Observation(result={**((observation and observation.result) or {}), "spec": chart.model_dump(mode="json")})
+    return Observation(
+        result={
+            **((observation and observation.result) or {}),
+            "spec": chart.model_dump(mode="json"),
+        }
+    )
 
 
 def _files(content: Any, entry: Entry, source: Source) -> Iterator[SampleFile]:
@@ -241,55 +291,100 @@ def _files(content: Any, entry: Entry, source: Source) -> Iterator[SampleFile]:
     ends = Counter(Path(path).name for path in entry.files)
     for item, path in zip(files_of(content, fields), entry.files, strict=True):
         place = source.find(path)
-        stated = {name: value_at(item, at) for name, at in fields.files.items() if isinstance(item, dict)}
+        stated = {
+            name: value_at(item, at) for name, at in fields.files.items() if isinstance(item, dict)
+        }
         word, name, suffix = stated.get("type"), stated.get("name"), place.suffix.lower()
-        kind = fields.file_types.get(str(word)) or fields.file_types.get(suffix[1:]) or word or "image"
+        kind = (
+            fields.file_types.get(str(word)) or fields.file_types.get(suffix[1:]) or word or "image"
+        )
         # Files with one name differ by their folders, which a question may name.
-        name = f"{place.parent.name}_{place.name}" if ends[place.name] > 1 and not name else name or place.name
+        name = (
+            f"{place.parent.name}_{place.name}"
+            if ends[place.name] > 1 and not name
+            else name or place.name
+        )
         name = safe_name(str(name), used_names)
         used_names.add(name)
         digest = sha256_of_file(place)
-        facts = {"name": name, "path": f"{FILES_FOLDER}/{digest[:16]}{suffix}", "kind": kind, "sha256": digest}
+        facts = {
+            "name": name,
+            "path": f"{FILES_FOLDER}/{digest[:16]}{suffix}",
+            "kind": kind,
+            "sha256": digest,
+        }
         with suppress(BenchmarkError):  # no picture
             facts["width_px"], facts["height_px"] = image_size(place, path)
         facts |= {field: stated[field] for field in _FILE_FIELDS if stated.get(field) is not None}
         try:
             yield SampleFile.model_validate_json(orjson.dumps(facts))
         except ValidationError as error:
-            raise BenchmarkError(f"file {path!r}: {first_error(error)} ([files], [file_types])") from error
+            raise BenchmarkError(
+                f"file {path!r}: {first_error(error)} ([files], [file_types])"
+            ) from error
 
 
-_PLACE = re.compile(r"^<?(?:image|img|picture)[ _-]?([1-9]\d?)>?$", re.IGNORECASE)  # of a file, by its place
+_PLACE = re.compile(
+    r"^<?(?:image|img|picture)[ _-]?([1-9]\d?)>?$", re.IGNORECASE
+)  # of a file, by its place
 
 
-def _steps(content: Any, entry: Entry, files: Sequence[SampleFile], source: Source) -> list[ReferenceStep]:
+def _steps(
+    content: Any, entry: Entry, files: Sequence[SampleFile], source: Source
+) -> list[ReferenceStep]:
     """Return the reference steps, arguments under agrotools' names and files by their names in the sample."""
-    fields, names, ends = source.fields, [file.name for file in files], [Path(path).name for path in entry.files]
+    fields, names, ends = (
+        source.fields,
+        [file.name for file in files],
+        [Path(path).name for path in entry.files],
+    )
     known = {end: name for end, name in zip(ends, names, strict=True) if ends.count(end) == 1}
     known |= dict(zip(entry.files, names, strict=True))
     ids = [str(value_at(item, fields.files["id"])) for item in files_of(content, fields)]
-    handles = [{f"#{number}", ends[number - 1].rpartition(".")[0], key} for number, key in enumerate(ids, 1)]
+    handles = [
+        {f"#{number}", ends[number - 1].rpartition(".")[0], key}
+        for number, key in enumerate(ids, 1)
+    ]
     steps, seen = list[ReferenceStep](), ""
 
     def named(value: Any, is_file: bool) -> Any:
         if not isinstance(value, str):
             return [named(each, is_file) for each in value] if isinstance(value, list) else value
         path = value.strip().replace("\\", "/")
-        name = known.get(path) or known.get(f"{fields.files['folder']}{path}") or known.get(Path(path).name)
+        name = (
+            known.get(path)
+            or known.get(f"{fields.files['folder']}{path}")
+            or known.get(Path(path).name)
+        )
         if name or not is_file:
             return name or value
-        found = [name for name, own in zip(names, handles, strict=True) if {path, _PLACE.sub(r"#\1", path)} & own]
+        found = [
+            name
+            for name, own in zip(names, handles, strict=True)
+            if {path, _PLACE.sub(r"#\1", path)} & own
+        ]
         if len(found) != 1 and not Path(path).suffix and (path.isdecimal() or path not in seen):
-            raise BenchmarkError(f"a call has the file {path!r}, which is not listed ([files] id, [agreement])")
+            raise BenchmarkError(
+                f"a call has the file {path!r}, which is not listed ([files] id, [agreement])"
+            )
         return found[0] if len(found) == 1 else value
 
     for call in entry.calls:
         tool, declared = source.tool(call.tool), source.declared.get(call.tool)
         renamed = {} if declared else fields.arguments.get(tool, {})
-        own = {name for name, rule in declared.agreement.items() if rule == "file"} if declared else set[str]()
-        given = {renamed.get(name, name): named(each, name in own) for name, each in call.arguments.items()}
+        own = (
+            {name for name, rule in declared.agreement.items() if rule == "file"}
+            if declared
+            else set[str]()
+        )
+        given = {
+            renamed.get(name, name): named(each, name in own)
+            for name, each in call.arguments.items()
+        }
         observation = _recorded(call, source)
-        steps.append(ReferenceStep(tool=tool, arguments=given, observation=observation, thought=call.thought))
+        steps.append(
+            ReferenceStep(tool=tool, arguments=given, observation=observation, thought=call.thought)
+        )
         seen += str(call.returned)
     return steps
 
@@ -301,7 +396,9 @@ def observation_of(returned: Any) -> Observation | None:
     if isinstance(returned, str):
         read = parsed(returned)
         returned = read if isinstance(read, dict) else {"text": returned}
-    result: dict[str, JsonValue] = {**returned} if isinstance(returned, dict) else {"value": returned}
+    result: dict[str, JsonValue] = (
+        {**returned} if isinstance(returned, dict) else {"value": returned}
+    )
     if set(result) == {"error"}:
         with suppress(ValidationError):
             return Observation(error=ErrorInfo.model_validate_json(orjson.dumps(result["error"])))
@@ -318,7 +415,9 @@ def _header(source: Source, samples: list[Sample], metadata: dict[str, Any]) -> 
         **{"name": plain or "imported", **source.fields.benchmark},
         "toolset": (*known, *sorted(used.difference(known))),
         "declared": [tool for name, tool in declared.items() if name in used],
-        "backends": {name: "recorded" for name in known if name in declared and not declared[name].runs},
+        "backends": {
+            name: "recorded" for name in known if name in declared and not declared[name].runs
+        },
         "metadata": {**metadata, "rai": {"dataAnnotationProtocol": f"{rai}agrotools ran nothing."}},
     }
     try:

@@ -45,7 +45,9 @@ GROUP_BYTES = 128 * 2**20
 """Approximate content of a row group, bytes; a single row may be larger."""
 
 
-def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path) -> None:
+def export_huggingface(
+    root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path
+) -> None:
     """Write the benchmark to ``out``, completely or not at all; UsageError without pyarrow, else BenchmarkError."""
     arrow_and_parquet()
     with replace_folder(out, EXPORT_FILE, "an agrotools export in hf format") as partial:
@@ -89,10 +91,14 @@ def _write_rows(path: Path, root: Path, samples: Sequence[Sample]) -> None:
     schema = _schema(arrow)
     # The dictionary may be as large as a row group, so that files shared by samples are stored once.
     limit = 2 * GROUP_BYTES
-    with parquet.ParquetWriter(path, schema, compression="zstd", dictionary_pagesize_limit=limit) as writer:
+    with parquet.ParquetWriter(
+        path, schema, compression="zstd", dictionary_pagesize_limit=limit
+    ) as writer:
 
         def write(rows: list[dict[str, Any]]) -> None:
-            writer.write_table(arrow.Table.from_pylist(rows, schema=schema), row_group_size=len(rows))
+            writer.write_table(
+                arrow.Table.from_pylist(rows, schema=schema), row_group_size=len(rows)
+            )
 
         rows, size = list[dict[str, Any]](), 0
         for sample in samples:
@@ -164,4 +170,6 @@ def _schema(arrow: Any) -> "pyarrow.Schema":
         "toolset": [texts],
         **{key: {"dtype": "bool", "_type": "Value"} for key in ("no_tool_eligible", "may_abstain")},
     }
-    return arrow.schema(list(types.items()), metadata={"huggingface": _quoted({"info": {"features": features}})})
+    return arrow.schema(
+        list(types.items()), metadata={"huggingface": _quoted({"info": {"features": features}})}
+    )

@@ -83,8 +83,13 @@ def without_identity(path: Path) -> bytes | None:
 def _as_jpeg(path: Path) -> bytes:
     pixels, stream = read_image(path, may_be_blank=True).pixels, BytesIO()
     with Image.open(path) as picture:
-        profile, exif = picture.info.get("icc_profile"), _camera_data(picture.info.get("exif", b""), _CAMERA - {274})
-    Image.fromarray(pixels).save(stream, "JPEG", quality=95, subsampling=0, icc_profile=profile, exif=exif)
+        profile, exif = (
+            picture.info.get("icc_profile"),
+            _camera_data(picture.info.get("exif", b""), _CAMERA - {274}),
+        )
+    Image.fromarray(pixels).save(
+        stream, "JPEG", quality=95, subsampling=0, icc_profile=profile, exif=exif
+    )
     return stream.getvalue()
 
 
@@ -104,7 +109,9 @@ def _clean_jpeg(content: bytes) -> bytes:
         if content[at] != 0xFF:
             raise ValueError("no segment where one is expected")
         marker, end = content[at + 1], at + 2 + int.from_bytes(content[at + 2 : at + 4])
-        if marker == _END:  # what follows is a further picture or data of the phone, with metadata of its own
+        if (
+            marker == _END
+        ):  # what follows is a further picture or data of the phone, with metadata of its own
             return b"".join([*parts, content[at : at + 2]])
         if marker == _SCAN:
             after = _AFTER_SCAN.search(content, end)
@@ -124,7 +131,9 @@ def _camera_data(payload: bytes, kept: Set[int] = _CAMERA) -> bytes:
         old.load(payload)
         block = old.get_ifd(_EXIF_BLOCK)
         new.update({tag: value for tag, value in old.items() if tag in kept})
-        new.get_ifd(_EXIF_BLOCK).update({tag: value for tag, value in block.items() if tag in _EXPOSURE})
+        new.get_ifd(_EXIF_BLOCK).update(
+            {tag: value for tag, value in block.items() if tag in _EXPOSURE}
+        )
     except Exception:  # Pillow may raise any exception for a damaged block.
         return b""
     if not {*old} - kept - {_EXIF_BLOCK} and not {*block} - _EXPOSURE:
@@ -155,7 +164,9 @@ class BuiltBenchmark:
     label_checks: tuple[str, ...] = ()
 
 
-def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Progress = no_progress) -> BuiltBenchmark:
+def build_from_photos(
+    seen: DetectedTable, plan: Plan, out: Path, progress: Progress = no_progress
+) -> BuiltBenchmark:
     """Build the benchmark from all columns without open questions and write it to ``out``, completely or not at all.
 
     BenchmarkError: no column or picture can be used, or ``out`` holds something else. InfrastructureError: no worker.
@@ -179,7 +190,14 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
         originals = Originals(Path(scratch))
         part_of, n_cleaned = _stored(seen, plan, columns, values, originals, progress)
         part = _part(columns, part_of, plan, originals, skipped)
-        header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)
+        header = assembled(
+            [part],
+            out,
+            name=plan.name,
+            version="1",
+            description=plan.description,
+            progress=progress,
+        )
     samples, used = load_folder(out).samples, dict[str, int]()
     for column, pictured in part_of.items():
         of_column = (sample for sample in samples if sample.metadata["column"] == column)
@@ -188,10 +206,17 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
         names = {str(each.file.sha256): each.name for each in pictured}
         for digest in sorted(names.keys() - shown):
             reason = "is in no question of this column: its value is near 0 or others, or samples is reached"
-            skipped.add(column, reason, "lower abs_tol or raise samples in the plan", example=names[digest])
-    warnings, checks = _unknown_names(columns, part_of), compare_with_tool(samples, columns, part_of)
+            skipped.add(
+                column, reason, "lower abs_tol or raise samples in the plan", example=names[digest]
+            )
+    warnings, checks = (
+        _unknown_names(columns, part_of),
+        compare_with_tool(samples, columns, part_of),
+    )
     agreements = tuple(said for _, said in agreed.values() if said)
-    return BuiltBenchmark(header, used, skipped, tuple(warnings), n_cleaned, agreements, tuple(checks))
+    return BuiltBenchmark(
+        header, used, skipped, tuple(warnings), n_cleaned, agreements, tuple(checks)
+    )
 
 
 def _stored(
@@ -209,7 +234,12 @@ def _stored(
         for path in sorted(pictures & values[column.column].keys() - faults.keys()):
             if fault := faults.setdefault(path, _fault_of(path, column)):
                 reason = f"cannot be used: {fault.message.replace(path.name, 'it', 1)}"
-                seen.skipped.add("picture", reason, fault.hint or "replace it by one that opens", example=path.name)
+                seen.skipped.add(
+                    "picture",
+                    reason,
+                    fault.hint or "replace it by one that opens",
+                    example=path.name,
+                )
             progress("pictures opened", len(faults), len(pictures))
     slices = defaultdict[Path, dict[str, str]](dict)
     for column in (each for each in plan.columns if each.ask == "slice"):
@@ -218,7 +248,9 @@ def _stored(
     cleaned: set[Path] = set()
     part_of = {
         column.column: [
-            Pictured(_stored_file(path, column, plan, originals, cleaned), value, slices[path], path.name)
+            Pictured(
+                _stored_file(path, column, plan, originals, cleaned), value, slices[path], path.name
+            )
             for path, value in values[column.column].items()
             if path in pictures and faults[path] is None
         ]
@@ -227,9 +259,13 @@ def _stored(
     return part_of, len(cleaned)
 
 
-def _stored_file(path: Path, column: Column, plan: Plan, originals: Originals, cleaned: set[Path]) -> SampleFile:
+def _stored_file(
+    path: Path, column: Column, plan: Plan, originals: Originals, cleaned: set[Path]
+) -> SampleFile:
     facts, content = _facts(path, column, plan), without_identity(path)
-    is_phone = path.suffix.lower() in PHONE_SUFFIXES  # perhaps a JPEG in truth, as some programs write it
+    is_phone = (
+        path.suffix.lower() in PHONE_SUFFIXES
+    )  # perhaps a JPEG in truth, as some programs write it
     if content is None and not is_phone:
         return originals.file(path, **facts)
     cleaned.add(path)
@@ -237,13 +273,21 @@ def _stored_file(path: Path, column: Column, plan: Plan, originals: Originals, c
     return originals.add_content(content or path.read_bytes(), suffix, **facts)
 
 
-def _unknown_names(columns: Iterable[Column], part_of: Mapping[str, list[Pictured]]) -> Iterator[str]:
+def _unknown_names(
+    columns: Iterable[Column], part_of: Mapping[str, list[Pictured]]
+) -> Iterator[str]:
     """Yield a warning for each column with names that the knowledge base does not have."""
     for column in columns:
-        texts = [str(each.value) for each in part_of[column.column]] if measures()[column.ask].kind == "name" else []
+        texts = (
+            [str(each.value) for each in part_of[column.column]]
+            if measures()[column.ask].kind == "name"
+            else []
+        )
         names = ColumnNames.of(column, texts)
         if unknown := [text for text in texts if not names.is_known(text)]:
-            listed = ", ".join(f"{name!r} ({n})" for name, n in Counter(unknown).most_common(_MOST_WARNED))
+            listed = ", ".join(
+                f"{name!r} ({n})" for name, n in Counter(unknown).most_common(_MOST_WARNED)
+            )
             yield (
                 f"{column.column}: not in the knowledge base, but offered as answers: {listed}; correct the table if "
                 "they are not names (agrotools tools kb search NAME)"
@@ -276,10 +320,14 @@ def _part(
         templates += templates_for(column, place, plan, numbers, counted_per_area=has_area)
     if not subjects:
         what = "; ".join(skipped.lines()[:3]) or "the plan ignores all columns"
-        raise BenchmarkError(f"no questions can be generated: {what}", hint="complete the plan or the table")
+        raise BenchmarkError(
+            f"no questions can be generated: {what}", hint="complete the plan or the table"
+        )
     return Part(
         name=plan.name.replace(".", "-")[:40],
-        source=SourceNote(name=plan.name, licence=plan.licence, note="Pictures and answers are their owner's."),
+        source=SourceNote(
+            name=plan.name, licence=plan.licence, note="Pictures and answers are their owner's."
+        ),
         subjects=subjects,
         questions=templates,
         samples=plan.samples,
@@ -288,7 +336,9 @@ def _part(
     )
 
 
-def _select_pictures(values: Mapping[str, Mapping[Path, Value]], samples: int, skipped: SkippedRows) -> set[Path]:
+def _select_pictures(
+    values: Mapping[str, Mapping[Path, Value]], samples: int, skipped: SkippedRows
+) -> set[Path]:
     """Return the pictures to open: all, or an even selection by the hash of their names if there are very many."""
     paths = {path for of_column in values.values() for path in of_column}
     most = max(_LEAST_PICTURES, _PICTURES_A_SAMPLE * samples)
@@ -344,17 +394,26 @@ def answers_of(seen: DetectedTable, column: Column, skipped: SkippedRows) -> dic
             skipped.add(column.column, fault.reason, fault.hint, row, text[:60])
             continue
         by_image.setdefault(image, []).append((row, value))
-    merged = {image: _merge_answers(image, answers, column, skipped) for image, answers in by_image.items()}
+    merged = {
+        image: _merge_answers(image, answers, column, skipped)
+        for image, answers in by_image.items()
+    }
     return {image: value for image, value in merged.items() if value is not None}
 
 
-def agreed_answers(seen: DetectedTable, column: Column, skipped: SkippedRows) -> tuple[dict[Path, Value], str]:
+def agreed_answers(
+    seen: DetectedTable, column: Column, skipped: SkippedRows
+) -> tuple[dict[Path, Value], str]:
     """Return the values of a column, without those that a second observer contradicts, and their agreement as text."""
     first = answers_of(seen, column, skipped)
     if column.second is None:
         return first, ""
     second = answers_of(seen, column.model_copy(update={"column": column.second}), skipped)
-    measure, both, values = measures()[column.ask], [image for image in first if image in second], second | first
+    measure, both, values = (
+        measures()[column.ask],
+        [image for image in first if image in second],
+        second | first,
+    )
     if measure.kind == "number":
         numbers = [(float(first[image]), float(second[image])) for image in both]
         absolute, relative = tolerance_of(column, measure)
@@ -362,16 +421,24 @@ def agreed_answers(seen: DetectedTable, column: Column, skipped: SkippedRows) ->
         mean, lin = sum(a - b for a, b in numbers) / max(1, len(both)), weighted_kappa(numbers)
         agreement = f"mean difference {mean:.3g}, Lin's concordance {'undefined' if lin is None else f'{lin:.2f}'}"
     else:
-        names = ColumnNames.of(column, map(str, [*first.values(), *second.values()] if measure.kind == "name" else ()))
+        names = ColumnNames.of(
+            column, map(str, [*first.values(), *second.values()] if measure.kind == "name" else ())
+        )
         key = {text: names.ids_of(text)[0] for text in names.labels.entries}
-        pairs = [(key.get(str(a := first[image]), str(a)), key.get(str(b := second[image]), str(b))) for image in both]
+        pairs = [
+            (key.get(str(a := first[image]), str(a)), key.get(str(b := second[image]), str(b)))
+            for image in both
+        ]
         alike, (kappa, why) = [a == b for a, b in pairs], cohens_kappa(pairs)
         agreement = f"kappa undefined ({why})" if kappa is None else f"Cohen's kappa {kappa:.2f}"
     for image in (image for image, agree in zip(both, alike, strict=True) if not agree):
         hint = "agree on one value, or remove second from the plan to ask by the first alone"
         example = f"{image.name}: {values.pop(image)!r} and {second[image]!r}"
         skipped.add(column.column, f"is another value in {column.second}", hint, example=example)
-    return values, f"{column.column} and {column.second}: {agreement}, n = {len(both)}, {sum(alike)} alike"
+    return (
+        values,
+        f"{column.column} and {column.second}: {agreement}, n = {len(both)}, {sum(alike)} alike",
+    )
 
 
 def _value(text: str, column: Column, measure: Measure) -> Value:
@@ -384,19 +451,28 @@ def _value(text: str, column: Column, measure: Measure) -> Value:
     if measure.unit is None and value != round(value) and column.repeated != "mean":
         raise CellFault("is not a whole number", 'write a count, or repeated = "mean" in the plan')
     if measure.least is not None and value < measure.least:
-        raise CellFault(f"is below {measure.least:g}{measure.unit or ''}", "correct the value or its unit")
+        raise CellFault(
+            f"is below {measure.least:g}{measure.unit or ''}", "correct the value or its unit"
+        )
     if measure.most is not None and value > measure.most:
-        raise CellFault(f"is above {measure.most:g} {measure.unit or ''}", "correct the value or its unit")
+        raise CellFault(
+            f"is above {measure.most:g} {measure.unit or ''}", "correct the value or its unit"
+        )
     return value
 
 
 def _in_unit(number: cells.Quantity, column: Column, measure: Measure) -> float:
     if measure.unit is None:
         if number.unit is not None:
-            raise CellFault(f"is in {number.unit}, but a count has no unit", "write the count alone")
+            raise CellFault(
+                f"is in {number.unit}, but a count has no unit", "write the count alone"
+            )
         return number.value
     if number.counted is not None:
-        raise CellFault(f"has {number.counted!r} where a unit is expected", f"write the number in {measure.unit}")
+        raise CellFault(
+            f"has {number.counted!r} where a unit is expected",
+            f"write the number in {measure.unit}",
+        )
     unit = number.unit or canonical_unit(column.unit)
     if unit is None:
         raise CellFault("has no unit", "set unit of this column in the plan")
@@ -404,7 +480,9 @@ def _in_unit(number: cells.Quantity, column: Column, measure: Measure) -> float:
         return convert(number.value, unit, measure.unit)
     except ValueError as error:
         hint = f"write it in {measure.unit}, or in a unit of the same kind"
-        raise CellFault(f"is in {unit}, which cannot be converted to {measure.unit}", hint) from error
+        raise CellFault(
+            f"is in {unit}, which cannot be converted to {measure.unit}", hint
+        ) from error
 
 
 def _merge_answers(
@@ -415,11 +493,21 @@ def _merge_answers(
     if len(values) == 1 and column.repeated != "sum":
         return values[0]
     numbers = [value for _, value in answers if isinstance(value, int | float)]
-    if column.repeated != "refuse" and len(numbers) == len(answers) and not isinstance(values[0], bool):
+    if (
+        column.repeated != "refuse"
+        and len(numbers) == len(answers)
+        and not isinstance(values[0], bool)
+    ):
         return sum(numbers) if column.repeated == "sum" else sum(numbers) / len(numbers)
     several = " and ".join(f"{value!r} (row {row})" for row, value in answers[:3])
     hint = 'keep one, or set repeated = "mean" or "sum" for this column in the plan'
-    skipped.add(column.column, "has different answers for one picture", hint, answers[0][0], f"{image.name}: {several}")
+    skipped.add(
+        column.column,
+        "has different answers for one picture",
+        hint,
+        answers[0][0],
+        f"{image.name}: {several}",
+    )
     return None
 
 
@@ -473,17 +561,27 @@ def _line(what: str, pairs: Sequence[_Pair], absolute: float, relative: float) -
         return abs(label - measured) <= max(absolute, relative * measured)
 
     far = [pair for pair in pairs if not agree(pair.label, pair.measured)]
-    within = " or ".join([f"{absolute:g}"] * bool(absolute) + [f"{100 * relative:g} %"] * bool(relative))
+    within = " or ".join(
+        [f"{absolute:g}"] * bool(absolute) + [f"{100 * relative:g} %"] * bool(relative)
+    )
     more = fmean(pair.measured - pair.label for pair in pairs)
     line = f"{what} agrees with the table on {len(pairs) - len(far)} of {len(pairs)} photos within {within}"
-    line += f", {abs(more):.3g} too {'high' if more > 0 else 'low'} on average" * (round(abs(more), 6) > 0)
+    line += f", {abs(more):.3g} too {'high' if more > 0 else 'low'} on average" * (
+        round(abs(more), 6) > 0
+    )
     for step, row in ((1, "next"), (-1, "previous")):
         others = [*pairs[step:], *pairs[:step]]
-        shifted = [pair for pair, other in zip(pairs, others, strict=True) if agree(pair.label, other.measured)]
+        shifted = [
+            pair
+            for pair, other in zip(pairs, others, strict=True)
+            if agree(pair.label, other.measured)
+        ]
         if len(shifted) > max(len(pairs) / 2, len(pairs) - len(far)):
             return f"{line}; {len(shifted)} values fit the photo of the {row} row: are the rows shifted?"
     scaled = {
-        factor: [pair for pair in far if abs(pair.label * factor - pair.measured) < _LIKE * pair.measured]
+        factor: [
+            pair for pair in far if abs(pair.label * factor - pair.measured) < _LIKE * pair.measured
+        ]
         for factor in _FACTORS
     }
     factor = max(scaled, key=lambda each: len(scaled[each]))
@@ -495,6 +593,8 @@ def _line(what: str, pairs: Sequence[_Pair], absolute: float, relative: float) -
         line += "; it measures these photos badly, or the table means something else"
     if far:
         worst = sorted(far, key=lambda pair: -abs(pair.label - pair.measured))[:_MOST_LISTED]
-        each = ", ".join(f"{pair.name} {pair.label:g} (measured {pair.measured:.3g})" for pair in worst)
+        each = ", ".join(
+            f"{pair.name} {pair.label:g} (measured {pair.measured:.3g})" for pair in worst
+        )
         line += f"; look at these, either may be wrong: {each}"
     return line

@@ -13,7 +13,9 @@ Value = float | bool | str
 EMPTY = {"", *"- -- – / ? na n/a n.a. nan none null nil missing 无数据 缺失 未测".split()}
 YES = ("yes", "y", "true", "1", "x", "ja", "oui", "si", "sí", "是", "有", "√", "✓")
 NO = ("no", "n", "false", "0", "nein", "non", "否", "没有", "无", "不", "×")
-_NUMBER = re.compile(r"(?P<number>[-+]?(?:\d[\d.,' \u00a0]*\d|\d)(?:[eE][-+]?\d+)?)\s*(?P<unit>\D.*)?")
+_NUMBER = re.compile(
+    r"(?P<number>[-+]?(?:\d[\d.,' \u00a0]*\d|\d)(?:[eE][-+]?\d+)?)\s*(?P<unit>\D.*)?"
+)
 _GROUPED = re.compile(r"(?<=\d)['’ \u00a0\u202f](?=\d{3}(?!\d))")
 _RANGE = re.compile(r"\d\s*(?:-|–|~|to|bis|至|到)\s*\d")
 _COUNTED = re.compile(r"[^\W\d_][^\W\d]*")
@@ -58,8 +60,13 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
         raise CellFault("is not a number", "write one number, optionally with a unit")
     digits = match["number"]
     thousands = "," if decimal == "." else "."
-    if not re.fullmatch(rf"[-+]?(?:\d+|\d{{1,3}}(?:\{thousands}\d{{3}})+)(?:\{decimal}\d+)?(?:[eE][-+]?\d+)?", digits):
-        raise CellFault(f"is not a number with the decimal mark {decimal!r}", "set decimal in the plan")
+    if not re.fullmatch(
+        rf"[-+]?(?:\d+|\d{{1,3}}(?:\{thousands}\d{{3}})+)(?:\{decimal}\d+)?(?:[eE][-+]?\d+)?",
+        digits,
+    ):
+        raise CellFault(
+            f"is not a number with the decimal mark {decimal!r}", "set decimal in the plan"
+        )
     value = float(digits.replace(thousands, "").replace(decimal, "."))
     if abs(value) > _LARGEST:
         raise CellFault("is too large", f"write a number up to {_LARGEST:g}, or use a larger unit")
@@ -70,7 +77,10 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
         return Quantity(value, unit)
     if _COUNTED.fullmatch(written_unit):
         return Quantity(value, None, written_unit)
-    raise CellFault(f"has {written_unit!r} after the number, which is not a known unit", "write mm, cm, m, %, ha...")
+    raise CellFault(
+        f"has {written_unit!r} after the number, which is not a known unit",
+        "write mm, cm, m, %, ha...",
+    )
 
 
 def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool, str]:
@@ -91,8 +101,14 @@ def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool, str]:
             point |= written.count(",") > 1
             alike.append(written)
         else:
-            comma, point, is_whole = comma or "," in written, point or "." in written, is_whole or written.isdigit()
-    unsure = any("," in each for each in alike) or is_whole or all(each.endswith("0") for each in alike)
+            comma, point, is_whole = (
+                comma or "," in written,
+                point or "." in written,
+                is_whole or written.isdigit(),
+            )
+    unsure = (
+        any("," in each for each in alike) or is_whole or all(each.endswith("0") for each in alike)
+    )
     is_told = comma or point or not alike
     return "," if comma and not point else ".", is_told or not unsure, "" if is_told else alike[0]
 
@@ -104,7 +120,9 @@ def yes_or_no(text: str, yes: Collection[str] = YES, no: Collection[str] = NO) -
         return True
     if plain in {word.casefold() for word in no}:
         return False
-    raise CellFault("is neither yes nor no", "write yes or no, or add the word to yes or no in the plan")
+    raise CellFault(
+        "is neither yes nor no", "write yes or no, or add the word to yes or no in the plan"
+    )
 
 
 def name(text: str) -> str:

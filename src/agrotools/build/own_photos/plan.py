@@ -23,14 +23,18 @@ class SkippedRows:
     def __init__(self) -> None:
         self._found: dict[tuple[str, str, str], list[tuple[int | None, str]]] = defaultdict(list)
 
-    def add(self, what: str, reason: str, hint: str, row: int | None = None, example: str = "") -> None:
+    def add(
+        self, what: str, reason: str, hint: str, row: int | None = None, example: str = ""
+    ) -> None:
         """Count an item skipped in a column or of "picture"; ``reason`` continues its name."""
         self._found[what, reason, hint].append((row, example))
 
     def lines(self) -> list[str]:
         """Return one line for each reason, the most frequent first."""
         lines: list[str] = []
-        for (what, reason, hint), found in sorted(self._found.items(), key=lambda item: (-len(item[1]), item[0])):
+        for (what, reason, hint), found in sorted(
+            self._found.items(), key=lambda item: (-len(item[1]), item[0])
+        ):
             example = next((f" x {text!r}" for _, text in found if text), "")
             some = [str(row) for row, _ in found if row is not None][:_ROWS_NAMED]
             rows = f" (row {', '.join(some)}{', ...' * (len(found) > len(some))})" if some else ""
@@ -71,7 +75,10 @@ class Countable(FrozenModel):
 @cache
 def measures() -> dict[str, Measure]:
     """Return all measures by name."""
-    return {name: Measure.model_validate({"name": name, **body}) for name, body in _data("measures.toml").items()}
+    return {
+        name: Measure.model_validate({"name": name, **body})
+        for name, body in _data("measures.toml").items()
+    }
 
 
 @cache
@@ -141,7 +148,9 @@ class Plan(FrozenModel):
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")] = "my-farm"
-    licence: Annotated[str, StringConstraints(min_length=1, max_length=400)] = "all rights reserved by their owner"
+    licence: Annotated[str, StringConstraints(min_length=1, max_length=400)] = (
+        "all rights reserved by their owner"
+    )
     description: str = "Questions on own photos, with answers from a table."
     images_column: str
     languages: Annotated[tuple[Language, ...], Field(min_length=1)] = ("en",)

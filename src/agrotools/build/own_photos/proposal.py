@@ -7,7 +7,16 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from agrotools.build.own_photos import cells
-from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Measure, Plan, countables, measures
+from agrotools.build.own_photos.plan import (
+    NOTHING,
+    UNDECIDED,
+    Column,
+    Kind,
+    Measure,
+    Plan,
+    countables,
+    measures,
+)
 from agrotools.build.own_photos.questions import ColumnNames
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
@@ -42,7 +51,11 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
     name = column.column
     if column.ask == UNDECIDED:
         choices = (*measures(), *column.UNASKED)
-        more = f" {_NAMESAKES.capitalize()}: use one, or rename them." if name in seen.table.namesakes else ""
+        more = (
+            f" {_NAMESAKES.capitalize()}: use one, or rename them."
+            if name in seen.table.namesakes
+            else ""
+        )
         return [OpenQuestion(name, "ask", f"What does column {name!r} contain?{more}", choices)]
     measure = measures()[column.ask]
     lacking: list[OpenQuestion] = []
@@ -56,14 +69,21 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
         *_, cell = cells.detect_decimal(text for _, _, text in seen.cells_of(name, column.second))
         ask("decimal", f"Is {cell or '1,234'} in {name!r} {_both_ways(cell or '1,234')}?")
     if column.ask == "count" and not column.target:
-        ask("target", f"What is counted in {name!r}, as a singular noun ({', '.join(countables())}...)?")
+        ask(
+            "target",
+            f"What is counted in {name!r}, as a singular noun ({', '.join(countables())}...)?",
+        )
     if column.ask == "diameter" and not column.distance_mm:
         ask("distance_mm", f"How far were the fruits of {name!r} from the camera, in millimetres?")
     if column.ask == "diameter" and not column.fx_px:
         pixels = "focal length / sensor width x image width"
         ask("fx_px", f"What is the focal length of the camera in pixels ({pixels})?")
     if column.ask == "plant_height" and not (column.px_per_cm or column.marker_cm):
-        ask("px_per_cm", f"How many pixels are one centimetre at the plants of {name!r}?", or_key="marker_cm")
+        ask(
+            "px_per_cm",
+            f"How many pixels are one centimetre at the plants of {name!r}?",
+            or_key="marker_cm",
+        )
     if measure.kind == "name" and column.ask != CLASS:  # names of a class stand for themselves
         names = names_of(seen, column)
         if unclear := names.labels.unclear:
@@ -127,7 +147,9 @@ _MOST_NAMES, _MOST_LISTED = 60, 12
 _ENOUGH = 0.8
 CLASS = "class"
 """Measure of a column of names whose header does not say what they are of."""
-_UNIT_IN_HEADER = re.compile(r"[\[(（【]\s*([^\])）】]+)\s*[\])）】]|[_ ](mm|cm|m|pct|percent|%)$|(%)", re.IGNORECASE)
+_UNIT_IN_HEADER = re.compile(
+    r"[\[(（【]\s*([^\])）】]+)\s*[\])）】]|[_ ](mm|cm|m|pct|percent|%)$|(%)", re.IGNORECASE
+)
 _UNNAMED = re.compile(r"(?:column|Unnamed:) \d+")
 _NAMESAKES = "the table has several columns of this name"
 EMPTY = "empty in all rows with a photo"
@@ -153,16 +175,25 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
     columns = list(_proposed_columns(seen, notes))
     if all(column.ask == "slice" or notes[column.column] == EMPTY for column in columns):
         empty = [header for header, note in notes.items() if note == EMPTY]
-        what = ", ".join(f"column {header!r} is {EMPTY}" for header in empty) or "its columns name photos and groups"
-        why = f"{table.path.name} contains no answers: {'; '.join([what, *seen.skipped.lines()[:2]])}"
+        what = (
+            ", ".join(f"column {header!r} is {EMPTY}" for header in empty)
+            or "its columns name photos and groups"
+        )
+        why = (
+            f"{table.path.name} contains no answers: {'; '.join([what, *seen.skipped.lines()[:2]])}"
+        )
         raise BenchmarkError(why, hint="write the answers into the table, one row for each photo")
-    is_chinese = 2 * sum(bool(re.search(f"[{CJK}]", header)) for header in table.columns) > len(table.columns)
+    is_chinese = 2 * sum(bool(re.search(f"[{CJK}]", header)) for header in table.columns) > len(
+        table.columns
+    )
     unused = {} if is_chinese else {"objects_zh": None, "yes_means_zh": None}
     plan = Plan(
         name=re.sub(r"[^a-z0-9_.-]+", "-", name.casefold()).strip("-._")[:60] or "my-farm",
         images_column=seen.images_column,
         languages=("zh",) if is_chinese else ("en",),
-        samples=min(MOST_QUESTIONS, QUESTIONS_A_PHOTO * len({matched.image for matched in seen.matched})),
+        samples=min(
+            MOST_QUESTIONS, QUESTIONS_A_PHOTO * len({matched.image for matched in seen.matched})
+        ),
         encoding=table.encoding,
         delimiter=table.delimiter,
         sheet=table.sheet,
@@ -177,7 +208,11 @@ def _proposed_columns(seen: DetectedTable, notes: dict[str, str]) -> Iterator[Co
     for header in seen.table.columns:
         if header == seen.images_column or header in seconds.values():
             continue
-        texts = [text for _, _, text in seen.cells_of(header, seconds.get(header)) if not cells.is_empty(text)]
+        texts = [
+            text
+            for _, _, text in seen.cells_of(header, seconds.get(header))
+            if not cells.is_empty(text)
+        ]
         column, notes[header] = _proposed(header, texts, seen)
         notes[header] += f"; {seconds[header]} is of a second observer" if header in seconds else ""
         if column.is_asked and header in seen.table.namesakes:
@@ -192,7 +227,9 @@ def _second_observers(table: Table) -> dict[str, str]:
     for header in () if table.is_counts else table.columns:
         if match := re.fullmatch(r"(.*\w)[\W_]+([1-9a-z])[\W_]*", header.casefold()):
             stems.setdefault(match[1], {})[match[2]] = header
-    return {of[min(of)]: of[max(of)] for of in stems.values() if "".join(sorted(of)) in ("12", "ab")}
+    return {
+        of[min(of)]: of[max(of)] for of in stems.values() if "".join(sorted(of)) in ("12", "ab")
+    }
 
 
 def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[Column, str]:
@@ -202,16 +239,24 @@ def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[C
         # Its own words are what is counted: a ripe apple is not any apple.
         target = singular(re.sub(r"[\W_]+", " ", header).strip().casefold()[:80])
         thing = countables().get(target)
-        return Column(column=header, ask="count", target=target, objects=thing and thing.objects), seen.table.described
-    numbers = [int(text) for text in texts if text.isdecimal()] if _UNNAMED.fullmatch(header) else []
+        return Column(
+            column=header, ask="count", target=target, objects=thing and thing.objects
+        ), seen.table.described
+    numbers = (
+        [int(text) for text in texts if text.isdecimal()] if _UNNAMED.fullmatch(header) else []
+    )
     if len(numbers) == len(texts) and numbers == sorted({*numbers}):
-        return Column(column=header, ask=NOTHING), "numbers of the rows, as pandas and R write them without a name"
+        return Column(
+            column=header, ask=NOTHING
+        ), "numbers of the rows, as pandas and R write them without a name"
     if header.casefold() in Column.SLICES:
         return Column(column=header, ask="slice"), f"groups of photos, {len(set(texts))} different"
     kind = kind_of(texts, header)
     fitting = measures_for(header, kind)
     rasters = sum(matched.image.suffix.lower() in (".tif", ".tiff") for matched in seen.matched)
-    if rasters * 2 < len(seen.matched):  # Canopy heights are values of a raster, which photos do not have.
+    if rasters * 2 < len(
+        seen.matched
+    ):  # Canopy heights are values of a raster, which photos do not have.
         fitting = [measure for measure in fitting if measure.name != "canopy_height"]
     if kind == "number":
         return _number_column(header, texts, fitting[0] if fitting else None)
@@ -224,14 +269,19 @@ def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[C
     if measure.name == "diseased" and re.search(r"health|健康", header, re.IGNORECASE):
         changes |= {"yes": cells.NO, "no": cells.YES}
     # Pests live on more crops than the knowledge base lists, so a crop would exclude some of them.
-    if measure.name in ("disease", "diseased") and (crop := _crop_in(f"{header} {seen.images.folder.name}")):
+    if measure.name in ("disease", "diseased") and (
+        crop := _crop_in(f"{header} {seen.images.folder.name}")
+    ):
         changes["crop"] = crop
     column = Column(column=header, ask=measure.name, **changes)
     if kind != "name":
         return column, f"{_KINDS[kind]}, {len(set(texts))} different{reason}"
     names = ColumnNames.of(column, texts)
     on = f"; names of {crop}" if (crop := names.labels.crop) and not column.crop else ""
-    return column, f"{_KINDS[kind]}, {len(set(texts))} different: {names_text(texts, names)}{reason}{on}"
+    return (
+        column,
+        f"{_KINDS[kind]}, {len(set(texts))} different: {names_text(texts, names)}{reason}{on}",
+    )
 
 
 def _specific(measure: Measure, texts: Sequence[str], seen: DetectedTable) -> tuple[Measure, str]:
@@ -245,19 +295,29 @@ def _specific(measure: Measure, texts: Sequence[str], seen: DetectedTable) -> tu
     known = [{entry.kind for entry in entries} for entries in meant if entries]
     for name in ("disease", "pest", "weed"):
         if 2 * (votes := sum(name in kinds for kinds in known)) > len(known):
-            return measures()[name], f"; {name} in the knowledge base: {votes} of {len(known)} known names"
+            return measures()[
+                name
+            ], f"; {name} in the knowledge base: {votes} of {len(known)} known names"
     return measure, ""
 
 
 def names_text(texts: Sequence[str], names: ColumnNames) -> str:
     """Return the names in a column with their counts, and a mark on those that the knowledge base does not have."""
     counts = sorted(Counter(texts).items(), key=lambda item: (names.is_known(item[0]), -item[1]))
-    some = [f"{name} ({n}{'' if names.is_known(name) else ', unknown to the knowledge base'})" for name, n in counts]
+    some = [
+        f"{name} ({n}{'' if names.is_known(name) else ', unknown to the knowledge base'})"
+        for name, n in counts
+    ]
     more = [f"{len(some) - _MOST_LISTED} more"] if len(some) > _MOST_LISTED else []
     return ", ".join([*some[:_MOST_LISTED], *more])
 
 
-_KINDS: dict[Kind | None, str] = {"number": "numbers", "name": "names", "yes": "yes or no", None: "free text"}
+_KINDS: dict[Kind | None, str] = {
+    "number": "numbers",
+    "name": "names",
+    "yes": "yes or no",
+    None: "free text",
+}
 
 
 def kind_of(texts: Sequence[str], header: str = "") -> Kind | None:
@@ -269,13 +329,20 @@ def kind_of(texts: Sequence[str], header: str = "") -> Kind | None:
     if numbers >= _ENOUGH * len(texts):
         return "number"
     short = sum(len(text) <= 40 for text in texts)
-    return "name" if short >= _ENOUGH * len(texts) and len(set(texts)) <= max(_MOST_NAMES, len(texts) // 2) else None
+    return (
+        "name"
+        if short >= _ENOUGH * len(texts) and len(set(texts)) <= max(_MOST_NAMES, len(texts) // 2)
+        else None
+    )
 
 
 def measures_for(header: str, kind: Kind | None) -> list[Measure]:
     """Return the measures of that kind whose words occur in the header, the longest matching word first."""
     of_kind = (measure for measure in measures().values() if measure.kind == kind)
-    longest = [(max((len(w) for w in each.words if _holds(header, w)), default=0), each) for each in of_kind]
+    longest = [
+        (max((len(w) for w in each.words if _holds(header, w)), default=0), each)
+        for each in of_kind
+    ]
     return [measure for length, measure in sorted(longest, key=lambda item: -item[0]) if length]
 
 
@@ -283,10 +350,17 @@ def _holds(header: str, word: str) -> bool:
     plain = re.sub(r"[_\s]+", " ", header.casefold())
     if re.search(f"[{CJK}]", word):
         return word in plain
-    return re.search(rf"{WORD_START}{re.escape(word.replace('_', ' ').strip())}(?:s|es)?{WORD_END}", plain) is not None
+    return (
+        re.search(
+            rf"{WORD_START}{re.escape(word.replace('_', ' ').strip())}(?:s|es)?{WORD_END}", plain
+        )
+        is not None
+    )
 
 
-def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -> tuple[Column, str]:
+def _number_column(
+    header: str, texts: Sequence[str], measure: Measure | None
+) -> tuple[Column, str]:
     decimal, sure, cell = cells.detect_decimal(texts)
     known = decimal if sure else ""
     numbers: list[cells.Quantity] = []
@@ -294,19 +368,35 @@ def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -
         with suppress(cells.CellFault):
             numbers.append(cells.quantity(text, decimal))
     if not numbers:
-        return Column(column=header, ask=NOTHING), "no numbers that can be read (dates, times, ranges?)"
+        return Column(
+            column=header, ask=NOTHING
+        ), "no numbers that can be read (dates, times, ranges?)"
     units = Counter(number.unit for number in numbers)
-    target = next((name for name, thing in countables().items() if any(_holds(header, w) for w in thing.words)), None)
+    target = next(
+        (
+            name
+            for name, thing in countables().items()
+            if any(_holds(header, w) for w in thing.words)
+        ),
+        None,
+    )
     if measure is None and target and not (units.keys() - {None}) and _unit_in(header) is None:
         measure = measures()["count"]
     if measure is None:
-        measure = {"mm": measures()["diameter"], "cm": measures()["plant_height"]}.get(units.most_common(1)[0][0] or "")
-    parts = [f"{count} in {unit}" if unit else f"{count} without a unit" for unit, count in units.most_common()]
+        measure = {"mm": measures()["diameter"], "cm": measures()["plant_height"]}.get(
+            units.most_common(1)[0][0] or ""
+        )
+    parts = [
+        f"{count} in {unit}" if unit else f"{count} without a unit"
+        for unit, count in units.most_common()
+    ]
     note = f"numbers: {', '.join(parts)}"
     if cell:
         note += f"; {cell} is {_both_ways(cell)}{', and no other cell tells' if not sure else ', taken as a decimal'}"
     if measure is None:
-        return Column(column=header, decimal=known), f"{note}; the header does not say what they measure"
+        return Column(
+            column=header, decimal=known
+        ), f"{note}; the header does not say what they measure"
     details: dict[str, Any] = {}
     name = target or ("fruit" if measure.name == "diameter" else "")
     if measure.name in ("count", "diameter") and (thing := countables().get(name)):
@@ -316,7 +406,9 @@ def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -
     return Column(column=header, ask=measure.name, decimal=known, unit=unit, **details), note
 
 
-def _unit_of(header: str, units: Counter[str | None], measure: Measure, largest: float) -> str | None:
+def _unit_of(
+    header: str, units: Counter[str | None], measure: Measure, largest: float
+) -> str | None:
     """Return the unit of numbers without one: from the header, all other cells, or (shares) from their size."""
     if measure.unit is None:
         return None
@@ -336,4 +428,6 @@ def _unit_in(header: str) -> str | None:
 def _crop_in(text: str) -> str | None:
     words = re.sub(r"[\W_]+", " ", text.casefold())
     crops = [entry for entry in kb_names().entries if entry.kind == "crop"]
-    return next((entry.names.en for entry in crops if _holds(words, entry.names.en.casefold())), None)
+    return next(
+        (entry.names.en for entry in crops if _holds(words, entry.names.en.casefold())), None
+    )

@@ -72,7 +72,11 @@ class ColumnNames:
             crop, key_of = healthy_crop(name) or self.labels.crop, kb_names().key_of_crop
             of_net = [on for on in _crops_of_the_net() if not crop or key_of(on) == key_of(crop)]
             plain = ["healthy"] if self.labels.crop or not crop else []
-            return tuple(dict.fromkeys((str(healthy_label(name, crop)), *(f"{on}_healthy" for on in of_net), *plain)))
+            return tuple(
+                dict.fromkeys(
+                    (str(healthy_label(name, crop)), *(f"{on}_healthy" for on in of_net), *plain)
+                )
+            )
         entry = self.entry_of(name)
         best = entry.id if entry else "negative" if self._is_no_weed(name) else name
         return tuple(dict.fromkeys((best, name)))
@@ -96,13 +100,20 @@ class ColumnNames:
         if self.is_healthy(name):
             return "健康叶片"
         entry = self.entry_of(name)
-        return entry.names.zh[0] if entry and entry.names.zh and not re.search(f"[{CJK}]", name) else _spaced(name)
+        return (
+            entry.names.zh[0]
+            if entry and entry.names.zh and not re.search(f"[{CJK}]", name)
+            else _spaced(name)
+        )
 
     def aliases(self, own: str, others: Sequence[str]) -> list[str]:
         """Return aliases of a name that no other choice shares, padded with the name itself."""
         excluded = {other.casefold() for name in others for other in self._all_names(name)}
         aliases = dict.fromkeys((own, self.english(own), self.chinese(own), *self._all_names(own)))
-        return [*(name for name in aliases if name.casefold() not in excluded), *[own] * _MOST_ALIASES][:_MOST_ALIASES]
+        return [
+            *(name for name in aliases if name.casefold() not in excluded),
+            *[own] * _MOST_ALIASES,
+        ][:_MOST_ALIASES]
 
     def _all_names(self, name: str) -> tuple[str, ...]:
         entry = self.entry_of(name)
@@ -111,7 +122,11 @@ class ColumnNames:
 
 @cache
 def _crops_of_the_net() -> tuple[str, ...]:
-    labels = (label for entry in kb_names().entries for label in entry.names.datasets.get(SHIPPED_LABELS, ()))
+    labels = (
+        label
+        for entry in kb_names().entries
+        for label in entry.names.datasets.get(SHIPPED_LABELS, ())
+    )
     return tuple(sorted(filter(None, map(healthy_crop, labels))))
 
 
@@ -132,12 +147,16 @@ def templates_for(
     sentence is used twice. Limits derive from ``values``. ``counted_per_area``: counts per hectare can be computed.
     """
     measure = measures()[column.ask]
-    alike = sum(each.is_asked and measures()[each.ask].kind == measure.kind for each in plan.columns)
+    alike = sum(
+        each.is_asked and measures()[each.ask].kind == measure.kind for each in plan.columns
+    )
     families = {*_FAMILIES[measure.kind]}
     if measure.name == "count":
         families |= {"own_count", "own_density"} if counted_per_area else {"own_count"}
     # A limit within the tolerance of 0 is as good as 0.
-    limits = [limit for limit in round_limits(values) if abs(limit) >= tolerance_of(column, measure)[0]]
+    limits = [
+        limit for limit in round_limits(values) if abs(limit) >= tolerance_of(column, measure)[0]
+    ]
     return [
         _of_column(template, place, alike, column, limits, language)
         for language in plan.languages
@@ -147,7 +166,12 @@ def templates_for(
 
 
 def _of_column(
-    template: Template, place: int, alike: int, column: Column, limits: Sequence[float], language: Language
+    template: Template,
+    place: int,
+    alike: int,
+    column: Column,
+    limits: Sequence[float],
+    language: Language,
 ) -> Template:
     """Return the template for a column."""
     measure = measures()[column.ask]
@@ -155,10 +179,16 @@ def _of_column(
     plain = re.sub(r"@(\d+)\.answer\b", lambda found: f"@{found[1]}.{measure.answer}", plain)
     if measure.kind == "yes":
         # Result of the tool for a photo with a yes: a diagnosis other than healthy, or ``is_weed``.
-        yes = r"(\1.candidates[0].kind != 'healthy')" if measure.name == "diseased" else r"\1.is_weed"
+        yes = (
+            r"(\1.candidates[0].kind != 'healthy')" if measure.name == "diseased" else r"\1.is_weed"
+        )
         plain = re.sub(r"(@\d+)\.[\w\[\].]+ == 'statement'", yes, plain)
     if language == "zh":
-        plain = re.sub(r"\{(one_|two_)?(option_\d|called|suspected|sought|offered|names)\}", r"{\1zh_\2}", plain)
+        plain = re.sub(
+            r"\{(one_|two_)?(option_\d|called|suspected|sought|offered|names)\}",
+            r"{\1zh_\2}",
+            plain,
+        )
     data: dict[str, Any] = json.loads(plain)
     suffix = ("" if alike == 1 else f"_{place + 1}") + ("_zh" if language == "zh" else "")
     data |= {
@@ -198,7 +228,11 @@ def _round(value: float) -> float:
     if value == 0:
         return 0.0
     step = 10.0 ** (math.floor(math.log10(abs(value))) - 1)
-    rounded = round(value / (5 * step)) * 5 * step if abs(value) >= 10 * step * 2 else round(value / step) * step
+    rounded = (
+        round(value / (5 * step)) * 5 * step
+        if abs(value) >= 10 * step * 2
+        else round(value / step) * step
+    )
     return float(f"{rounded:.6g}")
 
 
@@ -230,7 +264,9 @@ def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
     for digest in sorted(columns_of):
         alike.setdefault(columns_of[digest], []).append(digest)
     size = _MOST_TOGETHER if len(columns_of) >= _CLUSTERS * _MOST_TOGETHER else 2
-    return [members[k : k + size] for members in alike.values() for k in range(0, len(members), size)]
+    return [
+        members[k : k + size] for members in alike.values() for k in range(0, len(members), size)
+    ]
 
 
 def subjects_of(
@@ -238,9 +274,13 @@ def subjects_of(
 ) -> list[Subject]:
     """Return a subject for each group with pictures of this column; ``place`` tells columns apart in their names."""
     measure = measures()[column.ask]
-    names = ColumnNames.of(column, (str(each.value) for each in pictured) if measure.kind == "name" else ())
+    names = ColumnNames.of(
+        column, (str(each.value) for each in pictured) if measure.kind == "name" else ()
+    )
     if measure.kind == "name":
-        pictured = [each._replace(value=names.spelt[names.ids_of(str(each.value))[0]]) for each in pictured]
+        pictured = [
+            each._replace(value=names.spelt[names.ids_of(str(each.value))[0]]) for each in pictured
+        ]
     by_hash = {str(each.file.sha256): each for each in pictured}
     clusters = [[by_hash[digest] for digest in group if digest in by_hash] for group in groups]
 
@@ -252,7 +292,10 @@ def subjects_of(
             thing = _thing(group[index], position, names, measure)
             return replace(thing, words={**thing.words, **together})
 
-        metadata = {"column": column.column, "photos": {str(each.file.sha256): each.name for each in group}}
+        metadata = {
+            "column": column.column,
+            "photos": {str(each.file.sha256): each.name for each in group},
+        }
         of, slices = f"own:{column.column}", group[0].slices
         return Subject(f"own-{place}-{number}", len(group), shown, metadata, of=of, groups=slices)
 
@@ -274,8 +317,13 @@ def _thing(each: Pictured, position: int, names: ColumnNames, measure: Measure) 
     elif measure.name == "is_weed":
         truth = {"is_weed": bool(each.value)}
     else:
-        truth = {"abstained": False, "candidates": [{"kind": "disease" if each.value else "healthy"}]}
-    thought = _THOUGHTS.get(measure.kind, "I need {what} in {file}.").format(what=words["quantity"], file=file.name)
+        truth = {
+            "abstained": False,
+            "candidates": [{"kind": "disease" if each.value else "healthy"}],
+        }
+    thought = _THOUGHTS.get(measure.kind, "I need {what} in {file}.").format(
+        what=words["quantity"], file=file.name
+    )
     arguments = arguments_of(file, measure.tool, column, measure.arguments)
     return Thing((file,), measure.tool, arguments, truth, file.name, thought, words)
 
@@ -294,13 +342,22 @@ def _together(group: Sequence[Pictured], names: ColumnNames) -> dict[str, str]:
     return words
 
 
-_THOUGHTS = {"name": "I need to know which {what} {file} shows.", "yes": "I need to know whether {what} in {file}."}
+_THOUGHTS = {
+    "name": "I need to know which {what} {file} shows.",
+    "yes": "I need to know whether {what} in {file}.",
+}
 
 
-def arguments_of(file: SampleFile, tool: str, column: Column, extra: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+def arguments_of(
+    file: SampleFile, tool: str, column: Column, extra: Mapping[str, JsonValue]
+) -> dict[str, JsonValue]:
     """Return the arguments of the measuring call: the file, the target, and the plan's facts about the picture."""
     image = "chm" if tool == "estimate_canopy_height" else "image"
-    marker = {"type": "circle", "size_cm": column.marker_cm} if column.marker_cm and not column.px_per_cm else None
+    marker = (
+        {"type": "circle", "size_cm": column.marker_cm}
+        if column.marker_cm and not column.px_per_cm
+        else None
+    )
     facts: dict[str, dict[str, Any]] = {
         "count_objects": {"target": column.target},
         "analyze_lesions": {"mode": column.mode},
@@ -310,7 +367,11 @@ def arguments_of(file: SampleFile, tool: str, column: Column, extra: Mapping[str
             "scale_cm_px": column.px_per_cm and float(f"{1 / column.px_per_cm:.6g}"), "scale_marker": marker
         },
     }  # fmt: skip
-    return {image: file.name, **extra, **{name: value for name, value in facts.get(tool, {}).items() if value}}
+    return {
+        image: file.name,
+        **extra,
+        **{name: value for name, value in facts.get(tool, {}).items() if value},
+    }
 
 
 def note_of(column: Column, note: str) -> str | None:
@@ -319,7 +380,9 @@ def note_of(column: Column, note: str) -> str | None:
     if column.px_per_cm:
         parts.append(f"{column.px_per_cm:g} pixels are one centimetre in the plane of the plants")
     elif column.marker_cm:
-        parts.append(f"The disc beside the plants has a diameter of {column.marker_cm:g} cm, for scale")
+        parts.append(
+            f"The disc beside the plants has a diameter of {column.marker_cm:g} cm, for scale"
+        )
     if column.distance_mm:
         parts.append(f"The fruits were at a distance of {column.distance_mm:g} mm from the camera")
     return ". ".join(parts) + "." if parts else None
@@ -336,7 +399,9 @@ def nested(path: str, value: JsonValue) -> dict[str, JsonValue]:
 def _common_words(column: Column, measure: Measure) -> dict[str, str]:
     objects = column.objects or (f"{column.target}s" if column.target else "objects")
     known = countables().get(column.target or "")
-    chinese = column.objects_zh or (known.objects_zh if known and known.objects == objects else objects)
+    chinese = column.objects_zh or (
+        known.objects_zh if known and known.objects == objects else objects
+    )
     nouns = {"objects": objects, "objects_zh": chinese}
     yes = measure.kind == "yes"
     quantity = (column.yes_means if yes else column.quantity) or measure.quantity
@@ -363,7 +428,13 @@ def _named_truth(name: str, names: ColumnNames) -> dict[str, JsonValue]:
     common, known = (entry.names.en, entry.id) if entry else (name, None)
     if names.column.ask == "weed":
         scientific = entry.names.sci if entry else None
-        return {"best": best, "common_name": common, "species": scientific, "kb_id": known, "abstained": False}
+        return {
+            "best": best,
+            "common_name": common,
+            "species": scientific,
+            "kb_id": known,
+            "abstained": False,
+        }
     kind = "healthy" if names.is_healthy(name) else entry.kind if entry else "other"
     candidate = {"label": name, "kind": kind, "common_name": common, "kb_id": known}
     return {"best": best, "abstained": False, "candidates": [candidate]}
@@ -382,9 +453,14 @@ def _options(each: Pictured, names: ColumnNames) -> dict[str, str]:
     words |= {"is_suspected": names.test_of([suspected]), "is_offered": names.test_of(offered)}
     words |= {f"is_{k}": names.test_of([name]) for k, name in enumerate(padded, start=1)}
     words |= {f"alias_{k}": name for k, name in enumerate(names.aliases(correct, others), start=1)}
-    for prefix, spell, comma, last in (("", names.english, ", ", " or "), ("zh_", names.chinese, "、", "还是")):
+    for prefix, spell, comma, last in (
+        ("", names.english, ", ", " or "),
+        ("zh_", names.chinese, "、", "还是"),
+    ):
         spoken = [spell(name) for name in offered]
         words |= {f"{prefix}called": spell(correct), f"{prefix}suspected": spell(suspected)}
-        words[f"{prefix}offered"] = last.join([comma.join(spoken[:-1]), spoken[-1]] if len(spoken) > 1 else spoken)
+        words[f"{prefix}offered"] = last.join(
+            [comma.join(spoken[:-1]), spoken[-1]] if len(spoken) > 1 else spoken
+        )
         words |= {f"{prefix}option_{k}": spell(name) for k, name in enumerate(padded, start=1)}
     return words

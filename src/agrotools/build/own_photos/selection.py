@@ -37,24 +37,36 @@ def write_choice(folder: Path, count: int, by: str | None, out: Path) -> Iterato
     if not {*(wanted := by.replace(" ", "").split(",") if by else groups)} <= {*groups}:
         raise UsageError(f"--by {by} is unknown", hint=f"one or more of {','.join(groups)}")
     if out.suffix != ".csv" or out.exists():
-        raise UsageError(f"{out} {'exists' if out.exists() else 'is no .csv file'}", hint="name a new .csv file")
+        raise UsageError(
+            f"{out} {'exists' if out.exists() else 'is no .csv file'}", hint="name a new .csv file"
+        )
     if not (photos := [*read_photos(images := Images(folder))]):
-        raise UsageError(f"none of the {len(images)} photos in {folder} can be read", hint="see agrotools doctor")
+        raise UsageError(
+            f"none of the {len(images)} photos in {folder} can be read", hint="see agrotools doctor"
+        )
     readable = [photo.path for photo in photos]
     varied = [len({photo.values[place] for photo in photos}) > 1 for place in range(3)]
     places = [place for place in range(3) if groups[place] in wanted and (by or varied[place])]
-    photos = [photo._replace(values=tuple(photo.values[place] for place in places)) for photo in photos]
+    photos = [
+        photo._replace(values=tuple(photo.values[place] for place in places)) for photo in photos
+    ]
     chosen = choose_photos(photos, count)
     with out.open("x", encoding="utf-8-sig", newline="") as file:
         csv.writer(file).writerow(("photo", *(groups[place] for place in places), "answer"))
         csv.writer(file).writerows((photo.path, *photo.values, "") for photo in chosen)
-    unread = sorted({path.relative_to(images.folder).as_posix() for path in images.paths} - {*readable})
+    unread = sorted(
+        {path.relative_to(images.folder).as_posix() for path in images.paths} - {*readable}
+    )
     lost = f"{len(unread)} cannot be read{': ' * bool(unread)}{first_few(unread)}"
     yield f"{out}: {len(chosen)} of {len(photos)} photos ({count} wanted, {lost})"
     for at, place in enumerate(places):
-        of_all, of_chosen = (Counter(photo.values[at] for photo in some) for some in (photos, chosen))
+        of_all, of_chosen = (
+            Counter(photo.values[at] for photo in some) for some in (photos, chosen)
+        )
         listed = [f"{value} {of_chosen[value]} of {n}" for value, n in of_all.most_common(12)]
-        note = f"{len(of_chosen)} of {len(of_all)} groups" if varied[place] else "all photos share it"
+        note = (
+            f"{len(of_chosen)} of {len(of_all)} groups" if varied[place] else "all photos share it"
+        )
         yield f"{groups[place]}: {note}: {', '.join(listed)}{', ...' * (len(of_all) > len(listed))}"
     yield from precision_lines(chosen)
     yield "Next, fill in the column answer and name it by its content (e.g. apples, severity %, disease), then:"
@@ -67,9 +79,21 @@ def read_photos(images: Images) -> Iterator[Photo]:
         name, device, time = path.relative_to(images.folder), "", None
         with suppress(ToolError, OSError, Image.DecompressionBombError):
             file_format(path)
-            with catch_warnings(action="ignore"), Image.open(path) as picture, suppress(Exception):  # damaged EXIF
-                exif = picture.getexif() if picture.format != "PNG" or "exif" in picture.info else Image.Exif()
-                device = " ".join(dict.fromkeys(f"{exif.get(271, '')} {exif.get(272, '')}".replace("\0", " ").split()))
+            with (
+                catch_warnings(action="ignore"),
+                Image.open(path) as picture,
+                suppress(Exception),
+            ):  # damaged EXIF
+                exif = (
+                    picture.getexif()
+                    if picture.format != "PNG" or "exif" in picture.info
+                    else Image.Exif()
+                )
+                device = " ".join(
+                    dict.fromkeys(
+                        f"{exif.get(271, '')} {exif.get(272, '')}".replace("\0", " ").split()
+                    )
+                )
                 written = exif.get_ifd(0x8769).get(36867) or exif.get(306)
                 time = datetime.strptime(str(written)[:19], "%Y:%m:%d %H:%M:%S")  # noqa: DTZ007
             block = name.parent.as_posix() if name.parent.name else images.folder.name
@@ -81,7 +105,9 @@ def choose_photos(photos: Sequence[Photo], count: int) -> list[Photo]:
     """Choose photos from each combination of values by its share, from each value, and at random times in it."""
     draw, count, chosen = random.Random(0), min(count, len(photos)), list[Photo]()
     ordered = [photo.values for photo in sorted(photos, key=lambda photo: photo.values)]
-    numbers = Counter(ordered[(2 * place + 1) * len(photos) // (2 * count)] for place in range(count))
+    numbers = Counter(
+        ordered[(2 * place + 1) * len(photos) // (2 * count)] for place in range(count)
+    )
     has = {pair for values in numbers for pair in enumerate(values)}
     for values in dict.fromkeys(ordered):
         most = max(numbers, key=lambda one: numbers[one])
@@ -103,7 +129,9 @@ def choose_photos(photos: Sequence[Photo], count: int) -> list[Photo]:
 def precision_lines(chosen: Sequence[Photo]) -> Iterator[str]:
     """Yield how well a score will be known if no photos are alike, and by the clusters of the tables."""
     n, questions = len(chosen), min(MOST_QUESTIONS, QUESTIONS_A_PHOTO * len(chosen))
-    clusters = len(grouped({photo.path: frozenset(map(str, enumerate(photo.values))) for photo in chosen}))
+    clusters = len(
+        grouped({photo.path: frozenset(map(str, enumerate(photo.values))) for photo in chosen})
+    )
     asked = [questions // clusters + (place < questions % clusters) for place in range(clusters)]
     yield "half width of the 95 % interval of a score on photos like those of the folder, in points:"
     alike = f"{questions} questions (of a new plan) in {clusters} clusters of photos that are alike"

@@ -19,7 +19,9 @@ from agrotools.text.tables import Row, Table, open_table, unique_names
 
 PHONE_SUFFIXES = (".heic", ".heif", ".hif", ".avif")
 SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp", *PHONE_SUFFIXES)
-_IMAGE_NAME = re.compile(rf"(?:{'|'.join(re.escape(suffix) for suffix in SUFFIXES)})$", re.IGNORECASE)
+_IMAGE_NAME = re.compile(
+    rf"(?:{'|'.join(re.escape(suffix) for suffix in SUFFIXES)})$", re.IGNORECASE
+)
 _MOST = 1_000_000
 _ELSEWHERE = re.compile(r"/|~|\w+:", re.ASCII)  # a path of this machine or another, or an address
 
@@ -32,20 +34,31 @@ class Images:
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise NoFileError(f"{folder} is not a folder", hint="--images names the folder of the pictures")
+            raise NoFileError(
+                f"{folder} is not a folder", hint="--images names the folder of the pictures"
+            )
         self.folder = folder.resolve()
         self.paths: list[Path] = []
         self._at: dict[tuple[str, str], list[Path]] = {}
         """by ("path", "name" or "stem", its plain form)"""
         for path in _pictures(self.folder):
             self.paths.append(path)
-            forms = {"path": path.relative_to(self.folder).as_posix(), "name": path.name, "stem": path.stem}
+            forms = {
+                "path": path.relative_to(self.folder).as_posix(),
+                "name": path.name,
+                "stem": path.stem,
+            }
             for kind, form in forms.items():
                 self._at.setdefault((kind, _plain(form)), []).append(path)
             if len(self.paths) > _MOST:
-                raise BenchmarkError(f"{folder} contains over {_MOST} pictures", hint="choose a subfolder")
+                raise BenchmarkError(
+                    f"{folder} contains over {_MOST} pictures", hint="choose a subfolder"
+                )
         if not self.paths:
-            raise NoFileError(f"{folder} contains no pictures", hint=f"supported file types: {', '.join(SUFFIXES)}")
+            raise NoFileError(
+                f"{folder} contains no pictures",
+                hint=f"supported file types: {', '.join(SUFFIXES)}",
+            )
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -72,12 +85,20 @@ class Images:
             return None
         if len(several) > 1:
             at = {one.relative_to(self.folder).as_posix(): one for one in several}
-            ends = [place for place in at if "/" in place and f"/{written}".endswith(f"/{_plain(place)}")]
+            ends = [
+                place
+                for place in at
+                if "/" in place and f"/{written}".endswith(f"/{_plain(place)}")
+            ]
             several = [at[place] for place in ([given] if given in at else ends)]
             if len(several) != 1:
-                raise CellFault("is the name of several pictures", "write its path in the picture folder")
+                raise CellFault(
+                    "is the name of several pictures", "write its path in the picture folder"
+                )
         if several[0].is_symlink() and not several[0].resolve().is_relative_to(self.folder):
-            raise CellFault("is a link to a file outside the picture folder", "copy the picture into the folder")
+            raise CellFault(
+                "is a link to a file outside the picture folder", "copy the picture into the folder"
+            )
         return several[0]
 
 
@@ -96,7 +117,9 @@ def _pictures(folder: Path) -> Iterable[Path]:
 MOST_MATCHED = 200_000
 """Maximum number of rows with a picture that are kept; larger benchmarks are not needed."""
 _ENOUGH_TO_KNOW = 50
-_IMAGE_HEADER = re.compile(r"photo|image|picture|file|img|bild|foto|照片|图片|图像|影像|文件", re.IGNORECASE)
+_IMAGE_HEADER = re.compile(
+    r"photo|image|picture|file|img|bild|foto|照片|图片|图像|影像|文件", re.IGNORECASE
+)
 
 
 class Matched(NamedTuple):
@@ -121,16 +144,26 @@ class DetectedTable:
     def cells_of(self, *columns: str | None) -> list[tuple[int, Path, str]]:
         """Return row number, picture and text of each cell of columns; BenchmarkError if there is no such column."""
         places = [self.table.place_of(column) for column in columns if column is not None]
-        return [(matched.row, matched.image, matched.cells[place]) for place in places for matched in self.matched]
+        return [
+            (matched.row, matched.image, matched.cells[place])
+            for place in places
+            for matched in self.matched
+        ]
 
 
 def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> DetectedTable:
     """Read the table and keep the rows whose picture is in the folder; BenchmarkError if there are none."""
     pictures = Images(images)
     skipped, matched, count = SkippedRows(), list[Matched](), 0
-    settings: dict[str, Any] = plan.model_dump(include={"encoding", "delimiter", "sheet"}) if plan else {}
+    settings: dict[str, Any] = (
+        plan.model_dump(include={"encoding", "delimiter", "sheet"}) if plan else {}
+    )
     annotated = read_marks(answers, hint=FORMATS)
-    table = open_table(answers, **settings) if annotated is None else _counts(answers, annotated, pictures, skipped)
+    table = (
+        open_table(answers, **settings)
+        if annotated is None
+        else _counts(answers, annotated, pictures, skipped)
+    )
     if picture := next((column for column in table.columns if _IMAGE_NAME.search(column)), None):
         why = f"the first row of {table.path.name} contains {picture!r}, the name of a picture"
         raise NoFileError(why, hint="put a row above it that names the columns, e.g. photo,apples")
@@ -146,7 +179,11 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
             skipped.add(column, fault.reason, fault.hint, row, cells[place][:60])
             continue
         if image is None:
-            what = "does not name a picture" if is_empty(cells[place]) else "names a picture that is not in the folder"
+            what = (
+                "does not name a picture"
+                if is_empty(cells[place])
+                else "names a picture that is not in the folder"
+            )
             skipped.add(column, what, "add the picture or correct the name", row, cells[place][:60])
         elif len(matched) == MOST_MATCHED:
             what = f"comes after the first {MOST_MATCHED} rows with a picture"
@@ -154,9 +191,7 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
         else:
             matched.append(Matched(row, image, cells))
     if not matched:
-        why = (
-            f"no row of {answers.name} belongs to a picture in {images}: {'; '.join(skipped.lines()[:3]) or 'no rows'}"
-        )
+        why = f"no row of {answers.name} belongs to a picture in {images}: {'; '.join(skipped.lines()[:3]) or 'no rows'}"
         hint = f"the folder contains {', '.join(pictures.some_names())}...; write such names into column {column!r}"
         raise BenchmarkError(why, hint=hint)
     return DetectedTable(pictures, table, column, tuple(matched), count, skipped)
@@ -174,7 +209,9 @@ def _counts(path: Path, annotated: Sequence[Marked], images: Images, skipped: Sk
         for label, fault in faults if image else ():
             skipped.add(label, fault, "correct the annotation", number, name)
         texts = ("" if (count := counts.get(label, 0)) is None else str(count) for label in labels)
-        rows.append((number, (image.relative_to(images.folder).as_posix() if image else name, *texts)))
+        rows.append(
+            (number, (image.relative_to(images.folder).as_posix() if image else name, *texts))
+        )
     return Table(path, unique_names(["photo", *labels]), lambda: iter(rows), is_counts=True)
 
 
@@ -209,7 +246,11 @@ def _image_column(images: Images, table: Table) -> str:
             names = not cell.isdigit() or _IMAGE_HEADER.search(table.columns[place])
             if cell and _is_there(images, cell):
                 hits[place] += bool(names)
-                alike = alike if names else f"; numbers name pictures only below a header such as photo: {cell}"
+                alike = (
+                    alike
+                    if names
+                    else f"; numbers name pictures only below a header such as photo: {cell}"
+                )
         # Many pictures may be missing, but once enough are found the remaining rows are not needed.
         if row > 1000 and hits.total() >= _ENOUGH_TO_KNOW:
             break
@@ -217,7 +258,9 @@ def _image_column(images: Images, table: Table) -> str:
         return table.columns[max(hits, key=lambda place: (hits[place], -place))]
     if likely := next(filter(_IMAGE_HEADER.search, table.columns), None):
         return likely
-    examples = ", ".join(f"{table.columns[place]} ({first[place][:30]!r})" for place in sorted(first))
+    examples = ", ".join(
+        f"{table.columns[place]} ({first[place][:30]!r})" for place in sorted(first)
+    )
     read = f"it was read with {table.described}: {examples[:300]}{alike}"
     hint = f"the folder contains {', '.join(images.some_names())}...; one column must contain such names"
     raise NoFileError(f"no column of {table.path.name} names a picture; {read}", hint=hint)

@@ -14,4 +14,7 @@ def missing_package() -> str | None:
 def require_extra() -> None:
     """Raise UsageError if a package of the extra ``review`` is not installed."""
     if missing := missing_package():
-        raise UsageError(f"the review page needs {missing}, which is not installed", hint=install_command("review"))
+        raise UsageError(
+            f"the review page needs {missing}, which is not installed",
+            hint=install_command("review"),
+        )

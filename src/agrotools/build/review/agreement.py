@@ -18,7 +18,15 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
 
 from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
-from agrotools.core import BenchmarkError, BooleanSlot, ExactSlot, FrozenModel, Sample, Slot, ToleranceSlot
+from agrotools.core import (
+    BenchmarkError,
+    BooleanSlot,
+    ExactSlot,
+    FrozenModel,
+    Sample,
+    Slot,
+    ToleranceSlot,
+)
 from agrotools.core.files import read_lines, sync
 from agrotools.report.judges import Grade
 
@@ -29,15 +37,24 @@ LONGEST_NAME = 60
 """Maximum length of a reviewer's name, characters."""
 _LONGEST_REASON = 2000
 Reviewer = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00-\x1f]+$")
+    str,
+    StringConstraints(
+        strip_whitespace=True, min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00-\x1f]+$"
+    ),
 ]
 
 
 class SlotEdit(FrozenModel):
     """Edit of a slot; None: unchanged. ``value``, as text: a number in the slot's unit, a name, or yes or no."""
 
-    value: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)] | None = None
-    label: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)] | None = None
+    value: (
+        Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+        | None
+    ) = None
+    label: (
+        Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+        | None
+    ) = None
     abs_tol: Annotated[FiniteFloat, Field(ge=0)] | None = None
     rel_tol: Annotated[FiniteFloat, Field(ge=0)] | None = None
 
@@ -45,7 +62,10 @@ class SlotEdit(FrozenModel):
 class Edits(FrozenModel):
     """Proposed changes of a sample: the wording of the question, and labels and tolerances of slots by slot name."""
 
-    query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)] | None = None
+    query: (
+        Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
+        | None
+    ) = None
     slots: dict[str, SlotEdit] = {}
 
 
@@ -61,7 +81,9 @@ class Decision(FrozenModel):
     content: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
     reviewer: Reviewer
     verdict: Verdict
-    reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=_LONGEST_REASON)] = ""
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=_LONGEST_REASON)] = (
+        ""
+    )
     checks: dict[str, Literal["holds", "fails"]] = {}
     """The five checks of the AgroTools paper (arXiv 2605.22366, section 4.1), in decisions that name them"""
     edits: Edits | None = None
@@ -90,7 +112,9 @@ def effective_edits(sample: Sample, edits: Edits) -> Edits | None:
         if name not in slots:
             raise ValueError(f"the sample has no slot {name!r}")
         changes = _slot_changes(slots[name], edit)
-        if new := {field: value for field, value in changes.items() if getattr(slots[name], field) != value}:
+        if new := {
+            field: value for field, value in changes.items() if getattr(slots[name], field) != value
+        }:
             changed[name] = SlotEdit.model_validate(
                 new | ({"value": edit_text(new["value"])} if "value" in new else {})
             )
@@ -114,7 +138,9 @@ def _slot_changes(slot: Slot, edit: SlotEdit) -> dict[str, Any]:
         if edit.value.lower() not in ("yes", "no"):
             raise ValueError(f"slot {slot.name!r}: write yes or no")
         return changes | {"value": edit.value.lower() == "yes"}
-    if isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str)):
+    if isinstance(slot, ToleranceSlot) or (
+        isinstance(slot, ExactSlot) and not isinstance(slot.value, str)
+    ):
         try:
             number = float(edit.value.replace(",", "."))
         except ValueError:
@@ -136,13 +162,21 @@ def apply_edits(sample: Sample, edits: Edits) -> Sample:
     answer: list[Slot] = []
     for slot in sample.answer:
         changes = _slot_changes(slot, edits.slots[slot.name]) if slot.name in edits.slots else {}
-        answer.append(slot.model_copy(update=changes | ({"from_": None} if "value" in changes else {})))
-    changed = sample.model_copy(update={"query": edits.query or sample.query, "answer": tuple(answer)})
+        answer.append(
+            slot.model_copy(update=changes | ({"from_": None} if "value" in changes else {}))
+        )
+    changed = sample.model_copy(
+        update={"query": edits.query or sample.query, "answer": tuple(answer)}
+    )
     return Sample.model_validate_json(changed.model_dump_json(by_alias=True))
 
 
 Status = Literal["undecided", "accepted", "rejected", "edited", "disputed"]
-_STATUS_BY_VERDICT: dict[str, Status] = {"accept": "accepted", "reject": "rejected", "edit": "edited"}
+_STATUS_BY_VERDICT: dict[str, Status] = {
+    "accept": "accepted",
+    "reject": "rejected",
+    "edit": "edited",
+}
 
 
 class Agreement(FrozenModel):
@@ -157,7 +191,11 @@ class Agreement(FrozenModel):
 
     @property
     def described(self) -> str:
-        kappa = f"Cohen's kappa {self.kappa:.2f}" if self.kappa is not None else f"kappa is undefined: {self.why}"
+        kappa = (
+            f"Cohen's kappa {self.kappa:.2f}"
+            if self.kappa is not None
+            else f"kappa is undefined: {self.why}"
+        )
         return f"{' and '.join(self.reviewers)}: {kappa} (n = {self.n}, {self.agreed} alike)"
 
 
@@ -187,7 +225,9 @@ def review_status(decisions: Sequence[Decision]) -> Status:
     return _STATUS_BY_VERDICT[first.verdict]
 
 
-def valid_decisions(decisions: Iterable[Entry], contents: Mapping[str, str]) -> dict[str, list[Entry]]:
+def valid_decisions(
+    decisions: Iterable[Entry], contents: Mapping[str, str]
+) -> dict[str, list[Entry]]:
     """Return the valid decisions by sample: those on its current version. ``contents``: version by sample id."""
     by_sample: dict[str, list[Entry]] = defaultdict(list)
     for decision in decisions:
@@ -205,7 +245,10 @@ def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> tuple[float | None, str]:
     observed = sum(a == b for a, b in pairs) / n
     by_chance = sum(first[category] * second[category] for category in first) / (n * n)
     if by_chance >= 1:
-        return None, "both gave one and the same verdict every time: chance alone would agree as often"
+        return (
+            None,
+            "both gave one and the same verdict every time: chance alone would agree as often",
+        )
     return (observed - by_chance) / (1 - by_chance), ""
 
 
@@ -220,7 +263,9 @@ def weighted_kappa(pairs: Sequence[tuple[float, float]]) -> float | None:
 
 def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> Iterator[Agreement]:
     """Yield the agreement of every pair of reviewers."""
-    verdicts = [{each.reviewer: each.verdict for each in decisions} for decisions in by_sample.values()]
+    verdicts = [
+        {each.reviewer: each.verdict for each in decisions} for decisions in by_sample.values()
+    ]
     for first, second in combinations(sorted(set().union(*verdicts)), 2):
         both = [(of[first], of[second]) for of in verdicts if {first, second} <= of.keys()]
         kappa, why = cohens_kappa(both)
@@ -228,7 +273,9 @@ def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> Iterator[Agree
         yield Agreement(reviewers=(first, second), n=len(both), agreed=agreed, kappa=kappa, why=why)
 
 
-def summary_of(contents: Mapping[str, str], decisions: Sequence[Decision], notes: Sequence[str] = ()) -> ReviewSummary:
+def summary_of(
+    contents: Mapping[str, str], decisions: Sequence[Decision], notes: Sequence[str] = ()
+) -> ReviewSummary:
     """Summarise a review; ``contents`` as in :func:`valid_decisions`."""
     by_sample = valid_decisions(decisions, contents)
     standings = {sample: review_status(by_sample.get(sample, [])) for sample in contents}
@@ -240,7 +287,9 @@ def summary_of(contents: Mapping[str, str], decisions: Sequence[Decision], notes
     unknown = sum(decision.sample not in contents for decision in decisions)
     return ReviewSummary(
         samples=len(contents),
-        standings={name: sum(each == name for each in standings.values()) for name in get_args(Status)},
+        standings={
+            name: sum(each == name for each in standings.values()) for name in get_args(Status)
+        },
         reviewers={name: dict(counts) for name, counts in sorted(reviewers.items())},
         agreements=tuple(agreements_of(by_sample)),
         disputed=tuple(sample for sample, standing in standings.items() if standing == "disputed"),
@@ -258,7 +307,9 @@ def review_parts(summary: ReviewSummary) -> Iterator[SummaryPart]:
     """Yield the summary of a review as paragraphs and tables."""
     verdicts = ("accept", "edit", "reject")
     yield {"text": " · ".join(f"{name} {n}" for name, n in summary.standings.items())}
-    counts = [[name, *(str(n.get(v, 0)) for v in verdicts)] for name, n in summary.reviewers.items()]
+    counts = [
+        [name, *(str(n.get(v, 0)) for v in verdicts)] for name, n in summary.reviewers.items()
+    ]
     yield {"head": ["reviewer", *verdicts], "rows": counts}
     yield from ({"text": pair.described} for pair in summary.agreements)
     if not summary.agreements:
@@ -300,10 +351,14 @@ class ReviewJournal(Generic[Entry]):
     def append(self, entry: Entry) -> bool:
         """Store ``entry`` (OSError if not); True once it is on disk, False if one with its id was already stored."""
         with self._guard, self.path.open("a+b", buffering=0) as file:
-            with suppress(OSError):  # some network disks do not support locks; normally only one process writes
+            with suppress(
+                OSError
+            ):  # some network disks do not support locks; normally only one process writes
                 fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
-            file.truncate(file.read().rfind(b"\n") + 1)  # what a write that was cut off left; the page sends it again
+            file.truncate(
+                file.read().rfind(b"\n") + 1
+            )  # what a write that was cut off left; the page sends it again
             self._entries = read_lines(self.path, self._kind, "remove that line")
             if any(entry.id == stored.id for stored in self._entries):
                 return False

@@ -22,7 +22,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    Response,
+)
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -38,10 +44,25 @@ from agrotools.build.review.agreement import (
     summary_of,
     valid_decisions,
 )
-from agrotools.build.review.grading import Sheet, all_graded, grades_by, grading_parts, shown_step, summarise_grades
+from agrotools.build.review.grading import (
+    Sheet,
+    all_graded,
+    grades_by,
+    grading_parts,
+    shown_step,
+    summarise_grades,
+)
 from agrotools.build.review.material import Material
 from agrotools.build.review.presenting import SIDES_PX, Pictures, Rendered, present
-from agrotools.core import AgrotoolsError, ReferenceStep, Sample, SampleFile, Step, UsageError, first_error
+from agrotools.core import (
+    AgrotoolsError,
+    ReferenceStep,
+    Sample,
+    SampleFile,
+    Step,
+    UsageError,
+    first_error,
+)
 from agrotools.core.base import count_text
 from agrotools.report.html.page import LOOK
 from agrotools.report.html.pictures import Absent
@@ -122,13 +143,18 @@ class Review:
             Route("/look.css", lambda _: FileResponse(LOOK)),
             Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
         ]
-        handlers: Mapping[Any, Any] = dict.fromkeys((HTTPException, AgrotoolsError, OSError), answer_error)
+        handlers: Mapping[Any, Any] = dict.fromkeys(
+            (HTTPException, AgrotoolsError, OSError), answer_error
+        )
         return Starlette(routes=routes, exception_handlers=handlers)
 
     # --- pages ------------------------------------------------------------------------------------------------------
 
     def front(self, _: Request) -> Response:
-        path, about = self.journal.path, {"title": self.material.title, "notes": self.material.notes}
+        path, about = (
+            self.journal.path,
+            {"title": self.material.title, "notes": self.material.notes},
+        )
         place = {"journal": str(path), "place": str(path.resolve()), "reviewer": self.reviewer}
         return HTMLResponse(render(self.page, **about, **place, **self.page_values()))
 
@@ -151,12 +177,19 @@ class Review:
         """Return a row of the list, with the state of the sample after the decisions ``made``."""
         facts, mine = self.material.facts[key], _decision_of(made, reviewer)
         row = {"id": key, "content": facts.content, "task": facts.task_type, "source": facts.source}
-        row |= {"query": facts.query, "flags": facts.flags, "mine": mine and mine.verdict, "reviewers": len(made)}
+        row |= {
+            "query": facts.query,
+            "flags": facts.flags,
+            "mine": mine and mine.verdict,
+            "reviewers": len(made),
+        }
         # Other reviewers' decisions count only after one's own.
         return row | {"standing": self.standing_of(made) if mine else "undecided"}
 
     def sample_page(self, request: Request) -> Response:
-        return HTMLResponse(self._render_sample(request.path_params["sample_id"], self._sample(request)))
+        return HTMLResponse(
+            self._render_sample(request.path_params["sample_id"], self._sample(request))
+        )
 
     def _render_sample(self, key: str, sample: Sample) -> str:
         return render("sample.html.j2", shown=present(self.material, self.pictures, sample, key))
@@ -204,8 +237,13 @@ class Review:
             raise HTTPException(422, first_error(error).removeprefix("the whole: ")) from error
         except ValueError as error:
             raise HTTPException(422, str(error)) from error
-        self.journal.append(entry.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")}))
-        return {"saved": True, "row": self._row(entry.sample, self._decided(entry.sample), entry.reviewer)}
+        self.journal.append(
+            entry.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
+        )
+        return {
+            "saved": True,
+            "row": self._row(entry.sample, self._decided(entry.sample), entry.reviewer),
+        }
 
     def _checked(self, decision: Any) -> Any:
         """Return a decision as it is stored; ValueError if it does not fit its sample."""
@@ -231,7 +269,9 @@ class Review:
                 return self._picture(request, self.pictures.of_artifact, artifact)
         raise HTTPException(404, "there is no such artifact")
 
-    def _picture(self, request: Request, rendered: Callable[[Any, str], Rendered | Absent], what: Any) -> Response:
+    def _picture(
+        self, request: Request, rendered: Callable[[Any, str], Rendered | Absent], what: Any
+    ) -> Response:
         if (size := request.query_params.get("size", "small")) not in SIDES_PX:
             raise HTTPException(404, "there is no such size")
         picture = _there(rendered(what, size))
@@ -242,13 +282,17 @@ class Review:
         """Return the differences between the displayed picture and its file, and the colours of mask values."""
         file = self._file(request)
         picture, meanings = _there(self.pictures.of_file(file, "small")), file.classes or {}
-        colours = [f"{colour} = {meanings.get(value, value)}" for value, colour in picture.colours.items()]
+        colours = [
+            f"{colour} = {meanings.get(value, value)}" for value, colour in picture.colours.items()
+        ]
         return JSONResponse({"how": _SIZE.sub("", picture.how), "colours": colours})
 
     def original(self, request: Request) -> Response:
         file = self._file(request)
         media_type = _TYPES.get(Path(file.name).suffix.lower(), "application/octet-stream")
-        return FileResponse(_there(self.pictures.path_of_file(file)), media_type=media_type, filename=file.name)
+        return FileResponse(
+            _there(self.pictures.path_of_file(file)), media_type=media_type, filename=file.name
+        )
 
     def _steps(self, key: str) -> Sequence[ReferenceStep | Step]:
         sample = self._known(key)
@@ -308,14 +352,24 @@ class Grading(Review):
             "label": item.label,
             "rubrics": [each.id for each in self.sheet.scheme.rubrics_of(item)],
             "text": self.sheet.masked((trajectory.answer if trajectory else None) or ""),
-            "taken": [shown_step(self.sheet, number, step) for number, step in enumerate(item.calls, 1)],
+            "taken": [
+                shown_step(self.sheet, number, step) for number, step in enumerate(item.calls, 1)
+            ],
         }
         return render("answer.html.j2", shown=shown)
 
     def _decisions_on(self, sample_id: str, reviewer: str) -> dict[str, Any]:
-        item, is_done = self.sheet.items[sample_id], all_graded(self.sheet, self.journal.decisions())
+        item, is_done = (
+            self.sheet.items[sample_id],
+            all_graded(self.sheet, self.journal.decisions()),
+        )
         sources = [self.sheet.names()[at] for at, _ in item.runs] if is_done else []
-        return {**super()._decisions_on(sample_id, reviewer), "others": [], "hidden": 0, "sources": sources}
+        return {
+            **super()._decisions_on(sample_id, reviewer),
+            "others": [],
+            "hidden": 0,
+            "sources": sources,
+        }
 
     def _checked(self, decision: Any) -> Any:
         if complaint := self.sheet.scheme.complaint(self.sheet.items[decision.sample], decision):
@@ -366,14 +420,19 @@ class Guard:
         if refusal := self._refusal(scope["method"], scope["path"], Headers(scope=scope)):
             await PlainTextResponse(refusal, status_code=403)(scope, receive, protected)
             return
-        await self._app({**scope, "path": scope["path"].removeprefix(self._root)}, receive, protected)
+        await self._app(
+            {**scope, "path": scope["path"].removeprefix(self._root)}, receive, protected
+        )
 
     def _refusal(self, method: str, path: str, headers: Headers) -> str | None:
         """Return the reason to refuse a request, or None if it is allowed."""
         host, root = headers.get("host", ""), f"{self._root}/".encode()
         if host not in self._hosts or not secrets.compare_digest(path.encode()[: len(root)], root):
             return "open the address that agrotools printed"
-        from_page = headers.get("origin") == f"http://{host}" and headers.get("sec-fetch-site") in (None, "same-origin")
+        from_page = headers.get("origin") == f"http://{host}" and headers.get("sec-fetch-site") in (
+            None,
+            "same-origin",
+        )
         allowed = method in ("GET", "HEAD") or from_page
         return None if allowed else "wrong origin: decisions are made on the page itself"
 

@@ -50,7 +50,11 @@ class Rubric(FrozenModel):
     id: _Id
     name: _Text
     question: _Text
-    levels: Annotated[tuple[_Text, ...], Field(min_length=2, max_length=9)] = ("no", "partly", "yes")
+    levels: Annotated[tuple[_Text, ...], Field(min_length=2, max_length=9)] = (
+        "no",
+        "partly",
+        "yes",
+    )
     steps: bool = False
     """True to ask only about answers with tool calls."""
 
@@ -90,10 +94,14 @@ def read_scheme(path: Path | None) -> Scheme:
     """Read rubrics; None for the default ones. UsageError if the file is not valid."""
     path = path or DEFAULT_SCHEME
     try:
-        return Scheme.model_validate(read_toml(path, "file of rubrics", hint="check the path of --rubrics"))
+        return Scheme.model_validate(
+            read_toml(path, "file of rubrics", hint="check the path of --rubrics")
+        )
     except ValidationError as error:
         hint = 'e.g. [[rubric]] with id = "goal", name = "Goal", question = "Is it right?", levels = ["no", "yes"]'
-        raise UsageError(f"{path}: {first_error(error).removeprefix('the whole: ')}", hint=hint) from error
+        raise UsageError(
+            f"{path}: {first_error(error).removeprefix('the whole: ')}", hint=hint
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -111,7 +119,11 @@ class Item:
 
     @property
     def calls(self) -> list[Step]:
-        return [step for step in self.record.trajectory.steps if step.call] if self.record.trajectory else []
+        return (
+            [step for step in self.record.trajectory.steps if step.call]
+            if self.record.trajectory
+            else []
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +145,10 @@ class Sheet:
     def names(self) -> list[str]:
         """Return the model of each run, with the folder if two are the same."""
         models = [each.model for each in self.manifests]
-        return [f"{m} ({run.name})" if models.count(m) > 1 else m for m, run in zip(models, self.runs, strict=True)]
+        return [
+            f"{m} ({run.name})" if models.count(m) > 1 else m
+            for m, run in zip(models, self.runs, strict=True)
+        ]
 
     def masked(self, text: str) -> str:
         return self.mask.sub(MASK, text)
@@ -159,9 +174,14 @@ def open_sheet(
     if len({run.resolve() for run in runs}) < len(runs):
         raise UsageError("a run was given twice", hint="give each run once")
     if different := benchmark_differences(manifests):
-        raise UsageError(f"answers are graded together on one benchmark: {different[0]}", hint="grade them separately")
+        raise UsageError(
+            f"answers are graded together on one benchmark: {different[0]}",
+            hint="grade them separately",
+        )
     scored_mode = common_mode(manifests, mode)
-    answers: dict[str, dict[str, tuple[Record, list[tuple[int, int]]]]] = defaultdict(dict)  # by sample and key
+    answers: dict[str, dict[str, tuple[Record, list[tuple[int, int]]]]] = defaultdict(
+        dict
+    )  # by sample and key
     unanswered: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for at, run in enumerate(runs):
         for record in record_index(run):
@@ -170,7 +190,9 @@ def open_sheet(
             if (key := answer_key(record)) is None:
                 unanswered[at].append((record.sample.id, record.sample.cluster or record.sample.id))
             else:
-                answers[record.sample.id].setdefault(key, (record, []))[1].append((at, record.epoch))
+                answers[record.sample.id].setdefault(key, (record, []))[1].append(
+                    (at, record.epoch)
+                )
     if not (drawn := sorted(answers, key=lambda name: _drawn(seed, name))[:samples]):
         raise UsageError("the runs have no answer to grade")
     items: dict[str, Item] = {}
@@ -182,7 +204,9 @@ def open_sheet(
     scheme = scheme or read_scheme(None)
     roots = benchmark_roots(manifests[0], runs[0], data_root)
     shown = {key: facts_of_sample(item.record.sample, ()) for key, item in items.items()}
-    facts = {key: replace(of_sample, content=scheme.digest, flags=()) for key, of_sample in shown.items()}
+    facts = {
+        key: replace(of_sample, content=scheme.digest, flags=()) for key, of_sample in shown.items()
+    }
     material = Material(
         title=benchmark_title(manifests[0].benchmark, manifests[0].benchmark_version),
         journal=log or Path(os.path.commonpath([run.resolve() for run in runs])) / GRADES_FILE,
@@ -191,10 +215,23 @@ def open_sheet(
         roots=roots,
         artifact_folders=[*runs, *roots],
         flags={},
-        notes=[] if roots else [f"{manifests[0].benchmark_path} is not there: no pictures; see --data-root"],
+        notes=[]
+        if roots
+        else [f"{manifests[0].benchmark_path} is not there: no pictures; see --data-root"],
     )
-    of_drawn = {at: [each for each in names if each[0] in set(drawn)] for at, names in unanswered.items()}
-    return Sheet(material, scheme, items, tuple(runs), manifests, scored_mode, _mask_of(runs, manifests), of_drawn)
+    of_drawn = {
+        at: [each for each in names if each[0] in set(drawn)] for at, names in unanswered.items()
+    }
+    return Sheet(
+        material,
+        scheme,
+        items,
+        tuple(runs),
+        manifests,
+        scored_mode,
+        _mask_of(runs, manifests),
+        of_drawn,
+    )
 
 
 def _drawn(seed: int, name: str) -> bytes:
@@ -208,9 +245,19 @@ def _mask_of(runs: Sequence[Path], manifests: Sequence[Manifest]) -> re.Pattern[
     for run, manifest in zip(runs, manifests, strict=True):
         parts = re.split(r"[/:]", manifest.model)
         names |= {manifest.model, parts[-1], run.resolve().name}
-        stems |= {stem[0] for part in parts if part not in _KINDS and (stem := re.match(r"[A-Za-z]+", part))}
-    patterns = [re.escape(name) for name in sorted(names, key=len, reverse=True) if len(name) >= _SHORTEST_NAME]
-    patterns += [rf"{stem}(?:[\d-][\w.-]*)?" for stem in sorted(stems) if len(stem) >= _SHORTEST_NAME]
+        stems |= {
+            stem[0]
+            for part in parts
+            if part not in _KINDS and (stem := re.match(r"[A-Za-z]+", part))
+        }
+    patterns = [
+        re.escape(name)
+        for name in sorted(names, key=len, reverse=True)
+        if len(name) >= _SHORTEST_NAME
+    ]
+    patterns += [
+        rf"{stem}(?:[\d-][\w.-]*)?" for stem in sorted(stems) if len(stem) >= _SHORTEST_NAME
+    ]
     return re.compile(rf"(?<!\w)(?:{'|'.join(patterns) or '(?!)'})(?!\w)", re.IGNORECASE)
 
 
@@ -223,8 +270,15 @@ def shown_step(sheet: Sheet, number: int, step: Step) -> dict[str, Any]:
         "number": number,
         "tool": sheet.masked(step.call.tool),
         "thought": sheet.masked(step.thought),
-        "arguments": [(sheet.masked(name), sheet.masked(value_text(v))) for name, v in step.call.arguments.items()],
-        "result": [(name, sheet.masked(shortened(value_text(v), 200))) for name, v in result.items() if v is not None],
+        "arguments": [
+            (sheet.masked(name), sheet.masked(value_text(v)))
+            for name, v in step.call.arguments.items()
+        ],
+        "result": [
+            (name, sheet.masked(shortened(value_text(v), 200)))
+            for name, v in result.items()
+            if v is not None
+        ],
         "error": sheet.masked(f"{error.kind}: {error.message}") if error else "",
         "artifacts": [each for each in observation.artifacts if each.kind != "table"],
     }
@@ -262,7 +316,11 @@ class GradingSummary(FrozenModel):
 
 def valid_grades(sheet: Sheet, grades: Sequence[Grade]) -> list[Grade]:
     """Return the grades by the rubrics of ``sheet``, of its answers."""
-    return [each for each in grades if each.sample in sheet.items and each.content == sheet.scheme.digest]
+    return [
+        each
+        for each in grades
+        if each.sample in sheet.items and each.content == sheet.scheme.digest
+    ]
 
 
 def grades_by(sheet: Sheet, grades: Sequence[Grade]) -> Counter[str]:
@@ -276,7 +334,9 @@ def all_graded(sheet: Sheet, grades: Sequence[Grade]) -> bool:
     return bool(counts) and min(counts.values()) == len(sheet.items)
 
 
-def summarise_grades(sheet: Sheet, grades: Sequence[Grade], notes: Sequence[str] = ()) -> GradingSummary:
+def summarise_grades(
+    sheet: Sheet, grades: Sequence[Grade], notes: Sequence[str] = ()
+) -> GradingSummary:
     """Summarise ``grades`` of the answers of ``sheet``."""
     valid = valid_grades(sheet, grades)
     by_item: dict[str, dict[str, Grade]] = defaultdict(dict)
@@ -293,7 +353,10 @@ def summarise_grades(sheet: Sheet, grades: Sequence[Grade], notes: Sequence[str]
         graded=len(by_item),
         graders=grades_by(sheet, grades),
         alphas=alphas,
-        runs=tuple(_run_grades(sheet, by_item, at) for at in range(len(sheet.runs) * all_graded(sheet, grades))),
+        runs=tuple(
+            _run_grades(sheet, by_item, at)
+            for at in range(len(sheet.runs) * all_graded(sheet, grades))
+        ),
         outdated=len(grades) - len(valid),
         notes=tuple(notes),
     )
@@ -320,13 +383,17 @@ def _run_grades(sheet: Sheet, by_item: Mapping[str, Mapping[str, Grade]], at: in
             clusters[sample] = cluster
             values[name][sample].append(0.0)
     estimates = {
-        name: estimate_mean([sum(v) / len(v) for v in of.values()], [clusters[sample] for sample in of])
+        name: estimate_mean(
+            [sum(v) / len(v) for v in of.values()], [clusters[sample] for sample in of]
+        )
         for name, of in values.items()
     }
     return RunGrades(
         run=sheet.names()[at],
         mean=estimates.pop("", None),
-        by_rubric={each.id: estimates[each.id] for each in sheet.scheme.rubric if each.id in estimates},
+        by_rubric={
+            each.id: estimates[each.id] for each in sheet.scheme.rubric if each.id in estimates
+        },
         answers=answers,
         unanswered=len(unanswered),
     )
@@ -336,28 +403,56 @@ def grading_parts(sheet: Sheet, summary: GradingSummary) -> Iterator[SummaryPart
     """Yield the summary of a grading as paragraphs and tables."""
     yield {"text": f"{summary.graded} of {summary.answers} answers graded"}
     if summary.graders:
-        yield {"head": ["grader", "answers"], "rows": [[name, str(n)] for name, n in summary.graders.items()]}
+        yield {
+            "head": ["grader", "answers"],
+            "rows": [[name, str(n)] for name, n in summary.graders.items()],
+        }
     if names := [run.run for run in summary.runs]:
-        if rubrics := [each for each in sheet.scheme.rubric if any(each.id in run.by_rubric for run in summary.runs)]:
-            means = [[each.name, *(_figure(run.by_rubric.get(each.id)) for run in summary.runs)] for each in rubrics]
-            yield {"head": ["rubric", *names], "rows": [["mean", *(_figure(run.mean) for run in summary.runs)], *means]}
-            yield {"text": "In percent; 95 % intervals by cluster, from 10 clusters on. A missing answer is a 0."}
+        if rubrics := [
+            each
+            for each in sheet.scheme.rubric
+            if any(each.id in run.by_rubric for run in summary.runs)
+        ]:
+            means = [
+                [each.name, *(_figure(run.by_rubric.get(each.id)) for run in summary.runs)]
+                for each in rubrics
+            ]
+            yield {
+                "head": ["rubric", *names],
+                "rows": [["mean", *(_figure(run.mean) for run in summary.runs)], *means],
+            }
+            yield {
+                "text": "In percent; 95 % intervals by cluster, from 10 clusters on. A missing answer is a 0."
+            }
     else:
-        waiting = [f"{who} {n} of {summary.answers}" for who, n in summary.graders.items() if n < summary.answers]
+        waiting = [
+            f"{who} {n} of {summary.answers}"
+            for who, n in summary.graders.items()
+            if n < summary.answers
+        ]
         progress = f" ({', '.join(waiting)})" if waiting else ""
-        yield {"text": f"The runs are named once everybody who began has graded all answers{progress}."}
+        yield {
+            "text": f"The runs are named once everybody who began has graded all answers{progress}."
+        }
     if len(summary.graders) < 2:
         yield {"text": "Agreement needs two graders of the same answers."}
     if summary.alphas:
-        values = {name: "undefined" if of.alpha is None else f"{of.alpha:.2f}" for name, of in summary.alphas.items()}
+        values = {
+            name: "undefined" if of.alpha is None else f"{of.alpha:.2f}"
+            for name, of in summary.alphas.items()
+        }
         rows = [[name, f"{values[name]} (n = {of.n_units})"] for name, of in summary.alphas.items()]
         yield {"head": ["rubric", "Krippendorff's ordinal alpha"], "rows": rows}
     if summary.outdated:
-        yield {"text": f"{summary.outdated} grades by other rubrics, or of other answers, do not count."}
+        yield {
+            "text": f"{summary.outdated} grades by other rubrics, or of other answers, do not count."
+        }
 
 
 def _figure(estimate: Estimate | None) -> str:
     if estimate is None:
         return ""
     bounds = estimate.interval
-    return f"{100 * estimate.value:.1f}" + (f" ({100 * bounds.lower:.0f}–{100 * bounds.upper:.0f})" if bounds else "")
+    return f"{100 * estimate.value:.1f}" + (
+        f" ({100 * bounds.lower:.0f}–{100 * bounds.upper:.0f})" if bounds else ""
+    )

@@ -13,7 +13,13 @@ from agrotools.benchmarks.loading import load_as
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export.folder import copy_files, write_benchmark
 from agrotools.build.quality import Finding, write_findings
-from agrotools.build.review.agreement import REVIEW_FILE, Decision, apply_edits, review_status, valid_decisions
+from agrotools.build.review.agreement import (
+    REVIEW_FILE,
+    Decision,
+    apply_edits,
+    review_status,
+    valid_decisions,
+)
 from agrotools.core import BenchmarkError, FrozenModel, RunStoreError, Sample, UsageError
 from agrotools.core.base import Progress, benchmark_title, command_line, no_progress
 from agrotools.core.files import MANIFEST_FILE
@@ -70,7 +76,11 @@ class Material:
 
 
 def open_material(
-    what: str, *, log: Path | None = None, data_root: Path | None = None, progress: Progress = no_progress
+    what: str,
+    *,
+    log: Path | None = None,
+    data_root: Path | None = None,
+    progress: Progress = no_progress,
 ) -> Material:
     """Open a benchmark folder, a benchmark known by name, or a run folder for review.
 
@@ -80,25 +90,34 @@ def open_material(
     """
     folder = Path(what).expanduser()
     if what in BENCHMARKS:
-        loading = Loading(progress=progress, files_later=True)  # scenes are drawn when their samples are opened
+        loading = Loading(
+            progress=progress, files_later=True
+        )  # scenes are drawn when their samples are opened
         return _of_benchmark(load_as(what, loading), log or Path(f"{what}.review.jsonl"))
     if not folder.is_dir():
         known = ", ".join(BENCHMARKS.names())
         hint = f"give a benchmark folder, a run folder, or a name ({known})"
         raise UsageError(f"there is no folder {what}", hint=hint)
-    if not (folder / HEADER_FILE).is_file() and ((folder / RECORDS_FILE).exists() or (folder / MANIFEST_FILE).exists()):
+    if not (folder / HEADER_FILE).is_file() and (
+        (folder / RECORDS_FILE).exists() or (folder / MANIFEST_FILE).exists()
+    ):
         return _of_run(folder, log or folder / REVIEW_FILE, data_root)
     benchmark = load_benchmark(folder)
     if (folder / MANIFEST_FILE).is_file() and log is None:
         why = f"{folder} is a benchmark that is drawn again when a file in it changes"
-        raise UsageError(why, hint=f"review it by its name ({benchmark.name}), or name a file of decisions with --log")
+        raise UsageError(
+            why,
+            hint=f"review it by its name ({benchmark.name}), or name a file of decisions with --log",
+        )
     return _of_benchmark(benchmark, log or folder / REVIEW_FILE)
 
 
 def _of_benchmark(benchmark: Benchmark, journal: Path) -> Material:
     flags, notes = read_flags(benchmark.root / QUALITY_FILE)
     title = benchmark_title(benchmark.name, benchmark.version)
-    facts = {sample.id: facts_of_sample(sample, flags.get(sample.id, ())) for sample in benchmark.samples}
+    facts = {
+        sample.id: facts_of_sample(sample, flags.get(sample.id, ())) for sample in benchmark.samples
+    }
     roots = [benchmark.root]
     return Material(title, journal, benchmark.samples, facts, roots, roots, flags, benchmark, notes)
 
@@ -109,11 +128,15 @@ def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:
     samples = {record.sample.id: record.sample for record in index}
     if not samples:
         why = f"the run {run} contains no finished sample, so there is nothing to review"
-        raise RunStoreError(why, hint="run agrotools eval again to resume, or review the benchmark folder itself")
+        raise RunStoreError(
+            why, hint="run agrotools eval again to resume, or review the benchmark folder itself"
+        )
     roots = benchmark_roots(manifest, run, data_root)
     notes = list(index.notes)
     if not roots and any(sample.files for sample in samples.values()):
-        notes.append(f"the benchmark of the run ({manifest.benchmark_path}) is not there: no pictures; see --data-root")
+        notes.append(
+            f"the benchmark of the run ({manifest.benchmark_path}) is not there: no pictures; see --data-root"
+        )
     flags, more = read_flags(roots[0] / QUALITY_FILE) if roots else ({}, [])
     notes += more
     facts = {name: facts_of_sample(sample, flags.get(name, ())) for name, sample in samples.items()}
@@ -124,13 +147,17 @@ def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:
 def facts_of_sample(sample: Sample, flags: Sequence[Finding]) -> Facts:
     """Return the content hash and the filter facts of ``sample``."""
     # Runs store samples with their cluster, benchmark folders without it.
-    content = hashlib.sha256(sample.model_dump_json(by_alias=True, exclude={"cluster"}).encode()).hexdigest()[:16]
+    content = hashlib.sha256(
+        sample.model_dump_json(by_alias=True, exclude={"cluster"}).encode()
+    ).hexdigest()[:16]
     return Facts(
         content=content,
         task_type=harmless(sample.task_type),
         source=harmless(sample.source),
         query=shortened(harmless(sample.query).replace("\n", " "), _QUERY_SHOWN),
-        flags=tuple(dict.fromkeys(harmless(flag.check) for flag in (*flags, *reference_flags(sample)))),
+        flags=tuple(
+            dict.fromkeys(harmless(flag.check) for flag in (*flags, *reference_flags(sample)))
+        ),
     )
 
 
@@ -143,15 +170,24 @@ def reference_flags(sample: Sample) -> list[Finding]:
         return []
     found: dict[str, str] = {}
     steps = enumerate(sample.reference.steps, start=1)
-    if failed := [str(number) for number, step in steps if step.observation is None or step.observation.error]:
+    if failed := [
+        str(number) for number, step in steps if step.observation is None or step.observation.error
+    ]:
         found[TOOL_FAILED] = f"in step {', '.join(failed)}"
     results = shown_results(sample.reference)
     implied = {
-        slot.name: implied_slot(slot, results) for slot in sample.answer if not slot.made_by_tools and slot.from_
+        slot.name: implied_slot(slot, results)
+        for slot in sample.answer
+        if not slot.made_by_tools and slot.from_
     }
     if other := [name for name, each in implied.items() if each.differs or each.slot is None]:
-        found[TOOLS_DIFFER] = f"the observations give another answer, or none, for {', '.join(other)}"
-    return [Finding(id=sample.id, check=check, severity="info", message=text) for check, text in found.items()]
+        found[TOOLS_DIFFER] = (
+            f"the observations give another answer, or none, for {', '.join(other)}"
+        )
+    return [
+        Finding(id=sample.id, check=check, severity="info", message=text)
+        for check, text in found.items()
+    ]
 
 
 def read_flags(path: Path) -> tuple[dict[str, list[Finding]], list[str]]:
@@ -192,7 +228,11 @@ class Applied(FrozenModel):
 
 
 def apply_review(
-    material: Material, decisions: Sequence[Decision], out: Path, *, disputed: OnDisputed | None = None
+    material: Material,
+    decisions: Sequence[Decision],
+    out: Path,
+    *,
+    disputed: OnDisputed | None = None,
 ) -> Applied:
     """Write a new benchmark folder to ``out``; the reviewed one is not changed.
 
@@ -204,39 +244,60 @@ def apply_review(
     if (benchmark := material.benchmark) is None:
         where = material.roots[0] if material.roots else "DIR"
         why = "decisions can be applied to a benchmark folder, not to a run"
-        raise UsageError(why, hint=command_line("review", where, "--log", material.journal, "--apply", "--out", "NEW"))
+        raise UsageError(
+            why,
+            hint=command_line(
+                "review", where, "--log", material.journal, "--apply", "--out", "NEW"
+            ),
+        )
     root, target = benchmark.root, out.expanduser().resolve()
     if target.is_relative_to(root) or root.is_relative_to(target):
         why = f"{out} is, contains or is inside the folder under review"
         raise UsageError(why, hint="choose another folder with --out")
     by_sample = valid_decisions(decisions, material.contents)
-    standings = {sample_id: review_status(by_sample.get(sample_id, [])) for sample_id in material.facts}
+    standings = {
+        sample_id: review_status(by_sample.get(sample_id, [])) for sample_id in material.facts
+    }
     changed, contested = (
         tuple(sample_id for sample_id, standing in standings.items() if standing == kind)
         for kind in ("edited", "disputed")
     )
     if contested and disputed is None:
-        examples = ", ".join(contested[:5]) + (f" and {len(contested) - 5} more" if len(contested) > 5 else "")
-        hint = "settle them on the page (filter: disputed), or say --disputed keep or --disputed drop"
+        examples = ", ".join(contested[:5]) + (
+            f" and {len(contested) - 5} more" if len(contested) > 5 else ""
+        )
+        hint = (
+            "settle them on the page (filter: disputed), or say --disputed keep or --disputed drop"
+        )
         raise UsageError(f"reviewers differ on {len(contested)} samples: {examples}", hint=hint)
     dropped: dict[str, tuple[str, ...]] = {}
     for sample_id, standing in standings.items():
         if standing == "rejected" or (standing == "disputed" and disputed == "drop"):
             # A sample rejected by several has the reason of the first.
-            reason = by_sample[sample_id][0].reason if standing == "rejected" else "reviewers differ"
+            reason = (
+                by_sample[sample_id][0].reason if standing == "rejected" else "reviewers differ"
+            )
             dropped[reason] = (*dropped.get(reason, ()), sample_id)
     gone = {sample_id for ids in dropped.values() for sample_id in ids}
     kept = (sample for sample in benchmark.samples if sample.id not in gone)
-    remaining = [_edited(each, by_sample[each.id][0]) if each.id in changed else each for each in kept]
+    remaining = [
+        _edited(each, by_sample[each.id][0]) if each.id in changed else each for each in kept
+    ]
     if not remaining:
-        raise BenchmarkError("no sample would be left: all were rejected", hint="look at the reasons with --summary")
+        raise BenchmarkError(
+            "no sample would be left: all were rejected", hint="look at the reasons with --summary"
+        )
     with replace_folder(out) as folder:
         remaining = [*map(benchmark.prepare, remaining)]
         copy_files(root, remaining, folder)
         if (root / QUALITY_FILE).is_file():
-            write_findings(folder, [flag for sample in remaining for flag in material.flags.get(sample.id, ())])
+            write_findings(
+                folder, [flag for sample in remaining for flag in material.flags.get(sample.id, ())]
+            )
         write_benchmark(folder, _header(benchmark, material, len(gone), changed), remaining)
-        faults = tuple(f"{fault.where}: {fault.message} ({fault.hint})" for fault in validate_folder(folder))
+        faults = tuple(
+            f"{fault.where}: {fault.message} ({fault.hint})" for fault in validate_folder(folder)
+        )
     return Applied(
         out=str(out),
         kept=len(remaining),
@@ -261,6 +322,10 @@ def _header(benchmark: Benchmark, material: Material, dropped: int, changed: Seq
     header = benchmark.header
     version = header.version if header.version.endswith(_ADDED) else header.version + _ADDED
     log = material.journal
-    digest = {"journal_sha256": hashlib.sha256(log.read_bytes()).hexdigest()} if log.is_file() else {}
+    digest = (
+        {"journal_sha256": hashlib.sha256(log.read_bytes()).hexdigest()} if log.is_file() else {}
+    )
     review = {"of": benchmark.content_hash, **digest, "dropped": dropped, "edited": list(changed)}
-    return header.model_copy(update={"version": version, "metadata": {**header.metadata, "review": review}})
+    return header.model_copy(
+        update={"version": version, "metadata": {**header.metadata, "review": review}}
+    )

@@ -71,7 +71,11 @@ def files_of(step: ReferenceStep, sample: Sample) -> list[str]:
     files = [by_name[value] for value in values if isinstance(value, str) and value in by_name]
     sizes = [(file.width_px, file.height_px) for file in files]
     alike = zip(files, sizes, strict=True)
-    return [file.name for file, size in alike if file is files[0] or (None not in size and size == sizes[0])]
+    return [
+        file.name
+        for file, size in alike
+        if file is files[0] or (None not in size and size == sizes[0])
+    ]
 
 
 def _places(value: Any, name: str = "", label: str = "") -> Iterator[tuple[str, tuple[float, ...]]]:
@@ -134,7 +138,11 @@ class Pictures:
         if file.kind not in PREVIEWED_KINDS:
             return Absent(f"a {file.kind} is not shown as a picture")
         path = self.path_of_file(file)
-        return path if isinstance(path, Absent) else _rendered(path, file.name, file.kind, file.bands, size)
+        return (
+            path
+            if isinstance(path, Absent)
+            else _rendered(path, file.name, file.kind, file.bands, size)
+        )
 
     def of_artifact(self, artifact: Artifact, size: str) -> Rendered | Absent:
         """Return an artifact recorded with the reference calls as a picture, or the reason why it cannot be shown."""
@@ -145,14 +153,18 @@ class Pictures:
             path = self._tool_results.artifact(artifact)
         if path is None:
             return Absent("not kept when the benchmark was built")
-        return _rendered(path, artifact.name, "mask" if artifact.kind == "mask" else "image", None, size)
+        return _rendered(
+            path, artifact.name, "mask" if artifact.kind == "mask" else "image", None, size
+        )
 
     def path_of_file(self, file: SampleFile) -> Path | Absent:
         return self._places.of_file(file, self._roots)
 
 
 @lru_cache(100)
-def _rendered(path: Path, name: str, kind: str, bands: tuple[str, ...] | None, size: str) -> Rendered | Absent:
+def _rendered(
+    path: Path, name: str, kind: str, bands: tuple[str, ...] | None, size: str
+) -> Rendered | Absent:
     picture = make_picture(path, name, kind, bands, longest_px=SIDES_PX[size])
     if isinstance(picture, Unreadable):
         return Absent(picture.reason)
@@ -163,7 +175,12 @@ def _rendered(path: Path, name: str, kind: str, bands: tuple[str, ...] | None, s
         picture.image.convert("RGB").save(buffer, "JPEG", quality=85)
     media_type = "image/png" if picture.exact else "image/jpeg"
     return Rendered(
-        buffer.getvalue(), media_type, picture.width_px, picture.height_px, picture.changes, picture.colours
+        buffer.getvalue(),
+        media_type,
+        picture.width_px,
+        picture.height_px,
+        picture.changes,
+        picture.colours,
     )
 
 
@@ -218,7 +235,9 @@ def _agree(first: JsonValue, second: JsonValue) -> bool:
     if isinstance(first, list) and isinstance(second, list):
         return len(first) == len(second) and all(map(_agree, first, second))
     if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(_agree(first[name], second[name]) for name in first)
+        return first.keys() == second.keys() and all(
+            _agree(first[name], second[name]) for name in first
+        )
     one, other = as_number(first), as_number(second)
     if one is not None and other is not None:
         return math.isclose(one, other, rel_tol=_SAME)
@@ -238,13 +257,18 @@ def present(material: Material, pictures: Pictures, sample: Sample, key: str) ->
         "key": key,
         "content": material.facts[key].content,
         "files": [_file(file, sample, shapes, pictures) for file in sample.files],
-        "steps": [_step(n, step) for n, step in enumerate(sample.reference.steps if sample.reference else (), 1)],
+        "steps": [
+            _step(n, step)
+            for n, step in enumerate(sample.reference.steps if sample.reference else (), 1)
+        ],
         "slots": [_slot(slot, results) for slot in sample.answer],
         "flags": [*material.flags.get(sample.id, []), *reference_flags(sample)],
     }
 
 
-def _file(file: SampleFile, sample: Sample, shapes: Sequence[Shape], pictures: Pictures) -> dict[str, Any]:
+def _file(
+    file: SampleFile, sample: Sample, shapes: Sequence[Shape], pictures: Pictures
+) -> dict[str, Any]:
     shapes = [shape for shape in shapes if shape.file == file.name]
     width, height = file.width_px, file.height_px
     if not (width and height) and isinstance(rendered := pictures.of_file(file, "small"), Rendered):
@@ -280,7 +304,9 @@ def _masks_of(file: SampleFile, sample: Sample) -> Iterator[tuple[int, str]]:
     for number, step in enumerate(sample.reference.steps if sample.reference else (), 1):
         artifacts = step.observation.artifacts if step.observation else ()
         if file.name in files_of(step, sample):
-            yield from ((number, artifact.name) for artifact in artifacts if artifact.kind == "mask")
+            yield from (
+                (number, artifact.name) for artifact in artifacts if artifact.kind == "mask"
+            )
 
 
 def _first_rows(path: Path) -> list[list[str]]:
@@ -295,17 +321,26 @@ def _first_rows(path: Path) -> list[list[str]]:
 def _step(number: int, step: ReferenceStep) -> dict[str, Any]:
     observation = step.observation
     result = dict(observation.result) if observation and observation.result else {}
-    notes, flags = (value if isinstance(value := result.pop(name, []), list) else [] for name in ("notes", "flags"))
+    notes, flags = (
+        value if isinstance(value := result.pop(name, []), list) else []
+        for name in ("notes", "flags")
+    )
     artifacts = list(observation.artifacts) if observation else []
     artifact_names = [artifact.name for artifact in artifacts]
-    truth = {name: value for name, value in (step.truth or {}).items() if name not in ("notes", "flags")}
-    rest = {name: value for name, value in result.items() if name not in truth and value is not None}
+    truth = {
+        name: value for name, value in (step.truth or {}).items() if name not in ("notes", "flags")
+    }
+    rest = {
+        name: value for name, value in result.items() if name not in truth and value is not None
+    }
     return {
         "number": number,
         "step": step,
         "arguments": [(name, *_argument(value)) for name, value in step.arguments.items()],
         "compared": list(compared_fields(result, truth)),
-        "other": [(name, value_text(value)) for name, value in rest.items() if value not in artifact_names],
+        "other": [
+            (name, value_text(value)) for name, value in rest.items() if value not in artifact_names
+        ],
         "notes": notes,
         "flags": flags,
         "artifacts": artifacts,
@@ -314,7 +349,9 @@ def _step(number: int, step: ReferenceStep) -> dict[str, Any]:
 
 
 def _argument(value: JsonValue) -> tuple[str, str]:
-    return value_text(literal_value(value)), ", ".join(dict.fromkeys(_origin(ref) for _, ref, _ in iter_refs(value)))
+    return value_text(literal_value(value)), ", ".join(
+        dict.fromkeys(_origin(ref) for _, ref, _ in iter_refs(value))
+    )
 
 
 def _origin(text: str) -> str:
@@ -332,7 +369,9 @@ def _slot(slot: Slot, results: Results) -> dict[str, Any]:
             implied, state = implied_value.reason, "missing"
         else:
             number = as_number(implied_value.value)
-            implied = value_text(implied_value.value) + (f" {unit}" if number is not None and unit else "")
+            implied = value_text(implied_value.value) + (
+                f" {unit}" if number is not None and unit else ""
+            )
             state = "differs" if implied_value.differs else "same"
     return {
         "slot": slot,
@@ -341,6 +380,8 @@ def _slot(slot: Slot, results: Results) -> dict[str, Any]:
         "origin": _origin(slot.from_ or ""),
         "implied": implied,
         "state": state,
-        "facts": [(fact.phrases, fact.not_) for fact in slot.facts] if isinstance(slot, OpenTextSlot) else [],
+        "facts": [(fact.phrases, fact.not_) for fact in slot.facts]
+        if isinstance(slot, OpenTextSlot)
+        else [],
         "others": getattr(slot, "distractors", ()),
     }

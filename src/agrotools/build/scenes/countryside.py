@@ -7,7 +7,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.scene import Plane, Rng, Sun, fractal_field, one_of, smooth_field, spectra
+from agrotools.build.scenes.scene import (
+    Plane,
+    Rng,
+    Sun,
+    fractal_field,
+    one_of,
+    smooth_field,
+    spectra,
+)
 
 LAND = spectra("land")
 """Reflectances of soils, plants, roads, roofs and water: blue, green, red, near infrared."""
@@ -98,11 +106,15 @@ def lay_ground(rng: Rng, shape: tuple[int, int], trees: float, houses: int) -> G
     for _ in range(int(rng.integers(0, houses + 1))):
         x0, y0, half_length, half_width = rng.uniform((0, 0, 8, 5), (columns, rows, 17, 9))
         turn = angle + rng.normal(0, 0.1)
-        ground.houses.append(House(x0, y0, half_length, half_width, turn, int(rng.integers(_FARM_ROOFS))))
+        ground.houses.append(
+            House(x0, y0, half_length, half_width, turn, int(rng.integers(_FARM_ROOFS)))
+        )
     return ground
 
 
-def _split(rng: Rng, box: tuple[float, float, float, float]) -> list[tuple[float, float, float, float]]:
+def _split(
+    rng: Rng, box: tuple[float, float, float, float]
+) -> list[tuple[float, float, float, float]]:
     u0, v0, u1, v1 = box
     long, short = max(u1 - u0, v1 - v0), min(u1 - u0, v1 - v0)
     if long < 95 or (long < 200 and short < 110 and rng.uniform() < 0.5):
@@ -127,7 +139,9 @@ def _stand_trees(rng: Rng, ground: Ground, amount: float) -> None:
         spots += [(px + rng.normal(0, 1.5), py + rng.normal(0, 1.5)) for py, px in chosen]
     for _ in range(int(rng.integers(0, 1 + int(2 * amount)))):
         cx, cy = rng.uniform(0, columns), rng.uniform(0, rows)
-        spots += [(rng.normal(cx, 14), rng.normal(cy, 11)) for _ in range(int(rng.integers(10, 34)))]
+        spots += [
+            (rng.normal(cx, 14), rng.normal(cy, 11)) for _ in range(int(rng.integers(10, 34)))
+        ]
     for px, py in spots:
         if 0 <= px < columns and 0 <= py < rows and ground.road[int(py), int(px)] == 0:
             ground.trees.append(Tree(px, py, rng.uniform(3.0, 8.5), int(rng.integers(1 << 30))))
@@ -138,12 +152,17 @@ def build_town(rng: Rng, ground: Ground, houses: int) -> None:
     rows, columns = ground.parcels.shape
     c, s = np.cos(ground.angle), np.sin(ground.angle)
     for _ in range(houses):
-        along, across = rng.uniform(-columns, columns), 34.0 * round(rng.uniform(-rows, rows) / 34.0)
+        along, across = (
+            rng.uniform(-columns, columns),
+            34.0 * round(rng.uniform(-rows, rows) / 34.0),
+        )
         x, y = columns / 2 + along * c - across * s, rows / 2 + along * s + across * c
         if 0 <= x < columns and 0 <= y < rows:
             half = rng.uniform(6, 22), rng.uniform(5, 12)
             turn = ground.angle + rng.normal(0, 0.04) + (np.pi / 2 if rng.uniform() < 0.3 else 0.0)
-            ground.houses.append(House(float(x), float(y), *half, float(turn), int(rng.integers(len(LAND["roofs"])))))
+            ground.houses.append(
+                House(float(x), float(y), *half, float(turn), int(rng.integers(len(LAND["roofs"]))))
+            )
 
 
 def draw_stages(rng: Rng, ground: Ground, green: float) -> Stages:
@@ -156,7 +175,9 @@ def draw_stages(rng: Rng, ground: Ground, green: float) -> Stages:
         patchy = rng.uniform(0.02, 0.16)
         if draw < green:
             blend = rng.uniform(0, 1)
-            plants = (blend * LAND["dense_crop"] + (1 - blend) * LAND["pale_crop"]).astype(np.float32)
+            plants = (blend * LAND["dense_crop"] + (1 - blend) * LAND["pale_crop"]).astype(
+                np.float32
+            )
             cover = rng.uniform(0.35, 1.0)
         elif draw < green + 0.35 * (1 - green):
             cover = rng.uniform(0.4, 0.95)
@@ -172,7 +193,9 @@ def two_stages(rng: Rng, ground: Ground, kept: float) -> tuple[Stages, Stages]:
     """Draw stages on two dates; ``kept``: share of fields that look the same on both."""
     green = rng.uniform(0.15, 0.7, 2)
     first, later = (draw_stages(rng, ground, float(share)) for share in green)
-    return first, {number: first[number] if rng.uniform() < kept else later[number] for number in first}
+    return first, {
+        number: first[number] if rng.uniform() < kept else later[number] for number in first
+    }
 
 
 def paint_date(rng: Rng, ground: Ground, stages: Stages, sun: Sun, wet_season: float) -> Plane:
@@ -189,12 +212,16 @@ def paint_date(rng: Rng, ground: Ground, stages: Stages, sun: Sun, wet_season: f
     soil = np.clip(bright, 0.3, 1.8)[..., None] * ground.soil
     leaf = (1.0 + 0.07 * fine + 0.05 * coarse)[..., None] * table[:, 5:][ground.parcels]
     out = soil + share[..., None] * (leaf - soil)
-    grass = (wet_season * LAND["green_grass"] + (1 - wet_season) * LAND["dry_grass"]) * (1 + 0.10 * fine)[..., None]
+    grass = (wet_season * LAND["green_grass"] + (1 - wet_season) * LAND["dry_grass"]) * (
+        1 + 0.10 * fine
+    )[..., None]
     bund = np.clip(ground.verge + 0.6 * fine - ground.border, 0, 1)[..., None]
     out += bund * (grass - out)
     verge = np.clip(cv2.GaussianBlur(ground.road, (0, 0), 2.5) * 2.5, 0, 1)[..., None] * 0.7
     out += verge * (grass - out)
-    surface = (LAND["asphalt"] if ground.paved else LAND["dirt_road"]) * (1 + 0.05 * fine + 0.04 * coarse)[..., None]
+    surface = (LAND["asphalt"] if ground.paved else LAND["dirt_road"]) * (
+        1 + 0.05 * fine + 0.04 * coarse
+    )[..., None]
     out += ground.road[..., None] * (surface - out)
     gy, gx = np.gradient(cv2.GaussianBlur(ground.relief, (0, 0), 3.0))
     out *= 1.0 + 0.8 * (gx * sun.dx + gy * sun.dy)[..., None]
@@ -205,7 +232,10 @@ def paint_objects(rng: Rng, bands: Plane, ground: Ground, sun: Sun, leaf_tone: f
     """Paint houses and trees with their shadows over the ground, in place."""
     for house in ground.houses:
         c, s = np.cos(house.angle), np.sin(house.angle)
-        corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)], np.float32) * (house.half_length, house.half_width)
+        corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)], np.float32) * (
+            house.half_length,
+            house.half_width,
+        )
         outline = corners @ np.array([[c, s], [-s, c]]) + (house.x, house.y)
         cast = outline + np.array([sun.dx, sun.dy]) * sun.length * 8.0
         hull = cv2.convexHull(np.concatenate([outline, cast]).astype(np.float32)).reshape(-1, 2)
@@ -213,22 +243,46 @@ def paint_objects(rng: Rng, bands: Plane, ground: Ground, sun: Sun, leaf_tone: f
         roof = LAND["roofs"][house.roof] * np.float32(rng.uniform(0.85, 1.1))
         _fill(bands, outline, 1.0, roof)
         lit = 0.75 if sun.dy * c - sun.dx * s > 0 else 1.15
-        half = np.array([(-1, 0), (1, 0), (1, 1), (-1, 1)], np.float32) * (house.half_length, house.half_width)
-        _fill(bands, half @ np.array([[c, s], [-s, c]]) + (house.x, house.y), 1.0, roof * np.float32(lit))
+        half = np.array([(-1, 0), (1, 0), (1, 1), (-1, 1)], np.float32) * (
+            house.half_length,
+            house.half_width,
+        )
+        _fill(
+            bands,
+            half @ np.array([[c, s], [-s, c]]) + (house.x, house.y),
+            1.0,
+            roof * np.float32(lit),
+        )
     texture = fractal_field(rng, bands.shape[:2], 4, 2, 0.8)
     for tree in ground.trees:
         outline = _crown(tree)
-        _fill(bands, outline + np.array([sun.dx, sun.dy]) * sun.length * tree.radius * 0.9, 0.0, shade=0.55)
+        _fill(
+            bands,
+            outline + np.array([sun.dx, sun.dy]) * sun.length * tree.radius * 0.9,
+            0.0,
+            shade=0.55,
+        )
     for tree in ground.trees:
         outline = _crown(tree)
-        _fill(bands, outline, 0.95, LAND["tree"] * np.float32(leaf_tone), texture=texture, lit=(sun, tree))
+        _fill(
+            bands,
+            outline,
+            0.95,
+            LAND["tree"] * np.float32(leaf_tone),
+            texture=texture,
+            lit=(sun, tree),
+        )
 
 
 def _crown(tree: Tree) -> NDArray[np.float64]:
     crown_rng = np.random.default_rng(tree.seed)
     t = np.linspace(0, 2 * np.pi, 22, endpoint=False)
     radius = tree.radius * (
-        1 + sum(crown_rng.normal(0, 0.12 / k**0.5) * np.sin(k * t + crown_rng.uniform(0, 6)) for k in (2, 3, 5))
+        1
+        + sum(
+            crown_rng.normal(0, 0.12 / k**0.5) * np.sin(k * t + crown_rng.uniform(0, 6))
+            for k in (2, 3, 5)
+        )
     )
     return np.stack([tree.x + radius * np.cos(t), tree.y + radius * np.sin(t)], axis=1)
 

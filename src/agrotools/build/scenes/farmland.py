@@ -62,12 +62,18 @@ class Patch:
     houses: list[House] = field(default_factory=list)
 
 
-def _lay_patch(rng: Rng, ground: Ground, level: Level, kind: str, others: list[Patch]) -> Patch | None:
+def _lay_patch(
+    rng: Rng, ground: Ground, level: Level, kind: str, others: list[Patch]
+) -> Patch | None:
     """Return a lot somewhere on the fields, or a road across them; None if there is no room."""
     occupied = _occupied_ground(ground, others)
     look = rng.uniform()
     for _ in range(_TRIES):
-        inward = _road(rng, ground) if kind == "road" else _lot(rng, ground, kind, level.half_m, level.ragged)
+        inward = (
+            _road(rng, ground)
+            if kind == "road"
+            else _lot(rng, ground, kind, level.half_m, level.ragged)
+        )
         if kind == "road":
             inward = np.where(occupied, -1.0, inward).astype(np.float32)
         elif occupied[inward > -4].any():
@@ -77,7 +83,9 @@ def _lay_patch(rng: Rng, ground: Ground, level: Level, kind: str, others: list[P
             continue
         patch = Patch(kind, cover, inward, look, level.faint * rng.uniform())
         # Remove trees in the patch, on both dates.
-        ground.trees[:] = [tree for tree in ground.trees if value_at(inward, tree.x, tree.y) < -0.5 * tree.radius]
+        ground.trees[:] = [
+            tree for tree in ground.trees if value_at(inward, tree.x, tree.y) < -0.5 * tree.radius
+        ]
         if kind == "building":
             patch.houses.extend(_roofs(rng, ground, patch))
         if kind == "forest":
@@ -92,7 +100,9 @@ def _fill_patch(rng: Rng, bands: Plane, ground: Ground, patch: Patch, sun: Sun) 
     coarse = fractal_field(rng, ground.parcels.shape, 30, 3, 0.7)
     tone = (1 + 0.06 * fine + 0.08 * coarse)[..., None]
     if patch.kind == "water":
-        colour = LAND["waters"][int(patch.look * len(LAND["waters"]))] * (1 + 0.02 * coarse)[..., None]
+        colour = (
+            LAND["waters"][int(patch.look * len(LAND["waters"]))] * (1 + 0.02 * coarse)[..., None]
+        )
         rim = np.exp(-((np.minimum(patch.inward, 0) / 3.0) ** 2)) * (patch.inward < 1)
         bands += (0.6 * rim)[..., None] * (1.2 * ground.soil * tone - bands)
     elif patch.kind == "road":
@@ -103,7 +113,9 @@ def _fill_patch(rng: Rng, bands: Plane, ground: Ground, patch: Patch, sun: Sun) 
         colour = surface + shoulder * (1.1 * ground.soil * tone - surface)
     elif patch.kind == "building":
         # Concrete or gravel, because a yard of plain earth would have no visible edge.
-        yard = LAND["concrete"] if patch.look < 0.55 else 0.65 * LAND["concrete"] + 0.45 * ground.soil
+        yard = (
+            LAND["concrete"] if patch.look < 0.55 else 0.65 * LAND["concrete"] + 0.45 * ground.soil
+        )
         green = np.clip(0.5 * coarse - 0.2, 0, 0.7)[..., None]
         colour = yard * tone + green * (LAND["green_grass"] - yard * tone)
     elif patch.kind == "forest":
@@ -116,15 +128,21 @@ def _fill_patch(rng: Rng, bands: Plane, ground: Ground, patch: Patch, sun: Sun) 
     np.clip(bands, 0.004, 1.0, out=bands)
 
 
-def _stripped(rng: Rng, ground: Ground, patch: Patch, sun: Sun, fine: Plane, coarse: Plane) -> Plane:
+def _stripped(
+    rng: Rng, ground: Ground, patch: Patch, sun: Sun, fine: Plane, coarse: Plane
+) -> Plane:
     """Return subsoil without plants: heaps, hollows and wheel tracks in all directions."""
-    relief = cv2.GaussianBlur(1.4 * fractal_field(rng, ground.parcels.shape, 16, 3, 0.8), (0, 0), 0.8)
+    relief = cv2.GaussianBlur(
+        1.4 * fractal_field(rng, ground.parcels.shape, 16, 3, 0.8), (0, 0), 0.8
+    )
     gy, gx = np.gradient(relief)
     light = np.clip(1 - 0.5 * (gx * sun.dx + gy * sun.dy), 0.5, 1.5)
     bend = smooth_field(rng, ground.parcels.shape, 60)
     tracks = np.exp(-((np.abs(np.sin(0.10 * bend * 60 + coarse)) / 0.10) ** 2)) * 0.12
     subsoil = ground.soil * (1.25 + 0.5 * patch.look)
-    return (subsoil * (light * (1 + 0.07 * fine + 0.10 * coarse) - tracks)[..., None]).astype(np.float32)
+    return (subsoil * (light * (1 + 0.07 * fine + 0.10 * coarse) - tracks)[..., None]).astype(
+        np.float32
+    )
 
 
 def _occupied_ground(ground: Ground, others: list[Patch]) -> Mask:
@@ -146,12 +164,24 @@ def _lot(rng: Rng, ground: Ground, kind: str, half_m: tuple[float, float], ragge
     margin = 0.6 * long
     x, y = rng.uniform(margin, columns - margin), rng.uniform(margin, rows - margin)
     turn = ground.angle + rng.normal(0, 0.06) + (np.pi / 2 if rng.uniform() < 0.5 else 0.0)
-    power = {"building": 8.0, "water": float(rng.choice([2.2, 3.5, 7.0]))}.get(kind, float(rng.choice([2.5, 4.0, 8.0])))
+    power = {"building": 8.0, "water": float(rng.choice([2.2, 3.5, 7.0]))}.get(
+        kind, float(rng.choice([2.5, 4.0, 8.0]))
+    )
     ys, xs = np.mgrid[0:rows, 0:columns].astype(np.float32)
     warp = ragged * (0.10 if power < 4 else 0.05) * long
     small = ragged * 1.1
-    xs = xs + warp * smooth_field(rng, (rows, columns), 0.9 * long) + small * smooth_field(rng, (rows, columns), 7) - x
-    ys = ys + warp * smooth_field(rng, (rows, columns), 0.9 * long) + small * smooth_field(rng, (rows, columns), 7) - y
+    xs = (
+        xs
+        + warp * smooth_field(rng, (rows, columns), 0.9 * long)
+        + small * smooth_field(rng, (rows, columns), 7)
+        - x
+    )
+    ys = (
+        ys
+        + warp * smooth_field(rng, (rows, columns), 0.9 * long)
+        + small * smooth_field(rng, (rows, columns), 7)
+        - y
+    )
     along, across = xs * np.cos(turn) + ys * np.sin(turn), ys * np.cos(turn) - xs * np.sin(turn)
     out = ((np.abs(along) / long) ** power + (np.abs(across) / short) ** power) ** (1 / power)
     return ((1 - out) * short).astype(np.float32)
@@ -163,7 +193,11 @@ def _road(rng: Rng, ground: Ground) -> Plane:
     turn = ground.angle + (np.pi / 2 if rng.uniform() < 0.5 else 0.0) + rng.normal(0, 0.25)
     ys, xs = np.mgrid[0:rows, 0:columns].astype(np.float32)
     across = (xs - columns / 2) * np.sin(turn) - (ys - rows / 2) * np.cos(turn)
-    across = across + 16.0 * smooth_field(rng, (rows, columns), 230) + 0.5 * smooth_field(rng, (rows, columns), 9)
+    across = (
+        across
+        + 16.0 * smooth_field(rng, (rows, columns), 230)
+        + 0.5 * smooth_field(rng, (rows, columns), 9)
+    )
     half = rng.uniform(9, 16)
     return (half - np.abs(across - rng.uniform(-0.3, 0.3) * rows)).astype(np.float32)
 
@@ -180,15 +214,23 @@ def _roofs(rng: Rng, ground: Ground, patch: Patch) -> list[House]:
         if len(roofs) >= (3 if halls else 9):
             break
         row, column = spots[int(rng.integers(len(spots)))]
-        half = (rng.uniform(14, 26), rng.uniform(8, 13)) if halls else (rng.uniform(7, 12), rng.uniform(5, 8))
+        half = (
+            (rng.uniform(14, 26), rng.uniform(8, 13))
+            if halls
+            else (rng.uniform(7, 12), rng.uniform(5, 8))
+        )
         turn = ground.angle + (np.pi / 2 if rng.uniform() < 0.4 else 0.0)
         reach = half[0]
-        if any(np.hypot(one.x - column, one.y - row) < reach + 0.9 * one.half_length for one in roofs):
+        if any(
+            np.hypot(one.x - column, one.y - row) < reach + 0.9 * one.half_length for one in roofs
+        ):
             continue
         if patch.inward[row, column] < 0.75 * half[1]:
             continue
         kind = roof if halls or rng.uniform() < 0.5 else int(rng.integers(len(LAND["roofs"])))
-        roofs.append(House(float(column), float(row), float(half[0]), float(half[1]), float(turn), kind))
+        roofs.append(
+            House(float(column), float(row), float(half[0]), float(half[1]), float(turn), kind)
+        )
     return roofs
 
 
@@ -241,7 +283,10 @@ _CAMERAS: dict[Look, _Camera] = {
 
 @one_thread()
 def make_farmland_pair(
-    seed: int, difficulty: Difficulty, look: Look = "aerial", becomes: Becomes | Literal["none"] | None = None
+    seed: int,
+    difficulty: Difficulty,
+    look: Look = "aerial",
+    becomes: Becomes | Literal["none"] | None = None,
 ) -> Scene:
     """Draw a pair of pictures. The same arguments give the same pair.
 
@@ -260,7 +305,10 @@ def make_farmland_pair(
     ground = lay_ground(rng, (rows, columns), camera.trees, 3)
     if rng.uniform() < 0.6:
         _add_hamlet(rng, ground, int(rng.integers(3, camera.hamlet)))
-    kinds = [str(rng.choice(["water", "bare", "forest"])) for _ in range(int(rng.integers(0, level.old + 1)))]
+    kinds = [
+        str(rng.choice(["water", "bare", "forest"]))
+        for _ in range(int(rng.integers(0, level.old + 1)))
+    ]
     old = _lots(rng, ground, level, kinds, [])
     number = 0 if becomes == "none" else 1 if becomes == "road" else int(rng.integers(1, 6))
     # Three or more sites are smaller.
@@ -278,15 +326,21 @@ def make_farmland_pair(
             _fill_patch(rng, bands, ground, patch, sun)
             trees += patch.trees
             houses += patch.houses
-        paint_objects(rng, bands, replace(ground, trees=trees, houses=houses), sun, rng.uniform(0.8, 1.35))
+        paint_objects(
+            rng, bands, replace(ground, trees=trees, houses=houses), sun, rng.uniform(0.8, 1.35)
+        )
         if rng.uniform() < level.cloud:
             bands *= cloud_shadow(rng, (rows, columns))[..., None]
         if name == "after":
             bands = shifted(bands, shift * factor)
         bands = cv2.resize(bands, (camera.columns, camera.rows), interpolation=cv2.INTER_AREA)
-        images[name], _ = photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)
+        images[name], _ = photographed(
+            rng, bands, noise=level.noise, haze=level.haze, balance=level.balance
+        )
     lost = _lost_cropland(new, camera)
-    return Scene(images, {"gsd_m": camera.gsd_m}, {"becomes": becomes if new else "none"}, {"lost": lost})
+    return Scene(
+        images, {"gsd_m": camera.gsd_m}, {"becomes": becomes if new else "none"}, {"lost": lost}
+    )
 
 
 def _add_hamlet(rng: Rng, ground: Ground, houses: int) -> None:
@@ -296,11 +350,17 @@ def _add_hamlet(rng: Rng, ground: Ground, houses: int) -> None:
     row, column = spots[int(rng.integers(len(spots)))] if len(spots) else (rows // 2, columns // 2)
     before = len(ground.houses)
     build_town(rng, ground, 12 * houses)
-    near = sorted(ground.houses[before:], key=lambda house: (house.x - column) ** 2 + (house.y - row) ** 2)
-    ground.houses[before:] = [house for house in near[:houses] if ground.road[int(house.y), int(house.x)] == 0]
+    near = sorted(
+        ground.houses[before:], key=lambda house: (house.x - column) ** 2 + (house.y - row) ** 2
+    )
+    ground.houses[before:] = [
+        house for house in near[:houses] if ground.road[int(house.y), int(house.x)] == 0
+    ]
 
 
-def _lots(rng: Rng, ground: Ground, level: Level, kinds: list[str], others: list[Patch]) -> list[Patch]:
+def _lots(
+    rng: Rng, ground: Ground, level: Level, kinds: list[str], others: list[Patch]
+) -> list[Patch]:
     """Return patches on cropland, apart from each other, houses and roads; patches without room are omitted."""
     patches: list[Patch] = []
     for kind in kinds:

@@ -46,7 +46,9 @@ TONES = spectra("lesions")
 """Reflectances of lesions, of the nerves of a leaf, and of the cloths it may lie on."""
 
 
-BLADES: dict[str, Kind] = {crop: with_spectra(blade, "tone") for crop, blade in TABLES["blades"].items()}
+BLADES: dict[str, Kind] = {
+    crop: with_spectra(blade, "tone") for crop, blade in TABLES["blades"].items()
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +77,9 @@ class Blade:
         return self.cover > 0.5
 
 
-def lay_out(rng: Rng, kind: Kind, centre: tuple[float, float], length_px: float, angle: float, curl: float) -> Blade:
+def lay_out(
+    rng: Rng, kind: Kind, centre: tuple[float, float], length_px: float, angle: float, curl: float
+) -> Blade:
     """Return a leaf of that length around ``centre`` (px), with its tip in direction ``angle``."""
     slim = float(rng.uniform(*kind.slim))
     reach = int(length_px * max(0.60, slim + 0.12)) + 6
@@ -110,12 +114,16 @@ def lay_out(rng: Rng, kind: Kind, centre: tuple[float, float], length_px: float,
     veins = _veins(rng, kind, body, v, across, np.float32(length_px))
     height = _relief(rng, across, body, veins, length_px, curl)
     thick = np.float32(0.011 * length_px)
-    stalk = np.clip(thick - np.abs(v) * np.float32(length_px) + 0.5, 0, 1) * ((u < 0.03) & (u > -0.09))
+    stalk = np.clip(thick - np.abs(v) * np.float32(length_px) + 0.5, 0, 1) * (
+        (u < 0.03) & (u > -0.09)
+    )
     planes = (np.asarray(each, np.float32) for each in (cover, veins, height, body, across, stalk))
     return Blade(kind, x0, y0, *planes, length_px=length_px)
 
 
-def _veins(rng: Rng, kind: Kind, u: Floats, v: Floats, across: Floats, length_px: np.float32) -> Floats:
+def _veins(
+    rng: Rng, kind: Kind, u: Floats, v: Floats, across: Floats, length_px: np.float32
+) -> Floats:
     """Return the midrib, side veins that bend towards the tip, and a net of fine veins."""
     aside = np.abs(v)
     rib = np.exp(-((aside * length_px / (0.0065 * length_px * (1.35 - u) + 0.6)) ** 2))
@@ -125,14 +133,20 @@ def _veins(rng: Rng, kind: Kind, u: Floats, v: Floats, across: Floats, length_px
     shift = np.where(v > 0, 0.0, 0.5) * rng.uniform(0.3, 1.0)
     place = start * (kind.veins + 1) + shift
     off = np.abs(place - np.round(place)) / (kind.veins + 1) * length_px
-    side = np.exp(-((off / (0.0036 * length_px + 0.45)) ** 2)) * (1.0 - 0.6 * np.abs(across)) * (start > 0.0)
+    side = (
+        np.exp(-((off / (0.0036 * length_px + 0.45)) ** 2))
+        * (1.0 - 0.6 * np.abs(across))
+        * (start > 0.0)
+    )
     cell = max(5.0, 0.028 * float(length_px))
     net = 1.0 - np.abs(smooth_field(rng, u.shape, cell)) * 2.6
     fine = np.clip(net, 0.0, 1.0) * 0.22
     return np.clip(np.maximum(np.maximum(rib, 0.62 * side), fine), 0.0, 1.0).astype(np.float32)
 
 
-def _relief(rng: Rng, across: Floats, u: Floats, veins: Floats, length_px: float, curl: float) -> Floats:
+def _relief(
+    rng: Rng, across: Floats, u: Floats, veins: Floats, length_px: float, curl: float
+) -> Floats:
     """Return the height in pixels: the blade bulges between its veins, and curls up or down along its edges."""
     bulge = -0.010 * length_px * (veins**0.7)
     folds = 0.010 * length_px * fractal_field(rng, u.shape, 0.22 * length_px, 3)
@@ -146,7 +160,11 @@ def blade_colour(rng: Rng, blade: Blade, age: float) -> Plane:
     tone = blade.kind.tone * rng.normal(1.0, 0.08, 4).clip(0.8, 1.25).astype(np.float32)
     mottle = 1.0 + 0.07 * fractal_field(rng, blade.cover.shape, 0.10 * blade.length_px, 4, 0.75)
     body = mottle[..., None] * tone
-    pale = np.clip(0.5 * age * (0.6 + 0.5 * smooth_field(rng, blade.cover.shape, 0.35 * blade.length_px)), 0.0, 0.5)
+    pale = np.clip(
+        0.5 * age * (0.6 + 0.5 * smooth_field(rng, blade.cover.shape, 0.35 * blade.length_px)),
+        0.0,
+        0.5,
+    )
     body += pale[..., None] * (spectrum(0.150, 0.200, 0.045, 0.50) - body)
     nerve = 0.75 * blade.veins * (0.7 + 0.3 * pale)
     return np.asarray(body + nerve[..., None] * (TONES["nerve"] - body), dtype=np.float32)
@@ -195,12 +213,16 @@ def _spots(
         area = inside[y0:y1, x0:x1]
         wide = 1.0 + halo * rng.uniform(0.6, 1.3)
         if halo:
-            _blend(part, strength * 0.85 * area * np.clip((wide - off) * 3.2, 0.0, 1.0), TONES["halo"])
+            _blend(
+                part, strength * 0.85 * area * np.clip((wide - off) * 3.2, 0.0, 1.0), TONES["halo"]
+            )
         edge = np.clip((1.0 - off) * r * 0.7 + 0.5, 0.0, 1.0)
         tone = (centre * rng.normal(1.0, 0.12)).astype(np.float32)
         if rim:
             _blend(part, strength * area * edge, TONES["dark"] * 0.6 + TONES["brown"] * 0.4)
-            _blend(part, strength * area * np.clip((1.0 - rim - off) * r * 0.6 + 0.5, 0.0, 1.0), tone)
+            _blend(
+                part, strength * area * np.clip((1.0 - rim - off) * r * 0.6 + 0.5, 0.0, 1.0), tone
+            )
         else:
             _blend(part, strength * area * edge, tone)
         hit = area & (off < (wide - 0.15 if halo else 1.0))
@@ -214,7 +236,9 @@ def ring_spots(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: floa
     """Paint spots with a dark rim and a halo, as caused by Cercospora, Septoria or Alternaria."""
     tone = _CENTRES[int(rng.integers(len(_CENTRES)))]
     top = rng.uniform(0.020, 0.050) * blade.length_px
-    return _spots(rng, blade, surface, goal, strength, (0.35 * top, top), tone, rng.uniform(0.15, 0.6), 0.28)
+    return _spots(
+        rng, blade, surface, goal, strength, (0.35 * top, top), tone, rng.uniform(0.15, 0.6), 0.28
+    )
 
 
 def dead_spots(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float) -> Mask:
@@ -251,7 +275,11 @@ def blotches(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float)
     _blend(surface, strength * 0.9 * margin, TONES["halo"] * 0.55 + TONES["brown"] * 0.45)
     dead = np.clip((field - level - 0.22) * 4.0, 0.0, 1.0) * blade.inside
     _blend(surface, strength * dead, TONES["brown"] * 0.8 + TONES["tan"] * 0.2)
-    _blend(surface, strength * 0.7 * np.clip((field - level - 0.8) * 2.0, 0.0, 1.0) * blade.inside, TONES["grey"])
+    _blend(
+        surface,
+        strength * 0.7 * np.clip((field - level - 0.8) * 2.0, 0.0, 1.0) * blade.inside,
+        TONES["grey"],
+    )
     return marked
 
 
@@ -262,7 +290,9 @@ def angular(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float) 
     seeds = np.full((rows, columns), 255, np.uint8)
     count = int(rows * columns / gap**2)
     seeds[rng.integers(0, rows, count), rng.integers(0, columns, count)] = 0
-    _, labels = cv2.distanceTransformWithLabels(seeds, cv2.DIST_L2, 3, labelType=cv2.DIST_LABEL_PIXEL)
+    _, labels = cv2.distanceTransformWithLabels(
+        seeds, cv2.DIST_L2, 3, labelType=cv2.DIST_LABEL_PIXEL
+    )
     cells = np.asarray(labels, dtype=np.int32)
     wish = smooth_field(rng, (rows, columns), 0.16 * blade.length_px) + 0.5 * smooth_field(
         rng, (rows, columns), gap * 1.5
@@ -299,13 +329,17 @@ def _highest(field: Floats, inside: Mask, goal: int) -> tuple[Mask, float]:
     """Return the mask of the ``goal`` leaf pixels with the highest values of the field, and their lowest value."""
     values = np.sort(field[inside])
     if goal <= 0 or not len(values):
-        return np.zeros(inside.shape, np.bool_), float("inf") if not len(values) else float(values[-1]) + 10.0
+        return np.zeros(inside.shape, np.bool_), float("inf") if not len(values) else float(
+            values[-1]
+        ) + 10.0
     level = float(values[max(0, len(values) - goal)])
     return (field >= level) & inside, level
 
 
 _PAINTERS = (ring_spots, dead_spots, blotches, angular, rust, mildew)
-KINDS: dict[str, Callable[[Rng, Blade, Plane, int, float], Mask]] = {each.__name__: each for each in _PAINTERS}
+KINDS: dict[str, Callable[[Rng, Blade, Plane, int, float], Mask]] = {
+    each.__name__: each for each in _PAINTERS
+}
 """Functions that paint about ``goal`` pixels at ``strength`` 0.5 (faint) to 1 and return the mask of diseased ones."""
 
 
@@ -338,7 +372,11 @@ def make_leaf_photo(
     rng = np.random.default_rng([seed, zlib.crc32(b"leaf_photo"), difficulty])
     level = levels("leaf_photo")[difficulty]
     crop = crop or str(rng.choice(list(BLADES)))
-    kinds = [lesion] if lesion else [str(k) for k in rng.permutation(list(KINDS))[: rng.integers(1, level.kinds + 1)]]
+    kinds = (
+        [lesion]
+        if lesion
+        else [str(k) for k in rng.permutation(list(KINDS))[: rng.integers(1, level.kinds + 1)]]
+    )
     sun = sun_at(rng.uniform(0, 2 * np.pi), rng.uniform(0.5, 1.3), rng.uniform(0.35, 0.6))
     ground = str(rng.choice(level.grounds))
     light = _ground(rng, ground, sun)
@@ -361,7 +399,9 @@ def make_leaf_photo(
     photo = snapshot(rng, light, rng.uniform(1.0, 1.25) / bright, level.electrons)
     rows = [_counted(classes, numbers, number) for number in range(1, leaves + 1)]
     return Scene(
-        images={"rgb": photo}, truth={"leaves": rows, "ground": ground}, masks={"classes": classes, "leaves": numbers}
+        images={"rgb": photo},
+        truth={"leaves": rows, "ground": ground},
+        masks={"classes": classes, "leaves": numbers},
     )
 
 
@@ -380,7 +420,14 @@ def _placed(rng: Rng, crop: str, number: int, leaves: int, curl: float) -> Blade
     return lay_out(rng, kind, centre, length, angle, curl * rng.normal(0, 1.0))
 
 
-def _infect(rng: Rng, level: Level, blade: Blade, surface: Plane, kinds: list[str], severity_pct: float | None) -> Mask:
+def _infect(
+    rng: Rng,
+    level: Level,
+    blade: Blade,
+    surface: Plane,
+    kinds: list[str],
+    severity_pct: float | None,
+) -> Mask:
     diseased = np.zeros(blade.cover.shape, np.bool_)
     low, high = np.log(level.severity_pct[0]), np.log(level.severity_pct[1])
     healthy, intensity = rng.uniform() < level.healthy, float(np.exp(rng.uniform(low, high)))
@@ -389,7 +436,9 @@ def _infect(rng: Rng, level: Level, blade: Blade, surface: Plane, kinds: list[st
     share = intensity if severity_pct is None else severity_pct
     goal = share / 100.0 * float(np.count_nonzero(blade.inside))
     for kind in kinds:
-        diseased |= KINDS[kind](rng, blade, surface, int(goal / len(kinds)), float(rng.uniform(*level.strength)))
+        diseased |= KINDS[kind](
+            rng, blade, surface, int(goal / len(kinds)), float(rng.uniform(*level.strength))
+        )
     return diseased
 
 
@@ -400,14 +449,21 @@ def _lay(rng: Rng, light: Plane, blade: Blade, surface: Plane, sun: Sun, level: 
     shape = np.maximum(blade.cover, blade.stalk)
     whole = np.zeros(SIZE, np.float32)
     whole[window] = shape[blade_window]
-    cast = blurred(moved(whole, sun.dx * sun.length * raised, sun.dy * sun.length * raised), 1.0 + 0.5 * raised)
+    cast = blurred(
+        moved(whole, sun.dx * sun.length * raised, sun.dy * sun.length * raised), 1.0 + 0.5 * raised
+    )
     contact = blurred(whole, 5.0)
     light *= (1.0 - sun.darkness * 0.9 * cast)[..., None] * (1.0 - 0.25 * contact)[..., None]
     smooth = blurred(blade.height, 1.2)
-    gx, gy = cv2.Sobel(smooth, cv2.CV_32F, 1, 0, ksize=3) / 8.0, cv2.Sobel(smooth, cv2.CV_32F, 0, 1, ksize=3) / 8.0
+    gx, gy = (
+        cv2.Sobel(smooth, cv2.CV_32F, 1, 0, ksize=3) / 8.0,
+        cv2.Sobel(smooth, cv2.CV_32F, 0, 1, ksize=3) / 8.0,
+    )
     rise = 1.0 / max(sun.length, 0.3)
     norm = np.sqrt(1.0 + gx * gx + gy * gy)
-    lambert = np.clip((rise + gx * sun.dx + gy * sun.dy) / (norm * np.sqrt(1.0 + rise * rise)), 0.0, 1.0)
+    lambert = np.clip(
+        (rise + gx * sun.dx + gy * sun.dy) / (norm * np.sqrt(1.0 + rise * rise)), 0.0, 1.0
+    )
     lambert *= np.sqrt(1.0 + rise * rise) / rise
     shine = (1.0 - sun.darkness) + sun.darkness * lambert
     lit = shine[..., None] * surface
@@ -451,9 +507,9 @@ def _shadow_over(rng: Rng, light: Plane) -> None:
     """Darken one side of an edge, like the shadow of a hand or of the photographer."""
     y, x = np.mgrid[0:ROWS_PX, 0:COLUMNS_PX].astype(np.float32)
     turn = rng.uniform(0, 2 * np.pi)
-    side = (x - rng.uniform(0.25, 0.75) * COLUMNS_PX) * np.cos(turn) + (y - rng.uniform(0.3, 0.7) * ROWS_PX) * np.sin(
-        turn
-    )
+    side = (x - rng.uniform(0.25, 0.75) * COLUMNS_PX) * np.cos(turn) + (
+        y - rng.uniform(0.3, 0.7) * ROWS_PX
+    ) * np.sin(turn)
     side += 14.0 * smooth_field(rng, SIZE, 90)
     soft = blurred((side > 0).astype(np.float32), 6.0)
     light *= (1.0 - rng.uniform(0.3, 0.55) * soft)[..., None]

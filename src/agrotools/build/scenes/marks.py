@@ -68,12 +68,16 @@ def marked(
     half = stroke // 2 + 1
     for canvas, value in ((picture, ink), (outline, 255)):
         if shape == "box":
-            cv2.rectangle(canvas, (x0 - half, y0 - half), (x1 - 1 + half, y1 - 1 + half), value, stroke)
+            cv2.rectangle(
+                canvas, (x0 - half, y0 - half), (x1 - 1 + half, y1 - 1 + half), value, stroke
+            )
         else:
             axes = (round((x1 - x0) / 2**0.5) + half, round((y1 - y0) / 2**0.5) + half)
             middle = ((x0 + x1) // 2, (y0 + y1) // 2)
             cv2.ellipse(canvas, middle, axes, 0, 0, 360, value, stroke, cv2.LINE_AA)
-    outlines, _ = cv2.findContours((outline > 127).astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    outlines, _ = cv2.findContours(
+        (outline > 127).astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE
+    )
     filled = np.zeros_like(outline)
     cv2.drawContours(filled, outlines, -1, 255, -1)
     enclosed = (filled > 0) & (outline == 0)
@@ -138,7 +142,9 @@ def mark_each(
     return marks
 
 
-def _draw_mark(photo: NDArray[np.uint8], inner: Box, outer: Box, colour: str, shape: MarkShape, stroke_px: int) -> None:
+def _draw_mark(
+    photo: NDArray[np.uint8], inner: Box, outer: Box, colour: str, shape: MarkShape, stroke_px: int
+) -> None:
     (x0, y0, x1, y1), ink = inner, np.zeros(photo.shape[:2], np.uint8)
     if shape == "box":
         ink[outer[1] : outer[3], outer[0] : outer[2]] = 255
@@ -148,7 +154,9 @@ def _draw_mark(photo: NDArray[np.uint8], inner: Box, outer: Box, colour: str, sh
         axes = (round(8 * (x1 - x0 + stroke_px)), round(8 * (y1 - y0 + stroke_px)))
         cv2.ellipse(ink, centre, axes, 0, 0, 360, 255, stroke_px, cv2.LINE_AA, 4)
     cover = (ink.astype(np.float32) / 255.0)[..., None]
-    photo[:] = np.round(photo * (1 - cover) + np.asarray(_PENS[colour], np.float32) * cover).astype(np.uint8)
+    photo[:] = np.round(photo * (1 - cover) + np.asarray(_PENS[colour], np.float32) * cover).astype(
+        np.uint8
+    )
 
 
 def _is_apart(box: Box, others: Sequence[Box]) -> bool:

@@ -68,7 +68,12 @@ class View:
     """
 
     def __init__(
-        self, backdrop: Floats, backdrop_mm: Floats, sun: Sunlight, dapple: Floats, focal_px: float = 1.0
+        self,
+        backdrop: Floats,
+        backdrop_mm: Floats,
+        sun: Sunlight,
+        dapple: Floats,
+        focal_px: float = 1.0,
     ) -> None:
         self.light = np.ascontiguousarray(backdrop, dtype=np.float32)
         self.distance_mm = backdrop_mm.astype(np.float32)
@@ -96,7 +101,15 @@ class View:
         distance = resized(self.distance_mm, columns, rows, cv2.INTER_NEAREST)
         return View(light, distance, self.sun, whole.dapple, whole.focal_px)
 
-    def lay(self, alpha: Floats, light: Floats, distance_mm: Floats | float, x0: int, y0: int, number: int) -> None:
+    def lay(
+        self,
+        alpha: Floats,
+        light: Floats,
+        distance_mm: Floats | float,
+        x0: int,
+        y0: int,
+        number: int,
+    ) -> None:
         """Paint a patch with its corner at (x0, y0) over the view; it may extend beyond the view."""
         inside, place = overlap(alpha.shape, self.ids.shape, x0, y0)
         part = self.light[place]
@@ -126,10 +139,14 @@ def backdrop(rng: Rng, shape: tuple[int, int], sky: float, horizon: float) -> tu
     """
     rows, columns = shape
     y = np.linspace(0.0, 1.0, rows, dtype=np.float32)[:, None]
-    skyline = horizon + 0.10 * smooth_field(rng, shape, 110) + 0.05 * fractal_field(rng, shape, 34, 3)
+    skyline = (
+        horizon + 0.10 * smooth_field(rng, shape, 110) + 0.05 * fractal_field(rng, shape, 34, 3)
+    )
     trees = np.clip((y - skyline) * 14.0, 0.0, 1.0)
     mottle = np.clip(0.55 + 0.45 * fractal_field(rng, shape, 26, 4, 0.8), 0.06, 1.9)
-    ground = np.clip((y - rng.uniform(0.66, 0.95) + 0.02 * smooth_field(rng, shape, 60)) * 9.0, 0.0, 1.0)
+    ground = np.clip(
+        (y - rng.uniform(0.66, 0.95) + 0.02 * smooth_field(rng, shape, 60)) * 9.0, 0.0, 1.0
+    )
     far = FOLIAGE["greens"][0] * np.float32(rng.uniform(0.45, 0.9))
     soil = rng.uniform(0.0, 1.0) ** 2
     floor = FOLIAGE["grass"] * (1 - soil) + FOLIAGE["soil"] * soil
@@ -144,7 +161,9 @@ def backdrop(rng: Rng, shape: tuple[int, int], sky: float, horizon: float) -> tu
 def leaf_sprites(rng: Rng, slim: float = 1.0, teeth: int = 18) -> list[NDArray[np.uint8]]:
     """Return leaves along the x axis, with three channels: cover, relief (128 is flat), and half of the leaf."""
     u = ((np.arange(_SPRITE_LENGTH, dtype=np.float32) - 1.5) / (_SPRITE_LENGTH - 4))[None, :]
-    v = ((np.arange(_SPRITE_WIDTH, dtype=np.float32) - _SPRITE_WIDTH / 2 + 0.5) / (_SPRITE_WIDTH / 2))[:, None]
+    v = (
+        (np.arange(_SPRITE_WIDTH, dtype=np.float32) - _SPRITE_WIDTH / 2 + 0.5) / (_SPRITE_WIDTH / 2)
+    )[:, None]
     inside = np.clip(u, 1e-4, 1.0 - 1e-4)
     sprites: list[NDArray[np.uint8]] = []
     for _ in range(_SPRITES):
@@ -165,7 +184,11 @@ def leaf_sprites(rng: Rng, slim: float = 1.0, teeth: int = 18) -> list[NDArray[n
         relief = 1.0 + 0.30 * rib + 0.055 * np.clip(veins, -1, 1) + cup + droop
         relief += 0.08 * fractal_field(rng, (_SPRITE_WIDTH, _SPRITE_LENGTH), 14, 2)
         half = np.clip(0.5 + 6.0 * across, 0.0, 1.0)
-        planes = (255 * cover, np.clip(128 * relief, 0, 255), 255 * np.broadcast_to(half, cover.shape))
+        planes = (
+            255 * cover,
+            np.clip(128 * relief, 0, 255),
+            255 * np.broadcast_to(half, cover.shape),
+        )
         sprites.append(np.stack(planes, axis=-1).astype(np.uint8))
     return sprites
 
@@ -209,7 +232,11 @@ def lay_leaf(
 
 
 def twig(
-    view: View, points: Sequence[tuple[float, float]], widths: Sequence[float], distance_mm: float, tone: float
+    view: View,
+    points: Sequence[tuple[float, float]],
+    widths: Sequence[float],
+    distance_mm: float,
+    tone: float,
 ) -> None:
     """Paint a branch along ``points`` (px) with thicknesses ``widths`` (px), lit from the side of the sun."""
     xs, ys = [x for x, _ in points], [y for _, y in points]
@@ -220,7 +247,10 @@ def twig(
     ridge = np.zeros(size, dtype=np.uint8)
     fall = (view.sun.towards[0], view.sun.towards[1])
     for (xa, ya), (xb, yb), wide in zip(points[:-1], points[1:], widths, strict=False):
-        a, b = (int((xa - x0) * 16), int((ya - y0) * 16)), (int((xb - x0) * 16), int((yb - y0) * 16))
+        a, b = (
+            (int((xa - x0) * 16), int((ya - y0) * 16)),
+            (int((xb - x0) * 16), int((yb - y0) * 16)),
+        )
         cv2.line(alpha, a, b, 255, max(1, round(wide)), cv2.LINE_AA, 4)
         lift = 0.22 * wide
         a, b = ((int(p[0] + 16 * lift * fall[0]), int(p[1] + 16 * lift * fall[1])) for p in (a, b))
@@ -269,18 +299,33 @@ def lay_fruit(view: View, fruit: Fruit, number: int, in_sun: float) -> Seen:
     """Paint one fruit with the id ``number``. ``in_sun``: 0 in full shade of leaves, 1 in full sun."""
     scale = view.focal_px / fruit.distance_mm
     bodies = _bodies(fruit)
-    reach = max(float(np.hypot(*(offset[:2]))) + size * max(1.0, flat) for offset, size, flat in bodies) + 3.0 / scale
-    x0, y0 = math.floor(fruit.centre_px[0] - reach * scale), math.floor(fruit.centre_px[1] - reach * scale)
+    reach = (
+        max(float(np.hypot(*(offset[:2]))) + size * max(1.0, flat) for offset, size, flat in bodies)
+        + 3.0 / scale
+    )
+    x0, y0 = (
+        math.floor(fruit.centre_px[0] - reach * scale),
+        math.floor(fruit.centre_px[1] - reach * scale),
+    )
     side = math.ceil(2 * reach * scale) + 2
-    xs = (np.arange(side, dtype=np.float32)[None, :] + (x0 + 0.5 - fruit.centre_px[0])) / np.float32(scale)
-    ys = (np.arange(side, dtype=np.float32)[:, None] + (y0 + 0.5 - fruit.centre_px[1])) / np.float32(scale)
+    xs = (
+        np.arange(side, dtype=np.float32)[None, :] + (x0 + 0.5 - fruit.centre_px[0])
+    ) / np.float32(scale)
+    ys = (
+        np.arange(side, dtype=np.float32)[:, None] + (y0 + 0.5 - fruit.centre_px[1])
+    ) / np.float32(scale)
     alpha, depth, normal, axial = _surface(bodies, np.asarray(fruit.axis), xs, ys, scale)
     flecks = view.flecks(x0, y0, side)
     light = _lit(view, fruit, normal, axial, 0.3 * in_sun + 0.7 * flecks)
     lift = 0.35 * fruit.diameter_mm * scale
     towards = view.sun.towards
     soft = blurred(alpha, max(0.8, 0.06 * side))
-    view.shade(soft, x0 - round(lift * towards[0]), y0 - round(lift * towards[1]), 0.5 * (0.3 + 0.7 * in_sun))
+    view.shade(
+        soft,
+        x0 - round(lift * towards[0]),
+        y0 - round(lift * towards[1]),
+        0.5 * (0.3 + 0.7 * in_sun),
+    )
     if fruit.kind.hollow:
         _stalk(view, fruit, scale)
     view.lay(alpha, light, depth + np.float32(fruit.distance_mm), x0, y0, number)
@@ -306,7 +351,11 @@ def _bodies(fruit: Fruit) -> list[tuple[Vector, float, float]]:
 
 
 def _surface(
-    bodies: Sequence[tuple[Vector, float, float]], axis: Vector, xs: Floats, ys: Floats, scale: float
+    bodies: Sequence[tuple[Vector, float, float]],
+    axis: Vector,
+    xs: Floats,
+    ys: Floats,
+    scale: float,
 ) -> tuple[Floats, Floats, Plane, Floats]:
     """Return cover, depth from the centre (mm, negative in front), unit normals and place along the axis (-1 to 1)."""
     shape = np.broadcast_shapes(xs.shape, ys.shape)
@@ -323,7 +372,11 @@ def _surface(
         free = half_b * half_b - m[2, 2] * (rest - np.float32(radius * radius))
         # In units of the radius this is 1 - distance^2 from the middle of the outline, which is an ellipse.
         inward = free / np.float32(m[2, 2] * radius * radius)
-        cover = np.clip((1.0 - np.sqrt(np.clip(1.0 - inward, 0.0, None))) * np.float32(radius * scale) + 0.5, 0.0, 1.0)
+        cover = np.clip(
+            (1.0 - np.sqrt(np.clip(1.0 - inward, 0.0, None))) * np.float32(radius * scale) + 0.5,
+            0.0,
+            1.0,
+        )
         z = (-half_b - np.sqrt(np.clip(free, 0.0, None))) / m[2, 2]
         nearer = (cover > 0) & (z + np.float32(offset[2]) < depth)
         depth = np.where(nearer, z + np.float32(offset[2]), depth)
@@ -347,7 +400,9 @@ def _lit(view: View, fruit: Fruit, normal: Plane, axial: Floats, in_sun: Floats)
     mottle = fractal_field(rng, (rows, columns), max(4.0, 0.4 * columns), 4, 0.7)
     streak = _streaks(rng, fruit, normal) if fruit.skin.streaks > 0.1 else np.float32(0.0)
     # The side facing the light blushes first: with a share of 0.5, the half facing it is red.
-    coloured = 3.2 * (facing * 0.6 - (1.0 - 2.0 * fruit.blush) + 0.35 * mottle + fruit.skin.streaks * streak)
+    coloured = 3.2 * (
+        facing * 0.6 - (1.0 - 2.0 * fruit.blush) + 0.35 * mottle + fruit.skin.streaks * streak
+    )
     blush = 1.0 / (1.0 + np.exp(-np.clip(coloured, -8, 8)))
     specks = 1.0 + 0.05 * rng.standard_normal((rows, columns), dtype=np.float32)
     skin = fruit.skin.ground + blush[..., None] * (fruit.skin.blush - fruit.skin.ground)
@@ -420,16 +475,22 @@ def random_position(rng: Rng, view: View) -> tuple[float, float]:
     return float(rng.uniform(-0.04, 1.04) * columns), float(rng.uniform(-0.04, 1.04) * rows)
 
 
-def position_near_fruit(rng: Rng, view: View, hung: list[Fruit], over: float) -> tuple[float, float]:
+def position_near_fruit(
+    rng: Rng, view: View, hung: list[Fruit], over: float
+) -> tuple[float, float]:
     """Return the position of a leaf's stalk: near a fruit with probability ``over``, otherwise anywhere."""
     if hung and rng.uniform() < over:
         fruit = hung[int(rng.integers(len(hung)))]
         turn = rng.uniform(0, 2 * np.pi)
-        return fruit.centre_px[0] + 34 * math.cos(turn), fruit.centre_px[1] - 12 + 30 * math.sin(turn)
+        return fruit.centre_px[0] + 34 * math.cos(turn), fruit.centre_px[1] - 12 + 30 * math.sin(
+            turn
+        )
     return random_position(rng, view)
 
 
-def lay_cluster(rng: Rng, view: View, foliage: Foliage, at: tuple[float, float], distance: float, dim: float) -> None:
+def lay_cluster(
+    rng: Rng, view: View, foliage: Foliage, at: tuple[float, float], distance: float, dim: float
+) -> None:
     """Paint the leaves of one spur or shoot tip, which spread from about one point."""
     turn = rng.uniform(0, 2 * np.pi)
     scatter = 0.10 * foliage.leaf_mm * view.focal_px / distance
@@ -455,7 +516,9 @@ def lay_one(
     elif chance > 0.76 and sunny > 0.5:
         tone = tone * np.array([1.7, 1.75, 0.8, 1.0])  # light from the sun behind it shines through
     sky = (1.0 - view.sun.share) * rng.uniform(0.35, 0.9)
-    first, second = (max(0.0, rng.normal(0.5, 0.38)) * view.sun.share * 2.4 * sunny for _ in range(2))
+    first, second = (
+        max(0.0, rng.normal(0.5, 0.38)) * view.sun.share * 2.4 * sunny for _ in range(2)
+    )
     depth = 0.2 + 0.8 * dim
     shadow = None
     if dim > 0.6:
@@ -472,7 +535,9 @@ def lay_one(
     )  # fmt: skip
 
 
-def lay_branches(rng: Rng, view: View, distance: float, count: int, tone: float, step_px: float) -> None:
+def lay_branches(
+    rng: Rng, view: View, distance: float, count: int, tone: float, step_px: float
+) -> None:
     """Paint ``count`` branches with segments of ``step_px`` that rise through the picture."""
     rows, columns = view.size
     for _ in range(count):
@@ -515,7 +580,9 @@ def make_orchard(
         picture) and ``visibility`` (visible share of its outline); ``skin``. ``sidecar``: ``fx_px``, the focal
         length in pixels.
     """
-    rng = np.random.default_rng([seed, zlib.crc32(b"orchard"), zlib.crc32(kind.encode()), difficulty])
+    rng = np.random.default_rng(
+        [seed, zlib.crc32(b"orchard"), zlib.crc32(kind.encode()), difficulty]
+    )
     level, fruit_kind = levels("orchard")[difficulty], KINDS[kind]
     variety = str(rng.choice(varieties_of(kind, difficulty))) if skin is None else skin
     # Small fruit is photographed from nearer, to cover enough pixels.
@@ -533,7 +600,12 @@ def make_orchard(
     infrared = infrared_frame(rng, light[..., 3], 1.6)
     depth = depth_frame(rng, view.distance_mm, level.depth_noise, level.holes, level.flying)
     images = {"rgb": photo, "nir": infrared, "depth": depth}
-    return Scene(images, {"fx_px": focal_px}, {"fruits": _truth(view, hung, seen), "skin": variety}, {"ids": view.ids})
+    return Scene(
+        images,
+        {"fx_px": focal_px},
+        {"fruits": _truth(view, hung, seen), "skin": variety},
+        {"ids": view.ids},
+    )
 
 
 def varieties_of(kind: str, difficulty: Difficulty) -> tuple[str, ...]:
@@ -542,17 +614,29 @@ def varieties_of(kind: str, difficulty: Difficulty) -> tuple[str, ...]:
 
 
 def _empty(rng: Rng, level: Level, focal_px: float) -> View:
-    towards = np.array([rng.uniform(-0.8, 0.8), rng.uniform(-1.0, -0.45), rng.uniform(-0.95, -0.05)])
+    towards = np.array(
+        [rng.uniform(-0.8, 0.8), rng.uniform(-1.0, -0.45), rng.uniform(-0.95, -0.05)]
+    )
     towards /= np.linalg.norm(towards)
-    sun = Sunlight((float(towards[0]), float(towards[1]), float(towards[2])), float(rng.uniform(*level.sun)))
-    light, distance = backdrop(rng, SIZE, float(rng.uniform(*level.sky)), float(rng.uniform(*level.horizon)))
+    sun = Sunlight(
+        (float(towards[0]), float(towards[1]), float(towards[2])), float(rng.uniform(*level.sun))
+    )
+    light, distance = backdrop(
+        rng, SIZE, float(rng.uniform(*level.sky)), float(rng.uniform(*level.horizon))
+    )
     flecks = fractal_field(rng, SIZE, 95, 3)
     dapple = 1.0 / (1.0 + np.exp(-4.0 * (flecks + 0.9 - 1.9 * level.shade)))
     return View(light, distance, sun, dapple.astype(np.float32), focal_px)
 
 
 def _hang(
-    rng: Rng, kind: Kind, variety: str, wanted: int, focal_px: float, near_mm: float, mean_mm: float | None
+    rng: Rng,
+    kind: Kind,
+    variety: str,
+    wanted: int,
+    focal_px: float,
+    near_mm: float,
+    mean_mm: float | None,
 ) -> list[Fruit]:
     """Return fruits that do not touch each other, singly and in clusters."""
     skin = kind.skins[variety]
@@ -563,24 +647,35 @@ def _hang(
     for _ in range(40 * wanted):
         if len(fruits_hung) >= wanted:
             break
-        diameter = float(np.clip(rng.normal(mean, 0.75 * kind.diameter_mm[1]), 0.68 * mean, 1.35 * mean))
+        diameter = float(
+            np.clip(rng.normal(mean, 0.75 * kind.diameter_mm[1]), 0.68 * mean, 1.35 * mean)
+        )
         distance = near_mm * rng.uniform(1.0, 1.32)
         radius_px = focal_px * diameter / (2 * distance)
         if places and rng.uniform() < 0.45:
             other, size = places[int(rng.integers(len(places)))]
             turn, near = rng.uniform(0, 2 * np.pi), (size + diameter) / 2 * rng.uniform(1.0, 1.25)
-            spot = other + near * np.array([math.cos(turn), 0.75 * math.sin(turn), rng.uniform(-0.4, 0.4)])
+            spot = other + near * np.array(
+                [math.cos(turn), 0.75 * math.sin(turn), rng.uniform(-0.4, 0.4)]
+            )
             distance = float(spot[2])
-            x, y = (float(spot[k]) * focal_px / distance + (COLUMNS_PX / 2, ROWS_PX / 2)[k] for k in (0, 1))
+            x, y = (
+                float(spot[k]) * focal_px / distance + (COLUMNS_PX / 2, ROWS_PX / 2)[k]
+                for k in (0, 1)
+            )
         else:
             x = float(rng.uniform(0.7 * radius_px, COLUMNS_PX - 0.7 * radius_px))
             y = float(rng.uniform(0.7 * radius_px, ROWS_PX - 0.7 * radius_px))
-        inside = -0.2 * radius_px < x < COLUMNS_PX + 0.2 * radius_px and -0.2 * radius_px < y < ROWS_PX
+        inside = (
+            -0.2 * radius_px < x < COLUMNS_PX + 0.2 * radius_px and -0.2 * radius_px < y < ROWS_PX
+        )
         if not inside or distance < 0.8 * near_mm:
             continue
         spot = np.array([(x - COLUMNS_PX / 2), (y - ROWS_PX / 2), focal_px]) * distance / focal_px
         long = max(1.0, kind.flat[1]) if kind.lobed else 1.0
-        if any(np.linalg.norm(spot - other) < long * (diameter + size) / 2 for other, size in places):
+        if any(
+            np.linalg.norm(spot - other) < long * (diameter + size) / 2 for other, size in places
+        ):
             continue
         axis = np.array([rng.normal(0, 0.45), -1.0, rng.normal(-0.15, 0.5)])
         axis /= np.linalg.norm(axis)
@@ -595,7 +690,9 @@ def _hang(
     return sorted(fruits_hung, key=lambda fruit: -fruit.distance_mm)
 
 
-def _paint(rng: Rng, view: View, level: Level, near: float, hung: list[Fruit]) -> tuple[View, list[Seen]]:
+def _paint(
+    rng: Rng, view: View, level: Level, near: float, hung: list[Fruit]
+) -> tuple[View, list[Seen]]:
     """Paint everything from far to near. The far background is drawn at half size, because it is out of focus."""
     sprites = leaf_sprites(rng, rng.uniform(0.8, 1.1))
     foliage = Foliage(
@@ -620,7 +717,9 @@ def _paint(rng: Rng, view: View, level: Level, near: float, hung: list[Fruit]) -
             lay_one(rng, view, foliage, random_position(rng, view), float(among.pop(0)), 0.95)
         seen.append(lay_fruit(view, fruit, number, value_at(view.dapple, *fruit.centre_px)))
     low, high = level.front_leaves
-    for distance in np.sort(rng.uniform(0.86 * near, 0.99 * near, int(rng.integers(low, high + 1))))[::-1]:
+    for distance in np.sort(
+        rng.uniform(0.86 * near, 0.99 * near, int(rng.integers(low, high + 1)))
+    )[::-1]:
         at = position_near_fruit(rng, view, hung, level.over_fruit)
         lay_one(rng, view, foliage, at, float(distance), 1.0)
     return view, seen
@@ -629,7 +728,9 @@ def _paint(rng: Rng, view: View, level: Level, near: float, hung: list[Fruit]) -
 def _truth(view: View, hung: list[Fruit], seen: list[Seen]) -> list[dict[str, Any]]:
     counted = np.bincount(view.ids.ravel(), minlength=len(hung) + 1)
     rows: list[dict[str, Any]] = []
-    for number, (fruit, (whole_px, (x0, y0, x1, y1))) in enumerate(zip(hung, seen, strict=True), start=1):
+    for number, (fruit, (whole_px, (x0, y0, x1, y1))) in enumerate(
+        zip(hung, seen, strict=True), start=1
+    ):
         x, y = fruit.centre_px[0] - COLUMNS_PX / 2, fruit.centre_px[1] - ROWS_PX / 2
         slant = math.sqrt(1.0 + (x * x + y * y) / view.focal_px**2)
         rows.append(

@@ -8,7 +8,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.countryside import LAND, Ground, lay_ground, paint_date, paint_objects, two_stages
+from agrotools.build.scenes.countryside import (
+    LAND,
+    Ground,
+    lay_ground,
+    paint_date,
+    paint_objects,
+    two_stages,
+)
 from agrotools.build.scenes.scene import (
     Difficulty,
     Level,
@@ -97,13 +104,17 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
         paint_objects(rng, bands, ground, sun, rng.uniform(0.8, 1.35))
         if rng.uniform() < level.cloud:
             bands *= cloud_shadow(rng, SIZE)[..., None]
-        moved = [np.asarray(plane) for plane in (bands, water.astype(np.uint8), inside.astype(np.uint8))]
+        moved = [
+            np.asarray(plane) for plane in (bands, water.astype(np.uint8), inside.astype(np.uint8))
+        ]
         if when:
             moved = [shifted(plane, shift) for plane in moved]
         images[name], images[f"{name}_bands"] = photographed(
             rng, moved[0], noise=level.noise, haze=level.haze, balance=level.balance
         )
-        masks[f"water_{name}"], masks[f"basins_{name}"] = (np.asarray(plane, np.uint8) for plane in moved[1:])
+        masks[f"water_{name}"], masks[f"basins_{name}"] = (
+            np.asarray(plane, np.uint8) for plane in moved[1:]
+        )
     return Scene(images, {"gsd_m": gsd_m, "bands": ["B", "G", "R", "NIR"]}, {"event": event}, masks)
 
 
@@ -122,7 +133,9 @@ def _place_basins(
             continue
         if basin is None:
             # The roads leave no room for the pond, so it is placed on a ground without roads.
-            return _place_basins(rng, replace(ground, road=np.zeros_like(ground.road)), level, event, gsd_m)
+            return _place_basins(
+                rng, replace(ground, road=np.zeros_like(ground.road)), level, event, gsd_m
+            )
         wet = _wet(rng, level, None)
         pair: tuple[_State | None, _State | None]
         if number:
@@ -132,16 +145,25 @@ def _place_basins(
                 continue
             pair = (_DRY, _DRY) if plain < 0.4 else (wet, _wet(rng, level, wet))
         else:
-            pair = {"constructed": (None, wet), "demolished": (wet, None), "dried": (wet, _DRY), "wetted": (_DRY, wet)}[
-                event
-            ]
+            pair = {
+                "constructed": (None, wet),
+                "demolished": (wet, None),
+                "dried": (wet, _DRY),
+                "wetted": (_DRY, wet),
+            }[event]
         basins.append(basin)
         states.append(pair)
         free &= basin.inward < -2.5 * basin.bank_px - 6
         # Trees and houses in a basin or on its bank are removed; trees outside the bank stay.
         inward, bank = basin.inward, basin.bank_px
-        ground.trees[:] = [one for one in ground.trees if value_at(inward, one.x, one.y) < -(bank + 0.6 * one.radius)]
-        ground.houses[:] = [one for one in ground.houses if value_at(inward, one.x, one.y) < -(2 * bank + 18)]
+        ground.trees[:] = [
+            one
+            for one in ground.trees
+            if value_at(inward, one.x, one.y) < -(bank + 0.6 * one.radius)
+        ]
+        ground.houses[:] = [
+            one for one in ground.houses if value_at(inward, one.x, one.y) < -(2 * bank + 18)
+        ]
     return basins, states
 
 
@@ -171,7 +193,14 @@ def _find_place(rng: Rng, free: Mask, ground: Ground, level: Level, gsd_m: float
 
 
 def _shape_basin(
-    rng: Rng, x: float, y: float, long: float, short: float, angle: float, level: Level, gsd_m: float
+    rng: Rng,
+    x: float,
+    y: float,
+    long: float,
+    short: float,
+    angle: float,
+    level: Level,
+    gsd_m: float,
 ) -> _Basin:
     """Return a dug pond: between a rounded rectangle and an ellipse, with a more or less regular outline."""
     turn = angle + rng.normal(0, 0.08) + (np.pi / 2 if rng.uniform() < 0.5 else 0.0)
@@ -197,7 +226,13 @@ def _shape_basin(
 
 
 def _paint_basin(
-    rng: Rng, bands: Plane, ground: Ground, basin: _Basin, state: _State, sun: Sun, wet_season: float
+    rng: Rng,
+    bands: Plane,
+    ground: Ground,
+    basin: _Basin,
+    state: _State,
+    sun: Sun,
+    wet_season: float,
 ) -> Mask:
     """Paint embankment, slopes, floor and water in place, and return the mask of water."""
     inward = basin.inward
@@ -214,11 +249,15 @@ def _paint_basin(
     subsoil = (ground.soil * basin.tone) * (1 + 0.07 * fine + 0.06 * basin.wobble)[..., None]
     overgrown = np.clip(basin.bank_grass + 0.45 * basin.wobble, 0, 1)[..., None]
     bank = subsoil + overgrown * (grass * (1 + 0.12 * fine)[..., None] - subsoil)
-    floor_grass = np.clip(basin.floor_grass * (0.4 + wet_season) + 0.5 * basin.wobble - 0.15, 0, 1)[..., None]
+    floor_grass = np.clip(basin.floor_grass * (0.4 + wet_season) + 0.5 * basin.wobble - 0.15, 0, 1)[
+        ..., None
+    ]
     moist = 1.0 - rng.uniform(0.0, 0.35) * np.clip((inward - basin.slope_px) / basin.slope_px, 0, 1)
     floor = subsoil * (0.92 * moist)[..., None]
     floor = floor + floor_grass * (grass * (1 + 0.12 * fine)[..., None] - floor)
-    basin_ground = np.where((inward > 0.3 * basin.slope_px)[..., None], floor, bank) * light[..., None]
+    basin_ground = (
+        np.where((inward > 0.3 * basin.slope_px)[..., None], floor, bank) * light[..., None]
+    )
     cover = np.clip(1.2 * crest - 0.1, 0, 1)[..., None]
     bands += cover * (basin_ground.astype(np.float32) - bands)
     if state.water is None:

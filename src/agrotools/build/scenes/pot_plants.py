@@ -81,7 +81,9 @@ class _Brush:
 
     def part(self, points: Points, colour: Colour, shade: float, edge: float) -> None:
         """Paint a closed part (n, 2), shaded like a round body; ``edge``: darkening of its rim."""
-        placed = np.stack([self.x + self.scale * points[:, 0], self.y - self.scale * points[:, 1]], axis=1)
+        placed = np.stack(
+            [self.x + self.scale * points[:, 0], self.y - self.scale * points[:, 1]], axis=1
+        )
         rows, columns = self.cover.shape
         (left, top), (right, bottom) = placed.min(axis=0), placed.max(axis=0)
         x0, y0 = max(0, int(left) - 2), max(0, int(top) - 2)
@@ -101,12 +103,20 @@ class _Brush:
         seen = self.cover[y0:y1, x0:x1]
         np.maximum(seen, share, out=seen)
 
-    def line(self, points: Sequence[tuple[float, float]], width: float, colour: Colour, taper: float = 0.6) -> None:
+    def line(
+        self,
+        points: Sequence[tuple[float, float]],
+        width: float,
+        colour: Colour,
+        taper: float = 0.6,
+    ) -> None:
         """Paint a stem through these points; its end is ``taper`` times as wide, and at least about a pixel."""
         bones = _smooth(np.array(points, np.float64))
         half = max(width, 0.7 / self.scale) / 2 * np.linspace(1.0, taper, len(bones))[:, None]
         across = _normals(bones)
-        self.part(np.concatenate([bones + across * half, (bones - across * half)[::-1]]), colour, 0.0, 0.0)
+        self.part(
+            np.concatenate([bones + across * half, (bones - across * half)[::-1]]), colour, 0.0, 0.0
+        )
 
 
 def draw_growth(rng: Rng) -> Growth:
@@ -140,7 +150,11 @@ def make_pot(
     beside = _BESIDE_DISC_PX[marked is not None] / (disc_cm + half)
     scale = min(0.60 * ROWS_PX / tallest, room / (2 * half), beside) * rng.uniform(0.82, 1.0)
     picture = _wall(rng, difficulty)
-    xs = [COLUMNS_PX * 0.5 + rng.uniform(-20, 20)] if marked is None else [COLUMNS_PX * 0.33, COLUMNS_PX * 0.67]
+    xs = (
+        [COLUMNS_PX * 0.5 + rng.uniform(-20, 20)]
+        if marked is None
+        else [COLUMNS_PX * 0.33, COLUMNS_PX * 0.67]
+    )
     order = [int(k) for k in rng.permutation(len(xs))]
     covers = [np.zeros(SIZE, np.float32) for _ in xs]
     for cover, place, high in zip(covers, order, (height_cm, marked or 0.0), strict=False):
@@ -148,10 +162,16 @@ def make_pot(
         _grow(rng, brush, form, high, difficulty)
         _pot(rng, picture, float(xs[place]), scale * tallest * 0.22 + 22)
     _markers(rng, picture, scale, disc_cm, shown=scaled)
-    truth: dict[str, object] = {**_measured(covers[0] > 0.5, scale), "disc_cm": disc_cm, "cm_px": 1.0 / scale}
+    truth: dict[str, object] = {
+        **_measured(covers[0] > 0.5, scale),
+        "disc_cm": disc_cm,
+        "cm_px": 1.0 / scale,
+    }
     turn = _tilted(rng, difficulty)
     size = (COLUMNS_PX, ROWS_PX)
-    seen = np.asarray(cv2.warpPerspective(picture, turn, size, borderMode=cv2.BORDER_REPLICATE), np.float32)
+    seen = np.asarray(
+        cv2.warpPerspective(picture, turn, size, borderMode=cv2.BORDER_REPLICATE), np.float32
+    )
     mask = cv2.warpPerspective(covers[0], turn, (COLUMNS_PX, ROWS_PX)) > 0.5
     rgb = _photographed(rng, seen, difficulty)
     if marked is not None:
@@ -161,15 +181,17 @@ def make_pot(
 
 
 def _wall(rng: Rng, difficulty: Difficulty) -> Picture:
-    wall = np.array([rng.uniform(150, 205)] * 3, np.float32) * np.array([1.0, 1.0, rng.uniform(0.94, 1.04)], np.float32)
+    wall = np.array([rng.uniform(150, 205)] * 3, np.float32) * np.array(
+        [1.0, 1.0, rng.uniform(0.94, 1.04)], np.float32
+    )
     picture = np.empty((ROWS_PX, COLUMNS_PX, 3), np.float32)
     picture[:] = wall
     picture *= (1.0 + (0.012 + 0.012 * difficulty) * fractal_field(rng, SIZE, 120, 4))[..., None]
     bench = np.array([118, 98, 82], np.float32) * np.float32(rng.uniform(0.8, 1.15))
     picture[_FOOT_PX + 60 :] = bench
-    picture[_FOOT_PX + 60 :] *= (1.0 + 0.06 * fractal_field(rng, (ROWS_PX - _FOOT_PX - 60, COLUMNS_PX), 40, 4))[
-        ..., None
-    ]
+    picture[_FOOT_PX + 60 :] *= (
+        1.0 + 0.06 * fractal_field(rng, (ROWS_PX - _FOOT_PX - 60, COLUMNS_PX), 40, 4)
+    )[..., None]
     return picture
 
 
@@ -179,13 +201,20 @@ def _pot(rng: Rng, picture: Picture, x: float, half: float) -> None:
     for corners, shade in (
         (((x - half, top), (x + half, top), (x + 0.78 * half, foot), (x - 0.78 * half, foot)), 1.0),
         (
-            ((x - 1.08 * half, top), (x + 1.08 * half, top), (x + 1.08 * half, top + 14), (x - 1.08 * half, top + 14)),
+            (
+                (x - 1.08 * half, top),
+                (x + 1.08 * half, top),
+                (x + 1.08 * half, top + 14),
+                (x - 1.08 * half, top + 14),
+            ),
             1.15,
         ),
     ):
         mask = np.zeros(picture.shape[:2], np.uint8)
         cv2.fillPoly(mask, [np.round(np.array(corners) * 16).astype(np.int32)], 255, cv2.LINE_AA, 4)
-        _lay(picture, mask, (float(tone[0] * shade), float(tone[1] * shade), float(tone[2] * shade)))
+        _lay(
+            picture, mask, (float(tone[0] * shade), float(tone[1] * shade), float(tone[2] * shade))
+        )
 
 
 def _grow(rng: Rng, brush: _Brush, form: Kind, height_cm: float, difficulty: Difficulty) -> None:
@@ -214,30 +243,54 @@ def _grow(rng: Rng, brush: _Brush, form: Kind, height_cm: float, difficulty: Dif
         for k in range(form.leaves):
             side = -side
             rise = form.rise + 0.5 * t + rng.normal(0, 0.15)
-            facing = rng.uniform(0.62, 1.0) if form.leaves == 2 and k == 0 else rng.uniform(0.8, 1.0)
+            facing = (
+                rng.uniform(0.62, 1.0) if form.leaves == 2 and k == 0 else rng.uniform(0.8, 1.0)
+            )
             _leaf(brush, x, y, side, rise, size * facing, form, green(t))
     _leaf(brush, lean, height_cm * 0.90, 1, math.pi / 2 - 0.1, height_cm * 0.10, form, green(1.0))
 
 
-def _leaf(brush: _Brush, x: float, y: float, side: int, rise: float, length: float, form: Kind, colour: Colour) -> None:
+def _leaf(
+    brush: _Brush,
+    x: float,
+    y: float,
+    side: int,
+    rise: float,
+    length: float,
+    form: Kind,
+    colour: Colour,
+) -> None:
     """Paint a leaf on a short stalk, with its tip bent down but never below the foot of the plant."""
     droop = 0.28
     along = np.linspace(0.0, 1.0, 13)
     up = length * (math.sin(rise) * along - droop * along**2)
     out = side * length * math.cos(rise) * along
     up = np.maximum(up, 0.35 - y)
-    half = 0.5 * form.slim * length * np.sqrt(np.clip(np.sin(np.pi * np.clip((along - 0.12) / 0.88, 0, 1)), 0, 1))
+    half = (
+        0.5
+        * form.slim
+        * length
+        * np.sqrt(np.clip(np.sin(np.pi * np.clip((along - 0.12) / 0.88, 0, 1)), 0, 1))
+    )
     if form.toothed:
         half = half * (1.0 + 0.22 * np.cos(np.arange(13) * np.pi))
     normal = np.array([-math.sin(rise) * side, math.cos(rise)])
-    upper = [(x + o + n * normal[0], y + u + n * normal[1]) for o, u, n in zip(out, up, half, strict=True)]
-    lower = [(x + o - n * normal[0], max(0.3, y + u - n * normal[1])) for o, u, n in zip(out, up, half, strict=True)]
+    upper = [
+        (x + o + n * normal[0], y + u + n * normal[1])
+        for o, u, n in zip(out, up, half, strict=True)
+    ]
+    lower = [
+        (x + o - n * normal[0], max(0.3, y + u - n * normal[1]))
+        for o, u, n in zip(out, up, half, strict=True)
+    ]
     brush.line([(x, y), (x + out[2], y + up[2])], max(0.07, 0.03 * length), colour)
     outline = [*upper[1:], *reversed(lower[1:]), upper[1]]
     brush.part(_smooth(np.array(outline, np.float64)), colour, 0.22, 0.35)
 
 
-def _tuft(rng: Rng, brush: _Brush, form: Kind, height_cm: float, green: Callable[[float], Colour]) -> None:
+def _tuft(
+    rng: Rng, brush: _Brush, form: Kind, height_cm: float, green: Callable[[float], Colour]
+) -> None:
     """Paint blades that rise from the foot, the inner ones steeper; the longest reaches the plant's height."""
     count = int(np.clip(4 + height_cm / 5, 5, 12))
     for k in range(count):
@@ -253,7 +306,9 @@ def _tuft(rng: Rng, brush: _Brush, form: Kind, height_cm: float, green: Callable
         half = 0.5 * form.slim * height_cm * np.sqrt(np.clip(1.0 - along**1.5, 0, 1)) + 0.03
         bone = np.stack([x, y], 1)
         normal = _normals(bone)
-        edge = np.concatenate([bone + normal * half[:, None], (bone - normal * half[:, None])[::-1]])
+        edge = np.concatenate(
+            [bone + normal * half[:, None], (bone - normal * half[:, None])[::-1]]
+        )
         edge[:, 1] = np.maximum(edge[:, 1], 0.0)
         brush.part(edge, green(young), 0.2, 0.35)
 
@@ -279,7 +334,9 @@ def _markers(rng: Rng, picture: Picture, scale: float, disc_cm: float, *, shown:
 
 def _tilted(rng: Rng, difficulty: Difficulty) -> NDArray[np.float64]:
     """Return the homography, (3, 3), of the plant's plane for a camera tilted up or down by a few degrees."""
-    angle = math.radians(rng.uniform(0.3, 1.0) * _TILT[difficulty]) * (1 if rng.uniform() < 0.5 else -1)
+    angle = math.radians(rng.uniform(0.3, 1.0) * _TILT[difficulty]) * (
+        1 if rng.uniform() < 0.5 else -1
+    )
     focal = _DISTANCE * ROWS_PX
     c, s = math.cos(angle), math.sin(angle)
     to_middle = np.array([[1, 0, -COLUMNS_PX / 2], [0, 1, -ROWS_PX / 2], [0, 0, 1]], np.float64)
@@ -291,7 +348,9 @@ def _tilted(rng: Rng, difficulty: Difficulty) -> NDArray[np.float64]:
 def _measured(mask: Mask, scale: float) -> dict[str, object]:
     left, top, right, bottom = bounds(mask)
     points = np.argwhere(mask)[:, ::-1].astype(np.float32)
-    corners = np.concatenate([points + offset for offset in ((0, 0), (1, 0), (0, 1), (1, 1))]).astype(np.float32)
+    corners = np.concatenate(
+        [points + offset for offset in ((0, 0), (1, 0), (0, 1), (1, 1))]
+    ).astype(np.float32)
     hull = float(cv2.contourArea(cv2.convexHull(corners)))
     area = int(mask.sum())
     return {
@@ -305,7 +364,9 @@ def _measured(mask: Mask, scale: float) -> dict[str, object]:
 
 def _lay(picture: Picture, mask: NDArray[np.uint8], colour: Colour) -> None:
     """Blend in a colour by ``mask``, 0 to 255; masks are 8-bit because OpenCV smooths edges in 8-bit pictures only."""
-    picture += (mask.astype(np.float32) / 255.0)[..., None] * (np.asarray(colour, np.float32) - picture)
+    picture += (mask.astype(np.float32) / 255.0)[..., None] * (
+        np.asarray(colour, np.float32) - picture
+    )
 
 
 def _photographed(rng: Rng, picture: Picture, difficulty: Difficulty) -> NDArray[np.uint8]:
@@ -315,7 +376,11 @@ def _photographed(rng: Rng, picture: Picture, difficulty: Difficulty) -> NDArray
     light = 1.0 + nuisance.light * np.clip(smooth_field(rng, (rows, columns), 700), -1.3, 1.3)
     light *= 1.0 - nuisance.dark * rng.uniform(0.0, 1.0)
     warmth = rng.normal(0, 0.02 + 0.02 * difficulty)
-    lit = picture * light[..., None].astype(np.float32) * np.array([1.0 + warmth, 1.0, 1.0 - warmth], np.float32)
+    lit = (
+        picture
+        * light[..., None].astype(np.float32)
+        * np.array([1.0 + warmth, 1.0, 1.0 - warmth], np.float32)
+    )
     seen = cv2.GaussianBlur(lit, (0, 0), nuisance.blur * rng.uniform(0.7, 1.1))
     grain = rng.standard_normal((rows, columns, 3), dtype=np.float32) * np.float32(nuisance.noise)
     return np.clip(seen + grain + 0.5, 0, 255).astype(np.uint8)
@@ -345,6 +410,8 @@ def _smooth(points: Points) -> Points:
     """Apply two rounds of corner cutting (Chaikin 1974); the end points stay."""
     for _ in range(2):
         first, second = points[:-1], points[1:]
-        cut = np.stack([0.75 * first + 0.25 * second, 0.25 * first + 0.75 * second], axis=1).reshape(-1, 2)
+        cut = np.stack(
+            [0.75 * first + 0.25 * second, 0.25 * first + 0.75 * second], axis=1
+        ).reshape(-1, 2)
         points = np.concatenate([points[:1], cut, points[-1:]])
     return points

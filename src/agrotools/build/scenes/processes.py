@@ -84,7 +84,11 @@ class DrawingProcesses:
 
     def draw(self, order: Order, place: Path) -> None:
         """Draw an order into the folder ``place``; OSError if the disk fails, else InfrastructureError."""
-        line, reply, is_new = orjson.dumps({**asdict(order), "place": str(place)}).decode(), "", False
+        line, reply, is_new = (
+            orjson.dumps({**asdict(order), "place": str(place)}).decode(),
+            "",
+            False,
+        )
         while not (reply or is_new):  # one that has waited for long may have ended
             try:
                 worker = self._idle.pop()
@@ -105,7 +109,10 @@ class DrawingProcesses:
             )
 
     def _start(self) -> Popen[str]:
-        command, environment = [sys.executable, "-c", _WORKER], {**os.environ, **_plain_arithmetic()}
+        command, environment = (
+            [sys.executable, "-c", _WORKER],
+            {**os.environ, **_plain_arithmetic()},
+        )
         worker = Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=environment)
         self._started.append(worker)
         return worker
@@ -121,7 +128,9 @@ def _end(workers: Sequence[Popen[str]]) -> None:
 def _plain_arithmetic() -> dict[str, str]:
     """Return the environment in which numpy, OpenCV, BLAS and the C library use the same instructions everywhere."""
     core = import_module("numpy._core._multiarray_umath")
-    widest = ",AVX512-SKX" if getattr(core, "__cpu_features__", {}).get("AVX512_SKX", True) else ""  # else it complains
+    widest = (
+        ",AVX512-SKX" if getattr(core, "__cpu_features__", {}).get("AVX512_SKX", True) else ""
+    )  # else it complains
 
     return {
         "NPY_DISABLE_CPU_FEATURES": " ".join(getattr(core, "__cpu_dispatch__", ())),
@@ -147,7 +156,10 @@ class Look(FrozenModel):
 
     def resembles(self, other: "Look") -> bool:
         """Return True if no part differs by more than 1 % of the brightest: the same picture, rounded otherwise."""
-        mine, others = (np.frombuffer(bytes.fromhex(one.blocks), np.uint8) * one.brightest for one in (self, other))
+        mine, others = (
+            np.frombuffer(bytes.fromhex(one.blocks), np.uint8) * one.brightest
+            for one in (self, other)
+        )
         most = _ROUNDING * max(self.brightest, other.brightest)
         return len(mine) == len(others) and float(np.abs(mine - others).max()) <= 255 * most
 
@@ -157,7 +169,10 @@ def look_of(path: Path) -> Look:
     if path.suffix == ".tif":
         import rasterio
 
-        with warnings.catch_warnings(action="ignore"), rasterio.open(path) as raster:  # not every one is at a place
+        with (
+            warnings.catch_warnings(action="ignore"),
+            rasterio.open(path) as raster,
+        ):  # not every one is at a place
             pixels = np.moveaxis(raster.read(), 0, -1)
     else:
         from PIL import Image
@@ -165,9 +180,15 @@ def look_of(path: Path) -> Look:
         with Image.open(path) as picture:
             pixels = np.atleast_3d(np.asarray(picture))
     described = f"{pixels.shape} {pixels.dtype.newbyteorder('<').str}".encode()
-    digest = hashlib.sha256(described + np.ascontiguousarray(pixels.astype(pixels.dtype.newbyteorder("<"))).tobytes())
+    digest = hashlib.sha256(
+        described + np.ascontiguousarray(pixels.astype(pixels.dtype.newbyteorder("<"))).tobytes()
+    )
     plane = np.maximum(pixels.mean(axis=2, dtype=np.float64), 0.0)
-    parts = [part.mean() for rows in np.array_split(plane, _PARTS) for part in np.array_split(rows, _PARTS, axis=1)]
+    parts = [
+        part.mean()
+        for rows in np.array_split(plane, _PARTS)
+        for part in np.array_split(rows, _PARTS, axis=1)
+    ]
     brightest = max(*parts, 1e-9)
     blocks = np.round(np.array(parts) * (255 / brightest)).astype(np.uint8).tobytes().hex()
     return Look(pixels=digest.hexdigest(), blocks=blocks, brightest=float(f"{brightest:.6g}"))

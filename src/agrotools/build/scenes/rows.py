@@ -103,10 +103,15 @@ class Canvas:
             return
         x0, y0, x1, y1 = box
         alpha = np.zeros((y1 - y0, x1 - x0), dtype=np.uint8)
-        cv2.fillPoly(alpha, [outline - (x0 * _SUBPIXELS, y0 * _SUBPIXELS)], 255, cv2.LINE_AA, _SUBPIXEL_BITS)
+        cv2.fillPoly(
+            alpha, [outline - (x0 * _SUBPIXELS, y0 * _SUBPIXELS)], 255, cv2.LINE_AA, _SUBPIXEL_BITS
+        )
         view = self.bands[y0:y1, x0:x1]
         soft = cv2.GaussianBlur(moved(alpha, shift_x, shift_y), (0, 0), 0.6 + 0.08 * leaf.height)
-        view *= 1.0 - (self.sun.darkness * (soft.astype(np.float32) / 255.0))[..., None] * _SHADE_BY_BAND
+        view *= (
+            1.0
+            - (self.sun.darkness * (soft.astype(np.float32) / 255.0))[..., None] * _SHADE_BY_BAND
+        )
         cover = (alpha.astype(np.float32) / 255.0)[..., None]
         if leaf.half_width < 1.5:
             colour = np.float32(leaf.brightness) * reflectance
@@ -115,12 +120,17 @@ class Canvas:
         view += cover * (colour - view)
         self.classes[y0:y1, x0:x1][alpha >= 128] = class_id
 
-    def _box(self, outline: NDArray[np.int32], dx: float, dy: float) -> tuple[int, int, int, int] | None:
+    def _box(
+        self, outline: NDArray[np.int32], dx: float, dy: float
+    ) -> tuple[int, int, int, int] | None:
         """Return the box of pixels that leaf and shadow may touch; None if it is outside the picture."""
         left, top, width, height = (value / _SUBPIXELS for value in cv2.boundingRect(outline))
         rows, columns = self.bands.shape[:2]
         x0, y0 = max(0, int(left + min(0.0, dx)) - 3), max(0, int(top + min(0.0, dy)) - 3)
-        x1, y1 = min(columns, int(left + width + max(0.0, dx)) + 4), min(rows, int(top + height + max(0.0, dy)) + 4)
+        x1, y1 = (
+            min(columns, int(left + width + max(0.0, dx)) + 4),
+            min(rows, int(top + height + max(0.0, dy)) + 4),
+        )
         return (x0, y0, x1, y1) if x1 - x0 > 1 and y1 - y0 > 1 else None
 
     def _leaf_shading(self, leaf: Leaf, x0: int, y0: int, shape: tuple[int, ...]) -> Plane:
@@ -168,7 +178,15 @@ def _surface(rng: Rng, shape: tuple[int, int], roughness: float) -> tuple[Plane,
         size = min(size, 7.0 + 17.0 * roughness)
         if patchy[int(y), int(x)] + rng.normal() < -0.4:
             continue
-        _raise(clods, x, y, size, size * rng.uniform(0.6, 1.0), rng.uniform(0, np.pi), size * rng.uniform(0.35, 0.6))
+        _raise(
+            clods,
+            x,
+            y,
+            size,
+            size * rng.uniform(0.6, 1.0),
+            rng.uniform(0, np.pi),
+            size * rng.uniform(0.35, 0.6),
+        )
     stones = np.zeros(shape, dtype=np.float32)
     for _ in range(int(rng.integers(2, 26))):
         size = float(min(rng.pareto(2.2) * 1.6 + 1.4, 8.0))
@@ -181,13 +199,17 @@ def _surface(rng: Rng, shape: tuple[int, int], roughness: float) -> tuple[Plane,
     dx = 1.3 * fractal_field(rng, shape, 9, 2, 0.7)
     dy = 1.3 * fractal_field(rng, shape, 9, 2, 0.7)
     grid_y, grid_x = np.mgrid[0:rows, 0:columns].astype(np.float32)
-    clods = cv2.remap(clods, grid_x + dx, grid_y + dy, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT)
+    clods = cv2.remap(
+        clods, grid_x + dx, grid_y + dy, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT
+    )
     stones = cv2.GaussianBlur(stones, (0, 0), 0.7)
     clods *= 1.0 + 0.14 * fractal_field(rng, shape, 6, 3, 0.8)
     return np.asarray(height + clods, dtype=np.float32), np.asarray(stones, dtype=np.float32)
 
 
-def _raise(field: Plane, x: float, y: float, long: float, short: float, angle: float, height: float) -> None:
+def _raise(
+    field: Plane, x: float, y: float, long: float, short: float, angle: float, height: float
+) -> None:
     """Raise a flattened dome on ``field``."""
     x0, x1 = max(0, int(x - long)), min(field.shape[1], int(x + long) + 2)
     y0, y1 = max(0, int(y - long)), min(field.shape[0], int(y + long) + 2)
@@ -207,7 +229,9 @@ def _lit(height: Plane, sun: Sun) -> Plane:
     gy = cv2.Sobel(height, cv2.CV_32F, 0, 1, ksize=3) / 8.0
     slope = gx * sun.dx + gy * sun.dy
     rise = 1.0 / max(sun.length, 0.2)
-    lambert = np.clip((rise + slope) / np.sqrt((1.0 + gx * gx + gy * gy) * (1.0 + rise * rise)), 0.0, 1.0)
+    lambert = np.clip(
+        (rise + slope) / np.sqrt((1.0 + gx * gx + gy * gy) * (1.0 + rise * rise)), 0.0, 1.0
+    )
     lambert *= np.sqrt(1.0 + rise * rise) / rise
     blocked = np.zeros_like(height)
     for k in (1, 2, 3, 5, 7, 10):
@@ -236,7 +260,13 @@ class Habit:
 
 
 def profile(
-    rng: Rng, rise: float, fall: float, ragged: float = 0.03, teeth: int = 0, depth: float = 0.0, lobes: int = 0
+    rng: Rng,
+    rise: float,
+    fall: float,
+    ragged: float = 0.03,
+    teeth: int = 0,
+    depth: float = 0.0,
+    lobes: int = 0,
 ) -> NDArray[np.float64]:
     """Return half widths (2, points): ``t**rise * (1-t)**fall`` with a peak of 1, roughened, toothed or lobed."""
     shape = _T**rise * (1.0 - _T) ** fall
@@ -246,23 +276,35 @@ def profile(
         wave = np.interp(_T, _KNOTS, rng.normal(0, ragged, 7))
         side = shape * (1.0 + wave)
         if teeth:
-            side = side * (1.0 + depth * (np.abs((_T * teeth + rng.uniform(0, 0.3)) % 1.0 - 0.5) * 2.0 - 0.5))
+            side = side * (
+                1.0 + depth * (np.abs((_T * teeth + rng.uniform(0, 0.3)) % 1.0 - 0.5) * 2.0 - 0.5)
+            )
         if lobes:
-            side = side * (1.0 - depth * (0.5 + 0.5 * np.cos(2 * np.pi * lobes * _T + rng.uniform(-0.5, 0.5))))
+            side = side * (
+                1.0 - depth * (0.5 + 0.5 * np.cos(2 * np.pi * lobes * _T + rng.uniform(-0.5, 0.5)))
+            )
         sides.append(np.clip(side, 0.0, None))
     return np.stack(sides)
 
 
-def stalk_of(x: float, y: float, angle: float, length: float, width: float, height: float, bend: float) -> Leaf:
+def stalk_of(
+    x: float, y: float, angle: float, length: float, width: float, height: float, bend: float
+) -> Leaf:
     widths = np.full((2, _POINTS), 1.0)
-    return Leaf(x, y, angle, length, width, widths, bend, height, veins=0.0, fold=0.0, brightness=1.05)
+    return Leaf(
+        x, y, angle, length, width, widths, bend, height, veins=0.0, fold=0.0, brightness=1.05
+    )
 
 
 def tip_of(stalk: Leaf) -> tuple[float, float, float]:
     """Return the end of a stalk's midrib and its direction there."""
     c, d = np.cos(stalk.angle), np.sin(stalk.angle)
     along, across = stalk.length, stalk.bend * stalk.length
-    return stalk.x + along * c - across * d, stalk.y + along * d + across * c, stalk.angle + np.arctan(2 * stalk.bend)
+    return (
+        stalk.x + along * c - across * d,
+        stalk.y + along * d + across * c,
+        stalk.angle + np.arctan(2 * stalk.bend),
+    )
 
 
 def _beet(rng: Rng, at: Habit) -> Iterator[Leaf]:
@@ -272,7 +314,15 @@ def _beet(rng: Rng, at: Habit) -> Iterator[Leaf]:
         reach = at.radius * (1.0 - 0.62 * young) * rng.uniform(0.82, 1.08)
         angle = at.turn + k * GOLDEN + rng.normal(0, 0.22)
         height = 5.0 + 9.0 * young
-        stalk = stalk_of(at.x, at.y, angle, reach * 0.40, max(0.9, reach * 0.032), height * 0.6, rng.normal(0, 0.05))
+        stalk = stalk_of(
+            at.x,
+            at.y,
+            angle,
+            reach * 0.40,
+            max(0.9, reach * 0.032),
+            height * 0.6,
+            rng.normal(0, 0.05),
+        )
         yield stalk
         x, y, direction = tip_of(stalk)
         lean = rng.uniform(0.75, 1.0)
@@ -290,7 +340,15 @@ def _bean(rng: Rng, at: Habit) -> Iterator[Leaf]:
         reach = at.radius * (1.0 - 0.5 * young) * rng.uniform(0.85, 1.1)
         angle = at.turn + k * GOLDEN * 1.02 + rng.normal(0, 0.25)
         height = 6.0 + 10.0 * young
-        stalk = stalk_of(at.x, at.y, angle, reach * 0.48, max(0.7, reach * 0.02), height * 0.6, rng.normal(0, 0.08))
+        stalk = stalk_of(
+            at.x,
+            at.y,
+            angle,
+            reach * 0.48,
+            max(0.7, reach * 0.02),
+            height * 0.6,
+            rng.normal(0, 0.08),
+        )
         yield stalk
         x, y, direction = tip_of(stalk)
         for turn in (-1.45, 1.45, 0.0):
@@ -306,7 +364,11 @@ def _maize(rng: Rng, at: Habit) -> Iterator[Leaf]:
     count = int(rng.integers(5, 9))
     for k in range(count):
         young = k / count
-        length = at.radius * (0.75 + 0.55 * np.sin(np.pi * (0.25 + 0.65 * young))) * rng.uniform(0.85, 1.1)
+        length = (
+            at.radius
+            * (0.75 + 0.55 * np.sin(np.pi * (0.25 + 0.65 * young)))
+            * rng.uniform(0.85, 1.1)
+        )
         angle = at.turn + (k % 2) * np.pi + rng.normal(0, 0.32)
         yield Leaf(
             at.x, at.y, angle, length, max(1.4, at.radius * rng.uniform(0.055, 0.085)),
@@ -315,7 +377,9 @@ def _maize(rng: Rng, at: Habit) -> Iterator[Leaf]:
         )  # fmt: skip
 
 
-def _pairs(rng: Rng, at: Habit, profile: Callable[[], NDArray[np.float64]], slim: float, tint: float) -> Iterator[Leaf]:
+def _pairs(
+    rng: Rng, at: Habit, profile: Callable[[], NDArray[np.float64]], slim: float, tint: float
+) -> Iterator[Leaf]:
     """Yield opposite pairs of leaves, each at a right angle to the pair below and smaller."""
     pairs = int(rng.integers(2, 5))
     for k in range(pairs):
@@ -326,7 +390,15 @@ def _pairs(rng: Rng, at: Habit, profile: Callable[[], NDArray[np.float64]], slim
                 continue
             angle = at.turn + k * np.pi / 2 + side * np.pi + rng.normal(0, 0.20)
             height = 3.0 + 7.0 * young
-            stalk = stalk_of(at.x, at.y, angle, reach * 0.36, max(0.6, reach * 0.03), height * 0.6, rng.normal(0, 0.06))
+            stalk = stalk_of(
+                at.x,
+                at.y,
+                angle,
+                reach * 0.36,
+                max(0.6, reach * 0.03),
+                height * 0.6,
+                rng.normal(0, 0.06),
+            )
             yield stalk
             x, y, direction = tip_of(stalk)
             size = reach * 0.68 * rng.uniform(0.85, 1.08)
@@ -368,7 +440,9 @@ def _seedling(rng: Rng, at: Habit) -> Iterator[Leaf]:
         angle = at.turn + np.pi / 2 + side * np.pi + rng.normal(0, 0.2)
         size = spread * rng.uniform(0.35, 0.75)
         widths = profile(rng, 0.6, 0.6, 0.05)
-        yield Leaf(at.x, at.y, angle, size, size * 0.30, widths, 0.0, 4.5, veins=0.0, brightness=1.08)
+        yield Leaf(
+            at.x, at.y, angle, size, size * 0.30, widths, 0.0, 4.5, veins=0.0, brightness=1.08
+        )
 
 
 def _grass(rng: Rng, at: Habit) -> Iterator[Leaf]:
@@ -405,12 +479,22 @@ WEEDS = (
 )  # fmt: skip
 
 
-def paint_plant(rng: Rng, canvas: Canvas, species: Species, habit: Habit, class_id: int, yellowing: float) -> None:
+def paint_plant(
+    rng: Rng, canvas: Canvas, species: Species, habit: Habit, class_id: int, yellowing: float
+) -> None:
     """Paint one plant; its spectrum varies from the species' by a few percent in each band, and from leaf to leaf."""
     stray = rng.normal(1.0, 0.05, 5)
-    reflectance = SURFACES[species.name] * np.float32(habit.vigour) ** np.array([-0.35, -0.25, -0.5, 0.2, 0.45]) * stray
+    reflectance = (
+        SURFACES[species.name]
+        * np.float32(habit.vigour) ** np.array([-0.35, -0.25, -0.5, 0.2, 0.45])
+        * stray
+    )
     for leaf in species.leaves(rng, habit):
-        old = float(np.clip(rng.normal(yellowing, 0.10), 0.0, 0.85)) if yellowing else abs(rng.normal(0, 0.04))
+        old = (
+            float(np.clip(rng.normal(yellowing, 0.10), 0.0, 0.85))
+            if yellowing
+            else abs(rng.normal(0, 0.04))
+        )
         colour = (reflectance * (1.0 - old) + SURFACES["yellowed"] * old) * rng.normal(1.0, 0.04)
         canvas.paint(leaf, colour.astype(np.float32), class_id)
 
@@ -489,7 +573,10 @@ class _Field:
 
 @one_thread()
 def make_scene(
-    seed: int, difficulty: Difficulty = 1, weed_pct: float | None = None, size: tuple[int, int] = SIZE
+    seed: int,
+    difficulty: Difficulty = 1,
+    weed_pct: float | None = None,
+    size: tuple[int, int] = SIZE,
 ) -> Scene:
     """Draw a scene of 640 x 480 px, 1.9 x 1.4 m at 3 mm per pixel. The same arguments give the same scene.
 
@@ -526,14 +613,18 @@ def make_scene(
         "bands": band_raster(rng, canvas.bands, 0.35 * level.noise, level.band_shift_px),
     }
     sidecar = {"bands": list(BANDS), "gsd_m": gsd_m, "row_spacing_m": spacing_m}
-    truth = {"weed_pct": 100.0 * int(np.count_nonzero(canvas.classes == WEED)) / canvas.classes.size}
+    truth = {
+        "weed_pct": 100.0 * int(np.count_nonzero(canvas.classes == WEED)) / canvas.classes.size
+    }
     return Scene(images, sidecar, truth, {"classes": canvas.classes})
 
 
 def _litter(rng: Rng, canvas: Canvas, straws: int) -> None:
     rows, columns = canvas.bands.shape[:2]
     area = canvas.classes.size / (ROWS_PX * COLUMNS_PX)
-    taper = np.tile(np.interp(np.linspace(0, 1, 12), [0, 0.1, 0.7, 1], [0.7, 1.0, 0.9, 0.4]), (2, 1))
+    taper = np.tile(
+        np.interp(np.linspace(0, 1, 12), [0, 0.1, 0.7, 1], [0.7, 1.0, 0.9, 0.4]), (2, 1)
+    )
     for _ in range(int(straws * area)):
         length = float(min(rng.pareto(1.6) * 6.0 + 3.0, 75.0))
         x, y = rng.uniform(-20, columns + 20), rng.uniform(-20, rows + 20)
@@ -549,11 +640,23 @@ def _litter(rng: Rng, canvas: Canvas, straws: int) -> None:
         shape = np.sin(np.linspace(0, np.pi, 12)) ** 0.7
         widths = np.stack([shape * rng.uniform(0.7, 1.1, 12), shape * rng.uniform(0.7, 1.1, 12)])
         x, y = rng.uniform(0, columns), rng.uniform(0, rows)
-        leaf = Leaf(x, y, rng.uniform(0, 2 * np.pi), size, size * 0.3, widths, rng.normal(0, 0.2), 1.5, veins=3.0)
+        leaf = Leaf(
+            x,
+            y,
+            rng.uniform(0, 2 * np.pi),
+            size,
+            size * 0.3,
+            widths,
+            rng.normal(0, 0.2),
+            1.5,
+            veins=3.0,
+        )
         canvas.paint(leaf, SURFACES["dead_leaf"], SOIL)
 
 
-def _plant_crop(rng: Rng, canvas: Canvas, field: _Field, crop: Species, level: Level, gsd_m: float) -> None:
+def _plant_crop(
+    rng: Rng, canvas: Canvas, field: _Field, crop: Species, level: Level, gsd_m: float
+) -> None:
     rows, columns = canvas.bands.shape[:2]
     growth = rng.uniform(0.15, 0.85)
     low, high = crop.radius_m
@@ -571,16 +674,26 @@ def _plant_crop(rng: Rng, canvas: Canvas, field: _Field, crop: Species, level: L
             along += step * rng.uniform(0.85, 1.15)
             if rng.uniform() < level.gaps:
                 continue
-            sway = float(np.interp(spot, [-reach, 0.0, reach], bow)) + rng.normal(0, 0.4 + 0.35 * wander)
+            sway = float(np.interp(spot, [-reach, 0.0, reach], bow)) + rng.normal(
+                0, 0.4 + 0.35 * wander
+            )
             x, y = field.point(spot, across + sway)
             if not (-radius < x < columns + radius and -radius < y < rows + radius):
                 continue
             size = radius * float(np.clip(rng.normal(1.0, 0.13), 0.55, 1.3))
-            habit = Habit(x, y, size, rng.uniform(0, 2 * np.pi), float(np.clip(rng.normal(0.97, 0.08), 0.7, 1.2)))
+            habit = Habit(
+                x,
+                y,
+                size,
+                rng.uniform(0, 2 * np.pi),
+                float(np.clip(rng.normal(0.97, 0.08), 0.7, 1.2)),
+            )
             paint_plant(rng, canvas, crop, habit, CROP, level.yellowing)
 
 
-def _plant_weeds(rng: Rng, canvas: Canvas, field: _Field, level: Level, weed_pct: float, gsd_m: float) -> None:
+def _plant_weeds(
+    rng: Rng, canvas: Canvas, field: _Field, level: Level, weed_pct: float, gsd_m: float
+) -> None:
     """Place weeds in loose patches until they cover ``weed_pct`` percent."""
     rows, columns = canvas.bands.shape[:2]
     patches = smooth_field(rng, (rows, columns), 170)
@@ -597,7 +710,13 @@ def _plant_weeds(rng: Rng, canvas: Canvas, field: _Field, level: Level, weed_pct
         low, high = species.radius_m
         growth = rng.uniform(*level.weed_growth) ** 1.4
         radius = (low + growth * (high - low)) / gsd_m
-        habit = Habit(x, y, radius, rng.uniform(0, 2 * np.pi), float(np.clip(rng.normal(0.95, 0.1), 0.65, 1.2)))
+        habit = Habit(
+            x,
+            y,
+            radius,
+            rng.uniform(0, 2 * np.pi),
+            float(np.clip(rng.normal(0.95, 0.1), 0.65, 1.2)),
+        )
         paint_plant(rng, canvas, species, habit, WEED, 0.5 * level.yellowing)
         if np.count_nonzero(canvas.classes == WEED) >= goal:
             break
@@ -610,9 +729,9 @@ def _uneven_light(rng: Rng, canvas: Canvas, strength: float) -> None:
     if strength > 0.15 and rng.uniform() < 0.5:
         y, x = np.mgrid[0:rows, 0:columns].astype(np.float32)
         angle = rng.uniform(0, 2 * np.pi)
-        side = (x - rng.uniform(0.2, 0.8) * columns) * np.cos(angle) + (y - rng.uniform(0.2, 0.8) * rows) * np.sin(
-            angle
-        )
+        side = (x - rng.uniform(0.2, 0.8) * columns) * np.cos(angle) + (
+            y - rng.uniform(0.2, 0.8) * rows
+        ) * np.sin(angle)
         side += 12.0 * smooth_field(rng, (rows, columns), 70)
         light *= 1.0 - 0.55 * cv2.GaussianBlur((side > 0).astype(np.float32), (0, 0), 5.0)
     canvas.bands *= light[..., None].astype(np.float32)

@@ -38,7 +38,9 @@ Kind = SimpleNamespace
 def levels(scene: str) -> tuple[Level, ...]:
     """Return the parameters of a scene by difficulty."""
     columns = read_table(Path(__file__).with_name("levels.toml"))[scene]
-    return tuple(Level(**{name: values[place] for name, values in columns.items()}) for place in range(4))
+    return tuple(
+        Level(**{name: values[place] for name, values in columns.items()}) for place in range(4)
+    )
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,9 @@ def with_spectra(table: dict[str, Any], *names: str, **more: Any) -> Kind:
 
 def spectra(place: str) -> dict[str, Plane]:
     """Return the reflectances of a table of ``kinds.toml``: each is (bands,), or (kinds, bands) for several kinds."""
-    return {name: np.asarray(values, np.float32) for name, values in TABLES["spectra"][place].items()}
+    return {
+        name: np.asarray(values, np.float32) for name, values in TABLES["spectra"][place].items()
+    }
 
 
 def one_of(rng: Rng, kinds: Plane) -> Plane:
@@ -105,24 +109,34 @@ def bounds(mask: Mask) -> "Box":
 
 def srgb_of(linear: Floats) -> NDArray[np.uint8]:
     """Convert linear light, 0 to 1, to 8-bit sRGB values."""
-    srgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-6) ** (1 / 2.4) - 0.055)
+    srgb = np.where(
+        linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-6) ** (1 / 2.4) - 0.055
+    )
     return np.clip(srgb * 255 + 0.5, 0, 255).astype(np.uint8)
 
 
 def jpeg_of(pixels: NDArray[np.uint8], quality: int) -> NDArray[np.uint8]:
     """Return a picture (rows, columns, 3) after JPEG compression."""
     coded = cv2.imencode(".jpg", pixels[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
-    return np.ascontiguousarray(np.asarray(cv2.imdecode(coded, cv2.IMREAD_COLOR), np.uint8)[..., ::-1])
+    return np.ascontiguousarray(
+        np.asarray(cv2.imdecode(coded, cv2.IMREAD_COLOR), np.uint8)[..., ::-1]
+    )
 
 
 def smooth_field(rng: Rng, shape: tuple[int, ...], cell: float) -> Plane:
     """Return a random field with mean about 0 and standard deviation about 1 that varies over ``cell`` pixels."""
     rows, columns = shape
-    small = rng.standard_normal((max(2, round(rows / cell) + 2), max(2, round(columns / cell) + 2))).astype(np.float32)
-    return np.asarray(cv2.resize(small, (columns, rows), interpolation=cv2.INTER_CUBIC), dtype=np.float32)
+    small = rng.standard_normal(
+        (max(2, round(rows / cell) + 2), max(2, round(columns / cell) + 2))
+    ).astype(np.float32)
+    return np.asarray(
+        cv2.resize(small, (columns, rows), interpolation=cv2.INTER_CUBIC), dtype=np.float32
+    )
 
 
-def fractal_field(rng: Rng, shape: tuple[int, ...], largest: float, octaves: int, fall: float = 0.55) -> Plane:
+def fractal_field(
+    rng: Rng, shape: tuple[int, ...], largest: float, octaves: int, fall: float = 0.55
+) -> Plane:
     """Return the sum, of deviation 1, of smooth fields: each has half the cell and ``fall`` times the last weight."""
     total = np.zeros(shape, dtype=np.float32)
     weight, power, cell = 1.0, 0.0, largest
@@ -135,11 +149,17 @@ def fractal_field(rng: Rng, shape: tuple[int, ...], largest: float, octaves: int
 
 
 def moved(
-    plane: NDArray[Any], dx: float, dy: float, border: int = cv2.BORDER_CONSTANT, how: int = cv2.INTER_LINEAR
+    plane: NDArray[Any],
+    dx: float,
+    dy: float,
+    border: int = cv2.BORDER_CONSTANT,
+    how: int = cv2.INTER_LINEAR,
 ) -> NDArray[Any]:
     """Return a plane or stack moved right and down by ``dx`` and ``dy`` pixels; ``border``, ``how``: modes of cv2."""
     move = np.array([[1, 0, dx], [0, 1, dy]], np.float32)
-    return cv2.warpAffine(plane, move, (plane.shape[1], plane.shape[0]), flags=how, borderMode=border)
+    return cv2.warpAffine(
+        plane, move, (plane.shape[1], plane.shape[0]), flags=how, borderMode=border
+    )
 
 
 Window = tuple[slice, slice]
@@ -147,22 +167,32 @@ Box = tuple[int, int, int, int]
 """x0, y0, x1, y1 in pixels, half-open."""
 
 
-def overlap(patch: tuple[int, ...], picture: tuple[int, ...], x0: int, y0: int) -> tuple[Window, Window]:
+def overlap(
+    patch: tuple[int, ...], picture: tuple[int, ...], x0: int, y0: int
+) -> tuple[Window, Window]:
     """Return the part of a patch with its corner at (x0, y0) that is in the picture, and its place there."""
     left, top = max(0, -x0), max(0, -y0)
-    right, bottom = max(left, min(patch[1], picture[1] - x0)), max(top, min(patch[0], picture[0] - y0))
+    right, bottom = (
+        max(left, min(patch[1], picture[1] - x0)),
+        max(top, min(patch[0], picture[0] - y0)),
+    )
     place = slice(y0 + top, y0 + bottom), slice(x0 + left, x0 + right)
     return (slice(top, bottom), slice(left, right)), place
 
 
 def blurred(plane: Floats, sigma: float) -> Plane:
     """Smooth a plane or stack (rows, columns[, bands]) by a Gaussian with standard deviation ``sigma``, pixels."""
-    return np.asarray(cv2.GaussianBlur(np.asarray(plane, np.float32), (0, 0), sigma), dtype=np.float32)
+    return np.asarray(
+        cv2.GaussianBlur(np.asarray(plane, np.float32), (0, 0), sigma), dtype=np.float32
+    )
 
 
 def resized(plane: Floats, columns: int, rows: int, how: int = cv2.INTER_LINEAR) -> Plane:
     """Resize a plane or stack; ``how`` is one of the interpolations of cv2."""
-    return np.asarray(cv2.resize(np.asarray(plane, np.float32), (columns, rows), interpolation=how), dtype=np.float32)
+    return np.asarray(
+        cv2.resize(np.asarray(plane, np.float32), (columns, rows), interpolation=how),
+        dtype=np.float32,
+    )
 
 
 @contextmanager
@@ -205,7 +235,9 @@ def photographed(
     """
     sharp = cv2.GaussianBlur(np.asarray(reflectance, np.float32), (0, 0), rng.uniform(0.5, 0.9))
     grain = rng.standard_normal(sharp.shape, dtype=np.float32)
-    raster = sharp * (1 + 0.01 * rng.standard_normal(4, dtype=np.float32)) + 0.25 * noise * grain * np.sqrt(sharp)
+    raster = sharp * (
+        1 + 0.01 * rng.standard_normal(4, dtype=np.float32)
+    ) + 0.25 * noise * grain * np.sqrt(sharp)
     bands = np.clip(raster * 1e4 + 0.5, 0, 65535).astype(np.uint16).transpose(2, 0, 1)
     air = rng.uniform(0.2, 1.0) * haze * np.array([1.0, 0.72, 0.5], np.float32)
     linear = sharp[..., :3] + air
@@ -213,7 +245,9 @@ def photographed(
     linear *= np.float32(rng.uniform(0.34, 0.56) / max(float(np.quantile(linear, 0.98)), 1e-3))
     linear += noise * grain[..., :3] * np.sqrt(np.clip(linear, 0.01, None)) * 0.8
     linear = np.clip(linear, 0, 1)
-    return jpeg_of(srgb_of(linear)[..., ::-1], int(rng.integers(82, 97))), np.ascontiguousarray(bands)
+    return jpeg_of(srgb_of(linear)[..., ::-1], int(rng.integers(82, 97))), np.ascontiguousarray(
+        bands
+    )
 
 
 _FARTHEST_MM = 5500.0
@@ -249,10 +283,14 @@ def infrared_frame(rng: Rng, near_infrared: Floats, gain: float) -> NDArray[np.u
     """Return a near-infrared camera's 8-bit picture (rows, columns) of linear light, with a gamma of 2.2."""
     linear = blurred(near_infrared * np.float32(gain), 0.8)
     linear += rng.standard_normal(linear.shape, dtype=np.float32) * np.float32(0.004)
-    return np.clip(np.clip(linear, 0.0, 1.0) ** np.float32(1 / 2.2) * 255.0 + 0.5, 0, 255).astype(np.uint8)
+    return np.clip(np.clip(linear, 0.0, 1.0) ** np.float32(1 / 2.2) * 255.0 + 0.5, 0, 255).astype(
+        np.uint8
+    )
 
 
-def depth_frame(rng: Rng, distance_mm: Floats, noise: float, holes: float, flying: float) -> NDArray[np.uint16]:
+def depth_frame(
+    rng: Rng, distance_mm: Floats, noise: float, holes: float, flying: float
+) -> NDArray[np.uint16]:
     """Return depth along the optical axis in millimetres (rows, columns), 0 for pixels without a measurement.
 
     Args:
@@ -266,16 +304,36 @@ def depth_frame(rng: Rng, distance_mm: Floats, noise: float, holes: float, flyin
     front, back = cv2.erode(near, kernel), cv2.dilate(near, kernel)
     rim = (back - front) > 40.0
     metres = near / 1000.0
-    measured_mm = near + rng.standard_normal(near.shape, dtype=np.float32) * np.float32(noise) * metres * metres
+    measured_mm = (
+        near
+        + rng.standard_normal(near.shape, dtype=np.float32) * np.float32(noise) * metres * metres
+    )
     # Neighbouring pixels share errors, because the sensor matches patches.
-    measured_mm += np.float32(0.7 * noise) * metres * metres * smooth_field(rng, distance_mm.shape, 5)
+    measured_mm += (
+        np.float32(0.7 * noise) * metres * metres * smooth_field(rng, distance_mm.shape, 5)
+    )
     between = rim & (rng.random(near.shape, dtype=np.float32) < flying)
-    measured_mm = np.where(between, front + (back - front) * rng.random(near.shape, dtype=np.float32), measured_mm)
-    dropouts = smooth_field(rng, distance_mm.shape, 14) + 0.4 * smooth_field(rng, distance_mm.shape, 4)
-    gone = dropouts > np.quantile(dropouts[::4, ::4], 1.0 - holes) if holes > 0 else np.zeros(near.shape, np.bool_)
+    measured_mm = np.where(
+        between, front + (back - front) * rng.random(near.shape, dtype=np.float32), measured_mm
+    )
+    dropouts = smooth_field(rng, distance_mm.shape, 14) + 0.4 * smooth_field(
+        rng, distance_mm.shape, 4
+    )
+    gone = (
+        dropouts > np.quantile(dropouts[::4, ::4], 1.0 - holes)
+        if holes > 0
+        else np.zeros(near.shape, np.bool_)
+    )
     # The projector is next to the camera, so pixels just left of a near object are in its shadow.
     shadowed = np.zeros(near.shape, np.bool_)
     shift = 3
     shadowed[:, :-shift] = (near[:, :-shift] - near[:, shift:]) > 150.0
-    missing = gone | shadowed | (rim & (rng.random(near.shape, dtype=np.float32) < 0.25)) | ~np.isfinite(distance_mm)
-    return np.where(missing | (measured_mm > _FARTHEST_MM), 0, np.clip(measured_mm + 0.5, 0, 65535)).astype(np.uint16)
+    missing = (
+        gone
+        | shadowed
+        | (rim & (rng.random(near.shape, dtype=np.float32) < 0.25))
+        | ~np.isfinite(distance_mm)
+    )
+    return np.where(
+        missing | (measured_mm > _FARTHEST_MM), 0, np.clip(measured_mm + 0.5, 0, 65535)
+    ).astype(np.uint16)

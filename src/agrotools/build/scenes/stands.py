@@ -71,7 +71,9 @@ def _stand(rng: Rng, level: Level, tall_m: tuple[float, float]) -> Level:
     )  # fmt: skip
 
 
-def plant_forest(rng: Rng, width_m: float, height_m: float, stand: Level, area: Mask | None = None) -> list[Tree]:
+def plant_forest(
+    rng: Rng, width_m: float, height_m: float, stand: Level, area: Mask | None = None
+) -> list[Tree]:
     """Place trees at random where their crowns have room, in ``area``, bool (rows, columns), or everywhere for None.
 
     Heights have a gamma distribution; crowns touch at a ``closeness`` of 1 and overlap below.
@@ -79,11 +81,17 @@ def plant_forest(rng: Rng, width_m: float, height_m: float, stand: Level, area: 
     room = (width_m + 2 * MARGIN_M) * (height_m + 2 * MARGIN_M)
     typical = 0.8 + 0.62 * stand.height_m**0.62
     throws = int(np.clip(2.6 * room / typical**2, 300, 9000))
-    heights = np.maximum(rng.gamma(1 / stand.spread**2, stand.height_m * stand.spread**2, throws), LEAST_TREE_M + 0.3)
+    heights = np.maximum(
+        rng.gamma(1 / stand.spread**2, stand.height_m * stand.spread**2, throws), LEAST_TREE_M + 0.3
+    )
     heights = np.minimum(heights, 2.0 * stand.height_m + 3.0)
-    places = rng.uniform((-MARGIN_M, -MARGIN_M), (width_m + MARGIN_M, height_m + MARGIN_M), (throws, 2))
+    places = rng.uniform(
+        (-MARGIN_M, -MARGIN_M), (width_m + MARGIN_M, height_m + MARGIN_M), (throws, 2)
+    )
     conifer = rng.uniform(size=throws) < stand.conifers
-    radii = np.where(conifer, 0.7 + 0.125 * heights, 0.8 + 0.62 * heights**0.62) * rng.lognormal(0, 0.13, throws)
+    radii = np.where(conifer, 0.7 + 0.125 * heights, 0.8 + 0.62 * heights**0.62) * rng.lognormal(
+        0, 0.13, throws
+    )
     radii = np.clip(radii, 0.9, 7.0)
     inside = np.ones(throws, bool) if area is None else _inside(area, places, width_m, height_m)
     level = stand.level
@@ -120,7 +128,11 @@ def plant_orchard(
     standing = rng.uniform(size=x.size) >= gaps
     for number in np.flatnonzero(standing):
         # A stem on the picture's edge is neither inside nor outside, so no tree is placed there.
-        if not planted[number] and -edge <= x[number] <= width_m + edge and -edge <= y[number] <= height_m + edge:
+        if (
+            not planted[number]
+            and -edge <= x[number] <= width_m + edge
+            and -edge <= y[number] <= height_m + edge
+        ):
             continue
         young = 0.72 if rng.uniform() < 0.4 * gaps + 0.02 else 1.0
         height = max(LEAST_TREE_M + 0.2, float(rng.normal(mean, 0.09 * mean)) * young)
@@ -130,7 +142,9 @@ def plant_orchard(
     return trees, (angle, between)
 
 
-def scatter_shrubs(rng: Rng, width_m: float, height_m: float, number: int, area: Mask | None = None) -> list[Tree]:
+def scatter_shrubs(
+    rng: Rng, width_m: float, height_m: float, number: int, area: Mask | None = None
+) -> list[Tree]:
     """Return understorey shrubs below :data:`TALLEST_SHRUB_M`, which do not count as trees."""
     places = rng.uniform((0, 0), (width_m, height_m), (number, 2))
     inside = np.ones(number, bool) if area is None else _inside(area, places, width_m, height_m)
@@ -175,7 +189,9 @@ def _tree(
             turn += rng.uniform(1.3, 2.6)
             out = rng.uniform(0.38, 0.62)
             height_share, radius_share = rng.uniform((0.80, 0.45), (0.97, 0.68)).tolist()
-            lobes.append((out * float(np.cos(turn)), out * float(np.sin(turn)), height_share, radius_share))
+            lobes.append(
+                (out * float(np.cos(turn)), out * float(np.sin(turn)), height_share, radius_share)
+            )
     power, skirt = {
         "conifer": (rng.uniform(1.0, 1.35), rng.uniform(0.12, 0.3)),
         "broadleaf": (rng.uniform(1.9, 2.8), rng.uniform(0.45, 0.62)),
@@ -186,7 +202,18 @@ def _tree(
     if rng.uniform() < discoloured:
         hue += rng.uniform(0.5, 1.0)
     tone = rng.lognormal(0, 0.13)
-    return Tree(float(place[0]), float(place[1]), height, radius, kind, lobes, float(power), float(skirt), tone, hue)
+    return Tree(
+        float(place[0]),
+        float(place[1]),
+        height,
+        radius,
+        kind,
+        lobes,
+        float(power),
+        float(skirt),
+        tone,
+        hue,
+    )
 
 
 NO_TREE = -1
@@ -236,7 +263,9 @@ def _on_grid(heights: Plane, factor: int) -> Plane:
 
 def _scanned(rng: Rng, heights: Plane, gsd_m: float, level: Level) -> Plane:
     """Return the height model of an airborne laser scan; it is never below 0."""
-    out = heights + rng.normal(0, level.noise_m, heights.shape).astype(np.float32) * (0.3 + (heights > 0.3))
+    out = heights + rng.normal(0, level.noise_m, heights.shape).astype(np.float32) * (
+        0.3 + (heights > 0.3)
+    )
     if level.terrain_m:
         out += np.float32(level.terrain_m) * smooth_field(rng, heights.shape, 30.0 / gsd_m)
     deep = rng.uniform(size=heights.shape) < level.pits
@@ -252,8 +281,12 @@ def _raise(rng: Rng, surface: Surface, clumps: Plane, number: int, tree: Tree) -
     y0, y1 = max(0, int((tree.y - reach) / gsd_m)), min(rows, int((tree.y + reach) / gsd_m) + 2)
     if x0 >= x1 or y0 >= y1:
         return
-    xs = (np.arange(x0, x1, dtype=np.float32)[None, :] + 0.5) * np.float32(gsd_m) - np.float32(tree.x)
-    ys = (np.arange(y0, y1, dtype=np.float32)[:, None] + 0.5) * np.float32(gsd_m) - np.float32(tree.y)
+    xs = (np.arange(x0, x1, dtype=np.float32)[None, :] + 0.5) * np.float32(gsd_m) - np.float32(
+        tree.x
+    )
+    ys = (np.arange(y0, y1, dtype=np.float32)[:, None] + 0.5) * np.float32(gsd_m) - np.float32(
+        tree.y
+    )
     crown = np.zeros((y1 - y0, x1 - x0), np.float32)
     ragged = 1.0 + 0.10 * clumps[y0:y1, x0:x1]
     waves = rng.normal(0, 0.07, 2), rng.uniform(0, 2 * np.pi, 2)
@@ -262,12 +295,18 @@ def _raise(rng: Rng, surface: Surface, clumps: Plane, number: int, tree: Tree) -
         away = np.sqrt(dx * dx + dy * dy) / np.float32(lobe_radius * tree.radius)
         if tree.radius > 3 * gsd_m:
             turn, ((first, second), (shift, other)) = np.arctan2(dy, dx), waves
-            away = away * (1.0 + first * np.sin(2 * turn + shift) + second * np.sin(3 * turn + other))
+            away = away * (
+                1.0 + first * np.sin(2 * turn + shift) + second * np.sin(3 * turn + other)
+            )
         away = away * ragged
         shape = 1.0 - (1.0 - tree.skirt) * np.minimum(away, 1.0) ** np.float32(tree.power)
-        np.maximum(crown, np.where(away < 1.0, np.float32(lobe_height * tree.height) * shape, 0), out=crown)
+        np.maximum(
+            crown, np.where(away < 1.0, np.float32(lobe_height * tree.height) * shape, 0), out=crown
+        )
     rough = np.float32(min(0.35, 0.05 * tree.height))
-    crown = np.where(crown > 0, np.clip(crown - rough * np.abs(clumps[y0:y1, x0:x1]), 0.1, tree.height), 0)
+    crown = np.where(
+        crown > 0, np.clip(crown - rough * np.abs(clumps[y0:y1, x0:x1]), 0.1, tree.height), 0
+    )
     view = heights[y0:y1, x0:x1]
     above = crown > view
     view[above] = crown[above]
@@ -294,7 +333,9 @@ def _radiance(rng: Rng, surface: Surface, trees: Sequence[Tree], ground: Plane, 
     if trees:
         table = np.stack([_colour(tree) for tree in trees])
         crowns = owner >= 0
-        leaves = 1.0 + 0.16 * fractal_field(rng, heights.shape, max(1.5, 0.9 / surface.gsd_m), 2, 0.9)
+        leaves = 1.0 + 0.16 * fractal_field(
+            rng, heights.shape, max(1.5, 0.9 / surface.gsd_m), 2, 0.9
+        )
         edge = blurred(crowns.astype(np.float32), 0.6)[..., None]
         colours += edge * (table[np.maximum(owner, 0)] * leaves[..., None] - colours)
     light = _light(heights, surface.gsd_m, sun)
@@ -311,7 +352,9 @@ def paint_forest_floor(rng: Rng, shape: tuple[int, int], gsd_m: float, grass: fl
     return (soil + cover * (_sward(rng, shape, gsd_m) - soil)).astype(np.float32)
 
 
-def paint_orchard_floor(rng: Rng, shape: tuple[int, int], gsd_m: float, grid: tuple[float, float]) -> Plane:
+def paint_orchard_floor(
+    rng: Rng, shape: tuple[int, int], gsd_m: float, grid: tuple[float, float]
+) -> Plane:
     """Return the reflectance of an orchard's ground: grass or soil between rows, bare strips, wheel tracks."""
     rows, columns = shape
     y, x = np.mgrid[0:rows, 0:columns].astype(np.float32) * np.float32(gsd_m)
@@ -323,8 +366,12 @@ def paint_orchard_floor(rng: Rng, shape: tuple[int, int], gsd_m: float, grid: tu
     fine = fractal_field(rng, shape, 3.0 / gsd_m, 3, 0.8)
     from_row = np.abs((across - phase + between_m / 2) % between_m - between_m / 2)
     grassy = float(rng.choice([0.15, 0.6, 0.9]))
-    cover = np.clip(grassy + 0.35 * fine, 0, 1) * np.clip((from_row - 0.9 + 0.25 * fine) / 0.5, 0, 1)
-    track = np.exp(-(((from_row - 0.5 * between_m + 0.85) / 0.22) ** 2)) * np.float32(rng.uniform(0.0, 0.6))
+    cover = np.clip(grassy + 0.35 * fine, 0, 1) * np.clip(
+        (from_row - 0.9 + 0.25 * fine) / 0.5, 0, 1
+    )
+    track = np.exp(-(((from_row - 0.5 * between_m + 0.85) / 0.22) ** 2)) * np.float32(
+        rng.uniform(0.0, 0.6)
+    )
     cover = np.clip(cover - track * (1 + 0.5 * fine), 0, 1)[..., None]
     return (soil * (1 - 0.06 * track)[..., None] + cover * (sward - soil)).astype(np.float32)
 
@@ -337,9 +384,13 @@ def _soil(rng: Rng, shape: tuple[int, int], gsd_m: float) -> Plane:
 
 
 def _sward(rng: Rng, shape: tuple[int, int], gsd_m: float) -> Plane:
-    dry = np.clip(rng.uniform(0, 0.9) + 0.25 * fractal_field(rng, shape, 10.0 / gsd_m, 3), 0, 1)[..., None]
+    dry = np.clip(rng.uniform(0, 0.9) + 0.25 * fractal_field(rng, shape, 10.0 / gsd_m, 3), 0, 1)[
+        ..., None
+    ]
     tone = 1 + 0.13 * fractal_field(rng, shape, 1.5 / gsd_m, 3, 0.9)
-    return ((_TONES["grass"] + dry * (_TONES["dry_grass"] - _TONES["grass"])) * tone[..., None]).astype(np.float32)
+    return (
+        (_TONES["grass"] + dry * (_TONES["dry_grass"] - _TONES["grass"])) * tone[..., None]
+    ).astype(np.float32)
 
 
 def _colour(tree: Tree) -> Plane:
@@ -347,7 +398,9 @@ def _colour(tree: Tree) -> Plane:
     turned = np.float32(np.clip(tree.hue, 0, 1))
     mixed = base + turned * (_TONES["turned"] - base)
     yellower = 0.6 * min(max(tree.hue, -0.3), 0.3)
-    return (mixed * tree.tone * spectrum(1 + yellower, 1 + 0.2 * yellower, 1 - 0.5 * yellower)).astype(np.float32)
+    return (
+        mixed * tree.tone * spectrum(1 + yellower, 1 + 0.2 * yellower, 1 - 0.5 * yellower)
+    ).astype(np.float32)
 
 
 def _light(heights: Plane, gsd_m: float, sun: Sun) -> tuple[Plane, Plane]:
@@ -358,12 +411,16 @@ def _light(heights: Plane, gsd_m: float, sun: Sun) -> tuple[Plane, Plane]:
     gx, gy = 1.6 * np.tanh(gx / 1.6), 1.6 * np.tanh(gy / 1.6)
     cosine = 1 / np.sqrt(1 + sun.tangent**2)
     sine = sun.tangent * cosine
-    direct = np.clip((gx * sun.dx + gy * sun.dy) * cosine + sine, 0, None) / np.sqrt(1 + gx * gx + gy * gy)
+    direct = np.clip((gx * sun.dx + gy * sun.dy) * cosine + sine, 0, None) / np.sqrt(
+        1 + gx * gx + gy * gy
+    )
     direct = direct / sine * (1 - _shadow(smooth, gsd_m, sun))
     # Less of the sky is visible deep between crowns.
     around = blurred(heights, 2.5 / gsd_m)
     depth = np.clip((around - heights) / 7.0, 0, 1)
-    return ((1 - sun.sky) * direct).astype(np.float32), (sun.sky * (1 - 0.55 * depth)).astype(np.float32)
+    return ((1 - sun.sky) * direct).astype(np.float32), (sun.sky * (1 - 0.55 * depth)).astype(
+        np.float32
+    )
 
 
 def _shadow(heights: Plane, gsd_m: float, sun: Sun) -> Plane:
@@ -374,8 +431,14 @@ def _shadow(heights: Plane, gsd_m: float, sun: Sun) -> Plane:
     step, away = 1, 1
     while away <= longest:
         down, right = round(sun.dy * away), round(sun.dx * away)
-        here = (slice(max(0, down), min(rows, rows + down)), slice(max(0, right), min(columns, columns + right)))
-        there = (slice(max(0, -down), min(rows, rows - down)), slice(max(0, -right), min(columns, columns - right)))
+        here = (
+            slice(max(0, down), min(rows, rows + down)),
+            slice(max(0, right), min(columns, columns + right)),
+        )
+        there = (
+            slice(max(0, -down), min(rows, rows - down)),
+            slice(max(0, -right), min(columns, columns - right)),
+        )
         if here[0].stop <= here[0].start or here[1].stop <= here[1].start:
             break
         blocked = heights[there] - np.float32(away * gsd_m * sun.tangent) - heights[here]
@@ -385,10 +448,14 @@ def _shadow(heights: Plane, gsd_m: float, sun: Sun) -> Plane:
     return blurred(np.clip(cast / 0.6, 0, 1), 0.7)
 
 
-def _photographed(rng: Rng, radiance: Plane, level: Level, blur_px: float, quality: int) -> NDArray[np.uint8]:
+def _photographed(
+    rng: Rng, radiance: Plane, level: Level, blur_px: float, quality: int
+) -> NDArray[np.uint8]:
     linear = blurred(radiance, blur_px) + level.haze * spectrum(0.55, 0.75, 1.0)
     linear = linear * (1 + 0.04 * rng.standard_normal(3, dtype=np.float32))
-    linear *= np.float32(rng.uniform(0.42, 0.62) / max(float(np.quantile(linear[::3, ::3], 0.985)), 1e-3))
+    linear *= np.float32(
+        rng.uniform(0.42, 0.62) / max(float(np.quantile(linear[::3, ::3], 0.985)), 1e-3)
+    )
     grain = rng.standard_normal(linear.shape, dtype=np.float32)
     linear += np.float32(level.noise) * grain * np.sqrt(np.clip(linear, 0.01, None))
     return jpeg_of(srgb_of(np.clip(linear, 0, 1)), quality)
@@ -412,12 +479,20 @@ def make_block(seed: int, difficulty: Difficulty, kind: BlockKind | None = None)
 
     ``kind``: forest or orchard; None: drawn from the seed.
     """
-    rng, level = np.random.default_rng([seed, zlib.crc32(b"block"), difficulty]), levels("stands")[difficulty]
+    rng, level = (
+        np.random.default_rng([seed, zlib.crc32(b"block"), difficulty]),
+        levels("stands")[difficulty],
+    )
     kind_drawn: BlockKind = "orchard" if rng.uniform() < 0.5 else "forest"
     width_m, height_m = COLUMNS_PX * BLOCK_GSD_M, ROWS_PX * BLOCK_GSD_M
     if (kind or kind_drawn) == "orchard":
         trees, grid = plant_orchard(
-            rng, width_m, height_m, float(rng.uniform(*level.gaps)), 0.6 * level.several, level.discoloured
+            rng,
+            width_m,
+            height_m,
+            float(rng.uniform(*level.gaps)),
+            0.6 * level.several,
+            level.discoloured,
         )
         ground = paint_orchard_floor(rng, SIZE, BLOCK_GSD_M, grid)
         bushes = 0.3
@@ -438,7 +513,10 @@ def make_tract(seed: int, difficulty: Difficulty) -> Scene:
     The same arguments give the same scene. ``images``: ``rgb`` uint8 (256, 256, 3); ``chm`` float32 (256, 256).
     ``masks`` and ``truth``: as for a block.
     """
-    rng, level = np.random.default_rng([seed, zlib.crc32(b"tract"), difficulty]), levels("stands")[difficulty]
+    rng, level = (
+        np.random.default_rng([seed, zlib.crc32(b"tract"), difficulty]),
+        levels("stands")[difficulty],
+    )
     gsd_m = level.tract_gsd_m
     side_m = TRACT_PX * gsd_m
     relief = smooth_field(rng, _TRACT_SIZE, rng.uniform(70, 150))
@@ -461,11 +539,18 @@ def make_tract(seed: int, difficulty: Difficulty) -> Scene:
     return _scene(rng, level, surface, trees, ground, 1)
 
 
-def _scene(rng: Rng, level: Level, surface: Surface, trees: list[Tree], ground: Plane, factor: int) -> Scene:
+def _scene(
+    rng: Rng, level: Level, surface: Surface, trees: list[Tree], ground: Plane, factor: int
+) -> Scene:
     gsd_m = surface.gsd_m
     blur_px, quality = float(rng.uniform(*level.blur_px)), int(rng.integers(*level.quality))
     turn = float(rng.uniform(0, 2 * np.pi))
-    sun = Sun(float(np.cos(turn)), float(np.sin(turn)), float(rng.uniform(*level.sun)), rng.uniform(0.22, 0.38))
+    sun = Sun(
+        float(np.cos(turn)),
+        float(np.sin(turn)),
+        float(rng.uniform(*level.sun)),
+        rng.uniform(0.22, 0.38),
+    )
     radiance = _radiance(rng, surface, trees, ground, sun)
     rgb = _photographed(rng, radiance, level, blur_px, quality)
     heights, chm_gsd_m = _on_grid(surface.heights, factor), gsd_m * factor

@@ -50,13 +50,17 @@ def make_wheat(seed: int, difficulty: Difficulty = 1, ears: int | None = None) -
     turn = rng.uniform(0, 2 * np.pi)
     towards = np.array([math.cos(turn), math.sin(turn), -rng.uniform(0.6, 1.6)])
     towards /= np.linalg.norm(towards)
-    sun = Sunlight((float(towards[0]), float(towards[1]), float(towards[2])), float(rng.uniform(*level.sun)))
+    sun = Sunlight(
+        (float(towards[0]), float(towards[1]), float(towards[2])), float(rng.uniform(*level.sun))
+    )
     dapple = 1.0 / (1.0 + np.exp(-3.0 * (fractal_field(rng, SIZE, 120, 2) + 1.0)))
     floor = np.clip(0.55 + 0.4 * fractal_field(rng, SIZE, 20, 4, 0.8), 0.1, 1.6)
     ground = floor[..., None] * _GROUND
     view = View(ground, np.full(SIZE, 1500.0, np.float32), sun, dapple.astype(np.float32))
     scale = rng.uniform(0.85, 1.25)
-    blade = _BLADE_GREEN + (_BLADE_RIPE - _BLADE_GREEN) * np.float32(np.clip(ripe * 1.1 - 0.15, 0, 1))
+    blade = _BLADE_GREEN + (_BLADE_RIPE - _BLADE_GREEN) * np.float32(
+        np.clip(ripe * 1.1 - 0.15, 0, 1)
+    )
     for _ in range(250):
         _blade(rng, view, blade, scale, rng.uniform(0.15, 0.6))
     low, high = level.ears
@@ -107,7 +111,12 @@ def _places(rng: Rng, wanted: int, scale: float) -> list[tuple[float, float]]:
 
 
 def _blade(
-    rng: Rng, view: View, tone: Floats, scale: float, lit: float, near: tuple[float, float] | None = None
+    rng: Rng,
+    view: View,
+    tone: Floats,
+    scale: float,
+    lit: float,
+    near: tuple[float, float] | None = None,
 ) -> None:
     """Paint a leaf or stem of wheat: a long arched strip."""
     if near is None:
@@ -127,14 +136,25 @@ def _blade(
     normal = np.stack([-direction[:, 1], direction[:, 0]], axis=1)
     normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-6)
     half = (wide / 2 * np.sin(np.linspace(0.35, np.pi - 0.02, steps + 1)) ** 0.6)[:, None]
-    blade_tone = tone * np.float32(rng.uniform(0.7, 1.3)) * rng.normal(1.0, 0.07, 4).astype(np.float32)
+    blade_tone = (
+        tone * np.float32(rng.uniform(0.7, 1.3)) * rng.normal(1.0, 0.07, 4).astype(np.float32)
+    )
     facing = rng.uniform(0.2, 1.0, 2)
     for side, face in ((1.0, facing[0]), (-1.0, facing[1])):
         strip = np.concatenate([line, (line + side * normal * half)[::-1]])
-        _fill(view, strip, blade_tone, lit * (0.55 * (1 - view.sun.share) + 1.5 * view.sun.share * face), side > 0, 0)
+        _fill(
+            view,
+            strip,
+            blade_tone,
+            lit * (0.55 * (1 - view.sun.share) + 1.5 * view.sun.share * face),
+            side > 0,
+            0,
+        )
 
 
-def _fill(view: View, outline: NDArray[np.float64], tone: Floats, bright: float, shadow: bool, number: int) -> None:
+def _fill(
+    view: View, outline: NDArray[np.float64], tone: Floats, bright: float, shadow: bool, number: int
+) -> None:
     x0, y0 = np.floor(outline.min(axis=0)).astype(int) - 2
     x1, y1 = np.ceil(outline.max(axis=0)).astype(int) + 3
     if x1 <= 0 or y1 <= 0 or x0 >= COLUMNS_PX or y0 >= ROWS_PX:
@@ -144,13 +164,22 @@ def _fill(view: View, outline: NDArray[np.float64], tone: Floats, bright: float,
     alpha = mask.astype(np.float32) / 255.0
     if shadow:
         drop = 5.0
-        view.shade(alpha, int(x0 - drop * view.sun.towards[0]), int(y0 - drop * view.sun.towards[1]), 0.35)
+        view.shade(
+            alpha, int(x0 - drop * view.sun.towards[0]), int(y0 - drop * view.sun.towards[1]), 0.35
+        )
     light = np.broadcast_to(tone * np.float32(bright), (*alpha.shape, 4))
     view.lay(alpha, np.asarray(light, np.float32), 1200.0, int(x0), int(y0), number)
 
 
 def _ear(
-    rng: Rng, view: View, at: tuple[float, float], number: int, ripe: float, level: Level, scale: float, awned: float
+    rng: Rng,
+    view: View,
+    at: tuple[float, float],
+    number: int,
+    ripe: float,
+    level: Level,
+    scale: float,
+    awned: float,
 ) -> int:
     """Paint an ear of alternating spikelets with its awns, and return its number of pixels before anything hides it."""
     lean = level.lean * rng.uniform(0.25, 1.0)
@@ -171,7 +200,9 @@ def _ear(
     phase = np.where(v > 0, 0.0, 0.5) + rng.uniform()
     beads = np.abs(np.sin(np.pi * (u * pairs + phase + 0.25 * np.abs(v))))
     margin = outline * (0.80 + 0.24 * beads)
-    alpha = np.clip((margin - np.abs(v)) * (wide / 2) + 0.5, 0, 1) * np.clip((0.5 - np.abs(u - 0.5)) * long + 0.5, 0, 1)
+    alpha = np.clip((margin - np.abs(v)) * (wide / 2) + 0.5, 0, 1) * np.clip(
+        (0.5 - np.abs(u - 0.5)) * long + 0.5, 0, 1
+    )
     alpha = alpha.astype(np.float32)
     across = v / np.maximum(margin, 0.1)
     tilt = -math.sin(turn) * view.sun.towards[0] + math.cos(turn) * view.sun.towards[1]
@@ -180,13 +211,19 @@ def _ear(
     face = np.clip(round_ * -view.sun.towards[2] + across * tilt * 0.8, 0.0, None) * relief
     sunny = view.dapple[int(np.clip(at[1], 0, ROWS_PX - 1)), int(np.clip(at[0], 0, COLUMNS_PX - 1))]
     own_ripe = float(np.clip(ripe + rng.normal(0, 0.12), 0, 1))
-    tone = (_EAR_GREEN + (_EAR_RIPE - _EAR_GREEN) * own_ripe) * rng.normal(1.0, 0.06, 4).astype(np.float32)
-    shine = (1 - view.sun.share) * (0.45 + 0.4 * relief) + view.sun.share * 1.7 * face * np.float32(sunny)
+    tone = (_EAR_GREEN + (_EAR_RIPE - _EAR_GREEN) * own_ripe) * rng.normal(1.0, 0.06, 4).astype(
+        np.float32
+    )
+    shine = (1 - view.sun.share) * (0.45 + 0.4 * relief) + view.sun.share * 1.7 * face * np.float32(
+        sunny
+    )
     shine *= 1.0 + 0.10 * fractal_field(rng, (2 * reach, 2 * reach), 7, 2)
     light = shine[..., None] * tone
     drop = 11.0
     soft = blurred(alpha, 2.0)
-    view.shade(soft, round(x0 - drop * view.sun.towards[0]), round(y0 - drop * view.sun.towards[1]), 0.55)
+    view.shade(
+        soft, round(x0 - drop * view.sun.towards[0]), round(y0 - drop * view.sun.towards[1]), 0.55
+    )
     view.lay(alpha, light.astype(np.float32), 1000.0, x0, y0, number)
     if awned > 0.12:
         _awns(rng, view, at, turn, long, wide, tone, awned)
@@ -194,7 +231,14 @@ def _ear(
 
 
 def _awns(
-    rng: Rng, view: View, at: tuple[float, float], turn: float, long: float, wide: float, tone: Floats, awned: float
+    rng: Rng,
+    view: View,
+    at: tuple[float, float],
+    turn: float,
+    long: float,
+    wide: float,
+    tone: Floats,
+    awned: float,
 ) -> None:
     pad = int(long + 3 * wide)
     x0, x1 = max(0, int(at[0]) - pad), min(COLUMNS_PX, int(at[0]) + pad)
@@ -208,7 +252,9 @@ def _awns(
         way = turn + math.copysign(rng.uniform(0.1, 0.5), side)
         reach = wide * rng.uniform(0.9, 2.1)
         end = (int(16 * (x + reach * math.cos(way))), int(16 * (y + reach * math.sin(way))))
-        cv2.line(layer, (int(16 * x), int(16 * y)), end, int(rng.uniform(70, 150)), 1, cv2.LINE_AA, 4)
+        cv2.line(
+            layer, (int(16 * x), int(16 * y)), end, int(rng.uniform(70, 150)), 1, cv2.LINE_AA, 4
+        )
     alpha = np.minimum(layer.astype(np.float32) / 255.0, 0.49)
     light = np.broadcast_to(tone * np.float32(1.25), (*alpha.shape, 4))
     view.lay(alpha, np.asarray(light, np.float32), 950.0, x0, y0, 0)

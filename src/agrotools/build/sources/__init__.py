@@ -47,12 +47,17 @@ def build_sources(
             hint = "give the folder of the data set: --source NAME=DIR"
             raise NoFileError(f"there is no folder {folder}", hint=hint)
     if is_joined:
-        return build_all(dict(folders), out.expanduser(), progress, queries or QUERIES, allow_missing)
+        return build_all(
+            dict(folders), out.expanduser(), progress, queries or QUERIES, allow_missing
+        )
     ((name, folder),) = folders
     if name in DATASETS or name.startswith("agml:"):
         return build_one(name, folder, out.expanduser(), progress, allow_missing)
     if allow_missing:
-        raise UsageError(f"--allow-missing does not apply to {name!r}", hint=f"it applies to: {_PUBLIC}, agml:NAME")
+        raise UsageError(
+            f"--allow-missing does not apply to {name!r}",
+            hint=f"it applies to: {_PUBLIC}, agml:NAME",
+        )
     build = SOURCES.get(name)
     with report_plugin_faults(f"source {name!r} failed"):
         return build(folder, out.expanduser(), progress)
@@ -62,7 +67,10 @@ def _parse_source(source: str) -> tuple[str, Path]:
     name, separator, folder = source.partition("=")
     if not separator or not name or not folder:
         known = ", ".join(SOURCES.names())
-        raise UsageError(f"--source is {source!r}", hint=f"write NAME=DIR, where NAME is one of: {known}, or agml:NAME")
+        raise UsageError(
+            f"--source is {source!r}",
+            hint=f"write NAME=DIR, where NAME is one of: {known}, or agml:NAME",
+        )
     if not name.startswith("agml:"):
         SOURCES.get(name)  # an unknown name is reported before a missing folder
     return name, Path(folder).expanduser()

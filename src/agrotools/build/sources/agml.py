@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 from agrotools.build.area_truth import count_area
 from agrotools.build.sources.part import Adapter, DataSet, Listing, Part, photo_pairs
 from agrotools.build.sources.public.counts import boxed
-from agrotools.build.sources.public.plants import Disease, DiseasedPlant, disease_subjects, pictures_by_class, weeds
+from agrotools.build.sources.public.plants import (
+    Disease,
+    DiseasedPlant,
+    disease_subjects,
+    pictures_by_class,
+    weeds,
+)
 from agrotools.build.sources.reading import (
     SUFFIXES,
     Item,
@@ -48,7 +54,9 @@ _LAYOUTS = {
 @cache
 def described() -> Mapping[str, Listing]:
     """Return AgML's data sets by name."""
-    return {name: _listing(name, entry) for name, entry in read_table(shipped_file("agml.toml")).items()}
+    return {
+        name: _listing(name, entry) for name, entry in read_table(shipped_file("agml.toml")).items()
+    }
 
 
 def _listing(name: str, entry: Mapping[str, Any]) -> Listing:
@@ -63,7 +71,13 @@ def _listing(name: str, entry: Mapping[str, Any]) -> Listing:
     how = f"get it with AgML (pip install agml; agml.data.AgMLDataLoader('{name}'))"
     get_it = f"{how}, and give the folder that holds {_LAYOUTS[entry['task']]}"
     layout = {"crop": None, "nouns": (), "seed": 21, **entry}
-    return Listing(source=source, get_it=get_it, part=f"agml-{name.replace('_', '-')}", samples=60, layout=layout)
+    return Listing(
+        source=source,
+        get_it=get_it,
+        part=f"agml-{name.replace('_', '-')}",
+        samples=60,
+        layout=layout,
+    )
 
 
 def agml_adapter(source: str) -> Adapter:
@@ -71,13 +85,16 @@ def agml_adapter(source: str) -> Adapter:
     name = source.removeprefix("agml:")
     if name not in described():
         close = get_close_matches(name, described(), 3, 0.5)
-        raise UsageError(f"AgML has no data set {name!r}", hint=f"closest: {', '.join(close) or 'none'}")
+        raise UsageError(
+            f"AgML has no data set {name!r}", hint=f"closest: {', '.join(close) or 'none'}"
+        )
     reader = reader_of(name)
     if reader is None:
         able = ", ".join(one for one in described() if reader_of(one))
         about = str(described()[name].layout["about"]).replace("_", " ")
         raise UsageError(
-            f"{name} is about {about}, and there are no questions about that", hint=f"there are about: {able}"
+            f"{name} is about {about}, and there are no questions about that",
+            hint=f"there are about: {able}",
         )
     return Adapter(source, reader, described()[name])
 
@@ -91,7 +108,9 @@ def reader_of(name: str) -> Callable[[DataSet], Part] | None:
         case "object_detection", _:
             return boxed if of["nouns"] else None
         case "image_classification", "weed_classification":
-            are_known = all(name == "negative" or kb_names().of_shipped(name) for name in of["classes"])
+            are_known = all(
+                name == "negative" or kb_names().of_shipped(name) for name in of["classes"]
+            )
             return weeds if are_known else None
         case "image_classification", "disease_classification" | "leaf_classification":
             return _diseased if diseases_of(of["classes"], of["crop"]) else None
@@ -114,7 +133,9 @@ def diseases_of(classes: Sequence[str], of_crop: str | None) -> dict[str, Diseas
         disease = disease.removeprefix(f"{crop} ")
         names = (disease, f"{crop} {disease}")
         entries = (kb_names().of_name(one, ("disease",), crop) for one in names)
-        entry = next((one for one in entries if one is not None and kb_names().is_on(one, crop)), None)
+        entry = next(
+            (one for one in entries if one is not None and kb_names().is_on(one, crop)), None
+        )
         if entry is not None and entry.id not in {one.entry.id for one in diseases.values()}:
             diseases[name] = Disease(f"{crop} {disease}", crop, entry)
     return diseases if len(diseases) > 1 else {}
@@ -136,10 +157,16 @@ def _diseased(data: DataSet) -> Part:
         if name in known:
             pictures.append(DiseasedPlant(path, known[name]))
         else:
-            why = "of healthy leaves" if is_healthy(name) else "with a disease that the knowledge base has not"
+            why = (
+                "of healthy leaves"
+                if is_healthy(name)
+                else "with a disease that the knowledge base has not"
+            )
             data.dropped[why] += 1
     if len({picture.disease.label for picture in pictures}) < 2:
-        raise BenchmarkError(f"{data.folder} has pictures of fewer than two diseases that are known")
+        raise BenchmarkError(
+            f"{data.folder} has pictures of fewer than two diseases that are known"
+        )
     return data.part(disease_subjects("agml", pictures, known, data), ["plant_disease"])
 
 
@@ -150,13 +177,19 @@ def _weed_areas(data: DataSet) -> Part:
         meaning[number] = 2 if "weed" in name.lower() else 1
     masks = by_stem(root / "annotations", SUFFIXES)
     items = [
-        Item(path.name, {"mask": masks.get(path.stem, root / f"annotations/{path.stem}.png"), "picture": path}, {})
+        Item(
+            path.name,
+            {"mask": masks.get(path.stem, root / f"annotations/{path.stem}.png"), "picture": path},
+            {},
+        )
         for path in files_in(root / "images", SUFFIXES)
     ]
     if not items:
         raise BenchmarkError(f"{root} lacks pictures")
     class_maps: list[tuple[SampleFile, NDArray[np.uint8]]] = []
-    for item in spread(existing_items(data, root, items), lambda _: 0, data.wanted, data.layout["seed"]):
+    for item in spread(
+        existing_items(data, root, items), lambda _: 0, data.wanted, data.layout["seed"]
+    ):
         picture, mask = read_photo(item.files["picture"]), item.files["mask"]
         try:
             values = read_labels(mask, shown_as=mask.name).classes
@@ -175,4 +208,6 @@ def _weed_areas(data: DataSet) -> Part:
 
 def _weedy(file: SampleFile, classes: NDArray[np.uint8], _: int) -> FieldPicture:
     rows, columns = classes.shape
-    return field_picture((file,), {"image": file.name}, partial(count_area, classes, None), columns, rows)
+    return field_picture(
+        (file,), {"image": file.name}, partial(count_area, classes, None), columns, rows
+    )

@@ -47,7 +47,9 @@ def assembled(
     with replace_folder(out) as partial:
         (partial / FILES_FOLDER).mkdir()
         groups: list[Group] = []
-        chosen_of_parts = _chosen_evenly(parts) if wanted is None else _chosen_together(parts, wanted)
+        chosen_of_parts = (
+            _chosen_evenly(parts) if wanted is None else _chosen_together(parts, wanted)
+        )
         asked: Sequence[Chosen] = list(chain.from_iterable(chosen_of_parts))
         if paired is not None:
             asked = paired([*asked], [subject for part in parts for subject in part.subjects])
@@ -60,7 +62,9 @@ def assembled(
             groups.append(Group(part.name, part.source.name, ours))
         samples, tally = build_samples(groups, partial, toolset=AGROTOOLS, progress=progress)
         if not samples:
-            raise BenchmarkError("nothing can be asked: no sample is left", hint="check the data and what is asked")
+            raise BenchmarkError(
+                "nothing can be asked: no sample is left", hint="check the data and what is asked"
+            )
         samples = [_with_reach(sample, parts) for sample in samples]
         metadata_of_parts: dict[str, JsonValue] = {}
         shares_of_parts: dict[str, JsonValue] = {}
@@ -69,13 +73,17 @@ def assembled(
             of_part = [sample for sample in samples if sample.id.rpartition("-")[0] == part.name]
             metadata_of_parts |= {**part.metadata, **part.described(of_part)}
             key = part.name if part.name == name else part.name.replace("-", "_")
-            shares_of_parts[key] = _share(part, len(chosen), sum(sample.answerable for sample in of_part))
+            shares_of_parts[key] = _share(
+                part, len(chosen), sum(sample.answerable for sample in of_part)
+            )
             if dropped := {reason: count for reason, count in part.dropped.items() if count}:
                 left_out[part.name] = {**dropped}
         header = BenchmarkHeader(
             name=name,
             version=version,
-            licence="; ".join(f"{part.source.name}: {part.source.licence}" for part in parts).rstrip(".")
+            licence="; ".join(
+                f"{part.source.name}: {part.source.licence}" for part in parts
+            ).rstrip(".")
             + ". Questions and reference calls: Apache-2.0.",
             description=description,
             canary=canary_of(name, version),
@@ -125,7 +133,13 @@ def _share(part: Part, chosen: int, made: int) -> dict[str, JsonValue]:
     reasons: list[str] = []
     if chosen < part.samples:
         pictures = count_text(len(part.files), "picture")
-        reasons.append(f"{part.samples - chosen} could not be asked: not enough different questions about {pictures}")
+        reasons.append(
+            f"{part.samples - chosen} could not be asked: not enough different questions about {pictures}"
+        )
     if made < chosen:
         reasons.append(f"{chosen - made} broke")
-    return {"wanted": part.samples, "made": made, **({"why": "; ".join(reasons)} if reasons else {})}
+    return {
+        "wanted": part.samples,
+        "made": made,
+        **({"why": "; ".join(reasons)} if reasons else {}),
+    }

@@ -16,7 +16,14 @@ from pydantic import JsonValue
 
 from agrotools.build.area_truth import Region, cut_out, halves, quarters
 from agrotools.build.references import PlannedCall, ref
-from agrotools.build.sources.part import DataSet, Photo, named, photo_pairs, photo_subject, photo_thing
+from agrotools.build.sources.part import (
+    DataSet,
+    Photo,
+    named,
+    photo_pairs,
+    photo_subject,
+    photo_thing,
+)
 from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE
 from agrotools.build.templates.thing import Subject
@@ -32,7 +39,11 @@ LEAST_SITE_PX = 200
 
 
 def change_subjects(
-    name: str, files: tuple[SampleFile, ...], mask: NDArray[np.bool_], changed: str, gsd_m: float | None
+    name: str,
+    files: tuple[SampleFile, ...],
+    mask: NDArray[np.bool_],
+    changed: str,
+    gsd_m: float | None,
 ) -> list[Subject]:
     """Return the subjects of a pair of pictures (``files``: before, after), as a whole and by its halves.
 
@@ -43,14 +54,24 @@ def change_subjects(
     def shown(parts: list[tuple[str, Region | None]]) -> Callable[[int, int], Thing]:
         def thing(index: int, _: int) -> Thing:
             called, region = parts[index]
-            arguments: Arguments = {"before": files[0].name, "after": files[1].name, "target": "farmland"}
+            arguments: Arguments = {
+                "before": files[0].name,
+                "after": files[1].name,
+                "target": "farmland",
+            }
             if region is not None:
                 arguments["region"] = [*region]
             where = "" if region is None else f" in the {called} half"
             thought = f"I need to know how much of the ground{where} was {changed}."
             words = {"changed": changed, "before": files[0].name, "after": files[1].name}
             return Thing(
-                files, "detect_change", arguments, change_truth(cut_out(mask, region), gsd_m), called, thought, words
+                files,
+                "detect_change",
+                arguments,
+                change_truth(cut_out(mask, region), gsd_m),
+                called,
+                thought,
+                words,
             )
 
         return thing
@@ -159,16 +180,32 @@ def tract_subject(name: str, windows: Sequence[tuple[SampleFile, NDArray[np.floa
     return photo_subject(name, files, thing, {"rasters": name}, "tract", stem="heights")
 
 
-def heights_thing(file: SampleFile, truth: dict[str, Any], called: str = "", region: Region | None = None) -> Thing:
+def heights_thing(
+    file: SampleFile, truth: dict[str, Any], called: str = "", region: Region | None = None
+) -> Thing:
     """Return a raster of heights, or its ``region`` called ``called``, with the result of a perfect tool."""
-    arguments: Arguments = {"chm": file.name} if region is None else {"chm": file.name, "region": [*region]}
-    part = "" if region is None else f" ({called})" if not called.startswith("window") else " in the window asked for"
-    words: dict[str, str] = dict(zip(("x0", "y0", "x1", "y1"), map(str, region or ()), strict=False))
+    arguments: Arguments = (
+        {"chm": file.name} if region is None else {"chm": file.name, "region": [*region]}
+    )
+    part = (
+        ""
+        if region is None
+        else f" ({called})"
+        if not called.startswith("window")
+        else " in the window asked for"
+    )
+    words: dict[str, str] = dict(
+        zip(("x0", "y0", "x1", "y1"), map(str, region or ()), strict=False)
+    )
     thought = f"I need the heights in {file.name}{part}."
-    return Thing((file,), "estimate_canopy_height", arguments, truth, called or file.name, thought, words)
+    return Thing(
+        (file,), "estimate_canopy_height", arguments, truth, called or file.name, thought, words
+    )
 
 
-def height_truth(heights: NDArray[np.float32], region: Region | None, gsd_m: float | None) -> dict[str, Any]:
+def height_truth(
+    heights: NDArray[np.float32], region: Region | None, gsd_m: float | None
+) -> dict[str, Any]:
     """Return a perfect ``estimate_canopy_height`` result for heights in metres (rows, columns), NaN without data."""
     values = cut_out(heights, region).astype(np.float64)
     values = values[np.isfinite(values)]
@@ -188,7 +225,9 @@ def height_truth(heights: NDArray[np.float32], region: Region | None, gsd_m: flo
         figures |= {"area_m2": values.size * gsd_m**2, "canopy_area_m2": canopy.size * gsd_m**2}
     return {
         **{name: round_significant(float(value), _DIGITS) for name, value in figures.items()},
-        "bins": [{"pct": round_significant(100 * count / values.size, _DIGITS)} for count in counted],
+        "bins": [
+            {"pct": round_significant(100 * count / values.size, _DIGITS)} for count in counted
+        ],
         "measured_px": values.size,
     }
 
@@ -232,16 +271,28 @@ def weed_subjects(name: str, photos: Iterable[Photo[str]]) -> list[Subject]:
 def weed_thing(file: SampleFile, label: str, thought: str) -> Thing:
     """Return a picture to be identified, with the label of DeepWeeds."""
     truth = _weed_truth(label)
-    words = {"shows": truth["common_name"] or "another plant", "id": truth["best"], "entry": truth["kb_id"] or ""}
+    words = {
+        "shows": truth["common_name"] or "another plant",
+        "id": truth["best"],
+        "entry": truth["kb_id"] or "",
+    }
     return photo_thing(file, "identify_weed", truth, thought, words)
 
 
 def _weed_truth(label: str) -> dict[str, Any]:
     if label.lower() == NO_WEED:
-        return {"common_name": None, "species": None, "best": NO_WEED, "kb_id": None, "is_weed": False}
+        return {
+            "common_name": None,
+            "species": None,
+            "best": NO_WEED,
+            "kb_id": None,
+            "is_weed": False,
+        }
     entry = kb_names().of_shipped(label.lower().replace(" ", "_"))
     if entry is None:
-        raise BenchmarkError(f"the knowledge base has no weed {label!r}", hint="agrotools tools kb search NAME")
+        raise BenchmarkError(
+            f"the knowledge base has no weed {label!r}", hint="agrotools tools kb search NAME"
+        )
     names = {"common_name": entry.names.en, "species": entry.names.sci}
     return {**names, "best": entry.id, "kb_id": entry.id, "is_weed": True}
 
@@ -264,7 +315,9 @@ def apple_subject(
         truth: dict[str, Any] = {"fruits": [{"id": 1, "diameter_mm": diameter_mm}], "n": 1}
         words = {"box": f"({', '.join(map(str, box))})"}
         thought = f"I need the diameter of the fruit in the box {words['box']}."
-        return Thing((image, depth), "measure_fruit_size", arguments, truth, f"apple {place}", thought, words)
+        return Thing(
+            (image, depth), "measure_fruit_size", arguments, truth, f"apple {place}", thought, words
+        )
 
     return Subject(name, len(fruits), shown, {"subject": name}, of="apple")
 
@@ -284,7 +337,10 @@ def fruit_subjects(
         return photo_thing(file, "count_objects", {"count": count}, thought, words, target=fruit)
 
     pairs = photo_pairs(name, counted, thing, {"fruit": fruit}, of)
-    return [*pairs, *photo_pairs(f"{name}-four", counted, thing, {"fruit": fruit}, "fruit_picture", 4)]
+    return [
+        *pairs,
+        *photo_pairs(f"{name}-four", counted, thing, {"fruit": fruit}, "fruit_picture", 4),
+    ]
 
 
 def describe_separation(samples: Sequence[Sample]) -> dict[str, JsonValue]:
@@ -298,7 +354,9 @@ def describe_separation(samples: Sequence[Sample]) -> dict[str, JsonValue]:
     methods = Counter(str(result.get("method")) for result in observations)
     notes = " ".join(str(result.get("notes")) for result in observations)
     used = set(re.findall(r"by head ([\w.-]+)", notes))
-    heads: dict[str, JsonValue] = {head.name: head.weights_sha256 for head in list_heads()[0] if head.name in used}
+    heads: dict[str, JsonValue] = {
+        head.name: head.weights_sha256 for head in list_heads()[0] if head.name in used
+    }
     how: dict[str, JsonValue] = {"separation": dict(methods), "heads": heads}
     if methods["none"]:
         how["note"] = (

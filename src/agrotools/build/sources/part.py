@@ -42,7 +42,9 @@ def listed(names: Sequence[str], last: str) -> str:
 
 def reasons(dropped: Mapping[str, int]) -> str:
     """Return the counts as text (``7 empty, 2 unreadable``), the most frequent first; empty if nothing was dropped."""
-    return ", ".join(f"{count} {reason}" for reason, count in Counter(dropped).most_common() if count)
+    return ", ".join(
+        f"{count} {reason}" for reason, count in Counter(dropped).most_common() if count
+    )
 
 
 class Listing(FrozenModel):
@@ -120,13 +122,28 @@ class Originals:
         )
 
     def raster(
-        self, path: Path, size: Sequence[int], bands: tuple[str, ...], note: str, gsd_m: float | None = None
+        self,
+        path: Path,
+        size: Sequence[int],
+        bands: tuple[str, ...],
+        note: str,
+        gsd_m: float | None = None,
     ) -> SampleFile:
         """Return the entry of a raster, like :meth:`file`; ``size``: columns and rows."""
         width, height = size
-        return self.file(path, kind="raster", bands=bands, gsd_m=gsd_m, width_px=width, height_px=height, note=note)
+        return self.file(
+            path,
+            kind="raster",
+            bands=bands,
+            gsd_m=gsd_m,
+            width_px=width,
+            height_px=height,
+            note=note,
+        )
 
-    def heights(self, path: Path, size: Sequence[int], gsd_m: float | None, note: str) -> SampleFile:
+    def heights(
+        self, path: Path, size: Sequence[int], gsd_m: float | None, note: str
+    ) -> SampleFile:
         return self.raster(path, size, ("height",), note, gsd_m)
 
 
@@ -187,7 +204,10 @@ def photo_pairs(
     """Return a subject, as made by :func:`photo_subject`, for every ``size`` pictures in the order of their hashes."""
     members = [photo for pair in pairs_of(photos) for photo in pair]
     groups = enumerate(members[at : at + size] for at in range(0, len(members), size))
-    return [photo_subject(f"{name}-{number}", some, thing, {"pair": number, **metadata}, of) for number, some in groups]
+    return [
+        photo_subject(f"{name}-{number}", some, thing, {"pair": number, **metadata}, of)
+        for number, some in groups
+    ]
 
 
 class DataSet:
@@ -197,9 +217,19 @@ class DataSet:
     """
 
     def __init__(
-        self, folder: Path, listing: Listing, samples: int, scratch: Path | None = None, allow_missing: bool = False
+        self,
+        folder: Path,
+        listing: Listing,
+        samples: int,
+        scratch: Path | None = None,
+        allow_missing: bool = False,
     ) -> None:
-        self.folder, self.listing, self.samples, self.allow_missing = folder, listing, samples, allow_missing
+        self.folder, self.listing, self.samples, self.allow_missing = (
+            folder,
+            listing,
+            samples,
+            allow_missing,
+        )
         self.layout = listing.layout
         self.originals = Originals(scratch)
         self.dropped: Counter[str] = Counter()
@@ -213,9 +243,23 @@ class DataSet:
         described: Callable[[Sequence[Sample]], dict[str, JsonValue]] = lambda _: {},
     ) -> Part:
         """Return the finished part; ``questions`` are templates or names of template files."""
-        templates = [one for item in questions for one in (load_templates(item) if isinstance(item, str) else (item,))]
+        templates = [
+            one
+            for item in questions
+            for one in (load_templates(item) if isinstance(item, str) else (item,))
+        ]
         name, source, shown = self.listing.part, self.listing.source, self.originals.files
-        return Part(name, source, subjects, templates, self.samples, shown, metadata or {}, described, self.dropped)
+        return Part(
+            name,
+            source,
+            subjects,
+            templates,
+            self.samples,
+            shown,
+            metadata or {},
+            described,
+            self.dropped,
+        )
 
 
 @dataclass(frozen=True)
@@ -228,7 +272,11 @@ class Adapter:
     """By default, that of ``name``."""
 
     def __call__(
-        self, folder: Path, scratch: Path | None = None, samples: int | None = None, allow_missing: bool = False
+        self,
+        folder: Path,
+        scratch: Path | None = None,
+        samples: int | None = None,
+        allow_missing: bool = False,
     ) -> Part:
         """Read the data set in ``folder`` as at most ``samples`` samples, with ``scratch`` for derived files.
 
@@ -248,7 +296,10 @@ class Adapter:
             return part
         decided = read_table(Path(__file__).with_name("reach.toml")).get(part.name, {})
         known = {template: side for side, names in decided.items() for template in names}
-        return replace(part, reach={each.template: known.get(each.template, "undecided") for each in part.questions})
+        return replace(
+            part,
+            reach={each.template: known.get(each.template, "undecided") for each in part.questions},
+        )
 
 
 @cache

@@ -43,7 +43,9 @@ def find_root(folder: Path, markers: Sequence[str]) -> Path:
         for place in level:
             if all((place / marker).exists() for marker in markers):
                 return place
-        level = [inner for place in level for inner in _visible(place) if inner.is_dir()][:_MOST_FOLDERS]
+        level = [inner for place in level for inner in _visible(place) if inner.is_dir()][
+            :_MOST_FOLDERS
+        ]
     raise BenchmarkError(f"{folder} has no {' and '.join(markers)}")
 
 
@@ -69,7 +71,9 @@ def files_in(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> lis
     if not place.is_dir():
         return []
     there = sorted(place.rglob("*")) if deep else _visible(place)
-    some = (path for path in there if path.suffix.lower() in suffixes and not path.name.startswith("."))
+    some = (
+        path for path in there if path.suffix.lower() in suffixes and not path.name.startswith(".")
+    )
     return [path for path in some if "__MACOSX" not in path.parts and path.is_file()]
 
 
@@ -84,7 +88,11 @@ def by_stem(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> dict
 
 
 def _visible(place: Path) -> list[Path]:
-    return [path for path in sorted(place.iterdir()) if not path.name.startswith(".") and path.name != "__MACOSX"]
+    return [
+        path
+        for path in sorted(place.iterdir())
+        if not path.name.startswith(".") and path.name != "__MACOSX"
+    ]
 
 
 def read_json(path: Path, most_bytes: int = _LARGEST_JSON) -> Any:
@@ -136,7 +144,9 @@ def photo_file(path: Path, data: DataSet, **more: Any) -> SampleFile:
 def refuse_other_size(path: Path, size: tuple[int, int], shape: tuple[int, int]) -> None:
     """Raise a BenchmarkError if a picture and its mask differ in size, both (rows, columns)."""
     if size != shape:
-        raise BenchmarkError(f"{path} has {size[1]} x {size[0]} pixels, its mask {shape[1]} x {shape[0]}")
+        raise BenchmarkError(
+            f"{path} has {size[1]} x {size[0]} pixels, its mask {shape[1]} x {shape[0]}"
+        )
 
 
 def read_mask(path: Path, codings: Sequence[Collection[int]] = ()) -> NDArray[np.int32]:
@@ -155,12 +165,16 @@ def read_mask(path: Path, codings: Sequence[Collection[int]] = ()) -> NDArray[np
             bands = read_bands(path)
             values = bands[0].astype(np.int32)
             if not (bands == values).all():
-                raise BenchmarkError(f"{path} cannot be used: its bands differ, or its values are not whole")
+                raise BenchmarkError(
+                    f"{path} cannot be used: its bands differ, or its values are not whole"
+                )
     there = {int(value) for value in np.unique(values)}
     if codings and not any(there <= {*coding} for coding in codings):
         known = " or ".join(", ".join(map(str, sorted(coding))) for coding in codings)
         strange = sorted(there - set(chain.from_iterable(codings))) or sorted(there)
-        raise BenchmarkError(f"{path} has values other than {known}: {', '.join(map(str, strange[:5]))}")
+        raise BenchmarkError(
+            f"{path} has values other than {known}: {', '.join(map(str, strange[:5]))}"
+        )
     return values
 
 
@@ -193,7 +207,11 @@ def png_of(pixels: NDArray[np.uint8]) -> bytes:
 
 
 def geotiff_of(
-    bands: NDArray[Any], names: Sequence[str], unit: str | None = None, scale: float | None = None, **profile: Any
+    bands: NDArray[Any],
+    names: Sequence[str],
+    unit: str | None = None,
+    scale: float | None = None,
+    **profile: Any,
 ) -> bytes:
     """Return the content of a GeoTIFF with these bands (bands x rows x columns) and settings of rasterio."""
     count, rows, columns = bands.shape
@@ -216,7 +234,9 @@ def spread(items: Iterable[T], kind: Callable[[T], Hashable], count: int, seed: 
     for item in items:
         by_kind.setdefault(kind(item), []).append(item)
     draw = np.random.default_rng(seed)
-    shuffled = [[some[int(place)] for place in draw.permutation(len(some))] for some in by_kind.values()]
+    shuffled = [
+        [some[int(place)] for place in draw.permutation(len(some))] for some in by_kind.values()
+    ]
     return in_turn(shuffled)[:count]
 
 
@@ -241,7 +261,9 @@ def read_rows(path: Path, of: Mapping[str, Any]) -> list[Row]:
     """
     if "pattern" in of:
         rows: list[Row] = []
-        for number, line in enumerate(map(str.strip, _content(path, _LARGEST_JSON).splitlines()), start=1):
+        for number, line in enumerate(
+            map(str.strip, _content(path, _LARGEST_JSON).splitlines()), start=1
+        ):
             if (match := re.fullmatch(of["pattern"], line)) is None and line:
                 raise BenchmarkError(f"{path}, line {number} is not {of['what']}: {line[:60]}")
             rows += [match.groupdict("")] if match and line else []
@@ -262,9 +284,13 @@ def _csv_rows(path: Path, columns: Row, values: Mapping[str, Sequence[str]]) -> 
             row = {key: cells.get(column, "").strip() for key, column in columns.items()}
             for key, (allowed, what) in values.items():
                 if row[key] and not re.fullmatch(allowed, row[key]):
-                    raise BenchmarkError(f"line {number}: {columns[key]} is {row[key][:20]!r}, not {what}")
+                    raise BenchmarkError(
+                        f"line {number}: {columns[key]} is {row[key][:20]!r}, not {what}"
+                    )
             rows.append(row)
-    except BenchmarkError as error:  # without its hint, so that the source adds where to get the file
+    except (
+        BenchmarkError
+    ) as error:  # without its hint, so that the source adds where to get the file
         raise BenchmarkError(f"{path} cannot be read: {error.message}") from error
     return rows
 
@@ -294,10 +320,14 @@ def with_files(data: DataSet, root: Path, rows: Iterable[Row], path: str) -> lis
             contradicted |= {name} if by_name[name] != {**row, "name": name} else set()
     if contradicted:
         if not data.layout.get("drop_contradictions"):
-            raise BenchmarkError(f"{path} contradicts itself about {first_few(sorted(contradicted))}")
+            raise BenchmarkError(
+                f"{path} contradicts itself about {first_few(sorted(contradicted))}"
+            )
         data.dropped["with two answers for one picture"] += len(contradicted)
     find = {role: _finder(root, of) for role, of in data.layout["files"].items()}
-    items = [Item(name, {role: find[role](name) for role in find}, row) for name, row in by_name.items()]
+    items = [
+        Item(name, {role: find[role](name) for role in find}, row) for name, row in by_name.items()
+    ]
     return existing_items(data, root, [item for item in items if item.name not in contradicted])
 
 
@@ -311,7 +341,9 @@ def _finder(root: Path, of: Mapping[str, Any]) -> Callable[[str], Path]:
     def find(name: str) -> Path:
         plain = Path(name)
         stem = plain.stem if plain.suffix.lower() in SUFFIXES else plain.name
-        return by_name.get(stem, place / (name if plain.suffix in of["suffixes"] else f"{stem}{of['suffixes'][0]}"))
+        return by_name.get(
+            stem, place / (name if plain.suffix in of["suffixes"] else f"{stem}{of['suffixes'][0]}")
+        )
 
     return find
 
@@ -325,7 +357,9 @@ def existing_items(data: DataSet, root: Path, items: Sequence[Item]) -> list[Ite
     if missing and not (allowed and there):
         names = first_few([str(path.relative_to(root)) for path in paths if path in missing])
         able = f"; to use the {count_text(len(paths) - len(missing), 'file')} that exist: --allow-missing"
-        raise BenchmarkError(f"{root} lacks {names}", hint=f"{data.listing.get_it}{able}" if there else None)
+        raise BenchmarkError(
+            f"{root} lacks {names}", hint=f"{data.listing.get_it}{able}" if there else None
+        )
     if missing:
         data.dropped[NOT_THERE] += len(missing)
     return there
@@ -336,7 +370,9 @@ def matched_items(data: DataSet, root: Path) -> list[Item]:
     of, date = data.layout, re.compile(data.layout.get("date", "(?!)"))
     found: dict[str, dict[str, list[Path]]] = {}
     for role, files in of["files"].items():
-        for path in by_stem(first_of(root, files["in"], "folder "), files["suffixes"], deep=True).values():
+        for path in by_stem(
+            first_of(root, files["in"], "folder "), files["suffixes"], deep=True
+        ).values():
             found.setdefault(date.sub("", path.stem), {}).setdefault(role, []).append(path)
     rows = read_rows(root / of["rows"]["in"][0], of["rows"]) if "rows" in of else ()
     names = [row["name"] for row in rows] or sorted(found)
@@ -344,8 +380,16 @@ def matched_items(data: DataSet, root: Path) -> list[Item]:
     for name in dict.fromkeys(date.sub("", name) for name in names):
         by_role = found.get(name, {})
         files = {role: paths[0] for role, paths in by_role.items()}
-        told = {role: "-".join(match.groups()) for role, path in files.items() if (match := date.search(path.stem))}
-        if missing := [first_of(root, there["in"]).name for role, there in of["files"].items() if role not in files]:
+        told = {
+            role: "-".join(match.groups())
+            for role, path in files.items()
+            if (match := date.search(path.stem))
+        }
+        if missing := [
+            first_of(root, there["in"]).name
+            for role, there in of["files"].items()
+            if role not in files
+        ]:
             data.dropped[f"no {' and '.join(missing)}"] += 1
         elif len(by_role["before"]) + len(by_role["after"]) > 2:
             data.dropped["several dates"] += 1

@@ -78,7 +78,9 @@ DrawnPart = tuple[tuple[Thing, ...], Mapping[str, Any]]
 """Things to measure, and values of words."""
 
 
-def drawn_parts(what: Sequence[str | int], shown: Sequence[Thing], rng: np.random.Generator) -> DrawnPart | None:
+def drawn_parts(
+    what: Sequence[str | int], shown: Sequence[Thing], rng: np.random.Generator
+) -> DrawnPart | None:
     """Draw parts or values that suit the measured pictures, by the list ``drawn`` of a template; None if none do.
 
     Accepted lists: ``["halves"]`` and ``["quarters"]`` (parts of the pictures), ``["box", field, least]`` (a box with
@@ -102,7 +104,11 @@ def drawn_parts(what: Sequence[str | int], shown: Sequence[Thing], rng: np.rando
             return None if limit is None else (tuple(pictures), {"limit": limit})
         case "classes":
             edges = _class_edges(_values(pictures, str(more[0]))[0], rng)
-            return None if edges is None else (tuple(pictures), {"first": edges[0], "second": edges[1]})
+            return (
+                None
+                if edges is None
+                else (tuple(pictures), {"first": edges[0], "second": edges[1]})
+            )
         case "hectares":
             return tuple(pictures), {str(word): float(rng.choice(_ROUND_AREAS_HA)) for word in more}
         case _:
@@ -117,14 +123,27 @@ def _halves(pictures: Sequence[FieldPicture], rng: np.random.Generator) -> Drawn
     """Return the left and right halves of all pictures, or the upper and lower halves."""
     upright = rng.uniform() < 0.5
     halves = [area_truth.halves(picture.width, picture.height)[not upright] for picture in pictures]
-    parts = tuple(picture.part(region) for picture, of_it in zip(pictures, halves, strict=True) for _, region in of_it)
+    parts = tuple(
+        picture.part(region)
+        for picture, of_it in zip(pictures, halves, strict=True)
+        for _, region in of_it
+    )
     first, second = (name for name, _ in halves[0])
-    words = {"first": first, "second": second, "first_half": f"{first} half", "second_half": f"{second} half"}
-    called = {place: picture.called for place, picture in zip(("one", "two"), pictures, strict=False)}
+    words = {
+        "first": first,
+        "second": second,
+        "first_half": f"{first} half",
+        "second_half": f"{second} half",
+    }
+    called = {
+        place: picture.called for place, picture in zip(("one", "two"), pictures, strict=False)
+    }
     return parts, words | called
 
 
-def _box(picture: FieldPicture, name: str, least: float, rng: np.random.Generator) -> DrawnPart | None:
+def _box(
+    picture: FieldPicture, name: str, least: float, rng: np.random.Generator
+) -> DrawnPart | None:
     """Return a box with sides of 35 to 65 % of the picture's, at multiples of 20 px."""
     for _ in range(20):
         width = round(picture.width * rng.uniform(0.35, 0.65) / 20) * 20
@@ -137,10 +156,16 @@ def _box(picture: FieldPicture, name: str, least: float, rng: np.random.Generato
     return None
 
 
-def _limit_clear_of(rng: np.random.Generator, covers: Sequence[float], limits: Iterable[int]) -> int | None:
+def _limit_clear_of(
+    rng: np.random.Generator, covers: Sequence[float], limits: Iterable[int]
+) -> int | None:
     """Return a limit (percent) at least one point from every cover, at random below or above the largest cover."""
     clear = [limit for limit in limits if all(abs(limit - cover) >= 1.0 for cover in covers)]
-    sides = [side for above in (False, True) if (side := [each for each in clear if (each > max(covers)) == above])]
+    sides = [
+        side
+        for above in (False, True)
+        if (side := [each for each in clear if (each > max(covers)) == above])
+    ]
     if not sides:
         return None
     side = sides[int(rng.integers(len(sides)))]

@@ -106,7 +106,10 @@ def open_gold(entry: str, topic: str, branches: tuple[str, ...] = ()) -> OpenGol
         math.log((len(peers) + 2) / (sum(number in found for found in stated.values()) + 1))
         for number in range(len(topic_facts))
     ]
-    facts = tuple(fact.model_copy(update={"weight": round(w, 3)}) for fact, w in zip(topic_facts, weights, strict=True))
+    facts = tuple(
+        fact.model_copy(update={"weight": round(w, 3)})
+        for fact, w in zip(topic_facts, weights, strict=True)
+    )
     total = sum(fact.weight for fact in facts)
     shares = [sum(facts[number].weight for number in found) / total for found in stated.values()]
     floor = min(round(max(shares, default=0.0), 3), 0.95)
@@ -117,12 +120,20 @@ def open_gold(entry: str, topic: str, branches: tuple[str, ...] = ()) -> OpenGol
         wrong |= dict.fromkeys(_other_agents(text) if topic == "causes" else ())
         facts = tuple(fact.model_copy(update={"not_": (*fact.not_, *wrong)}) for fact in facts)
     others = dict.fromkeys(
-        fact.phrases for unsaid in foreign.values() for fact in unsaid if fact.phrases[0] not in facts[0].not_
+        fact.phrases
+        for unsaid in foreign.values()
+        for fact in unsaid
+        if fact.phrases[0] not in facts[0].not_
     )
     headline = floor <= HIGHEST_FLOOR and len(peers) >= FEWEST_PEERS
     excluded = (_excluded(entry, branch, topic) for branch in branches if branch != topic)
     return OpenGold(
-        facts, tuple(others), floor, headline, harmful_claims(entry, topic, facts), tuple(filter(None, excluded))
+        facts,
+        tuple(others),
+        floor,
+        headline,
+        harmful_claims(entry, topic, facts),
+        tuple(filter(None, excluded)),
     )
 
 
@@ -139,7 +150,11 @@ def _other_agents(text: str) -> list[str]:
     agents = [agent for agent in _AGENTS if _names(text, Fact(phrases=(agent,)))]
     if not agents:
         return []
-    return [agent for agent in _AGENTS if agent not in agents and (agent, agents) != ("fungus", ["water mould"])]
+    return [
+        agent
+        for agent in _AGENTS
+        if agent not in agents and (agent, agents) != ("fungus", ["water mould"])
+    ]
 
 
 def _unsaid(facts: Sequence[Fact], text: str) -> list[Fact]:
@@ -163,7 +178,9 @@ def _stated(facts: Sequence[Fact], text: str) -> set[int]:
 def _fact(written: Any) -> Fact:
     if isinstance(written, tuple):
         return Fact(phrases=written)
-    return Fact.model_validate({"phrases": tuple(written["phrases"]), "not": tuple(written.get("not", ()))})
+    return Fact.model_validate(
+        {"phrases": tuple(written["phrases"]), "not": tuple(written.get("not", ()))}
+    )
 
 
 @cache
@@ -182,13 +199,17 @@ def harmful_claims(entry_id: str, topic: str, facts: Sequence[Fact]) -> tuple[Ha
     harms: list[HarmfulClaim] = []
     for use in read_table(_HARMS)["use"]:
         # Some fungicides, such as sulfur, act on mites.
-        if kinds & {*use["of"]} and (use["kind"] != "wrong_organism" or entry.taxonomy.order != _MITES):
+        if kinds & {*use["of"]} and (
+            use["kind"] != "wrong_organism" or entry.taxonomy.order != _MITES
+        ):
             source = {} if "source" in use else _source(entry, nature)
             fields = {name: value for name, value in use.items() if name != "of"}
             harms.append(HarmfulClaim.model_validate({**fields, **source, "match": "use"}))
     for fact in facts:
         if kind := _contrary_kind(fact, topic):
-            stating = [claim for claim in entry.claims_of(section) if read_fact(fact, claim.text).said]
+            stating = [
+                claim for claim in entry.claims_of(section) if read_fact(fact, claim.text).said
+            ]
             what = "another number than in" if kind == "wrong_dose" else "the opposite of"
             claim = f"{what}: {fact.phrases[0]}"
             source = _source(entry, stating or entry.claims_of(section))

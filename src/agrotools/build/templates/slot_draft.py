@@ -10,7 +10,13 @@ from pydantic import Field, model_validator
 
 from agrotools.build.area_truth import TOLERANCES
 from agrotools.build.templates.key_facts import open_gold
-from agrotools.build.templates.thing import Thing, Words, distinct_files, filled, references_written_out
+from agrotools.build.templates.thing import (
+    Thing,
+    Words,
+    distinct_files,
+    filled,
+    references_written_out,
+)
 from agrotools.build.templates.wording import Language, english_names, translated
 from agrotools.core import (
     BooleanSlot,
@@ -78,7 +84,9 @@ class SlotDraft(FrozenModel):
             raise ValueError("branches must name the topics that a reference in topic chooses from")
         return self
 
-    def slot(self, words: Words, results: Results, things: Sequence[Thing], language: Language) -> Slot:
+    def slot(
+        self, words: Words, results: Results, things: Sequence[Thing], language: Language
+    ) -> Slot:
         """Return the slot with the value that follows from ``results``.
 
         UnresolvedRef: the value stays open, or no key facts are recorded. ValueError: it is not one of the options.
@@ -91,7 +99,9 @@ class SlotDraft(FrozenModel):
         if self.type == "boolean":
             label = f"是否{label}" if label == self.label_zh else f"whether {label}"
         common: dict[str, Any] = {"name": self.name, "label": filled(label, words), "from": from_}
-        options = tuple(dict.fromkeys(one for option in self.options for one in _several(filled(option, words))))
+        options = tuple(
+            dict.fromkeys(one for option in self.options for one in _several(filled(option, words)))
+        )
         match self.type:
             case "tolerance":
                 number = {"value": float(value), "unit": self.unit, **self._margins(words, results)}
@@ -107,7 +117,11 @@ class SlotDraft(FrozenModel):
                 tolerances = {"rel_tol": self.rel_tol or PLOT_MARGIN, "abs_tol": self.abs_tol}
                 return PlotSlot.model_validate({**common, "value": value, **tolerances})
             case "choice_set":
-                aliases = {option: names for option in options if (names := self._other_names(option, words, language))}
+                aliases = {
+                    option: names
+                    for option in options
+                    if (names := self._other_names(option, words, language))
+                }
                 several = ChoiceSetSlot.model_validate(
                     {**common, "value": tuple(value), "choices": options, "aliases": aliases}
                 )
@@ -117,13 +131,17 @@ class SlotDraft(FrozenModel):
                 return OpenTextSlot.model_validate({**common, **self._key_facts(words, results)})
             case "exact":
                 if options and value not in options:
-                    raise ValueError(f"{self.name} is {value!r}, which is none of its options: {', '.join(options)}")
+                    raise ValueError(
+                        f"{self.name} is {value!r}, which is none of its options: {', '.join(options)}"
+                    )
                 aliases = {
                     label: names
                     for label in dict.fromkeys((str(value), *options))
                     if (names := self._other_names(label, words, language))
                 }
-                slot = ExactSlot.model_validate({**common, "value": value, "choices": options, "aliases": aliases})
+                slot = ExactSlot.model_validate(
+                    {**common, "value": value, "choices": options, "aliases": aliases}
+                )
                 # Options in braces keep the names that the question uses.
                 translate = not any("{" in option for option in self.options)
                 return with_known_names(in_one_language(slot, language, translate=translate))
@@ -142,7 +160,12 @@ class SlotDraft(FrozenModel):
 
     def _other_names(self, value: str, words: Words, language: Language) -> tuple[str, ...]:
         """Return other names of a label, each once: its aliases, and its names in the other language."""
-        alias_names = [name for of, names in self.aliases.items() if filled(of, words) == value for name in names]
+        alias_names = [
+            name
+            for of, names in self.aliases.items()
+            if filled(of, words) == value
+            for name in names
+        ]
         candidates = [
             *(one for name in alias_names for one in _several(filled(name, words))),
             translated(language, value),
@@ -152,14 +175,23 @@ class SlotDraft(FrozenModel):
 
     def _key_facts(self, words: Words, results: Results) -> dict[str, Any]:
         if self.facts:
-            return {"facts": [{"phrases": [filled(phrase, words) for phrase in phrases]} for phrases in self.facts]}
+            return {
+                "facts": [
+                    {"phrases": [filled(phrase, words) for phrase in phrases]}
+                    for phrases in self.facts
+                ]
+            }
         entry, topic = filled(self.entry, words), filled(self.topic, words)
         if "@" in topic:
             topic = str(evaluate_from(references_written_out(topic), results))
         if self.branches and topic not in self.branches:
-            raise ValueError(f"the topic is {topic}, which is none of its branches: {', '.join(self.branches)}")
+            raise ValueError(
+                f"the topic is {topic}, which is none of its branches: {', '.join(self.branches)}"
+            )
         if (gold := open_gold(entry, topic, self.branches)) is None:
-            raise UnresolvedRef(f"no value to calculate with: there are no key facts on {topic} of {entry}")
+            raise UnresolvedRef(
+                f"no value to calculate with: there are no key facts on {topic} of {entry}"
+            )
         return gold._asdict()
 
 
@@ -174,9 +206,12 @@ def same_answer(slot: Slot, other: Slot) -> bool:
         return abs(slot.value - other.value) <= slot.margin
     if isinstance(slot, PlotSlot) and isinstance(other, PlotSlot):
         first, second = (
-            [y for series in PlotSpec.model_validate(chart.value).series for y in series.y] for chart in (slot, other)
+            [y for series in PlotSpec.model_validate(chart.value).series for y in series.y]
+            for chart in (slot, other)
         )
-        return all(math.isclose(a, b, rel_tol=slot.rel_tol) for a, b in zip(first, second, strict=True))
+        return all(
+            math.isclose(a, b, rel_tol=slot.rel_tol) for a, b in zip(first, second, strict=True)
+        )
     return getattr(slot, "value", None) == getattr(other, "value", None)
 
 
@@ -226,9 +261,16 @@ def with_known_names(slot: _Labelled) -> _Labelled:
         return slot
     given = slot.aliases
     if len(given) == 1 and not isinstance(slot, ChoiceSetSlot):
-        given = {each: tuple(n for n in names if label_key(each) in label_key(n)) for each, names in given.items()}
+        given = {
+            each: tuple(n for n in names if label_key(each) in label_key(n))
+            for each, names in given.items()
+        }
     return slot.model_copy(
-        update={"aliases": _of_one_choice({each: (*given.get(each, ()), *known[each]) for each in slot.choices})}
+        update={
+            "aliases": _of_one_choice(
+                {each: (*given.get(each, ()), *known[each]) for each in slot.choices}
+            )
+        }
     )
 
 
@@ -240,7 +282,10 @@ def _known(name: str) -> tuple[str, ...]:
 
 def _of_one_choice(names: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """Return the other names of each choice, without those that are equal in a form to a name of another choice."""
-    keyed = {choice: {label_key(name): name for name in (*reversed(known), choice)} for choice, known in names.items()}
+    keyed = {
+        choice: {label_key(name): name for name in (*reversed(known), choice)}
+        for choice, known in names.items()
+    }
     owners = Counter(key for each in keyed.values() for key in each)
     firsts = {name for each in keyed.values() for key, name in each.items() if owners[key] == 1}
     aliases = {

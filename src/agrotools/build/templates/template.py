@@ -81,7 +81,9 @@ _DIGITS = 6
 """Significant digits to which tools round their results."""
 
 
-def exact_result(tool: str, arguments: Mapping[str, Any], *, unrounded: bool = False) -> dict[str, JsonValue]:
+def exact_result(
+    tool: str, arguments: Mapping[str, Any], *, unrounded: bool = False
+) -> dict[str, JsonValue]:
     """Return the fields that questions need from the result of ``calculate``, ``plot`` or ``lookup_agronomy``.
 
     ``unrounded``: True if the values in ``arguments`` are unrounded; a result of ``calculate`` then stays unrounded,
@@ -99,14 +101,22 @@ def exact_result(tool: str, arguments: Mapping[str, Any], *, unrounded: bool = F
 
 def _spec(arguments: Mapping[str, Any], unrounded: bool) -> dict[str, JsonValue]:
     def y(values: Sequence[Any]) -> list[Any]:
-        return [round_significant(value, _DIGITS) for value in values] if unrounded else list(values)
+        return (
+            [round_significant(value, _DIGITS) for value in values] if unrounded else list(values)
+        )
 
-    series = tuple(PlotSeries.model_validate({**each, "y": y(each["y"])}) for each in arguments["series"])
+    series = tuple(
+        PlotSeries.model_validate({**each, "y": y(each["y"])}) for each in arguments["series"]
+    )
     figure_texts = {
-        name: arguments[name] for name in ("title", "x_label", "y_label", "x_unit", "y_unit") if name in arguments
+        name: arguments[name]
+        for name in ("title", "x_label", "y_label", "x_unit", "y_unit")
+        if name in arguments
     }
     legend = arguments["kind"] == "pie" or len(series) > 1
-    spec = PlotSpec.model_validate({"kind": arguments["kind"], "series": series, "legend": legend, **figure_texts})
+    spec = PlotSpec.model_validate(
+        {"kind": arguments["kind"], "series": series, "legend": legend, **figure_texts}
+    )
     return spec.model_dump(mode="json")
 
 
@@ -169,7 +179,9 @@ class Template(FrozenModel):
     def _every_combination(cls, wordings: tuple[str, ...]) -> tuple[str, ...]:
         return expanded(wordings)
 
-    def instantiate(self, shown: Sequence[Thing], rng: np.random.Generator) -> QuestionInstance | None:
+    def instantiate(
+        self, shown: Sequence[Thing], rng: np.random.Generator
+    ) -> QuestionInstance | None:
         """Return the question about these things, None if it has no clear answer; ValueError for an unknown name."""
         things = tuple(shown)
         if not self._holds(self.needs, {}, [thing.as_read for thing in things]):
@@ -178,30 +190,47 @@ class Template(FrozenModel):
             if (drawn := drawn_parts(self.drawn, things, rng)) is None:
                 return None
             parts, values = drawn
-            return self._filled_with(parts, {name: only for name, (only,) in self.given.items()} | {**values})
+            return self._filled_with(
+                parts, {name: only for name, (only,) in self.given.items()} | {**values}
+            )
         draws = _draws(self.given, rng)
         # The desired option is drawn first and values that lead to it are preferred, so that yes is as likely as no and
         # all classes are about equally likely.
         leading = next(
-            (slot for slot in self.slots if slot.type == "boolean" or (slot.type == "exact" and slot.options)), None
+            (
+                slot
+                for slot in self.slots
+                if slot.type == "boolean" or (slot.type == "exact" and slot.options)
+            ),
+            None,
         )
-        place = int(rng.integers(2 if leading is None or leading.type == "boolean" else len(leading.options)))
+        place = int(
+            rng.integers(
+                2 if leading is None or leading.type == "boolean" else len(leading.options)
+            )
+        )
         otherwise: QuestionInstance | None = None
         for given in draws:
             instance = self._filled_with(things, given)
             if instance is None:
                 continue
             if leading is None or _is_option(
-                next(slot for slot in instance.slots if slot.name == leading.name), leading, place, instance.words
+                next(slot for slot in instance.slots if slot.name == leading.name),
+                leading,
+                place,
+                instance.words,
             ):
                 return instance
             otherwise = otherwise or instance
         return otherwise
 
-    def _filled_with(self, things: tuple[Thing, ...], given: Mapping[str, Any]) -> QuestionInstance | None:
+    def _filled_with(
+        self, things: tuple[Thing, ...], given: Mapping[str, Any]
+    ) -> QuestionInstance | None:
         """Return the question with these drawn values; None if its answer is unclear or no slot would count."""
         spoken = _words(things) | {
-            name: f"{value:g}" if isinstance(value, int | float) else str(value) for name, value in given.items()
+            name: f"{value:g}" if isinstance(value, int | float) else str(value)
+            for name, value in given.items()
         }
         words = {name: translated(self.language, word) for name, word in spoken.items()}
         measured = calls_on(things)
@@ -257,7 +286,10 @@ class Template(FrozenModel):
 def load_templates(file: str, language: Language = "en") -> tuple[Template, ...]:
     """Load the templates of ``build/templates/<file>.toml`` in a language."""
     text = Path(__file__).with_name(f"{file}.toml").read_text("utf-8")
-    written = [Template.model_validate({"template": name, **body}) for name, body in tomllib.loads(text).items()]
+    written = [
+        Template.model_validate({"template": name, **body})
+        for name, body in tomllib.loads(text).items()
+    ]
     if language == "en":
         return tuple(written)
     return tuple(
@@ -276,7 +308,8 @@ def _draws(given: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> list
     """Return combinations of given values in random order, at most :data:`_MOST_DRAWS`."""
     every = list(product(*given.values()))
     return [
-        dict(zip(given, every[number], strict=True)) for number in rng.permutation(len(every))[:_MOST_DRAWS].tolist()
+        dict(zip(given, every[number], strict=True))
+        for number in rng.permutation(len(every))[:_MOST_DRAWS].tolist()
     ]
 
 

@@ -21,7 +21,9 @@ def filled(text: str, words: Words) -> str:
 
     def word(match: re.Match[str]) -> str:
         if match[1] not in words:
-            raise ValueError(f"{{{match[1]}}} is not a word of this template; known: {', '.join(sorted(words))}")
+            raise ValueError(
+                f"{{{match[1]}}} is not a word of this template; known: {', '.join(sorted(words))}"
+            )
         return words[match[1]]
 
     return _GIVEN.sub(word, text)
@@ -107,13 +109,22 @@ def calls_on(things: Sequence[Thing]) -> tuple[PlannedCall, ...]:
     inspections. With several things, the first calls of all things form one group, their second calls the next.
     """
     depth, many = max(len(thing.before) for thing in things), len(things) > 1
-    spots = [(level, n) for level in range(depth) for n, thing in enumerate(things) if level < len(thing.before)]
+    spots = [
+        (level, n)
+        for level in range(depth)
+        for n, thing in enumerate(things)
+        if level < len(thing.before)
+    ]
     spots += [(depth, n) for n in range(len(things))]
     placed: list[PlannedCall] = []
     for level, n in spots:
         call = things[n].measured if level == depth else things[n].before[level]
-        arguments = _moved(dict(call.arguments), [spots.index(spot) for spot in spots if spot[1] == n])
-        placed.append(replace(call, arguments=cast(Arguments, arguments), group=level if many else call.group))
+        arguments = _moved(
+            dict(call.arguments), [spots.index(spot) for spot in spots if spot[1] == n]
+        )
+        placed.append(
+            replace(call, arguments=cast(Arguments, arguments), group=level if many else call.group)
+        )
     # Calls of a group do not depend on each other, so there are no closer inspections with several things.
     return (*placed, *(() if many else things[0].closer))
 

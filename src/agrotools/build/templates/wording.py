@@ -76,4 +76,8 @@ _VARIABLE = re.compile(
 def sentences(query: str) -> tuple[str, ...]:
     """Return the sentences of a question without the parts that vary: names of files, numbers and capitals."""
     plain = _VARIABLE.sub("#", query)
-    return tuple(text for each in _SENTENCE.findall(plain) if len(text := " ".join(each.casefold().split())) > 1)
+    return tuple(
+        text
+        for each in _SENTENCE.findall(plain)
+        if len(text := " ".join(each.casefold().split())) > 1
+    )

@@ -65,10 +65,15 @@ def make_sample(crop: str) -> Sample:
 
 
 def load(_: Loading) -> Benchmark:
-    header = BenchmarkHeader(name="my_field", version="1", licence="CC0-1.0", toolset=("my_field_density",))
+    header = BenchmarkHeader(
+        name="my_field", version="1", licence="CC0-1.0", toolset=("my_field_density",)
+    )
     return Benchmark.of(header, map(make_sample, CROPS))
 
 
 PLUGIN = BenchmarkPlugin(
-    name="my_field", load=load, about="how dense crops are", tools={"my_field_density": "my_field:my_field_density"}
+    name="my_field",
+    load=load,
+    about="how dense crops are",
+    tools={"my_field_density": "my_field:my_field_density"},
 )

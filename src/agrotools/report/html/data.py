@@ -14,10 +14,30 @@ from agrotools.core.base import amount_text, benchmark_title, prompt_tokens_text
 from agrotools.core.record import literal_value
 from agrotools.models.metered import read_spend
 from agrotools.report.comparison import difference_rows, more_samples, verdict_text
-from agrotools.report.explain import SlotReading, file_text, lost_reason, slot_readings, summary_readings
-from agrotools.report.html.pictures import Absent, EmbeddedPicture, Pictures, Places, RunPictures, benchmark_roots
+from agrotools.report.explain import (
+    SlotReading,
+    file_text,
+    lost_reason,
+    slot_readings,
+    summary_readings,
+)
+from agrotools.report.html.pictures import (
+    Absent,
+    EmbeddedPicture,
+    Pictures,
+    Places,
+    RunPictures,
+    benchmark_roots,
+)
 from agrotools.report.html.runs import Run, incomparable, run_facts, value_of
-from agrotools.report.layout import LabelledText, expected_text, harmless, percent, run_names, shortened
+from agrotools.report.layout import (
+    LabelledText,
+    expected_text,
+    harmless,
+    percent,
+    run_names,
+    shortened,
+)
 from agrotools.report.screen import headline
 from agrotools.report.settings import Setting
 from agrotools.report.tables import scoring_lines, warning_lines
@@ -46,7 +66,10 @@ _STEP_METRICS = ("st_acc", "tool_acc", "arg_acc", "ear")
 
 
 def record_data(
-    record: Record, scores: Sequence[Score], showing: RunPictures, prompts: StoredPrompts | None = None
+    record: Record,
+    scores: Sequence[Score],
+    showing: RunPictures,
+    prompts: StoredPrompts | None = None,
 ) -> Data:
     """Return the data of ``record`` for the page; without ``prompts``, the requests are left out."""
     sample = record.sample
@@ -76,7 +99,8 @@ def record_data(
         "ended": _ending(record),
         "slots": [_slot(reading, matched.get(reading.slot.name)) for reading in readings],
         "invalid": record.invalid or "",
-        "calls": len(calls) + sum(bool(getattr(action, "calls", ())) for action in record.actions or ()),
+        "calls": len(calls)
+        + sum(bool(getattr(action, "calls", ())) for action in record.actions or ()),
         "seconds": round(record.seconds, 2),
         "tokens": [spending.input_tokens or 0, spending.output_tokens or 0],
         "sent_tokens": prompt_tokens_text(spending.input_tokens or 0, spending.cached_input_tokens),
@@ -86,7 +110,9 @@ def record_data(
     }
 
 
-def listed_data(record: Record, scores: Sequence[Score], split: Mapping[str, float] | None = None) -> Data:
+def listed_data(
+    record: Record, scores: Sequence[Score], split: Mapping[str, float] | None = None
+) -> Data:
     """Return what lists show of a record: ``score`` (None: invalid), ``cause`` and ``error``, empty if it lost nothing.
 
     ``split``: its lost points by part, as ``agrotools attribute`` stored them.
@@ -97,11 +123,18 @@ def listed_data(record: Record, scores: Sequence[Score], split: Mapping[str, flo
         part = max(split, key=split.__getitem__) if split else first_part(record, scores)
     error = "" if value == 1 else _reason_line(record, scores, part)
     score = None if value is None else round(value, 4)
-    place = {"id": record.sample.id, "mode": record.mode, "epoch": record.epoch, "task": record.sample.task_type}
+    place = {
+        "id": record.sample.id,
+        "mode": record.mode,
+        "epoch": record.epoch,
+        "task": record.sample.task_type,
+    }
     return {**place, "score": score, "cause": part, "error": error}
 
 
-def whole_data(run: Path, record: Record, scores: Sequence[Score], split: Mapping[str, float] | None) -> Data:
+def whole_data(
+    run: Path, record: Record, scores: Sequence[Score], split: Mapping[str, float] | None
+) -> Data:
     """Return all that the page shows of a record of ``run``, but pictures: its entry in the list and its details."""
     places = Places([run]), Pictures(1), set[str]()
     showing = RunPictures(run, benchmark_roots(read_manifest(run), run, None), *places)
@@ -145,11 +178,15 @@ def _ending(record: Record) -> str:
         return ""
     reason = f": {record.trajectory.reason}" if record.trajectory.reason else ""
     halted = record.trajectory.halted_by
-    reply = f"; last reply: {shortened(harmless(halted.text), 600)}" if halted and halted.text else ""
+    reply = (
+        f"; last reply: {shortened(harmless(halted.text), 600)}" if halted and halted.text else ""
+    )
     return f"{record.trajectory.termination}{reason}{reply}"
 
 
-def _step(part: StepPart, record: Record, of_call: Mapping[int, int | None], showing: RunPictures) -> Data:
+def _step(
+    part: StepPart, record: Record, of_call: Mapping[int, int | None], showing: RunPictures
+) -> Data:
     at = part.number - 1
     reference = record.sample.reference.steps if record.sample.reference else ()
     made_here = record.actions is None
@@ -162,7 +199,10 @@ def _step(part: StepPart, record: Record, of_call: Mapping[int, int | None], sho
         "verdict": part.verdict,
         "state": part.state,
         "thought": part.thought,
-        "args": [[each.name, each.predicted, each.reference, each.mark, each.detail] for each in part.arguments],
+        "args": [
+            [each.name, each.predicted, each.reference, each.mark, each.detail]
+            for each in part.arguments
+        ],
         "against": part.reference,
         "plain": [[name, value] for name, value in part.plain_arguments],
         "text": part.text,
@@ -170,7 +210,9 @@ def _step(part: StepPart, record: Record, of_call: Mapping[int, int | None], sho
         "word": part.result_label,
         "error": part.error,
         "scores": [
-            [METRICS[name].label, percent(part.rows[name].value)] for name in _STEP_METRICS if name in part.rows
+            [METRICS[name].label, percent(part.rows[name].value)]
+            for name in _STEP_METRICS
+            if name in part.rows
         ],
     }
     observation = match = reply = None
@@ -195,7 +237,9 @@ def _step(part: StepPart, record: Record, of_call: Mapping[int, int | None], sho
         data["match"] = match
     if observation is not None:
         data["result"] = observation.result
-        data["files"] = [_artifact(artifact, showing, made_here=made_here) for artifact in observation.artifacts]
+        data["files"] = [
+            _artifact(artifact, showing, made_here=made_here) for artifact in observation.artifacts
+        ]
     return data
 
 
@@ -237,9 +281,17 @@ def _artifact(artifact: Artifact, showing: RunPictures, *, made_here: bool) -> D
     data: Data = {"name": artifact.name, "kind": artifact.kind, "text": artifact.kind}
     path = showing.path_of_artifact(artifact)
     if artifact.kind == "table":
-        return data | (_table(path) if isinstance(path, Path) else {"absent": path.reason if made_here else _AT_BUILD})
+        return data | (
+            _table(path)
+            if isinstance(path, Path)
+            else {"absent": path.reason if made_here else _AT_BUILD}
+        )
     picture = showing.artifact(artifact, made_here=made_here)
-    return data | ({"absent": _AT_BUILD} if isinstance(picture, Absent) and not made_here else _picture(picture))
+    return data | (
+        {"absent": _AT_BUILD}
+        if isinstance(picture, Absent) and not made_here
+        else _picture(picture)
+    )
 
 
 _AT_BUILD = "made when the benchmark was built"
@@ -250,7 +302,11 @@ def _picture(picture: EmbeddedPicture | Absent) -> Data:
         return {"absent": picture.reason}
     how = [picture.description] if picture.description else []
     how += [f"{value} is {colour}" for value, colour in picture.colours.items()]
-    return {"picture": picture.id, "shown": [picture.width_px, picture.height_px], "how": "; ".join(how)}
+    return {
+        "picture": picture.id,
+        "shown": [picture.width_px, picture.height_px],
+        "how": "; ".join(how),
+    }
 
 
 def _table(path: Path) -> Data:
@@ -258,7 +314,10 @@ def _table(path: Path) -> Data:
     try:
         with path.open(encoding="utf-8", errors="replace", newline="") as file:
             lines = csv.reader(file)
-            rows = [[shortened(cell) for cell in row[:_MOST_COLUMNS]] for row in islice(lines, _MOST_ROWS + 1)]
+            rows = [
+                [shortened(cell) for cell in row[:_MOST_COLUMNS]]
+                for row in islice(lines, _MOST_ROWS + 1)
+            ]
             return {"rows": rows, "n_rows": len(rows) - 1 + sum(1 for _ in lines)}
     except (OSError, csv.Error) as error:
         return {"absent": f"the table cannot be read: {error}"}
@@ -278,9 +337,20 @@ def _sent(prompts: StoredPrompts, record: Record, showing: RunPictures) -> list[
             texts = [_part_text(part, showing) for part in parts]
             if calls := message.get("tool_calls"):
                 texts.append(orjson.dumps(calls, option=orjson.OPT_INDENT_2).decode())
-            messages.append({"role": str(message.get("role", "")), "texts": [showing.text(text) for text in texts]})
-        tools = orjson.dumps(request.tools, option=orjson.OPT_INDENT_2).decode() if request.tools else ""
-        requests.append({"shared": request.shared, "messages": messages, "tools": showing.text(tools)})
+            messages.append(
+                {
+                    "role": str(message.get("role", "")),
+                    "texts": [showing.text(text) for text in texts],
+                }
+            )
+        tools = (
+            orjson.dumps(request.tools, option=orjson.OPT_INDENT_2).decode()
+            if request.tools
+            else ""
+        )
+        requests.append(
+            {"shared": request.shared, "messages": messages, "tools": showing.text(tools)}
+        )
     return requests
 
 
@@ -329,12 +399,20 @@ def head_data(
     """Return everything that the overview shows; ``references`` are summaries of baselines on the same samples."""
     summaries = [run.summary for run in runs]
     measure = headline(summaries)
-    shown = {metric for summary in summaries for part in summary.modes.values() for metric in part.metrics}
+    shown = {
+        metric
+        for summary in summaries
+        for part in summary.modes.values()
+        for metric in part.metrics
+    }
     roles = _roles(summaries, measure)
     beside = [
         (summary.model, role, summary)
-        for summary, role in zip(references.values(), _roles([*references.values()], measure), strict=True)
-        if (summary.model, role) not in {(each.model, of_run) for each, of_run in zip(summaries, roles, strict=True)}
+        for summary, role in zip(
+            references.values(), _roles([*references.values()], measure), strict=True
+        )
+        if (summary.model, role)
+        not in {(each.model, of_run) for each, of_run in zip(summaries, roles, strict=True)}
     ]
     names = run_names(summaries)
     return {
@@ -356,7 +434,8 @@ def head_data(
             *(note for run in runs for note in run.records.notes),
         ],
         "parts": MEANINGS,
-        "terms": TERMS | {METRICS[metric].label: METRICS[metric].meaning for metric in sorted(shown)},
+        "terms": TERMS
+        | {METRICS[metric].label: METRICS[metric].meaning for metric in sorted(shown)},
     }
 
 
@@ -364,7 +443,10 @@ def lost_points(runs: Sequence[Run], tallies: Sequence[RunAggregator]) -> list[D
     """Return of each run and mode the number ``n`` of samples with a FAS, and the points of 100 lost by ``parts``."""
     return [
         {
-            mode: {"n": part.metrics[FAS].overall.n, "parts": {k: 100 * v for k, v in points_lost(tally, mode).items()}}
+            mode: {
+                "n": part.metrics[FAS].overall.n,
+                "parts": {k: 100 * v for k, v in points_lost(tally, mode).items()},
+            }
             for mode, part in run.summary.modes.items()
             if FAS in part.metrics
         }
@@ -381,7 +463,12 @@ def estimate_data(estimate: Estimate) -> list[float | int | None]:
 
 def _measure_data(measure: Measure) -> Data:
     info = METRICS[measure[1]]
-    return {"mode": measure[0].mode, "label": info.label, "meaning": info.meaning, "out_of": info.out_of}
+    return {
+        "mode": measure[0].mode,
+        "label": info.label,
+        "meaning": info.meaning,
+        "out_of": info.out_of,
+    }
 
 
 def _headline_of(summary: Summary, measure: Measure) -> Estimate | None:
@@ -392,7 +479,9 @@ def _headline_of(summary: Summary, measure: Measure) -> Estimate | None:
 
 def _tasks_of(summary: Summary, measure: Measure) -> Data:
     metric = (measure[0].of(summary) or {}).get(measure[1])
-    return {task: estimate_data(each) for task, each in metric.by_task_type.items()} if metric else {}
+    return (
+        {task: estimate_data(each) for task, each in metric.by_task_type.items()} if metric else {}
+    )
 
 
 def _roles(summaries: Sequence[Summary], measure: Measure | None) -> list[str]:
@@ -411,19 +500,27 @@ def _run_data(run: Run, name: str, role: str, measure: Measure | None) -> Data:
         "label": harmless(name),
         "role": "baseline" if run.manifest.faults and role != "model" else role,
         "score": estimate_data(estimate) if estimate else None,
-        "withheld": summary.modes[measure[0].mode].withheld if measure and metric and estimate is None else "",
-        "possible": [metric.bounds.lower, metric.bounds.upper] if metric and metric.bounds else None,
+        "withheld": summary.modes[measure[0].mode].withheld
+        if measure and metric and estimate is None
+        else "",
+        "possible": [metric.bounds.lower, metric.bounds.upper]
+        if metric and metric.bounds
+        else None,
         "tasks": _tasks_of(summary, measure) if measure and estimate else {},
         "usd": spend.usd if spend.replies else None,
         "tokens": tokens_in + tokens_out,
         "token_parts": f"{prompt_tokens_text(tokens_in, cached)}, {amount_text(tokens_out)} out",
-        "seconds": sum(part.counts.spent["seconds"].total for part in parts if "seconds" in part.counts.spent),
+        "seconds": sum(
+            part.counts.spent["seconds"].total for part in parts if "seconds" in part.counts.spent
+        ),
         "records": sum(part.n_records for part in parts),
         "invalid": sum(part.invalid.n for part in parts),
         "missing": sum(summary.missing.values()),
         "attribution": attribution_data(attribution),
         "outdated": outdated,
-        "certificates": {tool: certificate(tool, of.partition(":")[0])["text"] for tool, of in toolset},
+        "certificates": {
+            tool: certificate(tool, of.partition(":")[0])["text"] for tool, of in toolset
+        },
     }
 
 
@@ -443,8 +540,12 @@ def _pairs(
 ) -> Iterator[Data]:
     for each in differences:
         compared = comparisons.get((each.first, each.second))
-        same = not each.difference.value and content_of(runs[each.first].folder) == content_of(runs[each.second].folder)
-        rows = difference_rows(compared, each.mode) if compared and each.mode in compared.modes else ()
+        same = not each.difference.value and content_of(runs[each.first].folder) == content_of(
+            runs[each.second].folder
+        )
+        rows = (
+            difference_rows(compared, each.mode) if compared and each.mode in compared.modes else ()
+        )
         yield {
             "first": each.first,
             "second": each.second,
@@ -454,7 +555,13 @@ def _pairs(
             "p": each.difference.p_adjusted,
             "differs": each.difference.differs(),
             "detectable": each.difference.detectable,
-            "verdict": verdict_text(each.difference, (names[each.first], names[each.second]), same=same),
+            "verdict": verdict_text(
+                each.difference, (names[each.first], names[each.second]), same=same
+            ),
             "more": more_samples(each.difference),
-            "rows": [[kind, name, estimate_data(row), row.differs()] for kind, name, row in rows if kind != "metric"],
+            "rows": [
+                [kind, name, estimate_data(row), row.differs()]
+                for kind, name, row in rows
+                if kind != "metric"
+            ],
         }

@@ -26,7 +26,14 @@ from agrotools.core.files import temporary_sibling
 from agrotools.plugin.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.report.comparison import error_tables
 from agrotools.report.explain import own_name
-from agrotools.report.html.data import Data, head_data, listed_data, lost_points, packed_data, record_data
+from agrotools.report.html.data import (
+    Data,
+    head_data,
+    listed_data,
+    lost_points,
+    packed_data,
+    record_data,
+)
 from agrotools.report.html.pictures import LONGEST_SIDE_PX, Pictures, Places, RunPictures
 from agrotools.report.html.runs import (
     Run,
@@ -64,7 +71,15 @@ _HERE = Path(__file__).parent
 LOOK = _HERE / "look.css"
 """Colours and fonts, which the review page has, too."""
 _STYLES = (LOOK, _HERE / "page.css")
-_SCRIPTS = ("base.js", "overview.js", "compare.js", "list.js", "pictures.js", "detail.js", "main.js")
+_SCRIPTS = (
+    "base.js",
+    "overview.js",
+    "compare.js",
+    "list.js",
+    "pictures.js",
+    "detail.js",
+    "main.js",
+)
 
 
 class Page:
@@ -95,11 +110,13 @@ class Page:
         places = Places([run.folder for run in runs])
         self.missing: set[str] = set()
         self._sources = [
-            RunPictures(run.folder, run.roots, places, pictures, self.missing, self._stored_text) for run in runs
+            RunPictures(run.folder, run.roots, places, pictures, self.missing, self._stored_text)
+            for run in runs
         ]
         attributions = [read_attribution(run.folder)[0] for run in runs]
         self._splits = [
-            {(each.id, each.epoch): each.parts for each in found.samples} if found else {} for found in attributions
+            {(each.id, each.epoch): each.parts for each in found.samples} if found else {}
+            for found in attributions
         ]
         """Lost points by part of each attributed record, run by run."""
         self.n_records = sum(len(run.records) for run in runs)
@@ -154,7 +171,11 @@ class Page:
         run, sample = self._runs[at], record.sample
         key: Key = (record.mode, sample.twin or "", record.epoch)
         place = self._places.get((at, key)) if sample.answerable else None
-        if place is not None and self.rows[place][_VALUE] is None and (other := run.records.get(key)):
+        if (
+            place is not None
+            and self.rows[place][_VALUE] is None
+            and (other := run.records.get(key))
+        ):
             self.write(at, other, rows_of(other, run.records, run.comparisons))
 
     def write(self, at: int, record: Record, scores: Sequence[Score]) -> None:
@@ -162,7 +183,11 @@ class Page:
         has_room = self._detail_bytes < self._detail_limit * (at + 1) // len(self._runs)
         prompts = self._prompts[at] if has_room else None
         data = record_data(record, scores, self._sources[at], prompts)
-        split = self._splits[at].get((record.sample.id, record.epoch)) if record.mode == "end-to-end" else None
+        split = (
+            self._splits[at].get((record.sample.id, record.epoch))
+            if record.mode == "end-to-end"
+            else None
+        )
         listed, query = listed_data(record, scores, split), record.sample.query
         value, reason = listed["score"], listed["error"]
         if self.scrubber:
@@ -188,7 +213,11 @@ class Page:
             data["calls"],
             data["usd"],
         ]
-        place = self._places.setdefault((at, record.key), len(self.rows)) if self._live else len(self.rows)
+        place = (
+            self._places.setdefault((at, record.key), len(self.rows))
+            if self._live
+            else len(self.rows)
+        )
         self.rows[place:] = [row, *self.rows[place + 1 :]]
         for name, url in self.pictures.fresh():
             if self.scrubber is None or name not in self.scrubber.left_out:
@@ -206,7 +235,13 @@ class Page:
         if sample.id not in self._samples:
             pictures = [each["picture"] for each in data["files"] if "picture" in each]
             asked = shortened(harmless(query), 140)
-            facts = [sample.id, harmless(sample.task_type), sample.answer_type, asked, *pictures[:1]]
+            facts = [
+                sample.id,
+                harmless(sample.task_type),
+                sample.answer_type,
+                asked,
+                *pictures[:1],
+            ]
             self._samples[sample.id] = [len(self._samples), *facts]
         return self._samples[sample.id][0]
 
@@ -221,7 +256,10 @@ class Page:
         return self._texts[text]
 
     def _write_block(self) -> None:
-        parts = {f"t{self._texts[text]}": text.encode("utf-8", "replace") for text in self._unwritten_texts}
+        parts = {
+            f"t{self._texts[text]}": text.encode("utf-8", "replace")
+            for text in self._unwritten_texts
+        }
         if self._block:
             parts = {f"b{self._n_blocks}": b"\n".join(self._block), **parts}
             self._block, self._block_bytes = [], 0
@@ -262,7 +300,9 @@ class Page:
             "n_pictures": self.pictures.n + len(self.missing),
             "shrunk": self.pictures.shrunk,
             "longest_px": self.pictures.longest_px,
-            "originals": list(dict.fromkeys(harmless(str(root)) for run in self._runs for root in run.roots)),
+            "originals": list(
+                dict.fromkeys(harmless(str(root)) for run in self._runs for root in run.roots)
+            ),
             "command": command,
             "live": live,
         }
@@ -283,7 +323,12 @@ class Page:
             facts, head = self.scrubber.data(facts), self.scrubber.data(head)
             head["shared"] = [self.scrubber.summary()]
         # Tables are scrubbed as they are written; style, script and data, which must stay as they are, follow.
-        parts = {"style": style, "script": script, "head": _json(head), "index": _packed(orjson.dumps(self._index()))}
+        parts = {
+            "style": style,
+            "script": script,
+            "head": _json(head),
+            "index": _packed(orjson.dumps(self._index())),
+        }
         marks = {name: Markup(f"@@{name}@@") for name in parts}
         macros: Any = page_templates().get_template("page.html.j2").module
         shell = macros.page(
@@ -330,7 +375,9 @@ def content_hash(text: str) -> str:
 
 def _json(data: object) -> Markup:
     """Return JSON that is safe inside a script element."""
-    return Markup(_UNSAFE.sub(lambda letter: f"\\u{ord(letter[0]):04x}", orjson.dumps(data).decode()))
+    return Markup(
+        _UNSAFE.sub(lambda letter: f"\\u{ord(letter[0]):04x}", orjson.dumps(data).decode())
+    )
 
 
 # --- file -------------------------------------------------------------------------------------------------------------
@@ -397,18 +444,38 @@ def build_report(
     if share:  # the name of a folder may be that of a farm
         opened = [replace(run, name=f"run-{number}") for number, run in enumerate(opened, 1)]
     if not out.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {out.parent} for the report", hint="create it, or choose another --out")
+        raise UsageError(
+            f"there is no folder {out.parent} for the report",
+            hint="create it, or choose another --out",
+        )
     if out.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"the report is a page, not {out.name}", hint="name it .html; for tables use --format")
+        raise UsageError(
+            f"the report is a page, not {out.name}", hint="name it .html; for tables use --format"
+        )
     try:
-        with temporary_sibling(out) as temporary, tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body:
+        with (
+            temporary_sibling(out) as temporary,
+            tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body,
+        ):
             pictures = Pictures(count_shares(opened), longest_px=longest_px)
-            page = Page(opened, pictures, partial(_write_element, body), DETAIL_BYTES, Scrubber() if share else None)
+            page = Page(
+                opened,
+                pictures,
+                partial(_write_element, body),
+                DETAIL_BYTES,
+                Scrubber() if share else None,
+            )
             page.write_records(progress)
             if summaries is None:
                 summarise(opened, allow_invalid=allow_invalid)
-            papers = paper_tables(runs, [run.summary for run in opened], comparisons) if papers is None else papers
-            references = floor_and_ceiling(opened, data_root, progress) if references is None else references
+            papers = (
+                paper_tables(runs, [run.summary for run in opened], comparisons)
+                if papers is None
+                else papers
+            )
+            references = (
+                floor_and_ceiling(opened, data_root, progress) if references is None else references
+            )
             body.seek(0)
             with temporary.open("w", encoding="utf-8", newline="\n") as file:
                 file.write(page.shell(papers, references, tallies))

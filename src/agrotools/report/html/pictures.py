@@ -18,7 +18,13 @@ from agrotools.agents.images import PREVIEWED_KINDS, Unreadable, make_picture
 from agrotools.benchmarks import BENCHMARKS
 from agrotools.benchmarks.checking import file_roots
 from agrotools.core import Artifact, BenchmarkError, SampleFile
-from agrotools.core.files import artifact_path, cache_dir, sha256_of_file, sha256_of_json, write_whole
+from agrotools.core.files import (
+    artifact_path,
+    cache_dir,
+    sha256_of_file,
+    sha256_of_json,
+    write_whole,
+)
 from agrotools.formats.benchmark import HEADER_FILE, resolve_file
 from agrotools.runner.manifest import Manifest
 from agrotools.tools.cache import Sweeper, limit_from_environment
@@ -47,14 +53,20 @@ def benchmark_roots(manifest: Manifest, run: Path, data_root: Path | None) -> li
     name = manifest.benchmark_path
     # Runs are in WORKING_DIRECTORY/runs/NAME by default.
     seen_from = [Path(), *run.resolve().parents[:3]]
-    was = [place / Path(manifest.data_root).expanduser() for place in seen_from] if manifest.data_root else []
+    was = (
+        [place / Path(manifest.data_root).expanduser() for place in seen_from]
+        if manifest.data_root
+        else []
+    )
     if name in BENCHMARKS:
         places = [data_root, *was, None]
         return next((roots for place in places if (roots := file_roots(name, place))), [])
     stated_path = Path(name).expanduser()
     moved = [data_root / stated_path, data_root] if data_root else []
     candidates = [*moved, *(place / stated_path for place in [*was, *seen_from])]
-    return [folder.resolve() for folder in dict.fromkeys(candidates) if (folder / HEADER_FILE).is_file()]
+    return [
+        folder.resolve() for folder in dict.fromkeys(candidates) if (folder / HEADER_FILE).is_file()
+    ]
 
 
 class Places:
@@ -80,7 +92,11 @@ class Places:
     def of_artifact(self, artifact: Artifact) -> Path | Absent:
         """Return the path of a file made by a tool, in the run that stores it."""
         suffix = Path(artifact.name).suffix
-        if artifact.sha256 is None or not _SHA256.fullmatch(artifact.sha256) or not _SUFFIX.fullmatch(suffix):
+        if (
+            artifact.sha256 is None
+            or not _SHA256.fullmatch(artifact.sha256)
+            or not _SUFFIX.fullmatch(suffix)
+        ):
             return Absent("not kept")
         for path in (artifact_path(run, artifact.sha256, suffix) for run in self._runs):
             try:
@@ -150,7 +166,9 @@ class Pictures:
     the content of their file and their share of the page; the oldest are removed.
     """
 
-    def __init__(self, shares: int, budget_bytes: int = BUDGET_BYTES, longest_px: int = LONGEST_SIDE_PX) -> None:
+    def __init__(
+        self, shares: int, budget_bytes: int = BUDGET_BYTES, longest_px: int = LONGEST_SIDE_PX
+    ) -> None:
         self._folder = cache_dir("report-pictures")
         self._sweeper = Sweeper(self._folder, min(_CACHE_MB, limit_from_environment()))
         self.longest_px = longest_px
@@ -168,28 +186,42 @@ class Pictures:
         """Return the picture of a sample's file."""
         if file.kind not in PREVIEWED_KINDS:
             return Absent(f"no preview of a {file.kind}", by_kind=True)
-        return self._once(_Wanted(file.sha256 or file.path, file.kind, file.bands), path, file.name, FILE_SHARES)
+        return self._once(
+            _Wanted(file.sha256 or file.path, file.kind, file.bands), path, file.name, FILE_SHARES
+        )
 
     def of_artifact(self, artifact: Artifact, path: Path | Absent) -> EmbeddedPicture | Absent:
         """Return the picture of a file made by a tool."""
         if artifact.kind in _NO_ARTIFACT_PICTURES:
             return Absent(f"no preview of a {artifact.kind}", by_kind=True)
-        return self._once(_Wanted(artifact.sha256, "mask" if artifact.kind == "mask" else _MADE), path, artifact.name)
+        return self._once(
+            _Wanted(artifact.sha256, "mask" if artifact.kind == "mask" else _MADE),
+            path,
+            artifact.name,
+        )
 
     def fresh(self) -> Iterator[tuple[str, str]]:
         """Return id and data URL of each picture encoded since the last call."""
         fresh, self._fresh = self._fresh, []
         return iter(fresh)
 
-    def _once(self, wanted: _Wanted, path: Path | Absent, name: str, weight: int = 1) -> EmbeddedPicture | Absent:
+    def _once(
+        self, wanted: _Wanted, path: Path | Absent, name: str, weight: int = 1
+    ) -> EmbeddedPicture | Absent:
         if wanted not in self._pictures:
             share = weight * (self._budget - self.bytes) // max(self._remaining, weight)
-            self._pictures[wanted] = path if isinstance(path, Absent) else self._make(wanted, path, name, share)
+            self._pictures[wanted] = (
+                path if isinstance(path, Absent) else self._make(wanted, path, name, share)
+            )
             self._remaining -= weight
         return self._pictures[wanted]
 
     def _make(self, wanted: _Wanted, path: Path, name: str, share: int) -> EmbeddedPicture | Absent:
-        encoded = _drawing(path, share) if path.suffix == ".svg" else self._thumbnail(wanted, path, name, share)
+        encoded = (
+            _drawing(path, share)
+            if path.suffix == ".svg"
+            else self._thumbnail(wanted, path, name, share)
+        )
         if isinstance(encoded, Absent):
             return encoded
         picture = replace(encoded.picture, id=f"p{self.n}")
@@ -202,7 +234,9 @@ class Pictures:
     def _thumbnail(self, wanted: _Wanted, path: Path, name: str, share: int) -> "_Encoded | Absent":
         step = int(math.log(max(share, 1), _SHARE_STEP))
         share = int(_SHARE_STEP**step)
-        content = wanted.content if _SHA256.fullmatch(wanted.content or "") else sha256_of_file(path)
+        content = (
+            wanted.content if _SHA256.fullmatch(wanted.content or "") else sha256_of_file(path)
+        )
         fields = [_ENCODING, content, wanted.kind, wanted.bands, path.suffix, self.longest_px, step]
         key = sha256_of_json(fields)
         stored = self._folder / key[:2] / f"{key}.json"
@@ -224,7 +258,9 @@ class Pictures:
             self._sweeper.record_write(len(new))
         return encoded
 
-    def _fitting(self, image: Image.Image, about: EmbeddedPicture, exact: bool, share: int) -> "_Encoded | None":
+    def _fitting(
+        self, image: Image.Image, about: EmbeddedPicture, exact: bool, share: int
+    ) -> "_Encoded | None":
         """Return the picture in the best size and quality that fits; None if the smallest exceeds the share."""
         longest = max(image.size)
         for side in dict.fromkeys(min(each, longest) for each in self._sides_px):
@@ -297,7 +333,10 @@ def _decoded(
 def _plain_image(path: Path, longest_px: int) -> Image.Image | None:
     """Return a usual 8-bit picture that is upright, several times as fast as readers of all kinds of files do."""
     try:
-        with warnings.catch_warnings(action="ignore"), Image.open(path, formats=("PNG", "JPEG", "WEBP")) as image:
+        with (
+            warnings.catch_warnings(action="ignore"),
+            Image.open(path, formats=("PNG", "JPEG", "WEBP")) as image,
+        ):
             usual = image.mode in ("L", "RGB") and image.width * image.height <= _LARGEST_PLAIN
             if not usual or image.getexif().get(_ORIENTATION, 1) != 1:
                 return None
@@ -312,7 +351,9 @@ def _encoded(
 ) -> tuple[str, EmbeddedPicture]:
     if max(image.size) > side:
         image = image.copy()
-        image.thumbnail((side, side), Image.Resampling.NEAREST if exact else Image.Resampling.BILINEAR)
+        image.thumbnail(
+            (side, side), Image.Resampling.NEAREST if exact else Image.Resampling.BILINEAR
+        )
     buffer = io.BytesIO()
     about = replace(about, width_px=image.width, height_px=image.height)
     if exact:

@@ -25,9 +25,22 @@ from agrotools.runner.ladder import headline_mode, references_of, role_of
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_agent, is_baseline
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, record_index
-from agrotools.runner.rescore import check_comparisons, compared_by_cause, judged_rows, summary_of, twin_rows
+from agrotools.runner.rescore import (
+    check_comparisons,
+    compared_by_cause,
+    judged_rows,
+    summary_of,
+    twin_rows,
+)
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import Comparison, ModeSummary, RunAggregator, Summary, score_record, scores_sample
+from agrotools.scoring import (
+    Comparison,
+    ModeSummary,
+    RunAggregator,
+    Summary,
+    score_record,
+    scores_sample,
+)
 from agrotools.scoring.attribution import CauseTally
 from agrotools.scoring.comparisons import differences_between, side_by_side
 from agrotools.scoring.judging.judgements import JudgedRows
@@ -43,7 +56,9 @@ def value_of(record: Record, scores: Sequence[Score]) -> float | None:
         return None
     if record.actions is None:
         return next((row.value for row in scores if scores_sample(row.metric)), None)
-    return sum(step_is_right(record, index, scores) for index in range(len(record.actions))) / len(record.actions)
+    return sum(step_is_right(record, index, scores) for index in range(len(record.actions))) / len(
+        record.actions
+    )
 
 
 def step_is_right(record: Record, index: int, scores: Sequence[Score]) -> bool:
@@ -103,7 +118,10 @@ def opened_runs(
     runs: list[Run] = []
     names = list(map(name_of, folders))
     for at, (folder, name) in enumerate(zip(folders, names, strict=True)):
-        manifest, index = read_manifest(folder).model_copy(update={"sample_ids": ()}), record_index(folder)
+        manifest, index = (
+            read_manifest(folder).model_copy(update={"sample_ids": ()}),
+            record_index(folder),
+        )
         if not len(index):
             raise index.without_samples
         check_comparisons(manifest, comparisons)
@@ -145,7 +163,9 @@ def summarise(runs: Sequence[Run], *, allow_invalid: bool, finished: bool = True
             embedder=run.comparisons.embedder,
             published=finished,
         )
-    for run, summary in zip(runs, side_by_side([run.summary for run in runs], tallies), strict=True):
+    for run, summary in zip(
+        runs, side_by_side([run.summary for run in runs], tallies), strict=True
+    ):
         run.scored = summary
 
 
@@ -154,14 +174,18 @@ def differences(runs: Sequence[Run], tallies: Sequence[RunAggregator]) -> list[R
     if len(tallies) != len(runs):
         return []
     pairs = [*combinations(range(len(runs)), 2)]
-    return differences_between([run.summary.model_copy(update={"quick": False}) for run in runs], tallies, pairs)
+    return differences_between(
+        [run.summary.model_copy(update={"quick": False}) for run in runs], tallies, pairs
+    )
 
 
 MOST_COMPARED = 4
 """Most runs of a page whose differences are also shown by task and by cause."""
 
 
-def compared(runs: Sequence[Run], tallies: Sequence[RunAggregator]) -> dict[tuple[int, int], Comparison]:
+def compared(
+    runs: Sequence[Run], tallies: Sequence[RunAggregator]
+) -> dict[tuple[int, int], Comparison]:
     """Return the comparison of each pair of a few runs, by their numbers."""
     if len(tallies) != len(runs) or not 1 < len(runs) <= MOST_COMPARED:
         return {}
@@ -181,7 +205,9 @@ def floor_and_ceiling(
     with suppress(AgrotoolsError, OSError, IndexError):
         if manifest.benchmark_path in BENCHMARKS:
             place, options = data_root or manifest.data_root, manifest.benchmark_options
-            loading = Loading(Path(place) if place else None, options, quick=manifest.quick, files_later=True)
+            loading = Loading(
+                Path(place) if place else None, options, quick=manifest.quick, files_later=True
+            )
             benchmark = load_as(manifest.benchmark_path, loading)
         else:
             benchmark = load_benchmark(run.roots[0])
@@ -201,7 +227,9 @@ def count_shares(runs: Sequence[Run]) -> int:
                     continue  # neither a file nor an artifact
                 with suppress(ValueError, LookupError, TypeError):
                     record = orjson.loads(line)
-                    files.update(each.get("sha256") or each["path"] for each in record["sample"]["files"])
+                    files.update(
+                        each.get("sha256") or each["path"] for each in record["sample"]["files"]
+                    )
                     made.update(_artifacts_of(record))
     return FILE_SHARES * len(files) + len(made)
 
@@ -213,7 +241,9 @@ def _artifacts_of(record: dict[str, Any]) -> Iterator[object]:
     if record.get("actions") is not None and sample.get("reference"):
         steps = sample["reference"]["steps"]
     for step in steps:
-        yield from (each.get("sha256") for each in (step.get("observation") or {}).get("artifacts", ()))
+        yield from (
+            each.get("sha256") for each in (step.get("observation") or {}).get("artifacts", ())
+        )
 
 
 _HASH_DIGITS = 12
@@ -229,20 +259,33 @@ _COMPARED = {
 def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> dict[str, Any]:
     """Return facts about the run in ``folder`` for the page: model, outcome of each mode, and settings."""
     spend = read_spend(folder / "spend.jsonl")
-    unknown = "not reported by the agent" if is_agent(manifest.model) or manifest.sealed is False else ""
+    unknown = (
+        "not reported by the agent" if is_agent(manifest.model) or manifest.sealed is False else ""
+    )
     settings = {
-        "cost": f"{number_text(spend.usd, 4)} USD for {spend.replies} replies" if spend.replies else unknown,
+        "cost": f"{number_text(spend.usd, 4)} USD for {spend.replies} replies"
+        if spend.replies
+        else unknown,
         "protocol": "" if is_baseline(manifest.model) else manifest.protocol,
-        "images": "" if is_baseline(manifest.model) else "shown" if manifest.images else "not shown",
-        "degraded": f"{manifest.degrade} (this page shows the original pictures)" if manifest.degrade else "",
+        "images": ""
+        if is_baseline(manifest.model)
+        else "shown"
+        if manifest.images
+        else "not shown",
+        "degraded": f"{manifest.degrade} (this page shows the original pictures)"
+        if manifest.degrade
+        else "",
         "faults in tool calls": manifest.faults,
         "epochs": str(manifest.epochs),
         "step limit": str(manifest.max_steps),
         "seed": str(manifest.seed),
-        "sampling": fields_text(manifest.settings) or ("endpoint defaults" if manifest.base_url else ""),
+        "sampling": fields_text(manifest.settings)
+        or ("endpoint defaults" if manifest.base_url else ""),
         "endpoint": manifest.base_url or "",
         "toolset": ", ".join(manifest.toolset),
-        "tools offered": "" if manifest.tools == "all" else f"{manifest.tools} (of each sample; --tools)",
+        "tools offered": ""
+        if manifest.tools == "all"
+        else f"{manifest.tools} (of each sample; --tools)",
         "toolset hash": manifest.toolset_hash[:_HASH_DIGITS],
         "back-ends": fields_text(dict(manifest.backends)) or "offline",
         "prompt hash": manifest.prompt_hash[:_HASH_DIGITS] or "no prompt",
@@ -267,7 +310,9 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
 
 
 def _mode_text(part: ModeSummary) -> str:
-    invalid = f", {part.invalid.n} invalid ({percent(part.invalid.share)} %)" if part.invalid.n else ""
+    invalid = (
+        f", {part.invalid.n} invalid ({percent(part.invalid.share)} %)" if part.invalid.n else ""
+    )
     hidden = "" if part.headline else f"; no score: {part.withheld}"
     ended = ", ".join(f"{name} {n}" for name, n in part.counts.terminations.items())
     epochs = f" x {part.epochs} epochs" if part.epochs > 1 else ""
@@ -280,16 +325,26 @@ def incomparable(manifests: Sequence[Manifest]) -> list[str]:
     Prompts are compared only among runs that have one (baselines have none).
     """
     benchmarks = [manifest.clean_hash or manifest.benchmark_hash for manifest in manifests]
-    differences = [f"different benchmark: {_differing(benchmarks)}"] if len(set(benchmarks)) > 1 else []
+    differences = (
+        [f"different benchmark: {_differing(benchmarks)}"] if len(set(benchmarks)) > 1 else []
+    )
     if len({manifest.quick for manifest in manifests}) > 1:
-        differences.append("some ran only the quick part of the benchmark, whose samples are too few to rank models")
+        differences.append(
+            "some ran only the quick part of the benchmark, whose samples are too few to rank models"
+        )
     for name, words in _COMPARED.items():
         values = [getattr(manifest, name) for manifest in manifests]
-        differences += [f"different {words}: {_differing(values)}"] * any(value != values[0] for value in values)
+        differences += [f"different {words}: {_differing(values)}"] * any(
+            value != values[0] for value in values
+        )
     for tool in dict.fromkeys(tool for manifest in manifests for tool in manifest.tool_data):
         digests = {manifest.tool_data[tool] for manifest in manifests if tool in manifest.tool_data}
         if len(digests) > 1:
-            where = "that only some of the runs had" if "" in digests else "that changed between the runs"
+            where = (
+                "that only some of the runs had"
+                if "" in digests
+                else "that changed between the runs"
+            )
             differences.append(f"{tool} has data files (e.g. trained heads) {where}")
     prompts = [manifest.prompt_hash for manifest in manifests if manifest.prompt_hash]
     if len(set(prompts)) > 1:
@@ -298,5 +353,8 @@ def incomparable(manifests: Sequence[Manifest]) -> list[str]:
 
 
 def _differing(values: Sequence[object]) -> str:
-    value_texts = [value[:_HASH_DIGITS] if isinstance(value, str) else fields_text(dict(value)) for value in values]  # type: ignore[call-overload]
+    value_texts = [
+        value[:_HASH_DIGITS] if isinstance(value, str) else fields_text(dict(value))
+        for value in values
+    ]  # type: ignore[call-overload]
     return shortened(" / ".join(dict.fromkeys(text or "none" for text in value_texts)))

@@ -131,8 +131,16 @@ class Viewer:
         """Return the page with the list of runs."""
         began, stamp = time.monotonic(), self.stamp(list(run_folders(self.folder)))
         if stamp != self._list.stamp:
-            runs, script = list(list_runs(self.folder)), {"script": _RELOAD, "script_hash": content_hash(_RELOAD)}
-            fields = {"folder": self.folder.resolve(), "runs": runs, "table": runs_table(runs, self.folder), **script}
+            runs, script = (
+                list(list_runs(self.folder)),
+                {"script": _RELOAD, "script_hash": content_hash(_RELOAD)},
+            )
+            fields = {
+                "folder": self.folder.resolve(),
+                "runs": runs,
+                "table": runs_table(runs, self.folder),
+                **script,
+            }
             self._list = _shell_of(stamp, _rendered("runs.html.j2", stamp=stamp, **fields), began)
         return self._list.content
 
@@ -163,7 +171,11 @@ class Viewer:
     def without_records(self, names: Sequence[str]) -> list[str]:
         """Return the names of those runs that have no finished sample yet."""
         files = [run / RECORDS_FILE for run in self.paths(names)]
-        return [name for name, file in zip(names, files, strict=True) if not file.exists() or not file.stat().st_size]
+        return [
+            name
+            for name, file in zip(names, files, strict=True)
+            if not file.exists() or not file.stat().st_size
+        ]
 
     def part(self, names: Sequence[str], name: str) -> bytes:
         """Return a part of an open page; LookupError if there is none of this name."""
@@ -181,7 +193,11 @@ class Viewer:
     @staticmethod
     def stamp(paths: Sequence[Path]) -> str:
         """Return a text that changes whenever one of the runs does."""
-        files = [run / name for run in paths for name in (MANIFEST_FILE, RECORDS_FILE, SCORES_FILE, ATTRIBUTION_FILE)]
+        files = [
+            run / name
+            for run in paths
+            for name in (MANIFEST_FILE, RECORDS_FILE, SCORES_FILE, ATTRIBUTION_FILE)
+        ]
         times = [str(file.stat().st_mtime_ns) if file.exists() else "-" for file in files]
         return hashlib.sha256(" ".join([*map(str, paths), *times]).encode()).hexdigest()[:16]
 
@@ -224,24 +240,35 @@ def serve_pages(viewer: Viewer, port: int | None, started: Callable[[str], None]
             except ConnectionError:
                 raise
             except (AgrotoolsError, OSError, LookupError) as error:
-                self._send(404, _rendered("message.html.j2", title="not found", text=str(error), waiting=False))
+                self._send(
+                    404,
+                    _rendered("message.html.j2", title="not found", text=str(error), waiting=False),
+                )
 
         def _answer(self, what: str, names: list[str], query: Mapping[str, list[str]]) -> None:
             if what == "":
                 self._send(200, viewer.run_list())
             elif what == "page" and (waiting := viewer.without_records(names)):
                 text = f"{', '.join(waiting)}: no sample is finished yet. The page opens as soon as one is."
-                self._send(200, _rendered("message.html.j2", title="waiting", text=text, waiting=True))
+                self._send(
+                    200, _rendered("message.html.j2", title="waiting", text=text, waiting=True)
+                )
             elif what == "page":
                 self._send(200, viewer.page(names))
             elif what == "state":
                 self._send(200, orjson.dumps({"stamp": viewer.state(names)}), "application/json")
             elif what == "part":
-                self._send(200, viewer.part(names, query.get("name", [""])[0]), "text/plain; charset=us-ascii")
+                self._send(
+                    200,
+                    viewer.part(names, query.get("name", [""])[0]),
+                    "text/plain; charset=us-ascii",
+                )
             else:
                 self._send(404, b"there is no such page", "text/plain")
 
-        def _send(self, status: int, content: bytes, media_type: str = "text/html; charset=utf-8") -> None:
+        def _send(
+            self, status: int, content: bytes, media_type: str = "text/html; charset=utf-8"
+        ) -> None:
             self.send_response(status)
             headers = {
                 "Content-Type": media_type,

@@ -79,7 +79,13 @@ _FILE = re.compile(
 _COMMON_NAME = re.compile(r"[a-z]+(?:[-_][a-z]+)*(?:[-_]?\d{1,3})?\.\w+")
 """Names of files in texts that tell nothing, such as ``overlay.png``."""
 _TELLING_STEM = re.compile(r"(?=.{6})(?=.*[\d_ -]).*")
-_PATTERNS = (("key", _SECRET), ("address", _ADDRESS), ("coordinate", _DEGREES), ("path", _PATH), ("file name", _FILE))
+_PATTERNS = (
+    ("key", _SECRET),
+    ("address", _ADDRESS),
+    ("coordinate", _DEGREES),
+    ("path", _PATH),
+    ("file name", _FILE),
+)
 _PLURALS = {"address": "addresses"}
 _DRAWN = ("plot", "image")
 """Kinds of files in which a tool writes what a call says."""
@@ -111,7 +117,9 @@ class Scrubber:
         return text
 
     def _removed(self, what: str, match: re.Match[str]) -> str:
-        if (what == "file name" and _COMMON_NAME.fullmatch(match[0])) or _SHARES.fullmatch(match[0]):
+        if (what == "file name" and _COMMON_NAME.fullmatch(match[0])) or _SHARES.fullmatch(
+            match[0]
+        ):
             return match[0]
         self.removed[what] += 1
         return f"[{what} removed]"
@@ -122,7 +130,9 @@ class Scrubber:
             return self.text(value, names)
         if isinstance(value, (list, tuple)):
             name, *rest = value or ("",)
-            if rest and isinstance(name, str) and _PLACE.fullmatch(name.lower()):  # a pair of name and value
+            if (
+                rest and isinstance(name, str) and _PLACE.fullmatch(name.lower())
+            ):  # a pair of name and value
                 self.removed["coordinate"] += 1
                 return [name, *("[coordinate removed]" if each else each for each in rest)]
             if len(value) == 2 and _is_pair(*value):
@@ -146,9 +156,17 @@ class Scrubber:
     def _rows(self, rows: Any) -> Any:
         """Return the rows of a table with the columns of coordinates emptied."""
         header = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], list) else []
-        places = {at for at, name in enumerate(header) if isinstance(name, str) and _PLACE.fullmatch(name.lower())}
+        places = {
+            at
+            for at, name in enumerate(header)
+            if isinstance(name, str) and _PLACE.fullmatch(name.lower())
+        }
         self.removed["coordinate"] += len(places) * (len(rows) - 1) if places else 0
-        return [[cell if at not in places else "" for at, cell in enumerate(row)] for row in rows] if places else rows
+        return (
+            [[cell if at not in places else "" for at, cell in enumerate(row)] for row in rows]
+            if places
+            else rows
+        )
 
     def step(self, step: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
         """Return a step scrubbed, without the drawings that a telling call made: their pixels tell it, too.
@@ -156,11 +174,19 @@ class Scrubber:
         A chart whose axes are named as coordinates loses its values.
         """
         call = step.get("call") or {}
-        labels = [text for name, text in call.items() if name.endswith("label") and isinstance(text, str)]
+        labels = [
+            text for name, text in call.items() if name.endswith("label") and isinstance(text, str)
+        ]
         is_map = any(_AXIS.search(text) for text in labels)
         if is_map:
             self.removed["coordinate"] += 1
-            empty = {"call": {"values": "[coordinate removed]"}, "args": [], "plain": [], "lines": [], "result": None}
+            empty = {
+                "call": {"values": "[coordinate removed]"},
+                "args": [],
+                "plain": [],
+                "lines": [],
+                "result": None,
+            }
             step = {**step, **{name: value for name, value in empty.items() if name in step}}
         if is_map or self._tells(call, names):
             drawn = [file for file in step.get("files", []) if file["kind"] in _DRAWN]
@@ -175,7 +201,12 @@ class Scrubber:
             return file
         self.removed["drawing"] += 1
         reason = "left out, because texts of its call were removed"
-        return {"name": file["name"], "kind": file["kind"], "text": file.get("text", ""), "absent": reason}
+        return {
+            "name": file["name"],
+            "kind": file["kind"],
+            "text": file.get("text", ""),
+            "absent": reason,
+        }
 
     def _tells(self, call: Mapping[str, Any], names: Mapping[str, str]) -> bool:
         """Return True if more than names of files is removed from the arguments of a call."""
@@ -196,5 +227,7 @@ class Scrubber:
 
     def summary(self) -> str:
         """Return a sentence that says what was removed."""
-        parts = [count_text(n, what, _PLURALS.get(what, "")) for what, n in self.removed.items() if n]
+        parts = [
+            count_text(n, what, _PLURALS.get(what, "")) for what, n in self.removed.items() if n
+        ]
         return f"For sharing, removed: {', '.join(parts) or 'nothing'} (metadata of pictures is never embedded)."

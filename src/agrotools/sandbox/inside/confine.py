@@ -52,7 +52,9 @@ def read_only(paths: list[str], listed: list[str], calls: dict[str, int]) -> Non
     files = (1 << _FILE_RIGHTS.get(version, 16)) - 1
     network = _NETWORK_RIGHTS if version >= 4 else 0
     scopes = _SCOPES if version >= 6 else 0
-    attributes = struct.pack("=QQQ", files, network, scopes)[: 24 if version >= 6 else 16 if version >= 4 else 8]
+    attributes = struct.pack("=QQQ", files, network, scopes)[
+        : 24 if version >= 6 else 16 if version >= 4 else 8
+    ]
     ruleset = _libc.syscall(calls["landlock_create_ruleset"], attributes, len(attributes), 0)
     _checked(ruleset, "Landlock")
     for path in (*paths, *listed):
@@ -64,7 +66,9 @@ def read_only(paths: list[str], listed: list[str], calls: dict[str, int]) -> Non
         if path not in listed:
             rights |= _READ_FILE
         rule = struct.pack("=Qi", rights, opened)
-        _checked(_libc.syscall(calls["landlock_add_rule"], ruleset, _RULE_PATH_BENEATH, rule, 0), path)
+        _checked(
+            _libc.syscall(calls["landlock_add_rule"], ruleset, _RULE_PATH_BENEATH, rule, 0), path
+        )
         os.close(opened)
     _checked(_libc.syscall(calls["landlock_restrict_self"], ruleset, 0), "Landlock")
     os.close(ruleset)
@@ -73,7 +77,11 @@ def read_only(paths: list[str], listed: list[str], calls: dict[str, int]) -> Non
 def limit(limits: dict[str, int]) -> None:
     """Set the resource limits of the code; processor time counts from now."""
     used = math.ceil(time.process_time())
-    memory, file, files = limits["memory_mb"] * 2**20, limits["file_mb"] * 2**20, limits["open_files"]
+    memory, file, files = (
+        limits["memory_mb"] * 2**20,
+        limits["file_mb"] * 2**20,
+        limits["open_files"],
+    )
     rlimits: dict[int, tuple[int, int]] = {
         resource.RLIMIT_AS: (memory, memory),
         resource.RLIMIT_CPU: (used + limits["cpu_s"], used + limits["cpu_s"] + 1),
@@ -97,7 +105,10 @@ def filter_calls(program: bytes, calls: dict[str, int]) -> None:
 
     filled = Program(len(program) // 8, ctypes.addressof(code))
     _checked(
-        _libc.syscall(calls["seccomp"], _SECCOMP_SET_MODE_FILTER, _FOR_ALL_THREADS, ctypes.byref(filled)), "seccomp"
+        _libc.syscall(
+            calls["seccomp"], _SECCOMP_SET_MODE_FILTER, _FOR_ALL_THREADS, ctypes.byref(filled)
+        ),
+        "seccomp",
     )
 
 

@@ -42,7 +42,9 @@ class Drawing:
 
         matplotlib.get_configdir = matplotlib.get_cachedir = lambda: _NO_FOLDER
         matplotlib.use("Agg")
-        matplotlib.rcParams.update({"figure.dpi": DPI, "savefig.dpi": DPI, "svg.hashsalt": "agrotools"})
+        matplotlib.rcParams.update(
+            {"figure.dpi": DPI, "savefig.dpi": DPI, "svg.hashsalt": "agrotools"}
+        )
         import matplotlib.pyplot as plt
         from matplotlib.figure import Figure
 
@@ -74,7 +76,9 @@ class Drawing:
                 f"choose a smaller figsize (one inch is {DPI} pixels)"
             )
         content = io.BytesIO()
-        self._savefig(figure, content, format="png", dpi=DPI, metadata={"Software": None}, **options)
+        self._savefig(
+            figure, content, format="png", dpi=DPI, metadata={"Software": None}, **options
+        )
         return content.getvalue()
 
 
@@ -91,5 +95,9 @@ def figure_in(value: Any) -> Any:
         return pyplot.gcf() if pyplot is not None and pyplot.get_fignums() else None
     if isinstance(value, figures.Figure):
         return value
-    figure = getattr(value, "figure", None) if isinstance(value, sys.modules["matplotlib.artist"].Artist) else None
+    figure = (
+        getattr(value, "figure", None)
+        if isinstance(value, sys.modules["matplotlib.artist"].Artist)
+        else None
+    )
     return figure if isinstance(figure, figures.Figure) else None

@@ -26,7 +26,9 @@ def environment() -> str | None:
     for process in ("1", "self", str(os.getppid()), str(CANARY["pid"])):
         try:
             with open(f"/proc/{process}/environ", "rb") as file:
-                seen |= {entry.split(b"=")[0].decode() for entry in file.read().split(b"\0") if entry}
+                seen |= {
+                    entry.split(b"=")[0].decode() for entry in file.read().split(b"\0") if entry
+                }
         except OSError:
             continue
     foreign = sorted(seen - {"PWD", *CANARY["variables"]})  # pyright: ignore[reportGeneralTypeIssues]
@@ -40,7 +42,15 @@ def read() -> str | None:
 
 def write() -> str | None:
     written = []
-    for folder in (CANARY["folder"], os.path.dirname(os.__file__), sys.prefix, "/", "/etc", "/usr", "/dev/shm"):
+    for folder in (
+        CANARY["folder"],
+        os.path.dirname(os.__file__),
+        sys.prefix,
+        "/",
+        "/etc",
+        "/usr",
+        "/dev/shm",
+    ):
         try:
             with open(f"{folder}/agrotools-probe", "w") as file:
                 file.write("x")

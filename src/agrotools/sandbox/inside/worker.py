@@ -142,7 +142,10 @@ def run(code: str, call: str | None, limit: int, out: Out, draw: drawing.Drawing
         value = None
     text = None if value is None else str(value)
     if text is not None and (size := len(text.encode("utf-8", "replace"))) > limit:
-        return {"status": "output_cap", "message": f"the result has {size:,} bytes as text, more than {limit:,}"}
+        return {
+            "status": "output_cap",
+            "message": f"the result has {size:,} bytes as text, more than {limit:,}",
+        }
     return {"status": "ok", "value": text}
 
 
@@ -183,7 +186,11 @@ def line_of(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename == _NAME:
         number, text = error.lineno, error.msg
     else:
-        frames = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == _NAME]
+        frames = [
+            frame.lineno
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename == _NAME
+        ]
         number, text = (frames[-1] if frames else None), words_of(error)
     summary = type(error).__name__ + (f": {text[:_LONGEST_TEXT]}" if text else "")
     if number is None:

@@ -22,7 +22,14 @@ from agrotools.scoring.judging.questions import (
     judge_questions,
     read_grade,
 )
-from agrotools.scoring.metrics import FAS, HARMFUL_ADVICE, OPEN_TEXT, SLOT_METRIC, counts_in_fas, is_judged_text
+from agrotools.scoring.metrics import (
+    FAS,
+    HARMFUL_ADVICE,
+    OPEN_TEXT,
+    SLOT_METRIC,
+    counts_in_fas,
+    is_judged_text,
+)
 from agrotools.scoring.slots import SlotScore, score_row, weighted_mean
 from agrotools.scoring.statistics import Interval
 from agrotools.scoring.summary import Agreement, Calibration, JudgeSummary, Panel
@@ -65,7 +72,9 @@ class GradedQuestion(NamedTuple):
     def value(self) -> float | None:
         """Mean over the judges of the mean of their votes, in [0, 1]; None if there is no grade."""
         means = [
-            fmean(valid) for votes in self.grades.values() if (valid := [vote for vote in votes if vote is not None])
+            fmean(valid)
+            for votes in self.grades.values()
+            if (valid := [vote for vote in votes if vote is not None])
         ]
         return fmean(means) / self.question.most if means else None
 
@@ -81,7 +90,9 @@ def by_question(judgements: Iterable[Judgement]) -> dict[str, list[Judgement]]:
     return groups
 
 
-def judged(record: Record, judgements: Judgements, rubrics: Rubrics | None = None) -> list[GradedQuestion]:
+def judged(
+    record: Record, judgements: Judgements, rubrics: Rubrics | None = None
+) -> list[GradedQuestion]:
     """Return all questions to judges about ``record`` with their grades so far, which may be none."""
     results: list[GradedQuestion] = []
     for question in judge_questions(record, rubrics):
@@ -92,13 +103,19 @@ def judged(record: Record, judgements: Judgements, rubrics: Rubrics | None = Non
     return results
 
 
-def judged_scores(record: Record, graded: Sequence[GradedQuestion], metrics: Iterable[str]) -> list[Score]:
+def judged_scores(
+    record: Record, graded: Sequence[GradedQuestion], metrics: Iterable[str]
+) -> list[Score]:
     """Return one row for each of ``metrics`` (metrics that any judge was asked for) that has slots in the sample.
 
     The value combines all questions of the metric; a record without an answer scores 0, as with every other metric. A
     metric with a missing grade has no row, because ungraded answers are counted, not guessed.
     """
-    if record.trajectory is None or record.invalid is not None or record.trajectory.termination == "infrastructure":
+    if (
+        record.trajectory is None
+        or record.invalid is not None
+        or record.trajectory.termination == "infrastructure"
+    ):
         return []
     rows: list[Score] = []
     for metric in metrics:
@@ -110,10 +127,17 @@ def judged_scores(record: Record, graded: Sequence[GradedQuestion], metrics: Ite
         numbers = [each.value for each in of_metric if each.value is not None]
         if len(numbers) < len(of_metric):
             continue
-        grades = {each.question.slot: {name: list(votes) for name, votes in each.grades.items()} for each in of_metric}
+        grades = {
+            each.question.slot: {name: list(votes) for name, votes in each.grades.items()}
+            for each in of_metric
+        }
         reading = cast("dict[str, JsonValue]", grades or {"rule": "no answer"})
         judges = sorted({name for each in of_metric for name in each.grades})
-        value = kind.combine(kind.of_slots(slots, numbers) if kind.of_slots else numbers) if of_metric else 0.0
+        value = (
+            kind.combine(kind.of_slots(slots, numbers) if kind.of_slots else numbers)
+            if of_metric
+            else 0.0
+        )
         prompt = of_metric[0].question.prompt if of_metric else None
         score, names = SlotScore(value, reading), ", ".join(judges) or None
         rows.append(score_row(record, metric, score, version=VERSION, judge=names, prompt=prompt))
@@ -127,7 +151,10 @@ _FEWEST_UNITS = 10
 
 
 def agreement(
-    units: Sequence[Sequence[float | None]], clusters: Sequence[Hashable] | None = None, *, seed: int = 0
+    units: Sequence[Sequence[float | None]],
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    seed: int = 0,
 ) -> Agreement | None:
     """Return Krippendorff's ordinal alpha of grades; None if no unit has two grades.
 
@@ -149,7 +176,9 @@ def agreement(
     if alpha is None or len(number) < _FEWEST_UNITS:
         return Agreement(alpha=alpha, n_units=len(rated))
     cluster_of = np.array([number[label] for _, label in rated])
-    weights = np.random.default_rng(seed).multinomial(len(number), [1 / len(number)] * len(number), size=_DRAWS)
+    weights = np.random.default_rng(seed).multinomial(
+        len(number), [1 / len(number)] * len(number), size=_DRAWS
+    )
     resampled = [_alpha(levels, sizes, drawn[cluster_of].astype(np.float64)) for drawn in weights]
     alphas = [value for value in resampled if value is not None]
     lower, upper = np.percentile(alphas, [2.5, 97.5]).tolist()
@@ -185,7 +214,9 @@ class JudgedRows:
         self._labelled = [each for each in judgements if each.label is not None]
         self._by_question = by_question(judgements)
         digest = rubrics.digest if rubrics else ""
-        used = [each for each in judgements if each.rubrics == digest or not has_rubrics(each.metric)]
+        used = [
+            each for each in judgements if each.rubrics == digest or not has_rubrics(each.metric)
+        ]
         asked = {each.metric for each in used if each.label is None}
         kinds = JUDGED_METRICS.items() if asked else ()  # it imports the judges of all plug-ins
         self.metrics = [name for name, kind in kinds if (kind.replies_of or name) in asked]
@@ -214,13 +245,21 @@ class JudgedRows:
         graded = [each for each in every if each.question.metric == OPEN_TEXT]
         values = {row.slot: row.value for row in rows if row.metric == SLOT_METRIC}
         values |= {each.question.slot: each.value for each in graded}
-        counted = [slot for slot in record.sample.answer if counts_in_fas(slot) or is_judged_text(slot)]
+        counted = [
+            slot for slot in record.sample.answer if counts_in_fas(slot) or is_judged_text(slot)
+        ]
         mean = weighted_mean(counted, [values[slot.name] or 0.0 for slot in counted])
-        reading: dict[str, JsonValue] = {"slots": {slot.name: values[slot.name] for slot in counted}}
+        reading: dict[str, JsonValue] = {
+            "slots": {slot.name: values[slot.name] for slot in counted}
+        }
         scores = {FAS: SlotScore(mean, reading)}
-        found = [q.harmful(each.reply) for q, _ in graded for each in self._by_question.get(q.asked, ())]
+        found = [
+            q.harmful(each.reply) for q, _ in graded for each in self._by_question.get(q.asked, ())
+        ]
         if found and any(row.metric == HARMFUL_ADVICE for row in rows):
-            claims: dict[str, JsonValue] = {"claims": [*dict.fromkeys(claim for each in found for claim in each)]}
+            claims: dict[str, JsonValue] = {
+                "claims": [*dict.fromkeys(claim for each in found for claim in each)]
+            }
             scores[HARMFUL_ADVICE] = SlotScore(fmean(map(bool, found)), claims)
         new = [score_row(record, metric, score) for metric, score in scores.items()]
         return [*(row for row in rows if row.metric not in scores), *new, *added]
@@ -236,17 +275,27 @@ class JudgedRows:
 
     def by_judge(self, record: Record, metric: str) -> dict[str, float]:
         """Return the value of ``record`` by each judge who graded all its questions of ``metric``, in [0, 1]."""
-        graded = [each for each in judged(record, self._by_question, self._rubrics) if each.question.metric == metric]
+        graded = [
+            each
+            for each in judged(record, self._by_question, self._rubrics)
+            if each.question.metric == metric
+        ]
         values: dict[str, float] = {}
         for judge in dict.fromkeys(name for each in graded for name in each.grades):
-            alone = [each._replace(grades={judge: each.grades.get(judge, [])}).value for each in graded]
+            alone = [
+                each._replace(grades={judge: each.grades.get(judge, [])}).value for each in graded
+            ]
             if (value := _combined(metric, alone)) is not None:
                 values[judge] = value
         return values
 
     def of(self, record: Record) -> list[Judgement]:
         """Return the replies of judges about ``record``."""
-        question_ids = dict.fromkeys(q.asked for q in judge_questions(record, self._rubrics)) if self.metrics else ()
+        question_ids = (
+            dict.fromkeys(q.asked for q in judge_questions(record, self._rubrics))
+            if self.metrics
+            else ()
+        )
         return [each for key in question_ids for each in self._by_question.get(key, ())]
 
     def panel(self) -> Panel | None:
@@ -263,7 +312,9 @@ class JudgedRows:
                 between[metric] = estimate
         rubrics = self.rubrics_label if self.criteria_judges else ""
         known = tuple(calibrations(self._labelled))
-        return Panel(judges=tuple(judges), between_judges=between, calibrations=known, rubrics=rubrics)
+        return Panel(
+            judges=tuple(judges), between_judges=between, calibrations=known, rubrics=rubrics
+        )
 
 
 def _combined(metric: str, values: Sequence[float | None]) -> float | None:
@@ -275,7 +326,11 @@ def _combined(metric: str, values: Sequence[float | None]) -> float | None:
 def _judge_summary(metric: str, name: str, results: Sequence[GradedQuestion]) -> JudgeSummary:
     of_judge = [(each, each.grades[name]) for each in results if name in each.grades]
     replies = [grade for _, votes in of_judge for grade in votes]
-    graded = [(each, read) for each, votes in of_judge if (read := [vote for vote in votes if vote is not None])]
+    graded = [
+        (each, read)
+        for each, votes in of_judge
+        if (read := [vote for vote in votes if vote is not None])
+    ]
     means = [sum(read) / len(read) / each.question.most for each, read in graded]
     return JudgeSummary(
         metric=metric,
@@ -297,10 +352,14 @@ def _one(votes: Sequence[float | None]) -> float | None:
 
 def calibrations(labelled: Iterable[Judgement]) -> list[Calibration]:
     """Return the results of each judge on answers with known grades, by the median of its votes."""
-    votes: defaultdict[str, defaultdict[tuple[str, int], list[float | None]]] = defaultdict(lambda: defaultdict(list))
+    votes: defaultdict[str, defaultdict[tuple[str, int], list[float | None]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for judgement in labelled:
         if judgement.label is not None:
-            votes[judgement.judge][judgement.asked, judgement.label].append(read_grade(judgement.reply))
+            votes[judgement.judge][judgement.asked, judgement.label].append(
+                read_grade(judgement.reply)
+            )
     results: list[Calibration] = []
     for judge, answers in sorted(votes.items()):
         pairs = [(label, _one(grades)) for (_, label), grades in answers.items()]

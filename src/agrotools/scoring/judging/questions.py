@@ -34,7 +34,9 @@ _SCORE_IN_WORDS = re.compile(
     re.IGNORECASE,
 )
 _OBJECT_ALONE = re.compile(r"(?:```\w*\s*)?\{.*\}\s*(?:```)?", re.DOTALL)
-_ALONE = re.compile(r"[\s*_\"'(]*+(?P<grade>-?\d++(?>(?:\.\d++)?))\s*+(?:/\s*+(?P<of>\d++))?\s*+分?[\s*_\"'.。)]*+")
+_ALONE = re.compile(
+    r"[\s*_\"'(]*+(?P<grade>-?\d++(?>(?:\.\d++)?))\s*+(?:/\s*+(?P<of>\d++))?\s*+分?[\s*_\"'.。)]*+"
+)
 
 
 def read_grade(reply: str, most: int = 2, shown: str = "") -> int | None:
@@ -52,7 +54,9 @@ def read_score(reply: str, most: int = 1, shown: str = "") -> float | None:
     because a guess would not be the judge's grade.
     """
     text = unicodedata.normalize("NFKC", _THOUGHT.sub("", reply)).strip()
-    found = [(value, score) for value in parsed_values(text) for score in _keyed_scores(value, most)]
+    found = [
+        (value, score) for value in parsed_values(text) for score in _keyed_scores(value, most)
+    ]
     if found:
         alone = len(found) == 1 and _OBJECT_ALONE.fullmatch(text)
         quoted = [] if alone else [*parsed_values(unicodedata.normalize("NFKC", shown))]
@@ -66,7 +70,11 @@ def read_score(reply: str, most: int = 1, shown: str = "") -> float | None:
 
 
 def _keyed_scores(value: JsonValue, most: int) -> list[float | None]:
-    keyed = {key.strip().lower(): content for key, content in value.items()} if isinstance(value, dict) else {}
+    keyed = (
+        {key.strip().lower(): content for key, content in value.items()}
+        if isinstance(value, dict)
+        else {}
+    )
     return [_on_scale(keyed[key], most) for key in _KEYS if key in keyed][:1]
 
 
@@ -154,7 +162,10 @@ _TEXT_TYPES = ("text/", "application/json", "application/xml")
 
 def is_text(artifact: Artifact) -> bool:
     """Return True if a judge is shown the content of the file as text."""
-    return artifact.media_type.startswith(_TEXT_TYPES) or PurePosixPath(artifact.name).suffix.lower() in _TEXT_SUFFIXES
+    return (
+        artifact.media_type.startswith(_TEXT_TYPES)
+        or PurePosixPath(artifact.name).suffix.lower() in _TEXT_SUFFIXES
+    )
 
 
 def is_image(artifact: Artifact) -> bool:
@@ -200,7 +211,11 @@ def read_rubrics(path: Path, benchmark: str, name: str = "") -> Rubrics:
 
 def has_rubrics(metric: str) -> bool:
     """Return True if the metric is a criterion that is graded by rubrics."""
-    return any(each.judging.read_rubrics and metric in each.judging.metrics for each in plugins() if each.judging)
+    return any(
+        each.judging.read_rubrics and metric in each.judging.metrics
+        for each in plugins()
+        if each.judging
+    )
 
 
 JUDGED_METRICS = WithPlugins(
@@ -221,18 +236,27 @@ def judge_questions(record: Record, rubrics: Rubrics | None = None) -> list[Judg
 
     ``rubrics`` are those of the user's file, None for the shipped ones.
     """
-    questions = [each for plugin in plugins() if plugin.judging for each in plugin.judging.questions(record, rubrics)]
+    questions = [
+        each
+        for plugin in plugins()
+        if plugin.judging
+        for each in plugin.judging.questions(record, rubrics)
+    ]
     if record.trajectory is None or record.invalid is not None:
         return questions
     sample, answer = record.sample, record.trajectory.answer or ""
     if answer.strip():
         for slot in sample.answer:
             if isinstance(slot, OpenTextSlot) and is_judged_text(slot):
-                questions.append(rubric_question(slot, sample.query, submitted_text(slot, sample.answer, answer)))
+                questions.append(
+                    rubric_question(slot, sample.query, submitted_text(slot, sample.answer, answer))
+                )
     return questions
 
 
-def open_question(metric: str, slot: str, question: str, reference: str, answer: str) -> JudgeQuestion:
+def open_question(
+    metric: str, slot: str, question: str, reference: str, answer: str
+) -> JudgeQuestion:
     """Return a question about an answer that is compared with a reference text, in the language of the reference."""
     if len(answer) > _LONGEST_ANSWER:
         answer = f"{answer[:_LONGEST_ANSWER]} [...]"
@@ -241,11 +265,15 @@ def open_question(metric: str, slot: str, question: str, reference: str, answer:
     return JudgeQuestion(metric, slot, system, user, prompt, read=partial(read_grade, shown=user))
 
 
-def _filled(words: Mapping[str, str], question: str, reference: str, answer: str) -> tuple[str, str, str]:
+def _filled(
+    words: Mapping[str, str], question: str, reference: str, answer: str
+) -> tuple[str, str, str]:
     """Return the two messages of a question, with the texts between marks, and the hash of their wording."""
     values = {"question": question, "reference": reference, "answer": answer}
     values["mark"] = mark_of(values.values())
-    system, user = (_HOLE.sub(lambda hole: values[hole[1]], words[part]).strip() for part in ("system", "user"))
+    system, user = (
+        _HOLE.sub(lambda hole: values[hole[1]], words[part]).strip() for part in ("system", "user")
+    )
     return system, user, prompt_hash(words["system"] + words["user"])
 
 
@@ -255,11 +283,17 @@ def rubric_question(slot: OpenTextSlot, question: str, answer: str) -> JudgeQues
     The statements are the facts of the slot, those of branches that do not apply, and the harmful claims.
     """
     facts = [*slot.facts, *(fact for branch in slot.excluded for fact in branch.facts)]
-    contrary = (f" (contradicted by: {' / '.join(fact.not_)})" if fact.not_ else "" for fact in facts)
-    statements = [" / ".join(fact.phrases) + each for fact, each in zip(facts, contrary, strict=True)]
+    contrary = (
+        f" (contradicted by: {' / '.join(fact.not_)})" if fact.not_ else "" for fact in facts
+    )
+    statements = [
+        " / ".join(fact.phrases) + each for fact, each in zip(facts, contrary, strict=True)
+    ]
     statements += [f"advice: {harm.claim}" for harm in slot.harmful]
     rubric = "\n".join(f"{number}. {each}" for number, each in enumerate(statements, 1))
-    system, user, prompt = _filled(read_table(_PROMPTS)["rubric"]["en"], question, rubric, answer[:_LONGEST_ANSWER])
+    system, user, prompt = _filled(
+        read_table(_PROMPTS)["rubric"]["en"], question, rubric, answer[:_LONGEST_ANSWER]
+    )
     read = partial(read_rubric, slot, answer[:_LONGEST_ANSWER], shown=user)
     return JudgeQuestion(
         OPEN_TEXT,
@@ -288,8 +322,16 @@ def read_rubric(slot: OpenTextSlot, answer: str, reply: str, *, shown: str = "")
     """
     counts = [len(slot.facts), *(len(branch.facts) for branch in slot.excluded), len(slot.harmful)]
     text = unicodedata.normalize("NFKC", _THOUGHT.sub("", reply)).strip()
-    found = [value for value in parsed_values(text) if isinstance(value, dict) and _verdicts(value, sum(counts))]
-    quoted = [] if _OBJECT_ALONE.fullmatch(text) else [*parsed_values(unicodedata.normalize("NFKC", shown))]
+    found = [
+        value
+        for value in parsed_values(text)
+        if isinstance(value, dict) and _verdicts(value, sum(counts))
+    ]
+    quoted = (
+        []
+        if _OBJECT_ALONE.fullmatch(text)
+        else [*parsed_values(unicodedata.normalize("NFKC", shown))]
+    )
     own = [value for value in found if value not in quoted]
     if not own or any(value != own[0] for value in own):
         return RubricRead(None)
@@ -303,7 +345,9 @@ def read_rubric(slot: OpenTextSlot, answer: str, reply: str, *, shown: str = "")
 def _verdicts(value: Mapping[str, JsonValue], count: int) -> list[dict[str, JsonValue]]:
     """Return the verdicts on statements 1 to ``count``; empty if one is missing."""
     verdicts = [value.get(str(number)) for number in range(1, count + 1)]
-    known = [each for each in verdicts if isinstance(each, dict) and each.get("verdict") in _VERDICTS]
+    known = [
+        each for each in verdicts if isinstance(each, dict) and each.get("verdict") in _VERDICTS
+    ]
     return known if len(known) == count else []
 
 
@@ -343,25 +387,42 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
     """
     try:
         if source == SHIPPED:
-            text = files("agrotools").joinpath("data", "judging", "open_answers.jsonl").read_text(encoding="utf-8")
+            text = (
+                files("agrotools")
+                .joinpath("data", "judging", "open_answers.jsonl")
+                .read_text(encoding="utf-8")
+            )
         else:
             text = read_text(Path(source).expanduser())
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"the answers with known grades cannot be read from {source}: {error}", hint=f"give a file, or {SHIPPED}"
+            f"the answers with known grades cannot be read from {source}: {error}",
+            hint=f"give a file, or {SHIPPED}",
         ) from error
-    known = [plugin.judging.calibrated for plugin in plugins() if plugin.judging and plugin.judging.calibrated]
+    known = [
+        plugin.judging.calibrated
+        for plugin in plugins()
+        if plugin.judging and plugin.judging.calibrated
+    ]
     if not known:
-        raise UsageError("no installed benchmark has answers that are graded against a reference text")
+        raise UsageError(
+            "no installed benchmark has answers that are graded against a reference text"
+        )
     labels: dict[JudgeQuestion, int] = {}
-    for number, line in enumerate(text.split("\n"), start=1):  # splitlines would also split at separators within texts
+    for number, line in enumerate(
+        text.split("\n"), start=1
+    ):  # splitlines would also split at separators within texts
         if line.strip():
             try:
                 item = _Labelled.model_validate_json(line)
             except ValidationError as error:
                 hint = "every line holds question, reference, answer and grade (0, 1 or 2)"
-                raise UsageError(f"{source}, line {number}: {first_error(error)}", hint=hint) from error
-            labels[open_question(known[0], "answer", item.question, item.reference, item.answer)] = item.grade
+                raise UsageError(
+                    f"{source}, line {number}: {first_error(error)}", hint=hint
+                ) from error
+            labels[
+                open_question(known[0], "answer", item.question, item.reference, item.answer)
+            ] = item.grade
     if not labels:
         raise UsageError(f"{source} contains no answers with grades")
     return labels

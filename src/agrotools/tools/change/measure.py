@@ -72,13 +72,23 @@ _NEEDED: tuple[Role, ...] = ("G", "R", "NIR")
 _SPECK_SHARE = 0.0005
 _LEAST_SPECK_PX = 20
 _UNUSABLE = frozenset({"too_dark", "featureless_image"})
-_WEAK_FOR_PLANTS = _UNUSABLE | {"low_contrast", "no_vegetation", "no_soil_visible", "registration_uncertain"}
+_WEAK_FOR_PLANTS = _UNUSABLE | {
+    "low_contrast",
+    "no_vegetation",
+    "no_soil_visible",
+    "registration_uncertain",
+}
 _SAME_POND = 0.25
 """Least share of a pond's area that is water on the other date for the two to be the same pond."""
 
 _MOST_CLASSES = 100
 _IGNORED = frozenset({"ignore", "nodata", "no data", "no_data", "unlabelled", "unlabeled"})
-_MARKED: dict[Target, str] = {"farmland": "farmland", "pond": "water", "vegetation": "vegetation", "any": "marked"}
+_MARKED: dict[Target, str] = {
+    "farmland": "farmland",
+    "pond": "water",
+    "vegetation": "vegetation",
+    "any": "marked",
+}
 _PALETTE = np.array(
     [(70, 70, 70), (86, 180, 233), (213, 94, 0), (240, 228, 66), (0, 158, 115), (204, 121, 167), (0, 114, 178),
      (230, 159, 0), (170, 170, 170), (94, 70, 50)], np.uint8)  # fmt: skip
@@ -117,7 +127,9 @@ def measure_change(
             roles_after = known_roles(second, bands, file_info(after))[0]
             are_bands = all(role in roles and role in roles_after for role in _NEEDED)
             if are_bands and not (target == "pond" and in_colours):
-                return _land_class_change(before, after, bands, request, water_only=target == "pond")
+                return _land_class_change(
+                    before, after, bands, request, water_only=target == "pond"
+                )
     pictures = read_pictures(before, after, bands, request, register=register)
     if target == "vegetation":
         return _plant_cover_change(pictures, request)
@@ -127,7 +139,11 @@ def measure_change(
 
 
 def _index_change(
-    before: Path, after: Path, bands: Bands | None, threshold: float | Literal["otsu"], request: ChangeRequest
+    before: Path,
+    after: Path,
+    bands: Bands | None,
+    threshold: float | Literal["otsu"],
+    request: ChangeRequest,
 ) -> ChangeResult:
     """Threshold the difference of a vegetation index, in strips, so that rasters may be of any size."""
     names = shown_name(before), shown_name(after)
@@ -141,19 +157,27 @@ def _index_change(
             for raster, chosen in zip((pair.first, pair.second), numbers, strict=True):
                 read_bands = thumbnail(raster, chosen) if box is None else raster.read(chosen, box)
                 is_ready = len(chosen) == 1
-                of_role = {} if is_ready else dict(zip(INDICES[index].bands, read_bands, strict=True))
+                of_role = (
+                    {} if is_ready else dict(zip(INDICES[index].bands, read_bands, strict=True))
+                )
                 values.append(read_bands[0] if is_ready else index_values(index, of_role))
             return values
 
-        frame = frame_of(request, (source.width, source.height), (before, after), source.sampling.gsd_m)
+        frame = frame_of(
+            request, (source.width, source.height), (before, after), source.sampling.gsd_m
+        )
         box = frame.box
         if threshold == "otsu":
             histogram = np.zeros(_BINS, np.int64)
             for part in block_boxes(box, pair.tile, BLOCK_PX):
                 first, second = read(part)
                 size = np.abs(second - first)
-                histogram += np.histogram(np.minimum(size[np.isfinite(size)], 2), bins=_BINS, range=(0.0, 2.0))[0]
-            level = max(_LEAST_DIFFERENCE, otsu_of_counts(histogram, np.linspace(0.0, 2.0, _BINS + 1)))
+                histogram += np.histogram(
+                    np.minimum(size[np.isfinite(size)], 2), bins=_BINS, range=(0.0, 2.0)
+                )[0]
+            level = max(
+                _LEAST_DIFFERENCE, otsu_of_counts(histogram, np.linspace(0.0, 2.0, _BINS + 1))
+            )
         else:
             level = float(threshold)
         sums, number, outside = np.zeros(2), 0, 0
@@ -163,7 +187,11 @@ def _index_change(
             difference = second - first
             valid = np.isfinite(difference)
             number += int(np.count_nonzero(valid))
-            outside += int(np.count_nonzero(valid & (np.maximum(np.abs(first), np.abs(second)) > _LARGEST_INDEX)))
+            outside += int(
+                np.count_nonzero(
+                    valid & (np.maximum(np.abs(first), np.abs(second)) > _LARGEST_INDEX)
+                )
+            )
             sums += first[valid].sum(dtype=np.float64), second[valid].sum(dtype=np.float64)
             kinds = np.full(difference.shape, SAME, np.uint8)
             kinds[difference > level] = GAINED
@@ -201,7 +229,9 @@ def _index_change(
     )
 
 
-def _answer_of_plants(changes: NDArray[np.uint8]) -> tuple[bool | None, tuple[str, ...], tuple[str, ...]]:
+def _answer_of_plants(
+    changes: NDArray[np.uint8],
+) -> tuple[bool | None, tuple[str, ...], tuple[str, ...]]:
     """Return the verdict on plants, notes and flags.
 
     The verdict is None if under 1 % of the area differs or over half of the scene moves in one direction.
@@ -215,7 +245,11 @@ def _answer_of_plants(changes: NDArray[np.uint8]) -> tuple[bool | None, tuple[st
         why = f"over {100 * _SCENE_WIDE:.0f} % of the scene moves one way: season or weather is the likelier cause"
         return None, (why,), (*flags, "scene_wide_shift")
     if gain + loss < _NEGLIGIBLE * total:
-        return None, (f"under {100 * _NEGLIGIBLE:.0f} % of the area differs: within what noise does",), flags
+        return (
+            None,
+            (f"under {100 * _NEGLIGIBLE:.0f} % of the area differs: within what noise does",),
+            flags,
+        )
     return True, ("plants differ; whether land use does cannot be told from two dates",), flags
 
 
@@ -223,7 +257,10 @@ def _common_index(
     pair: RasterPair, before: Path, after: Path, bands: Bands | None
 ) -> tuple[Index, tuple[list[int], list[int]]]:
     """Return the index that both rasters have, and the bands of each that hold it or that it is computed from."""
-    sources = [_index_of(source, path, bands) for source, path in ((pair.first, before), (pair.second, after))]
+    sources = [
+        _index_of(source, path, bands)
+        for source, path in ((pair.first, before), (pair.second, after))
+    ]
     if sources[0] is None or sources[1] is None:
         missing = pair.first if sources[0] is None else pair.second
         why = f"no vegetation index can be computed of {missing.name}; it has {listed_bands(missing.band_names)}"
@@ -237,7 +274,9 @@ def _common_index(
     return index, (first, second)
 
 
-def _index_of(source: RasterSource, path: Path, bands: Bands | None) -> tuple[Index, list[int]] | None:
+def _index_of(
+    source: RasterSource, path: Path, bands: Bands | None
+) -> tuple[Index, list[int]] | None:
     """Return an index and the band that holds it or the bands to compute it from, or None if there is no index."""
     info = file_info(path)
     names = source.names(info.bands if info else None)
@@ -263,7 +302,9 @@ def _land_class_change(
     with open_raster_pair(before, after) as pair:
         first = pair.first
         refuse_too_large(first.width, first.height, first.name, "classifying land")
-        frame = frame_of(request, (first.width, first.height), (before, after), first.sampling.gsd_m)
+        frame = frame_of(
+            request, (first.width, first.height), (before, after), first.sampling.gsd_m
+        )
         classes_before, picture_before = _classify(first, before, bands)
         classes_after, picture_after = _classify(pair.second, after, bands)
     valid = (classes_before >= 0) & (classes_after >= 0)
@@ -272,13 +313,21 @@ def _land_class_change(
         classes_before, classes_after = (
             np.where(part == 2, 1, np.minimum(part, 0)) for part in (classes_before, classes_after)
         )
-    changes = class_changes(classes_before, classes_after, valid, frame.least_px, has_direction=water_only)
+    changes = class_changes(
+        classes_before, classes_after, valid, frame.least_px, has_direction=water_only
+    )
     inside = slices_of(frame.box)
     titles = ("no water", "water") if water_only else _CLASSES
     cells = class_cells(classes_before[inside], classes_after[inside], changes[inside], len(titles))
     is_same = int(cells.sum()) == int(np.trace(cells))
-    how = f"NDWI over 0 is water, else NDVI over {_PLANTS_FROM:g} is vegetation, each date by itself"
-    why = () if is_same else ("season moves these classes too, so whether land use changed is not said",)
+    how = (
+        f"NDWI over 0 is water, else NDVI over {_PLANTS_FROM:g} is vegetation, each date by itself"
+    )
+    why = (
+        ()
+        if is_same
+        else ("season moves these classes too, so whether land use changed is not said",)
+    )
     return change_result(
         changes,
         (picture_before, picture_after),
@@ -294,7 +343,9 @@ def _land_class_change(
     )
 
 
-def _classify(source: RasterSource, path: Path, bands: Bands | None) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+def _classify(
+    source: RasterSource, path: Path, bands: Bands | None
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Return the index in :data:`_CLASSES` of each pixel, -1 without data, and a picture."""
     roles = known_roles(source, bands, file_info(path))[0]
     values = source.read([roles[role] for role in _NEEDED])
@@ -314,8 +365,12 @@ def _built_up_change(pictures: Pictures, target: str) -> ChangeResult:
     another, and nothing in the pictures told where it works (``docs/accuracy.md``).
     """
     inside = slices_of(pictures.box)
-    same = not ((pictures.before[inside] != pictures.after[inside]).any(axis=-1) & pictures.valid[inside]).any()
-    kind, word = (GAINED, "buildings gained") if target == "farmland" else (CHANGED, "buildings changed")
+    same = not (
+        (pictures.before[inside] != pictures.after[inside]).any(axis=-1) & pictures.valid[inside]
+    ).any()
+    kind, word = (
+        (GAINED, "buildings gained") if target == "farmland" else (CHANGED, "buildings changed")
+    )
     why = "buildings cannot be mapped from photographs reliably: no map of change is given; give masks of both dates"
     return _result(
         pictures,
@@ -330,22 +385,33 @@ def _built_up_change(pictures: Pictures, target: str) -> ChangeResult:
 
 def _plant_cover_change(pictures: Pictures, request: ChangeRequest) -> ChangeResult:
     """Separate plants from soil by colour on each date and compare the two masks."""
-    least = request.least_px(pictures.gsd_m, max(_LEAST_SPECK_PX, round(_SPECK_SHARE * pictures.valid.size)))
+    least = request.least_px(
+        pictures.gsd_m, max(_LEAST_SPECK_PX, round(_SPECK_SHARE * pictures.valid.size))
+    )
     masks: list[NDArray[np.bool_]] = []
     notes: list[str] = []
     flags: list[str] = []
     for picture, when in ((pictures.before, "before"), (pictures.after, "after")):
-        channels: dict[Role, NDArray[Any]] = {"R": picture[..., 0], "G": picture[..., 1], "B": picture[..., 2]}
+        channels: dict[Role, NDArray[Any]] = {
+            "R": picture[..., 0],
+            "G": picture[..., 1],
+            "B": picture[..., 2],
+        }
         plants = segment(choose_index("auto", channels), channels, pictures.valid)
         masks.append(plants.mask)
         notes += [f"{when}: {note}" for note in plants.notes]
         flags += plants.flags
-    changes = without_specks(_change_map(pictures, masks[1] & ~masks[0], masks[0] & ~masks[1]), least)
+    changes = without_specks(
+        _change_map(pictures, masks[1] & ~masks[0], masks[0] & ~masks[1]), least
+    )
     inside = slices_of(pictures.box)
     changed, why, risk = _answer_of_plants(changes[inside])
     # Without reflectance each date has its own threshold, so a mask from colours is weaker evidence than an index.
     weak = _WEAK_FOR_PLANTS & {*flags, *pictures.flags}
-    cover = [100.0 * float(mask[inside].sum()) / max(1, int(pictures.valid[inside].sum())) for mask in masks]
+    cover = [
+        100.0 * float(mask[inside].sum()) / max(1, int(pictures.valid[inside].sum()))
+        for mask in masks
+    ]
     return _result(
         pictures,
         changes,
@@ -368,7 +434,11 @@ def _plant_cover_change(pictures: Pictures, request: ChangeRequest) -> ChangeRes
 
 def _water_change(pictures: Pictures, request: ChangeRequest) -> ChangeResult:
     """Find standing water on each date and its change, see :func:`agrotools.tools.change.ponds.pond_change`."""
-    least = None if request.min_area_px is request.min_area_m2 is None else request.least_px(pictures.gsd_m, 1)
+    least = (
+        None
+        if request.min_area_px is request.min_area_m2 is None
+        else request.least_px(pictures.gsd_m, 1)
+    )
     ponds = pond_change(
         pictures.before,
         pictures.after,
@@ -378,7 +448,9 @@ def _water_change(pictures: Pictures, request: ChangeRequest) -> ChangeResult:
         min_area_px=least,
     )
     before, after = ponds.water_before, ponds.water_after
-    changes = _change_map(pictures, _drop_overlapping(after, before), _drop_overlapping(before, after))
+    changes = _change_map(
+        pictures, _drop_overlapping(after, before), _drop_overlapping(before, after)
+    )
     inside = slices_of(pictures.box)
     # The search for a dry basin at the place of the water requires two registered pictures.
     event = None if (_UNUSABLE | {"registration_uncertain"}) & set(pictures.flags) else ponds.event
@@ -390,7 +462,10 @@ def _water_change(pictures: Pictures, request: ChangeRequest) -> ChangeResult:
         changed=None if event is None else event != "none",
         counts=two_classes(("no water", "water"), before[inside], changes[inside]),
         pond=PondChange.of(event, int(before[inside].sum()), int(after[inside].sum())),
-        notes=(*ponds.notes, "change is counted of ponds that are water on one date only, not along shifting shores"),
+        notes=(
+            *ponds.notes,
+            "change is counted of ponds that are water on one date only, not along shifting shores",
+        ),
         flags=ponds.flags,
     )
 
@@ -399,12 +474,16 @@ def _drop_overlapping(mask: NDArray[np.bool_], other: NDArray[np.bool_]) -> NDAr
     """Return the components of ``mask`` that hardly overlap ``other``."""
     count, labels = cv2.connectedComponents(mask.view(np.uint8), connectivity=8)
     places = np.asarray(labels, np.int32)
-    alone = np.bincount(places[other], minlength=count) < _SAME_POND * np.bincount(places.ravel(), minlength=count)
+    alone = np.bincount(places[other], minlength=count) < _SAME_POND * np.bincount(
+        places.ravel(), minlength=count
+    )
     alone[0] = False
     return alone[places]
 
 
-def _change_map(pictures: Pictures, gained: NDArray[np.bool_], lost: NDArray[np.bool_]) -> NDArray[np.uint8]:
+def _change_map(
+    pictures: Pictures, gained: NDArray[np.bool_], lost: NDArray[np.bool_]
+) -> NDArray[np.uint8]:
     changes = np.full(pictures.valid.shape, SAME, np.uint8)
     changes[lost] = LOST
     changes[gained] = GAINED
@@ -423,7 +502,9 @@ def _result(
 ) -> ChangeResult:
     dates, all_notes = (pictures.before, pictures.after), (*pictures.notes, *notes)
     about = {"gsd_m": pictures.gsd_m, "shift_px": pictures.shift_px, "notes": all_notes}
-    return change_result(changes, dates, pictures.box, words, flags=(*pictures.flags, *flags), **about, **more)
+    return change_result(
+        changes, dates, pictures.box, words, flags=(*pictures.flags, *flags), **about, **more
+    )
 
 
 class _ClassTable(NamedTuple):
@@ -446,7 +527,9 @@ class _ClassTable(NamedTuple):
     def colours_of(self, values: NDArray[Any]) -> NDArray[np.uint8]:
         known = np.isin(values, self.numbers)
         places = self.places_of(np.where(known, values, self.numbers[0]).astype(np.int32))
-        return np.where((known & (places >= 0))[..., None], _PALETTE[places % len(_PALETTE)], np.uint8(255))
+        return np.where(
+            (known & (places >= 0))[..., None], _PALETTE[places % len(_PALETTE)], np.uint8(255)
+        )
 
 
 class _Labels(NamedTuple):
@@ -478,9 +561,13 @@ def label_change(
     ``files``: those of both dates by argument. ``images``: pictures that they belong to, whose known scale applies.
     """
     with _open_labels(files) as labels:
-        frame = frame_of(request, (labels.width, labels.height), (*files.values(), *images), labels.in_file_m)
+        frame = frame_of(
+            request, (labels.width, labels.height), (*files.values(), *images), labels.in_file_m
+        )
         least = frame.least_px
-        table = _class_table(_present_classes(labels, frame.box, files), label_map, files, _MARKED[target])
+        table = _class_table(
+            _present_classes(labels, frame.box, files), label_map, files, _MARKED[target]
+        )
         changes = np.full((labels.height, labels.width), NO_DATA, np.uint8)
         size = len(table.names)
         has_direction = table.is_marked and size == 2
@@ -497,7 +584,13 @@ def label_change(
         raise ToolError("nothing_found", why, argument=list(files)[1])
     words = {GAINED: f"{table.names[-1]} gained", LOST: f"{table.names[-1]} lost"}
     speckless = (f"patches under {least} px do not count",) if least > 1 else ()
-    notes = ("classes counted pixel by pixel: exact", *speckless, *labels.notes, *table.notes, *frame.scale.notes)
+    notes = (
+        "classes counted pixel by pixel: exact",
+        *speckless,
+        *labels.notes,
+        *table.notes,
+        *frame.scale.notes,
+    )
     return change_result(
         changes,
         (before, after),
@@ -537,11 +630,19 @@ def _class_table(
         why = f"{names[0]} and {names[1]} hold {numbers.size} different values: these are no class numbers"
         hint = f"label rasters have up to {_MOST_CLASSES} classes; for pictures leave out label_map and mask_diff"
         raise ToolError("invalid_argument", why, argument="before", hint=hint)
-    first, second = (class_names_of(None, info.classes if info else None) for info in map(file_info, files.values()))
+    first, second = (
+        class_names_of(None, info.classes if info else None)
+        for info in map(file_info, files.values())
+    )
     twice = [number for number in first.keys() & second if first[number] != second[number]]
     if label_map is None and twice:
         why = f"class {twice[0]} has another name in {names[0]} than in {names[1]}"
-        raise ToolError("invalid_argument", why, argument="label_map", hint="say with label_map what the numbers mean")
+        raise ToolError(
+            "invalid_argument",
+            why,
+            argument="label_map",
+            hint="say with label_map what the numbers mean",
+        )
     class_names = class_names_of(label_map, None) if label_map is not None else first | second
     is_mask = all(np.count_nonzero(values) <= 1 for values in present)
     # The two dates may use different numbers for the marked area, such as 1 and 255.
@@ -551,15 +652,25 @@ def _class_table(
     notes: tuple[str, ...] = ()
     if unnamed := [number for number in numbers.tolist() if number not in class_names]:
         known = f"class numbers {unnamed[:12]} have no name"
-        notes = (known if class_names else "names of the classes are not known: give label_map for names",)
+        notes = (
+            known
+            if class_names
+            else "names of the classes are not known: give label_map for names",
+        )
     titles = [class_names.get(number, f"class {number}") for number in numbers.tolist()]
     counted = list(dict.fromkeys(title for title in titles if title.lower() not in _IGNORED))
-    places = np.array([counted.index(title) if title in counted else -1 for title in titles], np.int64)
+    places = np.array(
+        [counted.index(title) if title in counted else -1 for title in titles], np.int64
+    )
     is_marked = len(counted) <= 2 and 0 in numbers and is_mask
-    return _ClassTable(numbers, places, tuple(counted), is_marked, notes, ("unnamed_classes",) if notes else ())
+    return _ClassTable(
+        numbers, places, tuple(counted), is_marked, notes, ("unnamed_classes",) if notes else ()
+    )
 
 
-def _present_classes(labels: _Labels, box: Box, files: Mapping[str, Path]) -> tuple[Classes, Classes]:
+def _present_classes(
+    labels: _Labels, box: Box, files: Mapping[str, Path]
+) -> tuple[Classes, Classes]:
     found: tuple[set[int], set[int]] = set(), set()
     any_valid = False
     for part in block_boxes(box, labels.tile, BLOCK_PX):
@@ -568,7 +679,11 @@ def _present_classes(labels: _Labels, box: Box, files: Mapping[str, Path]) -> tu
         for numbers, classes in zip(found, dates, strict=True):
             low, high = int(classes.min()), int(classes.max())
             few = low >= 0 and high < 65_536  # then counting is faster than sorting
-            numbers.update((np.flatnonzero(np.bincount(classes.ravel())) if few else np.unique(classes)).tolist())
+            numbers.update(
+                (
+                    np.flatnonzero(np.bincount(classes.ravel())) if few else np.unique(classes)
+                ).tolist()
+            )
     check_common(any_valid, *files.values())
     before, after = (np.array(sorted(numbers), np.int32) for numbers in found)
     return before, after
@@ -581,7 +696,9 @@ def _open_labels(files: Mapping[str, Path]) -> Iterator[_Labels]:
             yield labels
         return
     names = [shown_name(path) for path in files.values()]
-    first, second = (read_labels(path, argument=each, shown_as=shown_name(path)) for each, path in files.items())
+    first, second = (
+        read_labels(path, argument=each, shown_as=shown_name(path)) for each, path in files.items()
+    )
     check_sizes(first.classes.shape, second.classes.shape, (names[0], names[1]), list(files)[1])
     valid = np.ones(first.classes.shape, np.bool_)
     for image in (first, second):
@@ -609,7 +726,9 @@ def _open_rasters(files: Mapping[str, Path]) -> Iterator[_Labels]:
         def read(box: Box) -> tuple[Classes, Classes, NDArray[np.bool_]]:
             values = [source.read([1], box)[0] for source in sources]
             valid = np.asarray(np.isfinite(values[0]) & np.isfinite(values[1]))
-            first, second = map(_to_class_numbers, values, (valid, valid), (source.name for source in sources))
+            first, second = map(
+                _to_class_numbers, values, (valid, valid), (source.name for source in sources)
+            )
             return first, second, valid
 
         yield _Labels(
@@ -624,5 +743,9 @@ def _to_class_numbers(values: NDArray[np.float32], valid: NDArray[np.bool_], nam
     numbers = values[valid]
     classes = np.where(valid, values, numbers[0] if numbers.size else 0)
     if not np.array_equal(classes, np.rint(classes)):
-        raise ToolError("unreadable_file", f"{name} has fractional values; class numbers are whole", argument="before")
+        raise ToolError(
+            "unreadable_file",
+            f"{name} has fractional values; class numbers are whole",
+            argument="before",
+        )
     return classes.astype(np.int32)

@@ -55,13 +55,20 @@ class RasterPair(NamedTuple):
 def are_rasters(before: Path, after: Path) -> bool:
     """Return True if raster drivers read the pair, because at least one file is a GeoTIFF or an ENVI file."""
     files = {"before": before, "after": after}
-    kinds = {file_format(path, argument=argument, shown_as=shown_name(path)) for argument, path in files.items()}
+    kinds = {
+        file_format(path, argument=argument, shown_as=shown_name(path))
+        for argument, path in files.items()
+    }
     return not kinds.isdisjoint({"tiff", "envi"})
 
 
 @contextmanager
 def open_raster_pair(
-    before: Path, after: Path, *, labels: bool = False, arguments: tuple[str, ...] = ("before", "after")
+    before: Path,
+    after: Path,
+    *,
+    labels: bool = False,
+    arguments: tuple[str, ...] = ("before", "after"),
 ) -> Iterator[RasterPair]:
     """Open two rasters on the grid of the first; errors as of ``open_raster`` and ``align``."""
     with (
@@ -108,7 +115,9 @@ class Frame(NamedTuple):
         return block_boxes(self.box, tile, BLOCK_PX) if self.least_px == 1 else iter((self.box,))
 
 
-def frame_of(request: ChangeRequest, size: tuple[int, int], files: Sequence[Path], in_file: float | None) -> Frame:
+def frame_of(
+    request: ChangeRequest, size: tuple[int, int], files: Sequence[Path], in_file: float | None
+) -> Frame:
     """Return the part of a pair of ``size`` (width, height) that the call requests. The scale is that of the call, else
     the one known of any of the files, else ``in_file``, that of the raster itself."""
     name = shown_name(files[0])
@@ -136,14 +145,18 @@ def thumbnail(source: RasterSource, bands: Sequence[int]) -> NDArray[np.float32]
     if step == 1:
         return source.read(bands)
     whole = (0, 0, source.width, source.height)
-    picture = np.empty((len(bands), -(-source.height // step), -(-source.width // step)), np.float32)
+    picture = np.empty(
+        (len(bands), -(-source.height // step), -(-source.width // step)), np.float32
+    )
     for box in block_boxes(whole, tile_of(source), BLOCK_PX):
         for part, values in zip(picture, source.read(bands, box), strict=True):
             sample_into(part, box, values, whole, step)
     return picture
 
 
-def grey_pair(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def grey_pair(
+    first: NDArray[np.float32], second: NDArray[np.float32]
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Return two bands as grey pictures with the same stretch, so that equal values look equal; no data is white."""
     sample = np.concatenate([band[np.isfinite(band)] for band in (first, second)])
     low, high = np.percentile(sample, (1, 99)) if sample.size else (0.0, 1.0)
@@ -167,7 +180,9 @@ class Shift(NamedTuple):
     is_clear: bool
 
 
-def shift_between(before: NDArray[np.uint8], after: NDArray[np.uint8], valid: NDArray[np.bool_]) -> Shift:
+def shift_between(
+    before: NDArray[np.uint8], after: NDArray[np.uint8], valid: NDArray[np.bool_]
+) -> Shift:
     """Measure the shift of ``after`` against ``before``, (rows, columns, 3), by phase correlation of edge strengths
     (Kuglin and Hines 1975), which change less with light and season than brightness does. It is clear if the edge
     strengths correlate after it is undone, and better than before."""
@@ -184,19 +199,29 @@ def shift_between(before: NDArray[np.uint8], after: NDArray[np.uint8], valid: ND
     (dx, dy), _ = cv2.phaseCorrelate(first, second, window)
     still = _correlation(first, second)
     back = np.array([[1, 0, -dx], [0, 1, -dy]], np.float32)
-    moved = _correlation(first, np.asarray(cv2.warpAffine(second, back, second.shape[::-1]), np.float32))
+    moved = _correlation(
+        first, np.asarray(cv2.warpAffine(second, back, second.shape[::-1]), np.float32)
+    )
     small = max(abs(dx), abs(dy)) < 1
-    is_clear = moved > (_CLEAR_AGREEMENT if small else _AGREEMENT_TO_MOVE) and (small or moved > still + _CLEAR_GAIN)
+    is_clear = moved > (_CLEAR_AGREEMENT if small else _AGREEMENT_TO_MOVE) and (
+        small or moved > still + _CLEAR_GAIN
+    )
     if not is_clear:
         return Shift(0.0, 0.0, is_clear=still > _CLEAR_AGREEMENT)
     return Shift(float(dx / shrink), float(dy / shrink), is_clear=True)
 
 
-def _edges(picture: NDArray[np.uint8], valid: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.float32]:
+def _edges(
+    picture: NDArray[np.uint8], valid: NDArray[np.bool_], size: tuple[int, int]
+) -> NDArray[np.float32]:
     """Return the root of the gradient of lightness, which tames strong edges, with mean 0 over valid pixels."""
-    grey = cv2.cvtColor(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY).astype(np.float32)
+    grey = cv2.cvtColor(
+        cv2.resize(picture, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY
+    ).astype(np.float32)
     grey = cv2.GaussianBlur(grey, (0, 0), 1.0)
-    strength = np.sqrt(np.hypot(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1)))
+    strength = np.sqrt(
+        np.hypot(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1))
+    )
     inside = cv2.erode(valid.astype(np.uint8), np.ones((5, 5), np.uint8), borderValue=1) > 0
     if not inside.any():
         return np.zeros_like(strength)
@@ -206,7 +231,9 @@ def _edges(picture: NDArray[np.uint8], valid: NDArray[np.bool_], size: tuple[int
 
 
 def _correlation(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
-    size = float(np.sqrt((first * first).sum(dtype=np.float64) * (second * second).sum(dtype=np.float64)))
+    size = float(
+        np.sqrt((first * first).sum(dtype=np.float64) * (second * second).sum(dtype=np.float64))
+    )
     return float((first * second).sum(dtype=np.float64)) / size if size else 0.0
 
 
@@ -229,7 +256,11 @@ class Pictures(NamedTuple):
 
 
 def read_pictures(
-    before: Path, after: Path, bands: Mapping[str, int | str] | None, request: ChangeRequest, register: bool
+    before: Path,
+    after: Path,
+    bands: Mapping[str, int | str] | None,
+    request: ChangeRequest,
+    register: bool,
 ) -> Pictures:
     """Read a pair, resample it to one grid and undo a shift. ToolError: as the readers; ``shape_mismatch`` (sizes; a
     shift of over 5 % of the width), ``crs_mismatch``, ``limit``, ``region_empty``, ``nothing_found``."""
@@ -240,7 +271,10 @@ def read_pictures(
     if bands is not None or are_rasters(before, after):
         with open_raster_pair(before, after) as pair:
             refuse_too_large(pair.first.width, pair.first.height, names[0], "comparing pictures")
-            views = _view_of_raster(pair.first, before, bands), _view_of_raster(pair.second, after, bands)
+            views = (
+                _view_of_raster(pair.first, before, bands),
+                _view_of_raster(pair.second, after, bands),
+            )
             in_file, is_located = pair.first.sampling.gsd_m, pair.first.dataset.crs is not None
             notes, flags = [*pair.notes], [*pair.flags]
     else:
@@ -253,7 +287,12 @@ def read_pictures(
     height, width = valid.shape
     refuse_too_large(width, height, names[0], "comparing pictures")
     check_common(bool(valid.any()), before, after)
-    frame = frame_of(request._replace(min_area_px=None, min_area_m2=None), (width, height), (before, after), in_file)
+    frame = frame_of(
+        request._replace(min_area_px=None, min_area_m2=None),
+        (width, height),
+        (before, after),
+        in_file,
+    )
     notes += frame.scale.notes
     flags += frame.flags
     dx = dy = 0
@@ -273,9 +312,13 @@ def read_pictures(
         # Whole pixels alone are moved: interpolation would blur this picture but not the other, and contrast counts.
         matrix, size = np.array([[1, 0, -dx], [0, 1, -dy]], np.float32), (width, height)
         there = valid.astype(np.uint8)
-        second = cv2.warpAffine(second, matrix, size, flags=cv2.INTER_NEAREST, borderMode=cv2.BORDER_REPLICATE)
+        second = cv2.warpAffine(
+            second, matrix, size, flags=cv2.INTER_NEAREST, borderMode=cv2.BORDER_REPLICATE
+        )
         second = np.asarray(second, np.uint8)
-        valid = valid & (cv2.warpAffine(there, matrix, size, flags=cv2.INTER_NEAREST, borderValue=0) > 0)
+        valid = valid & (
+            cv2.warpAffine(there, matrix, size, flags=cv2.INTER_NEAREST, borderValue=0) > 0
+        )
         notes.append(f"{names[1]} moved back by {dx}, {dy} px (phase correlation)")
     infrared = None
     if views[0].infrared is not None and views[1].infrared is not None and (dx, dy) == (0, 0):
@@ -283,11 +326,23 @@ def read_pictures(
     step = max(1, valid.size // _SAMPLE_PX)
     sampled = np.ascontiguousarray(valid.ravel()[::step]).view(np.uint8)[None]
     for picture in (first, second) if sampled.any() else ():
-        mean, spread = cv2.meanStdDev(np.ascontiguousarray(picture.reshape(1, -1, 3)[:, ::step]), mask=sampled)
+        mean, spread = cv2.meanStdDev(
+            np.ascontiguousarray(picture.reshape(1, -1, 3)[:, ::step]), mask=sampled
+        )
         flags += ["too_dark"] if float(mean.mean()) < _DARK else []
         flags += ["featureless_image"] if float(spread.max()) < _FLAT else []
     flags = [*dict.fromkeys(flags)]
-    return Pictures(first, second, valid, frame.box, frame.scale.gsd_m, shift_px, infrared, tuple(notes), tuple(flags))
+    return Pictures(
+        first,
+        second,
+        valid,
+        frame.box,
+        frame.scale.gsd_m,
+        shift_px,
+        infrared,
+        tuple(notes),
+        tuple(flags),
+    )
 
 
 class _View(NamedTuple):
@@ -302,10 +357,17 @@ def _view_of_photo(path: Path, argument: str) -> _View:
     name = shown_name(path)
     image = read_image(path, argument=argument, shown_as=name)
     valid, borders, flags = image.without_border(name)
-    return _View(image.pixels, valid, (*(f"{name}: {note}" for note in image.notes), *borders), (*image.flags, *flags))
+    return _View(
+        image.pixels,
+        valid,
+        (*(f"{name}: {note}" for note in image.notes), *borders),
+        (*image.flags, *flags),
+    )
 
 
-def _view_of_raster(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> _View:
+def _view_of_raster(
+    source: RasterSource, path: Path, bands: Mapping[str, int | str] | None
+) -> _View:
     roles = known_roles(source, bands, file_info(path))[0]
     numbers = source.data_bands if bands is None else list(roles.values())
     values = source.read(numbers)
@@ -322,6 +384,10 @@ def _view_of_raster(source: RasterSource, path: Path, bands: Mapping[str, int | 
     top = 255.0 if source.dtype == "uint8" else float(np.percentile(colours[:, valid], 99.9))
     factor = np.float32(255.0 / top if top > 0 else 1.0)
     scaled = np.clip(np.where(valid, colours, 0) * factor, 0, 255).round().astype(np.uint8)
-    infrared = np.where(valid, by_role["NIR"] * factor, 0).astype(np.float32) if "NIR" in by_role else None
-    notes = () if top == 255.0 else (f"{source.name}: bands scaled by one factor ({top:.4g} to 255)",)
+    infrared = (
+        np.where(valid, by_role["NIR"] * factor, 0).astype(np.float32) if "NIR" in by_role else None
+    )
+    notes = (
+        () if top == 255.0 else (f"{source.name}: bands scaled by one factor ({top:.4g} to 255)",)
+    )
     return _View(np.ascontiguousarray(scaled.transpose(1, 2, 0)), valid, notes, infrared=infrared)

@@ -154,7 +154,11 @@ def find_water(
     :func:`working_shrink`). ``nir``: near infrared on the scale of ``rgb``; smallest areas as of
     :func:`least_area_px`."""
     least = least_area_px(gsd_m, min_area_px)
-    return _by_ring_test(channels_of(rgb, valid), least) if nir is None else _by_ndwi(rgb, nir, valid, least)
+    return (
+        _by_ring_test(channels_of(rgb, valid), least)
+        if nir is None
+        else _by_ndwi(rgb, nir, valid, least)
+    )
 
 
 def working_shrink(shape: tuple[int, ...], gsd_m: float | None) -> float:
@@ -163,7 +167,9 @@ def working_shrink(shape: tuple[int, ...], gsd_m: float | None) -> float:
     Pictures finer than 0.3 m are shrunk to 0.45 m per pixel, the sampling at which the tests know water and banks, and
     all pictures to a longest side of 2048 pixels.
     """
-    return max(1.0, max(shape) / _WORK_PX, _WORK_GSD_M / gsd_m if gsd_m and gsd_m < _FINEST_GSD_M else 1.0)
+    return max(
+        1.0, max(shape) / _WORK_PX, _WORK_GSD_M / gsd_m if gsd_m and gsd_m < _FINEST_GSD_M else 1.0
+    )
 
 
 def least_area_px(gsd_m: float | None, min_area_px: int | None) -> int:
@@ -175,7 +181,12 @@ def least_area_px(gsd_m: float | None, min_area_px: int | None) -> int:
 
 def channels_of(rgb: NDArray[np.uint8], valid: Mask) -> Channels:
     """Compute the channels of a picture; pixels without data get the median of their channel."""
-    smooth = cv2.GaussianBlur(cv2.medianBlur(np.ascontiguousarray(rgb), 3), (0, 0), 0.9).astype(np.float32) + 6.0
+    smooth = (
+        cv2.GaussianBlur(cv2.medianBlur(np.ascontiguousarray(rgb), 3), (0, 0), 0.9).astype(
+            np.float32
+        )
+        + 6.0
+    )
     red, green, blue = cv2.split(smooth)
     total = red + green + blue
     light, balance = np.log(total), np.log(blue / red)
@@ -224,7 +235,9 @@ def ring_features(channels: Channels, mask: Mask) -> NDArray[np.float64] | None:
     inner, outer = np.median(colours[core], axis=0), np.median(colours[ring], axis=0)
     rough_in, rough_out = (float(np.median(channels.rough[crop][part])) for part in (core, ring))
     spread_in = float(channels.light[crop][core].std())
-    contours = cv2.findContours(inside.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)[0]
+    contours = cv2.findContours(inside.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)[
+        0
+    ]
     outline = max(contours, key=len)
     hull = float(cv2.contourArea(cv2.convexHull(outline)))
     perimeter = float(cv2.arcLength(outline, True))
@@ -256,7 +269,11 @@ def ring_features(channels: Channels, mask: Mask) -> NDArray[np.float64] | None:
 
 
 def _sector_differences(
-    colours: NDArray[np.float32], depth: Plane, valid: Mask, inner: tuple[float, float], outer: tuple[float, float]
+    colours: NDArray[np.float32],
+    depth: Plane,
+    valid: Mask,
+    inner: tuple[float, float],
+    outer: tuple[float, float],
 ) -> NDArray[np.float64]:
     """Return the colour of an inner band of a region minus that of an outer band, (sectors, channels), for each
     sector around its centre with 3 pixels in both. Bands are ranges of the signed distance to the outline (positive
@@ -269,8 +286,13 @@ def _sector_differences(
     for low, high in (inner, outer):
         part = (depth >= low) & (depth <= high) & valid
         count = np.bincount(sector[part], minlength=_SECTORS).astype(np.float64)
-        sums = [np.bincount(sector[part], colours[..., k][part], _SECTORS) for k in range(colours.shape[2])]
-        means.append(np.where(count[:, None] >= 3, np.array(sums).T / np.maximum(count, 1)[:, None], np.nan))
+        sums = [
+            np.bincount(sector[part], colours[..., k][part], _SECTORS)
+            for k in range(colours.shape[2])
+        ]
+        means.append(
+            np.where(count[:, None] >= 3, np.array(sums).T / np.maximum(count, 1)[:, None], np.nan)
+        )
     apart = means[0] - means[1]
     return apart[np.isfinite(apart).all(axis=1)]
 
@@ -304,7 +326,9 @@ def candidates(channels: Channels, least_px: int) -> list[Mask]:
     def small(plane: Plane) -> Plane:
         return np.asarray(cv2.resize(plane, size, interpolation=cv2.INTER_AREA), np.float32)
 
-    light, blue, green, rough = (small(p) for p in (channels.light, channels.blue, channels.green, channels.rough))
+    light, blue, green, rough = (
+        small(p) for p in (channels.light, channels.blue, channels.green, channels.rough)
+    )
     slope, valid = small(channels.slope), small(channels.valid.astype(np.float32)) > 0.5
     least, most = max(8.0, 0.8 * least_px / shrink**2), _LARGEST_SHARE * valid.sum()
     regions: list[tuple[float, Box, Mask]] = []
@@ -329,10 +353,18 @@ def candidates(channels: Channels, least_px: int) -> list[Mask]:
     return masks
 
 
-def _components(above: Mask, slope: Plane, least: float, most: float) -> list[tuple[float, Box, Mask]]:
+def _components(
+    above: Mask, slope: Plane, least: float, most: float
+) -> list[tuple[float, Box, Mask]]:
     """Find compact components: sharpness of the outline over the interior, box (x, y, width, height), mask in box."""
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(above.astype(np.uint8), connectivity=4)
-    area, wide, high = stats[:, cv2.CC_STAT_AREA], stats[:, cv2.CC_STAT_WIDTH], stats[:, cv2.CC_STAT_HEIGHT]
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(
+        above.astype(np.uint8), connectivity=4
+    )
+    area, wide, high = (
+        stats[:, cv2.CC_STAT_AREA],
+        stats[:, cv2.CC_STAT_WIDTH],
+        stats[:, cv2.CC_STAT_HEIGHT],
+    )
     fits = (area >= least) & (area <= most) & (area > 0.40 * wide * high)
     fits &= np.maximum(wide, high) < 5 * np.minimum(wide, high)
     fits[0] = False
@@ -347,34 +379,54 @@ def _components(above: Mask, slope: Plane, least: float, most: float) -> list[tu
         core = inner[1:-1, 1:-1] > 0
         steep = slope[y : y + h, x : x + w]
         # Trees have sharp outlines too, but are rough inside.
-        components.append((float(steep[mask & ~core].mean() / (steep[core].mean() + 0.02)), (x, y, w, h), mask))
+        components.append(
+            (float(steep[mask & ~core].mean() / (steep[core].mean() + 0.02)), (x, y, w, h), mask)
+        )
     return components
 
 
 def _by_ring_test(channels: Channels, least_px: int) -> Water:
-    tested = [Region(mask, _water_probability(channels, mask)) for mask in candidates(channels, least_px)]
+    tested = [
+        Region(mask, _water_probability(channels, mask)) for mask in candidates(channels, least_px)
+    ]
     regions: list[Region] = []
     occupied = np.zeros(channels.valid.shape, bool)
     for region in sorted(tested, key=lambda region: -region.probability):
-        if region.probability > _HOPELESS and (region.mask & occupied).sum() <= 0.2 * region.mask.sum():
+        if (
+            region.probability > _HOPELESS
+            and (region.mask & occupied).sum() <= 0.2 * region.mask.sum()
+        ):
             occupied |= region.mask
             regions.append(region)
     sure = [region for region in regions if region.probability >= _SURE]
     note = f"water: {len(sure)} region(s) that are compact, flat and unlike their surroundings on all sides"
-    return Water(_union(sure, channels.valid.shape), sure, regions[len(sure) :], note, ("water_from_colour_only",))
+    return Water(
+        _union(sure, channels.valid.shape),
+        sure,
+        regions[len(sure) :],
+        note,
+        ("water_from_colour_only",),
+    )
 
 
-def _by_ndwi(rgb: NDArray[np.uint8], nir: NDArray[np.floating], valid: Mask, least_px: int) -> Water:
+def _by_ndwi(
+    rgb: NDArray[np.uint8], nir: NDArray[np.floating], valid: Mask, least_px: int
+) -> Water:
     green = cv2.GaussianBlur(rgb[..., 1].astype(np.float32), (0, 0), 0.8)
     usable = valid & np.isfinite(nir)
     infrared = cv2.GaussianBlur(np.where(usable, nir, 0).astype(np.float32), (0, 0), 0.8)
     total = green + infrared
-    ndwi = np.where(usable & (total > 0), (green - infrared) / np.where(total > 0, total, 1), np.float32(-1))
+    ndwi = np.where(
+        usable & (total > 0), (green - infrared) / np.where(total > 0, total, 1), np.float32(-1)
+    )
     wet = cv2.morphologyEx((ndwi > 0).astype(np.uint8), cv2.MORPH_OPEN, _SQUARE)
     count, labels, stats, _ = cv2.connectedComponentsWithStats(wet, connectivity=4)
     large = [label for label in range(1, count) if stats[label, cv2.CC_STAT_AREA] >= least_px]
     masks = [np.asarray(labels == label) for label in large]
-    regions = [Region(mask, float(np.clip(0.5 + 2.0 * float(np.median(ndwi[mask])), 0.5, 1.0))) for mask in masks]
+    regions = [
+        Region(mask, float(np.clip(0.5 + 2.0 * float(np.median(ndwi[mask])), 0.5, 1.0)))
+        for mask in masks
+    ]
     regions.sort(key=lambda region: (-region.probability, -int(region.mask.sum())))
     note = "water: where NDWI = (green - NIR) / (green + NIR) is above 0 (McFeeters 1996)"
     return Water(_union(regions, valid.shape), regions, [], note)
@@ -388,7 +440,9 @@ def _enlarge_mask(mask: Mask, size: tuple[int, int]) -> Mask:
     """Resize a mask to (columns, rows) with a smooth outline."""
     if size == mask.shape[::-1]:
         return mask
-    return np.asarray(cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_LINEAR) >= 0.5)
+    return np.asarray(
+        cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_LINEAR) >= 0.5
+    )
 
 
 def _overlap_of_masks(box: Box, mask: Mask, other_box: Box, other: Mask) -> float:
@@ -441,7 +495,9 @@ def pond_change(
 
         def small(plane: Any) -> Any:
             return (
-                None if plane is None else cv2.resize(np.ascontiguousarray(plane), size, interpolation=cv2.INTER_AREA)
+                None
+                if plane is None
+                else cv2.resize(np.ascontiguousarray(plane), size, interpolation=cv2.INTER_AREA)
             )
 
         pictures = small(before_rgb), small(after_rgb)
@@ -466,13 +522,22 @@ def pond_change(
     if event is None:
         flags.append("pond_event_unclear")
     elif probability is not None:
-        notes.append(f"on the dry date a basin is there with probability {probability:.2f}: {event}")
+        notes.append(
+            f"on the dry date a basin is there with probability {probability:.2f}: {event}"
+        )
     if len(lost) + len(gained) > 1:
         flags.append("several_ponds_changed")
     if shrink > 1.0:
         masks = [_enlarge_mask(mask, valid.shape[::-1]) & valid for mask in masks]
         notes.append(f"ponds were looked for at 1/{shrink:.2g} of the resolution")
-    return PondChange(event, masks[0], masks[1], probability, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(flags)))
+    return PondChange(
+        event,
+        masks[0],
+        masks[1],
+        probability,
+        tuple(dict.fromkeys(notes)),
+        tuple(dict.fromkeys(flags)),
+    )
 
 
 def basin_probability(channels: Channels, water: Mask) -> float:
@@ -506,7 +571,9 @@ def basin_features(channels: Channels, water: Mask) -> NDArray[np.float64] | Non
         for at in (4.0, 2.0, 0.0, -2.0, -4.0, -6.0, -8.0, -10.0, -12.0)
         if at + 3.0 <= deepest + 1.5
     ]
-    size, consistent = (max(values) for values in zip(*closed, strict=True)) if closed else (0.0, 0.0)
+    size, consistent = (
+        (max(values) for values in zip(*closed, strict=True)) if closed else (0.0, 0.0)
+    )
     steady = max((value * share for value, share in closed), default=0.0)
     along = _alignment(channels.light[crop], depth, valid)
     floor, bank, land = (np.median(colours[part], axis=0) for part in (core, rim, field))
@@ -554,11 +621,18 @@ def _alignment(light: Plane, depth: Plane, valid: Mask) -> float:
     near, far = (depth > -10) & (depth < 5) & valid, (depth < -16) & valid
     if near.sum() < 12 or far.sum() < 12:
         return 0.0
-    return float(across[near].sum() / max(size[near].sum(), 1e-6) - across[far].sum() / max(size[far].sum(), 1e-6))
+    return float(
+        across[near].sum() / max(size[near].sum(), 1e-6)
+        - across[far].sum() / max(size[far].sum(), 1e-6)
+    )
 
 
 def _regions_without_match(
-    water: Water, other_water: Water, channels: Channels, nir: NDArray[np.floating] | None, other_mask: Mask
+    water: Water,
+    other_water: Water,
+    channels: Channels,
+    nir: NDArray[np.floating] | None,
+    other_mask: Mask,
 ) -> list[Region]:
     """Return the regions of water in ``water`` that are not water on the other date. A region that the search there
     missed, but that the ring test accepts as water, is added to ``other_mask`` instead."""
@@ -584,7 +658,9 @@ def _maybe_water(water: Water, other_mask: Mask) -> bool:
     )
 
 
-def _event(lost: list[Region], gained: list[Region], channels: list[Channels]) -> tuple[PondEvent | None, float | None]:
+def _event(
+    lost: list[Region], gained: list[Region], channels: list[Channels]
+) -> tuple[PondEvent | None, float | None]:
     """Return the event of the side (lost or gained) with more water, and the probability of a basin."""
 
     def weight(region: Region) -> float:

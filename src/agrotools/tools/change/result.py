@@ -151,7 +151,9 @@ class ChangeRequest(NamedTuple):
         metres."""
         if self.min_area_px is not None and self.min_area_m2 is not None:
             why = "min_area_px and min_area_m2 are both given"
-            raise ToolError("invalid_argument", why, argument="min_area_m2", hint="give one of the two")
+            raise ToolError(
+                "invalid_argument", why, argument="min_area_m2", hint="give one of the two"
+            )
         if self.min_area_px is not None:
             return self.min_area_px
         if self.min_area_m2 is None:
@@ -165,7 +167,10 @@ class ChangeRequest(NamedTuple):
 
 def refuse_unfit(method: MethodChoice, possible: tuple[MethodChoice, ...], why: str) -> None:
     if method not in possible:
-        why, hint = f"method {method} does not go with these inputs: {why}", f"use {' or '.join(possible)}"
+        why, hint = (
+            f"method {method} does not go with these inputs: {why}",
+            f"use {' or '.join(possible)}",
+        )
         raise ToolError("invalid_argument", why, argument="method", hint=hint)
 
 
@@ -195,7 +200,12 @@ def without_specks(changes: NDArray[np.uint8], least_px: int) -> NDArray[np.uint
 
 
 def class_changes(
-    before: NDArray[np.int64], after: NDArray[np.int64], valid: NDArray[np.bool_], least_px: int, *, has_direction: bool
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+    valid: NDArray[np.bool_],
+    least_px: int,
+    *,
+    has_direction: bool,
 ) -> NDArray[np.uint8]:
     """Return the map of change between two maps of class indices (negative: not counted), without small patches.
 
@@ -217,7 +227,9 @@ def class_cells(
     return np.bincount(cells[counted], minlength=size * size).reshape(size, size)
 
 
-def two_classes(names: tuple[str, str], before: NDArray[np.bool_], changes: NDArray[np.uint8]) -> ChangeCounts:
+def two_classes(
+    names: tuple[str, str], before: NDArray[np.bool_], changes: NDArray[np.uint8]
+) -> ChangeCounts:
     """Count the transitions of one thing, which ``before`` marks on the first date, and its absence. Where it
     disagrees with the map, the map takes precedence: lost pixels were the thing before, gained pixels were not."""
     gained, lost = changes == GAINED, changes == LOST
@@ -258,18 +270,37 @@ def change_result(
     count = counts_of(changes[y0:y1, x0:x1])
     total = int(count.sum() - count[NO_DATA])
     if total == 0:
-        raise ToolError("region_empty", "the region holds no data", argument="region", hint="choose one with data")
+        raise ToolError(
+            "region_empty",
+            "the region holds no data",
+            argument="region",
+            hint="choose one with data",
+        )
     shown = np.full_like(changes, NO_DATA)
     if words:
         shown[y0:y1, x0:x1] = changes[y0:y1, x0:x1]
     change = int(count[[GAINED, LOST, CHANGED]].sum()) if words else None
     gain, loss = (int(count[kind]) if kind in words else None for kind in (GAINED, LOST))
     transitions, matrix = _transitions(counts, gsd_m)
-    title = "no map of change" if change is None else f"change {100 * change / total:.2f} % of {total} px"
+    title = (
+        "no map of change"
+        if change is None
+        else f"change {100 * change / total:.2f} % of {total} px"
+    )
     verdict = {None: "not said", True: "yes", False: "no"}[changed]
-    layers = [Layer(kind, _COLOURS[kind], f"{word} {100 * count[kind] / total:.2f} %") for kind, word in words.items()]
+    layers = [
+        Layer(kind, _COLOURS[kind], f"{word} {100 * count[kind] / total:.2f} %")
+        for kind, word in words.items()
+    ]
     region = None if box == (0, 0, *changes.shape[::-1]) else box
-    overlay = _draw(pictures, shown, layers, region, gsd_m, f"before, after, {title} ({method}); changed: {verdict}")
+    overlay = _draw(
+        pictures,
+        shown,
+        layers,
+        region,
+        gsd_m,
+        f"before, after, {title} ({method}); changed: {verdict}",
+    )
 
     def area(px: int | None, unit_m2: float = 1.0) -> float | None:
         return None if px is None or gsd_m is None else px * gsd_m**2 / unit_m2
@@ -286,7 +317,9 @@ def change_result(
         gain_area_m2=area(gain),
         loss_area_m2=area(loss),
         transitions=transitions,
-        dominant_transition=f"{transitions[0].from_class}->{transitions[0].to_class}" if transitions else None,
+        dominant_transition=f"{transitions[0].from_class}->{transitions[0].to_class}"
+        if transitions
+        else None,
         transition_matrix=matrix,
         pond=pond,
         vegetation=vegetation,
@@ -339,7 +372,12 @@ def _transitions(
     pct = 100.0 * px / max(1, int(px.sum()))
     ha = None if gsd_m is None else px * (gsd_m**2 / _HECTARE_M2)
     matrix = TransitionMatrix.model_validate(
-        {"classes": classes, "px": px.tolist(), "pct": pct.tolist(), "ha": None if ha is None else ha.tolist()}
+        {
+            "classes": classes,
+            "px": px.tolist(),
+            "pct": pct.tolist(),
+            "ha": None if ha is None else ha.tolist(),
+        }
     )
     cells = [
         Transition.model_validate(

@@ -6,7 +6,13 @@ from pydantic import Field
 
 from agrotools.core import Arguments, ToolError
 from agrotools.tools.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
-from agrotools.tools.change.result import ChangeRequest, ChangeResult, MethodChoice, Target, refuse_unfit
+from agrotools.tools.change.result import (
+    ChangeRequest,
+    ChangeResult,
+    MethodChoice,
+    Target,
+    refuse_unfit,
+)
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
 from agrotools.tools.workspace import file_info
 
@@ -19,15 +25,30 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     before, after = call["before"], call["after"]
     first, second = call["before_mask"] or before, call["after_mask"] or after
     marked = [file is not None and file.kind == "mask" for file in map(known.file, (before, after))]
-    is_labels = first != before or call["method"] == "mask_diff" or call["label_map"] is not None or all(marked)
+    is_labels = (
+        first != before
+        or call["method"] == "mask_diff"
+        or call["label_map"] is not None
+        or all(marked)
+    )
     names = (first, second, before, after) if is_labels else (before, after)
-    call = {**call, "gsd_m": known.gsd_m(call["gsd_m"], *names), "bands": known.bands(call["bands"], before)}
+    call = {
+        **call,
+        "gsd_m": known.gsd_m(call["gsd_m"], *names),
+        "bands": known.bands(call["bands"], before),
+    }
     if call["min_area_m2"] is not None and call["gsd_m"] is not None:
         least = cast("int | None", call["min_area_px"])
         request = ChangeRequest(min_area_px=least, min_area_m2=cast(float, call["min_area_m2"]))
-        call = drop_arguments({**call, "min_area_px": request.least_px(cast(float, call["gsd_m"]), 1)}, "min_area_m2")
+        call = drop_arguments(
+            {**call, "min_area_px": request.least_px(cast(float, call["gsd_m"]), 1)}, "min_area_m2"
+        )
     if is_labels:
-        refuse_unfit(cast(MethodChoice, call["method"]), _OF_LABELS, "masks and label rasters are compared exactly")
+        refuse_unfit(
+            cast(MethodChoice, call["method"]),
+            _OF_LABELS,
+            "masks and label rasters are compared exactly",
+        )
         call = {**call, "before_mask": first, "after_mask": second}
         return drop_arguments(call, "before", "after", "method", "bands", "register", "threshold")
     if call["target"] in ("any", "farmland") and call["method"] == "auto":
@@ -45,7 +66,9 @@ def detect_change(
     register: Annotated[bool, Field(description="undo a shift")] = True,
     min_area_px: Annotated[int | None, Field(ge=1, le=10_000_000)] = None,
     min_area_m2: Annotated[float | None, Field(gt=0)] = None,
-    threshold: Annotated[float | Literal["otsu"], Agree("choice"), Field(description="of NDVI")] = "otsu",
+    threshold: Annotated[
+        float | Literal["otsu"], Agree("choice"), Field(description="of NDVI")
+    ] = "otsu",
     before_mask: MaskFile | None = None,
     after_mask: MaskFile | None = None,
     label_map: Annotated[LabelMap | None, Field(description="{'building': [2]}")] = None,
@@ -74,11 +97,15 @@ def detect_change(
     from agrotools.tools.change.measure import label_change, measure_change
 
     if (before_mask is None) != (after_mask is None):
-        mask_argument, missing = ("before_mask", "after_mask") if before_mask else ("after_mask", "before_mask")
+        mask_argument, missing = (
+            ("before_mask", "after_mask") if before_mask else ("after_mask", "before_mask")
+        )
         why = f"{mask_argument} is given without {missing}"
         raise ToolError("invalid_argument", why, argument=missing, hint="give masks of both dates")
     request = ChangeRequest(gsd_m, region, min_area_px, min_area_m2)
-    are_labels = all(info is not None and info.kind == "mask" for info in (file_info(before), file_info(after)))
+    are_labels = all(
+        info is not None and info.kind == "mask" for info in (file_info(before), file_info(after))
+    )
     if before_mask is not None or method == "mask_diff" or label_map is not None or are_labels:
         refuse_unfit(method, _OF_LABELS, "masks and label rasters are compared exactly")
         if before_mask is not None and after_mask is not None:

@@ -68,14 +68,20 @@ def find_crowns(
     gsd_m = gsd_m * factor
     counts: list[int] = []
     for share in _WINDOW_RANGE:
-        rows, columns = _tops(smooth, gsd_m, min_height_m, (window_m[0] * share, window_m[1] * share))
+        rows, columns = _tops(
+            smooth, gsd_m, min_height_m, (window_m[0] * share, window_m[1] * share)
+        )
         x, y = (columns + 0.5) * factor, (rows + 0.5) * factor
-        counts.append(int(np.count_nonzero((x >= box[0]) & (x < box[2]) & (y >= box[1]) & (y < box[3]))))
+        counts.append(
+            int(np.count_nonzero((x >= box[0]) & (x < box[2]) & (y >= box[1]) & (y < box[3])))
+        )
     rows, columns = _tops(smooth, gsd_m, min_height_m, window_m)
     labels, count = np.zeros(smooth.shape, np.int32), rows.size
     labels[rows, columns] = np.arange(1, count + 1)
     if count:
-        labels = np.asarray(watershed(-smooth, labels, mask=(smooth >= min_height_m) & (smooth > 0)), np.int32)
+        labels = np.asarray(
+            watershed(-smooth, labels, mask=(smooth >= min_height_m) & (smooth > 0)), np.int32
+        )
     has_crown = labels[rows, columns] > 0
     crowns = CountedObjects(
         boxes=_boxes(labels, count),
@@ -95,7 +101,11 @@ def _prepare(heights: Heights, gsd_m: float) -> tuple[Heights, Heights, int]:
     around = cv2.medianBlur(np.ascontiguousarray(clipped), 3)
     filled = np.where(around - clipped > _PIT_M, around, clipped).astype(np.float32)
     sigma = _SMOOTHING_M / (gsd_m * factor)
-    smooth = filled if sigma < 0.3 else cv2.GaussianBlur(filled, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
+    smooth = (
+        filled
+        if sigma < 0.3
+        else cv2.GaussianBlur(filled, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
+    )
     return filled, np.asarray(smooth, np.float32), factor
 
 
@@ -116,11 +126,17 @@ def _shrink_heights(heights: Heights, factor: int) -> Heights:
 def _tops(
     smooth: Heights, gsd_m: float, min_height_m: float, window_m: tuple[float, float]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    peaks = (smooth >= cv2.dilate(smooth, np.ones((3, 3), np.uint8))) & (smooth >= min_height_m) & (smooth > 0)
+    peaks = (
+        (smooth >= cv2.dilate(smooth, np.ones((3, 3), np.uint8)))
+        & (smooth >= min_height_m)
+        & (smooth > 0)
+    )
     rows, columns = np.nonzero(peaks)
     order = np.lexsort((columns, rows, -smooth[rows, columns]))
     rows, columns = rows[order], columns[order]
-    radii = np.maximum((window_m[0] + window_m[1] * smooth[rows, columns]) / gsd_m, _LEAST_RADIUS_PX)
+    radii = np.maximum(
+        (window_m[0] + window_m[1] * smooth[rows, columns]) / gsd_m, _LEAST_RADIUS_PX
+    )
     highest = _highest_within(smooth, rows, columns, radii)
     rows, columns, radii = rows[highest], columns[highest], radii[highest]
     one = _one_of_each_plateau(rows, columns, radii)
@@ -176,7 +192,9 @@ def _boxes(labels: NDArray[np.int32], count: int) -> NDArray[np.float64]:
     return boxes
 
 
-def _scores(smooth: Heights, labels: NDArray[np.int32], tops: NDArray[np.float32]) -> NDArray[np.float64]:
+def _scores(
+    smooth: Heights, labels: NDArray[np.int32], tops: NDArray[np.float32]
+) -> NDArray[np.float64]:
     saddles = np.zeros(tops.size + 1, np.float32)
     for first, second in ((np.s_[:, :-1], np.s_[:, 1:]), (np.s_[:-1], np.s_[1:])):
         a, b = labels[first], labels[second]
@@ -192,7 +210,12 @@ _TILE_PX = 2_000_000
 
 
 def crowns_of_raster(
-    source: RasterSource, gsd_m: float, region: Box, *, min_height_m: float, window_m: tuple[float, float]
+    source: RasterSource,
+    gsd_m: float,
+    region: Box,
+    *,
+    min_height_m: float,
+    window_m: tuple[float, float],
 ) -> Counted:
     """Detect all trees with their top in a region, in pixels of the model, to be shown on the heights as colours. The
     interval are the counts with a window three times and half as wide, the latter times :data:`_HIDDEN`. ToolError
@@ -215,7 +238,9 @@ def crowns_of_raster(
         right, bottom = min(source.width, x1 + reach), min(source.height, y1 + reach)
         heights = in_metres(source.read([1], (left, top, right, bottom))[0], unit.metres)
         within = (x0 - left, y0 - top, x1 - left, y1 - top)
-        crowns, (low, high) = find_crowns(heights, gsd_m, within, min_height_m=min_height_m, window_m=window_m)
+        crowns, (low, high) = find_crowns(
+            heights, gsd_m, within, min_height_m=min_height_m, window_m=window_m
+        )
         fewest, most = fewest + low, most + high
         parts.append(crowns.scaled(1, left, top).centred_in((x0, y0, x1, y1)))
     objects = join_objects(parts)
@@ -243,7 +268,9 @@ def crowns_of_raster(
     notes = (*notes, INDEX_NOTE) if no_heights else notes
     all_flags = (*unit.flags, *(flag for flag, holds in flags.items() if holds))
     per_px = 1 / picture.factor
-    return Counted(objects, interval, picture_of_heights, per_px, region, measured, gsd_m, notes, all_flags)
+    return Counted(
+        objects, interval, picture_of_heights, per_px, region, measured, gsd_m, notes, all_flags
+    )
 
 
 def _measured_heights(

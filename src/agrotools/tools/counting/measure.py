@@ -90,7 +90,9 @@ _HINT = "install agrotools again"
 _WHAT = "the fruit net"
 
 
-def crowns_in_colours(pixels: NDArray[np.uint8], gsd_m: float | None, expected_size_px: float | None) -> CountedObjects:
+def crowns_in_colours(
+    pixels: NDArray[np.uint8], gsd_m: float | None, expected_size_px: float | None
+) -> CountedObjects:
     """Detect tree crowns as bright green spots of about the given size, else 5 m, else the size from the texture."""
     rgb = pixels.astype(np.float32)
     total = np.maximum(rgb.sum(axis=2), np.float32(1))
@@ -116,7 +118,9 @@ def crowns_in_colours(pixels: NDArray[np.uint8], gsd_m: float | None, expected_s
 def round_spots(pixels: NDArray[np.uint8], expected_size_px: float | None) -> CountedObjects:
     """Detect round objects of any colour that differ from the background (the median colour)."""
     lab = lab_of(pixels)
-    background = np.median(lab.reshape(-1, 3)[:: max(1, lab.size // 3_000_000)], axis=0).astype(np.float32)
+    background = np.median(lab.reshape(-1, 3)[:: max(1, lab.size // 3_000_000)], axis=0).astype(
+        np.float32
+    )
     values = np.asarray(np.minimum(np.sqrt(((lab - background) ** 2).sum(axis=2)), 60), np.float32)
     low, high = _SMALLEST_BLOB_PX, max(_SMALLEST_BLOB_PX, min(pixels.shape[:2]) / 6)
     if expected_size_px is not None:
@@ -134,17 +138,26 @@ def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> C
         return no_objects()
     areas = parts[0][:, cv2.CC_STAT_AREA]
     ordered = np.sort(areas).astype(np.float64)
-    by_area = ordered[np.searchsorted(np.cumsum(ordered), ordered.sum() / 2)]  # specks have little weight
+    by_area = ordered[
+        np.searchsorted(np.cumsum(ordered), ordered.sum() / 2)
+    ]  # specks have little weight
     typical = expected_size_px**2 * math.pi / 4 if expected_size_px else float(by_area)
     width = 2 * math.sqrt(typical / math.pi)
     gap = round(_GAP * width)
     stats, middles, labels = _components(mask, gap) if gap else parts
     areas = stats[:, cv2.CC_STAT_AREA]
     merged = areas > _MERGED * typical
-    boxes, centres, sizes = stats[:, :4].astype(np.float64), middles + 0.5, 2 * np.sqrt(areas / math.pi)
+    boxes, centres, sizes = (
+        stats[:, :4].astype(np.float64),
+        middles + 0.5,
+        2 * np.sqrt(areas / math.pi),
+    )
     boxes[:, 2:] += boxes[:, :2]
     if merged.any() and expected_size_px:
-        extra = [_split_touching(labels, int(number), stats[number], width) for number in np.flatnonzero(merged)]
+        extra = [
+            _split_touching(labels, int(number), stats[number], width)
+            for number in np.flatnonzero(merged)
+        ]
         centres = np.concatenate([centres[~merged], *(part[0] for part in extra)])
         boxes = np.concatenate([boxes[~merged], *(part[1] for part in extra)])
         sizes = np.concatenate([sizes[~merged], *(part[2] for part in extra)])
@@ -152,7 +165,9 @@ def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> C
     scores = np.minimum(1.0, sizes / ((_SURE_GIVEN if expected_size_px else _SURE) * width))
     order = np.lexsort((centres[:, 0], centres[:, 1], -scores))
     note = f"single plants are about {width:.0f} px wide; gaps of {2 * gap} px closed"
-    return CountedObjects(boxes[order], centres[order], sizes[order], scores[order], notes=(note,), flags=flags)
+    return CountedObjects(
+        boxes[order], centres[order], sizes[order], scores[order], notes=(note,), flags=flags
+    )
 
 
 def fruit_by_net(
@@ -175,15 +190,21 @@ def fruit_by_net(
     if is_mistaken or strangeness(pixels, "fruit").is_strange:
         flags.append(FLAG)
     elif calibrated is not None and calibrated.spread is not None:
-        low, high = _rescale_scores(DEFAULT_SCORE, np.array(UNSURE), np.array(calibrated.threshold)).tolist()
+        low, high = _rescale_scores(
+            DEFAULT_SCORE, np.array(UNSURE), np.array(calibrated.threshold)
+        ).tolist()
 
         def of_count(count: int, found: Floats) -> tuple[float, float] | None:
-            return net.count_interval(fruits[0], count, int(((found >= low) & (found < high)).sum()))
+            return net.count_interval(
+                fruits[0], count, int(((found >= low) & (found < high)).sum())
+            )
 
         interval_of = of_count
     else:
         flags.append("ranking_only")
-    objects = replace(detections, scores=scores, interval_of=interval_of, notes=(note,), flags=tuple(flags))
+    objects = replace(
+        detections, scores=scores, interval_of=interval_of, notes=(note,), flags=tuple(flags)
+    )
     return objects.chosen(np.argsort(-scores, kind="stable"))
 
 
@@ -222,11 +243,15 @@ def fruit_by_colour(
     places = np.round(centres).astype(np.intp)
     diameters = 2 * distance[places[:, 1], places[:, 0]].astype(np.float64)
     strength = channel[places[:, 1], places[:, 0]].astype(np.float64) - around
-    scores = np.clip(strength / 40, 0, 1) * _roundness(np.asarray(mask, np.uint8), centres, diameters)
+    scores = np.clip(strength / 40, 0, 1) * _roundness(
+        np.asarray(mask, np.uint8), centres, diameters
+    )
     scores *= np.minimum(1, diameters / (0.6 * width))
     flags = weak if not strength.size or float(np.median(strength)) < _PALE else weak[1:]
     order = np.lexsort((centres[:, 0], centres[:, 1], -scores))
-    return _round_components(centres[order] + 0.5, diameters[order], scores[order], pixels.shape, note, flags)
+    return _round_components(
+        centres[order] + 0.5, diameters[order], scores[order], pixels.shape, note, flags
+    )
 
 
 def _peaks(values: NDArray[np.float32], reach: int, allowed: NDArray[np.bool_]) -> Floats:
@@ -241,7 +266,9 @@ def _roundness(mask: NDArray[np.uint8], centres: Floats, diameters: Floats) -> F
     turns = np.linspace(0, 2 * math.pi, 48, endpoint=False)
     free = np.ones(len(centres))
     height, width = mask.shape
-    for number, ((x, y), diameter) in enumerate(zip(centres.tolist(), diameters.tolist(), strict=True)):
+    for number, ((x, y), diameter) in enumerate(
+        zip(centres.tolist(), diameters.tolist(), strict=True)
+    ):
         reach = 0.75 * diameter + 1
         columns = np.clip(np.round(x + reach * np.cos(turns)), 0, width - 1).astype(np.intp)
         rows = np.clip(np.round(y + reach * np.sin(turns)), 0, height - 1).astype(np.intp)
@@ -250,22 +277,37 @@ def _roundness(mask: NDArray[np.uint8], centres: Floats, diameters: Floats) -> F
 
 
 def _round_components(
-    centres: Floats, diameters: Floats, scores: Floats, shape: tuple[int, ...], note: str, flags: Sequence[str]
+    centres: Floats,
+    diameters: Floats,
+    scores: Floats,
+    shape: tuple[int, ...],
+    note: str,
+    flags: Sequence[str],
 ) -> CountedObjects:
     half = diameters[:, None] / 2
     boxes = np.clip(np.hstack([centres - half, centres + half]), 0, [shape[1], shape[0]] * 2)
-    return CountedObjects(boxes, centres, diameters, scores, round_marks=True, notes=(note,), flags=tuple(flags))
+    return CountedObjects(
+        boxes, centres, diameters, scores, round_marks=True, notes=(note,), flags=tuple(flags)
+    )
 
 
-def _components(mask: NDArray[np.bool_], gap: int) -> tuple[NDArray[np.int32], Floats, NDArray[np.int32]]:
+def _components(
+    mask: NDArray[np.bool_], gap: int
+) -> tuple[NDArray[np.int32], Floats, NDArray[np.int32]]:
     """Return statistics, centres and labels (from 1) of connected components after gaps of this width are closed."""
     closed = mask.astype(np.uint8)
     if gap:
         # The area beyond the edge is empty, so that closing does not depend on the crop.
-        closed = cv2.morphologyEx(np.pad(closed, gap), cv2.MORPH_CLOSE, disc(gap))[gap:-gap, gap:-gap]
+        closed = cv2.morphologyEx(np.pad(closed, gap), cv2.MORPH_CLOSE, disc(gap))[
+            gap:-gap, gap:-gap
+        ]
         closed = np.ascontiguousarray(closed)
     _, labels, stats, middles = cv2.connectedComponentsWithStats(closed, connectivity=8)
-    return np.asarray(stats[1:], np.int32), np.asarray(middles[1:], np.float64), np.asarray(labels, np.int32)
+    return (
+        np.asarray(stats[1:], np.int32),
+        np.asarray(middles[1:], np.float64),
+        np.asarray(labels, np.int32),
+    )
 
 
 def _split_touching(
@@ -273,16 +315,24 @@ def _split_touching(
 ) -> tuple[Floats, Floats, Floats]:
     """Return the centres, boxes and diameters of the plants in one component: peaks of the distance to its edge."""
     left, top, across, down = (int(part) for part in stat[:4])
-    piece = np.pad((labels[top : top + down, left : left + across] == number + 1).astype(np.uint8), 1)
-    distance = cv2.GaussianBlur(cv2.distanceTransform(piece, cv2.DIST_L2, 5), (0, 0), max(0.5, 0.1 * width))
-    centres = _peaks(np.asarray(distance, np.float32), max(1, round(0.35 * width)), distance > 0.15 * width)
+    piece = np.pad(
+        (labels[top : top + down, left : left + across] == number + 1).astype(np.uint8), 1
+    )
+    distance = cv2.GaussianBlur(
+        cv2.distanceTransform(piece, cv2.DIST_L2, 5), (0, 0), max(0.5, 0.1 * width)
+    )
+    centres = _peaks(
+        np.asarray(distance, np.float32), max(1, round(0.35 * width)), distance > 0.15 * width
+    )
     if not len(centres):
         centres = np.array([[across / 2 + 0.5, down / 2 + 0.5]])
     centres = centres + np.array([left - 0.5, top - 0.5])
     # Every plant gets an equal share of the area, since the border between plants is not visible.
     diameter = 2 * math.sqrt(float(stat[4]) / len(centres) / math.pi)
     boxes = np.hstack([centres - diameter / 2, centres + diameter / 2])
-    boxes = np.clip(boxes, [left, top, left, top], [left + across, top + down, left + across, top + down])
+    boxes = np.clip(
+        boxes, [left, top, left, top], [left + across, top + down, left + across, top + down]
+    )
     return centres, boxes, np.full(len(centres), diameter)
 
 
@@ -296,7 +346,11 @@ def _find_blobs(
     shrink = min(1.0, _FINEST_PX / smallest)
     height, width = values.shape
     size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
-    small = np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_AREA), np.float32) if shrink < 1 else values
+    small = (
+        np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_AREA), np.float32)
+        if shrink < 1
+        else values
+    )
     scale_x, scale_y = width / small.shape[1], height / small.shape[0]
     shrink = 1 / math.sqrt(scale_x * scale_y)
     steps = math.ceil(math.log(largest / smallest) / math.log(_SIZE_STEP))
@@ -319,13 +373,19 @@ def _find_blobs(
 def _response(values: Values, diameter: float) -> Values:
     """Return the filter response, which is about the contrast of a disc of that diameter."""
     sigma = max(0.5, diameter / (2 * math.sqrt(2)))
-    inner = cv2.GaussianBlur(values, (0, 0), sigma / math.sqrt(_RATIO), borderType=cv2.BORDER_REFLECT_101)
-    outer = cv2.GaussianBlur(values, (0, 0), sigma * math.sqrt(_RATIO), borderType=cv2.BORDER_REFLECT_101)
+    inner = cv2.GaussianBlur(
+        values, (0, 0), sigma / math.sqrt(_RATIO), borderType=cv2.BORDER_REFLECT_101
+    )
+    outer = cv2.GaussianBlur(
+        values, (0, 0), sigma * math.sqrt(_RATIO), borderType=cv2.BORDER_REFLECT_101
+    )
     # A disc of radius sigma * sqrt(2) gives 2/e of its contrast times the logarithm of the ratio.
     return np.asarray((inner - outer) * np.float32(math.e / (2 * math.log(_RATIO))), np.float32)
 
 
-def _drop_overlapping_spots(centres: NDArray[np.float64], diameters: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _drop_overlapping_spots(
+    centres: NDArray[np.float64], diameters: NDArray[np.float64]
+) -> NDArray[np.bool_]:
     """Return the mask of the spots to keep; the input must be sorted strongest first."""
     keep = np.ones(len(centres), np.bool_)
     if len(centres) < 2:
@@ -335,7 +395,9 @@ def _drop_overlapping_spots(centres: NDArray[np.float64], diameters: NDArray[np.
     for number in range(len(centres)):
         if not keep[number]:
             continue
-        for other in tree.query_ball_point(centres[number], _OVERLAP * (diameters[number] + widest) / 2):
+        for other in tree.query_ball_point(
+            centres[number], _OVERLAP * (diameters[number] + widest) / 2
+        ):
             near = _OVERLAP * (diameters[number] + diameters[other]) / 2
             if other > number and math.dist(centres[number], centres[other]) < near:
                 keep[other] = False
@@ -401,7 +463,9 @@ def boxes_of_maps(
     x, y = (columns + 0.5) * stride, (rows + 0.5) * stride
     left, top, right, bottom = distances[:, rows, columns].astype(np.float64)
     boxes: Floats = np.stack([x - left, y - top, x + right, y + bottom], axis=1)
-    return _drop_duplicates(join_objects([objects_in_boxes(boxes, scores.astype(np.float64), kinds.astype(np.int64))]))
+    return _drop_duplicates(
+        join_objects([objects_in_boxes(boxes, scores.astype(np.float64), kinds.astype(np.int64))])
+    )
 
 
 def _stretches(length: int, side: int, overlap: int) -> list[tuple[int, int, int, int]]:
@@ -410,7 +474,11 @@ def _stretches(length: int, side: int, overlap: int) -> list[tuple[int, int, int
     count = 1 if length <= side else -(-(length - overlap) // (side - overlap))
     starts = [round(number * max(0, length - side) / max(1, count - 1)) for number in range(count)]
     ends = [min(length, start + side) for start in starts]
-    meet = [0, *((end + start) // 2 for end, start in zip(ends[:-1], starts[1:], strict=True)), length]
+    meet = [
+        0,
+        *((end + start) // 2 for end, start in zip(ends[:-1], starts[1:], strict=True)),
+        length,
+    ]
     return [(starts[k], ends[k], meet[k], meet[k + 1]) for k in range(count)]
 
 
@@ -427,14 +495,20 @@ def detect_in_tiles(
     height, width = pixels.shape[:2]
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
-    resized = pixels if size == (width, height) else np.asarray(cv2.resize(pixels, size, interpolation=how), np.uint8)
+    resized = (
+        pixels
+        if size == (width, height)
+        else np.asarray(cv2.resize(pixels, size, interpolation=how), np.uint8)
+    )
     parts: list[CountedObjects] = []
     across, down = (_stretches(length, side, overlap) for length in size)
     for (y0, y1, core_y0, core_y1), (x0, x1, core_x0, core_x1) in product(down, across):
         detections = detect(np.ascontiguousarray(resized[y0:y1, x0:x1])).scaled(1.0, x0, y0)
         # Boxes may extend beyond the picture; a centre outside it belongs to the nearest tile.
         inside = np.clip(detections.centres, 0, np.array(size) - 1e-6)
-        parts.append(replace(detections, centres=inside).centred_in((core_x0, core_y0, core_x1, core_y1)))
+        parts.append(
+            replace(detections, centres=inside).centred_in((core_x0, core_y0, core_x1, core_y1))
+        )
     detections = _drop_duplicates(join_objects(parts))
     ratio = np.array([width / size[0], height / size[1]] * 2)
     boxes = np.clip(detections.boxes * ratio, 0, [width, height, width, height])
@@ -488,7 +562,9 @@ class FruitNet(NamedTuple):
         detections = boxes_of_maps(heat[0], distances[0], _LEAST_KEPT, self.info.stride)
         return detections.centred_in((-np.inf, -np.inf, width, height))
 
-    def count_interval(self, fruit: FruitName, count: int, unsure: int) -> tuple[float, float] | None:
+    def count_interval(
+        self, fruit: FruitName, count: int, unsure: int
+    ) -> tuple[float, float] | None:
         """Return the interval of about 90 % of true counts; None if the fruit has no calibrated one.
 
         ``unsure``: number of boxes with a score in :data:`UNSURE`.
@@ -526,7 +602,10 @@ def read_fruit_net(description: Path) -> FruitNet:
 
 
 def find_fruit(
-    net: FruitNet, pixels: NDArray[np.uint8], fruits: tuple[FruitName, ...], expected_size_px: float | None
+    net: FruitNet,
+    pixels: NDArray[np.uint8],
+    fruits: tuple[FruitName, ...],
+    expected_size_px: float | None,
 ) -> tuple[CountedObjects, tuple[float, ...], float]:
     """Detect fruits of the given kinds in a picture of any size, with scores from 0.1; also return the scales
     searched and the share of fruit of other kinds. Without an expected size, pictures larger than an orchard tile
@@ -540,7 +619,10 @@ def find_fruit(
             scales.append(scales[-1] / 2)
     most = math.sqrt(_MOST_PX / area)
     scales = sorted({min(scale, most) for scale in scales}, reverse=True)
-    parts = [detect_in_tiles(pixels, net.detect, scale=scale, side=TILE_PX, overlap=OVERLAP_PX) for scale in scales]
+    parts = [
+        detect_in_tiles(pixels, net.detect, scale=scale, side=TILE_PX, overlap=OVERLAP_PX)
+        for scale in scales
+    ]
     detections = _drop_duplicates(join_objects(parts)) if len(parts) > 1 else parts[0]
     assert detections.classes is not None
     asked = [net.info.classes.index(fruit) for fruit in fruits]

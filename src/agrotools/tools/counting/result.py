@@ -86,7 +86,9 @@ class CountedObjects:
 
     def chosen(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> "CountedObjects":
         arrays = {name: getattr(self, name) for name in _PER_OBJECT}
-        return replace(self, **{name: values[keep] for name, values in arrays.items() if values is not None})
+        return replace(
+            self, **{name: values[keep] for name, values in arrays.items() if values is not None}
+        )
 
     def scaled(self, factor: float, x: float = 0.0, y: float = 0.0) -> "CountedObjects":
         """Return the objects in pixels ``factor`` times as small, shifted by x, y in these pixels."""
@@ -101,7 +103,9 @@ class CountedObjects:
         return self.chosen(inside & (self.scores >= least_score))
 
 
-def objects_in_boxes(boxes: Floats, scores: Floats, classes: NDArray[np.int64] | None = None) -> CountedObjects:
+def objects_in_boxes(
+    boxes: Floats, scores: Floats, classes: NDArray[np.int64] | None = None
+) -> CountedObjects:
     """Return the objects of boxes (n, 4) in pixels with scores (n,).
 
     The diameter is that of the circle with the area of an ellipse in the box.
@@ -117,7 +121,9 @@ def no_objects() -> CountedObjects:
 def join_objects(parts: Sequence[CountedObjects]) -> CountedObjects:
     """Join the arrays of at least one set of objects, best first, equal ones by height and in reading order."""
     arrays = {name: [getattr(part, name) for part in parts] for name in _PER_OBJECT}
-    joined: dict[str, Any] = {name: np.concatenate(rows) for name, rows in arrays.items() if rows[0] is not None}
+    joined: dict[str, Any] = {
+        name: np.concatenate(rows) for name, rows in arrays.items() if rows[0] is not None
+    }
     joint = CountedObjects(**joined)
     falling = (-joint.scores,) if joint.heights_m is None else (-joint.heights_m, -joint.scores)
     x, y = joint.centres.T if joint.classes is None else joint.boxes[:, :2].T
@@ -159,8 +165,12 @@ def count_result(found: Counted, mode: Detector, target: str, return_boxes: bool
         density_per_ha=count / area_ha if area_ha else None,
         median_size_px=size,
         median_size_m=None if size is None or gsd_m is None else size * gsd_m,
-        median_height_m=float(np.median(objects.heights_m)) if count and objects.heights_m is not None else None,
-        boxes=tuple((x0, y0, x1, y1) for x0, y0, x1, y1 in listed.boxes.tolist()) if return_boxes else None,
+        median_height_m=float(np.median(objects.heights_m))
+        if count and objects.heights_m is not None
+        else None,
+        boxes=tuple((x0, y0, x1, y1) for x0, y0, x1, y1 in listed.boxes.tolist())
+        if return_boxes
+        else None,
         centres=tuple((x, y) for x, y in listed.centres.tolist()) if return_boxes else None,
         scores=tuple(listed.scores.tolist()) if return_boxes else None,
         mode=mode,
@@ -188,17 +198,25 @@ def _overlay(found: Counted, mode: Detector, target: str) -> NDArray[np.uint8]:
     colour = ORANGE if mode in ("plant", "crown_rgb", "blob") else SKY_BLUE
     marks: list[Mark] = []
     drawn = found.objects.scaled(per_px)
-    for x, y, diameter, *box in np.column_stack([drawn.centres, drawn.diameters, drawn.boxes]).tolist():
+    for x, y, diameter, *box in np.column_stack(
+        [drawn.centres, drawn.diameters, drawn.boxes]
+    ).tolist():
         if mode == "crown_chm":
             marks.append(Mark(ORANGE, circle_points(x, y, max(1.0 / enlarge, diameter / 12))))
-        marks.append(Mark(colour, circle_points(x, y, diameter / 2) if drawn.round_marks else box_points(box)))
+        marks.append(
+            Mark(
+                colour, circle_points(x, y, diameter / 2) if drawn.round_marks else box_points(box)
+            )
+        )
     if found.region is not None:
         x0, y0, x1, y1 = (round(edge * per_px) for edge in found.region)
         part = (x0, y0, max(x0 + 1, x1), max(y0 + 1, y1))
     return draw_marks(
         found.shown,
         marks,
-        legend=[(SKY_BLUE, "crown"), (ORANGE, "top")] if mode == "crown_chm" else [(colour, "found")],
+        legend=[(SKY_BLUE, "crown"), (ORANGE, "top")]
+        if mode == "crown_chm"
+        else [(colour, "found")],
         region=part,
         gsd_m=None if found.gsd_m is None else found.gsd_m / per_px,
         title=f"{len(drawn)} x {target} ({mode})",

@@ -12,7 +12,14 @@ from pydantic import Field, JsonValue
 from agrotools.core import Arguments, ToolError
 from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, tool
-from agrotools.tools.counting.result import Counted, Detector, FruitName, Mode, ObjectCount, count_result
+from agrotools.tools.counting.result import (
+    Counted,
+    Detector,
+    FruitName,
+    Mode,
+    ObjectCount,
+    count_result,
+)
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision import STRANGENESS_FILES, Box
@@ -50,7 +57,11 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     call = drop_arguments({**call, "chm": heights}, "expected_size_px")
     # Positions and sizes are in pixels of the image, which equal those of a height model of the same size.
     size = known.size(image)
-    return drop_arguments(call, "image") if image == heights or (size and size == known.size(heights)) else call
+    return (
+        drop_arguments(call, "image")
+        if image == heights or (size and size == known.size(heights))
+        else call
+    )
 
 
 def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
@@ -59,7 +70,12 @@ def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
     counted_in = reference.get("chm") or reference.get("image")
     if known.result.get("mode") == "crown_chm" and image == counted_in:
         return True
-    return file is not None and file.kind == "raster" and file.bands is not None and len(file.bands) == 1
+    return (
+        file is not None
+        and file.kind == "raster"
+        and file.bands is not None
+        and len(file.bands) == 1
+    )
 
 
 @tool(
@@ -72,7 +88,9 @@ def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
 )
 def count_objects(
     image: ImageFile,
-    target: Annotated[str, Field(min_length=1, max_length=100, description="e.g. tree, plant, apple, spot")],
+    target: Annotated[
+        str, Field(min_length=1, max_length=100, description="e.g. tree, plant, apple, spot")
+    ],
     region: Region | None = None,
     gsd_m: PixelSize | None = None,
     expected_size_px: Annotated[float | None, Field(ge=2, le=10_000)] = None,
@@ -102,7 +120,9 @@ def count_objects(
     is_auto = mode == "auto"
     has_heights = is_auto and (chm is not None or _is_heights(image))
     notes: tuple[str, ...] = ()
-    if backend not in ("offline", RULES) and not has_heights and mode != "crown_chm":  # models cannot read heights
+    if (
+        backend not in ("offline", RULES) and not has_heights and mode != "crown_chm"
+    ):  # models cannot read heights
         chosen: Detector = "vlm" if backend == VLM else "learned"
         notes = () if is_auto else (f"mode={mode!r} is of the offline back-end alone",)
     elif mode == "auto":
@@ -110,11 +130,15 @@ def count_objects(
     else:
         chosen, notes = mode, _doubt_notes(target, mode)
     if chosen == "crown_chm":
-        found = _find_in_heights(image, chm, region, gsd_m, min_height_m, (window_a_m, window_b), score_min, notes)
+        found = _find_in_heights(
+            image, chm, region, gsd_m, min_height_m, (window_a_m, window_b), score_min, notes
+        )
     elif chosen == "plant":
         found = _find_plants(image, region, gsd_m, expected_size_px, score_min, notes)
     else:
-        found = _find_in_colours(image, region, gsd_m, expected_size_px, score_min, notes, chosen, backend, target)
+        found = _find_in_colours(
+            image, region, gsd_m, expected_size_px, score_min, notes, chosen, backend, target
+        )
     return count_result(found, chosen, target, return_boxes)
 
 
@@ -141,8 +165,13 @@ def _find_plants(
     notes, flags = (*notes, *picture.notes, *plants.notes), (*picture.flags, *plants.flags)
     if len(objects) and picture.photo is not None:
         if doubt := doubt_of_cover(picture.photo, plants):
-            notes, flags = (*notes, f"these may be no plants: {doubt}"), (*flags, "vegetation_uncertain")
-        if strangeness(picture.photo, "field").is_strange or has_patchy_ground(picture.photo, plants.mask):
+            notes, flags = (
+                (*notes, f"these may be no plants: {doubt}"),
+                (*flags, "vegetation_uncertain"),
+            )
+        if strangeness(picture.photo, "field").is_strange or has_patchy_ground(
+            picture.photo, plants.mask
+        ):
             flags = (*flags, FLAG)
     return Counted(
         objects.centred_in(box, score_min),
@@ -182,7 +211,9 @@ def _find_in_colours(
     pixels = picture.pixels
     valid, borders, flags = picture.without_border(name)
     notes, flags = (*notes, *borders, *picture.notes), (*picture.flags, *flags)
-    known = (info.gsd_m if info else None) or _of_raster(image, lambda source: source.sampling.gsd_m)
+    known = (info.gsd_m if info else None) or _of_raster(
+        image, lambda source: source.sampling.gsd_m
+    )
     scale = choose_scale(gsd_m, known)
     if chosen in ("vlm", "learned"):
         from agrotools.tools.services.vision import locate_by_model
@@ -203,14 +234,28 @@ def _find_in_colours(
     else:
         objects = measure.round_spots(pixels, expected_size_px)
     counted = objects.centred_in(box, score_min)
-    interval = objects.interval_of and objects.interval_of(len(counted), objects.centred_in(box).scores)
+    interval = objects.interval_of and objects.interval_of(
+        len(counted), objects.centred_in(box).scores
+    )
     if interval is not None and score_min != measure.DEFAULT_SCORE:
         interval, flags = None, (*flags, "count_not_calibrated")
-        note = f"counts are calibrated at a score_min of {measure.DEFAULT_SCORE:g} alone: no interval"
+        note = (
+            f"counts are calibrated at a score_min of {measure.DEFAULT_SCORE:g} alone: no interval"
+        )
         notes = (*notes, note)
     measured, all_flags = _pixels_inside(valid, box), (*flags, *clipped, *scale.flags)
     part = region and box
-    return Counted(counted, interval, pixels, 1.0, part, measured, scale.gsd_m, (*notes, *scale.notes), all_flags)
+    return Counted(
+        counted,
+        interval,
+        pixels,
+        1.0,
+        part,
+        measured,
+        scale.gsd_m,
+        (*notes, *scale.notes),
+        all_flags,
+    )
 
 
 def _pixels_inside(valid: NDArray[np.bool_], box: Box) -> float:
@@ -241,24 +286,41 @@ def _find_in_heights(
     with open_raster(heights, argument="chm" if chm else "image", shown_as=name) as source:
         per_px, flags = _pixels_per_pixel(image, chm, source.width, source.height)
         known = info.gsd_m if info else None
-        if chm and not (known or source.sampling.gsd_m) and (of_image := file_info(image)) and of_image.gsd_m:
+        if (
+            chm
+            and not (known or source.sampling.gsd_m)
+            and (of_image := file_info(image))
+            and of_image.gsd_m
+        ):
             known = of_image.gsd_m * per_px
         scale = choose_scale(gsd_m * per_px if gsd_m else None, known, source.sampling.gsd_m)
         if scale.gsd_m is None:
             why = f"{name} does not say how wide its pixels are on the ground"
             why = f"{why}, and the window for tree tops is in metres"
-            raise ToolError("missing_metadata", why, argument="gsd_m", hint="pass gsd_m, metres per pixel")
+            raise ToolError(
+                "missing_metadata", why, argument="gsd_m", hint="pass gsd_m, metres per pixel"
+            )
         inside: Box | None = None
         if region is not None:
             x0, y0, x1, y1 = (edge / per_px for edge in region)
-            inside = (round(x0), round(y0), max(round(x0) + 1, round(x1)), max(round(y0) + 1, round(y1)))
+            inside = (
+                round(x0),
+                round(y0),
+                max(round(x0) + 1, round(x1)),
+                max(round(y0) + 1, round(y1)),
+            )
         box, clipped = clipped_region(inside, source.width, source.height, name)
-        found = crowns_of_raster(source, scale.gsd_m, box, min_height_m=min_height_m, window_m=window_m)
+        found = crowns_of_raster(
+            source, scale.gsd_m, box, min_height_m=min_height_m, window_m=window_m
+        )
         sampling = source.sampling if scale.gsd_m == source.sampling.gsd_m else Scale()
     objects = found.objects.chosen(found.objects.scores >= score_min)
     shown, shown_per_px = found.shown, found.shown_per_px / per_px
     if chm is not None and chm != image and not flags:
-        shown, shown_per_px = read_image(image, shown_as=shown_name(image), may_be_blank=True).pixels, 1.0
+        shown, shown_per_px = (
+            read_image(image, shown_as=shown_name(image), may_be_blank=True).pixels,
+            1.0,
+        )
     return Counted(
         objects.scaled(per_px),
         found.interval if len(objects) == len(found.objects) else None,
@@ -272,7 +334,9 @@ def _find_in_heights(
     )
 
 
-def _pixels_per_pixel(image: Path, chm: Path | None, width: int, height: int) -> tuple[float, tuple[str, ...]]:
+def _pixels_per_pixel(
+    image: Path, chm: Path | None, width: int, height: int
+) -> tuple[float, tuple[str, ...]]:
     """Return pixels of the image per pixel of the height model; 1 and a flag if their extents differ."""
     if chm is None or chm == image:
         return 1.0, ()
@@ -319,8 +383,12 @@ DETECTORS: dict[Mode, str] = {
 }
 _WORDS: dict[Mode, frozenset[str]] = {
     "crown_rgb": frozenset("tree crown palm canopy conifer pine spruce".split()),
-    "fruit": frozenset("fruit apple orange tomato cherry peach nectarine strawberry plum citrus mandarin pear".split()),
-    "plant": frozenset("plant seedling crop weed lettuce cabbage beet sunflower maize corn rosette".split()),
+    "fruit": frozenset(
+        "fruit apple orange tomato cherry peach nectarine strawberry plum citrus mandarin pear".split()
+    ),
+    "plant": frozenset(
+        "plant seedling crop weed lettuce cabbage beet sunflower maize corn rosette".split()
+    ),
     "blob": frozenset("blob spot dot disc colony bale".split()),
 }
 _TOWARDS: dict[str, tuple[float, float]] = {
@@ -366,4 +434,8 @@ def fruits_of_net(target: str) -> tuple[FruitName, ...]:
     words = _words_of(target)
     last = singular(words[-1]) if words else ""
     names: tuple[FruitName, ...] = get_args(FruitName)
-    return names if last == "fruit" and len(words) == 1 else tuple(name for name in names if name == last)
+    return (
+        names
+        if last == "fruit" and len(words) == 1
+        else tuple(name for name in names if name == last)
+    )

@@ -22,7 +22,15 @@ from numpy.typing import NDArray
 
 from agrotools.core import SampleFile, ToolError
 from agrotools.text.agronomy import jeffries_matusita
-from agrotools.tools.crop_weed.result import CROP, PLANTS, SOIL, WEED, BandTriplet, ClassesFrom, Separability
+from agrotools.tools.crop_weed.result import (
+    CROP,
+    PLANTS,
+    SOIL,
+    WEED,
+    BandTriplet,
+    ClassesFrom,
+    Separability,
+)
 from agrotools.tools.pictures import raster_roles
 from agrotools.vision import Box
 from agrotools.vision.rasters import RasterSource
@@ -75,7 +83,9 @@ def rank_triplets(
     if len(names) < 3:
         return []
     samples = {
-        name: sample for name, mask in classes.items() if len((sample := _sample(bands, mask)).values) >= LEAST_PIXELS
+        name: sample
+        for name, mask in classes.items()
+        if len((sample := _sample(bands, mask)).values) >= LEAST_PIXELS
     }
     if len(samples) < 2:
         return []
@@ -83,7 +93,9 @@ def rank_triplets(
     variance = np.maximum(pooled.var(axis=0, ddof=1), 1e-30)
     ridge = np.diag(RIDGE * variance)
     deviations = np.sqrt(variance)
-    with np.errstate(invalid="ignore", divide="ignore"):  # correlations of a constant band are not defined
+    with np.errstate(
+        invalid="ignore", divide="ignore"
+    ):  # correlations of a constant band are not defined
         correlations = np.atleast_2d(np.corrcoef(pooled, rowvar=False))
     correlations = np.where(np.isfinite(correlations), correlations, 0.0)
     gaussians = {name: _gaussian(sample.values, ridge) for name, sample in samples.items()}
@@ -94,16 +106,25 @@ def rank_triplets(
         ),
         key=lambda item: -item.min_jm,
     )
-    tried = [tuple(names.index(name) for name in one.bands) for one in by_jm[:MAX_CLASSIFIED_TRIPLETS]]
+    tried = [
+        tuple(names.index(name) for name in one.bands) for one in by_jm[:MAX_CLASSIFIED_TRIPLETS]
+    ]
     counts = _count_correct(list(samples.values()), tried, ridge)
     if counts is None:
-        return [one.model_copy(update={"tied": by_jm[0].min_jm - one.min_jm <= TIE_JM}) for one in by_jm]
+        return [
+            one.model_copy(update={"tied": by_jm[0].min_jm - one.min_jm <= TIE_JM}) for one in by_jm
+        ]
     accuracy = counts.accuracy()
     order = sorted(range(len(tried)), key=lambda place: -accuracy[place])
     behind, error = counts.behind(order[0])
     return [
         *(
-            by_jm[k].model_copy(update={"expected_accuracy": float(accuracy[k]), "tied": bool(behind[k] <= error[k])})
+            by_jm[k].model_copy(
+                update={
+                    "expected_accuracy": float(accuracy[k]),
+                    "tied": bool(behind[k] <= error[k]),
+                }
+            )
             for k in order
         ),
         *by_jm[MAX_CLASSIFIED_TRIPLETS:],
@@ -139,8 +160,13 @@ def _count_correct(
 ) -> CorrectCounts | None:
     """Count the correct pixels of the better classifier for each triplet, in four folds over blocks."""
     parts = [_Sample(*(_thinned(part, CLASSIFIER_PIXELS) for part in sample)) for sample in samples]
-    values, block_of = np.concatenate([part.values for part in parts]), np.concatenate([part.blocks for part in parts])
-    total = np.stack([np.bincount(part.blocks, minlength=1 + int(block_of.max())) for part in parts], axis=1)
+    values, block_of = (
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([part.blocks for part in parts]),
+    )
+    total = np.stack(
+        [np.bincount(part.blocks, minlength=1 + int(block_of.max())) for part in parts], axis=1
+    )
     correct = np.zeros((2, len(triplets), *total.shape))
     labels = np.repeat(np.arange(len(parts)), total.sum(axis=0))
     for fold in range(4):
@@ -157,7 +183,9 @@ def _count_correct(
             )
             for number, guess in enumerate(guesses):
                 hit = guess == labels[held_out]
-                count = np.bincount((block_of * len(parts) + labels)[held_out][hit], minlength=total.size)
+                count = np.bincount(
+                    (block_of * len(parts) + labels)[held_out][hit], minlength=total.size
+                )
                 correct[number, place] += count.reshape(total.shape)
     all_px = total.astype(np.float64)
     better = np.argmax([CorrectCounts(one, all_px).accuracy() for one in correct], axis=0)
@@ -169,11 +197,16 @@ def _cells(training: Sequence[Matrix], values: Matrix) -> NDArray[np.intp]:
     each = min(len(one) for one in training)
     evened = np.concatenate([one[:: max(1, len(one) // each)] for one in training])
     cuts = np.quantile(evened, np.arange(1, _CELLS) / _CELLS, axis=0)
-    return np.stack([np.searchsorted(cut, band) for cut, band in zip(cuts.T, values.T, strict=True)], axis=1)
+    return np.stack(
+        [np.searchsorted(cut, band) for cut, band in zip(cuts.T, values.T, strict=True)], axis=1
+    )
 
 
 def _guess_by_histogram(
-    cells: NDArray[np.intp], chosen: tuple[int, ...], labels: NDArray[np.int64], held_out: NDArray[np.bool_]
+    cells: NDArray[np.intp],
+    chosen: tuple[int, ...],
+    labels: NDArray[np.int64],
+    held_out: NDArray[np.bool_],
 ) -> NDArray[np.intp]:
     """Return the class of the held-out pixels: the one with the greatest smoothed share in their cell."""
     from scipy.ndimage import gaussian_filter
@@ -188,7 +221,9 @@ def _guess_by_histogram(
     return np.argmax(shares, axis=0)[place[held_out]]
 
 
-def _likelihoods(values: Matrix, chosen: tuple[int, ...], gaussians: Sequence[tuple[Matrix, Matrix]]) -> Matrix:
+def _likelihoods(
+    values: Matrix, chosen: tuple[int, ...], gaussians: Sequence[tuple[Matrix, Matrix]]
+) -> Matrix:
     """Return the logarithm of each class's density up to a constant, (classes, pixels)."""
     index = np.array(chosen)
     part = values[:, index]
@@ -196,7 +231,9 @@ def _likelihoods(values: Matrix, chosen: tuple[int, ...], gaussians: Sequence[tu
     for mean, covariance in gaussians:
         whiten = np.linalg.inv(np.linalg.cholesky(covariance[np.ix_(index, index)]))
         apart = (part - mean[index]) @ whiten.T
-        likelihoods.append(np.log(np.diagonal(whiten)).sum() - 0.5 * np.einsum("ij,ij->i", apart, apart))
+        likelihoods.append(
+            np.log(np.diagonal(whiten)).sum() - 0.5 * np.einsum("ij,ij->i", apart, apart)
+        )
     return np.stack(likelihoods)
 
 
@@ -214,7 +251,8 @@ def _triplet(
     index = np.array(chosen)
     square = np.ix_(index, index)
     parts = {
-        name: (mean[index].tolist(), covariance[square].tolist()) for name, (mean, covariance) in gaussians.items()
+        name: (mean[index].tolist(), covariance[square].tolist())
+        for name, (mean, covariance) in gaussians.items()
     }
     jm = {
         f"{a}/{b}": cast(float, jeffries_matusita(*parts[a], *parts[b]))
@@ -237,7 +275,9 @@ def _triplet(
 def _sample(bands: Mapping[str, NDArray[np.generic]], mask: NDArray[np.bool_]) -> _Sample:
     """Sample the pixels of a class, thinned evenly to at most 20,000."""
     places = _thinned(np.flatnonzero(mask), MOST_PIXELS)
-    values = np.stack([np.asarray(band).reshape(-1)[places].astype(np.float64) for band in bands.values()], axis=1)
+    values = np.stack(
+        [np.asarray(band).reshape(-1)[places].astype(np.float64) for band in bands.values()], axis=1
+    )
     valid = np.isfinite(values).all(axis=1)
     side, columns = max(1, min(mask.shape) // _BLOCKS), mask.shape[1]
     y, x = places[valid] // columns // side, places[valid] % columns // side
@@ -252,7 +292,10 @@ _NAMES = {SOIL: "soil", CROP: "crop", WEED: "weed", PLANTS: "plants"}
 
 
 def ranked_bands(
-    bands: Mapping[Any, NDArray[Any]], classes: NDArray[np.uint8], box: Box, classes_from: ClassesFrom
+    bands: Mapping[Any, NDArray[Any]],
+    classes: NDArray[np.uint8],
+    box: Box,
+    classes_from: ClassesFrom,
 ) -> Separability | None:
     """Rank every three bands for the classes within ``box``; None with fewer than three bands or two classes."""
     x0, y0, x1, y1 = box

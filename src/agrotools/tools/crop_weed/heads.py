@@ -66,7 +66,10 @@ def cell_features(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Cells:
     size = (pixels.shape[1] // 2, pixels.shape[0] // 2)
 
     def half(image: NDArray[np.generic]) -> Map:
-        return np.asarray(cv2.resize(np.asarray(image, np.float32), size, interpolation=cv2.INTER_AREA), np.float32)
+        return np.asarray(
+            cv2.resize(np.asarray(image, np.float32), size, interpolation=cv2.INTER_AREA),
+            np.float32,
+        )
 
     plants = half(mask) > 0.5
     bright = half(pixels[..., 1])
@@ -78,13 +81,21 @@ def cell_features(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Cells:
     darkness = pool.over_plants(dark)
     darkness_squared = pool.over_plants(dark * dark)
     features += darkness + darkness_squared
-    features += [np.sqrt(np.maximum(b - a * a, 0)) for a, b in zip(darkness, darkness_squared, strict=True)]
+    features += [
+        np.sqrt(np.maximum(b - a * a, 0)) for a, b in zip(darkness, darkness_squared, strict=True)
+    ]
     # Distances beyond the widest carry no information on leaves.
     distance = cv2.distanceTransform(plants.astype(np.uint8), cv2.DIST_L2, 5)
     inward = np.minimum(np.asarray(distance, np.float32), np.float32(_WIDEST))
-    gaps = [cv2.morphologyEx(bright, cv2.MORPH_BLACKHAT, disc(r)) * plants.astype(np.float32) for r in _GAPS]
+    gaps = [
+        cv2.morphologyEx(bright, cv2.MORPH_BLACKHAT, disc(r)) * plants.astype(np.float32)
+        for r in _GAPS
+    ]
     # openings remove thin parts
-    opened = [cv2.morphologyEx(plants.astype(np.uint8), cv2.MORPH_OPEN, disc(r)).astype(np.float32) for r in _OPENINGS]
+    opened = [
+        cv2.morphologyEx(plants.astype(np.uint8), cv2.MORPH_OPEN, disc(r)).astype(np.float32)
+        for r in _OPENINGS
+    ]
     for shape in (inward, inward * inward, *opened, *_fork_maps(plants, inward), *gaps):
         features += pool.over_plants(shape)
     for strength, ridge, double, fourfold in _edges(bright, plants):
@@ -95,7 +106,11 @@ def cell_features(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Cells:
         features += pool.over_plants(pattern, _TEXTURE_WINDOWS)
     features += pool.over_soil(dark) + pool.over_soil(dark * dark)
     used = pool.cover > LEAST_COVER
-    return Cells(np.stack([feature[used] for feature in features], axis=-1).astype(np.float32), used, pool.cover)
+    return Cells(
+        np.stack([feature[used] for feature in features], axis=-1).astype(np.float32),
+        used,
+        pool.cover,
+    )
 
 
 class _Pool:
@@ -105,14 +120,20 @@ class _Pool:
         self.plants = plants.astype(np.float32)
         self.grid = (max(1, plants.shape[1] // 2), max(1, plants.shape[0] // 2))
         self.cover = self.on_grid(self.plants)
-        self._plants_near = {width: self.blurred(self.cover, width) + np.float32(1e-4) for width in WINDOWS}
-        self._soil_near = {width: self.blurred(1 - self.cover, width) + np.float32(1e-4) for width in _SOIL_WINDOWS}
+        self._plants_near = {
+            width: self.blurred(self.cover, width) + np.float32(1e-4) for width in WINDOWS
+        }
+        self._soil_near = {
+            width: self.blurred(1 - self.cover, width) + np.float32(1e-4) for width in _SOIL_WINDOWS
+        }
 
     def on_grid(self, image: Map) -> Map:
         return np.asarray(cv2.resize(image, self.grid, interpolation=cv2.INTER_AREA), np.float32)
 
     def blurred(self, image: Map, width: int) -> Map:
-        return np.asarray(cv2.GaussianBlur(image, (0, 0), width / 2, borderType=cv2.BORDER_REFLECT), np.float32)
+        return np.asarray(
+            cv2.GaussianBlur(image, (0, 0), width / 2, borderType=cv2.BORDER_REFLECT), np.float32
+        )
 
     def over_plants(self, image: Map, windows: tuple[int, ...] = WINDOWS) -> list[Map]:
         return self.shares(self.sums(image * self.plants, windows))
@@ -150,7 +171,9 @@ def _fork_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
     return [ends.astype(np.float32), forks.astype(np.float32), lines * inward]
 
 
-def _edges(bright: Map, plants: NDArray[np.bool_]) -> Iterator[tuple[Map, Map, tuple[Map, Map], tuple[Map, Map]]]:
+def _edges(
+    bright: Map, plants: NDArray[np.bool_]
+) -> Iterator[tuple[Map, Map, tuple[Map, Map], tuple[Map, Map]]]:
     """Yield the derivatives at each scale: gradient magnitude, the smaller curvature, and the direction as vectors of
     twice and four times the angle, so that opposite or perpendicular directions are equal."""
     there = plants.astype(np.float32)
@@ -159,14 +182,19 @@ def _edges(bright: Map, plants: NDArray[np.bool_]) -> Iterator[tuple[Map, Map, t
         return np.asarray(cv2.Sobel(image, -1, x, y) / np.float32(8), np.float32)
 
     for scale in _DERIVATIVES:
-        smooth = np.asarray(cv2.GaussianBlur(bright, (0, 0), scale, borderType=cv2.BORDER_REFLECT), np.float32)
+        smooth = np.asarray(
+            cv2.GaussianBlur(bright, (0, 0), scale, borderType=cv2.BORDER_REFLECT), np.float32
+        )
         gx, gy = slope(smooth, 1, 0), slope(smooth, 0, 1)
         strength = np.hypot(gx, gy) + np.float32(1e-9)
         gxx, gxy, gyy = slope(gx, 1, 0), slope(gx, 0, 1), slope(gy, 0, 1)
         mean = (gxx + gyy) / 2
         spread = np.sqrt(((gxx - gyy) / 2) ** 2 + gxy**2)
         double = ((gx * gx - gy * gy) / strength, 2 * gx * gy / strength)
-        fourfold = ((double[0] ** 2 - double[1] ** 2) / strength, 2 * double[0] * double[1] / strength)
+        fourfold = (
+            (double[0] ** 2 - double[1] ** 2) / strength,
+            2 * double[0] * double[1] / strength,
+        )
         yield (
             strength * there,
             np.abs(mean - spread) * there * scale,
@@ -180,7 +208,9 @@ def _patterns(bright: Map) -> list[Map]:
     from skimage.feature import local_binary_pattern
 
     maps: list[Map] = []
-    smooth = np.asarray(cv2.GaussianBlur(bright, (0, 0), 1.5, borderType=cv2.BORDER_REFLECT), np.float32)
+    smooth = np.asarray(
+        cv2.GaussianBlur(bright, (0, 0), 1.5, borderType=cv2.BORDER_REFLECT), np.float32
+    )
     for image, radius in ((bright, 1), (smooth, 3)):
         grey = np.minimum(np.clip(image, 0, 4) * _LEAF_LEVEL, 255).astype(np.uint8)
         pattern = local_binary_pattern(grey, 8, radius, "uniform").astype(np.uint8)
@@ -241,7 +271,9 @@ class Head:
 
     def probability(self, similarity: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the probability of crop of each cell, (n,)."""
-        return np.asarray(1 / (1 + np.exp(-(similarity @ self.weights + np.float32(self.bias)))), np.float32)
+        return np.asarray(
+            1 / (1 + np.exp(-(similarity @ self.weights + np.float32(self.bias)))), np.float32
+        )
 
 
 def list_heads() -> tuple[list[HeadInfo], list[str]]:
@@ -259,17 +291,25 @@ def list_heads() -> tuple[list[HeadInfo], list[str]]:
         if info.name != path.stem:
             faults.append(f"{path.name} describes a head of another name ({info.name})")
         elif info.features_version != FEATURES_VERSION:
-            faults.append(f"{info.name} was trained for features {info.features_version}, not {FEATURES_VERSION}")
+            faults.append(
+                f"{info.name} was trained for features {info.features_version}, not {FEATURES_VERSION}"
+            )
         else:
             heads.append(info)
     return heads, faults
 
 
-def applicable_heads(heads: Sequence[HeadInfo], sha256: str, pixels: NDArray[np.uint8]) -> list[HeadInfo]:
+def applicable_heads(
+    heads: Sequence[HeadInfo], sha256: str, pixels: NDArray[np.uint8]
+) -> list[HeadInfo]:
     """Return the heads that have not seen this picture (hash of its file, pixels), sorted by number of training
     pictures (most first) and name."""
     square = _square(pixels)
-    looks = [_thumbnail_bits(np.rot90(side, quarter)) for side in (square, square[:, ::-1]) for quarter in range(4)]
+    looks = [
+        _thumbnail_bits(np.rot90(side, quarter))
+        for side in (square, square[:, ::-1])
+        for quarter in range(4)
+    ]
 
     def is_known(image: TrainingImage) -> bool:
         apart = min(_bit_distance(image.fingerprint, look) for look in looks)
@@ -283,12 +323,17 @@ def load_head(info: HeadInfo) -> Head:
     """Load a head; ToolError ``backend_unavailable`` if its weights are missing, damaged or of another hash."""
     what = f"the weights of head {info.name}"
     hint = "train the heads again: agrotools tools packs train crop-weed --data DIR"
-    arrays = checked_arrays(heads_folder() / f"{info.name}.npz", info.weights_sha256, what=what, hint=hint)
+    arrays = checked_arrays(
+        heads_folder() / f"{info.name}.npz", info.weights_sha256, what=what, hint=hint
+    )
     try:
         head = head_of(arrays)
     except (ValueError, KeyError, TypeError) as error:
         raise unusable_weights(what, "are damaged", hint) from error
-    fits = head.landmarks.shape == (len(head.weights), len(head.mean)) and head.mean.shape == head.scale.shape
+    fits = (
+        head.landmarks.shape == (len(head.weights), len(head.mean))
+        and head.mean.shape == head.scale.shape
+    )
     if not (fits and head.gamma > 0 and (head.scale > 0).all()):
         raise unusable_weights(what, "are damaged: its arrays do not fit together", hint)
     return head
@@ -330,14 +375,18 @@ def familiarity(similarity: NDArray[np.float32]) -> float:
     return float(similarity.max(axis=1).mean()) if len(similarity) else 0.0
 
 
-def spread_over_plants(cells: Cells, probability: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
+def spread_over_plants(
+    cells: Cells, probability: NDArray[np.float32], shape: tuple[int, int]
+) -> NDArray[np.float32]:
     """Average the probabilities of cells with those of neighbouring plants; return float32 (rows, columns)."""
     weight = np.where(cells.used, cells.cover, np.float32(0)).astype(np.float32)
     values = np.zeros(cells.used.shape, np.float32)
     values[cells.used] = probability
     near = cv2.GaussianBlur(weight, (0, 0), SMOOTHING_CELLS) + np.float32(1e-6)
     smooth = cv2.GaussianBlur(values * weight, (0, 0), SMOOTHING_CELLS) / near
-    return np.asarray(cv2.resize(smooth, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR), np.float32)
+    return np.asarray(
+        cv2.resize(smooth, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR), np.float32
+    )
 
 
 def standardise(
@@ -346,7 +395,9 @@ def standardise(
     return np.clip((values - mean) / scale, -CLIP, CLIP)
 
 
-def kernel(values: NDArray[np.float32], landmarks: NDArray[np.float32], gamma: float) -> NDArray[np.float32]:
+def kernel(
+    values: NDArray[np.float32], landmarks: NDArray[np.float32], gamma: float
+) -> NDArray[np.float32]:
     """Return the Gaussian kernel between rows: (n, features), (k, features) -> (n, k)."""
     squares = (values * values).sum(axis=1)[:, None] + (landmarks * landmarks).sum(axis=1)[None, :]
     apart = np.asarray(values @ landmarks.T, np.float32)

@@ -15,10 +15,24 @@ from numpy.typing import NDArray
 
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools.crop_weed.measure import NOT_SEPARATED
-from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, CropWeedArea, SeparationChoice, area_result
+from agrotools.tools.crop_weed.result import (
+    NO_DATA,
+    PLANTS,
+    SOIL,
+    CropWeedArea,
+    SeparationChoice,
+    area_result,
+)
 from agrotools.tools.pictures import WHOLE_PX, choose_scale, raster_roles
 from agrotools.vision import Box, Index, Role
-from agrotools.vision.blocks import Block, RasterThumbnail, block_boxes, raster_blocks, sample_into, tile_shape
+from agrotools.vision.blocks import (
+    Block,
+    RasterThumbnail,
+    block_boxes,
+    raster_blocks,
+    sample_into,
+    tile_shape,
+)
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.overlay import LONGEST_SIDE
 from agrotools.vision.rasters import RasterSource, open_raster
@@ -47,9 +61,13 @@ def _segment(
     size, and the number of pixels of each class, (256,)."""
     cover = RasterThumbnail(region, LONGEST_SIDE)
     shape = cover.means.shape
-    bands: dict[Role, NDArray[np.float32]] = {role: np.full(shape, np.nan, np.float32) for role in used}
+    bands: dict[Role, NDArray[np.float32]] = {
+        role: np.full(shape, np.nan, np.float32) for role in used
+    }
     count = np.zeros(256, np.int64)
-    for block in raster_blocks(source, list(used.values()), region, halo=HALO_PX, block_px=BLOCK_PX):
+    for block in raster_blocks(
+        source, list(used.values()), region, halo=HALO_PX, block_px=BLOCK_PX
+    ):
         shares = sampled.plants(dict(zip(used, block.values, strict=True)))[1][block.inner]
         plants, measured = np.count_nonzero(shares == 1), np.count_nonzero(np.isfinite(shares))
         count[[PLANTS, SOIL, NO_DATA]] += plants, measured - plants, shares.size - measured
@@ -68,34 +86,56 @@ class SampledThreshold:
     factor: float
     notes: tuple[str, ...]
 
-    def plants(self, bands: Mapping[Role, NDArray[np.float32]]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def plants(
+        self, bands: Mapping[Role, NDArray[np.float32]]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the index, and 1 for plants, 0 for soil and NaN without data, of bands (rows, columns)."""
         values = _scaled_index(self.index, bands, self.factor)
         there = np.isfinite(values)
         mask = self.cut.plants(smooth_index(values, there), there)
         return values, np.where(there, mask.astype(np.float32), np.float32(np.nan))
 
-    def read(self, source: RasterSource, used: Mapping[Role, int], box: Box) -> tuple[NDArray[np.float32], ...]:
+    def read(
+        self, source: RasterSource, used: Mapping[Role, int], box: Box
+    ) -> tuple[NDArray[np.float32], ...]:
         """Return :meth:`plants` of a box of a raster, which is read with a halo."""
         (x0, y0, x1, y1), halo = box, HALO_PX
-        around = (max(0, x0 - halo), max(0, y0 - halo), min(source.width, x1 + halo), min(source.height, y1 + halo))
+        around = (
+            max(0, x0 - halo),
+            max(0, y0 - halo),
+            min(source.width, x1 + halo),
+            min(source.height, y1 + halo),
+        )
         block = Block(box, around, source.read([*used.values()], around))
-        return tuple(part[block.inner] for part in self.plants(dict(zip(used, block.values, strict=True))))
+        return tuple(
+            part[block.inner] for part in self.plants(dict(zip(used, block.values, strict=True)))
+        )
 
 
-def sample_threshold(source: RasterSource, used: Mapping[Role, int], index: Index, region: Box) -> SampledThreshold:
+def sample_threshold(
+    source: RasterSource, used: Mapping[Role, int], index: Index, region: Box
+) -> SampledThreshold:
     """Choose the threshold of an index from blocks spread over a region, or from all of one that is read whole."""
-    boxes = list(block_boxes(region, tile_shape(source, next(iter(used.values()))), _SAMPLE_BLOCK_PX))
+    boxes = list(
+        block_boxes(region, tile_shape(source, next(iter(used.values()))), _SAMPLE_BLOCK_PX)
+    )
     if is_small := (region[2] - region[0]) * (region[3] - region[1]) <= WHOLE_PX:
         boxes = [region]
     typical = max((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in boxes)
     sample_size = min(len(boxes), max(12, _SAMPLE_PX // typical))
     # Steps by the golden ratio spread any number of blocks evenly and avoid a single column of tiles.
-    chosen = sorted({int(len(boxes) * ((k * 0.6180339887498949) % 1.0)) for k in range(sample_size)})
-    read = [dict(zip(used, source.read(list(used.values()), boxes[number]), strict=True)) for number in chosen]
+    chosen = sorted(
+        {int(len(boxes) * ((k * 0.6180339887498949) % 1.0)) for k in range(sample_size)}
+    )
+    read = [
+        dict(zip(used, source.read(list(used.values()), boxes[number]), strict=True))
+        for number in chosen
+    ]
     factor = 1.0
     if "B" in used and source.dtype != "uint8":
-        colours = np.concatenate([band[np.isfinite(band)] for bands in read for band in bands.values()])
+        colours = np.concatenate(
+            [band[np.isfinite(band)] for bands in read for band in bands.values()]
+        )
         top = float(np.percentile(colours, 99.9)) if colours.size else 0.0
         factor = 255.0 / top if top > 0 else 1.0
     parts: list[NDArray[np.float32]] = []
@@ -114,9 +154,13 @@ def sample_threshold(source: RasterSource, used: Mapping[Role, int], index: Inde
     return SampledThreshold(index, choose_threshold(index, sample), factor, notes)
 
 
-def _scaled_index(index: Index, bands: Mapping[Role, NDArray[np.float32]], factor: float) -> NDArray[np.float32]:
+def _scaled_index(
+    index: Index, bands: Mapping[Role, NDArray[np.float32]], factor: float
+) -> NDArray[np.float32]:
     if factor != 1.0:
-        bands = {role: np.asarray(band * np.float32(factor), np.float32) for role, band in bands.items()}
+        bands = {
+            role: np.asarray(band * np.float32(factor), np.float32) for role, band in bands.items()
+        }
     return index_values(index, bands)
 
 
@@ -154,11 +198,17 @@ def measure_by_blocks(
         notes = (*source.sampling.notes, *notes, *scale.notes, *sampled.notes, *sampled.cut.notes)
         flags = (*source.sampling.flags, *clipped, *scale.flags, *sampled.cut.flags)
     means, factor = cover.means, cover.factor
-    classes = np.where(np.isfinite(means), np.where(means >= 0.5, PLANTS, SOIL), NO_DATA).astype(np.uint8)
+    classes = np.where(np.isfinite(means), np.where(means >= 0.5, PLANTS, SOIL), NO_DATA).astype(
+        np.uint8
+    )
     if factor != 1:
-        notes += (f"mask and overlay are small: one pixel for {factor} x {factor}, counts are of all pixels",)
+        notes += (
+            f"mask and overlay are small: one pixel for {factor} x {factor}, counts are of all pixels",
+        )
     if separation != "none":
-        notes += (f"crop and weeds are not separated in over {WHOLE_PX // 1_000_000} million pixels: use region",)
+        notes += (
+            f"crop and weeds are not separated in over {WHOLE_PX // 1_000_000} million pixels: use region",
+        )
         flags += (NOT_SEPARATED,)
     return area_result(
         shown=stretched_picture(shown),

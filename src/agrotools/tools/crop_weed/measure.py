@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.core.files import sha256_of_file
-from agrotools.tools.crop_weed.heads import applicable_heads, is_false_colour, list_heads, load_head, separate_crop
+from agrotools.tools.crop_weed.heads import (
+    applicable_heads,
+    is_false_colour,
+    list_heads,
+    load_head,
+    separate_crop,
+)
 from agrotools.tools.crop_weed.result import UNTRAINED, Method, SeparationChoice
 from agrotools.tools.pictures import FieldPicture
 from agrotools.tools.workspace import backend_in_use
@@ -61,7 +67,10 @@ def find_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -
     cover, weight, scale = _shrink(mask, valid)
     coarse = [(_variation(cover, weight, angle), angle) for angle in np.arange(-90.0, 90.0, 2.0)]
     near = max(coarse)[1]
-    fine = [(_variation(cover, weight, angle), angle) for angle in np.arange(near - 2.0, near + 2.01, 0.25)]
+    fine = [
+        (_variation(cover, weight, angle), angle)
+        for angle in np.arange(near - 2.0, near + 2.01, 0.25)
+    ]
     angle = max(fine)[1]
     profile, start = _profile(cover, weight, angle)
     spacing_and_repeat = _spacing(profile)
@@ -93,9 +102,13 @@ def crop_in_rows(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return the part of the vegetation ``mask`` within the rows. A plant smaller than the width of a row goes where
     most of it is; larger ones, in which crop and weeds touch, are split at the edge of the row. Weeds inside a row
     count as crop."""
-    distance = _distance(_across((mask.shape[0], mask.shape[1]), rows.angle_deg), rows.offset_px, rows.spacing_px)
+    distance = _distance(
+        _across((mask.shape[0], mask.shape[1]), rows.angle_deg), rows.offset_px, rows.spacing_px
+    )
     inside = distance.astype(np.float32) <= rows.half_width_px
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(
+        mask.astype(np.uint8), connectivity=8
+    )
     plants = np.asarray(labels, np.int32)
     area = stats[:, cv2.CC_STAT_AREA]
     share = np.bincount(plants[mask & inside], minlength=count) / np.maximum(area, 1)
@@ -105,7 +118,9 @@ def crop_in_rows(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return crop & mask
 
 
-def _shrink(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None) -> tuple[Floats, Floats, float]:
+def _shrink(
+    mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None
+) -> tuple[Floats, Floats, float]:
     """Return cover and weight of data at working size, and the pixels of the mask per pixel of it."""
     scale = max(1.0, max(mask.shape) / _WORK_PX)
     size = (max(1, round(mask.shape[1] / scale)), max(1, round(mask.shape[0] / scale)))
@@ -125,11 +140,15 @@ def _profile(cover: Floats, weight: Floats, angle_deg: float) -> tuple[NDArray[n
     """Return the mean cover along lines of a direction, one value per pixel across, and the first line's position."""
     across = _across((cover.shape[0], cover.shape[1]), angle_deg)
     np.rint(across, out=across)
-    first = int(across[:: max(1, len(across) - 1), :: max(1, across.shape[1] - 1)].min())  # the minimum is at a corner
+    first = int(
+        across[:: max(1, len(across) - 1), :: max(1, across.shape[1] - 1)].min()
+    )  # the minimum is at a corner
     across -= first
     place = across.astype(np.intp).ravel()
     total = np.bincount(place, weights=cover.ravel())
-    length = np.bincount(place, weights=None if weight.min() == weight.max() == 1 else weight.ravel())
+    length = np.bincount(
+        place, weights=None if weight.min() == weight.max() == 1 else weight.ravel()
+    )
     usable_bins = np.flatnonzero(length >= 0.2 * length.max())
     low, high = int(usable_bins[0]), int(usable_bins[-1]) + 1
     return total[low:high] / np.maximum(length[low:high], 1e-6), first + low
@@ -157,7 +176,11 @@ def _agreement_of_halves(cover: Floats, weight: Floats, angle_deg: float) -> flo
 
 def _variation(cover: Floats, weight: Floats, angle_deg: float) -> float:
     profile, _ = _profile(cover, weight, angle_deg)
-    return float(np.var(np.convolve(profile, np.ones(3) / 3, mode="valid"))) if len(profile) > 10 else 0.0
+    return (
+        float(np.var(np.convolve(profile, np.ones(3) / 3, mode="valid")))
+        if len(profile) > 10
+        else 0.0
+    )
 
 
 def _spacing(profile: NDArray[np.float64]) -> tuple[float, float] | None:
@@ -180,7 +203,9 @@ def _spacing(profile: NDArray[np.float64]) -> tuple[float, float] | None:
     peaks = [
         place
         for place in range(1, len(after) - 1)
-        if after[place] >= after[place - 1] and after[place] >= after[place + 1] and after[place] > 0
+        if after[place] >= after[place - 1]
+        and after[place] >= after[place + 1]
+        and after[place] > 0
     ]
     if not peaks:
         return None
@@ -195,12 +220,16 @@ def _comb(profile: NDArray[np.float64], spacing: float) -> tuple[float, float]:
     best = (-np.inf, spacing, 0.0)
     for tried in np.linspace(0.94 * spacing, 1.06 * spacing, 13):
         offsets = np.arange(0.0, tried, 0.5)
-        for offset, closeness in zip(offsets, np.cos(2 * np.pi * (places - offsets[:, None]) / tried), strict=True):
+        for offset, closeness in zip(
+            offsets, np.cos(2 * np.pi * (places - offsets[:, None]) / tried), strict=True
+        ):
             best = max(best, (float(np.dot(profile, closeness)), float(tried), float(offset)))
     return best[1], best[2]
 
 
-def _distance(across: NDArray[np.float64] | NDArray[np.int64], offset: float, spacing: float) -> NDArray[np.float64]:
+def _distance(
+    across: NDArray[np.float64] | NDArray[np.int64], offset: float, spacing: float
+) -> NDArray[np.float64]:
     phase = (across - offset) / spacing
     return np.abs(phase - np.rint(phase)) * spacing
 
@@ -209,8 +238,12 @@ def _half_width(profile: NDArray[np.float64], distance: NDArray[np.float64]) -> 
     """Return the half width of a crop row, in spacings: where cover has fallen to a sixth of its rise above weeds."""
     edges = np.linspace(0, 0.5, 26)
     place = np.digitize(distance, edges) - 1
-    folded = np.array([profile[place == k].mean() if np.any(place == k) else np.nan for k in range(25)])
-    folded = np.interp(np.arange(25), np.flatnonzero(np.isfinite(folded)), folded[np.isfinite(folded)])
+    folded = np.array(
+        [profile[place == k].mean() if np.any(place == k) else np.nan for k in range(25)]
+    )
+    folded = np.interp(
+        np.arange(25), np.flatnonzero(np.isfinite(folded)), folded[np.isfinite(folded)]
+    )
     ground = float(np.median(folded[17:]))
     top = float(folded[:3].max())
     below = np.flatnonzero(folded < ground + (top - ground) / 6)
@@ -253,14 +286,18 @@ def separate_crop_in_picture(
     rows = find_rows(plants.mask, plants.valid)
     if rows is None:
         flags.append(WEAK_ROWS)
-        notes.append("no evidence of crop rows: plants do not stand in three or more equally spaced lines")
+        notes.append(
+            "no evidence of crop rows: plants do not stand in three or more equally spaced lines"
+        )
     if choice in ("auto", "model"):
         crop = _by_head(picture, plants, path, choice == "model", notes, flags)
         if crop is not None:
             return Separation(crop, "model", rows, tuple(notes), tuple(flags))
     if choice in ("auto", "row") and rows is not None:
         note = f"crop is what stands within {rows.half_width_px:.3g} px of a row line, weeds there included"
-        return Separation(crop_in_rows(rows, plants.mask), "row", rows, (*notes, note), tuple(flags))
+        return Separation(
+            crop_in_rows(rows, plants.mask), "row", rows, (*notes, note), tuple(flags)
+        )
     notes.append(
         "crop and weeds are not separated. What helps: a label raster (label_raster), a picture with several rows, or a"
         " head trained on such pictures; for carrots: agrotools benchmarks get field; for your own, in DIR/cwfid:"
@@ -270,7 +307,12 @@ def separate_crop_in_picture(
 
 
 def _by_head(
-    picture: FieldPicture, plants: Vegetation, path: Path, insist: bool, notes: list[str], flags: list[str]
+    picture: FieldPicture,
+    plants: Vegetation,
+    path: Path,
+    insist: bool,
+    notes: list[str],
+    flags: list[str],
 ) -> NDArray[np.bool_] | None:
     photo = picture.photo
     if photo is None or min(picture.shape) < _LEAST_SIDE_PX or picture.valid.size > _MOST_PX:
@@ -278,7 +320,9 @@ def _by_head(
     heads = [] if backend_in_use() == UNTRAINED else list_heads()[0]
     usable = applicable_heads(heads, sha256_of_file(path), photo)
     if len(usable) < len(heads):
-        notes.append(f"{len(heads) - len(usable)} head(s) that were trained on this very picture left out")
+        notes.append(
+            f"{len(heads) - len(usable)} head(s) that were trained on this very picture left out"
+        )
     for info in usable:
         try:
             head = load_head(info)
@@ -293,9 +337,17 @@ def _by_head(
         familiar = like and familiar
         if not familiar and not insist:
             continue
-        crop_iou, weed_iou = (info.metrics.get(f"cross_validated_{key}_iou") for key in ("crop", "weed"))
-        figures = f", cross-validated IoU crop {crop_iou:.2f}, weeds {weed_iou:.2f}" if crop_iou and weed_iou else ""
-        notes.append(f"crop and weeds parted by head {info.name} ({len(info.training)} training pictures{figures})")
+        crop_iou, weed_iou = (
+            info.metrics.get(f"cross_validated_{key}_iou") for key in ("crop", "weed")
+        )
+        figures = (
+            f", cross-validated IoU crop {crop_iou:.2f}, weeds {weed_iou:.2f}"
+            if crop_iou and weed_iou
+            else ""
+        )
+        notes.append(
+            f"crop and weeds parted by head {info.name} ({len(info.training)} training pictures{figures})"
+        )
         if not familiar:
             flags.append("out_of_distribution")
         return crop & plants.mask

@@ -15,7 +15,16 @@ from agrotools.tools.contract import ToolResult
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box, Index
-from agrotools.vision.overlay import BROWN, SKY_BLUE, VERMILLION, YELLOW, Colour, Layer, class_picture, draw_overlay
+from agrotools.vision.overlay import (
+    BROWN,
+    SKY_BLUE,
+    VERMILLION,
+    YELLOW,
+    Colour,
+    Layer,
+    class_picture,
+    draw_overlay,
+)
 from agrotools.vision.reading import LabelImage
 
 if TYPE_CHECKING:
@@ -187,11 +196,18 @@ def area_result(
     x0, y0, x1, y1 = box
     if count is None:
         count = np.zeros(256, np.int64)
-        for number in CLASS_COLOURS:  # an eighth of the time of bincount, which makes 64-bit numbers of all pixels
+        for number in (
+            CLASS_COLOURS
+        ):  # an eighth of the time of bincount, which makes 64-bit numbers of all pixels
             count[number] = np.count_nonzero(classes[y0:y1, x0:x1] == number)
     total = int(count.sum() - count[NO_DATA])
     if total == 0:
-        raise ToolError("region_empty", "the region holds no data", argument="region", hint="choose one with data")
+        raise ToolError(
+            "region_empty",
+            "the region holds no data",
+            argument="region",
+            hint="choose one with data",
+        )
     veg, soil = int(count[CROP] + count[WEED] + count[PLANTS]), int(count[SOIL])
     crop, weed = (int(count[CROP]), int(count[WEED])) if separated else (None, None)
     areas = {"total": total, "veg": veg, "crop": crop, "weed": weed, "soil": soil}
@@ -206,7 +222,11 @@ def area_result(
         title=f"plants {100 * veg / total:.2f} %, soil {100 * soil / total:.2f} % of {total} px",
     )
     fields: dict[str, Any] = {f"{name}_px": px for name, px in areas.items()}
-    fields |= {f"{name}_pct": None if px is None else 100 * px / total for name, px in areas.items() if name != "total"}
+    fields |= {
+        f"{name}_pct": None if px is None else 100 * px / total
+        for name, px in areas.items()
+        if name != "total"
+    }
     return CropWeedArea(
         **fields,
         weed_share_of_veg_pct=None if weed is None or not veg else 100 * weed / veg,
@@ -235,11 +255,16 @@ def area_result(
 
 
 def _layers(count: NDArray[np.int64], total: int, separated: bool) -> list[Layer]:
-    layers = [(CROP, "crop"), (WEED, "weeds")] if separated else [(PLANTS, "plants, crop and weeds not told apart")]
+    layers = (
+        [(CROP, "crop"), (WEED, "weeds")]
+        if separated
+        else [(PLANTS, "plants, crop and weeds not told apart")]
+    )
     if count[OTHER]:
         layers.append((OTHER, "other"))
     return [
-        Layer(value, CLASS_COLOURS[value], f"{label} {100.0 * count[value] / total:.2f} %") for value, label in layers
+        Layer(value, CLASS_COLOURS[value], f"{label} {100.0 * count[value] / total:.2f} %")
+        for value, label in layers
     ]
 
 
@@ -254,7 +279,10 @@ _WORDS: dict[str, Area] = {
 
 
 def label_classes(
-    labels: LabelImage, label_map: Mapping[str, Sequence[int]] | None, classes: Mapping[str, str] | None, name: str
+    labels: LabelImage,
+    label_map: Mapping[str, Sequence[int]] | None,
+    classes: Mapping[str, str] | None,
+    name: str,
 ) -> tuple[NDArray[np.uint8], tuple[str, ...], tuple[str, ...]]:
     """Return a label raster as class constants of this module, uint8 (rows, columns), with notes and flags.
 
@@ -271,12 +299,17 @@ def label_classes(
     if labels.valid is not None:
         areas[~labels.valid] = NO_DATA
     if (areas == NO_DATA).all():
-        raise ToolError("nothing_found", f"{name} holds no class that counts", argument="label_raster")
+        raise ToolError(
+            "nothing_found", f"{name} holds no class that counts", argument="label_raster"
+        )
     return areas, notes, flags
 
 
 def meaning_of_classes(
-    label_map: Mapping[str, Sequence[int]] | None, classes: Mapping[str, str] | None, name: str, present: Sequence[int]
+    label_map: Mapping[str, Sequence[int]] | None,
+    classes: Mapping[str, str] | None,
+    name: str,
+    present: Sequence[int],
 ) -> tuple[dict[Area, list[int]], tuple[str, ...], tuple[str, ...]]:
     """Return the class numbers of each area, with notes and flags; arguments as for :func:`label_classes`."""
     numbers: dict[Area, list[int]] = {"crop": [], "weed": [], "soil": [], "ignore": []}
@@ -295,7 +328,9 @@ def meaning_of_classes(
                 numbers[area].append(int(number))
         notes = ("meaning of the class numbers as known of the file",)
     if not numbers["crop"] and not numbers["weed"]:
-        why = f"what the class numbers of {name} mean is not known; it holds {_list_numbers(present)}"
+        why = (
+            f"what the class numbers of {name} mean is not known; it holds {_list_numbers(present)}"
+        )
         hint = "give label_map, e.g. {'crop': [1], 'weed': [2], 'soil': [0]}"
         raise ToolError("missing_metadata", why, argument="label_map", hint=hint)
     counts = Counter(number for members in numbers.values() for number in members)
@@ -308,7 +343,9 @@ def meaning_of_classes(
     if numbers["soil"]:
         note = f"class numbers {_list_numbers(unnamed)} are named nowhere: neither crop, weeds nor soil"
         return numbers, (*notes, note), ("unnamed_classes",)
-    note = f"class numbers {_list_numbers(unnamed)} counted as soil, since nothing else was named soil"
+    note = (
+        f"class numbers {_list_numbers(unnamed)} counted as soil, since nothing else was named soil"
+    )
     return {**numbers, "soil": unnamed}, (*notes, note), ()
 
 

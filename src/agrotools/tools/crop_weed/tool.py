@@ -31,11 +31,18 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     if meaning is not None or classes:
         present = [int(number) for number in classes or () if number.strip().isdecimal()]
         numbers = meaning_of_classes(meaning, classes, str(source), present)[0]
-        call = {**call, "label_map": cast(JsonValue, {area: sorted(set(members)) for area, members in numbers.items()})}
+        call = {
+            **call,
+            "label_map": cast(
+                JsonValue, {area: sorted(set(members)) for area, members in numbers.items()}
+            ),
+        }
     call = {**call, "label_raster": source, "gsd_m": known.gsd_m(call["gsd_m"], source, image)}
     call = drop_arguments(call, "index", "separation")
     # A photograph below the labels is only shown; the bands of a raster are ranked.
-    return drop_arguments(call, "image", "bands") if image == source or known.is_photo(image) else call
+    return (
+        drop_arguments(call, "image", "bands") if image == source or known.is_photo(image) else call
+    )
 
 
 def _automatic_choice(call: Arguments, known: ReferenceCall) -> Arguments:
@@ -51,7 +58,11 @@ def _automatic_choice(call: Arguments, known: ReferenceCall) -> Arguments:
 
 def _from_label_raster(label_raster: object, label_map: object, image: SampleFile | None) -> bool:
     """Return True if classes are counted and no picture is analysed."""
-    return label_raster is not None or label_map is not None or (image is not None and image.kind == "mask")
+    return (
+        label_raster is not None
+        or label_map is not None
+        or (image is not None and image.kind == "mask")
+    )
 
 
 @tool(
@@ -107,7 +118,13 @@ def _from_picture(
     from agrotools.tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, area_result
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.strangeness import FLAG, strangeness
-    from agrotools.vision.vegetation import INDICES, choose_index, doubt_of_cover, segment, weakness_of_cover
+    from agrotools.vision.vegetation import (
+        INDICES,
+        choose_index,
+        doubt_of_cover,
+        segment,
+        weakness_of_cover,
+    )
 
     info = file_info(image)
     large = measure_by_blocks(image, bands, gsd_m, index, separation, region, info)
@@ -122,7 +139,12 @@ def _from_picture(
         doubt = doubt_of_cover(picture.photo, plants)
         if doubt is not None:
             hint = "take the picture in even light with a white balance, or give a near infrared band or a label raster"
-            raise ToolError("low_confidence", f"plant cover cannot be told: {doubt}", argument="image", hint=hint)
+            raise ToolError(
+                "low_confidence",
+                f"plant cover cannot be told: {doubt}",
+                argument="image",
+                hint=hint,
+            )
         if weakness := weakness_of_cover(plants):
             flags.append("vegetation_uncertain")
             notes.append(f"plant cover is uncertain: {weakness}")
@@ -172,7 +194,9 @@ def _from_labels(
 
     info, image_info = file_info(source), file_info(image)
     name = info.name if info else source.name
-    labels = read_labels(source, argument="image" if source == image else "label_raster", shown_as=name)
+    labels = read_labels(
+        source, argument="image" if source == image else "label_raster", shown_as=name
+    )
     height, width = labels.classes.shape
     box, clipped = clipped_region(region, width, height, name)
     classes, notes, flags = label_classes(labels, label_map, info.classes if info else None, name)
@@ -207,7 +231,11 @@ def _picture_below_labels(
     info = file_info(image)
     shown_as = info.name if info else image.name
     check_size = partial(
-        refuse_other_size, of_mask=shape, names=(shown_as, name), argument="label_raster", called="a label raster"
+        refuse_other_size,
+        of_mask=shape,
+        names=(shown_as, name),
+        argument="label_raster",
+        called="a label raster",
     )
     gsd_m = info.gsd_m if info else None
     of_bands: dict[str, NDArray[np.float32]] = {}

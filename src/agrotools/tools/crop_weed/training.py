@@ -111,7 +111,9 @@ def read_training_pictures(folder: Path) -> list[TrainingPicture]:
     few."""
     truth = folder / "truth.json"
     if not truth.is_file():
-        raise BenchmarkError(f"there is no {truth}", hint="--data names a folder that holds cwfid/truth.json")
+        raise BenchmarkError(
+            f"there is no {truth}", hint="--data names a folder that holds cwfid/truth.json"
+        )
     pictures: list[TrainingPicture] = []
     try:
         for entry in orjson.loads(truth.read_bytes()):
@@ -128,13 +130,17 @@ def read_training_pictures(folder: Path) -> list[TrainingPicture]:
     except (orjson.JSONDecodeError, KeyError, TypeError) as error:
         raise BenchmarkError(f"{truth} is not of the expected form: {error!r}") from error
     if len(pairs_by_hash(picture.image.sha256 for picture in pictures)) < 4:
-        raise BenchmarkError(f"{truth} names {len(pictures)} pictures; at least seven different ones are needed")
+        raise BenchmarkError(
+            f"{truth} names {len(pictures)} pictures; at least seven different ones are needed"
+        )
     return pictures
 
 
 def plants_of(pixels: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Segment the plants the way :func:`~agrotools.tools.crop_weed.heads.separate_crop` expects them."""
-    return segment("lab_a", {"R": pixels[..., 0], "G": pixels[..., 1], "B": pixels[..., 2]}, None).mask
+    return segment(
+        "lab_a", {"R": pixels[..., 0], "G": pixels[..., 1], "B": pixels[..., 2]}, None
+    ).mask
 
 
 def _views(picture: TrainingPicture) -> _Views:
@@ -148,18 +154,29 @@ def _views(picture: TrainingPicture) -> _Views:
             cells = features
         else:
             how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
-            resized = np.asarray(cv2.resize(picture.pixels, None, fx=scale, fy=scale, interpolation=how), np.uint8)
+            resized = np.asarray(
+                cv2.resize(picture.pixels, None, fx=scale, fy=scale, interpolation=how), np.uint8
+            )
             cells = cell_features(resized, plants_of(resized))
         size = (cells.used.shape[1], cells.used.shape[0])
         crop, weed = (
-            cv2.resize((picture.classes == label).astype(np.float32), size, interpolation=cv2.INTER_AREA)[cells.used]
+            cv2.resize(
+                (picture.classes == label).astype(np.float32), size, interpolation=cv2.INTER_AREA
+            )[cells.used]
             for label in (CROP, WEED)
         )
         labelled = crop + weed > LEAST_NAMED
         rows.append(cells.values[labelled])
         crops.append((crop > weed)[labelled])
         weights.append((crop + weed)[labelled])
-    return _Views(picture, mask, features, np.concatenate(rows), np.concatenate(crops), np.concatenate(weights))
+    return _Views(
+        picture,
+        mask,
+        features,
+        np.concatenate(rows),
+        np.concatenate(crops),
+        np.concatenate(weights),
+    )
 
 
 def _train(name: str, views: Sequence[_Views]) -> HeadInfo:
@@ -175,9 +192,13 @@ def _train(name: str, views: Sequence[_Views]) -> HeadInfo:
                 similarity = head.similarity(view.cells.values)
                 pooled.append(familiarity(similarity))
                 shape = (view.mask.shape[0], view.mask.shape[1])
-                left_out.append((view, spread_over_plants(view.cells, head.probability(similarity), shape)))
+                left_out.append(
+                    (view, spread_over_plants(view.cells, head.probability(similarity), shape))
+                )
     figures = {threshold: _figures(left_out, threshold) for threshold in THRESHOLDS}
-    threshold = max(THRESHOLDS, key=lambda tried: figures[tried]["crop_iou"] + figures[tried]["weed_iou"])
+    threshold = max(
+        THRESHOLDS, key=lambda tried: figures[tried]["crop_iou"] + figures[tried]["weed_iou"]
+    )
     info = HeadInfo(
         name=name,
         features_version=FEATURES_VERSION,
@@ -187,7 +208,9 @@ def _train(name: str, views: Sequence[_Views]) -> HeadInfo:
         false_colour=sum(is_false_colour(view.picture.pixels) for view in views) * 2 > len(views),
         threshold=threshold,
         familiar=UNFAMILIAR_MARGIN * min(pooled),
-        metrics={f"cross_validated_{key}": round(value, 4) for key, value in figures[threshold].items()},
+        metrics={
+            f"cross_validated_{key}": round(value, 4) for key, value in figures[threshold].items()
+        },
         weights_sha256="",
     )
     return save_head(info, _fit(views))
@@ -222,7 +245,9 @@ def _fit(views: Sequence[_Views]) -> Arrays:
     }
 
 
-def _figures(left_out: Sequence[tuple[_Views, NDArray[np.float32]]], threshold: float) -> dict[str, float]:
+def _figures(
+    left_out: Sequence[tuple[_Views, NDArray[np.float32]]], threshold: float
+) -> dict[str, float]:
     """Return the mean IoU of crop and of weeds over pictures."""
     figures: dict[str, list[float]] = {"crop_iou": [], "weed_iou": []}
     for view, probability in left_out:

@@ -43,14 +43,18 @@ class Camera(NamedTuple):
     def rays(self, x: Floats, y: Floats) -> Floats:
         """Return unit vectors (..., 3) towards the picture points ``x``, ``y`` (pixels)."""
         directions = np.stack(
-            [(x - self.cx_px) / self.fx_px, (y - self.cy_px) / self.fy_px, np.ones(np.shape(x))], axis=-1
+            [(x - self.cx_px) / self.fx_px, (y - self.cy_px) / self.fy_px, np.ones(np.shape(x))],
+            axis=-1,
         )
         return directions / np.linalg.norm(directions, axis=-1, keepdims=True)
 
     def project(self, points: Floats) -> tuple[Floats, Floats]:
         """Project directions or points (..., 3) with z > 0 to picture points (x, y) in pixels."""
         depth = np.maximum(points[..., 2], 1e-9)
-        return (self.fx_px * points[..., 0] / depth + self.cx_px, self.fy_px * points[..., 1] / depth + self.cy_px)
+        return (
+            self.fx_px * points[..., 0] / depth + self.cx_px,
+            self.fy_px * points[..., 1] / depth + self.cy_px,
+        )
 
 
 def _focal_from_exif(path: Path, size: tuple[int, int]) -> float | None:
@@ -88,12 +92,18 @@ class ChosenCamera(NamedTuple):
 
 
 def choose_camera(
-    arguments: CameraArguments, known: SampleFile | None, image: Path, size: tuple[int, int], name: str
+    arguments: CameraArguments,
+    known: SampleFile | None,
+    image: Path,
+    size: tuple[int, int],
+    name: str,
 ) -> ChosenCamera:
     """Choose the camera of a picture of ``size`` (width, height): from arguments, known intrinsics, or EXIF.
     ToolError ``missing_metadata``, ``shape_mismatch``, ``invalid_argument`` (one of two paired arguments alone)."""
     if arguments.fx_px is None and arguments.fy_px is not None:
-        raise ToolError("invalid_argument", "fy_px was given without fx_px", argument="fx_px", hint="pass both")
+        raise ToolError(
+            "invalid_argument", "fy_px was given without fx_px", argument="fx_px", hint="pass both"
+        )
     _refuse_one_of("focal_mm", "sensor_width_mm", arguments, hint="pass both, or fx_px alone")
     _refuse_one_of("calibrated_width_px", "calibrated_height_px", arguments)
     width, height = arguments.calibrated_width_px, arguments.calibrated_height_px
@@ -101,20 +111,31 @@ def choose_camera(
     inner = known.intrinsics if known else None
     if arguments.fx_px is not None:
         calibrated = calibrated or size
-        camera = _camera_with_centre(arguments, arguments.fx_px, arguments.fy_px or arguments.fx_px, calibrated)
+        camera = _camera_with_centre(
+            arguments, arguments.fx_px, arguments.fy_px or arguments.fx_px, calibrated
+        )
         camera, note = _camera_at_size(camera, calibrated, size, name)
         is_middle = arguments.cx_px is None or arguments.cy_px is None
-        notes = (note, "optical axis taken through the middle of the picture") if is_middle else (note,)
+        notes = (
+            (note, "optical axis taken through the middle of the picture") if is_middle else (note,)
+        )
         is_usual = 0.2 <= camera.fx_px / max(size) <= 20
         return ChosenCamera(camera, notes, () if is_usual else ("unusual_focal_length",))
     if arguments.focal_mm is not None and arguments.sensor_width_mm is not None:
         focal_mm, sensor_mm = arguments.focal_mm, arguments.sensor_width_mm
         focal = focal_mm / sensor_mm * size[0]
-        note = f"focal length {focal:.1f} px from {focal_mm:g} mm and a sensor {sensor_mm:g} mm wide"
-        return ChosenCamera(_camera_with_centre(arguments, focal, focal, size), (note + ", which the picture fills",))
+        note = (
+            f"focal length {focal:.1f} px from {focal_mm:g} mm and a sensor {sensor_mm:g} mm wide"
+        )
+        return ChosenCamera(
+            _camera_with_centre(arguments, focal, focal, size),
+            (note + ", which the picture fills",),
+        )
     if known is not None and inner is not None:
         if calibrated is None:
-            calibrated = (known.width_px, known.height_px) if known.width_px and known.height_px else size
+            calibrated = (
+                (known.width_px, known.height_px) if known.width_px and known.height_px else size
+            )
         camera = Camera(inner.fx_px, inner.fy_px, inner.cx_px, inner.cy_px)
         camera, note = _camera_at_size(camera, calibrated, size, name)
         return ChosenCamera(camera, (f"intrinsics of the file, {note}",))
@@ -124,10 +145,14 @@ def choose_camera(
         hint = "pass fx_px (pixels), or focal_mm with sensor_width_mm"
         raise ToolError("missing_metadata", why, argument="fx_px", hint=hint)
     note = f"focal length {focal:.0f} px estimated from the 35 mm equivalent in EXIF: sizes may be off by some percent"
-    return ChosenCamera(_camera_with_centre(arguments, focal, focal, size), (note,), ("estimated_intrinsics",))
+    return ChosenCamera(
+        _camera_with_centre(arguments, focal, focal, size), (note,), ("estimated_intrinsics",)
+    )
 
 
-def _camera_with_centre(arguments: CameraArguments, fx_px: float, fy_px: float, size: tuple[int, int]) -> Camera:
+def _camera_with_centre(
+    arguments: CameraArguments, fx_px: float, fy_px: float, size: tuple[int, int]
+) -> Camera:
     cx_px = size[0] / 2 if arguments.cx_px is None else arguments.cx_px
     cy_px = size[1] / 2 if arguments.cy_px is None else arguments.cy_px
     return Camera(fx_px, fy_px, cx_px, cy_px)
@@ -142,17 +167,28 @@ def _camera_at_size(
     if abs(across / down - 1) > _SAME_SHAPE:
         sizes = f"{calibrated[0]} x {calibrated[1]} pixels, {name} is {size[0]} x {size[1]}"
         why = f"the intrinsics belong to {sizes}: not the same picture resized"
-        hint = "pass the intrinsics of this picture; for a crop, shift cx_px and cy_px by its corner"
+        hint = (
+            "pass the intrinsics of this picture; for a crop, shift cx_px and cy_px by its corner"
+        )
         raise ToolError("shape_mismatch", why, argument="fx_px", hint=hint)
-    scaled = Camera(camera.fx_px * across, camera.fy_px * down, camera.cx_px * across, camera.cy_px * down)
+    scaled = Camera(
+        camera.fx_px * across, camera.fy_px * down, camera.cx_px * across, camera.cy_px * down
+    )
     note = "" if calibrated == size else f", scaled from {calibrated[0]} x {calibrated[1]} pixels"
     return scaled, f"fx = {scaled.fx_px:.1f} px{note}"
 
 
-def _refuse_one_of(first: str, second: str, arguments: CameraArguments, hint: str | None = None) -> None:
+def _refuse_one_of(
+    first: str, second: str, arguments: CameraArguments, hint: str | None = None
+) -> None:
     lacking = [name for name in (first, second) if getattr(arguments, name) is None]
     if len(lacking) == 1:
-        raise ToolError("invalid_argument", f"{first} and {second} belong together", argument=lacking[0], hint=hint)
+        raise ToolError(
+            "invalid_argument",
+            f"{first} and {second} belong together",
+            argument=lacking[0],
+            hint=hint,
+        )
 
 
 _NUMPY = b"\x93NUMPY"
@@ -168,7 +204,9 @@ class DepthMap(NamedTuple):
     note: str
 
 
-def read_depth(path: Path, unit_mm: float | None = None, *, shown_as: str | None = None) -> DepthMap:
+def read_depth(
+    path: Path, unit_mm: float | None = None, *, shown_as: str | None = None
+) -> DepthMap:
     """Read a depth file: millimetres, NaN where 0, negative, infinite or "no data" is stored.
 
     ``unit_mm``: millimetres per step of the stored values; None for one, if the values are plausible. ToolError
@@ -182,7 +220,9 @@ def read_depth(path: Path, unit_mm: float | None = None, *, shown_as: str | None
     if stored.dtype.kind == "f":
         valid &= np.isfinite(stored)
     elif stored.dtype.itemsize <= 2:
-        valid &= stored < np.iinfo(stored.dtype).max  # many cameras store the largest value for "too far"
+        valid &= (
+            stored < np.iinfo(stored.dtype).max
+        )  # many cameras store the largest value for "too far"
     if not valid.any():
         why = f"{name} holds no depth anywhere: all values are 0, negative or missing"
         hint = "pass the depth that belongs to this image, or distance_mm"
@@ -199,8 +239,14 @@ def read_depth(path: Path, unit_mm: float | None = None, *, shown_as: str | None
         why = f"with depth_unit_mm = {unit_mm:g} {what}, which no camera measures"
         hint = "depth_unit_mm is what one step of the stored values is, in millimetres: 1000 for metres"
         raise ToolError("invalid_argument", why, argument="depth_unit_mm", hint=hint)
-    interpretation = "as millimetres: depth_unit_mm was not given" if unit_mm is None else f"in steps of {unit_mm:g} mm"
-    return DepthMap(mm, f"depth values taken {interpretation}; {100 * valid.mean():.0f} % of pixels have one")
+    interpretation = (
+        "as millimetres: depth_unit_mm was not given"
+        if unit_mm is None
+        else f"in steps of {unit_mm:g} mm"
+    )
+    return DepthMap(
+        mm, f"depth values taken {interpretation}; {100 * valid.mean():.0f} % of pixels have one"
+    )
 
 
 def _is_array(path: Path) -> bool:
@@ -226,7 +272,11 @@ def _depth_from_image(path: Path, name: str) -> NDArray[Any]:
         raise _no_depth(f"{name} is a {kind.upper()} picture, which cannot hold depth")
     with open_raster(path, argument="depth", shown_as=name) as raster:
         if raster.count != 1 or raster.dtype in ("uint8", "int8"):
-            what = f"{raster.count} bands" if raster.count != 1 else "8 bits per pixel, too few for depth"
+            what = (
+                f"{raster.count} bands"
+                if raster.count != 1
+                else "8 bits per pixel, too few for depth"
+            )
             raise _no_depth(f"{name} has {what}: it is a picture of depth, or none")
         values = raster.read([1])[0]
         largest = {"uint16": 65535.0, "int16": 32767.0}.get(raster.dtype)
@@ -239,7 +289,15 @@ def _depth_from_array(path: Path, name: str) -> NDArray[Any]:
     """Read an array of numbers; its header is checked before any value is read."""
     try:
         values = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, SyntaxError, RecursionError, MemoryError, OverflowError) as error:
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        SyntaxError,
+        RecursionError,
+        MemoryError,
+        OverflowError,
+    ) as error:
         raise damaged(name, "depth", error) from error
     shape, dtype = values.shape, values.dtype
     if dtype.kind not in "uif" or dtype.itemsize > 8:
@@ -250,7 +308,9 @@ def _depth_from_array(path: Path, name: str) -> NDArray[Any]:
     if len(shape) == 3 and 1 in (shape[0], shape[2]):
         sides = shape[:2] if shape[2] == 1 else shape[1:]
     if len(sides) != 2 or min(sides) < 1:
-        raise _no_depth(f"{name} has shape {' x '.join(map(str, shape)) or '()'}; depth is rows x columns")
+        raise _no_depth(
+            f"{name} has shape {' x '.join(map(str, shape)) or '()'}; depth is rows x columns"
+        )
     if values.size > MAX_PIXELS:
         raise too_large(sides[1], sides[0], name, "depth")
     return np.array(values.reshape(sides), dtype.newbyteorder("="))

@@ -95,7 +95,11 @@ def find_fruit_pixels(
     weak = channel > low if valid is None else valid & (channel > low)
     mask = np.asarray(binary_propagation(weak & (channel > high), mask=weak), np.bool_)
     rest = ~mask if valid is None else valid & ~mask
-    contrast = float(np.median(channel[mask]) - np.median(channel[rest])) if mask.any() and rest.any() else 0.0
+    contrast = (
+        float(np.median(channel[mask]) - np.median(channel[rest]))
+        if mask.any() and rest.any()
+        else 0.0
+    )
     return FruitMask(mask, channel, contrast)
 
 
@@ -107,7 +111,10 @@ def _half_level(channel: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArra
     """
     core = cv2.erode(mask.astype(np.uint8), _SQUARE).astype(np.bool_)
     grown = cv2.dilate(mask.astype(np.uint8), _SQUARE, iterations=2).astype(np.bool_)
-    ring = cv2.dilate(mask.astype(np.uint8), _SQUARE, iterations=2 + _AROUND_PX).astype(np.bool_) & ~grown
+    ring = (
+        cv2.dilate(mask.astype(np.uint8), _SQUARE, iterations=2 + _AROUND_PX).astype(np.bool_)
+        & ~grown
+    )
     if not core.any() or not ring.any():
         return mask
     inside, outside = float(np.median(channel[core])), float(np.median(channel[ring]))
@@ -126,19 +133,33 @@ class FoundFruits(NamedTuple):
     flags: tuple[str, ...] = ()
 
 
-def search_fruits(view: View, colour: FruitMask, pixels: NDArray[np.uint8], fruit: Fruit, region: Box) -> FoundFruits:
+def search_fruits(
+    view: View, colour: FruitMask, pixels: NDArray[np.uint8], fruit: Fruit, region: Box
+) -> FoundFruits:
     """Find the fruits of a region with the net if it knows the kind, else by colour, which also serves for fruit
     that stands out by far if it finds more than twice as many: the net misses most tomatoes of drawn scenes."""
     kinds = fruits_of_net(fruit)
     if not kinds:
-        return FoundFruits(find_fruits(view, colour, region) if colour.contrast >= _NO_CONTRAST else [], False, 1.0)
+        return FoundFruits(
+            find_fruits(view, colour, region) if colour.contrast >= _NO_CONTRAST else [], False, 1.0
+        )
     objects = fruit_by_net(pixels, kinds, None)
     objects = objects.chosen(objects.scores >= DEFAULT_SCORE).centred_in(region)
     height, width = view.fruit.shape
-    corners = np.clip(np.rint(objects.boxes), 0, [width, height, width, height]).astype(int).tolist()
-    tried = [fruit_in_box(view, colour, pixels, (x0, y0, x1, y1)) for x0, y0, x1, y1 in corners if x0 < x1 and y0 < y1]
-    measured = _drop_duplicates([part for part, _ in tried if part is not None and part.depth_share >= _LEAST_DEPTH])
-    if colour.contrast >= _CLEAR and len(in_colour := find_fruits(view, colour, region)) > 2 * len(measured):
+    corners = (
+        np.clip(np.rint(objects.boxes), 0, [width, height, width, height]).astype(int).tolist()
+    )
+    tried = [
+        fruit_in_box(view, colour, pixels, (x0, y0, x1, y1))
+        for x0, y0, x1, y1 in corners
+        if x0 < x1 and y0 < y1
+    ]
+    measured = _drop_duplicates(
+        [part for part, _ in tried if part is not None and part.depth_share >= _LEAST_DEPTH]
+    )
+    if colour.contrast >= _CLEAR and len(in_colour := find_fruits(view, colour, region)) > 2 * len(
+        measured
+    ):
         return FoundFruits(in_colour, False, 1.0)
     share = sum(by_colour for _, by_colour in tried) / max(1, len(tried))
     return FoundFruits(measured, True, share, objects.notes[:1], objects.flags)
@@ -148,9 +169,15 @@ def find_fruits(view: View, colour: FruitMask, region: Box) -> list[FruitMeasure
     """Find by colour all fruits of a region with a known distance, sorted by score times size, largest first."""
     segments = _segments(view, colour, region)
     fruits = [fruit for segment in segments if (fruit := measure(view, segment)) is not None]
-    fruits = [fruit for fruit in fruits if fruit.fit.score >= _LEAST_SCORE and fruit.depth_share >= _LEAST_DEPTH]
+    fruits = [
+        fruit
+        for fruit in fruits
+        if fruit.fit.score >= _LEAST_SCORE and fruit.depth_share >= _LEAST_DEPTH
+    ]
     # A well visible large outline explains more of the picture than a well visible fragment of it.
-    return _drop_duplicates(sorted(fruits, key=lambda fruit: -fruit.fit.score * fruit.cone.half_angle))
+    return _drop_duplicates(
+        sorted(fruits, key=lambda fruit: -fruit.fit.score * fruit.cone.half_angle)
+    )
 
 
 def fruit_in_box(
@@ -160,7 +187,12 @@ def fruit_in_box(
     height, width = view.fruit.shape
     x0, y0, x1, y1 = box
     grow = max(2, round(0.05 * max(x1 - x0, y1 - y0)))
-    x0, y0, x1, y1 = max(0, x0 - grow), max(0, y0 - grow), min(width, x1 + grow), min(height, y1 + grow)
+    x0, y0, x1, y1 = (
+        max(0, x0 - grow),
+        max(0, y0 - grow),
+        min(width, x1 + grow),
+        min(height, y1 + grow),
+    )
     by_colour = colour.mask[y0:y1, x0:x1]
     ellipse = _ellipse_in(by_colour.shape, (0, 0, x1 - x0, y1 - y0), 0.6)
     enough = bool(by_colour[ellipse].mean() >= _COLOUR_SHARE) if ellipse.any() else False
@@ -189,7 +221,9 @@ def _central_fruit(view: View, colour: FruitMask, box: Box, ellipse: Mask) -> Ma
         return None
     fruit_mask = labels == main
     surface = surface_depth(view, Segment(fruit_mask, (x0, y0)))
-    within = np.bincount(labels[_ellipse_in(labels.shape, (0, 0, x1 - x0, y1 - y0), 0.9)], minlength=count)
+    within = np.bincount(
+        labels[_ellipse_in(labels.shape, (0, 0, x1 - x0, y1 - y0), 0.9)], minlength=count
+    )
     for number in range(1, count):
         piece = labels == number
         if number == main or within[number] < 0.7 * np.count_nonzero(piece):
@@ -226,10 +260,16 @@ def _split_fruits(view: View, fruit: Mask, box: Box) -> NDArray[np.int32]:
 def _split_at_necks(piece: Mask) -> NDArray[np.int32]:
     """Split a connected piece at its necks; labels start at 1."""
     rim = 1 if min(piece.shape) > 1 else 2
-    padded = cv2.copyMakeBorder(piece.astype(np.uint8), rim, rim, rim, rim, cv2.BORDER_CONSTANT, value=0)
-    inner = np.asarray(cv2.GaussianBlur(cv2.distanceTransform(padded, cv2.DIST_L2, 5), (0, 0), 1.0), np.float32)
+    padded = cv2.copyMakeBorder(
+        piece.astype(np.uint8), rim, rim, rim, rim, cv2.BORDER_CONSTANT, value=0
+    )
+    inner = np.asarray(
+        cv2.GaussianBlur(cv2.distanceTransform(padded, cv2.DIST_L2, 5), (0, 0), 1.0), np.float32
+    )
     highest = (inner == cv2.dilate(inner, _SQUARE)) & (inner > 0)
-    if cv2.connectedComponents(highest.astype(np.uint8), connectivity=8)[0] == 2:  # a single top, so no neck
+    if (
+        cv2.connectedComponents(highest.astype(np.uint8), connectivity=8)[0] == 2
+    ):  # a single top, so no neck
         return piece.astype(np.int32)
     # The difference to the reconstruction marks the top of each hill; hills that share a high saddle count as one.
     filled = reconstruction(_NECK * inner, inner, method="dilation")
@@ -237,7 +277,9 @@ def _split_at_necks(piece: Mask) -> NDArray[np.int32]:
     _, seeds = cv2.connectedComponents(tops.astype(np.uint8), connectivity=8)
     part_labels = seeds if seeds.max() < 2 else watershed(-inner, seeds, mask=padded > 0)
     part_labels = part_labels[rim:-rim, rim:-rim].astype(np.int32)
-    return np.where(piece, np.maximum(part_labels, 1) if seeds.max() < 2 else part_labels, 0).astype(np.int32)
+    return np.where(
+        piece, np.maximum(part_labels, 1) if seeds.max() < 2 else part_labels, 0
+    ).astype(np.int32)
 
 
 def _segments(view: View, colour: FruitMask, region: Box) -> list[Segment]:
@@ -250,7 +292,9 @@ def _segments(view: View, colour: FruitMask, region: Box) -> list[Segment]:
             continue
         rows, columns = (slice(max(0, part.start - _PAD), part.stop + _PAD) for part in where)
         cut = labels[rows, columns]
-        segment_mask = _half_level(channel[rows, columns], cut == number) & ((cut == number) | (cut == 0))
+        segment_mask = _half_level(channel[rows, columns], cut == number) & (
+            (cut == number) | (cut == 0)
+        )
         segment = Segment(segment_mask, (x0 + columns.start, y0 + rows.start))
         if segment_mask.any() and _large_enough(view, segment):
             segments.append(segment)
@@ -279,8 +323,10 @@ def _drop_duplicates(fruits: list[FruitMeasurement]) -> list[FruitMeasurement]:
     distinct: list[FruitMeasurement] = []
     for fruit in fruits:
         if all(
-            angle_from(fruit.cone.axis, other.cone.axis) > _SAME * max(fruit.cone.half_angle, other.cone.half_angle)
-            or abs(fruit.distance_mm - other.distance_mm) > max(fruit.diameter_mm, other.diameter_mm)
+            angle_from(fruit.cone.axis, other.cone.axis)
+            > _SAME * max(fruit.cone.half_angle, other.cone.half_angle)
+            or abs(fruit.distance_mm - other.distance_mm)
+            > max(fruit.diameter_mm, other.diameter_mm)
             for other in distinct
         ):
             distinct.append(fruit)
@@ -309,10 +355,17 @@ def _graph_cut(pixels: NDArray[np.uint8], view: View, box: Box) -> Mask:
     x0, y0, x1, y1 = box
     height, width = view.fruit.shape
     margin = max(4, (x1 - x0) // 4, (y1 - y0) // 4)
-    ax, ay, bx, by = max(0, x0 - margin), max(0, y0 - margin), min(width, x1 + margin), min(height, y1 + margin)
+    ax, ay, bx, by = (
+        max(0, x0 - margin),
+        max(0, y0 - margin),
+        min(width, x1 + margin),
+        min(height, y1 + margin),
+    )
     shrink = min(1.0, _LARGEST_CUT / max(bx - ax, by - ay))
     size = (max(8, round((bx - ax) * shrink)), max(8, round((by - ay) * shrink)))
-    picture = cv2.resize(np.ascontiguousarray(pixels[ay:by, ax:bx]), size, interpolation=cv2.INTER_AREA)
+    picture = cv2.resize(
+        np.ascontiguousarray(pixels[ay:by, ax:bx]), size, interpolation=cv2.INTER_AREA
+    )
     state = np.full((by - ay, bx - ax), cv2.GC_BGD, np.uint8)
     state[y0 - ay : y1 - ay, x0 - ax : x1 - ax] = cv2.GC_PR_BGD
     probable = _ellipse_in(state.shape, (x0 - ax, y0 - ay, x1 - ax, y1 - ay), 0.85)
@@ -320,7 +373,9 @@ def _graph_cut(pixels: NDArray[np.uint8], view: View, box: Box) -> Mask:
     sure = _ellipse_in(state.shape, (x0 - ax, y0 - ay, x1 - ax, y1 - ay), 0.3)
     if view.smooth is not None:
         depth = view.smooth[ay:by, ax:bx]
-        middle = depth[_ellipse_in(state.shape, (x0 - ax, y0 - ay, x1 - ax, y1 - ay), 0.5) & np.isfinite(depth)]
+        middle = depth[
+            _ellipse_in(state.shape, (x0 - ax, y0 - ay, x1 - ax, y1 - ay), 0.5) & np.isfinite(depth)
+        ]
         if len(middle) >= 5:
             surface = float(np.median(middle))
             with np.errstate(invalid="ignore"):
@@ -334,12 +389,22 @@ def _graph_cut(pixels: NDArray[np.uint8], view: View, box: Box) -> Mask:
     cv2.setRNGSeed(1)
     try:
         cv2.grabCut(
-            picture, state, (0, 0, 1, 1), np.zeros((1, 65)), np.zeros((1, 65)), _CUT_ROUNDS, cv2.GC_INIT_WITH_MASK
+            picture,
+            state,
+            (0, 0, 1, 1),
+            np.zeros((1, 65)),
+            np.zeros((1, 65)),
+            _CUT_ROUNDS,
+            cv2.GC_INIT_WITH_MASK,
         )
     except cv2.error:  # colour mixtures cannot be fitted to a picture of a single colour
         return np.zeros((y1 - y0, x1 - x0), np.bool_)
     fruit = np.isin(state, (cv2.GC_FGD, cv2.GC_PR_FGD)).astype(np.uint8)
-    full = cv2.resize(fruit, (bx - ax, by - ay), interpolation=cv2.INTER_LINEAR if shrink == 1 else cv2.INTER_NEAREST)
+    full = cv2.resize(
+        fruit,
+        (bx - ax, by - ay),
+        interpolation=cv2.INTER_LINEAR if shrink == 1 else cv2.INTER_NEAREST,
+    )
     return full[y0 - ay : y1 - ay, x0 - ax : x1 - ax].astype(np.bool_)
 
 

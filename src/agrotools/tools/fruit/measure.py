@@ -72,7 +72,9 @@ class RoundFit(NamedTuple):
     score: float
 
 
-def fit_round(evidence: Evidence, half_angles: tuple[float, float], near: Cone | None = None) -> RoundFit | None:
+def fit_round(
+    evidence: Evidence, half_angles: tuple[float, float], near: Cone | None = None
+) -> RoundFit | None:
     """Fit the round outline that explains the evidence best, with half angles (radians) and an axis (``near``) that
     distance and size allow; None if no outline fits."""
     edge = evidence.edge
@@ -94,13 +96,22 @@ def fit_round(evidence: Evidence, half_angles: tuple[float, float], near: Cone |
     axes, angles = axes[promising], angles[promising]
     scores = _scores(thinned, axes, angles)
     starts = np.argsort(-scores, kind="stable")[:_STARTS]
-    cones = [_refine_cone(thinned, Cone(axes[place], float(angles[place])), half_angles) for place in starts]
-    again = _scores(evidence, np.stack([cone.axis for cone in cones]), np.array([cone.half_angle for cone in cones]))
+    cones = [
+        _refine_cone(thinned, Cone(axes[place], float(angles[place])), half_angles)
+        for place in starts
+    ]
+    again = _scores(
+        evidence,
+        np.stack([cone.axis for cone in cones]),
+        np.array([cone.half_angle for cone in cones]),
+    )
     cone = _refine_cone(evidence, cones[int(np.argmax(again))], half_angles)
     angle = np.array([cone.half_angle])
     off_outline = np.abs(angle_from(evidence.edge, cone.axis) - cone.half_angle)
     seen = _sectors_of(evidence.edge[off_outline < _tolerance(evidence, angle)[0]], cone.axis)
-    return RoundFit(cone, len(np.unique(seen)) / _SECTORS, float(_scores(evidence, cone.axis[None], angle)[0]))
+    return RoundFit(
+        cone, len(np.unique(seen)) / _SECTORS, float(_scores(evidence, cone.axis[None], angle)[0])
+    )
 
 
 def _sectors_of(points: Floats, axis: Floats) -> NDArray[np.int64]:
@@ -120,7 +131,9 @@ def outline_points(cone: Cone, count: int = 72) -> Floats:
 
 def angle_from(points: Floats, axis: Floats) -> Floats:
     """Return the angle between rays (..., 3) and an axis, radians."""
-    return np.arccos(np.minimum(np.maximum(points @ axis, -1.0), 1.0))  # several times faster than np.clip
+    return np.arccos(
+        np.minimum(np.maximum(points @ axis, -1.0), 1.0)
+    )  # several times faster than np.clip
 
 
 def _cones_through(triples: Floats) -> tuple[Floats, Floats]:
@@ -150,8 +163,14 @@ def _scores(evidence: Evidence, axes: Floats, angles: Floats) -> Floats:
     if len(evidence.against):
         covered = evidence.against @ axes.T > smaller
         filled = (within > np.cos(angles)).sum(axis=0)
-        contradicted = (evidence.against_weight @ covered) / np.maximum(covered.sum(axis=0) + filled, 1)
-    return _visible_share(evidence, axes, angles) - _OUTSIDE_WEIGHT * outside - _CONTRADICTED_WEIGHT * contradicted
+        contradicted = (evidence.against_weight @ covered) / np.maximum(
+            covered.sum(axis=0) + filled, 1
+        )
+    return (
+        _visible_share(evidence, axes, angles)
+        - _OUTSIDE_WEIGHT * outside
+        - _CONTRADICTED_WEIGHT * contradicted
+    )
 
 
 def _visible_share(evidence: Evidence, axes: Floats, angles: Floats) -> Floats:
@@ -159,17 +178,28 @@ def _visible_share(evidence: Evidence, axes: Floats, angles: Floats) -> Floats:
     tolerance = _tolerance(evidence, angles)
     # Comparing cosines instead of angles avoids an arc cosine per point and cone.
     along = evidence.edge @ axes.T
-    near = (along > np.cos(angles + tolerance)) & (along < np.cos(np.maximum(angles - tolerance, 0.0)))
+    near = (along > np.cos(angles + tolerance)) & (
+        along < np.cos(np.maximum(angles - tolerance, 0.0))
+    )
     # Cross product of each axis with (0, 1, 0), or with (1, 0, 0) if the axis is close to (0, 1, 0).
     x, y, z = axes.T
     zero = np.zeros_like(x)
-    first = np.where((np.abs(y) < _STEEP)[:, None], np.stack([z, zero, -x], 1), np.stack([zero, -z, y], 1))
+    first = np.where(
+        (np.abs(y) < _STEEP)[:, None], np.stack([z, zero, -x], 1), np.stack([zero, -z, y], 1)
+    )
     first /= np.linalg.norm(first, axis=1, keepdims=True)
     second = np.stack(
-        [y * first[:, 2] - z * first[:, 1], z * first[:, 0] - x * first[:, 2], x * first[:, 1] - y * first[:, 0]], 1
+        [
+            y * first[:, 2] - z * first[:, 1],
+            z * first[:, 0] - x * first[:, 2],
+            x * first[:, 1] - y * first[:, 0],
+        ],
+        1,
     )
     point, cone = np.nonzero(near)
-    turn = np.arctan2((evidence.edge @ second.T)[point, cone], (evidence.edge @ first.T)[point, cone])
+    turn = np.arctan2(
+        (evidence.edge @ second.T)[point, cone], (evidence.edge @ first.T)[point, cone]
+    )
     seen = np.zeros((len(axes), _SECTORS), np.bool_)
     seen[cone, _sector(turn)] = True
     return seen.mean(axis=1)
@@ -200,7 +230,10 @@ def _refine_cone(evidence: Evidence, cone: Cone, half_angles: tuple[float, float
         if length <= 1:
             break
         angle = float(np.arccos(1 / length))
-        if not half_angles[0] <= angle <= half_angles[1] or angle_from(normal / length, cone.axis) > cone.half_angle:
+        if (
+            not half_angles[0] <= angle <= half_angles[1]
+            or angle_from(normal / length, cone.axis) > cone.half_angle
+        ):
             break
         cone = Cone(normal / length, angle)
     return cone
@@ -284,7 +317,9 @@ class View:
         """Depth without flying pixels: medians of 5 x 5, NaN if most of them are unknown."""
         if self.depth is None:
             return None
-        middle = cv2.medianBlur(np.where(np.isfinite(self.depth), self.depth, np.float32(0)).astype(np.float32), 5)
+        middle = cv2.medianBlur(
+            np.where(np.isfinite(self.depth), self.depth, np.float32(0)).astype(np.float32), 5
+        )
         return np.where(middle > 0, middle, np.float32(np.nan)).astype(np.float32)
 
 
@@ -306,7 +341,11 @@ def _robust_median(values: NDArray[np.floating]) -> float:
 
 
 def measure(
-    view: View, segment: Segment, *, near: Cone | None = None, radius_limits_px: tuple[float, float] | None = None
+    view: View,
+    segment: Segment,
+    *,
+    near: Cone | None = None,
+    radius_limits_px: tuple[float, float] | None = None,
 ) -> FruitMeasurement | None:
     """Fit a sphere with its centre in the cone ``near`` to a segment; None if it has no depth, no round outline, or
     no plausible size."""
@@ -315,7 +354,10 @@ def measure(
         return None
     # Half angles of the smallest and largest fruit at this distance of the surface, with a fifth of slack.
     smallest, largest = (size / (2 * (surface + size / 3)) for size in view.diameters_mm)
-    smallest, largest = float(np.arcsin(min(0.8 * smallest, 0.7))), float(np.arcsin(min(1.2 * largest, 0.9)))
+    smallest, largest = (
+        float(np.arcsin(min(0.8 * smallest, 0.7))),
+        float(np.arcsin(min(1.2 * largest, 0.9))),
+    )
     if radius_limits_px is not None:
         smallest = max(smallest, float(np.arctan(radius_limits_px[0] / view.camera.focal_px)))
         largest = min(largest, float(np.arctan(radius_limits_px[1] / view.camera.focal_px)))
@@ -357,7 +399,9 @@ def _distance(view: View, segment: Segment, cone: Cone) -> tuple[float | None, f
     if np.count_nonzero(usable) < _LEAST_DEPTHS:
         return None, share
     along = depth[usable] / rays[usable, 2]
-    front = np.cos(off[usable]) - np.sqrt(np.maximum(np.sin(cone.half_angle) ** 2 - np.sin(off[usable]) ** 2, 0.0))
+    front = np.cos(off[usable]) - np.sqrt(
+        np.maximum(np.sin(cone.half_angle) ** 2 - np.sin(off[usable]) ** 2, 0.0)
+    )
     return _robust_median(along / front), share
 
 
@@ -399,7 +443,9 @@ def _evidence(view: View, segment: Segment, surface: float) -> Evidence:
     across, down = across.ravel(), down.ravel()
     rays = view.camera.rays(across + x0 + 0.5, down + y0 + 0.5)
     on, weight = part[down, across], doubt[down, across]
-    return Evidence(view.camera.rays(x, y), rays[on], rays[~on], weight[~on], 1 / view.camera.focal_px)
+    return Evidence(
+        view.camera.rays(x, y), rays[on], rays[~on], weight[~on], 1 / view.camera.focal_px
+    )
 
 
 def _doubt(view: View, part: Mask, box: Box, surface: float) -> Floats:
@@ -419,11 +465,15 @@ def _doubt(view: View, part: Mask, box: Box, surface: float) -> Floats:
 
 def _others(fruit: Mask, part: Mask) -> Mask:
     """Return the pixels of other fruits, up to this one; the blurred rim of this fruit is excluded."""
-    apart = cv2.morphologyEx((fruit & ~part).astype(np.uint8), cv2.MORPH_OPEN, np.ones((4, 4), np.uint8))
+    apart = cv2.morphologyEx(
+        (fruit & ~part).astype(np.uint8), cv2.MORPH_OPEN, np.ones((4, 4), np.uint8)
+    )
     return cv2.dilate(apart, np.ones((3, 3), np.uint8), iterations=2).astype(np.bool_) & ~part
 
 
-def _edges(part: Mask, hidden: Mask, depth: Depth | None, corner: tuple[int, int]) -> tuple[Floats, Floats]:
+def _edges(
+    part: Mask, hidden: Mask, depth: Depth | None, corner: tuple[int, int]
+) -> tuple[Floats, Floats]:
     """Return the points of the outline, on the border between pixels of the fruit and others.
 
     Points are omitted, if enough others remain, where something is in front of the fruit, and where depth has no step,
@@ -434,14 +484,18 @@ def _edges(part: Mask, hidden: Mask, depth: Depth | None, corner: tuple[int, int
     trusted: list[Mask] = []
     for axis in (0, 1):
         y, x = np.nonzero(np.diff(part.astype(np.int8), axis=axis))
-        points.append(np.column_stack([x + (0.5 if axis == 0 else 1.0), y + (1.0 if axis == 0 else 0.5)]))
+        points.append(
+            np.column_stack([x + (0.5 if axis == 0 else 1.0), y + (1.0 if axis == 0 else 0.5)])
+        )
         along = np.array((1, 0) if axis == 0 else (0, 1))
         first = np.column_stack([y, x])
         outwards = np.where(part[y, x], 1, -1)[:, None] * along
         inner = np.where(part[y, x][:, None], first, first + along)
         trust = ~hidden[tuple((inner + outwards).T)]
         if depth is not None:
-            step = _at(depth, inner + _BESIDE_PX * outwards) - _at(depth, inner - (_BESIDE_PX - 1) * outwards)
+            step = _at(depth, inner + _BESIDE_PX * outwards) - _at(
+                depth, inner - (_BESIDE_PX - 1) * outwards
+            )
             trust &= ~(step < _STEP_MM)
         trusted.append(trust)
     edge_points, trust = np.concatenate(points) + np.array(corner, float), np.concatenate(trusted)

@@ -88,7 +88,9 @@ def fruit_result(
         least = _FRAGMENT * _usual_size(fruits)
         whole = [fruit for _, fruit in fruits if fruit.diameter_mm >= least]
         if len(whole) < len(fruits):
-            notes.append(f"{len(fruits) - len(whole)} outlines under {least:.0f} mm left out as fragments of fruits")
+            notes.append(
+                f"{len(fruits) - len(whole)} outlines under {least:.0f} mm left out as fragments of fruits"
+            )
             flags.append("fragments_left_out")
         fruits = list(enumerate(whole, start=1))
     rows = [
@@ -170,7 +172,9 @@ def _overlay(
     marks: list[Mark] = []
     for (_, fruit), is_used in zip(fruits, used, strict=True):
         points = (np.stack(view.camera.project(outline_points(fruit.cone)), axis=1) - corner) * zoom
-        marks.append(Mark(SKY_BLUE if is_used else ORANGE, points.tolist(), f"{fruit.diameter_mm:.0f}"))
+        marks.append(
+            Mark(SKY_BLUE if is_used else ORANGE, points.tolist(), f"{fruit.diameter_mm:.0f}")
+        )
     for number in failed:
         box = (np.array(boxes[number - 1]) - (*corner, *corner)) * zoom
         marks.append(Mark(BLACK, box_points(box.tolist()), "?"))
@@ -185,7 +189,9 @@ def _overlay(
     return draw_marks(shown, marks, legend=legend, region=region, title=title)
 
 
-def _cropped_view(pixels: NDArray[np.uint8], boxes: Sequence[Box]) -> tuple[tuple[int, int], NDArray[np.uint8], float]:
+def _cropped_view(
+    pixels: NDArray[np.uint8], boxes: Sequence[Box]
+) -> tuple[tuple[int, int], NDArray[np.uint8], float]:
     """Return the part of the picture to show: its top left corner, its pixels, and their magnification."""
     import cv2
 

@@ -40,9 +40,13 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     file, size = known.file(call["image"]), known.size(call["image"])
     of_camera = CameraArguments._fields
     intrinsics = CameraArguments(*cast(Any, [call[name] for name in of_camera]))
-    if size is None or (intrinsics.fx_px is None and intrinsics.focal_mm is None and not (file and file.intrinsics)):
+    if size is None or (
+        intrinsics.fx_px is None and intrinsics.focal_mm is None and not (file and file.intrinsics)
+    ):
         return call
-    camera = choose_camera(intrinsics, file, Path(str(call["image"])), size, str(call["image"])).camera
+    camera = choose_camera(
+        intrinsics, file, Path(str(call["image"])), size, str(call["image"])
+    ).camera
     seen = {name: round_converted(value) for name, value in camera._asdict().items()}
     return {**drop_arguments(call, *of_camera), **seen}
 
@@ -51,7 +55,9 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 def measure_fruit_size(
     image: ImageFile,
     depth: DepthFile | None = None,
-    distance_mm: Annotated[float | None, Field(ge=20, le=200_000, description="from the camera")] = None,
+    distance_mm: Annotated[
+        float | None, Field(ge=20, le=200_000, description="from the camera")
+    ] = None,
     fx_px: Annotated[float | None, Field(ge=1, le=1e6)] = None,
     fy_px: Annotated[float | None, Field(ge=1, le=1e6)] = None,
     cx_px: Annotated[float | None, Field(ge=-1e6, le=1e6, description="optical axis")] = None,
@@ -62,7 +68,9 @@ def measure_fruit_size(
     calibrated_height_px: Annotated[int | None, Field(ge=1, le=100_000)] = None,
     depth_unit_mm: Annotated[float | None, Field(gt=0, le=10_000)] = None,
     boxes: Annotated[
-        list[Region] | None, Agree("series"), Field(min_length=1, max_length=_MOST_BOXES, description="one fruit each")
+        list[Region] | None,
+        Agree("series"),
+        Field(min_length=1, max_length=_MOST_BOXES, description="one fruit each"),
     ] = None,
     region: Region | None = None,
     fruit: Fruit = "apple",
@@ -98,7 +106,14 @@ def measure_fruit_size(
     picture = read_image(image, shown_as=name)
     size = (picture.width, picture.height)
     camera_arguments = CameraArguments(
-        fx_px, fy_px, cx_px, cy_px, focal_mm, sensor_width_mm, calibrated_width_px, calibrated_height_px
+        fx_px,
+        fy_px,
+        cx_px,
+        cy_px,
+        focal_mm,
+        sensor_width_mm,
+        calibrated_width_px,
+        calibrated_height_px,
     )
     measured, far = _distances(depth, depth_unit_mm, distance_mm, picture, name)
     chosen = choose_camera(camera_arguments, file_info(image), image, size, name)
@@ -135,16 +150,34 @@ def measure_fruit_size(
             flags.append("pale_fruit_possible")
         if is_strange:
             flags.append(FLAG)
-        if depth_of_fruit is not None and depth_of_fruit.size and depth_of_fruit.mean() < _SPARSE_DEPTH:
+        if (
+            depth_of_fruit is not None
+            and depth_of_fruit.size
+            and depth_of_fruit.mean() < _SPARSE_DEPTH
+        ):
             flags.append("depth_sparse")  # so fruits are missed
     if not fruits:
         raise _no_fruits(name, bool(inside.any()), depth_of_fruit, boxes)
     shown_region = None if region is None else box
-    return fruit_result(picture.pixels, view, fruits, shown_region, min_visibility, boxes or (), failed, notes, flags)
+    return fruit_result(
+        picture.pixels,
+        view,
+        fruits,
+        shown_region,
+        min_visibility,
+        boxes or (),
+        failed,
+        notes,
+        flags,
+    )
 
 
 def _distances(
-    depth: Path | None, unit_mm: float | None, distance_mm: float | None, picture: RgbImage, name: str
+    depth: Path | None,
+    unit_mm: float | None,
+    distance_mm: float | None,
+    picture: RgbImage,
+    name: str,
 ) -> "tuple[DepthMap | None, float | None]":
     """Return the depth per pixel or the distance of all fruits, whichever is given."""
     from agrotools.tools.fruit.camera import read_depth
@@ -184,7 +217,12 @@ def _in_boxes(
     failed: list[int] = []
     by_colour = 0
     for number, box in enumerate(boxes, start=1):
-        inside = (max(0, box[0]), max(0, box[1]), min(picture.width, box[2]), min(picture.height, box[3]))
+        inside = (
+            max(0, box[0]),
+            max(0, box[1]),
+            min(picture.width, box[2]),
+            min(picture.height, box[3]),
+        )
         if inside[0] >= inside[2] or inside[1] >= inside[3]:
             why = f"box {number} {list(box)} is not inside {name}, which is {picture.width} x {picture.height} pixels"
             hint = "boxes are [x0, y0, x1, y1] in pixels of the original image"

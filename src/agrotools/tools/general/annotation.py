@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 Rgb = tuple[int, int, int]
-ColourName = Annotated[str, Agree("presentation"), Field(max_length=40, description="name of a colour, or #rrggbb")]
+ColourName = Annotated[
+    str, Agree("presentation"), Field(max_length=40, description="name of a colour, or #rrggbb")
+]
 
 
 def font_for(text: str, size_px: int) -> tuple["FreeTypeFont", bool]:
@@ -40,7 +42,9 @@ def rgb(colour: str) -> Rgb:
         red, green, blue = ImageColor.getrgb(colour.strip())[:3]
     except ValueError:
         hint = "use a name such as red, white or blue, or #rrggbb"
-        raise ToolError("invalid_argument", f"{colour[:40]!r} is not a colour", argument="colour", hint=hint) from None
+        raise ToolError(
+            "invalid_argument", f"{colour[:40]!r} is not a colour", argument="colour", hint=hint
+        ) from None
     return min(red, 255), min(green, 255), min(blue, 255)
 
 
@@ -60,7 +64,9 @@ def draw_box(
     image: ImageFile,
     region: Region,
     label: Annotated[
-        str | None, Agree("presentation"), Field(max_length=200, description="written at the frame; none: nothing")
+        str | None,
+        Agree("presentation"),
+        Field(max_length=200, description="written at the frame; none: nothing"),
     ] = None,
     colour: ColourName = "red",
 ) -> BoxDrawing:
@@ -93,7 +99,9 @@ def draw_box(
         draw.rectangle((x, y, x + width - 1, y + height - 1), fill=ink)
         draw.text((x + pad - left, y + pad - top), text, fill=contrast(ink), font=font)
     return BoxDrawing(
-        image=save_artifact("drawn_box.png", "image", picture), notes=source.notes, flags=tuple(dict.fromkeys(flags))
+        image=save_artifact("drawn_box.png", "image", picture),
+        notes=source.notes,
+        flags=tuple(dict.fromkeys(flags)),
     )
 
 
@@ -116,7 +124,10 @@ class TextDrawing(ToolResult):
 )
 def add_text(
     image: ImageFile,
-    text: Annotated[str, Field(min_length=1, max_length=500, description="what to write; may have several lines")],
+    text: Annotated[
+        str,
+        Field(min_length=1, max_length=500, description="what to write; may have several lines"),
+    ],
     position: Annotated[
         str,
         Agree("choice"),
@@ -136,7 +147,9 @@ def add_text(
     """
     from PIL import Image, ImageDraw
 
-    text = "".join(letter for letter in text if letter == "\n" or letter.isprintable() or not letter.isascii())
+    text = "".join(
+        letter for letter in text if letter == "\n" or letter.isprintable() or not letter.isascii()
+    )
     source = open_image(image)
     ink = rgb(colour)
     picture = Image.fromarray(source.pixels)
@@ -147,7 +160,14 @@ def add_text(
     left, top, right, bottom = draw.multiline_textbbox((0, 0), text, font=font, stroke_width=stroke)
     width, height = right - left, bottom - top
     x, y = _corner(position, picture.size, width, height)
-    draw.multiline_text((x - left, y - top), text, fill=ink, font=font, stroke_width=stroke, stroke_fill=contrast(ink))
+    draw.multiline_text(
+        (x - left, y - top),
+        text,
+        fill=ink,
+        font=font,
+        stroke_width=stroke,
+        stroke_fill=contrast(ink),
+    )
     box = (round(x), round(y), round(x + width), round(y + height))
     flags = [*source.flags]
     if box[0] < 0 or box[1] < 0 or box[2] > picture.width or box[3] > picture.height:
@@ -155,7 +175,10 @@ def add_text(
     if not complete:
         flags.append("letters_missing")
     return TextDrawing(
-        image=save_artifact("added_text.png", "image", picture), box=box, notes=source.notes, flags=tuple(flags)
+        image=save_artifact("added_text.png", "image", picture),
+        box=box,
+        notes=source.notes,
+        flags=tuple(flags),
     )
 
 
@@ -170,7 +193,9 @@ def normalise_position(position: str) -> str:
     return position if point is None else f"({float(point[1]):g}, {float(point[2]):g})"
 
 
-def _corner(position: str, size: tuple[int, int], width: float, height: float) -> tuple[float, float]:
+def _corner(
+    position: str, size: tuple[int, int], width: float, height: float
+) -> tuple[float, float]:
     """Return the upper left corner of text of this size at a position."""
     across, down = size
     letters = normalise_position(position)
@@ -181,7 +206,12 @@ def _corner(position: str, size: tuple[int, int], width: float, height: float) -
     point = _POINT.fullmatch(position)
     if point is None:
         hint = "write '(x, y)' in pixels, or one of l m r and one of t m b, e.g. mt for the middle of the top"
-        raise ToolError("invalid_argument", f"{position[:40]!r} is not a position", argument="position", hint=hint)
+        raise ToolError(
+            "invalid_argument",
+            f"{position[:40]!r} is not a position",
+            argument="position",
+            hint=hint,
+        )
     x, y = float(point[1]), float(point[2])
     if not (math.isfinite(x) and math.isfinite(y) and 0 <= x < across and 0 <= y <= down):
         why = f"({x:g}, {y:g}) is not inside the picture, which is {across} x {down} pixels"

@@ -30,8 +30,12 @@ class Calculation(ToolResult):
 @tool(category="analytics", version="1", significant_digits=None, cacheable=False)
 def calculate(
     expression: Annotated[str, Agree("expression"), Field(min_length=1, max_length=500)],
-    variables: Annotated[Variables, Agree("variables"), Field(description="values by name")] = NO_VARIABLES,
-    unit: Annotated[str | None, Agree("presentation"), Field(max_length=40, description="of the value")] = None,
+    variables: Annotated[
+        Variables, Agree("variables"), Field(description="values by name")
+    ] = NO_VARIABLES,
+    unit: Annotated[
+        str | None, Agree("presentation"), Field(max_length=40, description="of the value")
+    ] = None,
     precision: Annotated[int, Agree("presentation"), Field(ge=0, le=12)] = 6,
 ) -> Calculation:
     """Calculate an arithmetic expression exactly.
@@ -49,8 +53,12 @@ def calculate(
         steps = evaluate_steps(expression, variables)
     except ExpressionError as error:
         at_fault = "expression" if _are_finite(variables) else "variables"
-        raise ToolError("invalid_argument", error.message, argument=at_fault, hint=error.hint) from None
-    parts = [f"{step.expression} = {_excerpt(round_values(step.value, precision))}" for step in steps]
+        raise ToolError(
+            "invalid_argument", error.message, argument=at_fault, hint=error.hint
+        ) from None
+    parts = [
+        f"{step.expression} = {_excerpt(round_values(step.value, precision))}" for step in steps
+    ]
     left_out = len(parts) - MOST_STEPS
     return Calculation(
         value=round_values(steps[-1].value, precision),

@@ -40,24 +40,41 @@ def run_in_sandbox(code: str, *, argument: str) -> CodeRun:
     match str(reply["termination"]):
         case "ok" | "error":
             pictures = tuple(base64.b64decode(picture) for picture in reply["pictures"])
-            return CodeRun(reply["value"], pictures, message if reply["termination"] == "error" else "")
+            return CodeRun(
+                reply["value"], pictures, message if reply["termination"] == "error" else ""
+            )
         case "wall_timeout" | "cpu_limit":
-            raise ToolError("timeout", f"the code took too long: {message}", argument=argument, hint="do less")
+            raise ToolError(
+                "timeout", f"the code took too long: {message}", argument=argument, hint="do less"
+            )
         case "memory" | "output_cap" | "artifact_cap":
-            raise ToolError("limit", f"the code used too much: {message}", argument=argument, hint="make less of it")
+            raise ToolError(
+                "limit",
+                f"the code used too much: {message}",
+                argument=argument,
+                hint="make less of it",
+            )
         case "denied":
             why = f"the code tried what the sandbox denies: {message}"
             hint = "it can reach no network, no other program and no file but its own"
             raise ToolError("invalid_argument", why, argument=argument, hint=hint)
         case _:
-            raise ToolError("tool_failed", f"the sandbox was lost: {message}", hint="try again; see agrotools doctor")
+            raise ToolError(
+                "tool_failed",
+                f"the sandbox was lost: {message}",
+                hint="try again; see agrotools doctor",
+            )
 
 
 def require_sympy() -> None:
     """Refuse to go on without SymPy: code that is right would fail in the sandbox like code that is wrong."""
     if find_spec("sympy") is None:
         hint = install_command("solve")
-        raise ToolError("backend_unavailable", "solving equations needs sympy, which is not installed", hint=hint)
+        raise ToolError(
+            "backend_unavailable",
+            "solving equations needs sympy, which is not installed",
+            hint=hint,
+        )
 
 
 class CodeFigure(ToolResult):
@@ -73,7 +90,9 @@ def plot_code(
         str,
         Agree("text"),
         Field(
-            min_length=1, max_length=LONGEST_CODE, description="Python that defines solution(), which returns a figure"
+            min_length=1,
+            max_length=LONGEST_CODE,
+            description="Python that defines solution(), which returns a figure",
         ),
     ],
 ) -> CodeFigure:
@@ -88,19 +107,31 @@ def plot_code(
     """
     ran = run_in_sandbox(code, argument="code")
     if ran.fault:
-        raise ToolError("invalid_argument", f"the code failed: {ran.fault}", argument="code", hint="fix that line")
+        raise ToolError(
+            "invalid_argument",
+            f"the code failed: {ran.fault}",
+            argument="code",
+            hint="fix that line",
+        )
     if not ran.pictures:
         raise ToolError(
-            "invalid_argument", "the code made no figure", argument="code", hint="solution() must return the figure"
+            "invalid_argument",
+            "the code made no figure",
+            argument="code",
+            hint="solution() must return the figure",
         )
     from PIL import Image
 
-    picture = Image.open(io.BytesIO(ran.pictures[0]), formats=["PNG", "JPEG"])  # re-encoded by the sandbox
+    picture = Image.open(
+        io.BytesIO(ran.pictures[0]), formats=["PNG", "JPEG"]
+    )  # re-encoded by the sandbox
     return CodeFigure(
         image=save_artifact("figure.png", "plot", ran.pictures[0]),
         width_px=picture.width,
         height_px=picture.height,
-        notes=() if len(ran.pictures) == 1 else (f"the first of {len(ran.pictures)} pictures that the code made",),
+        notes=()
+        if len(ran.pictures) == 1
+        else (f"the first of {len(ran.pictures)} pictures that the code made",),
         flags=("drawn_by_code",),
     )
 
@@ -131,26 +162,50 @@ class Solutions(ToolResult):
 def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     """Normalise equations and unknowns, whose order does not matter."""
     texts = cast("list[str]", call["equations"] or [])
-    equations = [_AROUND_SIGNS.sub(r"\1", " ".join(plain_expression(each).split())) for each in texts]
-    return {**call, "equations": normalise_set(cast(JsonValue, equations)), "unknowns": normalise_set(call["unknowns"])}
+    equations = [
+        _AROUND_SIGNS.sub(r"\1", " ".join(plain_expression(each).split())) for each in texts
+    ]
+    return {
+        **call,
+        "equations": normalise_set(cast(JsonValue, equations)),
+        "unknowns": normalise_set(call["unknowns"]),
+    }
 
 
-@tool(category="general", version="1", backends=(SANDBOX,), cacheable=False, significant_digits=15, resolves=_resolve)
+@tool(
+    category="general",
+    version="1",
+    backends=(SANDBOX,),
+    cacheable=False,
+    significant_digits=15,
+    resolves=_resolve,
+)
 def solve_equations(
     equations: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=500)]] | None,
         Agree("choice"),
-        Field(min_length=1, max_length=MOST_EQUATIONS, description="equations: ['2*x + y = 7', 'x - y = -1']"),
+        Field(
+            min_length=1,
+            max_length=MOST_EQUATIONS,
+            description="equations: ['2*x + y = 7', 'x - y = -1']",
+        ),
     ] = None,
     unknowns: Annotated[
         list[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z_0-9]{0,30}$")]] | None,
         Agree("choice"),
-        Field(min_length=1, max_length=MOST_EQUATIONS, description="what to solve for; default: all names in them"),
+        Field(
+            min_length=1,
+            max_length=MOST_EQUATIONS,
+            description="what to solve for; default: all names in them",
+        ),
     ] = None,
     code: Annotated[
         str | None,
         Agree("text"),
-        Field(max_length=LONGEST_CODE, description="instead: Python whose solution() returns the answer as text"),
+        Field(
+            max_length=LONGEST_CODE,
+            description="instead: Python whose solution() returns the answer as text",
+        ),
     ] = None,
 ) -> Solutions:
     """Solve equations or inequalities exactly: give equations as text, or Python code that uses SymPy.
@@ -169,9 +224,19 @@ def solve_equations(
     if code is not None:
         ran = run_in_sandbox(code, argument="code")
         if ran.fault:
-            raise ToolError("invalid_argument", f"the code failed: {ran.fault}", argument="code", hint="fix that line")
+            raise ToolError(
+                "invalid_argument",
+                f"the code failed: {ran.fault}",
+                argument="code",
+                hint="fix that line",
+            )
         if ran.value is None:
-            raise ToolError("invalid_argument", "solution() returned nothing", argument="code", hint="return text")
+            raise ToolError(
+                "invalid_argument",
+                "solution() returned nothing",
+                argument="code",
+                hint="return text",
+            )
         return Solutions(text=_shorten(ran.value), solutions=None, exact=None, flags=("by_code",))
     equations = [plain_expression(equation) for equation in equations or ()]
     for equation in equations:

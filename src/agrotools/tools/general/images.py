@@ -32,7 +32,11 @@ from agrotools.vision.overlay import (
 from agrotools.vision.reading import read_image
 
 model_tool = partial(
-    tool, category="general", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files
+    tool,
+    category="general",
+    version="1",
+    backends=("offline", LEARNED, VLM),
+    backend_files=weight_files,
 )
 """Decorator of general tools that need a large model: one on this machine, or the vision model."""
 COLOURS = (SKY_BLUE, ORANGE, YELLOW, BLUISH_GREEN, VERMILLION, REDDISH_PURPLE)
@@ -59,7 +63,9 @@ def open_image(path: Path, region: Box | None = None, argument: str = "image") -
     return OpenedImage(picture.pixels, box, picture.notes, (*picture.flags, *clipped))
 
 
-def chosen_backend(does: str, *, learned: str | None = None, vlm: bool = True, more: str = "") -> str:
+def chosen_backend(
+    does: str, *, learned: str | None = None, vlm: bool = True, more: str = ""
+) -> str:
     """Return the back-end in use; ToolError ``backend_unavailable`` if it is ``offline``, with the choices: ``vlm``,
     an example of a ``learned`` model, and ``more``. ``does``: task of the tool, as the beginning of a message."""
     backend = backend_in_use() or "offline"
@@ -70,10 +76,14 @@ def chosen_backend(does: str, *, learned: str | None = None, vlm: bool = True, m
         ways.append(f"{LEARNED}{learned} ({install_command('learned')})")
     ways += [more] if more else []
     why = f"{does} is not done offline by a method of our own"
-    raise ToolError("backend_unavailable", why, hint=f"choose its back-end with --backend: {'; or '.join(ways)}")
+    raise ToolError(
+        "backend_unavailable", why, hint=f"choose its back-end with --backend: {'; or '.join(ways)}"
+    )
 
 
-def remarks(*sources: OpenedImage | TextAnswer | FoundObjects, more: Sequence[str] = ()) -> dict[str, Any]:
+def remarks(
+    *sources: OpenedImage | TextAnswer | FoundObjects, more: Sequence[str] = ()
+) -> dict[str, Any]:
     """Return the notes and flags of a result, from reading pictures and from a model, each flag once."""
     flags = [flag for source in sources for flag in source.flags]
     return {
@@ -89,12 +99,23 @@ def whole_box(box: Sequence[float]) -> tuple[int, int, int, int]:
 
 
 def draw_boxes(
-    name: str, source: OpenedImage, boxes: Sequence[Sequence[float]], labels: Sequence[str], title: str
+    name: str,
+    source: OpenedImage,
+    boxes: Sequence[Sequence[float]],
+    labels: Sequence[str],
+    title: str,
 ) -> Artifact:
     """Save the picture with labelled boxes, one colour per label (colours repeat after six labels)."""
-    colours = {label: COLOURS[number % len(COLOURS)] for number, label in enumerate(dict.fromkeys(labels))}
+    colours = {
+        label: COLOURS[number % len(COLOURS)] for number, label in enumerate(dict.fromkeys(labels))
+    }
     height, width = source.pixels.shape[:2]
-    marks = [Mark(colours[label], box_points(box), label) for box, label in zip(boxes, labels, strict=True)]
+    marks = [
+        Mark(colours[label], box_points(box), label)
+        for box, label in zip(boxes, labels, strict=True)
+    ]
     part = None if source.box == (0, 0, width, height) else source.box
     zoom = max(1, _SMALLEST_SIDE // max(height, width))
-    return save_artifact(name, "overlay", draw_marks(source.pixels, marks, region=part, title=title, zoom=zoom))
+    return save_artifact(
+        name, "overlay", draw_marks(source.pixels, marks, region=part, title=title, zoom=zoom)
+    )

@@ -28,7 +28,9 @@ class ImageDescription(ToolResult):
     """what the model says of the picture, or its answer to the question"""
 
 
-@model_tool(resolves=lambda call, _: {**call, "question": str(call["question"] or "").strip() or None})
+@model_tool(
+    resolves=lambda call, _: {**call, "question": str(call["question"] or "").strip() or None}
+)
 def describe_image(
     image: ImageFile,
     question: Annotated[
@@ -62,7 +64,12 @@ def describe_attribute(
     image: ImageFile,
     region: Region,
     attribute: Annotated[
-        str, Field(min_length=1, max_length=200, description="what is asked of it: colour, material, brand, pose...")
+        str,
+        Field(
+            min_length=1,
+            max_length=200,
+            description="what is asked of it: colour, material, brand, pose...",
+        ),
     ],
 ) -> AttributeDescription:
     """Say what one attribute of the thing in a region of a picture is.
@@ -91,7 +98,9 @@ class ImageComparison(ToolResult):
 def compare_images(
     before: BeforeFile,
     after: AfterFile,
-    question: Annotated[str, Field(min_length=1, max_length=500, description="what is asked about the change")],
+    question: Annotated[
+        str, Field(min_length=1, max_length=500, description="what is asked about the change")
+    ],
 ) -> ImageComparison:
     """Say what changed between two pictures of one place, as far as a question asks for it.
 
@@ -125,7 +134,9 @@ def read_formula(image: ImageFile, region: Region | None = None) -> ReadFormula:
     chosen_backend("reading a formula")
     source = open_image(image, region)
     answer = read_latex(source.pixels, source.box)
-    return ReadFormula(latex=answer.text, **remarks(source, answer, more=() if answer.text else ("no_text_found",)))
+    return ReadFormula(
+        latex=answer.text, **remarks(source, answer, more=() if answer.text else ("no_text_found",))
+    )
 
 
 BACKENDS = ("offline", IMAGES)
@@ -143,7 +154,9 @@ def _picture_backend(does: str) -> str:
     return chosen_backend(does, vlm=False, more=f"{IMAGES}gpt-image-1 (key in OPENAI_API_KEY)")
 
 
-def _generated(name: str, picture: "Image", notes: Sequence[str], flags: Sequence[str] = ()) -> GeneratedImage:
+def _generated(
+    name: str, picture: "Image", notes: Sequence[str], flags: Sequence[str] = ()
+) -> GeneratedImage:
     return GeneratedImage(
         image=save_artifact(name, "image", picture),
         width_px=picture.width,
@@ -153,7 +166,9 @@ def _generated(name: str, picture: "Image", notes: Sequence[str], flags: Sequenc
     )
 
 
-def by_endpoint(backend: str, prompt: str, pictures: tuple[bytes, ...] = ()) -> tuple["Image", tuple[str, ...]]:
+def by_endpoint(
+    backend: str, prompt: str, pictures: tuple[bytes, ...] = ()
+) -> tuple["Image", tuple[str, ...]]:
     """Generate a picture with an images endpoint and return it with notes."""
     from PIL import Image
 
@@ -162,19 +177,28 @@ def by_endpoint(backend: str, prompt: str, pictures: tuple[bytes, ...] = ()) -> 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            picture = Image.open(io.BytesIO(base64.b64decode(reply["picture"])), formats=["PNG", "JPEG", "WEBP"])
+            picture = Image.open(
+                io.BytesIO(base64.b64decode(reply["picture"])), formats=["PNG", "JPEG", "WEBP"]
+            )
             if picture.width * picture.height > _MOST_PX:
                 raise ValueError("too large")
             picture = picture.convert("RGB")
     except Exception as error:  # decoders raise errors of any kind on a damaged picture
-        raise ToolError("tool_failed", f"what {model} made is no picture that can be read", hint="ask again") from error
+        raise ToolError(
+            "tool_failed", f"what {model} made is no picture that can be read", hint="ask again"
+        ) from error
     revised = reply.get("revised_prompt")
-    return picture, (f"made by {model}", *((f"the endpoint reworded it: {revised}",) if revised else ()))
+    return picture, (
+        f"made by {model}",
+        *((f"the endpoint reworded it: {revised}",) if revised else ()),
+    )
 
 
 @tool(category="general", version="1", backends=BACKENDS)
 def generate_image(
-    prompt: Annotated[str, Field(min_length=1, max_length=2000, description="what the picture shall show")],
+    prompt: Annotated[
+        str, Field(min_length=1, max_length=2000, description="what the picture shall show")
+    ],
 ) -> GeneratedImage:
     """Make a picture of what a text says.
 
@@ -194,7 +218,12 @@ _SENT_PX = 1536
 def stylize_image(
     image: ImageFile,
     instruction: Annotated[
-        str, Field(min_length=1, max_length=2000, description="how to change it: turn it into an oil painting...")
+        str,
+        Field(
+            min_length=1,
+            max_length=2000,
+            description="how to change it: turn it into an oil painting...",
+        ),
     ],
 ) -> GeneratedImage:
     """Change a picture as an instruction says, its style above all.
@@ -267,11 +296,16 @@ def numbered_text(page: dict[str, Any]) -> str:
     """Format hits like the published search tools: ``1 - title: excerpt`` and an empty line, cut at 1,500 letters."""
     paragraphs = [f"Answer box: {page['answer']}"] if page.get("answer") else []
     if knowledge := page.get("knowledge"):
-        name = f"{knowledge['title']} knowledge graph" if knowledge.get("title") else "Knowledge graph"
+        name = (
+            f"{knowledge['title']} knowledge graph" if knowledge.get("title") else "Knowledge graph"
+        )
         paragraphs.append(f"{name}: {knowledge['text']}")
     for hit in page["results"]:
         paragraphs.append(f"{hit['title']}: {hit['snippet']}" if hit["title"] else hit["snippet"])
     if not paragraphs:
         return "No good Google Search Result was found"
-    text = "".join(f"{number} - {' '.join(each.split())}\n\n" for number, each in enumerate(paragraphs, start=1))
+    text = "".join(
+        f"{number} - {' '.join(each.split())}\n\n"
+        for number, each in enumerate(paragraphs, start=1)
+    )
     return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "..."

@@ -63,7 +63,9 @@ class DetectedObjects(ToolResult):
 @tool(category="general", version="1", backends=("offline", VLM))
 def detect_objects(
     image: ImageFile,
-    score_min: Annotated[float, Field(ge=0, le=1, description="leave out what is less sure than this")] = 0.5,
+    score_min: Annotated[
+        float, Field(ge=0, le=1, description="leave out what is less sure than this")
+    ] = 0.5,
 ) -> DetectedObjects:
     """Find all common things in a picture and name them, by the 80 names of COCO: person, car, cow, apple, chair...
 
@@ -83,14 +85,18 @@ def detect_objects(
             for name, box, score in zip(names, boxes, found.scores[selected].tolist(), strict=True)
         ),
         counts={name: names.count(name) for name in dict.fromkeys(names)},
-        overlay=draw_boxes("detected_overlay.png", source, boxes, names, f"{len(names)} things found"),
+        overlay=draw_boxes(
+            "detected_overlay.png", source, boxes, names, f"{len(names)} things found"
+        ),
         **remarks(source, found),
     )
 
 
 def _best_first(scores: NDArray[np.float64], score_min: float) -> list[int]:
     """Return the indices of scores of at least ``score_min``, largest first."""
-    return [index for index in np.argsort(-scores, kind="stable").tolist() if scores[index] >= score_min]
+    return [
+        index for index in np.argsort(-scores, kind="stable").tolist() if scores[index] >= score_min
+    ]
 
 
 def _whole_boxes(boxes: NDArray[np.float64]) -> list[tuple[int, int, int, int]]:
@@ -115,7 +121,10 @@ class LocatedObjects(ToolResult):
 
 def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     """Replace ``score_min`` by its effective value, which is very low if only the best object is requested."""
-    return {**call, "score_min": _least_score(cast(float, call["score_min"]), top1=call["top1"] is True)}
+    return {
+        **call,
+        "score_min": _least_score(cast(float, call["score_min"]), top1=call["top1"] is True),
+    }
 
 
 def _least_score(score_min: float, *, top1: bool) -> float:
@@ -125,10 +134,14 @@ def _least_score(score_min: float, *, top1: bool) -> float:
 @model_tool(resolves=_resolve)
 def locate_objects(
     image: ImageFile,
-    text: Annotated[str, Field(min_length=1, max_length=200, description="what to find, in a few words")],
+    text: Annotated[
+        str, Field(min_length=1, max_length=200, description="what to find, in a few words")
+    ],
     top1: Annotated[bool, Field(description="only the surest one")] = True,
     region: Region | None = None,
-    score_min: Annotated[float, Field(ge=0, le=1, description="leave out what is less sure than this")] = 0.3,
+    score_min: Annotated[
+        float, Field(ge=0, le=1, description="leave out what is less sure than this")
+    ] = 0.3,
 ) -> LocatedObjects:
     """Find what a text names in a picture and give its boxes.
 
@@ -158,7 +171,9 @@ def _locate(backend: str, source: OpenedImage, text: str, score_min: float) -> F
     if backend == VLM:
         found = locate_by_model(source.pixels, source.box, text)
     else:
-        found = find_by_text(source.pixels, source.box, text, weights_of(backend), score_min=score_min)
+        found = find_by_text(
+            source.pixels, source.box, text, weights_of(backend), score_min=score_min
+        )
     selected = _best_first(found.scores, score_min)
     return found._replace(boxes=found.boxes[selected], scores=found.scores[selected])
 
@@ -175,9 +190,13 @@ class GivenObjectCount(ToolResult):
 @model_tool()
 def count_given_object(
     image: ImageFile,
-    text: Annotated[str, Field(min_length=1, max_length=200, description="what to count, in a few words")],
+    text: Annotated[
+        str, Field(min_length=1, max_length=200, description="what to count, in a few words")
+    ],
     region: Region | None = None,
-    score_min: Annotated[float, Field(ge=0, le=1, description="leave out what is less sure than this")] = 0.3,
+    score_min: Annotated[
+        float, Field(ge=0, le=1, description="leave out what is less sure than this")
+    ] = 0.3,
 ) -> GivenObjectCount:
     """Count what a text names in a picture of any kind, or in a region of it.
 
@@ -222,8 +241,12 @@ class SegmentedObjects(ToolResult):
 @model_tool()
 def segment_objects(
     image: ImageFile,
-    text: Annotated[str, Field(min_length=1, max_length=200, description="what to outline, in a few words")],
-    score_min: Annotated[float, Field(ge=0, le=1, description="leave out what is less sure than this")] = 0.4,
+    text: Annotated[
+        str, Field(min_length=1, max_length=200, description="what to outline, in a few words")
+    ],
+    score_min: Annotated[
+        float, Field(ge=0, le=1, description="leave out what is less sure than this")
+    ] = 0.4,
 ) -> SegmentedObjects:
     """Outline what a text names in a picture and count the pixels of each.
 
@@ -236,7 +259,8 @@ def segment_objects(
     Sources: as :mod:`agrotools.vision.learned.detection`.
     """
     backend = chosen_backend(
-        "outlining what a text names", learned="IDEA-Research/grounding-dino-tiny+facebook/sam2.1-hiera-tiny"
+        "outlining what a text names",
+        learned="IDEA-Research/grounding-dino-tiny+facebook/sam2.1-hiera-tiny",
     )
     source = open_image(image)
     if backend == VLM:
@@ -245,9 +269,15 @@ def segment_objects(
         found, masks = _outline_learned(backend, source, text, score_min)
     selected = [index for index in _best_first(found.scores, score_min) if masks[index].any()]
     if len(selected) > MOST_OBJECTS:
-        raise ToolError("limit", f"{len(selected)} things were found, {MOST_OBJECTS} at most", hint="raise score_min")
+        raise ToolError(
+            "limit",
+            f"{len(selected)} things were found, {MOST_OBJECTS} at most",
+            hint="raise score_min",
+        )
     sizes = [int(np.count_nonzero(masks[index])) for index in selected]
-    union = np.any(masks[selected], axis=0) if selected else np.zeros(source.pixels.shape[:2], np.bool_)
+    union = (
+        np.any(masks[selected], axis=0) if selected else np.zeros(source.pixels.shape[:2], np.bool_)
+    )
     return SegmentedObjects(
         count=len(selected),
         pixels=tuple(sizes),
@@ -270,7 +300,9 @@ def _outline_learned(
     finder, outliner = map(find_weights, models)
     found = find_by_text(source.pixels, source.box, text, finder, score_min=score_min)
     masks = masks_in_boxes(source.pixels, found.boxes, outliner)
-    return found._replace(notes=(*found.notes, f"outlined by {outliner.name} ({outliner.kind})")), masks
+    return found._replace(
+        notes=(*found.notes, f"outlined by {outliner.name} ({outliner.kind})")
+    ), masks
 
 
 def _outline_by_vlm(source: OpenedImage, text: str) -> tuple[FoundObjects, NDArray[np.bool_]]:
@@ -279,15 +311,21 @@ def _outline_by_vlm(source: OpenedImage, text: str) -> tuple[FoundObjects, NDArr
     outlines, scores, notes, flags = outline_things(source.pixels, source.box, text)
     height, width = source.pixels.shape[:2]
     if len(outlines) * height * width > _MOST_MASK_PX:
-        raise ToolError("limit", f"{len(outlines)} outlines in so large a picture", hint="use a smaller picture")
+        raise ToolError(
+            "limit", f"{len(outlines)} outlines in so large a picture", hint="use a smaller picture"
+        )
     masks = np.zeros((len(outlines), height, width), np.uint8)
     for mask, outline in zip(masks, outlines, strict=True):
         cv2.fillPoly(mask, [np.rint(outline).astype(np.int32)], 1)
-    found = FoundObjects(np.zeros((0, 4)), np.array(scores, np.float64), [], notes, (*flags, "rough_outlines"))
+    found = FoundObjects(
+        np.zeros((0, 4)), np.array(scores, np.float64), [], notes, (*flags, "rough_outlines")
+    )
     return found, masks.view(np.bool_)
 
 
-def _overlay(source: OpenedImage, masks: NDArray[np.bool_], selected: list[int], sizes: list[int]) -> Artifact:
+def _overlay(
+    source: OpenedImage, masks: NDArray[np.bool_], selected: list[int], sizes: list[int]
+) -> Artifact:
     classes = np.zeros(source.pixels.shape[:2], np.uint8)
     layers: list[Layer] = []
     for number, index in reversed(list(enumerate(selected, start=1))):  # the surest on top

@@ -85,8 +85,13 @@ def _insets(boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
     inset = np.zeros(len(boxes), np.bool_)
     for index in range(len(boxes)):
         touched = np.flatnonzero(reaches[index])
-        above, below = touched[middle[touched] < middle[index]], touched[middle[touched] > middle[index]]
-        inset[index] = all(len(part) > 1 and apart[np.ix_(part, part)].any() for part in (above, below))
+        above, below = (
+            touched[middle[touched] < middle[index]],
+            touched[middle[touched] > middle[index]],
+        )
+        inset[index] = all(
+            len(part) > 1 and apart[np.ix_(part, part)].any() for part in (above, below)
+        )
     return inset
 
 
@@ -157,12 +162,19 @@ def read_lines(pixels: NDArray[np.uint8]) -> list[TextLine]:
     raw_lines = engine(padded, use_det=True, use_cls=True, use_rec=True)
     lines: list[TextLine] = []
     if raw_lines.txts:
-        for corners, text, score in zip(raw_lines.boxes, raw_lines.txts, raw_lines.scores, strict=True):
+        for corners, text, score in zip(
+            raw_lines.boxes, raw_lines.txts, raw_lines.scores, strict=True
+        ):
             low, high = corners.min(axis=0), corners.max(axis=0)
             rows, columns = pixels.shape[:2]
             if low[0] >= columns or low[1] >= rows:
                 continue  # in the margin
-            box = (float(low[0]), float(low[1]), min(float(high[0]), columns), min(float(high[1]), rows))
+            box = (
+                float(low[0]),
+                float(low[1]),
+                min(float(high[0]), columns),
+                min(float(high[1]), rows),
+            )
             lines.append(TextLine(box, str(text), float(score)))
     elif pixels.shape[0] <= _WORD_PX:
         alone = engine(padded, use_det=False, use_cls=True, use_rec=True)
@@ -191,13 +203,19 @@ def _engine() -> Any:
     files = ocr_files()
     if not files:
         there = find_spec("rapidocr") is not None
-        why = "its installation of rapidocr holds no weights" if there else "it needs rapidocr, which is not installed"
+        why = (
+            "its installation of rapidocr holds no weights"
+            if there
+            else "it needs rapidocr, which is not installed"
+        )
         raise ToolError("backend_unavailable", f"reading text: {why}", hint=install_command(EXTRA))
     try:
         from rapidocr import RapidOCR  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise ToolError(
-            "backend_unavailable", f"rapidocr cannot be imported: {error}", hint=install_command(EXTRA)
+            "backend_unavailable",
+            f"rapidocr cannot be imported: {error}",
+            hint=install_command(EXTRA),
         ) from error
     logging.getLogger("RapidOCR").disabled = True
     paths = {f"{part}.model_path": str(path) for part, path in zip(_PARTS, files, strict=True)}
@@ -241,7 +259,9 @@ class ReadText(ToolResult):
 def read_text(
     image: ImageFile,
     region: Region | None = None,
-    score_min: Annotated[float, Field(ge=0, le=1, description="leave out lines that are less sure than this")] = 0.5,
+    score_min: Annotated[
+        float, Field(ge=0, le=1, description="leave out lines that are less sure than this")
+    ] = 0.5,
 ) -> ReadText:
     """Read the printed text in a picture: menus, labels, tables, signs, screens, pages; Latin and Chinese letters.
 
@@ -263,7 +283,9 @@ def read_text(
     return ReadText(
         text="\n".join(line.text for line in lines),
         lines=tuple(lines),
-        overlay=draw_boxes("text_overlay.png", source, [line.box for line in lines], numbers, f"{len(lines)} lines"),
+        overlay=draw_boxes(
+            "text_overlay.png", source, [line.box for line in lines], numbers, f"{len(lines)} lines"
+        ),
         notes=(*source.notes, *notes),
         flags=tuple(dict.fromkeys((*source.flags, *flags))),
     )
@@ -283,7 +305,8 @@ def _by_ocr(source: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
     flags: list[str] = []
     shrink = SEEN_PX / max(x1 - x0, y1 - y0)
     if shrink < 1 and (
-        not text_lines or min(line.box[3] - line.box[1] for line in text_lines) * shrink < _SMALL_LETTERS_PX
+        not text_lines
+        or min(line.box[3] - line.box[1] for line in text_lines) * shrink < _SMALL_LETTERS_PX
     ):
         flags.append("large_picture_shrunk")
     return moved, ["text: PP-OCR models of rapidocr"], flags
@@ -293,6 +316,8 @@ def _by_model(source: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]
     answer = read_lines_by_model(source.pixels, source.box)
     lines = [
         ReadLine(box=whole_box(box), text=text, score=score)
-        for box, text, score in zip(answer.boxes.tolist(), answer.names, answer.scores.tolist(), strict=True)
+        for box, text, score in zip(
+            answer.boxes.tolist(), answer.names, answer.scores.tolist(), strict=True
+        )
     ]
     return lines, list(answer.notes), list(answer.flags)

@@ -187,7 +187,9 @@ def leaf_on_board(pixels: NDArray[np.uint8]) -> Leaf | None:
     difference = lab - board
     colour = np.hypot(difference[..., 1], difference[..., 2])
     lightness = difference[..., 0]
-    depth = np.where(lightness < 0, -lightness - np.float32(_SHADOW_DEPTH), lightness - np.float32(_GLARE_HEIGHT))
+    depth = np.where(
+        lightness < 0, -lightness - np.float32(_SHADOW_DEPTH), lightness - np.float32(_GLARE_HEIGHT)
+    )
     distance = colour + np.maximum(0, depth)
     distance = np.asarray(cv2.GaussianBlur(distance, (0, 0), 0.7), np.float32)
     leaf_distances = distance[(distance > _LEAST_DISTANCE) & _is_plant_coloured(lab)]
@@ -197,24 +199,38 @@ def leaf_on_board(pixels: NDArray[np.uint8]) -> Leaf | None:
     threshold = float(np.clip(typical / 2, _LEAST_DISTANCE, _LEAF_DISTANCE))
     mask, rest = _largest_area(distance > threshold)
     if middle[0] < _DARK_BOARD:
-        mask = _fill_holes(mask, _DARK_HOLE)  # dark spots of the leaf look the same as a black board
-    if mask.sum() < max(9.0, _MIN_AREA_SHARE * mask.size) or _is_plant_coloured(lab[mask]).mean() < 0.5:
+        mask = _fill_holes(
+            mask, _DARK_HOLE
+        )  # dark spots of the leaf look the same as a black board
+    if (
+        mask.sum() < max(9.0, _MIN_AREA_SHARE * mask.size)
+        or _is_plant_coloured(lab[mask]).mean() < 0.5
+    ):
         raise _no_leaf("what stands out from the background has not the colours of a leaf")
     flags = ["several_leaves"] if rest > _SEVERAL else []
     if typical < 2 * _LEAST_DISTANCE:
         flags.append("low_contrast")
-    around = np.asarray(cv2.dilate(mask.astype(np.uint8), np.ones((3, 3), np.uint8), iterations=12), np.bool_) & ~mask
+    around = (
+        np.asarray(
+            cv2.dilate(mask.astype(np.uint8), np.ones((3, 3), np.uint8), iterations=12), np.bool_
+        )
+        & ~mask
+    )
     shadow = around & (difference[..., 0] < -12) & (distance <= threshold)
     if shadow.sum() > 0.04 * mask.sum():
         flags.append("shadow")
-    full = _threshold_enlarged(np.clip(distance * np.float32(128 / threshold), 0, 255), mask, pixels.shape[:2])
+    full = _threshold_enlarged(
+        np.clip(distance * np.float32(128 / threshold), 0, 255), mask, pixels.shape[:2]
+    )
     note = f"leaf: farther than {threshold:.3g} (Lab) from the background's own colour"
     return Leaf(full, _as_lab(middle), (note,), tuple(flags))
 
 
 def _largest_area(mask: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
     """Return the largest connected part, and the area of the next one relative to it (0 if there is no other)."""
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=4)
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(
+        mask.astype(np.uint8), connectivity=4
+    )
     if count < 2:
         return np.zeros_like(mask), 0.0
     areas = np.asarray(stats)[1:, cv2.CC_STAT_AREA]
@@ -243,12 +259,16 @@ def _threshold_enlarged(
     near_levels = np.where(~mask & (near_levels >= 128), 127, near_levels).astype(np.uint8)
     if near_levels.shape == shape:
         return mask
-    larger = np.asarray(cv2.resize(near_levels, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR))
+    larger = np.asarray(
+        cv2.resize(near_levels, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR)
+    )
     return larger >= 128
 
 
 def _no_leaf(why: str) -> ToolError:
-    hint = "give a picture that shows a leaf, cut to it with region, or say where it is with leaf_mask"
+    hint = (
+        "give a picture that shows a leaf, cut to it with region, or say where it is with leaf_mask"
+    )
     return ToolError("nothing_found", f"no leaf found: {why}", argument="image", hint=hint)
 
 
@@ -259,11 +279,18 @@ def leaf_in_field(pixels: NDArray[np.uint8]) -> Leaf:
     lab = np.asarray(cv2.GaussianBlur(lab_of(small), (0, 0), 1.0), np.float32)
     hue = np.degrees(np.arctan2(lab[..., 2], lab[..., 1]))
     chroma = np.hypot(lab[..., 1], lab[..., 2])
-    plants = (hue > _LEAST_HUE_DEG) & (hue < _MOST_HUE_DEG) & (chroma > _LEAST_CHROMA) & (lab[..., 0] > 10)
+    plants = (
+        (hue > _LEAST_HUE_DEG)
+        & (hue < _MOST_HUE_DEG)
+        & (chroma > _LEAST_CHROMA)
+        & (lab[..., 0] > 10)
+    )
     if plants.mean() < _MIN_PLANT_SHARE:
         raise _no_leaf("next to nothing has the colour of leaves")
     reach = max(1, round(_NECK * max(plants.shape)))
-    core = np.asarray(cv2.morphologyEx(plants.astype(np.uint8), cv2.MORPH_OPEN, disc(reach)), np.bool_)
+    core = np.asarray(
+        cv2.morphologyEx(plants.astype(np.uint8), cv2.MORPH_OPEN, disc(reach)), np.bool_
+    )
     if not core.any():
         core = plants
     leaf, rest = _middle_area(core)
@@ -272,9 +299,15 @@ def leaf_in_field(pixels: NDArray[np.uint8]) -> Leaf:
     padded = np.pad(leaf.astype(np.uint8), 2 * wide)
     closed = np.asarray(cv2.morphologyEx(padded, cv2.MORPH_CLOSE, disc(wide)), np.bool_)
     leaf = _fill_holes(closed[2 * wide : -2 * wide, 2 * wide : -2 * wide], _LARGEST_HOLE)
-    inner = np.asarray(cv2.erode(np.pad(leaf, 1, mode="edge").astype(np.uint8), disc(1)), np.bool_)[1:-1, 1:-1]
-    leaf = inner if inner.any() else leaf  # the outermost pixels are a mixture of leaf and background
-    level = np.asarray(cv2.GaussianBlur(np.where(leaf, np.float32(255), np.float32(0)), (0, 0), 1.0), np.float32)
+    inner = np.asarray(cv2.erode(np.pad(leaf, 1, mode="edge").astype(np.uint8), disc(1)), np.bool_)[
+        1:-1, 1:-1
+    ]
+    leaf = (
+        inner if inner.any() else leaf
+    )  # the outermost pixels are a mixture of leaf and background
+    level = np.asarray(
+        cv2.GaussianBlur(np.where(leaf, np.float32(255), np.float32(0)), (0, 0), 1.0), np.float32
+    )
     full = _threshold_enlarged(level, leaf, pixels.shape[:2])
     flags = [IN_FIELD]
     if rest > _SEVERAL:
@@ -289,13 +322,17 @@ def leaf_in_field(pixels: NDArray[np.uint8]) -> Leaf:
 
 def _middle_area(mask: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
     """Return the connected part that is large and near the middle, and the relative area of the largest other one."""
-    _, labels, stats, centres = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=4)
+    _, labels, stats, centres = cv2.connectedComponentsWithStats(
+        mask.astype(np.uint8), connectivity=4
+    )
     areas = np.asarray(stats)[1:, cv2.CC_STAT_AREA].astype(np.float64)
     height, width = mask.shape
     off = (np.asarray(centres)[1:] - (width / 2, height / 2)) / (width / 2, height / 2)
     chosen = int(np.argmax(areas * np.exp(-(off**2).sum(axis=1))))
     others = np.delete(areas, chosen)
-    return np.asarray(labels == 1 + chosen), float(others.max() / areas[chosen]) if others.size else 0.0
+    return np.asarray(labels == 1 + chosen), float(
+        others.max() / areas[chosen]
+    ) if others.size else 0.0
 
 
 def leaf_of(
@@ -323,9 +360,16 @@ def leaf_of(
     mask = leaf.mask if valid is None else leaf.mask & valid
     if not mask.any():
         raise _no_leaf("there is none where the picture holds data")
-    inner = cv2.erode(mask.astype(np.uint8), np.ones((3, 3), np.uint8), borderType=cv2.BORDER_CONSTANT, borderValue=0)
+    inner = cv2.erode(
+        mask.astype(np.uint8),
+        np.ones((3, 3), np.uint8),
+        borderType=cv2.BORDER_CONSTANT,
+        borderValue=0,
+    )
     outline = int(np.count_nonzero(mask != np.asarray(inner, np.bool_)))
-    on_border = sum(int(np.count_nonzero(side)) for side in (mask[0], mask[-1], mask[:, 0], mask[:, -1]))
+    on_border = sum(
+        int(np.count_nonzero(side)) for side in (mask[0], mask[-1], mask[:, 0], mask[:, -1])
+    )
     flags = (*leaf.flags, "leaf_cut") if on_border > _CUT_SHARE * outline else leaf.flags
     return replace(leaf, mask=mask, flags=flags)
 
@@ -334,7 +378,9 @@ def refuse_other_things(marked: NDArray[np.uint8], mask_name: str) -> None:
     """Refuse a mask if hardly any of the pixels that it marks, uint8 (n, 3), has the colours of a leaf."""
     if _is_plant_coloured(lab_of(marked[None])).mean() < _LEAST_PLANT_SHARE:
         why = f"hardly anything that {mask_name} marks has the colours of a leaf"
-        raise ToolError("nothing_found", why, argument="leaf_mask", hint="mark the leaf; other pixels are 0")
+        raise ToolError(
+            "nothing_found", why, argument="leaf_mask", hint="mark the leaf; other pixels are 0"
+        )
 
 
 def _as_lab(colour: NDArray[np.floating]) -> Lab:
@@ -357,7 +403,9 @@ class LeafView(NamedTuple):
         return np.median(self.lab[self.mask], axis=0).astype(np.float32)
 
 
-def leaf_view(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], box: Box, side: int = SIDE_PX) -> LeafView:
+def leaf_view(
+    pixels: NDArray[np.uint8], mask: NDArray[np.bool_], box: Box, side: int = SIDE_PX
+) -> LeafView:
     """Cut a leaf out of ``pixels``, uint8 (rows, columns, 3), sRGB, and resize it. ``mask``: the leaf, bool (rows,
     columns), not empty; ``box``: its bounds."""
     factor = side / float(np.sqrt(np.count_nonzero(mask)))
@@ -366,13 +414,17 @@ def leaf_view(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], box: Box, side
     x1, y1 = min(mask.shape[1], box[2] + margin), min(mask.shape[0], box[3] + margin)
     size = (max(1, round((x1 - x0) * factor)), max(1, round((y1 - y0) * factor)))
     how = cv2.INTER_AREA if factor < 1 else cv2.INTER_LINEAR
-    cut = np.asarray(cv2.resize(np.ascontiguousarray(pixels[y0:y1, x0:x1]), size, interpolation=how), np.uint8)
+    cut = np.asarray(
+        cv2.resize(np.ascontiguousarray(pixels[y0:y1, x0:x1]), size, interpolation=how), np.uint8
+    )
     share = cv2.resize(mask[y0:y1, x0:x1].astype(np.uint8) * np.uint8(255), size, interpolation=how)
     inside = np.asarray(share) >= min(128, int(np.asarray(share).max()))
     return LeafView(lab_of(cut), inside, (x0, y0, x1, y1))
 
 
-def _local_mean(values: NDArray[np.float32], mask: NDArray[np.bool_], sigma: float) -> NDArray[np.float32]:
+def _local_mean(
+    values: NDArray[np.float32], mask: NDArray[np.bool_], sigma: float
+) -> NDArray[np.float32]:
     """Return the Gaussian mean over the pixels of the mask; pixels outside get the mean of mask pixels nearby. Wide
     means are computed at a smaller size."""
     weight = mask.astype(np.float32)
@@ -384,7 +436,9 @@ def _local_mean(values: NDArray[np.float32], mask: NDArray[np.bool_], sigma: flo
         masked = cv2.resize(masked, size, interpolation=cv2.INTER_AREA)
         weight = cv2.resize(weight, size, interpolation=cv2.INTER_AREA)
     sums = np.asarray(cv2.GaussianBlur(masked, (0, 0), sigma / step), np.float32)
-    weights = np.maximum(np.asarray(cv2.GaussianBlur(weight, (0, 0), sigma / step), np.float32), np.float32(1e-4))
+    weights = np.maximum(
+        np.asarray(cv2.GaussianBlur(weight, (0, 0), sigma / step), np.float32), np.float32(1e-4)
+    )
     mean = sums / (weights[..., None] if values.ndim == 3 else weights)
     if step > 1:
         mean = cv2.resize(mean, (width, height), interpolation=cv2.INTER_LINEAR)
@@ -399,7 +453,9 @@ def pixel_features(view: LeafView) -> NDArray[np.float32]:
     local = [_local_mean(lab, mask, sigma)[mask] for sigma in _LOCAL]
     rough = np.sqrt(np.maximum(0, _local_mean((lab - means[0]) ** 2, mask, 3.0)))[mask]
     spread = np.median(np.abs(lab[mask] - median), axis=0).astype(np.float32)
-    inset = np.asarray(cv2.distanceTransform(np.pad(mask, 1).astype(np.uint8), cv2.DIST_L2, 3))[1:-1, 1:-1][mask]
+    inset = np.asarray(cv2.distanceTransform(np.pad(mask, 1).astype(np.uint8), cv2.DIST_L2, 3))[
+        1:-1, 1:-1
+    ][mask]
     chroma = np.hypot(fine[:, 1], fine[:, 2])
     columns = [
         fine - median,
@@ -486,7 +542,9 @@ class LesionModel(NamedTuple):
         """Return the probability of lesion of each row, float32 (rows,), as the mean over the members."""
         probabilities = np.empty(len(features), np.float32)
         for start in range(0, len(features), _BLOCK):
-            block = np.clip((features[start : start + _BLOCK] - self.mean) / self.scale, -CLIP, CLIP)
+            block = np.clip(
+                (features[start : start + _BLOCK] - self.mean) / self.scale, -CLIP, CLIP
+            )
             total = np.zeros(len(block), np.float32)
             for layers in self.members:
                 values = block
@@ -509,12 +567,20 @@ def read_lesion_model(description: Path, weights: Path) -> LesionModel:
     info = read_description(description, ModelInfo, what=_WHAT, hint=_HINT)
     if info.features_version != FEATURES_VERSION:
         raise unusable_weights(_WHAT, "was trained for other features", _HINT)
-    arrays = checked_arrays(weights, info.weights_sha256, what=f"the weights of {_WHAT}", hint=_HINT)
+    arrays = checked_arrays(
+        weights, info.weights_sha256, what=f"the weights of {_WHAT}", hint=_HINT
+    )
     try:
         values = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
-        depths = [sum(name.startswith(f"weights_{member}_") for name in values) for member in range(info.members)]
+        depths = [
+            sum(name.startswith(f"weights_{member}_") for name in values)
+            for member in range(info.members)
+        ]
         members = tuple(
-            tuple((values[f"weights_{member}_{layer}"], values[f"bias_{member}_{layer}"]) for layer in range(depth))
+            tuple(
+                (values[f"weights_{member}_{layer}"], values[f"bias_{member}_{layer}"])
+                for layer in range(depth)
+            )
             for member, depth in enumerate(depths)
         )
         return LesionModel(info, values["mean"], values["scale"], members)
@@ -532,7 +598,9 @@ def leaf_traits(view: LeafView) -> NDArray[np.float64]:
     return np.array([*view.median.astype(np.float64), 0.5 * math.log(large / small), solidity])
 
 
-def _ways_unlike_training(domain: Domain, view: LeafView, background: Lab | None) -> tuple[str, ...]:
+def _ways_unlike_training(
+    domain: Domain, view: LeafView, background: Lab | None
+) -> tuple[str, ...]:
     """Return the ways in which a leaf is unlike the training leaves; empty if it is like them."""
     apart: list[str] = []
     low, high = domain.board_lightness
@@ -558,7 +626,9 @@ def healthy_colour(view: LeafView) -> Lab:
     return _as_lab(np.median(lab[hue <= np.median(hue)], axis=0))
 
 
-def lesion_level(view: LeafView, healthy: Lab, most_shift: float = MOST_SHIFT) -> NDArray[np.float32]:
+def lesion_level(
+    view: LeafView, healthy: Lab, most_shift: float = MOST_SHIFT
+) -> NDArray[np.float32]:
     """Return the lesion level, float32 (pixels of the mask,); 1 and more is diseased at the default sensitivity.
 
     It is the loss of green against the healthy colour, which is scaled with lightness, along a line through black, to
@@ -572,7 +642,9 @@ def lesion_level(view: LeafView, healthy: Lab, most_shift: float = MOST_SHIFT) -
     shift = np.where(glare, np.float32(0), shift)
     even = shift[shift <= np.median(shift)]
     spread = 1.4826 * float(np.median(np.abs(even - np.median(shift)))) if even.size else 0.0
-    return np.asarray(shift, np.float32) / np.float32(min(max(_LEAST_SHIFT, _SPREADS * spread), most_shift))
+    return np.asarray(shift, np.float32) / np.float32(
+        min(max(_LEAST_SHIFT, _SPREADS * spread), most_shift)
+    )
 
 
 def _remove_rim(view: LeafView, level: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -580,7 +652,9 @@ def _remove_rim(view: LeafView, level: NDArray[np.float32]) -> NDArray[np.float3
     that extends further inwards is left unchanged."""
     lesion = np.zeros(view.mask.shape, np.uint8)
     lesion[view.mask] = level >= 1
-    inset = np.asarray(cv2.distanceTransform(np.pad(view.mask, 1).astype(np.uint8), cv2.DIST_L2, 3))[1:-1, 1:-1]
+    inset = np.asarray(
+        cv2.distanceTransform(np.pad(view.mask, 1).astype(np.uint8), cv2.DIST_L2, 3)
+    )[1:-1, 1:-1]
     count, labels = cv2.connectedComponents(lesion, connectivity=8)
     numbers = np.asarray(labels, np.intp)
     areas = np.maximum(np.bincount(numbers.ravel(), minlength=count), 1)
@@ -602,7 +676,9 @@ class Lesions(NamedTuple):
     flags: tuple[str, ...]
 
 
-def find_lesions(view: LeafView, leaf: Leaf, healthy_reference: Lab | None, sensitivity: float) -> Lesions:
+def find_lesions(
+    view: LeafView, leaf: Leaf, healthy_reference: Lab | None, sensitivity: float
+) -> Lesions:
     """Separate lesions from healthy tissue by the model, or by rules if it does not know such leaves."""
     healthy, flags, notes = healthy_reference or healthy_colour(view), [], []
     if healthy_reference is None and healthy[1] > _NO_GREEN:
@@ -614,7 +690,9 @@ def find_lesions(view: LeafView, leaf: Leaf, healthy_reference: Lab | None, sens
         apart = _ways_unlike_training(model.info.domain, view, leaf.background)
         if not apart and healthy_reference is None:
             threshold = model.info.threshold
-            shifted = 1 / (1 + math.exp(-(math.log(threshold / (1 - threshold)) + 3 * (0.5 - sensitivity))))
+            shifted = 1 / (
+                1 + math.exp(-(math.log(threshold / (1 - threshold)) + 3 * (0.5 - sensitivity)))
+            )
             notes.append(f"lesions: model {model.info.name}, trained on {model.info.trained_on}")
             probability = model.probability(pixel_features(view))
             half_width = model.info.interval.half_width(doubtful_pct(probability))
@@ -622,13 +700,19 @@ def find_lesions(view: LeafView, leaf: Leaf, healthy_reference: Lab | None, sens
             return Lesions(mask, healthy, "model", half_width, tuple(notes), tuple(flags))
     if apart:
         flags.append("out_of_distribution")
-        notes.append(f"unlike the pictures that the lesion model was trained on ({', '.join(apart)}): rules are used")
-    notes.append("lesions: tissue that has lost the green of healthy tissue (rule on a* with shade taken out)")
+        notes.append(
+            f"unlike the pictures that the lesion model was trained on ({', '.join(apart)}): rules are used"
+        )
+    notes.append(
+        "lesions: tissue that has lost the green of healthy tissue (rule on a* with shade taken out)"
+    )
     in_field = IN_FIELD in leaf.flags
     level = lesion_level(view, healthy, MOST_SHIFT_IN_FIELD if in_field else MOST_SHIFT)
     level = level * np.float32(4 ** (sensitivity - 0.5))
     level = _remove_rim(view, level) if in_field else level
-    return Lesions(_enlarged_lesions(view, level, leaf), healthy, "rules", None, tuple(notes), tuple(flags))
+    return Lesions(
+        _enlarged_lesions(view, level, leaf), healthy, "rules", None, tuple(notes), tuple(flags)
+    )
 
 
 def _enlarged_lesions(view: LeafView, level: NDArray[np.float32], leaf: Leaf) -> NDArray[np.bool_]:
@@ -638,7 +722,9 @@ def _enlarged_lesions(view: LeafView, level: NDArray[np.float32], leaf: Leaf) ->
     # The level is extrapolated beyond the leaf's outline; otherwise lesions at the margin would lose their edge.
     spread = np.where(view.mask, small, _local_mean(small, view.mask, 1.5))
     x0, y0, x1, y1 = view.box
-    larger = cv2.resize(np.rint(spread).astype(np.uint8), (x1 - x0, y1 - y0), interpolation=cv2.INTER_LINEAR)
+    larger = cv2.resize(
+        np.rint(spread).astype(np.uint8), (x1 - x0, y1 - y0), interpolation=cv2.INTER_LINEAR
+    )
     lesion = np.zeros(leaf.mask.shape, np.bool_)
     lesion[y0:y1, x0:x1] = np.asarray(larger) >= 100
     return lesion & leaf.mask

@@ -112,7 +112,12 @@ def grade_of(severity_pct: float, scale: GradeScale) -> float:
 BACKGROUND, HEALTHY, LESION, OUTSIDE = 0, 1, 2, 255
 _MOST_LISTED = 50
 _MOSTLY_PCT = 50.0
-_CLASS_COLOURS = {BACKGROUND: (235, 235, 235), HEALTHY: SKY_BLUE, LESION: VERMILLION, OUTSIDE: (0, 0, 0)}
+_CLASS_COLOURS = {
+    BACKGROUND: (235, 235, 235),
+    HEALTHY: SKY_BLUE,
+    LESION: VERMILLION,
+    OUTSIDE: (0, 0, 0),
+}
 _LEAST_SHOWN_PX = 800
 _NEAR_EDGE = 0.008
 
@@ -136,12 +141,19 @@ def lesion_result(
     leaf_px, lesion_px = leaf.area_px, int(np.count_nonzero(mask))
     severity, half = 100 * lesion_px / leaf_px, lesions.half_width
     source = "the severity itself, percent" if grade_scale == "percent" else _SCALES[grade_scale][2]
-    notes = [*notes, f"grade: {source}" if grade_scale == "percent" else f"grade {grade_scale}: {source}"]
+    notes = [
+        *notes,
+        f"grade: {source}" if grade_scale == "percent" else f"grade {grade_scale}: {source}",
+    ]
     if len(rows) > _MOST_LISTED:
-        notes.append(f"the {_MOST_LISTED} largest of {len(rows)} lesions are listed; all are in the table")
+        notes.append(
+            f"the {_MOST_LISTED} largest of {len(rows)} lesions are listed; all are in the table"
+        )
     more = [("mostly_lesion", severity > _MOSTLY_PCT), ("no_scale", pixel is None)]
     classes = np.full(shown.shape[:2], OUTSIDE, np.uint8)
-    classes[top:bottom, left:right] = np.where(mask, LESION, np.where(leaf.mask, HEALTHY, BACKGROUND))
+    classes[top:bottom, left:right] = np.where(
+        mask, LESION, np.where(leaf.mask, HEALTHY, BACKGROUND)
+    )
     overlay = draw_marks(
         shown,
         _outlines(((SKY_BLUE, leaf.mask), (VERMILLION, mask)), shown.shape, (left, top)),
@@ -156,7 +168,9 @@ def lesion_result(
         leaf_area_px=leaf_px,
         lesion_area_px=lesion_px,
         severity_pct=severity,
-        severity_interval_pct=None if half is None else (max(0.0, severity - half), min(100.0, severity + half)),
+        severity_interval_pct=None
+        if half is None
+        else (max(0.0, severity - half), min(100.0, severity + half)),
         leaf_area_mm2=None if pixel is None else leaf_px * pixel,
         lesion_area_mm2=None if pixel is None else lesion_px * pixel,
         grade=grade_of(severity, grade_scale),
@@ -203,8 +217,14 @@ def _lesion_rows(
     count = len(table)
     areas = np.bincount(belongs, minlength=count).astype(np.float64)
     safe = np.maximum(areas, 1)
-    colours = lab_of(shown[top + rows, left + columns][None])[0] if len(rows) else np.zeros((0, 3), np.float32)
-    lab = np.stack([np.bincount(belongs, colours[:, channel], count) / safe for channel in range(3)], axis=1).tolist()
+    colours = (
+        lab_of(shown[top + rows, left + columns][None])[0]
+        if len(rows)
+        else np.zeros((0, 3), np.float32)
+    )
+    lab = np.stack(
+        [np.bincount(belongs, colours[:, channel], count) / safe for channel in range(3)], axis=1
+    ).tolist()
     eccentricity = _eccentricities(rows, columns, belongs, safe)
     wide = max(1, round(_NEAR_EDGE * math.sqrt(leaf.area_px)))
     core = cv2.erode(np.pad(inside, 1).astype(np.uint8), np.ones((3, 3), np.uint8), iterations=wide)
@@ -227,7 +247,10 @@ def _lesion_rows(
 
 
 def _eccentricities(
-    rows: NDArray[np.intp], columns: NDArray[np.intp], belongs: NDArray[np.int32], areas: NDArray[np.float64]
+    rows: NDArray[np.intp],
+    columns: NDArray[np.intp],
+    belongs: NDArray[np.int32],
+    areas: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return the eccentricity of each patch; 1/12 is the second moment of a single pixel."""
     count = len(areas)
@@ -240,7 +263,9 @@ def _eccentricities(
 
 
 def _outlines(
-    masks: Iterable[tuple[Colour, NDArray[np.bool_]]], shape: tuple[int, ...], corner: tuple[int, int]
+    masks: Iterable[tuple[Colour, NDArray[np.bool_]]],
+    shape: tuple[int, ...],
+    corner: tuple[int, int],
 ) -> list[Mark]:
     """Return the outlines of masks, whose top left pixel is at ``corner`` of the picture."""
     import cv2
@@ -252,7 +277,12 @@ def _outlines(
         coarse = np.ascontiguousarray(mask[::step, ::step]).astype(np.uint8)
         outlines, _ = cv2.findContours(coarse, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
         for outline in outlines:
-            marks.append(Mark(colour, ((np.asarray(outline)[:, 0, :].astype(float) + 0.5) * step + corner).tolist()))
+            marks.append(
+                Mark(
+                    colour,
+                    ((np.asarray(outline)[:, 0, :].astype(float) + 0.5) * step + corner).tolist(),
+                )
+            )
     return marks
 
 
@@ -260,12 +290,31 @@ def _csv(lesions: list[Lesion]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(
-        ("x0", "y0", "x1", "y1", "area_px", "area_mm2", "eccentricity", "mean_l", "mean_a", "mean_b", "touches_edge")
+        (
+            "x0",
+            "y0",
+            "x1",
+            "y1",
+            "area_px",
+            "area_mm2",
+            "eccentricity",
+            "mean_l",
+            "mean_a",
+            "mean_b",
+            "touches_edge",
+        )
     )
     for lesion in lesions:
         mm2 = "" if lesion.area_mm2 is None else f"{lesion.area_mm2:.6g}"
         colour = (f"{value:.4g}" for value in lesion.mean_lab)
         writer.writerow(
-            (*lesion.box, lesion.area_px, mm2, f"{lesion.eccentricity:.4f}", *colour, int(lesion.touches_edge))
+            (
+                *lesion.box,
+                lesion.area_px,
+                mm2,
+                f"{lesion.eccentricity:.4f}",
+                *colour,
+                int(lesion.touches_edge),
+            )
         )
     return text.getvalue().encode()

@@ -8,7 +8,14 @@ from pydantic import Field
 from agrotools.core import Arguments
 from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
-from agrotools.tools.lesions.result import IN_FIELD, MODEL_FILES, RULES, GradeScale, LeafLesions, lesion_result
+from agrotools.tools.lesions.result import (
+    IN_FIELD,
+    MODEL_FILES,
+    RULES,
+    GradeScale,
+    LeafLesions,
+    lesion_result,
+)
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import STRANGENESS_FILES
 from agrotools.vision.formats import clipped_region
@@ -22,7 +29,11 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Resolve the leaf: by mask, or in the field if the reference call found no board."""
     if call["leaf_mask"] is not None:
         call = drop_arguments(call, "mode")
-    elif call["mode"] == "leaf" and known.has_value("mode", "leaf") and IN_FIELD in known.list_field("flags"):
+    elif (
+        call["mode"] == "leaf"
+        and known.has_value("mode", "leaf")
+        and IN_FIELD in known.list_field("flags")
+    ):
         call = {**call, "mode": "field"}
     file = known.file(call["image"])
     if call["scale_mm_px"] is None and file and file.gsd_m:
@@ -69,7 +80,12 @@ def analyze_lesions(
         ``data/lesion_model.md``) or loss of green against the leaf's own healthy colour, both in
         :mod:`agrotools.tools.lesions.measure`; scales in :mod:`agrotools.tools.lesions.result`.
     """
-    from agrotools.tools.lesions.measure import find_lesions, leaf_of, leaf_view, refuse_other_things
+    from agrotools.tools.lesions.measure import (
+        find_lesions,
+        leaf_of,
+        leaf_view,
+        refuse_other_things,
+    )
     from agrotools.tools.pictures import choose_scale, read_mask_pixels
     from agrotools.vision.reading import crop_pixels, read_image, refuse_grey
     from agrotools.vision.strangeness import FLAG, strangeness
@@ -82,19 +98,33 @@ def analyze_lesions(
     mask_name, marked = "", None
     if leaf_mask is not None:
         size, mask_name = (picture.height, picture.width), shown_name(leaf_mask)
-        marked = read_mask_pixels(leaf_mask, size, name, argument="leaf_mask", called="a leaf mask")[inside]
-    leaf = leaf_of(pixels, None if picture.valid is None else picture.valid[inside], marked, mode, mask_name)
+        marked = read_mask_pixels(
+            leaf_mask, size, name, argument="leaf_mask", called="a leaf mask"
+        )[inside]
+    leaf = leaf_of(
+        pixels, None if picture.valid is None else picture.valid[inside], marked, mode, mask_name
+    )
     refuse_grey(picture, name, ": without colour, lesions cannot be told from healthy tissue")
     if leaf_mask is not None:
         refuse_other_things(pixels[leaf.mask], mask_name)
     view = leaf_view(pixels, leaf.mask, leaf.box)
     lesions = find_lesions(view, leaf, healthy_reference, sensitivity)
-    is_strange = strangeness(pixels if leaf_mask is None else crop_pixels(pixels, view.box), "leaf").is_strange
+    is_strange = strangeness(
+        pixels if leaf_mask is None else crop_pixels(pixels, view.box), "leaf"
+    ).is_strange
     as_measured = not is_strange and (sensitivity, min_lesion_px) == (_SENSITIVITY, _MIN_LESION_PX)
     scale = choose_scale(
-        None if scale_mm_px is None else scale_mm_px / 1000, info.gsd_m if info and info.gsd_m else None
+        None if scale_mm_px is None else scale_mm_px / 1000,
+        info.gsd_m if info and info.gsd_m else None,
     )
-    flags = [*picture.flags, *clipped, *leaf.flags, *lesions.flags, *([FLAG] if is_strange else []), *scale.flags]
+    flags = [
+        *picture.flags,
+        *clipped,
+        *leaf.flags,
+        *lesions.flags,
+        *([FLAG] if is_strange else []),
+        *scale.flags,
+    ]
     if leaf.area_px < _LEAST_DETAIL_PX**2:
         flags.append("low_resolution")
     return lesion_result(

@@ -78,7 +78,9 @@ class DrawnMark:
     score: float
 
 
-def find_marks(pixels: NDArray[np.uint8], colours: Sequence[MarkColour] = COLOURS) -> list[DrawnMark]:
+def find_marks(
+    pixels: NDArray[np.uint8], colours: Sequence[MarkColour] = COLOURS
+) -> list[DrawnMark]:
     """Find all marks of the given colours in a picture, sRGB, in reading order (top to bottom in bands, left to
     right)."""
     drawn_marks: list[DrawnMark] = []
@@ -115,7 +117,9 @@ def find_marks_in_large(
         )
         for mark in find_marks(small, colours)
     ]
-    return marks, (f"looked for at 1/{factor} of the size: positions are good to about {factor} pixels",)
+    return marks, (
+        f"looked for at 1/{factor} of the size: positions are good to about {factor} pixels",
+    )
 
 
 def _scale_box(box: Box, x: float, y: float) -> Box:
@@ -125,8 +129,15 @@ def _scale_box(box: Box, x: float, y: float) -> Box:
 def colour_shares(pixels: NDArray[np.uint8]) -> dict[MarkColour, float]:
     """Return the share of the picture in each pure colour, if at least a thousandth, largest first."""
     levels = {colour: 240 if colour == "white" else 110 for colour in COLOURS}
-    shares = {colour: float((colour_signal(pixels, colour) >= levels[colour]).mean()) for colour in COLOURS}
-    return {colour: shares[colour] for colour in sorted(COLOURS, key=lambda c: -shares[c]) if shares[colour] >= 1e-3}
+    shares = {
+        colour: float((colour_signal(pixels, colour) >= levels[colour]).mean())
+        for colour in COLOURS
+    }
+    return {
+        colour: shares[colour]
+        for colour in sorted(COLOURS, key=lambda c: -shares[c])
+        if shares[colour] >= 1e-3
+    }
 
 
 def colour_signal(pixels: NDArray[np.uint8], colour: MarkColour) -> NDArray[np.uint8]:
@@ -156,10 +167,14 @@ def in_reading_order(marks: Sequence[DrawnMark]) -> list[DrawnMark]:
     return ordered
 
 
-def _masks(signal: NDArray[np.uint8], colour: MarkColour) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.uint8]]]:
+def _masks(
+    signal: NDArray[np.uint8], colour: MarkColour
+) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.uint8]]]:
     """Return masks of the colour at several levels: of the colour itself, and of its excess over wider structures."""
     side = WIDEST_STROKE_PX
-    hat = cv2.subtract(signal, cv2.morphologyEx(signal, cv2.MORPH_OPEN, np.ones((side, side), np.uint8)))
+    hat = cv2.subtract(
+        signal, cv2.morphologyEx(signal, cv2.MORPH_OPEN, np.ones((side, side), np.uint8))
+    )
     joined = np.ones((3, 3), np.uint8)
     solid: list[NDArray[np.uint8]] = []
     thin: list[NDArray[np.uint8]] = []
@@ -198,7 +213,9 @@ def _holes(mask: NDArray[np.uint8]) -> list[NDArray[np.int32]]:
     return [points for _, points in holes[:_MOST_HOLES]]
 
 
-def _marks_around(outlines: Sequence[Outline], pixels: NDArray[np.uint8], colour: MarkColour) -> list[DrawnMark]:
+def _marks_around(
+    outlines: Sequence[Outline], pixels: NDArray[np.uint8], colour: MarkColour
+) -> list[DrawnMark]:
     for outline in outlines:
         stroke = stroke_along(outline, pixels, INKS[colour])
         if stroke is not None and _is_hand_drawn(stroke, colour):
@@ -218,7 +235,9 @@ def _is_hand_drawn(stroke: Stroke, colour: MarkColour) -> bool:
     if colour == "white":
         thickest = 7.5 if is_short else 9
         return (
-            one_sided <= (0.1 if is_short else 0.25) and (uneven <= 8 or not is_short) and stroke.width_px <= thickest
+            one_sided <= (0.1 if is_short else 0.25)
+            and (uneven <= 8 or not is_short)
+            and stroke.width_px <= thickest
         )
     if purity(stroke.rgb, PURE_COLOURS[colour]) >= _PURE:
         return one_sided <= (0.15 if is_short else 0.4) and (uneven <= 18 or not is_short)
@@ -227,7 +246,9 @@ def _is_hand_drawn(stroke: Stroke, colour: MarkColour) -> bool:
     return even and stroke.length_px >= 120 and stroke.width_px <= 8
 
 
-def _mark(outline: Outline, stroke: Stroke, colour: MarkColour, pixels: NDArray[np.uint8]) -> DrawnMark:
+def _mark(
+    outline: Outline, stroke: Stroke, colour: MarkColour, pixels: NDArray[np.uint8]
+) -> DrawnMark:
     middle = corners = stroke.middle
     if outline.shape == "ellipse":
         corners = middle[np.linspace(0, len(middle), 24, endpoint=False).astype(int)]
@@ -242,12 +263,20 @@ def _mark(outline: Outline, stroke: Stroke, colour: MarkColour, pixels: NDArray[
     box = (max(0, x0), max(0, y0), min(pixels.shape[1], x1), min(pixels.shape[0], y1))
     perimeter = float(cv2.arcLength(middle.astype(np.float32), True))
     area = abs(float(cv2.contourArea(middle.astype(np.float32)))) - half * perimeter
-    within = (*(low + stroke.reach[:2] + 0.5 + _BLEED_PX), *(high - stroke.reach[2:] + 0.5 - _BLEED_PX))
+    within = (
+        *(low + stroke.reach[:2] + 0.5 + _BLEED_PX),
+        *(high - stroke.reach[2:] + 0.5 - _BLEED_PX),
+    )
     a0, b0, a1, b1 = (round(float(edge)) for edge in within)
     a0, b0 = min(max(0, a0), pixels.shape[1] - 1), min(max(0, b0), pixels.shape[0] - 1)
     return DrawnMark(
         box=box,
-        inner_box=(a0, b0, min(pixels.shape[1], max(a1, a0 + 1)), min(pixels.shape[0], max(b1, b0 + 1))),
+        inner_box=(
+            a0,
+            b0,
+            min(pixels.shape[1], max(a1, a0 + 1)),
+            min(pixels.shape[0], max(b1, b0 + 1)),
+        ),
         polygon=tuple((float(x), float(y)) for x, y in corners),
         colour=colour,
         shape=outline.shape,
@@ -285,7 +314,10 @@ _BINS = 40
 
 
 def arrows_in(
-    mask: NDArray[np.uint8], pixels: NDArray[np.uint8], colour: MarkColour, pure: tuple[int, int, int]
+    mask: NDArray[np.uint8],
+    pixels: NDArray[np.uint8],
+    colour: MarkColour,
+    pure: tuple[int, int, int],
 ) -> list[DrawnMark]:
     """Find arrows in a mask (rows, columns) that is 1 for possible ink of the colour ``pure``."""
     contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
@@ -302,7 +334,10 @@ def arrows_in(
 
 
 def _arrow(
-    points: NDArray[np.float64], pixels: NDArray[np.uint8], colour: MarkColour, pure: tuple[int, int, int]
+    points: NDArray[np.float64],
+    pixels: NDArray[np.uint8],
+    colour: MarkColour,
+    pure: tuple[int, int, int],
 ) -> DrawnMark | None:
     # Finding the farthest point twice gives both ends of the piece.
     first = points[np.argmax(((points - points.mean(axis=0)) ** 2).sum(axis=1))]
@@ -335,27 +370,46 @@ def _arrow(
         return None
     middle = (high + low) / 2
     widest = int(np.argmax(spread))
-    symmetric = min(abs(high[widest]), abs(low[widest])) >= 0.5 * max(abs(high[widest]), abs(low[widest]))
-    straight = np.quantile(np.abs(middle[shaft]), 0.9) <= 2.0 and np.quantile(spread[shaft], 0.9) <= 2 * half + 2.5
+    symmetric = min(abs(high[widest]), abs(low[widest])) >= 0.5 * max(
+        abs(high[widest]), abs(low[widest])
+    )
+    straight = (
+        np.quantile(np.abs(middle[shaft]), 0.9) <= 2.0
+        and np.quantile(spread[shaft], 0.9) <= 2 * half + 2.5
+    )
     # A head narrows steadily from its widest place to the tip.
     narrowing = spread[widest:]
-    pointed = narrowing[-1] <= 0.6 * narrowing[0] and (np.diff(narrowing) <= 2).all() and len(narrowing) >= 3
+    pointed = (
+        narrowing[-1] <= 0.6 * narrowing[0]
+        and (np.diff(narrowing) <= 2).all()
+        and len(narrowing) >= 3
+    )
     if not (symmetric and straight and pointed):
         return None
     steps = np.linspace(3, where.min() * length - 2, 60)
     offsets = np.array([-half - 4, -half - 3, -1, 0, 1, half + 3, half + 4])
     x = (first[0] + steps[:, None] * along[0] + offsets * across[0]).astype(np.float32)
     y = (first[1] + steps[:, None] * along[1] + offsets * across[1]).astype(np.float32)
-    band = cv2.remap(pixels, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE).astype(np.float32)
+    band = cv2.remap(pixels, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE).astype(
+        np.float32
+    )
     rgb = np.median(band[:, 3], axis=0)
     distance = np.abs(band[:, 2:5] - rgb).max(axis=2).min(axis=1)
     middling, uneven = np.quantile(distance, (0.5, 0.85))
     other = float(np.clip(4 * uneven, 20, 45))
-    sides = [np.abs(band[:, pair].mean(axis=1) - rgb).max(axis=1) for pair in (slice(0, 2), slice(5, 7))]
+    sides = [
+        np.abs(band[:, pair].mean(axis=1) - rgb).max(axis=1) for pair in (slice(0, 2), slice(5, 7))
+    ]
     two_sided = float(((sides[0] > other) & (sides[1] > other)).mean())
     covered = float((distance <= SAME_COLOUR).mean())
     least_purity = 225 if colour == "white" else 150
-    if covered < 0.9 or two_sided < 0.8 or middling > 10 or uneven > 20 or purity(rgb, pure) < least_purity:
+    if (
+        covered < 0.9
+        or two_sided < 0.8
+        or middling > 10
+        or uneven > 20
+        or purity(rgb, pure) < least_purity
+    ):
         return None
     x0, y0, w, h = cv2.boundingRect(points.astype(np.int32))
     bounds = (x0, y0, x0 + w, y0 + h)
@@ -379,14 +433,18 @@ _LONGEST_TIP_PX, _LONGEST_TIP = 6.0, 4.0
 """Largest reach of ink beyond the outline, in pixels and in stroke widths. A mitre of 30 degrees reaches two widths."""
 
 
-def ink_bounds(pixels: NDArray[np.uint8], stroke: Stroke, outer: Bounds, has_corners: bool, has_tips: bool) -> Bounds:
+def ink_bounds(
+    pixels: NDArray[np.uint8], stroke: Stroke, outer: Bounds, has_corners: bool, has_tips: bool
+) -> Bounds:
     """Return the bounds of ink in the colour of the stroke on and just beyond an outline with the bounds ``outer``:
     a small error of two sides moves a sharp corner by many pixels (``has_corners``), and a smooth outline misses the
     tips of a pointed one (``has_tips``). Ink that extends further than a tip is another object of the same colour."""
     reach = 15
     height, width = pixels.shape[:2]
     low = np.maximum(np.floor(stroke.middle.min(axis=0)).astype(int) - 2 * reach, 0)
-    high = np.minimum(np.ceil(stroke.middle.max(axis=0)).astype(int) + 2 * reach + 1, (width, height))
+    high = np.minimum(
+        np.ceil(stroke.middle.max(axis=0)).astype(int) + 2 * reach + 1, (width, height)
+    )
     if (high - low < 2).any():
         return outer
     part = pixels[low[1] : high[1], low[0] : high[0]].astype(np.int16)
@@ -404,7 +462,8 @@ def ink_bounds(pixels: NDArray[np.uint8], stroke: Stroke, outer: Bounds, has_cor
         contours, _ = cv2.findContours(on_lines, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
         if contours:
             bounds = _shift_bounds(
-                max((cv2.boundingRect(contour) for contour in contours), key=lambda b: b[2] * b[3]), low
+                max((cv2.boundingRect(contour) for contour in contours), key=lambda b: b[2] * b[3]),
+                low,
             )
     if not has_tips:
         return bounds

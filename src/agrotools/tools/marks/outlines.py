@@ -68,7 +68,11 @@ class Stroke:
 def fit_outlines(hole: NDArray[np.int32]) -> list[Outline]:
     """Fit shapes to a hole's outline (points, 2), best first; a simpler shape may fit slightly worse."""
     points = hole.astype(np.float64)
-    candidates = [outline for outline in (_box(points), _ellipse(points), _polygon(hole)) if outline is not None]
+    candidates = [
+        outline
+        for outline in (_box(points), _ellipse(points), _polygon(hole))
+        if outline is not None
+    ]
     return sorted(candidates, key=lambda outline: -outline.support - _PLAINER[outline.shape])
 
 
@@ -108,7 +112,9 @@ def _ellipse(points: Points) -> Outline | None:
     around, out = _on_ellipse(x, y, a, b, angle, t)
     near = points[np.abs(_to_ellipse(points, *fitted)) <= _NEAR_PX]
     seen = np.zeros(36, bool)
-    seen[((np.arctan2(near[:, 1] - y, near[:, 0] - x) + np.pi) / (2 * np.pi) * 36).astype(int) % 36] = True
+    seen[
+        ((np.arctan2(near[:, 1] - y, near[:, 0] - x) + np.pi) / (2 * np.pi) * 36).astype(int) % 36
+    ] = True
     support = min(float(seen.mean()), len(near) / len(points) + 0.15)
     if support < 0.75:
         return None
@@ -127,7 +133,9 @@ def _fit_ellipse(points: Points) -> tuple[float, float, float, float, float] | N
     return float(x), float(y), float(a), float(b), float(np.radians(turn))
 
 
-def _to_ellipse(points: Points, x: float, y: float, a: float, b: float, angle: float) -> NDArray[np.float64]:
+def _to_ellipse(
+    points: Points, x: float, y: float, a: float, b: float, angle: float
+) -> NDArray[np.float64]:
     """Return the approximate distance to an ellipse, negative inside."""
     u = (points[:, 0] - x) * np.cos(angle) + (points[:, 1] - y) * np.sin(angle)
     v = -(points[:, 0] - x) * np.sin(angle) + (points[:, 1] - y) * np.cos(angle)
@@ -136,7 +144,9 @@ def _to_ellipse(points: Points, x: float, y: float, a: float, b: float, angle: f
     return (value - 1) / np.maximum(slope, 1e-9)
 
 
-def _on_ellipse(x: float, y: float, a: float, b: float, angle: float, t: NDArray[np.float64]) -> tuple[Points, Points]:
+def _on_ellipse(
+    x: float, y: float, a: float, b: float, angle: float, t: NDArray[np.float64]
+) -> tuple[Points, Points]:
     u, v = a * np.cos(t), b * np.sin(t)
     nu, nv = np.cos(t) / a, np.sin(t) / b
     length = np.hypot(nu, nv)
@@ -201,7 +211,11 @@ def _coverage(points: Points, corners: Points) -> float:
     for start, along, length in sides_of(corners):
         offset = points - start
         t = offset @ along
-        close = (np.abs(offset @ np.array([-along[1], along[0]])) <= _NEAR_PX) & (t >= -2) & (t <= length + 2)
+        close = (
+            (np.abs(offset @ np.array([-along[1], along[0]])) <= _NEAR_PX)
+            & (t >= -2)
+            & (t <= length + 2)
+        )
         near |= close
         steps = max(1, int(length / 3))
         seen = np.zeros(steps, bool)
@@ -226,7 +240,9 @@ def _outline_through(shape: Literal["box", "polygon"], corners: Points, support:
         if length < 1e-6:
             continue
         # The corners themselves are omitted, because two strokes meet there.
-        t = np.linspace(min(2.5, 0.2 * length), length - min(2.5, 0.2 * length), max(2, int(length / step)))
+        t = np.linspace(
+            min(2.5, 0.2 * length), length - min(2.5, 0.2 * length), max(2, int(length / step))
+        )
         points.append(start + t[:, None] * along)
         normals.append(np.repeat([[along[1], -along[0]]], len(t), axis=0))
         sides += [number] * len(t)
@@ -249,7 +265,10 @@ class Ink:
 def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Stroke | None:
     """Measure the ink just outside a hole's outline; None if there is none."""
     every = max(1, len(outline.points) // 60)
-    if _ink_in(_band(outline.points[::every], outline.normals[::every], pixels), ink, slack=1.3) is None:
+    if (
+        _ink_in(_band(outline.points[::every], outline.normals[::every], pixels), ink, slack=1.3)
+        is None
+    ):
         return None
     band = _band(outline.points, outline.normals, pixels)
     if (found := _ink_in(band, ink)) is None:
@@ -286,11 +305,15 @@ def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Strok
     )
 
 
-def _edge_scatter(outline: Outline, band: Floats, rgb: Floats, inner_side: Floats, peak: int) -> float:
+def _edge_scatter(
+    outline: Outline, band: Floats, rgb: Floats, inner_side: Floats, peak: int
+) -> float:
     """Return the scatter of the edges of single rows around those of their side, 70th percentile, pixels."""
     off = _shares(band, rgb, inner_side, peak) < 0.5
     inner = np.where(off[:, :peak].any(axis=1), np.argmax(off[:, :peak][:, ::-1], axis=1), peak)
-    outer = np.where(off[:, peak:].any(axis=1), np.argmax(off[:, peak:], axis=1), band.shape[1] - peak)
+    outer = np.where(
+        off[:, peak:].any(axis=1), np.argmax(off[:, peak:], axis=1), band.shape[1] - peak
+    )
     away: list[NDArray[np.float64]] = []
     for edge in (inner, outer):
         expected = np.empty(len(edge))
@@ -301,7 +324,9 @@ def _edge_scatter(outline: Outline, band: Floats, rgb: Floats, inner_side: Float
     return float(np.quantile(np.concatenate(away), 0.7))
 
 
-def _ink_in(band: Floats, ink: Ink, slack: float = 1.0) -> tuple[int, Floats, float, tuple[float, float]] | None:
+def _ink_in(
+    band: Floats, ink: Ink, slack: float = 1.0
+) -> tuple[int, Floats, float, tuple[float, float]] | None:
     """Return the column of a band that is closest to the pure colour: its number, its colour, its share of the outline
     and its unevenness (median, 85th percentile); None if that is no ink."""
     columns = band[:, _INSIDE - 1 : _INSIDE + 8]
@@ -356,7 +381,9 @@ def _shares(band: Floats, rgb: Floats, inner_side: Floats, peak: int) -> Floats:
     for part, ground in ((slice(0, peak), inner_side), (slice(peak, count), outer_side)):
         line = rgb - ground
         square = np.maximum((line**2).sum(axis=1), 400.0)
-        shares[:, part] = ((band[:, part] - ground[:, None]) * line[:, None]).sum(axis=2) / square[:, None]
+        shares[:, part] = ((band[:, part] - ground[:, None]) * line[:, None]).sum(axis=2) / square[
+            :, None
+        ]
     return np.clip(shares, 0, 1.2)
 
 

@@ -58,9 +58,18 @@ class MarkedRegions(ToolResult):
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Resolve the index to 1 if none is given, and the colour and shape if all marks of the reference share one."""
-    for argument, open_to_all, mark_key in (("mark_color", "auto", "color"), ("shape", "any", "shape")):
-        marks = [mark.get(mark_key) for mark in known.list_field("regions") if isinstance(mark, dict)]
-        if call[argument] == open_to_all and known.has_value(argument, open_to_all) and len(set(map(str, marks))) == 1:
+    for argument, open_to_all, mark_key in (
+        ("mark_color", "auto", "color"),
+        ("shape", "any", "shape"),
+    ):
+        marks = [
+            mark.get(mark_key) for mark in known.list_field("regions") if isinstance(mark, dict)
+        ]
+        if (
+            call[argument] == open_to_all
+            and known.has_value(argument, open_to_all)
+            and len(set(map(str, marks))) == 1
+        ):
             call = {**call, argument: marks[0]}
     return {**call, "index": call["index"] or 1}
 
@@ -68,7 +77,9 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 @tool(category="measurement", version="2", resolves=_resolve)
 def extract_marked_region(
     image: ImageFile,
-    mark_color: Literal["red", "green", "blue", "yellow", "magenta", "cyan", "white", "auto"] = "auto",
+    mark_color: Literal[
+        "red", "green", "blue", "yellow", "magenta", "cyan", "white", "auto"
+    ] = "auto",
     shape: Literal["box", "ellipse", "polygon", "arrow", "any"] = "any",
     index: Annotated[int | None, Field(ge=1, description="from 1, in reading order")] = None,
     pad_px: Annotated[int, Field(ge=0, le=200)] = 0,
@@ -100,7 +111,9 @@ def extract_marked_region(
             f"index is {index}, but {name} has {len(marks)} such mark{'s' if len(marks) > 1 else ''}",
             argument="index",
             hint=f"give 1 to {len(marks)}, or a mark_color",
-            candidates=tuple(_in_words(number, mark) for number, mark in enumerate(marks, start=1))[:20],
+            candidates=tuple(_in_words(number, mark) for number, mark in enumerate(marks, start=1))[
+                :20
+            ],
         )
     chosen = marks[(index or 1) - 1]
     notes = [*picture.notes, *looked, "box: the stroke included; inner_box: without it"]
@@ -122,13 +135,19 @@ def extract_marked_region(
             MarkedRegion(
                 index=number,
                 color=mark.colour,
-                **{name: value for name, value in vars(mark).items() if name not in ("colour", "rgb")},
+                **{
+                    name: value
+                    for name, value in vars(mark).items()
+                    if name not in ("colour", "rgb")
+                },
             )
             for number, mark in enumerate(marks, start=1)
         ),
         crop_box=crop_box,
         crop=save_artifact("marked_region.png", "image", _png(cut)),
-        overlay=save_artifact("marked_region_overlay.jpg", "overlay", _overlay(picture.pixels, marks, chosen)),
+        overlay=save_artifact(
+            "marked_region_overlay.jpg", "overlay", _overlay(picture.pixels, marks, chosen)
+        ),
         notes=tuple(notes),
         flags=tuple(flags),
     )
@@ -141,7 +160,12 @@ def _crop_box(mark: "DrawnMark", inner: bool, pad_px: int, width: int, height: i
         half = max(8, round(float(np.hypot(tip_x - tail_x, tip_y - tail_y)) / 2))
         x, y = min(max(0, round(tip_x)), width - 1), min(max(0, round(tip_y)), height - 1)
         x0, y0, x1, y1 = x - half, y - half, x + half + 1, y + half + 1
-    return max(0, x0 - pad_px), max(0, y0 - pad_px), min(width, x1 + pad_px), min(height, y1 + pad_px)
+    return (
+        max(0, x0 - pad_px),
+        max(0, y0 - pad_px),
+        min(width, x1 + pad_px),
+        min(height, y1 + pad_px),
+    )
 
 
 def _inside_stroke(mark: "DrawnMark", box: Box) -> NDArray[np.bool_]:
@@ -186,16 +210,26 @@ def _in_words(number: int, mark: "DrawnMark") -> str:
 
 
 def _no_marks(
-    pixels: NDArray[np.uint8], name: str, mark_color: str, shape: str, drawn_marks: "list[DrawnMark]"
+    pixels: NDArray[np.uint8],
+    name: str,
+    mark_color: str,
+    shape: str,
+    drawn_marks: "list[DrawnMark]",
 ) -> ToolError:
     from agrotools.tools.marks.measure import COLOURS, colour_shares, find_marks_in_large
 
-    description = " ".join(part for part in (mark_color, shape) if part not in ("auto", "any")) or "drawn"
-    others = drawn_marks or ([] if mark_color == "auto" else find_marks_in_large(pixels, COLOURS)[0])
+    description = (
+        " ".join(part for part in (mark_color, shape) if part not in ("auto", "any")) or "drawn"
+    )
+    others = drawn_marks or (
+        [] if mark_color == "auto" else find_marks_in_large(pixels, COLOURS)[0]
+    )
     seen = [f"{colour} {100 * share:.2g} %" for colour, share in colour_shares(pixels).items()]
     listed = tuple(_in_words(number, mark) for number, mark in enumerate(others, start=1))
     hint = (
-        f"marks of other kinds: {'; '.join(listed[:6])}" if listed else "give region coordinates to other tools instead"
+        f"marks of other kinds: {'; '.join(listed[:6])}"
+        if listed
+        else "give region coordinates to other tools instead"
     )
     return ToolError(
         "nothing_found",

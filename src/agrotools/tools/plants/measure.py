@@ -68,7 +68,9 @@ def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_]) -> list[Di
     shrink = min(1.0, _LONGEST_PX / max(height, width))
     size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
     small = cv2.GaussianBlur(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), (0, 0), 1.0)
-    left_out = np.asarray(cv2.resize(exclude.astype(np.float32), size, interpolation=cv2.INTER_AREA), np.float32)
+    left_out = np.asarray(
+        cv2.resize(exclude.astype(np.float32), size, interpolation=cv2.INTER_AREA), np.float32
+    )
     lab = cv2.cvtColor(small, cv2.COLOR_RGB2LAB)
     groups: list[list[Disc]] = []
     for channel in cv2.split(lab):
@@ -95,7 +97,9 @@ def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32]) -> list[
     height, width = cut.shape
     discs: list[Disc] = []
     fewest = 2 * (2 * _LEAST_RADIUS_PX - 1)
-    for contour in [contour for contour in contours if len(contour) >= fewest]:  # shorter ones are too small for a disc
+    for contour in [
+        contour for contour in contours if len(contour) >= fewest
+    ]:  # shorter ones are too small for a disc
         x, y, w, h = cv2.boundingRect(contour)
         touches = x == 0 or y == 0 or x + w == width or y + h == height
         if touches or min(w, h) < 2 * _LEAST_RADIUS_PX:
@@ -118,7 +122,10 @@ def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32]) -> list[
 def _same(disc: Disc, other: Disc) -> bool:
     # The blurred edge of a small disc moves by a pixel or two between levels.
     slack = max(2.5, 0.15 * other.radius)
-    return math.hypot(disc.x - other.x, disc.y - other.y) < slack and abs(disc.radius - other.radius) < slack
+    return (
+        math.hypot(disc.x - other.x, disc.y - other.y) < slack
+        and abs(disc.radius - other.radius) < slack
+    )
 
 
 _INSTEAD = "measure a known length in pixels and pass scale_cm_px"
@@ -145,7 +152,9 @@ def scale_of(
     ToolError ``missing_metadata`` if the marker cannot be identified reliably."""
     if scale_cm_px is not None:
         chosen = choose_scale(scale_cm_px / 100, gsd_m)
-        ignored = ("scale_cm_px was given, so the scale marker was not looked for",) if marker else ()
+        ignored = (
+            ("scale_cm_px was given, so the scale marker was not looked for",) if marker else ()
+        )
         return PlantScale(scale_cm_px, None, (*chosen.notes, *ignored), chosen.flags)
     if marker is None:
         return PlantScale(None if gsd_m is None else 100 * gsd_m)
@@ -219,11 +228,16 @@ def find_plants(mask: Mask, *, side_view: bool) -> Plants:
     least = max(SMALLEST_PLANT_PX, SMALLEST_SHARE * int(areas.max(initial=0)))
     # The sort is stable, so plants of equal area are in the order of their labels, which is that of the rows.
     numbers = [int(label) for label in np.argsort(-areas, kind="stable") if areas[label] >= least]
-    plants = tuple(_plant(stats[label].tolist(), labels, label, mask, side_view) for label in numbers[:MOST_PLANTS])
+    plants = tuple(
+        _plant(stats[label].tolist(), labels, label, mask, side_view)
+        for label in numbers[:MOST_PLANTS]
+    )
     return Plants(plants, len(numbers), int(areas.sum() - areas[numbers].sum()))
 
 
-def _plant(stats: Sequence[int], labels: NDArray[np.int32], label: int, mask: Mask, side_view: bool) -> Plant:
+def _plant(
+    stats: Sequence[int], labels: NDArray[np.int32], label: int, mask: Mask, side_view: bool
+) -> Plant:
     left, top, width, height, _ = stats
     around = slice(top, top + height), slice(left, left + width)
     pixels_of_plant = (labels[around] == label) & mask[around]
@@ -263,15 +277,23 @@ def skeleton_of(mask: Mask, *, side_view: bool) -> tuple[float, tuple[Point, ...
     if max(mask.shape) < SMALL_PX:
         scale = SMALL_PX / max(mask.shape)
     size = (max(1, round(mask.shape[1] * scale)), max(1, round(mask.shape[0] * scale)))
-    share = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA if scale <= 1 else cv2.INTER_CUBIC)
+    share = cv2.resize(
+        mask.astype(np.float32),
+        size,
+        interpolation=cv2.INTER_AREA if scale <= 1 else cv2.INTER_CUBIC,
+    )
     small = share >= 0.5 if (share >= 0.5).any() else share > 0
     # An outline that varies by a pixel causes spurs; a median removes the variation and preserves leaves.
     framed = np.pad(small, 2)
     smooth = cv2.medianBlur(framed.astype(np.uint8), 3) > 0
     smooth = smooth if smooth.sum() > 0.7 * framed.sum() else framed
-    distance = np.asarray(cv2.distanceTransform(smooth.astype(np.uint8), cv2.DIST_L2, 5), np.float32)
+    distance = np.asarray(
+        cv2.distanceTransform(smooth.astype(np.uint8), cv2.DIST_L2, 5), np.float32
+    )
     skeleton = prune(skeletonize(smooth), distance)
-    ends = [(x, y) for y, x in zip(*np.nonzero(skeleton & (_neighbours(skeleton) <= 1)), strict=True)]
+    ends = [
+        (x, y) for y, x in zip(*np.nonzero(skeleton & (_neighbours(skeleton) <= 1)), strict=True)
+    ]
     if side_view:
         height = small.shape[0]
         ends = [(x, y) for x, y in ends if y - 2 < (1 - _STEM_BASE) * height]
@@ -287,7 +309,9 @@ def prune(skeleton: Mask, distance: NDArray[np.float32]) -> Mask:
     pruned = skeleton.copy()
     for _ in range(200):
         spurs = [
-            branch for branch in _end_branches(pruned) if math.dist(branch[0], branch[-1]) <= distance[branch[-1]] + 1.5
+            branch
+            for branch in _end_branches(pruned)
+            if math.dist(branch[0], branch[-1]) <= distance[branch[-1]] + 1.5
         ]
         if not spurs:
             break
@@ -324,7 +348,10 @@ def _end_branches(skeleton: Mask) -> list[list[tuple[int, int]]]:
 
 def _neighbours(skeleton: Mask) -> NDArray[np.uint8]:
     kernel = np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]], np.uint8)
-    return np.asarray(cv2.filter2D(skeleton.astype(np.uint8), -1, kernel, borderType=cv2.BORDER_CONSTANT), np.uint8)
+    return np.asarray(
+        cv2.filter2D(skeleton.astype(np.uint8), -1, kernel, borderType=cv2.BORDER_CONSTANT),
+        np.uint8,
+    )
 
 
 def _length(skeleton: Mask) -> float:
@@ -374,15 +401,26 @@ def draw_plants(
         if heights:
             foot = y1 if ground_y_px is None else ground_y_px
             apex = x0 + float(np.flatnonzero(plant.mask[0]).mean()) + 0.5
-            marks += [Mark(VERMILLION, ((apex, y0), (apex, foot))), Mark(VERMILLION, ((x0, foot), (x1, foot)))]
+            marks += [
+                Mark(VERMILLION, ((apex, y0), (apex, foot))),
+                Mark(VERMILLION, ((x0, foot), (x1, foot))),
+            ]
         radius = max(3.0 / zoom, max(pixels.shape[:2]) / 200)
-        marks += [Mark(REDDISH_PURPLE, circle_points(x + 0.5, y + 0.5, radius)) for x, y in plant.tips]
+        marks += [
+            Mark(REDDISH_PURPLE, circle_points(x + 0.5, y + 0.5, radius)) for x, y in plant.tips
+        ]
         marks.append(Mark(YELLOW, ((x0, y0),), str(number) if len(plants) > 1 else ""))
-    legend: list[tuple[Colour, str]] = [(SKY_BLUE, "plant"), (YELLOW, "convex hull"), (REDDISH_PURPLE, "leaf tip")]
+    legend: list[tuple[Colour, str]] = [
+        (SKY_BLUE, "plant"),
+        (YELLOW, "convex hull"),
+        (REDDISH_PURPLE, "leaf tip"),
+    ]
     if heights:
         legend.append((VERMILLION, "height and ground"))
     if scale.disc is not None:
         marks.append(Mark(BLUE, circle_points(*scale.disc), "scale"))
         legend.append((BLUE, "scale marker"))
     gsd_m = None if scale.cm_px is None else scale.cm_px / 100
-    return draw_marks(pixels, marks, legend=legend, region=region, gsd_m=gsd_m, title=title, zoom=zoom)
+    return draw_marks(
+        pixels, marks, legend=legend, region=region, gsd_m=gsd_m, title=title, zoom=zoom
+    )

@@ -118,7 +118,13 @@ def measure_weed_phenotype(
     Sources: index and threshold as in measure_crop_weed_area; tips by skeleton, Gehan et al. 2017 (PlantCV 2); leaf
         stages, Meier 2001 (BBCH monograph, principal growth stage 1).
     """
-    from agrotools.tools.plants.measure import MOST_PLANTS, draw_plants, find_plants, numbered_mask, scale_of
+    from agrotools.tools.plants.measure import (
+        MOST_PLANTS,
+        draw_plants,
+        find_plants,
+        numbered_mask,
+        scale_of,
+    )
     from agrotools.vision.vegetation import doubt_of_cover, segment
 
     name = shown_name(image)
@@ -139,7 +145,9 @@ def measure_weed_phenotype(
         raise ToolError("nothing_found", f"there is no plant in {'the region of ' if region else ''}{name}",
                         argument="region" if region else "image",
                         hint="plants are found by their green; choose another picture or region")  # fmt: skip
-    scale = scale_of(scale_cm_px, scale_marker, info.gsd_m if info else None, picture.pixels, green.mask, name)
+    scale = scale_of(
+        scale_cm_px, scale_marker, info.gsd_m if info else None, picture.pixels, green.mask, name
+    )
     notes = [*picture.notes, *green.notes, *scale.notes]
     flags = [*picture.flags, *clipped, *green.flags, *scale.flags, "backend_generic"]
     if doubt := doubt_of_cover(picture.pixels, green):
@@ -149,13 +157,20 @@ def measure_weed_phenotype(
         flags.append("no_scale")
     if view == "side" and ground_y_px is None:
         flags.append("ground_line_from_plant")
-        notes.append("height is from the lowest pixel of each plant; ground_y_px gives a ground line")
-    if any(any(edge == limit for edge, limit in zip(plant.box, box, strict=True)) for plant in plants.plants):
+        notes.append(
+            "height is from the lowest pixel of each plant; ground_y_px gives a ground line"
+        )
+    if any(
+        any(edge == limit for edge, limit in zip(plant.box, box, strict=True))
+        for plant in plants.plants
+    ):
         flags.append("plant_cut_by_edge")
     if plants.count > MOST_PLANTS:
         flags.append("not_all_plants_listed")
     if plants.left_out_px:
-        notes.append(f"{plants.left_out_px} px in specks under 2 % of the largest plant are left out")
+        notes.append(
+            f"{plants.left_out_px} px in specks under 2 % of the largest plant are left out"
+        )
     if species:
         notes.append("species does not change any value: no growth curve of a species is at hand")
     forms = tuple(_form(plant, picture, scale.cm_px, view, ground_y_px) for plant in plants.plants)
@@ -197,7 +212,11 @@ def growth_stage(leaves: int) -> GrowthStage:
 
 
 def _form(
-    plant: "Plant", picture: RgbImage, cm_px: float | None, view: Literal["top", "side"], ground: int | None
+    plant: "Plant",
+    picture: RgbImage,
+    cm_px: float | None,
+    view: Literal["top", "side"],
+    ground: int | None,
 ) -> PlantForm:
     x0, y0, x1, y1 = plant.box
     height = (y1 if ground is None else ground) - y0 if view == "side" else None
@@ -236,7 +255,11 @@ def _title(count: int, largest: PlantForm) -> str:
     size = f"{largest.area_px} px" if largest.area_cm2 is None else f"{largest.area_cm2:.3g} cm2"
     high = ""
     if largest.height_px is not None:
-        high = f", {largest.height_px} px" if largest.height_cm is None else f", {largest.height_cm:.3g} cm"
+        high = (
+            f", {largest.height_px} px"
+            if largest.height_cm is None
+            else f", {largest.height_cm:.3g} cm"
+        )
         high += " high"
     plants = "1 plant" if count == 1 else f"{count} plants, the largest"
     return f"{plants}: {size}{high}"

@@ -114,7 +114,12 @@ SMALLEST_LABELLED_SLICE = 4.0
 
 
 def draw(
-    spec: PlotSpec, data: "PlotData", *, y_limits: Sequence[float] | None, annotate: bool, fmt: Literal["png", "svg"]
+    spec: PlotSpec,
+    data: "PlotData",
+    *,
+    y_limits: Sequence[float] | None,
+    annotate: bool,
+    fmt: Literal["png", "svg"],
 ) -> tuple[bytes, list[str]]:
     """Draw the figure and return the content of the file, and flags.
 
@@ -266,7 +271,13 @@ def _draw_pie(sheet: Sheet) -> None:
             halo = patheffects.withStroke(linewidth=3, foreground=colour)
             ink = "black" if colour in LIGHT_COLOURS else "white"
             sheet.axes.text(
-                *at, f"{share:.1f} %", ha="center", va="center", color=ink, fontsize=10, path_effects=[halo]
+                *at,
+                f"{share:.1f} %",
+                ha="center",
+                va="center",
+                color=ink,
+                fontsize=10,
+                path_effects=[halo],
             )
     say, mark = number_format(series.y), f" {superscript(unit)}" if unit else ""
     names: list[str] = []
@@ -286,7 +297,10 @@ def _draw_pie(sheet: Sheet) -> None:
 
 
 def _short_names(values: Iterable[str | float]) -> list[str]:
-    return [superscript(short_text(value if isinstance(value, str) else f"{value:g}", 40)) for value in values]
+    return [
+        superscript(short_text(value if isinstance(value, str) else f"{value:g}", 40))
+        for value in values
+    ]
 
 
 def _draw_boxes(sheet: Sheet) -> None:
@@ -294,7 +308,10 @@ def _draw_boxes(sheet: Sheet) -> None:
     sheet.horizontal = is_horizontal(spec)
     parts = ("whislo", "q1", "med", "q3", "whishi")
     outliers = sheet.data.outliers
-    stats = [dict(zip(parts, each.y, strict=True), fliers=outliers.get(each.name, ())) for each in spec.series]
+    stats = [
+        dict(zip(parts, each.y, strict=True), fliers=outliers.get(each.name, ()))
+        for each in spec.series
+    ]
     boxes = axes.bxp(
         stats,
         positions=range(len(stats)),
@@ -304,7 +321,12 @@ def _draw_boxes(sheet: Sheet) -> None:
         medianprops={"color": "black", "linewidth": 1.8},
         whiskerprops={"color": "#444444"},
         capprops={"color": "#444444"},
-        flierprops={"marker": "o", "markersize": 4, "markerfacecolor": "none", "markeredgecolor": "#666666"},
+        flierprops={
+            "marker": "o",
+            "markersize": 4,
+            "markerfacecolor": "none",
+            "markeredgecolor": "#666666",
+        },
     )
     for index, box in enumerate(boxes["boxes"]):
         box.set_facecolor(to_rgba(COLOURS[index % len(COLOURS)], 0.55))
@@ -321,11 +343,16 @@ def _draw_heatmap(sheet: Sheet) -> None:
     axes, spec = sheet.axes, sheet.spec
     values = np.array([series.y for series in spec.series])
     limits = sheet.y_limits or (float(values.min()), float(values.max()))
-    mesh = axes.pcolormesh(values, cmap="viridis", vmin=limits[0], vmax=limits[1], edgecolors="white", linewidth=0.5)
+    mesh = axes.pcolormesh(
+        values, cmap="viridis", vmin=limits[0], vmax=limits[1], edgecolors="white", linewidth=0.5
+    )
     axes.invert_yaxis()
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
-    labels, names = _short_names(spec.series[0].x), _short_names(series.name for series in spec.series)
+    labels, names = (
+        _short_names(spec.series[0].x),
+        _short_names(series.name for series in spec.series),
+    )
     axes.set_xticks([index + 0.5 for index in range(len(labels))], labels)
     axes.set_yticks([index + 0.5 for index in range(len(names))], names)
     axes.set_xlabel(label_with_unit(spec.x_label, spec.x_unit))
@@ -342,7 +369,15 @@ def _draw_heatmap(sheet: Sheet) -> None:
         say = number_format(values.ravel().tolist())
         for (row, column), value in np.ndenumerate(values):
             ink = "black" if value > middle else "white"
-            axes.text(column + 0.5, row + 0.5, say(float(value)), ha="center", va="center", color=ink, fontsize=size)
+            axes.text(
+                column + 0.5,
+                row + 0.5,
+                say(float(value)),
+                ha="center",
+                va="center",
+                color=ink,
+                fontsize=size,
+            )
 
 
 _DRAWERS = {

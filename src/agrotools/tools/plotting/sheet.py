@@ -84,7 +84,11 @@ def number_format(values: Iterable[float]) -> Callable[[float], str]:
     if largest >= 1e9 or 0 < largest < 1e-4:
         return lambda value: f"{value:.3g}".replace("-", MINUS)
     most = max(0, 2 - math.floor(math.log10(largest))) if largest else 0
-    needed = (places for places in range(most) if all(abs(value - round(value, places)) < 1e-12 for value in listed))
+    needed = (
+        places
+        for places in range(most)
+        if all(abs(value - round(value, places)) < 1e-12 for value in listed)
+    )
     decimals = next(needed, most)
     separator = "," if largest >= 1e4 else ""
     return lambda value: f"{value:{separator}.{decimals}f}".replace("-", MINUS)
@@ -201,7 +205,9 @@ def is_horizontal(spec: PlotSpec) -> bool:
     return longest * len(labels) > 84 and (longest > 4 or len(labels) > 30) and len(labels) > 3
 
 
-def category_positions(spec: PlotSpec, *, always: bool = False) -> tuple[dict[str | float, int], list[str] | None]:
+def category_positions(
+    spec: PlotSpec, *, always: bool = False
+) -> tuple[dict[str | float, int], list[str] | None]:
     """Return the positions of categories on their axis, and their names, or None for numbers on a numeric axis."""
     names = categories(spec)
     positions = {category: index for index, category in enumerate(names)}
@@ -213,16 +219,25 @@ def category_positions(spec: PlotSpec, *, always: bool = False) -> tuple[dict[st
 def finish(sheet: Sheet, labels: list[str] | None, value_label: str | None = None) -> None:
     """Add axis names, category names, limits and legend."""
     axes, spec = sheet.axes, sheet.spec
-    category_axis, value_axis = (axes.yaxis, axes.xaxis) if sheet.horizontal else (axes.xaxis, axes.yaxis)
+    category_axis, value_axis = (
+        (axes.yaxis, axes.xaxis) if sheet.horizontal else (axes.xaxis, axes.yaxis)
+    )
     category_axis.set_label_text(label_with_unit(spec.x_label, spec.x_unit))
-    value_axis.set_label_text(label_with_unit(spec.y_label if value_label is None else value_label, spec.y_unit))
+    value_axis.set_label_text(
+        label_with_unit(spec.y_label if value_label is None else value_label, spec.y_unit)
+    )
     if labels is None:
         _number_axis(sheet)
     else:
-        names = [wrap_text(superscript(short_text(label, 60)), 34 if sheet.horizontal else 14) for label in labels]
+        names = [
+            wrap_text(superscript(short_text(label, 60)), 34 if sheet.horizontal else 14)
+            for label in labels
+        ]
         category_axis.set_ticks(range(len(names)), names)
         category_axis.set_tick_params(length=0)
-        if len(names) < 4 and not sheet.horizontal:  # keep one to three bars from filling the whole width
+        if (
+            len(names) < 4 and not sheet.horizontal
+        ):  # keep one to three bars from filling the whole width
             room = 0.5 + (4 - len(names)) * 0.35
             axes.set_xlim(-room, len(names) - 1 + room)
     if sheet.y_limits:
@@ -242,7 +257,11 @@ def _number_axis(sheet: Sheet) -> None:
     x = sorted({float(x) for series in sheet.spec.series for x in series.x})
     if all(value.is_integer() for value in x):
         axis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-    if sheet.spec.kind == "line" and len(x) <= 12 and all(b - a >= (x[-1] - x[0]) / 20 for a, b in pairwise(x)):
+    if (
+        sheet.spec.kind == "line"
+        and len(x) <= 12
+        and all(b - a >= (x[-1] - x[0]) / 20 for a, b in pairwise(x))
+    ):
         axis.set_ticks(x)
 
 
@@ -250,7 +269,9 @@ def _legend(sheet: Sheet) -> None:
     """Draw the legend above the axes if the names fit in one line, else on the right."""
     handles, names = sheet.axes.get_legend_handles_labels()
     if len(names) <= 4 and sum(map(width, names)) <= 64:
-        sheet.axes.legend(handles, names, loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=len(names))
+        sheet.axes.legend(
+            handles, names, loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=len(names)
+        )
         return
     sheet.figure.legend(
         handles,
@@ -283,7 +304,11 @@ def fit_labels(sheet: Sheet) -> None:
 
 def _touch(sheet: Sheet, rotation: int) -> bool:
     sheet.figure.draw_without_rendering()
-    labels = [label for label in sheet.axes.xaxis.get_ticklabels() if label.get_text() and label.get_visible()]
+    labels = [
+        label
+        for label in sheet.axes.xaxis.get_ticklabels()
+        if label.get_text() and label.get_visible()
+    ]
     boxes = [label.get_window_extent() for label in labels]
     if rotation == 35:  # slanted labels need space for their height, not for their length
         starts = [box.x1 for box in boxes]

@@ -42,7 +42,10 @@ class PlotData:
 
 
 def prepare_data(
-    kind: PlotKind, input_series: Sequence[InputSeries], sort: Literal["none", "asc", "desc"], faults: list[str]
+    kind: PlotKind,
+    input_series: Sequence[InputSeries],
+    sort: Literal["none", "asc", "desc"],
+    faults: list[str],
 ) -> PlotData | None:
     """Return the data of a figure, or None if it is invalid; the reasons are added to ``faults``."""
     _check(kind, input_series, faults)
@@ -82,18 +85,30 @@ def _check(kind: PlotKind, input_series: Sequence[InputSeries], faults: list[str
             faults.append(f"{where} has no x: {kind} needs one x for each y")
         elif x is not None:
             _check_x(kind, where, x, y, types, faults)
-        if any(abs(value) > LARGEST for value in (*y, *(value for value in x or () if not isinstance(value, str)))):
+        if any(
+            abs(value) > LARGEST
+            for value in (*y, *(value for value in x or () if not isinstance(value, str)))
+        ):
             faults.append(f"{where} has values beyond {LARGEST:g}")
         if kind == "pie" and (any(value < 0 for value in y) or not sum(y) > 0):
-            faults.append(f"{where} must have no negative y and a positive sum: slices are shares of a whole")
+            faults.append(
+                f"{where} must have no negative y and a positive sum: slices are shares of a whole"
+            )
     if len(types) > 1:
-        faults.append("series[].x mixes categories and numbers: use text everywhere, or numbers everywhere")
+        faults.append(
+            "series[].x mixes categories and numbers: use text everywhere, or numbers everywhere"
+        )
     if kind == "heatmap" and len({tuple(x) for _, x, _ in input_series if x is not None}) > 1:
         faults.append("series[].x must be the same in every row of a heatmap")
 
 
 def _check_x(
-    kind: PlotKind, where: str, x: Sequence[str | float], y: Sequence[float], types: set[str], faults: list[str]
+    kind: PlotKind,
+    where: str,
+    x: Sequence[str | float],
+    y: Sequence[float],
+    types: set[str],
+    faults: list[str],
 ) -> None:
     here = {"categories" if isinstance(value, str) else "numbers" for value in x}
     types |= here
@@ -103,9 +118,13 @@ def _check_x(
         faults.append(f"{where} has x: a box is drawn from y alone, one for each series")
     if kind in ("scatter", "hist") and here == {"categories"}:
         other = "bar or line" if kind == "scatter" else "bar"
-        faults.append(f"{where} has categories in x: {kind} needs numbers; for categories use {other}")
+        faults.append(
+            f"{where} has categories in x: {kind} needs numbers; for categories use {other}"
+        )
     elif kind == "hist" and (any(value < 0 for value in y) or sorted(set(x), key=float) != list(x)):
-        faults.append(f"{where} must have rising bin centres in x and counts in y, or raw values in y and no x")
+        faults.append(
+            f"{where} must have rising bin centres in x and counts in y, or raw values in y and no x"
+        )
     from agrotools.text.agreement_values import category
 
     spellings: defaultdict[str | float | None, list[str | float]] = defaultdict(list)
@@ -143,10 +162,14 @@ def _histogram(input_series: Sequence[InputSeries]) -> PlotData:
     import numpy as np
 
     if any(x is not None for _, x, _ in input_series):
-        series = tuple(PlotSeries(name=name, x=tuple(x or ()), y=tuple(y)) for name, x, y in input_series)
+        series = tuple(
+            PlotSeries(name=name, x=tuple(x or ()), y=tuple(y)) for name, x, y in input_series
+        )
         centres = sorted({float(x) for each in series for x in each.x})
         width = min((b - a for a, b in pairwise(centres)), default=1.0)
-        return PlotData("hist", series, [(each.name, each.x, each.y) for each in series], bin_width=width)
+        return PlotData(
+            "hist", series, [(each.name, each.x, each.y) for each in series], bin_width=width
+        )
     pooled = np.concatenate([np.asarray(y, float) for _, _, y in input_series])
     start, width, bins = _bins(pooled)
     centres = tuple(float(f"{start + (number + 0.5) * width:.6g}") for number in range(bins))
@@ -155,7 +178,9 @@ def _histogram(input_series: Sequence[InputSeries]) -> PlotData:
     counted = [(name, np.histogram(y, edges)[0].tolist()) for name, _, y in input_series]
     series = tuple(PlotSeries(name=name, x=centres, y=tuple(counts)) for name, counts in counted)
     note = f"{len(pooled)} values counted in {bins} bins of width {width:.4g}"
-    return PlotData("hist", series, [(each.name, each.x, each.y) for each in series], (note,), width)
+    return PlotData(
+        "hist", series, [(each.name, each.x, each.y) for each in series], (note,), width
+    )
 
 
 def _bins(values: "NDArray[np.float64]") -> tuple[float, float, int]:
@@ -197,7 +222,12 @@ def _boxes(input_series: Sequence[InputSeries]) -> PlotData:
         outliers[name] = tuple(float(value) for value in values if not low <= value <= high)
     note = "whiskers end at the last value within 1.5 interquartile ranges; points beyond are drawn singly"
     return PlotData(
-        "box", tuple(series), [(name, None, tuple(y)) for name, _, y in input_series], (note,), None, outliers
+        "box",
+        tuple(series),
+        [(name, None, tuple(y)) for name, _, y in input_series],
+        (note,),
+        None,
+        outliers,
     )
 
 
@@ -241,13 +271,17 @@ class Plot(ToolResult):
 @tool(category="analytics", version="1", significant_digits=12)
 def plot(
     kind: Annotated[PlotKind, Agree("choice")],
-    series: Annotated[list[SeriesData], Agree("chart"), Field(min_length=1, max_length=MOST_SERIES)],
+    series: Annotated[
+        list[SeriesData], Agree("chart"), Field(min_length=1, max_length=MOST_SERIES)
+    ],
     title: Annotated[str, Agree("presentation"), Field(max_length=200)] = "",
     x_label: Annotated[str, Agree("presentation"), Field(max_length=100)] = "",
     y_label: Annotated[str, Agree("presentation"), Field(max_length=100)] = "",
     x_unit: Annotated[str | None, Agree("presentation"), Field(max_length=30)] = None,
     y_unit: Annotated[str | None, Agree("presentation"), Field(max_length=30)] = None,
-    y_limits: Annotated[list[FiniteFloat] | None, Agree("presentation"), Field(min_length=2, max_length=2)] = None,
+    y_limits: Annotated[
+        list[FiniteFloat] | None, Agree("presentation"), Field(min_length=2, max_length=2)
+    ] = None,
     annotate: Annotated[bool, Agree("presentation")] = False,
     sort: Annotated[Sort, Agree("presentation")] = "none",
     fmt: Annotated[Literal["png", "svg"], Agree("presentation")] = "png",
@@ -263,10 +297,16 @@ def plot(
     """
     faults: list[str] = []
     if y_limits is not None and not y_limits[0] < y_limits[1]:
-        raise ToolError("invalid_argument", f"y_limits must rise, is {y_limits}", argument="y_limits")
+        raise ToolError(
+            "invalid_argument", f"y_limits must rise, is {y_limits}", argument="y_limits"
+        )
     if sum(len(each.y) for each in series) > MOST_POINTS:
         faults.append(f"series hold more than {MOST_POINTS:,} points")
-    data = None if faults else prepare_data(kind, [(each.name, each.x, each.y) for each in series], sort, faults)
+    data = (
+        None
+        if faults
+        else prepare_data(kind, [(each.name, each.x, each.y) for each in series], sort, faults)
+    )
     if data is None:
         hint = "draw fewer points" if not faults[0].startswith("series[") else None
         raise ToolError("invalid_argument", "; ".join(faults), argument="series", hint=hint)
@@ -286,14 +326,18 @@ def plot(
     content, flags = draw(spec, data, y_limits=y_limits, annotate=annotate, fmt=fmt)
     return Plot(
         spec=spec,
-        summary=PlotSummary(n_series=len(data.series), series=tuple(map(_summary, data.summarised))),
+        summary=PlotSummary(
+            n_series=len(data.series), series=tuple(map(_summary, data.summarised))
+        ),
         figure=save_artifact(f"plot.{fmt}", "plot", content),
         notes=data.notes,
         flags=tuple(flags),
     )
 
 
-def _summary(series: tuple[str, tuple[str | float, ...] | None, tuple[float, ...]]) -> SeriesSummary:
+def _summary(
+    series: tuple[str, tuple[str | float, ...] | None, tuple[float, ...]],
+) -> SeriesSummary:
     name, x, y = series
     top, bottom = y.index(max(y)), y.index(min(y))
     return SeriesSummary(

@@ -47,7 +47,11 @@ def backend_files(backend: str) -> tuple[Path, ...]:
     """Return the files of a back-end ``pack:NAME`` or ``learned:MODEL``."""
     from agrotools.tools.recognition.packs import pack_files
 
-    return pack_files(backend.removeprefix(PACK)) if backend.startswith(PACK) else weight_files(backend)
+    return (
+        pack_files(backend.removeprefix(PACK))
+        if backend.startswith(PACK)
+        else weight_files(backend)
+    )
 
 
 def asks_larger_model(backend: str | None) -> TypeGuard[str]:
@@ -74,9 +78,15 @@ def read_image_part(image: Path, region: Box | None, name: str) -> ImagePart:
     picture = read_image(image, shown_as=name)
     box, clipped = clipped_region(region, picture.width, picture.height, name)
     part = crop_pixels(picture.pixels, box)
-    if float(part[:: 1 + part.shape[0] // 256, :: 1 + part.shape[1] // 256].std(axis=(0, 1)).max()) < _EVEN:
+    if (
+        float(part[:: 1 + part.shape[0] // 256, :: 1 + part.shape[1] // 256].std(axis=(0, 1)).max())
+        < _EVEN
+    ):
         raise ToolError(
-            "nothing_found", f"{name} shows one colour only there", argument="image", hint="use a picture of a plant"
+            "nothing_found",
+            f"{name} shows one colour only there",
+            argument="image",
+            hint="use a picture of a plant",
         )
     flags = [*picture.flags, *clipped]
     if picture.is_grey:
@@ -118,7 +128,9 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
             f"{figures.accuracy_95[1]:.2f}) on {figures.pictures} pictures of its own collection, out of fold",
         )
         flags = ("seen_in_training",) if pack.has_seen(sha256_of_file(image)) else ()
-        return Recogniser(f"pack {pack.info.name}", pack.info.classes, {}, False, pack.judge, notes, flags)
+        return Recogniser(
+            f"pack {pack.info.name}", pack.info.classes, {}, False, pack.judge, notes, flags
+        )
     net = shipped_net(shipped)
     info = net.info
     count = sum(map(len, info.crops.values())) or len(info.classes)
@@ -126,7 +138,16 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
     warning = f"; on days and places not learnt it names {away['top1']:.2f} right" if away else ""
     flags = ("ranking_only",) if away else ()  # whether the day was learnt, no picture tells
     notes = (f"{BY_NET} {info.name}, which knows {count} classes{warning}",)
-    return Recogniser(f"net {info.name}", info.classes, info.crops, True, net.judge, notes, flags, info.uncalibrated)
+    return Recogniser(
+        f"net {info.name}",
+        info.classes,
+        info.crops,
+        True,
+        net.judge,
+        notes,
+        flags,
+        info.uncalibrated,
+    )
 
 
 class Candidate(ResultPart):
@@ -166,11 +187,26 @@ def _candidate(label: str, entry: Entry | None, score: float) -> Candidate:
     kind, common_name, kb_id = "other", None, None
     if healthy_crop(label) is not None and not is_negative(label):
         crop = entry.names.en if entry and entry.kind == "crop" else None
-        kind, common_name, entry = "healthy", f"healthy {crop} leaf" if crop else "healthy leaf", None
+        kind, common_name, entry = (
+            "healthy",
+            f"healthy {crop} leaf" if crop else "healthy leaf",
+            None,
+        )
     elif entry:
-        kind, common_name, kb_id = "other" if entry.kind == "method" else entry.kind, entry.names.en, entry.id
+        kind, common_name, kb_id = (
+            "other" if entry.kind == "method" else entry.kind,
+            entry.names.en,
+            entry.id,
+        )
     sci = entry.names.sci if entry else None
-    return Candidate(label=label, common_name=common_name, scientific_name=sci, kind=kind, kb_id=kb_id, score=score)
+    return Candidate(
+        label=label,
+        common_name=common_name,
+        scientific_name=sci,
+        kind=kind,
+        kb_id=kb_id,
+        score=score,
+    )
 
 
 def display_name(candidate: Candidate) -> str:
@@ -212,17 +248,30 @@ def name_by_recogniser(
         if float(judgement.probabilities()[mask].sum()) < _DISPUTED:
             flags = (*flags, f"contradicts_{narrowed_by}")
     shares = judgement.probabilities(mask)
-    named = allowed or [label for own in recogniser.crops.values() for label in own] or recogniser.labels
-    ranked = [(recogniser.labels[place], float(shares[place])) for place in np.argsort(-shares, kind="stable")]
+    named = (
+        allowed
+        or [label for own in recogniser.crops.values() for label in own]
+        or recogniser.labels
+    )
+    ranked = [
+        (recogniser.labels[place], float(shares[place]))
+        for place in np.argsort(-shares, kind="stable")
+    ]
     candidates = candidates_of([one for one in ranked if one[0] in named], entry_of, top_k)
     if not judgement.is_known:
         raise unknown_names(looked, recogniser.name, candidates, more, hint)
     return candidates, flags
 
 
-def unknown_names(looked: ImagePart, by: str, candidates: Sequence[Candidate], more: str, hint: str) -> ToolError:
+def unknown_names(
+    looked: ImagePart, by: str, candidates: Sequence[Candidate], more: str, hint: str
+) -> ToolError:
     """Return the error for a picture that is unlike the pictures a recogniser knows."""
-    near = f"; nearest would be {', '.join(display_name(one) for one in candidates)}" if candidates else ""
+    near = (
+        f"; nearest would be {', '.join(display_name(one) for one in candidates)}"
+        if candidates
+        else ""
+    )
     return ToolError(
         "low_confidence",
         f"{looked.name} is unlike the pictures that the {by} knows, so nothing is named{near}{more}",
@@ -282,14 +331,19 @@ def naming_fields(
     pixels = looked.picture.pixels
     marks = [Mark(BLUISH_GREEN if best else ORANGE, box_points(box))] if box else []
     legend = [
-        (BLUISH_GREEN if best and not rank else ORANGE, f"{display_name(one)}{_format_score(one.score)}")
+        (
+            BLUISH_GREEN if best and not rank else ORANGE,
+            f"{display_name(one)}{_format_score(one.score)}",
+        )
         for rank, one in enumerate(candidates)
     ]
     picture = draw_marks(
         pixels,
         marks,
         legend=legend,
-        region=None if looked.box == (0, 0, looked.picture.width, looked.picture.height) else looked.box,
+        region=None
+        if looked.box == (0, 0, looked.picture.width, looked.picture.height)
+        else looked.box,
         title=title if best else "not sure",
         zoom=_OVERLAY_PX / max(pixels.shape),
     )
@@ -305,4 +359,6 @@ def naming_fields(
 def _format_score(score: float | None) -> str:
     if score is None:
         return ""
-    return f" {score:.2f}" if score >= 0.005 else " <0.01"  # never "0.00", because a listed candidate is possible
+    return (
+        f" {score:.2f}" if score >= 0.005 else " <0.01"
+    )  # never "0.00", because a listed candidate is possible

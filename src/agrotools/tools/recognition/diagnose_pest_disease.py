@@ -42,10 +42,12 @@ if TYPE_CHECKING:
 
 ProblemKind = Literal["pest", "disease", "auto"]
 HEALTHY = "healthy leaf"
-_TRAIN = (
-    "train one on labelled photos: agrotools tools packs train --images DIR --out NAME, then use the back-end pack:NAME"
-)
-_KINDS: dict[ProblemKind, tuple[Kind, ...]] = {"pest": ("pest",), "disease": ("disease",), "auto": ("disease", "pest")}
+_TRAIN = "train one on labelled photos: agrotools tools packs train --images DIR --out NAME, then use the back-end pack:NAME"
+_KINDS: dict[ProblemKind, tuple[Kind, ...]] = {
+    "pest": ("pest",),
+    "disease": ("disease",),
+    "auto": ("disease", "pest"),
+}
 
 
 LesionShape = Literal["none", "spots", "streaks", "blotches", "diffuse"]
@@ -75,7 +77,9 @@ class Evidence(ResultPart):
         if self.lesion_shape == "none":
             return "hardly any of the leaf has lost its green"
         colours = f", {' and '.join(self.symptom_colours)}" if self.symptom_colours else ""
-        return f"{self.lesion_pct:.0f} % of the leaf has lost its green ({self.lesion_shape}{colours})"
+        return (
+            f"{self.lesion_pct:.0f} % of the leaf has lost its green ({self.lesion_shape}{colours})"
+        )
 
 
 NOTHING = Evidence(symptom_colours=(), lesion_pct=None, lesion_shape=None)
@@ -101,7 +105,10 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     from agrotools.knowledge.kb_names import shipped_names
     from agrotools.tools.recognition.net import read_info
 
-    names, by_net = shipped_names(), any(str(note).startswith(BY_NET) for note in known.list_field("notes"))
+    names, by_net = (
+        shipped_names(),
+        any(str(note).startswith(BY_NET) for note in known.list_field("notes")),
+    )
     if isinstance(crop := call["crop"], str):
         crops = read_info(shipped_files("leaves")[0]).crops
         call = {**call, "crop": _name_of_crop(crops, crop, names) or names.key_of_crop(crop)}
@@ -113,7 +120,13 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     version="4",
     resolves=_resolve,
     backends=BACKENDS,
-    data_files=("nets/leaves.json", "nets/leaves.onnx", *STRANGENESS_FILES, kb_files, pest_pack_files),
+    data_files=(
+        "nets/leaves.json",
+        "nets/leaves.onnx",
+        *STRANGENESS_FILES,
+        kb_files,
+        pest_pack_files,
+    ),
     backend_files=backend_files,
 )
 def diagnose_pest_disease(
@@ -147,10 +160,14 @@ def diagnose_pest_disease(
     if asks_larger_model(backend):
         entries = names_to_choose(kind, crop, names)
         what = f"{' or '.join(_KINDS[kind])}{f' of {crop}' if crop else ''}"
-        candidates, notes, flags = choose_by_larger_model(backend, looked, what, list(entries), entries.get, top_k)
+        candidates, notes, flags = choose_by_larger_model(
+            backend, looked, what, list(entries), entries.get, top_k
+        )
         notes = (*notes, f"chosen from {len(entries)} names of the knowledge base")
     else:
-        candidates, notes, flags = _by_recogniser(backend, image, looked, kind, crop, names, top_k, evidence)
+        candidates, notes, flags = _by_recogniser(
+            backend, image, looked, kind, crop, names, top_k, evidence
+        )
     best = best_of(candidates)
     if kind == "disease" and best is not None and best.kind == "pest":
         notes = (*notes, "the best candidate is damage by a pest")
@@ -158,7 +175,9 @@ def diagnose_pest_disease(
         best=(healthy_label(best.label, crop) or identifier(best)) if best else None,
         evidence=evidence,
         box=box,
-        **naming_fields(looked, candidates, best, box, notes, flags, file="diagnosis.jpg", title="diagnosis"),
+        **naming_fields(
+            looked, candidates, best, box, notes, flags, file="diagnosis.jpg", title="diagnosis"
+        ),
     )
 
 
@@ -186,26 +205,34 @@ def _by_recogniser(
         backend = PACK + PESTS
     words = evidence.describe()
     recogniser = recogniser_for(backend, "leaves", image)
-    of_pack = None if recogniser.is_shipped else entries_of_labels(recogniser.labels, kind, crop, names).entries
+    of_pack = (
+        None
+        if recogniser.is_shipped
+        else entries_of_labels(recogniser.labels, kind, crop, names).entries
+    )
     entry_of = names.of_shipped if of_pack is None else of_pack.get
     allowed, notes = _allowed(recogniser, crop, names, entry_of, words)
-    hint = (
-        f"take one {'pest' if kind == 'pest' else 'leaf'} that fills the picture, or its region; for others, {_TRAIN}"
-    )
+    hint = f"take one {'pest' if kind == 'pest' else 'leaf'} that fills the picture, or its region; for others, {_TRAIN}"
     more = f"; seen: {words}" if words else ""
     candidates, flags = name_by_recogniser(
         recogniser, looked, allowed, entry_of, top_k, narrowed_by="crop", more=more, hint=hint
     )
     if recogniser.is_shipped and crop is None:
         flags = (*flags, "crop_not_given")
-    crop = next((name for name, labels in recogniser.crops.items() if candidates[0].label in labels), "")
+    crop = next(
+        (name for name, labels in recogniser.crops.items() if candidates[0].label in labels), ""
+    )
     if why := recogniser.uncalibrated.get(crop):
         notes, flags = (*notes, f"No score for {crop}: {why}."), (*flags, NOT_CALIBRATED)
     return candidates, (*recogniser.notes, *notes), flags
 
 
 def _allowed(
-    recogniser: Recogniser, crop: str | None, names: "KbNames", entry_of: Callable[[str], Entry | None], words: str
+    recogniser: Recogniser,
+    crop: str | None,
+    names: "KbNames",
+    entry_of: Callable[[str], Entry | None],
+    words: str,
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
     """Return the labels that are possible on ``crop`` (None for all), and notes."""
     if crop is None:
@@ -218,11 +245,15 @@ def _allowed(
     entries = {label: entry_of(label) for label in recogniser.labels}
     if all(entry is None for entry in entries.values()):
         return None, (f"whether the {recogniser.name} knows {crop} cannot be told from its labels",)
-    crop_classes = tuple(label for label, entry in entries.items() if entry is None or names.is_on(entry, crop))
+    crop_classes = tuple(
+        label for label, entry in entries.items() if entry is None or names.is_on(entry, crop)
+    )
     if not any(entries[label] for label in crop_classes):
         known = sorted({name for entry in entries.values() if entry for name in entry.crops})
         raise _unknown_crop(crop, f"the {recogniser.name}", tuple(known), words)
-    return crop_classes, (f"candidates are those of {crop}, and labels that are not in the knowledge base",)
+    return crop_classes, (
+        f"candidates are those of {crop}, and labels that are not in the knowledge base",
+    )
 
 
 def _name_of_crop(crops: Iterable[str], crop: str, names: "KbNames") -> str | None:
@@ -245,7 +276,9 @@ class LabelEntries(NamedTuple):
     unclear: Mapping[str, tuple[str, ...]] = {}
 
 
-def entries_of_labels(labels: Sequence[str], kind: ProblemKind, crop: str | None, names: "KbNames") -> LabelEntries:
+def entries_of_labels(
+    labels: Sequence[str], kind: ProblemKind, crop: str | None, names: "KbNames"
+) -> LabelEntries:
     """Return the entries of the labels of a pack or a table, all on one crop: ``crop``, or the one that has them all.
 
     Two or more labels tell their crop if no other has them all and the shipped net knows them all there. Labels that
@@ -262,13 +295,19 @@ def entries_of_labels(labels: Sequence[str], kind: ProblemKind, crop: str | None
     unclear = {label: tuple(sorted(on)) for label, on in crops_of.items()}
     if crop is not None:
         is_known = any(names.is_on(entry, crop) for entry in names.of_kinds(("disease",)))
-        return LabelEntries(plain, crop, {label: on for label, on in unclear.items() if is_known and not plain[label]})
+        return LabelEntries(
+            plain,
+            crop,
+            {label: on for label, on in unclear.items() if is_known and not plain[label]},
+        )
     healthy = {names.key_of_crop(on) for label in labels if (on := healthy_crop(label))}
     common = set[str].intersection(*crops_of.values()) if len(crops_of) > 1 else set[str]()
     ways = {on: resolved(on) for on in sorted(common) if healthy <= {names.key_of_crop(on)}}
     if len(ways) == 1:
         on, way = next(iter(ways.items()))
-        if all(entry and SHIPPED_LABELS in entry.names.datasets for entry in map(way.get, crops_of)):
+        if all(
+            entry and SHIPPED_LABELS in entry.names.datasets for entry in map(way.get, crops_of)
+        ):
             return LabelEntries({label: way[label] or plain[label] for label in labels}, on)
     if all(_names_crop(label, plain[label]) for label in crops_of):
         named = {on for label in crops_of if (entry := plain[label]) for on in entry.crops}
@@ -282,7 +321,11 @@ def _crops_of_label(label: str, kind: ProblemKind, names: "KbNames") -> set[str]
 
     meant = names.meant_by(label) if healthy_crop(label) is None else []
     kinds = {entry.kind for entry in meant}
-    if "pest" not in kinds if kind == "pest" else "disease" in kinds or ("pest" in kinds and kind == "disease"):
+    if (
+        "pest" not in kinds
+        if kind == "pest"
+        else "disease" in kinds or ("pest" in kinds and kind == "disease")
+    ):
         crops = {on for entry in meant for on in entry.crops}
         return {on for on in crops if entry_of_label(label, kind, on, names)}
     return set()
@@ -297,10 +340,14 @@ def _names_crop(label: str, entry: Entry | None) -> bool:
     return any(f" {folded(on)} " in f" {folded(label)} " for on in entry.crops)
 
 
-def entry_of_label(label: str, kind: ProblemKind, crop: str | None, names: "KbNames") -> Entry | None:
+def entry_of_label(
+    label: str, kind: ProblemKind, crop: str | None, names: "KbNames"
+) -> Entry | None:
     """Return the entry of a label of a pack: of the kind asked for, else of a disease or pest, else of a crop."""
     kinds_in_order: tuple[tuple[Kind, ...], ...] = (_KINDS[kind], _KINDS["auto"], ("crop",))
-    return next((entry for kinds in kinds_in_order if (entry := names.of_name(label, kinds, crop))), None)
+    return next(
+        (entry for kinds in kinds_in_order if (entry := names.of_name(label, kinds, crop))), None
+    )
 
 
 def _unknown_crop(crop: str, who: str, known: tuple[str, ...], words: str) -> ToolError:
@@ -314,12 +361,16 @@ def _unknown_crop(crop: str, who: str, known: tuple[str, ...], words: str) -> To
     )
 
 
-def names_to_choose(kind: ProblemKind, crop: str | None, names: "KbNames") -> dict[str, Entry | None]:
+def names_to_choose(
+    kind: ProblemKind, crop: str | None, names: "KbNames"
+) -> dict[str, Entry | None]:
     """Return the names that a larger model chooses from, each with its entry; a healthy leaf has none. ToolError
     ``backend_unavailable`` if there are none for ``crop``."""
     from agrotools.tools.services.vision import MOST_NAMES
 
-    entries: dict[str, Entry | None] = {entry.title: entry for entry in names.of_kinds(_KINDS[kind], crop)}
+    entries: dict[str, Entry | None] = {
+        entry.title: entry for entry in names.of_kinds(_KINDS[kind], crop)
+    }
     if not entries:
         why = f"the knowledge base names no {' or '.join(_KINDS[kind])} of {crop} to choose from"
         hint = "leave crop out, or add entries: agrotools tools kb add"
@@ -348,7 +399,13 @@ def symptoms_of(pixels: NDArray[np.uint8]) -> tuple[Evidence, Box | None]:
 def _evidence(small: NDArray[np.uint8], leaf: "Leaf") -> Evidence:
     import cv2
 
-    from agrotools.tools.lesions.measure import MOST_SHIFT, MOST_SHIFT_IN_FIELD, healthy_colour, leaf_view, lesion_level
+    from agrotools.tools.lesions.measure import (
+        MOST_SHIFT,
+        MOST_SHIFT_IN_FIELD,
+        healthy_colour,
+        leaf_view,
+        lesion_level,
+    )
     from agrotools.vision.colours import dominant_colours
 
     view = leaf_view(small, leaf.mask, leaf.box, _VIEW_PX)
@@ -362,7 +419,11 @@ def _evidence(small: NDArray[np.uint8], leaf: "Leaf") -> Evidence:
     pct = 100 * float(lesion.sum() / max(1, int(view.mask.sum())))
     if pct < _NONE_PCT or count < 2:
         return Evidence(symptom_colours=(), lesion_pct=pct, lesion_shape="none")
-    pixels = np.asarray(cv2.cvtColor(view.lab, cv2.COLOR_LAB2RGB) * 255).clip(0, 255).astype(np.uint8)[lesion]
+    pixels = (
+        np.asarray(cv2.cvtColor(view.lab, cv2.COLOR_LAB2RGB) * 255)
+        .clip(0, 255)
+        .astype(np.uint8)[lesion]
+    )
     colours = tuple(one.name for one in dominant_colours(pixels, 3) if one.share >= _LEAST_COLOUR)
     # the median patch by area: half of the diseased area is in it or in smaller patches
     order = large_parts[np.argsort(areas[large_parts])]

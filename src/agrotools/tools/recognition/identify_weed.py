@@ -113,9 +113,13 @@ def identify_weed(
     if asks_larger_model(backend):
         entries = names_to_choose(candidates, names)
         entry_of, titles = entries.get, list(entries)
-        ranking, notes, flags = choose_by_larger_model(backend, looked, "weed", titles, entry_of, top_k)
+        ranking, notes, flags = choose_by_larger_model(
+            backend, looked, "weed", titles, entry_of, top_k
+        )
     else:
-        ranking, entry_of, notes, flags = _by_recogniser(backend, image, looked, candidates, names, top_k)
+        ranking, entry_of, notes, flags = _by_recogniser(
+            backend, image, looked, candidates, names, top_k
+        )
     best = best_of(ranking)
     entry = entry_of(best.label) if best else None
     is_weed = None
@@ -129,7 +133,9 @@ def identify_weed(
         kb_id=best.kb_id if best else None,
         growth_form=(entry.taxonomy.growth_form if entry else None) or "unknown",
         is_weed=is_weed,
-        **naming_fields(looked, ranking, best, looked.box, notes, flags, file="weed.jpg", title=title),
+        **naming_fields(
+            looked, ranking, best, looked.box, notes, flags, file="weed.jpg", title=title
+        ),
     )
 
 
@@ -156,7 +162,10 @@ def _by_recogniser(
         recogniser, looked, allowed, entry_of, top_k, narrowed_by="candidates", more="", hint=hint
     )
     if not recogniser.is_shipped and _knows_problems_only(recogniser.labels, names):
-        notes = (*notes, f"classes of the {recogniser.name} are diseases or pests, not weeds: diagnose_pest_disease")
+        notes = (
+            *notes,
+            f"classes of the {recogniser.name} are diseases or pests, not weeds: diagnose_pest_disease",
+        )
         strange = (*strange, "not_of_weeds")
     return ranking, entry_of, (*recogniser.notes, *notes), (*flags, *strange)
 
@@ -165,7 +174,12 @@ def _knows_problems_only(labels: Sequence[str], names: "KbNames") -> bool:
     """Return True if labels are names of diseases or pests, and none is one of a weed or a crop."""
     from agrotools.knowledge.kb_names import healthy_crop
 
-    kinds = {entry.kind for label in labels if healthy_crop(label) is None for entry in names.all_of_name(label)}
+    kinds = {
+        entry.kind
+        for label in labels
+        if healthy_crop(label) is None
+        for entry in names.all_of_name(label)
+    }
     return bool(kinds) and kinds <= {"disease", "pest"}
 
 
@@ -183,11 +197,19 @@ def _allowed(
         for name in (label, *((*entry.names.all(), entry.id, entry.slug) if entry else ())):
             label_of.setdefault(folded(name), label)
     unknown = [name for name in candidates if folded(name) not in label_of]
-    allowed = tuple(dict.fromkeys(label_of[folded(name)] for name in candidates if folded(name) in label_of))
+    allowed = tuple(
+        dict.fromkeys(label_of[folded(name)] for name in candidates if folded(name) in label_of)
+    )
     if not allowed:
         why = f"the {recogniser.name} knows none of these: {', '.join(unknown[:8])}"
         hint = f"it knows {', '.join(recogniser.labels[:20])}; for other species, {_TRAIN}"
-        raise ToolError("backend_unavailable", why, argument="candidates", hint=hint, candidates=recogniser.labels[:20])
+        raise ToolError(
+            "backend_unavailable",
+            why,
+            argument="candidates",
+            hint=hint,
+            candidates=recogniser.labels[:20],
+        )
     if not unknown:
         return allowed, (), ()
     note = f"not known to the {recogniser.name} and therefore never named: {', '.join(unknown[:8])}"
@@ -201,6 +223,8 @@ def names_to_choose(candidates: Sequence[str] | None, names: "KbNames") -> dict[
         return {name: names.of_name(name, _KINDS) for name in dict.fromkeys(candidates)}
     if not (weeds := names.of_kinds(("weed",))):
         raise ToolError(
-            "backend_unavailable", "the knowledge base names no weeds to choose from", hint="give candidates"
+            "backend_unavailable",
+            "the knowledge base names no weeds to choose from",
+            hint="give candidates",
         )
     return {entry.title: entry for entry in weeds}

@@ -22,9 +22,7 @@ LEAST_GROUPS = 2
 LABEL_COLUMNS = ("label", "class", "pest", "disease", "weed")
 """Headers of the labels in a table, the first one there."""
 _GROUP = "group "
-_MORE = (
-    "add pictures (30 of a class are a fair beginning), or merge classes: their folders in one, or one label for all"
-)
+_MORE = "add pictures (30 of a class are a fair beginning), or merge classes: their folders in one, or one label for all"
 _FORMS = (
     f"a CSV or xlsx file with the columns image,label[,group] (instead of label also {', '.join(LABEL_COLUMNS[1:])}), "
     "or without --labels a folder per class"
@@ -46,7 +44,9 @@ class LabelledImage:
     place: str = ""
 
 
-def read_labelled(images: Path, labels: Path | None = None, *, to_learn: bool = True) -> list[LabelledImage]:
+def read_labelled(
+    images: Path, labels: Path | None = None, *, to_learn: bool = True
+) -> list[LabelledImage]:
     """List labelled pictures: of the CSV or xlsx file ``labels`` (columns image, label and perhaps group; paths
     relative to ``images``), else of a folder for each class in ``images``, or in the layout of IP102. If nothing is
     ``to_learn``, a class may have one picture. UsageError: a folder, table, column, cell, picture or class that
@@ -65,7 +65,9 @@ def read_labelled(images: Path, labels: Path | None = None, *, to_learn: bool = 
     return labelled
 
 
-def hold_out(labelled: Sequence[LabelledImage], share: float) -> tuple[list[LabelledImage], list[LabelledImage]]:
+def hold_out(
+    labelled: Sequence[LabelledImage], share: float
+) -> tuple[list[LabelledImage], list[LabelledImage]]:
     """Divide pictures into those to learn from and those held out, whole groups at a time: of each class the nearest
     number to ``share`` of its groups, at least one; the draw is fixed. UsageError: a class keeps too few to learn
     from."""
@@ -98,7 +100,9 @@ def check_writable(path: Path, labels: Path | None) -> None:
 
 def write_labels(path: Path, images: Path, labelled: Sequence[LabelledImage], column: str) -> None:
     """Write a table of labels that :func:`read_labelled` reads, and ``agrotools build --answers``."""
-    groups = [one.group.removeprefix(_GROUP) if one.group.startswith(_GROUP) else "" for one in labelled]
+    groups = [
+        one.group.removeprefix(_GROUP) if one.group.startswith(_GROUP) else "" for one in labelled
+    ]
     width = 3 if any(groups) else 2
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
@@ -113,14 +117,22 @@ def check_classes(labelled: Sequence[LabelledImage], of: Sequence[LabelledImage]
     counts = Counter(one.label for one in labelled)
     counts.update(dict.fromkeys({one.label for one in of}, 0))
     if len(counts) < 2:
-        why = f"all pictures are of one class ({next(iter(counts))}): there is nothing to tell apart"
+        why = (
+            f"all pictures are of one class ({next(iter(counts))}): there is nothing to tell apart"
+        )
         raise UsageError(why, hint="add pictures of what it must be told from")
-    if few := [f"{label} ({number})" for label, number in sorted(counts.items()) if number < LEAST_PER_CLASS]:
+    if few := [
+        f"{label} ({number})"
+        for label, number in sorted(counts.items())
+        if number < LEAST_PER_CLASS
+    ]:
         left = f" left to learn from, with {len(of) - len(labelled)} held out" if of else ""
         why = f"fewer than {LEAST_PER_CLASS} pictures of {_list_names(few)}{left}"
         raise UsageError(why, hint=_MORE)
     groups = {label: {one.group for one in labelled if one.label == label} for label in counts}
-    if alone := [label for label, class_groups in sorted(groups.items()) if len(class_groups) < LEAST_GROUPS]:
+    if alone := [
+        label for label, class_groups in sorted(groups.items()) if len(class_groups) < LEAST_GROUPS
+    ]:
         raise UsageError(
             f"all pictures of {_list_names(alone)} are of one group: none can be held back to check on",
             hint="a class needs two groups (plants, days, fields) or more; without the column each picture is its own",
@@ -134,13 +146,19 @@ def _is_picture(path: Path) -> bool:
 def _from_folders(images: Path) -> list[LabelledImage]:
     if loose := sorted(path.name for path in images.iterdir() if _is_picture(path)):
         why = f"{count_text(len(loose), 'picture')} in no folder of a class in {images}: {_list_names(loose)}"
-        hint = "move each picture into the folder of its class, or name them in a table: --labels FILE"
+        hint = (
+            "move each picture into the folder of its class, or name them in a table: --labels FILE"
+        )
         raise UsageError(why, hint=hint)
     labelled: list[LabelledImage] = []
-    for folder in sorted(path for path in images.iterdir() if path.is_dir() and not path.name.startswith(".")):
+    for folder in sorted(
+        path for path in images.iterdir() if path.is_dir() and not path.name.startswith(".")
+    ):
         for path in filter(_is_picture, sorted(folder.rglob("*"))):
             name = path.relative_to(images).as_posix()
-            labelled.append(LabelledImage(path, folder.name, f"picture {name}", f"folder {folder.name}"))
+            labelled.append(
+                LabelledImage(path, folder.name, f"picture {name}", f"folder {folder.name}")
+            )
             if len(labelled) > MOST_PICTURES:
                 return labelled
     return labelled
@@ -150,12 +168,19 @@ def _from_lists(root: Path) -> list[LabelledImage]:
     """List the training pictures of IP102: lines ``NAME NUMBER``; the lines of its classes begin with NUMBER + 1."""
     try:
         path = next(each for pattern in ("train.txt", "*/train.txt") for each in root.glob(pattern))
-        classes = [" ".join(line.split()[1:]) for line in read_text(root / "classes.txt").splitlines()]
+        classes = [
+            " ".join(line.split()[1:]) for line in read_text(root / "classes.txt").splitlines()
+        ]
         rows = [line.rsplit(maxsplit=1) for line in read_text(path).splitlines() if line.strip()]
         labelled = [(path.parent / "images" / name, classes[int(number)]) for name, number in rows]
     except (StopIteration, ValueError, IndexError) as error:
-        raise UsageError(f"{root} has classes.txt, but no train.txt as IP102 has it", hint=_FORMS) from error
-    return [LabelledImage(picture, label, f"picture {picture.name}", path.name) for picture, label in labelled]
+        raise UsageError(
+            f"{root} has classes.txt, but no train.txt as IP102 has it", hint=_FORMS
+        ) from error
+    return [
+        LabelledImage(picture, label, f"picture {picture.name}", path.name)
+        for picture, label in labelled
+    ]
 
 
 def _label_column(table: Table) -> str:

@@ -93,12 +93,21 @@ def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
 def lookup_agronomy(
     query: Annotated[str, Agree("text"), Field(min_length=2, max_length=300)],
     topic: Literal[
-        "any", "identification", "symptoms", "causes", "life_cycle", "thresholds", "management", "reference_values"
+        "any",
+        "identification",
+        "symptoms",
+        "causes",
+        "life_cycle",
+        "thresholds",
+        "management",
+        "reference_values",
     ] = "any",
     kind: Literal["any", "pest", "disease", "weed", "crop", "method"] = "any",
     crop: Annotated[str | None, Agree("text"), Field(min_length=2, max_length=60)] = None,
     kb_id: Annotated[
-        str | None, Agree("choice"), Field(max_length=120, description="from another tool, e.g. pest.soybean_aphid")
+        str | None,
+        Agree("choice"),
+        Field(max_length=120, description="from another tool, e.g. pest.soybean_aphid"),
     ] = None,
     top_k: Annotated[int, Agree("presentation"), Field(ge=1, le=5)] = 3,
 ) -> KnowledgeHits:
@@ -119,10 +128,15 @@ def lookup_agronomy(
 
     if not tokens(query):
         raise ToolError(
-            "invalid_argument", "the query has no words", argument="query", hint="give a name, symptoms or a question"
+            "invalid_argument",
+            "the query has no words",
+            argument="query",
+            hint="give a name, symptoms or a question",
         )
     index, loaded = knowledge_base()
-    faults = f"{len(loaded.faults)} faults in files of the knowledge base; see: agrotools tools kb check"
+    faults = (
+        f"{len(loaded.faults)} faults in files of the knowledge base; see: agrotools tools kb check"
+    )
     notes, flags = ([faults], ["broken_entries"]) if loaded.faults else ([], [])
     if kb_id is not None and index.get(kb_id) is None:
         close = closest_ids(kb_id, (entry.id for entry in loaded.entries))
@@ -130,21 +144,35 @@ def lookup_agronomy(
         hint = f"closest: {', '.join(close)}; or leave kb_id out and give a name as query"
         raise ToolError("invalid_argument", why, argument="kb_id", hint=hint, candidates=close)
     section = None if topic == "any" else topic
-    hits = index.search(query, topic=section, kind=None if kind == "any" else kind, crop=crop, kb_id=kb_id, top_k=top_k)
+    hits = index.search(
+        query,
+        topic=section,
+        kind=None if kind == "any" else kind,
+        crop=crop,
+        kb_id=kb_id,
+        top_k=top_k,
+    )
     asked = section or (words if (words := section_asked(query)) in _TOPICS_BY_WORDS else None)
     if asked is not None and hits and not any(hit.document.section == asked for hit in hits):
         flags.append("topic_not_covered")
         notes.append(f"the base holds the entry but nothing on {asked.replace('_', ' ')}")
-    if not hits and (similar := index.similarly_named(query, kind=None if kind == "any" else kind, crop=crop)):
+    if not hits and (
+        similar := index.similarly_named(query, kind=None if kind == "any" else kind, crop=crop)
+    ):
         others = ", ".join(f"{entry.title}, {entry.id}" for entry in similar)
         notes.append(f"the base does not hold {query!r}; of like name, but other things: {others}")
         flags.append("others_of_like_name")
     if hits and hits[0].score < 1 and is_group(hits[0].entry):
-        notes.append(f"{hits[0].entry.id} is about {hits[0].entry.names.en} in general, of whatever species")
+        notes.append(
+            f"{hits[0].entry.id} is about {hits[0].entry.names.en} in general, of whatever species"
+        )
     if any(hit.entry.coverage != "verified" for hit in hits):
         flags.append("not_verified")
     return KnowledgeHits(
-        hits=tuple(_as_hit(hit) for hit in hits), not_found=not hits, notes=tuple(notes), flags=tuple(flags)
+        hits=tuple(_as_hit(hit) for hit in hits),
+        not_found=not hits,
+        notes=tuple(notes),
+        flags=tuple(flags),
     )
 
 
@@ -162,7 +190,9 @@ def _as_hit(hit: "Hit") -> KnowledgeHit:
         text=" ".join(map(claim_text, claims)) if claims else names_text(entry),
         values=tuple(StatedValue.model_validate(claim, from_attributes=True) for claim in stated),
         score=round(hit.score, 3),
-        sources=tuple(CitedSource.model_validate(source, from_attributes=True) for source in sources),
+        sources=tuple(
+            CitedSource.model_validate(source, from_attributes=True) for source in sources
+        ),
         coverage=entry.coverage,
         last_reviewed=entry.last_reviewed.isoformat(),
         note=LABEL_NOTE if chemical else None,

@@ -23,7 +23,13 @@ from PIL import Image
 from pydantic import Field, FiniteFloat
 
 from agrotools.tools.recognition import NAMED_FROM, NetName, shipped_files
-from agrotools.vision.nets import DescribedNet, DescriptionPart, read_description, read_whole_net, unusable_weights
+from agrotools.vision.nets import (
+    DescribedNet,
+    DescriptionPart,
+    read_description,
+    read_whole_net,
+    unusable_weights,
+)
 from agrotools.vision.strangeness import has_references_of, picture_traits, strangeness
 
 Floats = NDArray[np.float64]
@@ -55,7 +61,9 @@ class Judgement:
         return probabilities(self.logits[None], self.temperature, allowed)[0]
 
 
-def probabilities(logits: Floats, temperature: float, allowed: NDArray[np.bool_] | None = None) -> Floats:
+def probabilities(
+    logits: Floats, temperature: float, allowed: NDArray[np.bool_] | None = None
+) -> Floats:
     """Return probabilities (n, classes) of logits (n, classes) divided by ``temperature`` (Guo et al. 2017).
 
     With ``allowed``, bool (classes,), only those classes share the probability, and all others have 0.
@@ -126,11 +134,15 @@ class FeatureDistribution:
             off = features - centre
             along = off @ self.directions
             residual = np.maximum((off * off).sum(axis=1) - (along * along).sum(axis=1), 0)
-            nearest = np.minimum(nearest, (along * along / self.spread).sum(axis=1) + residual / self.rest)
+            nearest = np.minimum(
+                nearest, (along * along / self.spread).sum(axis=1) + residual / self.rest
+            )
         return -np.sqrt(nearest / features.shape[1])
 
 
-def fit_distribution(features: Features, classes: NDArray[np.int64], count: int) -> FeatureDistribution:
+def fit_distribution(
+    features: Features, classes: NDArray[np.int64], count: int
+) -> FeatureDistribution:
     """Fit the distribution of features (n, features) of ``count`` classes, each with at least one picture."""
     centres = np.stack([features[classes == number].mean(axis=0) for number in range(count)])
     within = (features - centres[classes]).astype(np.float64)
@@ -140,7 +152,9 @@ def fit_distribution(features: Features, classes: NDArray[np.int64], count: int)
     variances = lengths**2 / degrees
     spread = np.maximum(variances[:rank], _LEAST_VARIANCE)
     rest = max(float(variances[rank:].sum()) / max(1, features.shape[1] - rank), _LEAST_VARIANCE)
-    return FeatureDistribution(centres, directions[:rank].T.astype(np.float32), spread.astype(np.float32), rest)
+    return FeatureDistribution(
+        centres, directions[:rank].T.astype(np.float32), spread.astype(np.float32), rest
+    )
 
 
 def net_input(pixels: NDArray[np.uint8], side: tuple[int, int]) -> NDArray[np.float32]:
@@ -229,20 +243,33 @@ class Net:
         seen, threshold = self.predict(pixels), self.info.abstention.threshold
         shares = probabilities(seen.logits, self.info.temperature)
         score = float((shares if seen.likeness is None else seen.likeness).max())
-        label, of_label = self.info.classes[int(shares.argmax())], dict(zip(self.info.classes, shares[0], strict=True))
+        label, of_label = (
+            self.info.classes[int(shares.argmax())],
+            dict(zip(self.info.classes, shares[0], strict=True)),
+        )
         of_crops = [sum(of_label[name] for name in own) for own in self.info.crops.values()]
         is_strange = max(of_crops, default=1.0) < NAMED_FROM
-        is_strange |= label != NEGATIVE and of_label.get(NEGATIVE, 0.0) > self.info.abstention.most_negative
+        is_strange |= (
+            label != NEGATIVE and of_label.get(NEGATIVE, 0.0) > self.info.abstention.most_negative
+        )
         if not is_strange and has_references_of(self.info.name, self.info.sha256):
             is_strange = strangeness(
-                pixels, self.info.name, embedding=seen.embedding[0], label=label, likeness=seen.likeness
+                pixels,
+                self.info.name,
+                embedding=seen.embedding[0],
+                label=label,
+                likeness=seen.likeness,
             ).is_strange
-        return Judgement(self.info.classes, seen.logits[0], self.info.temperature, score, threshold, is_strange)
+        return Judgement(
+            self.info.classes, seen.logits[0], self.info.temperature, score, threshold, is_strange
+        )
 
     def predict(self, pixels: NDArray[np.uint8]) -> Prediction:
         """Run the net on one picture, uint8 (rows, columns, 3), and return arrays of one row."""
         try:
-            answers = self.session.run(self.info.gives, {"image": net_input(pixels, self.info.side)})
+            answers = self.session.run(
+                self.info.gives, {"image": net_input(pixels, self.info.side)}
+            )
         except Exception as error:  # ONNX Runtime raises many kinds of errors of its own
             raise unusable_weights(f"the net {self.info.name}", "cannot be run", _HINT) from error
         likeness = answers[2].astype(np.float64) if len(answers) > 2 else None
@@ -266,7 +293,9 @@ def read_info(description: Path) -> NetInfo:
 
 @lru_cache(maxsize=4)
 def _load(description: Path, stamp: int) -> Net:  # noqa: ARG001 - the stamp is part of the key
-    return Net(*read_whole_net(description, NetInfo, what=f"the net {description.stem}", hint=_HINT))
+    return Net(
+        *read_whole_net(description, NetInfo, what=f"the net {description.stem}", hint=_HINT)
+    )
 
 
 def picture_features(pixels: NDArray[np.uint8], nets: Sequence[Net]) -> list[NDArray[np.float32]]:

@@ -93,7 +93,9 @@ def train_pack(
     return save_pack(out, info, head, sorted(set(data.digests)))
 
 
-def _train(data: _Data, nets: Sequence[Net], name: str, licence_note: str, keep: float) -> tuple[PackInfo, PackHead]:
+def _train(
+    data: _Data, nets: Sequence[Net], name: str, licence_note: str, keep: float
+) -> tuple[PackInfo, PackHead]:
     folds = _folds(data)
     tried = {strength: _out_of_fold(data, folds, strength) for strength in REGULARISATIONS}
     strength = min(tried, key=lambda one: _loss(tried[one][0], data.classes))
@@ -103,18 +105,28 @@ def _train(data: _Data, nets: Sequence[Net], name: str, licence_note: str, keep:
         name=name,
         classes=data.names,
         hand_features=TRAITS_VERSION,
-        nets={shipped: net.info.sha256 for shipped in SHIPPED for net in nets if net.info.name == shipped},
+        nets={
+            shipped: net.info.sha256
+            for shipped in SHIPPED
+            for net in nets
+            if net.info.name == shipped
+        },
         regularisation=strength,
         temperature=fit_temperature(logits, data.classes),
         threshold=threshold,
-        figures=_figures(data, logits, len(folds), keep, _refused_of_left_out(data, strength, threshold)),
-        licence_note=licence_note or "learnt from your own pictures; their terms hold for the pack too",
+        figures=_figures(
+            data, logits, len(folds), keep, _refused_of_left_out(data, strength, threshold)
+        ),
+        licence_note=licence_note
+        or "learnt from your own pictures; their terms hold for the pack too",
         weights_sha256="",
     )
     return info, _fit_head(data, np.arange(len(data.classes)), strength)
 
 
-def _extract_features(pictures: Sequence[LabelledImage], nets: Sequence[Net], skip: bool, progress: Progress) -> _Data:
+def _extract_features(
+    pictures: Sequence[LabelledImage], nets: Sequence[Net], skip: bool, progress: Progress
+) -> _Data:
     """Return the features of the pictures; identical ones get the same group. UsageError: a picture has two labels,
     none can be read, or, without ``skip``, some cannot."""
     rows: list[NDArray[np.float32]] = []
@@ -128,7 +140,11 @@ def _extract_features(pictures: Sequence[LabelledImage], nets: Sequence[Net], sk
             pixels = read_image(one.path, shown_as=one.path.name).pixels
             digest = sha256_of_file(one.path)
         except (ToolError, OSError) as error:
-            faults.append(error.message if isinstance(error, ToolError) else f"{one.path.name}: {error.strerror}")
+            faults.append(
+                error.message
+                if isinstance(error, ToolError)
+                else f"{one.path.name}: {error.strerror}"
+            )
             continue
         twin = first.setdefault(digest, one)
         if twin.label != one.label:
@@ -137,7 +153,9 @@ def _extract_features(pictures: Sequence[LabelledImage], nets: Sequence[Net], sk
         parts = picture_features(pixels, nets)
         blocks = tuple(len(part) for part in parts)
         rows.append(np.concatenate(parts))
-        used.append(replace(one, group=twin.group))  # identical pictures must not be on both sides of a split
+        used.append(
+            replace(one, group=twin.group)
+        )  # identical pictures must not be on both sides of a split
         digests.append(digest)
         if number % _EVERY == 0 or number == len(pictures):
             progress(f"looked at {number} of {len(pictures)} pictures")
@@ -152,7 +170,9 @@ def _extract_features(pictures: Sequence[LabelledImage], nets: Sequence[Net], sk
     check_classes(used)
     names = tuple(sorted({one.label for one in used}))
     classes = np.array([names.index(one.label) for one in used], np.int64)
-    return _Data(np.stack(rows), blocks, classes, tuple(one.group for one in used), names, tuple(digests))
+    return _Data(
+        np.stack(rows), blocks, classes, tuple(one.group for one in used), names, tuple(digests)
+    )
 
 
 def _folds(data: _Data) -> list[tuple[Ints, Ints]]:
@@ -160,14 +180,25 @@ def _folds(data: _Data) -> list[tuple[Ints, Ints]]:
     from sklearn.model_selection import StratifiedGroupKFold
 
     fewest = min(
-        len({group for group, class_number in zip(data.groups, data.classes, strict=True) if class_number == number})
+        len(
+            {
+                group
+                for group, class_number in zip(data.groups, data.classes, strict=True)
+                if class_number == number
+            }
+        )
         for number in range(len(data.names))
     )
     split = StratifiedGroupKFold(min(FOLDS, fewest), shuffle=True, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        folds = [(learn, check) for learn, check in split.split(data.features, data.classes, list(data.groups))]
-    return [(learn, check) for learn, check in folds if len(check) and len(set(data.classes[learn])) > 1]
+        folds = [
+            (learn, check)
+            for learn, check in split.split(data.features, data.classes, list(data.groups))
+        ]
+    return [
+        (learn, check) for learn, check in folds if len(check) and len(set(data.classes[learn])) > 1
+    ]
 
 
 def _fit_head(data: _Data, places: Ints, strength: float) -> PackHead:
@@ -204,21 +235,33 @@ def _scale(rows: NDArray[np.float32], blocks: Sequence[int]) -> NDArray[np.float
     parts: list[NDArray[np.float32]] = []
     for part in np.split(rows.std(axis=0), np.cumsum(blocks)[:-1]):
         typical = float(np.sqrt((part**2).mean()))
-        parts.append(np.maximum(part, max(_LEAST_SPREAD * typical, _FLOOR)) * np.float32(np.sqrt(len(part))))
+        parts.append(
+            np.maximum(part, max(_LEAST_SPREAD * typical, _FLOOR)) * np.float32(np.sqrt(len(part)))
+        )
     return np.concatenate(parts).astype(np.float32)
 
 
-def _out_of_fold(data: _Data, folds: Sequence[tuple[Ints, Ints]], strength: float) -> tuple[Floats, Floats]:
+def _out_of_fold(
+    data: _Data, folds: Sequence[tuple[Ints, Ints]], strength: float
+) -> tuple[Floats, Floats]:
     """Return logits (n, classes) and familiarity (n,) of all pictures, each by a head that did not learn from it."""
-    logits, familiarity = np.zeros((len(data.classes), len(data.names))), np.zeros(len(data.classes))
+    logits, familiarity = (
+        np.zeros((len(data.classes), len(data.names))),
+        np.zeros(len(data.classes)),
+    )
     for learn, check in folds:
         head = _fit_head(data, learn, strength)
-        logits[check], familiarity[check] = head.logits(data.features[check]), head.familiarity(data.features[check])
+        logits[check], familiarity[check] = (
+            head.logits(data.features[check]),
+            head.familiarity(data.features[check]),
+        )
     return logits, familiarity
 
 
 def _loss(logits: Floats, classes: Ints) -> float:
-    true_probability = probabilities(logits, fit_temperature(logits, classes))[np.arange(len(classes)), classes]
+    true_probability = probabilities(logits, fit_temperature(logits, classes))[
+        np.arange(len(classes)), classes
+    ]
     return float(-np.log(np.maximum(true_probability, 1e-12)).mean())
 
 
@@ -228,11 +271,15 @@ def _refused_of_left_out(data: _Data, strength: float, threshold: float) -> floa
     refused: list[float] = []
     for number, _ in Counter(data.classes.tolist()).most_common(_MOST_LEFT_OUT):
         head = _fit_head(data, np.flatnonzero(data.classes != number), strength)
-        refused.append(float((head.familiarity(data.features[data.classes == number]) < threshold).mean()))
+        refused.append(
+            float((head.familiarity(data.features[data.classes == number]) < threshold).mean())
+        )
     return float(np.mean(refused))
 
 
-def _figures(data: _Data, logits: Floats, folds: int, keep: float, refused: float | None) -> PackFigures:
+def _figures(
+    data: _Data, logits: Floats, folds: int, keep: float, refused: float | None
+) -> PackFigures:
     predicted, classes, groups = logits.argmax(axis=1), data.classes, len({*data.groups})
     accuracy, by_class = float((predicted == classes).mean()), _by_class(data, predicted)
     return PackFigures(
@@ -253,6 +300,11 @@ def _by_class(data: _Data, predicted: Ints) -> dict[str, ClassFigures]:
     from sklearn.metrics import precision_recall_fscore_support
 
     places, zero = list(range(len(data.names))), cast("Any", 0)
-    scores: Any = precision_recall_fscore_support(data.classes, predicted, labels=places, zero_division=zero)
+    scores: Any = precision_recall_fscore_support(
+        data.classes, predicted, labels=places, zero_division=zero
+    )
     rows = zip(data.names, np.stack(scores, axis=1).tolist(), strict=True)
-    return {name: ClassFigures(n=int(n), precision=p, recall=recall, f1=f1) for name, (p, recall, f1, n) in rows}
+    return {
+        name: ClassFigures(n=int(n), precision=p, recall=recall, f1=f1)
+        for name, (p, recall, f1, n) in rows
+    }

@@ -34,7 +34,13 @@ from agrotools.tools.recognition.net import (
     picture_features,
     shipped_net,
 )
-from agrotools.vision.nets import Arrays, checked_arrays, pack_arrays, read_description, unusable_weights
+from agrotools.vision.nets import (
+    Arrays,
+    checked_arrays,
+    pack_arrays,
+    read_description,
+    unusable_weights,
+)
 from agrotools.vision.strangeness import TRAITS_VERSION
 
 DESCRIPTION, WEIGHTS = "pack.json", "weights.npz"
@@ -132,7 +138,9 @@ class Pack:
             raise unusable_weights(f"the pack {self.info.name}", "expects other features", _AGAIN)
         logits = self.head.logits(features)[0]
         score = float(self.head.familiarity(features)[0])
-        return Judgement(self.info.classes, logits, self.info.temperature, score, self.info.threshold)
+        return Judgement(
+            self.info.classes, logits, self.info.temperature, score, self.info.threshold
+        )
 
     def has_seen(self, sha256: str) -> bool:
         """True if a file with this hash was among the training pictures."""
@@ -193,7 +201,9 @@ def read_pack(folder: Path) -> Pack:
     try:
         stamps = [(folder / name).stat() for name in (DESCRIPTION, WEIGHTS)]
     except OSError as error:
-        raise unusable_weights(f"the pack {folder.name}", f"cannot be read: {error.strerror}", _AGAIN) from error
+        raise unusable_weights(
+            f"the pack {folder.name}", f"cannot be read: {error.strerror}", _AGAIN
+        ) from error
     return _load(str(folder), tuple((one.st_mtime_ns, one.st_size) for one in stamps))
 
 
@@ -206,8 +216,12 @@ def _load(folder: str, stamps: tuple[tuple[int, int], ...]) -> Pack:  # noqa: AR
         raise unusable_weights(what, "was trained for other features", _AGAIN)
     nets = tuple(shipped_net(name) for name in SHIPPED if name in info.nets)
     if other := [net.info.name for net in nets if net.info.sha256 != info.nets[net.info.name]]:  # pyright: ignore[reportArgumentType]
-        raise unusable_weights(what, f"was trained on another net than is shipped now ({', '.join(other)})", _AGAIN)
-    arrays = checked_arrays(path / WEIGHTS, info.weights_sha256, what=f"the weights of {what}", hint=_AGAIN)
+        raise unusable_weights(
+            what, f"was trained on another net than is shipped now ({', '.join(other)})", _AGAIN
+        )
+    arrays = checked_arrays(
+        path / WEIGHTS, info.weights_sha256, what=f"the weights of {what}", hint=_AGAIN
+    )
     seen = np.asarray(arrays.get("seen", ()), np.uint8)
     seen = seen if seen.ndim == 2 and seen.shape[1] == 32 else np.zeros((0, 32), np.uint8)
     return Pack(info, _head_of(arrays, len(info.classes), what), nets, seen)
@@ -216,29 +230,39 @@ def _load(folder: str, stamps: tuple[tuple[int, int], ...]) -> Pack:  # noqa: AR
 def _head_of(arrays: Arrays, classes: int, what: str) -> PackHead:
     names = ("mean", "scale", "weights", "bias", "centres", "directions", "spread")
     try:
-        mean, scale, weights, bias, centres, directions, spread = (np.asarray(arrays[n], np.float32) for n in names)
+        mean, scale, weights, bias, centres, directions, spread = (
+            np.asarray(arrays[n], np.float32) for n in names
+        )
         rest = float(arrays["rest"])
     except (KeyError, ValueError, TypeError) as error:
         raise unusable_weights(what, "lacks some of its weights", _AGAIN) from error
     if weights.shape != (*mean.shape, classes):
         raise unusable_weights(what, "has weights that do not fit together", _AGAIN)
-    return PackHead(mean, scale, weights, bias, FeatureDistribution(centres, directions, spread, rest))
+    return PackHead(
+        mean, scale, weights, bias, FeatureDistribution(centres, directions, spread, rest)
+    )
 
 
 def refuse_existing_name(folder: Path) -> None:
     """Raise a UsageError, before training, if a folder exists or its parent is not writable."""
     if folder.exists():
-        raise UsageError(f"{folder} exists already", hint="name another pack with --out, or remove that one")
+        raise UsageError(
+            f"{folder} exists already", hint="name another pack with --out, or remove that one"
+        )
     above = next(parent for parent in folder.absolute().parents if parent.exists())
     if not above.is_dir() or not os.access(above, os.W_OK):
         raise UsageError(f"nothing can be written in {above}", hint="name another place with --out")
 
 
-def save_pack(folder: Path, info: PackInfo, head: PackHead, training_hashes: Sequence[str]) -> PackInfo:
+def save_pack(
+    folder: Path, info: PackInfo, head: PackHead, training_hashes: Sequence[str]
+) -> PackInfo:
     """Write a pack atomically, return its info with ``weights_sha256``; UsageError if it cannot be written."""
     arrays = {**vars(head), **vars(head.familiar)}
     del arrays["familiar"]
-    arrays["seen"] = np.frombuffer(bytes.fromhex("".join(sorted(training_hashes))), np.uint8).reshape(-1, 32)
+    arrays["seen"] = np.frombuffer(
+        bytes.fromhex("".join(sorted(training_hashes))), np.uint8
+    ).reshape(-1, 32)
     content, sha256 = pack_arrays({name: np.asarray(values) for name, values in arrays.items()})
     saved = info.model_copy(update={"weights_sha256": sha256})
     temporary: Path | None = None
@@ -246,11 +270,15 @@ def save_pack(folder: Path, info: PackInfo, head: PackHead, training_hashes: Seq
         folder.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         (temporary / WEIGHTS).write_bytes(content)
-        (temporary / DESCRIPTION).write_text(saved.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        (temporary / DESCRIPTION).write_text(
+            saved.model_dump_json(indent=1) + "\n", encoding="utf-8"
+        )
         temporary.chmod(0o755)
         temporary.rename(folder)
     except OSError as error:
-        raise UsageError(f"cannot write {folder}: {error.strerror or error}", hint="name another place") from error
+        raise UsageError(
+            f"cannot write {folder}: {error.strerror or error}", hint="name another place"
+        ) from error
     finally:
         if temporary is not None:
             with suppress(OSError):

@@ -99,7 +99,10 @@ def describe(
 
 
 def _measure_picture(
-    picture: RegionPicture, marked: Mask | None, attributes: frozenset[Attribute], gsd_m: float | None
+    picture: RegionPicture,
+    marked: Mask | None,
+    attributes: frozenset[Attribute],
+    gsd_m: float | None,
 ) -> _Measured:
     notes, flags = [*picture.notes], [*picture.flags]
     inside = picture.valid & _mask_in_box(picture.valid.shape, picture.box)
@@ -119,7 +122,9 @@ def _measure_picture(
         **_size(count, picture.size[0] * picture.size[1], scale),
         "vegetation_pct": covered,
         "bands": band_values(picture, inside) or None,
-        "overlay": _picture_overlay(picture, inside, None if covered is None else plants, scale.gsd_m),
+        "overlay": _picture_overlay(
+            picture, inside, None if covered is None else plants, scale.gsd_m
+        ),
     }
     if plants is not None and covered is not None:
         values["vegetation_index"] = plants.index
@@ -128,7 +133,10 @@ def _measure_picture(
         values["mean_lab"] = tuple(lab.mean(axis=0, dtype=np.float64).tolist())
         values["dominant_colours"] = None if "no_colour" in flags else colours_of(samples)
     if "cover" in attributes:
-        values |= {"exg": mean_index("exg", picture, inside), "ndvi": mean_index("ndvi", picture, inside)}
+        values |= {
+            "exg": mean_index("exg", picture, inside),
+            "ndvi": mean_index("ndvi", picture, inside),
+        }
     if marked is not None and "shape" in attributes:
         values["shape"] = _shape(inside, picture.origin)
     if "landcover" in attributes:
@@ -199,10 +207,19 @@ def _dim(pixels: NDArray[np.uint8], outside: Mask) -> NDArray[np.uint8]:
 
 
 def _cover(
-    picture: RegionPicture, plants: Vegetation, inside: Mask, count: int, flags: list[str], notes: list[str]
+    picture: RegionPicture,
+    plants: Vegetation,
+    inside: Mask,
+    count: int,
+    flags: list[str],
+    notes: list[str],
 ) -> float | None:
     """Return the share of plants in the region, percent, or None if it cannot be relied on."""
-    doubt = doubt_of_cover(picture.pixels, plants) or weakness_of_cover(plants) if picture.natural else None
+    doubt = (
+        doubt_of_cover(picture.pixels, plants) or weakness_of_cover(plants)
+        if picture.natural
+        else None
+    )
     if doubt is not None:
         flags.append("vegetation_uncertain")
         notes.append(f"how much of the region is plants cannot be told: {doubt}")
@@ -210,10 +227,17 @@ def _cover(
     flags += plants.flags
     notes += plants.notes
     if "no_vegetation" in plants.flags and picture.natural:
-        green = health_of(lab_of_list(picture.pixels[inside][:: -(-count // _MOST_SAMPLES)])).green_pct
+        green = health_of(
+            lab_of_list(picture.pixels[inside][:: -(-count // _MOST_SAMPLES)])
+        ).green_pct
         if green > _SOME_GREEN_PCT:
-            flags[:] = [*(flag for flag in flags if flag != "no_vegetation"), "vegetation_uncertain"]
-            notes.append(f"{green:.3g} % is green all the same: how much of the region is plants is left unsaid")
+            flags[:] = [
+                *(flag for flag in flags if flag != "no_vegetation"),
+                "vegetation_uncertain",
+            ]
+            notes.append(
+                f"{green:.3g} % is green all the same: how much of the region is plants is left unsaid"
+            )
             return None
     return 100 * float(np.count_nonzero(plants.mask & inside)) / count
 
@@ -228,7 +252,10 @@ def _count_pixels(inside: Mask, argument: str) -> int:
     count = int(np.count_nonzero(inside))
     if not count:
         raise ToolError(
-            "region_empty", f"the {argument} holds no pixel with data", argument=argument, hint="choose another"
+            "region_empty",
+            f"the {argument} holds no pixel with data",
+            argument=argument,
+            hint="choose another",
         )
     return count
 
@@ -240,7 +267,9 @@ def _shape(inside: Mask, origin: tuple[int, int]) -> RegionShape:
     return shape.model_copy(update={"box": (x0 + left, y0 + top, x1 + left, y1 + top)})
 
 
-def _picture_overlay(picture: RegionPicture, inside: Mask, plants: Vegetation | None, gsd_m: float | None) -> Artifact:
+def _picture_overlay(
+    picture: RegionPicture, inside: Mask, plants: Vegetation | None, gsd_m: float | None
+) -> Artifact:
     canvas = _dim(picture.pixels, ~inside)
     classes = np.zeros(inside.shape, np.uint8)
     layers: list[Layer] = []
@@ -248,7 +277,9 @@ def _picture_overlay(picture: RegionPicture, inside: Mask, plants: Vegetation | 
         classes[plants.mask & inside] = _PLANTS
         share = 100 * np.count_nonzero(classes) / np.count_nonzero(inside)
         layers.append(Layer(_PLANTS, SKY_BLUE, f"plants {share:.2f} %"))
-    title = f"region of {np.count_nonzero(inside)} px" + ("" if inside.all() else "; what is dark does not count")
+    title = f"region of {np.count_nonzero(inside)} px" + (
+        "" if inside.all() else "; what is dark does not count"
+    )
     overlay = draw_overlay(canvas, classes, layers, gsd_m=gsd_m, title=title)
     return save_artifact("region_overlay.jpg", "overlay", overlay)
 
@@ -256,16 +287,27 @@ def _picture_overlay(picture: RegionPicture, inside: Mask, plants: Vegetation | 
 def summary_of(description: RegionDescription, name: str) -> str:
     """Summarise the measurements in sentences of fixed wording and order."""
     size = f"The region of {name} has {description.area_px} pixels, {description.image_pct:.3g} % of the image"
-    parts = [size + (f", {description.area_m2:.4g} m^2 on the ground" if description.area_m2 is not None else "")]
+    parts = [
+        size
+        + (
+            f", {description.area_m2:.4g} m^2 on the ground"
+            if description.area_m2 is not None
+            else ""
+        )
+    ]
     if description.class_pcts:
         ranked = sorted(description.class_pcts.items(), key=lambda item: (-item[1], item[0]))
         rest = f" and {len(ranked) - 8} more classes" if len(ranked) > 8 else ""
-        parts.append(f"It holds {_listed([f'{label} {pct:.4g} %' for label, pct in ranked[:8]])}{rest}")
+        parts.append(
+            f"It holds {_listed([f'{label} {pct:.4g} %' for label, pct in ranked[:8]])}{rest}"
+        )
     if description.dominant_colours:
         colours = [f"{colour.name} {colour.pct:.3g} %" for colour in description.dominant_colours]
         parts.append(f"Its colours are {_listed(colours)}")
     if description.vegetation_pct is not None:
-        parts.append(f"Plants cover {description.vegetation_pct:.3g} % of it (index {description.vegetation_index})")
+        parts.append(
+            f"Plants cover {description.vegetation_pct:.3g} % of it (index {description.vegetation_index})"
+        )
     if description.bands and not description.dominant_colours:
         values = [
             f"{band.name} has a mean of {band.mean:.4g} ({band.low:.4g} to {band.high:.4g})"
@@ -287,8 +329,14 @@ def summary_of(description: RegionDescription, name: str) -> str:
         )
     if description.shape is not None:
         form = description.shape
-        pieces = "one piece" if form.pieces == 1 else f"{form.pieces} pieces, the largest of {form.largest_px} pixels"
-        parts.append(f"It is {pieces}, with solidity {form.solidity:.3g} and eccentricity {form.eccentricity:.3g}")
+        pieces = (
+            "one piece"
+            if form.pieces == 1
+            else f"{form.pieces} pieces, the largest of {form.largest_px} pixels"
+        )
+        parts.append(
+            f"It is {pieces}, with solidity {form.solidity:.3g} and eccentricity {form.eccentricity:.3g}"
+        )
     return ". ".join(parts) + "."
 
 

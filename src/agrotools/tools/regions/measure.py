@@ -18,14 +18,27 @@ from skimage.measure import regionprops
 
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools.pictures import known_roles
-from agrotools.tools.regions.result import BandValues, DominantColour, HealthHints, RegionShape, TextureValues
+from agrotools.tools.regions.result import (
+    BandValues,
+    DominantColour,
+    HealthHints,
+    RegionShape,
+    TextureValues,
+)
 from agrotools.vision import Box, Index, Role, overlay
 from agrotools.vision.colours import dominant_colours
 from agrotools.vision.formats import MAX_PIXELS, clipped_region, file_format
 from agrotools.vision.overlay import Colour, Layer
 from agrotools.vision.rasters import RasterSource, chosen_roles, open_raster, roles_by_name
 from agrotools.vision.reading import bounds, read_image, refuse_without_data, stretched_picture
-from agrotools.vision.vegetation import INDICES, Vegetation, choose_index, hull_px, index_values, segment
+from agrotools.vision.vegetation import (
+    INDICES,
+    Vegetation,
+    choose_index,
+    hull_px,
+    index_values,
+    segment,
+)
 
 _CHANNELS = ("red", "green", "blue")
 _WHOLE_PX = 16_000_000
@@ -68,33 +81,51 @@ def read_region_picture(
     box, flags = clipped_region(region, image.width, image.height, name)
     known = info.bands if info and info.bands and len(info.bands) == len(_CHANNELS) else None
     roles = (
-        chosen_roles(bands, known or _CHANNELS, file=name) if bands is not None else roles_by_name(known or _CHANNELS)
+        chosen_roles(bands, known or _CHANNELS, file=name)
+        if bands is not None
+        else roles_by_name(known or _CHANNELS)
     )
     _, borders, border_flags = image.without_border(name)
-    natural = bands is None and all(roles.get(role) == k for k, role in enumerate(("R", "G", "B"), start=1))
+    natural = bands is None and all(
+        roles.get(role) == k for k, role in enumerate(("R", "G", "B"), start=1)
+    )
     return RegionPicture(
         pixels=image.pixels,
         natural=natural,
-        bands={} if image.is_grey and natural else {role: image.pixels[..., n - 1] for role, n in roles.items()},
-        values={"grey": image.pixels[..., 0].astype(np.float32)} if image.is_grey and natural else {},
+        bands={}
+        if image.is_grey and natural
+        else {role: image.pixels[..., n - 1] for role, n in roles.items()},
+        values={"grey": image.pixels[..., 0].astype(np.float32)}
+        if image.is_grey and natural
+        else {},
         valid=np.ones(image.pixels.shape[:2], np.bool_) if image.valid is None else image.valid,
         box=box,
         origin=(0, 0),
         size=(image.width, image.height),
         gsd_m=info.gsd_m if info else None,
         notes=(*image.notes, *borders),
-        flags=(*image.flags, *flags, *border_flags, *(("no_colour",) if image.is_grey and natural else ())),
+        flags=(
+            *image.flags,
+            *flags,
+            *border_flags,
+            *(("no_colour",) if image.is_grey and natural else ()),
+        ),
     )
 
 
 def _read_raster(
-    source: RasterSource, bands: Mapping[str, int | str] | None, region: Box | None, info: SampleFile | None
+    source: RasterSource,
+    bands: Mapping[str, int | str] | None,
+    region: Box | None,
+    info: SampleFile | None,
 ) -> RegionPicture:
     roles, names, assumed = known_roles(source, bands, info)
     notes, flags = [*source.sampling.notes, *assumed], [*source.sampling.flags]
     colours = source.data_bands
     box, clipped = clipped_region(region, source.width, source.height, source.name)
-    window = box if source.width * source.height > _WHOLE_PX else (0, 0, source.width, source.height)
+    window = (
+        box if source.width * source.height > _WHOLE_PX else (0, 0, source.width, source.height)
+    )
     numbers = list(dict.fromkeys([*roles.values(), *colours[:_MOST_BANDS]]))
     if len(colours) > _MOST_BANDS:
         notes.append(f"of {len(colours)} bands the first {_MOST_BANDS} are described")
@@ -110,7 +141,9 @@ def _read_raster(
         pixels = stretched_picture(by_role or {"R": read[colours[0]]})
     if not roles and len(colours) > 1:
         flags.append("bands_unknown")
-        notes.append("the file does not say which band is which: give bands, e.g. {'R': 3, 'NIR': 4}")
+        notes.append(
+            "the file does not say which band is which: give bands, e.g. {'R': 3, 'NIR': 4}"
+        )
     left, top = window[:2]
     return RegionPicture(
         pixels=pixels,
@@ -127,7 +160,9 @@ def _read_raster(
     )
 
 
-def _natural_colours(bands: Mapping[Role, NDArray[Any]], is_8_bit: bool, notes: list[str]) -> NDArray[np.uint8]:
+def _natural_colours(
+    bands: Mapping[Role, NDArray[Any]], is_8_bit: bool, notes: list[str]
+) -> NDArray[np.uint8]:
     stack = np.dstack([bands[role] for role in ("R", "G", "B")])
     if not is_8_bit:
         there = stack[np.isfinite(stack)]
@@ -189,25 +224,36 @@ def class_counts(
     if not unnamed:
         return ranked, (), ()
     listed = ", ".join(unnamed[:12]) + (" ..." if len(unnamed) > 12 else "")
-    return ranked, (f"what class numbers {listed} mean is not known: give label_map",), ("unnamed_classes",)
+    return (
+        ranked,
+        (f"what class numbers {listed} mean is not known: give label_map",),
+        ("unnamed_classes",),
+    )
 
 
 def class_layers(
-    classes: NDArray[np.int32], inside: NDArray[np.bool_], counts: Mapping[str, int], names: Mapping[int, str]
+    classes: NDArray[np.int32],
+    inside: NDArray[np.bool_],
+    counts: Mapping[str, int],
+    names: Mapping[int, str],
 ) -> tuple[NDArray[np.uint8], list[Layer]]:
     """Return a picture of the classes, uint8 (rows, columns), and its layers: nine classes, then the rest as one."""
     total = sum(counts.values())
     places = {name: place for place, name in enumerate(list(counts)[: len(_COLOURS) - 1], start=1)}
     layer_values = np.zeros(classes.shape, np.uint8)
     for number in np.unique(classes[inside]).tolist():
-        layer_values[inside & (classes == number)] = places.get(_class_name(number, names), len(_COLOURS))
+        layer_values[inside & (classes == number)] = places.get(
+            _class_name(number, names), len(_COLOURS)
+        )
     layers = [
         Layer(place, _COLOURS[place - 1], f"{name} {100 * counts[name] / total:.2f} %")
         for name, place in places.items()
     ]
     rest = total - sum(counts[name] for name in places)
     if rest:
-        layers.append(Layer(len(_COLOURS), _COLOURS[-1], f"other classes {100 * rest / total:.2f} %"))
+        layers.append(
+            Layer(len(_COLOURS), _COLOURS[-1], f"other classes {100 * rest / total:.2f} %")
+        )
     return layer_values, layers
 
 
@@ -224,7 +270,9 @@ def plants_of(picture: RegionPicture) -> Vegetation | None:
     bands = dict(picture.bands)
     if "B" in INDICES[index].bands:
         bands |= {role: picture.pixels[..., k] for k, role in enumerate(("R", "G", "B"))}
-    valid = picture.valid & np.all([np.isfinite(bands[role]) for role in INDICES[index].bands], axis=0)
+    valid = picture.valid & np.all(
+        [np.isfinite(bands[role]) for role in INDICES[index].bands], axis=0
+    )
     return segment(index, bands, valid) if valid.any() else None
 
 
@@ -242,7 +290,8 @@ def mean_index(index: Index, picture: RegionPicture, inside: NDArray[np.bool_]) 
 def colours_of(samples: NDArray[np.uint8]) -> tuple[DominantColour, ...]:
     """Return the dominant colours of pixels, uint8 (pixels, 3)."""
     return tuple(
-        DominantColour(name=colour.name, rgb=colour.rgb, pct=100 * colour.share) for colour in dominant_colours(samples)
+        DominantColour(name=colour.name, rgb=colour.rgb, pct=100 * colour.share)
+        for colour in dominant_colours(samples)
     )
 
 
@@ -259,7 +308,9 @@ def health_of(lab: NDArray[np.float32]) -> HealthHints:
     yellow = coloured & (hue >= 80) & (hue < 105) & (lightness >= 45)
     brown = coloured & (hue >= 25) & ~yellow & (hue < 105) & (lightness < 60)
     return HealthHints(
-        green_pct=100 * float(green.mean()), yellow_pct=100 * float(yellow.mean()), brown_pct=100 * float(brown.mean())
+        green_pct=100 * float(green.mean()),
+        yellow_pct=100 * float(yellow.mean()),
+        brown_pct=100 * float(brown.mean()),
     )
 
 
@@ -269,7 +320,9 @@ def band_values(picture: RegionPicture, inside: NDArray[np.bool_]) -> tuple[Band
     for name, values in picture.values.items():
         there = values[inside & np.isfinite(values)].astype(np.float64)
         if there.size:
-            mean, sd, low, high = (float(of()) for of in (there.mean, there.std, there.min, there.max))
+            mean, sd, low, high = (
+                float(of()) for of in (there.mean, there.std, there.min, there.max)
+            )
             statistics.append(BandValues(name=name, mean=mean, sd=sd, low=low, high=high))
     return tuple(statistics)
 
@@ -277,7 +330,9 @@ def band_values(picture: RegionPicture, inside: NDArray[np.bool_]) -> tuple[Band
 def shape_of(mask: NDArray[np.bool_]) -> RegionShape:
     """Measure the form of a mask with at least one pixel: moments, hull and perimeter (Crofton's formula over four
     directions) are those of the largest piece (8-connected), with its holes left open."""
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(
+        mask.astype(np.uint8), connectivity=8
+    )
     areas = stats[1:count, cv2.CC_STAT_AREA]
     largest = 1 + int(np.argmax(areas))
     x, y, w, h = (int(stats[largest, key]) for key in range(4))

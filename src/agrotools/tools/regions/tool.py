@@ -18,11 +18,22 @@ ALL: tuple[Attribute, ...] = get_args(Attribute)
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Resolve attributes to the sorted applicable ones (null for all), and the bands of a picture."""
     file = known.file(call["image"])
-    is_labels = call["label_map"] is not None or (file is not None and (file.kind == "mask" or bool(file.classes)))
-    able = ({"shape"} if is_labels else {*ALL} - {"landcover"}) - (set() if call["mask"] is not None else {"shape"})
+    is_labels = call["label_map"] is not None or (
+        file is not None and (file.kind == "mask" or bool(file.classes))
+    )
+    able = ({"shape"} if is_labels else {*ALL} - {"landcover"}) - (
+        set() if call["mask"] is not None else {"shape"}
+    )
     requested = cast("list[str]", call["attributes"] or [*ALL])
-    call = {**call, "attributes": cast(JsonValue, sorted(able & {*requested}) if able - {*requested} else None)}
-    return drop_arguments(call, "bands") if is_labels else {**call, "bands": known.bands(call["bands"], call["image"])}
+    call = {
+        **call,
+        "attributes": cast(JsonValue, sorted(able & {*requested}) if able - {*requested} else None),
+    }
+    return (
+        drop_arguments(call, "bands")
+        if is_labels
+        else {**call, "bands": known.bands(call["bands"], call["image"])}
+    )
 
 
 @tool(
@@ -55,4 +66,6 @@ def describe_region(
     """
     from agrotools.tools.regions.describing import describe
 
-    return describe(image, region, mask, frozenset(attributes or ALL), question, bands, label_map, gsd_m)
+    return describe(
+        image, region, mask, frozenset(attributes or ALL), question, bands, label_map, gsd_m
+    )

@@ -16,7 +16,9 @@ T = TypeVar("T")
 
 VLM = "vlm"
 """Back-end that uses a vision model behind an OpenAI-compatible endpoint instead of the tool's own method."""
-NAME_A_MODEL = "name one with --vlm-model NAME and --vlm-base-url URL (vlm_model and vlm_base_url in a file)"
+NAME_A_MODEL = (
+    "name one with --vlm-model NAME and --vlm-base-url URL (vlm_model and vlm_base_url in a file)"
+)
 SERPER = "serper"
 IMAGES = "openai-images:"
 """Back-end prefix, followed by the name of the image model."""
@@ -144,7 +146,9 @@ async def answer(request: ServiceRequest) -> dict[str, Any]:
     if request.service.startswith(IMAGES):
         from agrotools.tools.services.web import draw
 
-        return await draw(request.service.removeprefix(IMAGES), request.body["prompt"], request.pictures)
+        return await draw(
+            request.service.removeprefix(IMAGES), request.body["prompt"], request.pictures
+        )
     raise UsageError(f"{request.service!r} is not a network service")
 
 
@@ -159,7 +163,10 @@ async def answer_sandbox(body: dict[str, Any]) -> dict[str, Any]:
     try:
         result = await asyncio.to_thread(run_code, body["code"], call="solution")
     except SandboxUnavailable as error:
-        why, hint = f"code cannot be run here: {error.message}", "agrotools doctor says what the sandbox needs"
+        why, hint = (
+            f"code cannot be run here: {error.message}",
+            "agrotools doctor says what the sandbox needs",
+        )
         raise ToolError("backend_unavailable", why, hint=hint) from None
     return {
         "value": result.value,

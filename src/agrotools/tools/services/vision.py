@@ -9,7 +9,15 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from agrotools.core import ToolError
 from agrotools.text.loose_json import NotJson, loads, values_in
@@ -50,10 +58,14 @@ def ask_model(
     """
     model = vision_in_use()
     if model is None:
-        raise ToolError("backend_unavailable", "the back-end vlm has no model to ask", hint=NAME_A_MODEL)
+        raise ToolError(
+            "backend_unavailable", "the back-end vlm has no model to ask", hint=NAME_A_MODEL
+        )
     schema = reply_type.model_json_schema()
     form = f"Reply with one JSON object and nothing else. Its JSON Schema:\n{orjson.dumps(schema).decode()}"
-    question = Question(f"{text}\n\n{form}", tuple(each.jpeg for each in pictures), schema, max_output_tokens)
+    question = Question(
+        f"{text}\n\n{form}", tuple(each.jpeg for each in pictures), schema, max_output_tokens
+    )
     for _ in range(MOST_QUESTIONS):
         reply = model.ask(question)
         read, fault = _read(reply, reply_type, check)
@@ -61,7 +73,9 @@ def ask_model(
             return read, f"said by the model {model.name}, not measured"
         question = replace(question, earlier=(reply[:_LONGEST_QUOTED], fault))
     hint = "another region or question may work; if not, use another model or back-end"
-    raise ToolError("tool_failed", f"the model {model.name} gave no usable reply: {fault}", hint=hint)  # pyright: ignore[reportPossiblyUnboundVariable]
+    raise ToolError(
+        "tool_failed", f"the model {model.name} gave no usable reply: {fault}", hint=hint
+    )  # pyright: ignore[reportPossiblyUnboundVariable]
 
 
 def _read(
@@ -83,7 +97,9 @@ def _read(
             faults.append(wrong)
     line = " ".join(text[: 10 * _SHOWN].split())
     shown = line if len(line) <= _SHOWN else line[:_SHOWN] + "…"
-    return None, faults[0][:300] if faults else f"it holds no JSON: {shown!r}" if line else "it is empty"
+    return None, faults[0][
+        :300
+    ] if faults else f"it holds no JSON: {shown!r}" if line else "it is empty"
 
 
 LONGEST_SIDE_PX = 1568
@@ -148,7 +164,10 @@ class Formula(ModelReply):
     """A formula."""
 
     latex: Annotated[
-        _Text, Field(description="LaTeX, without dollar signs around it; several formulas on lines of their own")
+        _Text,
+        Field(
+            description="LaTeX, without dollar signs around it; several formulas on lines of their own"
+        ),
     ]
 
 
@@ -161,7 +180,9 @@ class SeenRegion(ModelReply):
 class NamedThing(ModelReply):
     """One thing, or one line of text."""
 
-    name: Annotated[str, Field(min_length=1, max_length=500, description="what it is, or what the line says")]
+    name: Annotated[
+        str, Field(min_length=1, max_length=500, description="what it is, or what the line says")
+    ]
     box: Annotated[_Edges, Field(description=_BOX)]
     score: Annotated[float, Field(ge=0, le=1, description="how sure you are, 0 to 1")] = 1.0
 
@@ -169,7 +190,9 @@ class NamedThing(ModelReply):
 class NamedThings(ModelReply):
     """All of them."""
 
-    things: Annotated[list[NamedThing], Field(max_length=MOST_THINGS, description="each once; [] for none")]
+    things: Annotated[
+        list[NamedThing], Field(max_length=MOST_THINGS, description="each once; [] for none")
+    ]
 
 
 class OutlinedThing(ModelReply):
@@ -177,7 +200,11 @@ class OutlinedThing(ModelReply):
 
     outline: Annotated[
         list[tuple[float, float]],
-        Field(min_length=3, max_length=200, description="[[x, y], ...] around the thing, pixels of the picture"),
+        Field(
+            min_length=3,
+            max_length=200,
+            description="[[x, y], ...] around the thing, pixels of the picture",
+        ),
     ]
     score: Annotated[float, Field(ge=0, le=1, description="how sure you are, 0 to 1")] = 1.0
 
@@ -185,20 +212,28 @@ class OutlinedThing(ModelReply):
 class OutlinedThings(ModelReply):
     """All of them."""
 
-    things: Annotated[list[OutlinedThing], Field(max_length=100, description="each once; [] for none")]
+    things: Annotated[
+        list[OutlinedThing], Field(max_length=100, description="each once; [] for none")
+    ]
 
 
 class SeenObject(ModelReply):
     """One of the things."""
 
-    box: Annotated[_Edges, Field(validation_alias=AliasChoices("box", "bbox_2d", "bbox"), description=_BOX)]
-    score: Annotated[float, Field(ge=0, le=1, description="how sure you are that it is one, 0 to 1")] = 1.0
+    box: Annotated[
+        _Edges, Field(validation_alias=AliasChoices("box", "bbox_2d", "bbox"), description=_BOX)
+    ]
+    score: Annotated[
+        float, Field(ge=0, le=1, description="how sure you are that it is one, 0 to 1")
+    ] = 1.0
 
 
 class SeenObjects(ModelReply):
     """All things of the kind that was asked for."""
 
-    objects: Annotated[list[SeenObject], Field(max_length=MOST_OBJECTS, description="each thing once; [] for none")]
+    objects: Annotated[
+        list[SeenObject], Field(max_length=MOST_OBJECTS, description="each thing once; [] for none")
+    ]
 
     @model_validator(mode="before")
     @classmethod
@@ -216,7 +251,9 @@ class NamedGuess(ModelReply):
 class NamedGuesses(ModelReply):
     """The names that may be right, the likeliest first."""
 
-    candidates: Annotated[list[NamedGuess], Field(max_length=20, description="[] where none of the list is shown")]
+    candidates: Annotated[
+        list[NamedGuess], Field(max_length=20, description="[] where none of the list is shown")
+    ]
 
 
 def describe_picture(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
@@ -227,7 +264,9 @@ def describe_picture(pixels: NDArray[np.uint8], box: Box, question: str | None) 
 
 def describe(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
     """Describe the part ``box`` of an agricultural picture, or answer ``question`` about it, without measurements."""
-    default = "Describe what this picture shows: plants and their state, soil, water, buildings, damage."
+    default = (
+        "Describe what this picture shows: plants and their state, soil, water, buildings, damage."
+    )
     text = f"{_question_or(question, default)} Give no amounts that would have to be measured."
     seen, note = ask_model(text, (picture_for_model(pixels, box),), SeenRegion)
     return TextAnswer(seen.description, (f"description: {note}",), (FLAG,))
@@ -258,7 +297,9 @@ def compare(before: NDArray[np.uint8], after: NDArray[np.uint8], question: str) 
 def read_latex(pixels: NDArray[np.uint8], box: Box) -> TextAnswer:
     """Read the formula in the part ``box`` of a picture as LaTeX."""
     picture = picture_for_model(pixels, box)
-    reply, note = ask_model("Write the formula in this picture as LaTeX, exactly as it stands.", (picture,), Formula)
+    reply, note = ask_model(
+        "Write the formula in this picture as LaTeX, exactly as it stands.", (picture,), Formula
+    )
     return TextAnswer(reply.latex, (f"formula: {note}",), (FLAG,))
 
 
@@ -290,7 +331,10 @@ def locate_by_model(pixels: NDArray[np.uint8], box: Box, target: str) -> FoundOb
     )
 
     def fault(seen: SeenObjects) -> str | None:
-        wrong = (_box_fault(picture, f"objects.{number}", thing.box) for number, thing in enumerate(seen.objects))
+        wrong = (
+            _box_fault(picture, f"objects.{number}", thing.box)
+            for number, thing in enumerate(seen.objects)
+        )
         return next(filter(None, wrong), None)
 
     seen, note = ask_model(text, (picture,), SeenObjects, fault, max_output_tokens=_LONG_REPLY)
@@ -316,12 +360,18 @@ def outline_things(
                 return f"things.{number}.outline leaves the picture of {picture.size}"
         return None
 
-    seen, note = ask_model(instruction, (picture,), OutlinedThings, fault, max_output_tokens=_LONG_REPLY)
-    outlines = [picture.original(np.tile(np.array(thing.outline), 2))[:, :2] for thing in seen.things]
+    seen, note = ask_model(
+        instruction, (picture,), OutlinedThings, fault, max_output_tokens=_LONG_REPLY
+    )
+    outlines = [
+        picture.original(np.tile(np.array(thing.outline), 2))[:, :2] for thing in seen.things
+    ]
     return outlines, [thing.score for thing in seen.things], (f"outlines: {note}",), (FLAG,)
 
 
-def choose_name(pixels: NDArray[np.uint8], box: Box, what: str, names: Sequence[str], *, top_k: int = 3) -> RankedNames:
+def choose_name(
+    pixels: NDArray[np.uint8], box: Box, what: str, names: Sequence[str], *, top_k: int = 3
+) -> RankedNames:
     """Choose up to ``top_k`` of the first 400 ``names`` for the part ``box`` of a picture; a name outside the list
     makes a reply invalid. ``what``: kind of thing to name: "weed species", "disease or pest of bean"."""
     picture = picture_for_model(pixels, box)
@@ -354,7 +404,9 @@ def _ask_words(instruction: str, *pictures: ModelPicture) -> TextAnswer:
     return TextAnswer(reply.answer, (f"answer: {note}",), (FLAG,))
 
 
-def _ask_things(instruction: str, pixels: NDArray[np.uint8], box: Box, names: frozenset[str] | None) -> FoundObjects:
+def _ask_things(
+    instruction: str, pixels: NDArray[np.uint8], box: Box, names: frozenset[str] | None
+) -> FoundObjects:
     picture = picture_for_model(pixels, box)
     text = f"{instruction} Give each a box that fits it closely, in pixels of this picture of {picture.size}."
 

@@ -45,7 +45,8 @@ class VisionEndpoint:
         while True:
             form = self._form
             settings = ModelSettings(
-                max_output_tokens=question.max_output_tokens, extra=_response_format(form, question.schema)
+                max_output_tokens=question.max_output_tokens,
+                extra=_response_format(form, question.schema),
             )
             try:
                 completion = await self.model.generate(messages, (), settings)
@@ -98,7 +99,9 @@ class VisionEndpoint:
 
 
 def _messages(question: Question) -> list[Message]:
-    encoded = [binascii.b2a_base64(picture, newline=False).decode("ascii") for picture in question.pictures]
+    encoded = [
+        binascii.b2a_base64(picture, newline=False).decode("ascii") for picture in question.pictures
+    ]
     image_parts = [ImagePart(url=f"data:image/jpeg;base64,{picture}") for picture in encoded]
     messages = [
         Message.of("system", _SYSTEM),
@@ -114,7 +117,12 @@ def _messages(question: Question) -> list[Message]:
 def _response_format(form: int, schema: dict[str, Any]) -> dict[str, Any]:
     """Return the request field for JSON with this schema (form 0), any JSON (1) or none (2)."""
     if form == 0:
-        return {"response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}}
+        return {
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"name": "reply", "schema": schema},
+            }
+        }
     return {"response_format": {"type": "json_object"}} if form == 1 else {}
 
 
@@ -122,10 +130,14 @@ def _text_of(completion: Completion, name: str) -> str:
     match completion.finish_reason:
         case "context":
             raise ToolError(
-                "limit", f"the picture does not fit into the context of {name}", hint="use a smaller region"
+                "limit",
+                f"the picture does not fit into the context of {name}",
+                hint="use a smaller region",
             )
         case "filtered":
             why = f"the endpoint of {name} refuses to answer about this picture"
             raise ToolError("backend_unavailable", why, hint="try another region or question")
         case _:
-            return completion.text or (completion.tool_calls[0].arguments if completion.tool_calls else "")
+            return completion.text or (
+                completion.tool_calls[0].arguments if completion.tool_calls else ""
+            )

@@ -42,7 +42,11 @@ _FOR_IMAGES = WireSettings(timeout_s=300.0, attempts=3, first_wait_s=1.0, retry_
 
 
 async def exchange(
-    endpoint: Endpoint, body: bytes, headers: Mapping[str, str], patience: WireSettings, path: str = ""
+    endpoint: Endpoint,
+    body: bytes,
+    headers: Mapping[str, str],
+    patience: WireSettings,
+    path: str = "",
 ) -> Any:
     """Post a request and return the JSON of a successful reply.
 
@@ -59,7 +63,9 @@ async def exchange(
                 response = await transport.post(body)
                 if 200 <= response.status < 300:
                     return orjson.loads(response.body)
-                message = one_line(error_message(response.body[:20_000].decode(errors="replace")), endpoint.key)
+                message = one_line(
+                    error_message(response.body[:20_000].decode(errors="replace")), endpoint.key
+                )
                 fault = f"HTTP {response.status}" + (f": {message}" if message else "")
                 _raise_for(response.status, fault, endpoint)
                 requested_wait_s = retry_after(response.headers)
@@ -92,16 +98,24 @@ def _raise_for(status: int, fault: str, endpoint: Endpoint) -> None:
         hint = f"set the environment variable {variable} to a valid key"
         raise UsageError(f"{name} refuses the request: {fault}", hint=hint)
     if status in (404, 405) or 300 <= status < 400:
-        raise UsageError(f"{name} is not at that address: {fault}", hint="check the address, redirects included")
+        raise UsageError(
+            f"{name} is not at that address: {fault}", hint="check the address, redirects included"
+        )
     if status < 500 and status not in (408, 409, 425, 429):
-        raise ToolError("invalid_argument", f"{name} refuses this request: {fault}", hint="try another wording")
+        raise ToolError(
+            "invalid_argument", f"{name} refuses this request: {fault}", hint="try another wording"
+        )
 
 
 def search_endpoint() -> Endpoint:
     """Return the service of SERPER_API_KEY and AGROTOOLS_SEARCH_URL; UsageError if one is not valid."""
     url = os.environ.get(SEARCH_URL, "").strip()
-    key = key_from(SEARCH_KEY, True, "that of serper.dev, or of the service that AGROTOOLS_SEARCH_URL names")
-    return Endpoint("the search service", checked_url(url or SERPER_URL, SEARCH_URL), key, SEARCH_KEY)
+    key = key_from(
+        SEARCH_KEY, True, "that of serper.dev, or of the service that AGROTOOLS_SEARCH_URL names"
+    )
+    return Endpoint(
+        "the search service", checked_url(url or SERPER_URL, SEARCH_URL), key, SEARCH_KEY
+    )
 
 
 async def search(query: str, k: int, patience: WireSettings = _FOR_SEARCHES) -> dict[str, Any]:
@@ -120,15 +134,28 @@ def read_serper(reply: dict[str, Any], k: int) -> dict[str, Any]:
     box, graph = reply.get("answerBox") or {}, reply.get("knowledgeGraph") or {}
     highlighted = box.get("snippetHighlighted")
     answer = box.get("answer") or box.get("snippet") or highlighted
-    attributes = _text(", ".join(f"{name}: {value}" for name, value in (graph.get("attributes") or {}).items()))
-    parts = [_text(graph.get("type")), _text(graph.get("description")), f"({attributes})" if attributes else ""]
+    attributes = _text(
+        ", ".join(f"{name}: {value}" for name, value in (graph.get("attributes") or {}).items())
+    )
+    parts = [
+        _text(graph.get("type")),
+        _text(graph.get("description")),
+        f"({attributes})" if attributes else "",
+    ]
     return {
-        "answer": _text(", ".join(map(str, answer)) if isinstance(answer, list) else answer) or None,
-        "knowledge": {"title": _text(graph.get("title")), "text": " ".join(part for part in parts if part)}
+        "answer": _text(", ".join(map(str, answer)) if isinstance(answer, list) else answer)
+        or None,
+        "knowledge": {
+            "title": _text(graph.get("title")),
+            "text": " ".join(part for part in parts if part),
+        }
         if graph
         else None,
         "results": [
-            {name: _text(item.get(key)) for name, key in (("title", "title"), ("url", "link"), ("snippet", "snippet"))}
+            {
+                name: _text(item.get(key))
+                for name, key in (("title", "title"), ("url", "link"), ("snippet", "snippet"))
+            }
             for item in (reply.get("organic") or [])[:k]
         ],
     }
@@ -157,7 +184,9 @@ async def draw(
     None}``. InfrastructureError also for a reply that has an address instead of the picture."""
     endpoint = images_endpoint()
     fields = {"model": model, "prompt": prompt, "n": 1}
-    if not model.startswith("gpt-image"):  # gpt-image models always send the picture itself and reject this field
+    if not model.startswith(
+        "gpt-image"
+    ):  # gpt-image models always send the picture itself and reject this field
         fields["response_format"] = "b64_json"
 
     form = aiohttp.FormData({name: str(value) for name, value in fields.items()})
@@ -166,7 +195,9 @@ async def draw(
     content = form()
     kind = content.headers["Content-Type"] if pictures else "application/json"
     body = await content.as_bytes() if pictures else orjson.dumps(fields)
-    headers = {"Content-Type": kind} | ({"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {})
+    headers = {"Content-Type": kind} | (
+        {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+    )
     path = "/images/edits" if pictures else "/images/generations"
     reply = await exchange(endpoint, body, headers, patience, path)
     try:

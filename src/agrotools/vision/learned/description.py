@@ -16,14 +16,23 @@ from numpy.typing import NDArray
 
 from agrotools.vision import Box
 from agrotools.vision.learned import FLAG, RankedNames, TextAnswer
-from agrotools.vision.learned.weights import LOCAL_ONLY, Weights, library, model_loader, on_device, wrong_kind
+from agrotools.vision.learned.weights import (
+    LOCAL_ONLY,
+    Weights,
+    library,
+    model_loader,
+    on_device,
+    wrong_kind,
+)
 from agrotools.vision.reading import crop_pixels
 
 _TASK = "<DETAILED_CAPTION>"
 _MAX_CAPTION_TOKENS = 256
 
 
-def describe(pixels: NDArray[np.uint8], box: Box, question: str | None, weights: Weights) -> TextAnswer:
+def describe(
+    pixels: NDArray[np.uint8], box: Box, question: str | None, weights: Weights
+) -> TextAnswer:
     """Return a caption of the part ``box`` of a picture; decoding is greedy and so reproducible.
 
     The flag ``question_not_answered`` says that the model takes no question.
@@ -34,7 +43,9 @@ def describe(pixels: NDArray[np.uint8], box: Box, question: str | None, weights:
     if weights.kind != "florence2":
         raise wrong_kind(weights, "write text", "florence2")
     processor, model = _load_florence(weights)
-    inputs = processor(text=_TASK, images=Image.fromarray(crop_pixels(pixels, box)), return_tensors="pt")
+    inputs = processor(
+        text=_TASK, images=Image.fromarray(crop_pixels(pixels, box)), return_tensors="pt"
+    )
     inputs = inputs.to(model.device)
     with torch.inference_mode():
         tokens = model.generate(
@@ -46,7 +57,9 @@ def describe(pixels: NDArray[np.uint8], box: Box, question: str | None, weights:
         )
     text = " ".join(processor.batch_decode(tokens, skip_special_tokens=True)[0].split())
     note = f"description: said by {weights.name} ({weights.kind}), not measured"
-    return TextAnswer(text, (note,), (FLAG,) if question is None else (FLAG, "question_not_answered"))
+    return TextAnswer(
+        text, (note,), (FLAG,) if question is None else (FLAG, "question_not_answered")
+    )
 
 
 @model_loader
@@ -60,12 +73,18 @@ def _load_florence(weights: Weights) -> tuple[Any, Any]:
     return processor, on_device(model)
 
 
-_OPEN_CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors", "model.safetensors")
+_OPEN_CLIP_FILES = (
+    "open_clip_model.safetensors",
+    "open_clip_pytorch_model.safetensors",
+    "model.safetensors",
+)
 """Weights that the library prefers to all others: if one exists, it does not open a pickle."""
 _TEMPLATES = ("a photo of {}.", "a close-up photo of {}.", "{} in the field.")
 
 
-def rank_names(pixels: NDArray[np.uint8], box: Box, names: Sequence[str], weights: Weights) -> RankedNames:
+def rank_names(
+    pixels: NDArray[np.uint8], box: Box, names: Sequence[str], weights: Weights
+) -> RankedNames:
     """Rank ``names`` by their similarity to the part ``box`` of a picture, with shares that sum to 1.
 
     The shares are the softmax over the cosines times the learned scale of the model; each name is put into three
@@ -81,7 +100,9 @@ def rank_names(pixels: NDArray[np.uint8], box: Box, names: Sequence[str], weight
         pixel_values = prepare(Image.fromarray(crop_pixels(pixels, box)))[None]
         picture = _unit(model.encode_image(pixel_values.to(model.logit_scale.device)))[0]
         cosines = _directions(tuple(names), weights) @ picture
-        shares = torch.softmax(float(model.logit_scale.detach().exp()) * cosines.double(), dim=0).tolist()
+        shares = torch.softmax(
+            float(model.logit_scale.detach().exp()) * cosines.double(), dim=0
+        ).tolist()
     ranked = sorted(zip(names, shares, strict=True), key=lambda one: -one[1])
     note = f"name: by likeness to the names, {weights.name} ({weights.kind}), not calibrated: no scores are given"
     return RankedNames(tuple(ranked), (note,), (FLAG,))

@@ -13,14 +13,23 @@ from numpy.typing import NDArray
 
 from agrotools.vision import Box
 from agrotools.vision.learned import FLAG, NOT_CALIBRATED, FoundObjects
-from agrotools.vision.learned.weights import LOCAL_ONLY, Weights, library, model_loader, on_device, wrong_kind
+from agrotools.vision.learned.weights import (
+    LOCAL_ONLY,
+    Weights,
+    library,
+    model_loader,
+    on_device,
+    wrong_kind,
+)
 from agrotools.vision.reading import crop_pixels
 
 _LARGE_PX = 2000
 _SAME = 0.7
 
 
-def find_by_text(pixels: NDArray[np.uint8], box: Box, text: str, weights: Weights, *, score_min: float) -> FoundObjects:
+def find_by_text(
+    pixels: NDArray[np.uint8], box: Box, text: str, weights: Weights, *, score_min: float
+) -> FoundObjects:
     """Return the boxes of ``text`` in the part ``box`` of a picture, best first, without those that overlap a better
     one by an IoU of over 0.7. The part is shrunk to the input of the model, which loses small objects: flag
     ``large_picture_shrunk``."""
@@ -38,7 +47,11 @@ def find_by_text(pixels: NDArray[np.uint8], box: Box, text: str, weights: Weight
         outputs = model(**inputs)
     size = [(image.height, image.width)]
     detections = processor.post_process_grounded_object_detection(
-        outputs, inputs["input_ids"], threshold=score_min, text_threshold=min(score_min, 0.25), target_sizes=size
+        outputs,
+        inputs["input_ids"],
+        threshold=score_min,
+        text_threshold=min(score_min, 0.25),
+        target_sizes=size,
     )[0]
     boxes = detections["boxes"].double().cpu().numpy().reshape(-1, 4)
     scores = detections["scores"].double().cpu().numpy()
@@ -53,7 +66,9 @@ def find_by_text(pixels: NDArray[np.uint8], box: Box, text: str, weights: Weight
 def _load_open_vocabulary(weights: Weights) -> tuple[Any, Any]:
     transformers = library("transformers")
 
-    pictures = transformers.GroundingDinoImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
+    pictures = transformers.GroundingDinoImageProcessorPil.from_pretrained(
+        weights.folder, local_files_only=True
+    )
     words = transformers.AutoTokenizer.from_pretrained(weights.folder, **LOCAL_ONLY)
     model = transformers.AutoModelForZeroShotObjectDetection.from_pretrained(
         weights.folder, use_safetensors=True, **LOCAL_ONLY
@@ -70,7 +85,10 @@ def _best(boxes: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np
         if areas[index] <= 0:
             continue
         others = boxes[selected]
-        low, high = np.maximum(others[:, :2], boxes[index, :2]), np.minimum(others[:, 2:], boxes[index, 2:])
+        low, high = (
+            np.maximum(others[:, :2], boxes[index, :2]),
+            np.minimum(others[:, 2:], boxes[index, 2:]),
+        )
         common = np.prod(np.clip(high - low, 0, None), axis=1)
         if not np.any(common > _SAME * (areas[selected] + areas[index] - common)):
             selected.append(index)
@@ -85,7 +103,9 @@ _MEAN, _SD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _AT_ONCE = 64
 
 
-def masks_in_boxes(pixels: NDArray[np.uint8], boxes: NDArray[np.float64], weights: Weights) -> NDArray[np.bool_]:
+def masks_in_boxes(
+    pixels: NDArray[np.uint8], boxes: NDArray[np.float64], weights: Weights
+) -> NDArray[np.bool_]:
     """Return a mask for each box (n, 4) x0, y0, x1, y1: bool (n, rows, columns)."""
     torch = library("torch")
 
@@ -97,7 +117,9 @@ def masks_in_boxes(pixels: NDArray[np.uint8], boxes: NDArray[np.float64], weight
         return np.zeros((0, rows, columns), np.bool_)
     side = int(model.config.vision_config.backbone_config.image_size[0])
     tensor = torch.from_numpy(np.array(pixels)).permute(2, 0, 1)[None].float() / 255
-    tensor = torch.nn.functional.interpolate(tensor, (side, side), mode="bilinear", align_corners=False, antialias=True)
+    tensor = torch.nn.functional.interpolate(
+        tensor, (side, side), mode="bilinear", align_corners=False, antialias=True
+    )
     tensor = (tensor - torch.tensor(_MEAN).view(1, 3, 1, 1)) / torch.tensor(_SD).view(1, 3, 1, 1)
     scaled = torch.from_numpy(boxes * np.array([side / columns, side / rows] * 2)).float()
     masks: list[NDArray[np.bool_]] = []

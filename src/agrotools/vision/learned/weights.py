@@ -29,7 +29,9 @@ class ModelKind(NamedTuple):
 KINDS = {
     "grounding-dino": ModelKind("IDEA-Research/grounding-dino-tiny"),
     "sam2": ModelKind("facebook/sam2.1-hiera-tiny"),
-    "florence2": ModelKind("florence-community/Florence-2-base", ("torch", "transformers", "torchvision")),
+    "florence2": ModelKind(
+        "florence-community/Florence-2-base", ("torch", "transformers", "torchvision")
+    ),
     "open_clip": ModelKind("imageomics/bioclip", ("torch", "open_clip")),
 }
 
@@ -57,7 +59,11 @@ class Weights:
 def weight_files(backend: str) -> tuple[Path, ...]:
     """Return the files of all models of a back-end: one model, or a detector and an outline model joined by a plus
     sign."""
-    return tuple(file for model in backend.removeprefix(LEARNED).split("+") for file in find_weights(model).files)
+    return tuple(
+        file
+        for model in backend.removeprefix(LEARNED).split("+")
+        for file in find_weights(model).files
+    )
 
 
 def weights_of(backend: str) -> Weights:
@@ -71,16 +77,23 @@ def find_weights(model: str) -> Weights:
     installed."""
     folder = _folder(model)
     kind = _kind(folder, model)
-    files = tuple(sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")))
+    files = tuple(
+        sorted(
+            path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")
+        )
+    )
     if not any(path.suffix == ".safetensors" for path in files):
-        others = [path.name for path in files if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".pl")]
+        others = [
+            path.name for path in files if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".pl")
+        ]
         raise _unavailable(
             f"{model} holds no weights as safetensors" + (f", only {others[0]}" if others else ""),
             hint="other formats can run code and are not loaded: download the model anew, or convert it",
         )
     if missing := [name for name in KINDS[kind].libraries if find_spec(name) is None]:
         raise _unavailable(
-            f"{model} is a model of the kind {kind}, which needs {' and '.join(missing)}", hint=install_command(_EXTRA)
+            f"{model} is a model of the kind {kind}, which needs {' and '.join(missing)}",
+            hint=install_command(_EXTRA),
         )
     stamps = tuple((status.st_size, status.st_mtime_ns) for status in map(Path.stat, files))
     return Weights(model, kind, folder, files, stamps)
@@ -93,7 +106,9 @@ def library(name: str) -> Any:
     try:
         module = import_module(name)
     except ImportError as error:
-        raise _unavailable(f"{name} cannot be imported: {error}", hint=install_command(_EXTRA)) from error
+        raise _unavailable(
+            f"{name} cannot be imported: {error}", hint=install_command(_EXTRA)
+        ) from error
     if name == "torch":
         module.set_num_threads(1)
         module.backends.cudnn.allow_tf32 = False
@@ -109,7 +124,8 @@ def wrong_kind(weights: Weights, does: str, *kinds: str) -> ToolError:
     """Return the error for a model that cannot perform the requested task."""
     able = ", ".join(f"{kind} ({KINDS[kind].example})" for kind in kinds)
     return _unavailable(
-        f"{weights.name} is a model of the kind {weights.kind}, which does not {does}", hint=f"kinds that do: {able}"
+        f"{weights.name} is a model of the kind {weights.kind}, which does not {does}",
+        hint=f"kinds that do: {able}",
     )
 
 
@@ -143,21 +159,26 @@ def model_loader(build: Callable[[Weights], Loaded]) -> Callable[[Weights], Load
 
 def _folder(model: str) -> Path:
     if model.startswith(("~", "./", "../")):
-        raise _unavailable(f"{model} is not an absolute path", hint="write learned:/absolute/path/of/the/folder")
+        raise _unavailable(
+            f"{model} is not an absolute path", hint="write learned:/absolute/path/of/the/folder"
+        )
     if model.startswith("/"):
         folder = Path(model)
         if not folder.is_dir():
             raise _unavailable(f"there is no folder {model}", hint=_download_hint("NAME"))
         return folder
     parts = model.split("/")
-    if len(parts) != 2 or not all(part and part.strip(".") and part.isprintable() for part in parts):
+    if len(parts) != 2 or not all(
+        part and part.strip(".") and part.isprintable() for part in parts
+    ):
         hint = f"write OWNER/NAME, e.g. {KINDS['grounding-dino'].example}, or an absolute path of a folder"
         raise _unavailable(f"{model[:100]!r} is not the name of a model on the hub", hint=hint)
     cached = hub_cache() / f"models--{parts[0]}--{parts[1]}"
     snapshot = _snapshot(cached)
     if snapshot is None:
         raise _unavailable(
-            f"the weights of {model} are not on this machine; nothing is downloaded unasked", hint=_download_hint(model)
+            f"the weights of {model} are not on this machine; nothing is downloaded unasked",
+            hint=_download_hint(model),
         )
     return snapshot
 
@@ -185,7 +206,8 @@ def _kind(folder: Path, model: str) -> str:
     if kind in KINDS and kind != "open_clip":  # it has no such file
         return kind
     raise _unavailable(
-        f"{model} is of no kind that is known here" + (f" ({kind[:40]})" if kind else ": it has no config.json"),
+        f"{model} is of no kind that is known here"
+        + (f" ({kind[:40]})" if kind else ": it has no config.json"),
         hint=f"known kinds: {', '.join(f'{name} ({known.example})' for name, known in KINDS.items())}",
     )
 

@@ -42,7 +42,9 @@ class DrawnScene:
     folder: Path
     record: Mapping[str, JsonValue]
 
-    def subject(self, suffix: str, things: int, shown: Callable[[int, int], Thing], of: str, **more: str) -> Subject:
+    def subject(
+        self, suffix: str, things: int, shown: Callable[[int, int], Thing], of: str, **more: str
+    ) -> Subject:
         """Return a subject of this scene whose metadata hold its difficulty and ``more``."""
         metadata: dict[str, JsonValue] = {"difficulty": self.difficulty, **more}
         return Subject(f"{self.name}-{self.seed}-{suffix}", things, shown, metadata, of=of)
@@ -82,19 +84,25 @@ INSIDE = ref(0, "regions[0].inner_box")
 """Reference to the region inside the stroke of the mark that the first call found."""
 
 
-def save_jpeg(path: Path, rgb: NDArray[np.uint8], quality: int = 92, *, full_colour: bool = False) -> None:
+def save_jpeg(
+    path: Path, rgb: NDArray[np.uint8], quality: int = 92, *, full_colour: bool = False
+) -> None:
     """Save an 8-bit colour picture (rows, columns, 3) as a JPEG; ``full_colour`` keeps colours at full resolution."""
     from PIL import Image
 
     buffer = BytesIO()
-    Image.fromarray(rgb).save(buffer, "JPEG", quality=quality, subsampling=_FULL_COLOUR if full_colour else -1)
+    Image.fromarray(rgb).save(
+        buffer, "JPEG", quality=quality, subsampling=_FULL_COLOUR if full_colour else -1
+    )
     content = buffer.getvalue()
     path.write_bytes(_padded(content, path.suffix, -len(content) % _BLOCK))
 
 
 def can_be_blank(path: Path, kind: FileKind) -> bool:
     """Return True if :func:`save_blank` can write a blank file of this kind."""
-    return (kind, path.suffix) in (("image", ".jpg"), ("depth", ".png")) or path.name.startswith("heights")
+    return (kind, path.suffix) in (("image", ".jpg"), ("depth", ".png")) or path.name.startswith(
+        "heights"
+    )
 
 
 def save_blank(path: Path, original: Path, seed: int) -> None:
@@ -123,7 +131,13 @@ def _padded(content: bytes, suffix: str, missing: int) -> bytes:
         return content[:header_end] + comments + content[header_end:]
     if suffix == ".png":  # a text chunk ahead of the end chunk
         chunk = b"tEXtComment\0" + b" " * (missing - _CHUNK)
-        return content[:-12] + (len(chunk) - 4).to_bytes(4) + chunk + zlib.crc32(chunk).to_bytes(4) + content[-12:]
+        return (
+            content[:-12]
+            + (len(chunk) - 4).to_bytes(4)
+            + chunk
+            + zlib.crc32(chunk).to_bytes(4)
+            + content[-12:]
+        )
     return content + bytes(missing)
 
 
@@ -143,7 +157,10 @@ def _write_blank(path: Path, original: Path, seed: int) -> None:
     with Image.open(original) as picture:
         columns, rows = picture.size
     if original.suffix == ".png":
-        save_png(path, np.where(rng.integers(400, size=(rows, columns)) == 0, _TOO_FAR, 0).astype(np.uint16))
+        save_png(
+            path,
+            np.where(rng.integers(400, size=(rows, columns)) == 0, _TOO_FAR, 0).astype(np.uint16),
+        )
         return
     veil = (4, 251, int(rng.integers(170, 216)))[int(rng.integers(3))]
     grain = rng.integers(-3, 4, (2, rows, columns, 3), np.int8).sum(axis=0, dtype=np.int16)
@@ -157,11 +174,16 @@ def save_png(path: Path, plane: NDArray[Any]) -> None:
     Image.fromarray(plane).save(path, "PNG")
 
 
-def save_raster(path: Path, bands: NDArray[np.uint16], names: Sequence[str], gsd_m: float, number: int) -> None:
+def save_raster(
+    path: Path, bands: NDArray[np.uint16], names: Sequence[str], gsd_m: float, number: int
+) -> None:
     """Save reflectance x 10,000 (bands, rows, columns) as a GeoTIFF in UTM zone 32, moved by ``number``."""
     from rasterio.transform import from_origin
 
-    place = {"crs": "EPSG:32632", "transform": from_origin(500_000 + 10 * number, 5_800_000, gsd_m, gsd_m)}
+    place = {
+        "crs": "EPSG:32632",
+        "transform": from_origin(500_000 + 10 * number, 5_800_000, gsd_m, gsd_m),
+    }
     path.write_bytes(geotiff_of(bands, names, scale=1e-4, predictor=2, **place))
 
 
@@ -171,37 +193,54 @@ def save_heights(path: Path, heights: NDArray[np.float32], gsd_m: float) -> None
 
     rounded = np.round(heights.astype(np.float64), 2).astype(np.float32)
     stored = np.where(np.isfinite(rounded), rounded, np.float32(_NO_DATA))[None]
-    place = {"crs": "EPSG:32633", "transform": from_origin(500_000.0, 5_000_000.0, gsd_m, gsd_m), "nodata": _NO_DATA}
+    place = {
+        "crs": "EPSG:32633",
+        "transform": from_origin(500_000.0, 5_000_000.0, gsd_m, gsd_m),
+        "nodata": _NO_DATA,
+    }
     path.write_bytes(geotiff_of(stored, ("height",), "m", predictor=3, **place))
 
 
 def find_mark(image: str, colour: str, truth: Mapping[str, JsonValue]) -> PlannedCall:
     """Return the call that finds the only mark of that colour; the enclosed box is ``crop_box`` of its result."""
     thought = f"First I need to know what the {colour} mark in {image} encloses."
-    return PlannedCall("extract_marked_region", {"image": image, "mark_color": colour}, {**truth}, thought=thought)
+    return PlannedCall(
+        "extract_marked_region", {"image": image, "mark_color": colour}, {**truth}, thought=thought
+    )
 
 
 def absent_colour(pens: Sequence[str], marks: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return ``{"absent": ...}`` with the first of ``pens`` unlike all drawn marks; empty if there is none."""
     drawn = {mark["color"] for mark in marks}
-    taken = drawn | ({"blue", "cyan"} if drawn & {"blue", "cyan"} else set())  # these might be taken for each other
+    taken = drawn | (
+        {"blue", "cyan"} if drawn & {"blue", "cyan"} else set()
+    )  # these might be taken for each other
     absent = [pen for pen in pens if pen not in taken]
     return {"absent": absent[0]} if absent else {}
 
 
 def find_outline(image: str, box: list[int]) -> PlannedCall:
     """Return the call that finds the red outline; ``box``: bounds inside the stroke [x0, y0, x1, y1], pixels."""
-    truth: dict[str, Any] = {"regions": [{"index": 1, "inner_box": box, "color": "red"}], "crop_box": box}
+    truth: dict[str, Any] = {
+        "regions": [{"index": 1, "inner_box": box, "color": "red"}],
+        "crop_box": box,
+    }
     thought = f"First I need where the red outline is in {image}."
-    return PlannedCall("extract_marked_region", {"image": image, "mark_color": "red"}, truth, thought=thought)
+    return PlannedCall(
+        "extract_marked_region", {"image": image, "mark_color": "red"}, truth, thought=thought
+    )
 
 
-def measured_in_mark(thing: Thing, image: str, mark: Mapping[str, Any], question: str, thought: str) -> Thing:
+def measured_in_mark(
+    thing: Thing, image: str, mark: Mapping[str, Any], question: str, thought: str
+) -> Thing:
     """Return ``thing`` measured inside the only mark on ``image``, which a first call finds.
 
     ``mark``: result of a perfect ``extract_marked_region``; ``question`` continues "I need to know" in its thought.
     """
-    look = PlannedCall("extract_marked_region", {"image": image}, {**mark}, thought=f"I need to know {question}.")
+    look = PlannedCall(
+        "extract_marked_region", {"image": image}, {**mark}, thought=f"I need to know {question}."
+    )
     words = {**thing.words, "colour": mark["regions"][0]["color"]}
     arguments = {**thing.arguments, "region": INSIDE}
     return replace(thing, arguments=arguments, thought=thought, words=words, before=(look,))

@@ -15,7 +15,14 @@ from select import select
 import orjson
 
 import agrotools.build
-from agrotools.build.scenes.processes import RECORD_FILE, DrawingProcesses, Order, each_finished, look_of, read_record
+from agrotools.build.scenes.processes import (
+    RECORD_FILE,
+    DrawingProcesses,
+    Order,
+    each_finished,
+    look_of,
+    read_record,
+)
 from agrotools.build.sources.drawn import (
     DrawnScene,
     SceneKind,
@@ -46,15 +53,25 @@ SCENE_KINDS: Mapping[str, SceneKind] = {
 }
 _BLANK = "blank_"
 """Prefix of the name of a file that holds nothing and takes the place of another one."""
-_SHARED_BY_SCENES = ("sources/drawn/__init__.py", "sources/tables.toml", "scenes/kinds.toml", "scenes/levels.toml")
+_SHARED_BY_SCENES = (
+    "sources/drawn/__init__.py",
+    "sources/tables.toml",
+    "scenes/kinds.toml",
+    "scenes/levels.toml",
+)
 _FULL_BELOW, _KEPT_S = 1 << 20, 60.0
 _SCENES_IMPORT = re.compile(rb"agrotools\.build\.scenes\.(\w+) import")
 
 
-def draw_all(orders: Sequence[Order], folder: Path, progress: Progress, workers: int = 2) -> list[DrawnScene]:
+def draw_all(
+    orders: Sequence[Order], folder: Path, progress: Progress, workers: int = 2
+) -> list[DrawnScene]:
     """Draw each order into a subfolder of ``folder`` unless an earlier run did; errors as in :func:`draw_each`."""
     folder.mkdir(parents=True, exist_ok=True)
-    places = {order: folder / f"{order.name}-{order.difficulty}-{order.seed}-{_code(order.name)}" for order in orders}
+    places = {
+        order: folder / f"{order.name}-{order.difficulty}-{order.seed}-{_code(order.name)}"
+        for order in orders
+    }
     missing = [order for order, place in places.items() if not (place / RECORD_FILE).is_file()]
     finished = len(places) - len(missing)
     progress("scenes", finished, len(places))
@@ -80,7 +97,10 @@ def subjects_of(scene: DrawnScene, originals: Originals) -> list[Subject]:
         stored = originals.file(path)
         return file.model_copy(update={"path": stored.path, "sha256": stored.sha256})
 
-    return [replace(subject, blank=blank) for subject in SCENE_KINDS[scene.name].subjects(scene, originals)]
+    return [
+        replace(subject, blank=blank)
+        for subject in SCENE_KINDS[scene.name].subjects(scene, originals)
+    ]
 
 
 def draw_each(places: Mapping[Order, Path], workers: int = 2) -> Iterator[Order]:
@@ -89,7 +109,9 @@ def draw_each(places: Mapping[Order, Path], workers: int = 2) -> Iterator[Order]
     Raises OSError if a folder cannot be written, and InfrastructureError if a scene cannot be drawn.
     """
     processes = DrawingProcesses()
-    yield from each_finished(lambda order: processes.draw(order, places[order]), [*places], workers, processes.close)
+    yield from each_finished(
+        lambda order: processes.draw(order, places[order]), [*places], workers, processes.close
+    )
 
 
 def draw_orders() -> None:
@@ -98,7 +120,10 @@ def draw_orders() -> None:
         order = orjson.loads(line)
         reply: tuple[str, int | None] = "", None
         try:
-            _draw(Order(order["name"], order["seed"], order["difficulty"], tuple(order["files"])), Path(order["place"]))
+            _draw(
+                Order(order["name"], order["seed"], order["difficulty"], tuple(order["files"])),
+                Path(order["place"]),
+            )
         except OSError as error:
             # Pillow notices only later that a full disk has cut a file, and names no error number.
             is_full = shutil.disk_usage(Path(order["place"]).parent).free < _FULL_BELOW
@@ -134,15 +159,22 @@ def _draw(order: Order, place: Path) -> None:
 def _code(name: str) -> str:
     """Return ten hexadecimal digits that change with the code that draws this kind of scene."""
     if name not in SCENE_KINDS:
-        raise InfrastructureError(f"there are no drawn scenes {name!r}", hint=f"known: {', '.join(SCENE_KINDS)}")
+        raise InfrastructureError(
+            f"there are no drawn scenes {name!r}", hint=f"known: {', '.join(SCENE_KINDS)}"
+        )
     draw = SCENE_KINDS[name].draw
     folder = Path(agrotools.build.__path__[0])
-    module = getattr(draw, "func", draw).__module__.removeprefix("agrotools.build.").replace(".", "/")
+    module = (
+        getattr(draw, "func", draw).__module__.removeprefix("agrotools.build.").replace(".", "/")
+    )
     pending = {folder / f"{module}.py", *(folder / name for name in _SHARED_BY_SCENES)}
     contents: dict[Path, bytes] = {}
     while pending:
         file = pending.pop()
         contents[file] = file.read_bytes()
-        used = {folder / "scenes" / f"{scenes.decode()}.py" for scenes in _SCENES_IMPORT.findall(contents[file])}
+        used = {
+            folder / "scenes" / f"{scenes.decode()}.py"
+            for scenes in _SCENES_IMPORT.findall(contents[file])
+        }
         pending |= used - contents.keys()
     return hashlib.sha256(b"".join(contents[file] for file in sorted(contents))).hexdigest()[:10]

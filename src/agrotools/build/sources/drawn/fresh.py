@@ -45,11 +45,15 @@ def share_of(samples: Sequence[Sample], count: int) -> list[Sample]:
     """Return the answerable ones of about ``count`` samples, in the shares of all; UsageError if that is too many."""
     if count > len(samples):
         hint = "draw several benchmarks, each with another seed: --scenes SEED"
-        raise UsageError(f"at most {len(samples)} questions are drawn together, not {count}", hint=hint)
+        raise UsageError(
+            f"at most {len(samples)} questions are drawn together, not {count}", hint=hint
+        )
     asked = [each for each in samples if each.answerable]
     taken: list[Sample] = []
     due = 0.5
-    for each in sorted(asked, key=lambda each: (each.task_type, each.answer_type, each.template or "", each.id)):
+    for each in sorted(
+        asked, key=lambda each: (each.task_type, each.answer_type, each.template or "", each.id)
+    ):
         size = 2 if each.twin else 1
         due += size * count / len(samples)
         if due >= size:
@@ -78,14 +82,17 @@ def write_fresh(
     asked = [each for each in samples if each.answerable]
     if not asked or not all(_SCENE.fullmatch(str(each.metadata.get("subject"))) for each in asked):
         raise BenchmarkError(
-            f"{published.name} is not made of drawn scenes, so that it cannot be drawn anew", hint="e.g. embedded"
+            f"{published.name} is not made of drawn scenes, so that it cannot be drawn anew",
+            hint="e.g. embedded",
         )
     check_replaceable(folder)
     work = folder.parent / f".{folder.name}-scenes"
     originals = Originals(work)
     with replace_folder(folder) as partial:
         items = _new_questions(asked, seed, originals, work, language, progress, workers)
-        new, tally = scene_samples(partial, items, originals, published.header.toolset, progress, workers)
+        new, tally = scene_samples(
+            partial, items, originals, published.header.toolset, progress, workers
+        )
         version = fresh_version(published.version, seed)
         header = published.header.model_copy(
             update={
@@ -119,11 +126,17 @@ def scene_samples(
     Errors are those of :func:`~agrotools.build.building.build_samples`.
     """
     (folder / FILES_FOLDER).mkdir(parents=True)
-    for stored in {file.path for items in chosen.values() for item in items for file in item.instance.files}:
+    for stored in {
+        file.path for items in chosen.values() for item in items for file in item.instance.files
+    }:
         shutil.copyfile(originals.files[stored], folder / stored)
     groups = [Group(kind, f"scenes.{kind}", items) for kind, items in chosen.items()]
-    backends = {tool: backend for kind in SCENE_KINDS.values() for tool, backend in kind.backends.items()}
-    return build_samples(groups, folder, toolset=toolset, progress=progress, workers=workers, backends=backends)
+    backends = {
+        tool: backend for kind in SCENE_KINDS.values() for tool, backend in kind.backends.items()
+    }
+    return build_samples(
+        groups, folder, toolset=toolset, progress=progress, workers=workers, backends=backends
+    )
 
 
 def _new_questions(
@@ -147,7 +160,10 @@ def _new_questions(
         unanswered: list[Sample] = []
         for sample in missing:
             offers = _asked(sample, scenes[orders[sample.id]], originals, seed, language)
-            item = next((new for each in offers if (new := worded(each, before[sample.template], used))), None)
+            item = next(
+                (new for each in offers if (new := worded(each, before[sample.template], used))),
+                None,
+            )
             if item is None:
                 unanswered.append(sample)
                 continue
@@ -166,7 +182,9 @@ def _order(sample: Sample, seed: int, attempt: int) -> Order:
     return Order(scene["kind"], new_seed, sample.metadata.get("difficulty", 0))  # pyright: ignore[reportArgumentType]
 
 
-def _asked(sample: Sample, scene: DrawnScene, originals: Originals, seed: int, language: Language) -> Iterator[Chosen]:
+def _asked(
+    sample: Sample, scene: DrawnScene, originals: Originals, seed: int, language: Language
+) -> Iterator[Chosen]:
     """Yield the question of a sample about the things of a new scene, the corresponding thing first."""
     kind = SCENE_KINDS[scene.name]
     every = (each for file in kind.templates for each in load_templates(file, language))
@@ -175,7 +193,9 @@ def _asked(sample: Sample, scene: DrawnScene, originals: Originals, seed: int, l
     assert match is not None
     same = f"{scene.name}-{scene.seed}-{match['thing']}"
     subjects = [
-        each for each in subjects_of(scene, originals) if each.metadata.get("variant") == sample.metadata.get("variant")
+        each
+        for each in subjects_of(scene, originals)
+        if each.metadata.get("variant") == sample.metadata.get("variant")
     ]
     for subject in sorted(subjects, key=lambda each: each.name != same):
         for template in templates:

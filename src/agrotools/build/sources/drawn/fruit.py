@@ -19,7 +19,15 @@ from agrotools.build.scenes.orchard import LEAST_SEEN, WELL_SEEN, make_orchard, 
 from agrotools.build.scenes.scene import Difficulty, Scene
 from agrotools.build.scenes.wheat import LEAST_SEEN as LEAST_EAR
 from agrotools.build.scenes.wheat import make_wheat
-from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, absent_colour, find_mark, save_jpeg, save_png
+from agrotools.build.sources.drawn import (
+    DrawnScene,
+    Only,
+    SceneKind,
+    absent_colour,
+    find_mark,
+    save_jpeg,
+    save_png,
+)
 from agrotools.build.sources.part import TABLES, Originals, named, photo_thing
 from agrotools.build.sources.reading import geotiff_of
 from agrotools.build.templates.thing import Subject, Thing
@@ -37,7 +45,9 @@ _EDGES_MM = (50, 60, 70, 80, 90)
 _DIGITS = 6
 
 
-def _draw_apples(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
+def _draw_apples(
+    seed: int, difficulty: Difficulty, folder: Path, only: Only
+) -> dict[str, JsonValue]:
     """Draw four rows of one variety with different fruit sizes, each with depth, plain and with marks."""
     rng = np.random.default_rng([seed, zlib.crc32(b"apples"), difficulty])
     sizes = rng.uniform(56, 74) + np.cumsum([0.0, *rng.uniform(2.0, 8.5, PICTURES - 1)])
@@ -45,43 +55,66 @@ def _draw_apples(seed: int, difficulty: Difficulty, folder: Path, only: Only) ->
     skin = str(rng.choice(varieties_of("apple", difficulty)))
     pictures: list[JsonValue] = []
     for number in range(PICTURES):
-        if not any(only(name) for name in (f"photo_{number}.jpg", f"depth_{number}.png", f"marked_{number}.jpg")):
+        if not any(
+            only(name)
+            for name in (f"photo_{number}.jpg", f"depth_{number}.png", f"marked_{number}.jpg")
+        ):
             continue
         rng = np.random.default_rng([seed, zlib.crc32(b"apples"), difficulty, 1 + number])
-        scene = make_orchard(int(rng.integers(2**31)), difficulty, skin=skin, mean_mm=float(sizes[number]))
+        scene = make_orchard(
+            int(rng.integers(2**31)), difficulty, skin=skin, mean_mm=float(sizes[number])
+        )
         photo = np.array(scene.images["rgb"])
         save_jpeg(folder / f"photo_{number}.jpg", photo)
         save_png(folder / f"depth_{number}.png", scene.images["depth"])
         fruits = list(scene.truth["fruits"])
         pens = [str(pen) for pen in rng.permutation(_APPLE_PENS)]
-        pointed = [place for place, fruit in enumerate(fruits) if fruit["visibility"] >= _MARKED_SEEN]
+        pointed = [
+            place for place, fruit in enumerate(fruits) if fruit["visibility"] >= _MARKED_SEEN
+        ]
         order = [pointed[int(k)] for k in rng.permutation(len(pointed))]
         boxes = [grown(fruits[place]["box"], int(rng.integers(3, 8))) for place in order]
-        marks = [{**mark, "place": order[mark["place"]]} for mark in mark_each(photo, boxes, pens, rng)]
+        marks = [
+            {**mark, "place": order[mark["place"]]} for mark in mark_each(photo, boxes, pens, rng)
+        ]
         save_jpeg(folder / f"marked_{number}.jpg", photo)
         for fruit in fruits:  # its width must not tell the diameter
             margin = float(rng.uniform(*_LOOSE)) * (fruit["box"][2] - fruit["box"][0])
             x0, y0, x1, y1 = grown(fruit["box"], round(margin))
-            fruit["loose"] = [max(0, x0), max(0, y0), min(photo.shape[1], x1), min(photo.shape[0], y1)]
-        pictures.append(cast(JsonValue, {"fruits": fruits, "marks": marks, "focal_px": scene.sidecar["fx_px"]}))
+            fruit["loose"] = [
+                max(0, x0),
+                max(0, y0),
+                min(photo.shape[1], x1),
+                min(photo.shape[0], y1),
+            ]
+        pictures.append(
+            cast(JsonValue, {"fruits": fruits, "marks": marks, "focal_px": scene.sidecar["fx_px"]})
+        )
     return {"skin": skin, "pictures": pictures}
 
 
 def _apple_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return whole rows (if colour identifies the fruit), fruit with boxes given in words, and marked fruit."""
     record = cast("list[dict[str, Any]]", drawn.record["pictures"])
-    pictures = [{**one, **_apple_files(drawn, originals, number, one["focal_px"])} for number, one in enumerate(record)]
+    pictures = [
+        {**one, **_apple_files(drawn, originals, number, one["focal_px"])}
+        for number, one in enumerate(record)
+    ]
 
     def row(index: int, place: int) -> Thing:
         return _sized(pictures[index], "photo", place, pictures[index]["fruits"])
 
-    def boxed(picture: Mapping[str, Any], whole: Sequence[Mapping[str, Any]], index: int, place: int) -> Thing:
+    def boxed(
+        picture: Mapping[str, Any], whole: Sequence[Mapping[str, Any]], index: int, place: int
+    ) -> Thing:
         box = [*whole[index]["loose"]]
         words = {"box": f"({', '.join(map(str, box))})"}
         thing = _sized(picture, "photo", 1, [whole[index]])
         thought = f"I need the diameter of the fruit in the box {words['box']}."
         arguments: dict[str, Any] = {**thing.arguments, "boxes": [box]}
-        return replace(thing, arguments=arguments, called=f"apple {place}", thought=thought, words=words)
+        return replace(
+            thing, arguments=arguments, called=f"apple {place}", thought=thought, words=words
+        )
 
     def marked(picture: Mapping[str, Any], index: int, place: int) -> Thing:
         return _marked_apple(picture, picture["marks"][index], 1, place)
@@ -93,22 +126,34 @@ def _apple_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         return _marked_apple(with_marks[index], with_marks[index]["marks"][0], place, place)
 
     subjects: list[Subject] = []
-    if drawn.record["skin"] in _COLOURFUL and all(_measured(picture["fruits"]) for picture in pictures):
+    if drawn.record["skin"] in _COLOURFUL and all(
+        _measured(picture["fruits"]) for picture in pictures
+    ):
         subjects.append(drawn.subject("rows", len(pictures), row, "apple_row"))
     for number, picture in enumerate(pictures):
         whole = [fruit for fruit in picture["fruits"] if fruit["visibility"] >= _MARKED_SEEN]
         subjects += [
-            drawn.subject(f"boxes-{number}", len(whole), partial(boxed, picture, whole), "boxed_apple"),
-            drawn.subject(f"marks-{number}", len(picture["marks"]), partial(marked, picture), "marked_apple"),
+            drawn.subject(
+                f"boxes-{number}", len(whole), partial(boxed, picture, whole), "boxed_apple"
+            ),
+            drawn.subject(
+                f"marks-{number}", len(picture["marks"]), partial(marked, picture), "marked_apple"
+            ),
         ]
     if with_marks:
-        subjects.append(drawn.subject("marked-rows", len(with_marks), marked_in_its_row, "marked_apple_row"))
+        subjects.append(
+            drawn.subject("marked-rows", len(with_marks), marked_in_its_row, "marked_apple_row")
+        )
     return subjects
 
 
-def _apple_files(drawn: DrawnScene, originals: Originals, number: int, focal_px: float) -> dict[str, SampleFile]:
+def _apple_files(
+    drawn: DrawnScene, originals: Originals, number: int, focal_px: float
+) -> dict[str, SampleFile]:
     photo = originals.file(drawn.folder / f"photo_{number}.jpg", note="Apple tree, daylight.")
-    marked = originals.file(drawn.folder / f"marked_{number}.jpg", note="Apple tree, daylight, with marks.")
+    marked = originals.file(
+        drawn.folder / f"marked_{number}.jpg", note="Apple tree, daylight, with marks."
+    )
     path, note = drawn.folder / f"depth_{number}.png", "Depth registered to the picture."
     middle = {"cx_px": (photo.width_px or 0) / 2, "cy_px": (photo.height_px or 0) / 2}
     intrinsics = {"intrinsics": Intrinsics(fx_px=focal_px, fy_px=focal_px, **middle)}
@@ -119,15 +164,24 @@ def _apple_files(drawn: DrawnScene, originals: Originals, number: int, focal_px:
     }
 
 
-def _sized(picture: Mapping[str, Any], stem: str, number: int, fruits: Sequence[Mapping[str, Any]]) -> Thing:
+def _sized(
+    picture: Mapping[str, Any], stem: str, number: int, fruits: Sequence[Mapping[str, Any]]
+) -> Thing:
     photo, depth = named(picture[stem], "image", number), named(picture["depth"], "depth", number)
     thought = f"I need the diameters of the apples in {photo.name}."
     arguments: dict[str, Any] = {"image": photo.name, "depth": depth.name}
-    return Thing((photo, depth), "measure_fruit_size", arguments, _sizes(fruits), photo.name, thought)
+    return Thing(
+        (photo, depth), "measure_fruit_size", arguments, _sizes(fruits), photo.name, thought
+    )
 
 
-def _marked_apple(picture: Mapping[str, Any], mark: Mapping[str, Any], number: int, place: int) -> Thing:
-    thing, colour = _sized(picture, "marked", number, [picture["fruits"][mark["place"]]]), str(mark["color"])
+def _marked_apple(
+    picture: Mapping[str, Any], mark: Mapping[str, Any], number: int, place: int
+) -> Thing:
+    thing, colour = (
+        _sized(picture, "marked", number, [picture["fruits"][mark["place"]]]),
+        str(mark["color"]),
+    )
     file = thing.files[0].name
     return replace(
         thing,
@@ -149,11 +203,18 @@ def _sizes(fruits: Sequence[Mapping[str, Any]]) -> dict[str, JsonValue]:
     used = [fruit["diameter_mm"] for fruit in _measured(seen)]
     shown = ("diameter_mm", "distance_mm", "centre_px", "visibility")
     rows: list[JsonValue] = [
-        {"id": number, **{key: fruit[key] for key in shown}, "used_in_mean": fruit["visibility"] >= WELL_SEEN}
+        {
+            "id": number,
+            **{key: fruit[key] for key in shown},
+            "used_in_mean": fruit["visibility"] >= WELL_SEEN,
+        }
         for number, fruit in enumerate(seen, start=1)
     ]
     names = ["<50", *(f"{low}-{high}" for low, high in pairwise(_EDGES_MM)), ">=90"]
-    counts = [sum(low <= size < high for size in used) for low, high in pairwise([-np.inf, *_EDGES_MM, np.inf])]
+    counts = [
+        sum(low <= size < high for size in used)
+        for low, high in pairwise([-np.inf, *_EDGES_MM, np.inf])
+    ]
     return {
         "fruits": rows,
         "n": len(seen),
@@ -172,7 +233,9 @@ _RASTER_OF = 5
 """Every fifth subject is made of rasters with near infrared instead of photographs."""
 
 
-def _draw_counts(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
+def _draw_counts(
+    seed: int, difficulty: Difficulty, folder: Path, only: Only
+) -> dict[str, JsonValue]:
     """Draw four pictures of one kind of plant with different yields, plain and with two marked parts."""
     rng = np.random.default_rng([seed, zlib.crc32(b"fruit_counts"), difficulty])
     kind, is_raster = list(COUNTED)[seed % len(COUNTED)], seed % _RASTER_OF == 2
@@ -191,7 +254,9 @@ def _draw_counts(seed: int, difficulty: Difficulty, folder: Path, only: Only) ->
         if kind == "wheat head":
             scene = make_wheat(scene_seed, difficulty, int(counts[number]))
         else:
-            scene = make_orchard(scene_seed, difficulty, kind, fruits=int(counts[number]), skin=skin)
+            scene = make_orchard(
+                scene_seed, difficulty, kind, fruits=int(counts[number]), skin=skin
+            )
         photo = np.array(scene.images["rgb"])
         if is_raster:
             bands = np.concatenate([photo.transpose(2, 0, 1), scene.images["nir"][None]])
@@ -214,13 +279,29 @@ def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     least_g, most_g = map(str, COUNTED[kind]["grams"])
     note = f"{plural.capitalize()}, daylight."
     raster: dict[str, Any] = {"kind": "raster", "bands": _BANDS} if suffix == ".tif" else {}
-    files = [originals.file(drawn.folder / f"photo_{k}{suffix}", note=note, **raster) for k in range(len(pictures))]
-    marked_files = [originals.file(drawn.folder / f"marked_{k}.jpg", note=note) for k in range(len(pictures))]
+    files = [
+        originals.file(drawn.folder / f"photo_{k}{suffix}", note=note, **raster)
+        for k in range(len(pictures))
+    ]
+    marked_files = [
+        originals.file(drawn.folder / f"marked_{k}.jpg", note=note) for k in range(len(pictures))
+    ]
 
-    def counted(file: SampleFile, count: int, thought: str, words: Mapping[str, str], **more: Any) -> Thing:
-        words = {"fruit": kind, "fruits": plural, "file": file.name, "least_g": least_g, "most_g": most_g, **words}
+    def counted(
+        file: SampleFile, count: int, thought: str, words: Mapping[str, str], **more: Any
+    ) -> Thing:
+        words = {
+            "fruit": kind,
+            "fruits": plural,
+            "file": file.name,
+            "least_g": least_g,
+            "most_g": most_g,
+            **words,
+        }
         truth = {"count": count}
-        return photo_thing(file, "count_objects", truth, thought, words, target=kind, **arguments, **more)
+        return photo_thing(
+            file, "count_objects", truth, thought, words, target=kind, **arguments, **more
+        )
 
     def whole(index: int, place: int) -> Thing:
         file, picture = named(files[index], "image", place), pictures[index]
@@ -257,7 +338,11 @@ def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         for axis, parts in enumerate(halves(file.width_px or 0, file.height_px or 0)):
             line = parts[1][1][axis]
             if not any(box[axis] < line < box[axis + 2] for _, box in picture["seen"]):
-                subjects.append(subject(f"{number}-{parts[0][0]}", 2, partial(half, number, parts), "fruit_half"))
+                subjects.append(
+                    subject(
+                        f"{number}-{parts[0][0]}", 2, partial(half, number, parts), "fruit_half"
+                    )
+                )
         marks = partial(one_of_marks, number)
         subjects.append(subject(f"{number}-marks", len(picture["marks"]), marks, "fruit_mark"))
     return [*subjects, subject("marked", len(pictures), first_mark, "marked_fruit_picture")]
@@ -272,7 +357,11 @@ def _seen(scene: Scene) -> list[tuple[list[float], list[int]]]:
     if "heads" in scene.truth:
         boxes = [head["box"] for head in scene.truth["heads"] if head["visibility"] >= LEAST_EAR]
         return [([(x0 + x1) / 2, (y0 + y1) / 2], [x0, y0, x1, y1]) for x0, y0, x1, y1 in boxes]
-    return [(fruit["centre_px"], fruit["box"]) for fruit in scene.truth["fruits"] if fruit["visibility"] >= LEAST_SEEN]
+    return [
+        (fruit["centre_px"], fruit["box"])
+        for fruit in scene.truth["fruits"]
+        if fruit["visibility"] >= LEAST_SEEN
+    ]
 
 
 def _frames(rng: np.random.Generator, photo: NDArray[np.uint8]) -> list[Box]:
@@ -287,5 +376,9 @@ def _frames(rng: np.random.Generator, photo: NDArray[np.uint8]) -> list[Box]:
     return [frames[int(k)] for k in rng.permutation(2)]
 
 
-APPLES = SceneKind(5, ("drawn_apple", "drawn_apple_boxes", "drawn_apple_marks"), _draw_apples, _apple_subjects)
-FRUIT_COUNTS = SceneKind(6, ("drawn_count", "drawn_count_marks", "drawn_ears"), _draw_counts, _count_subjects)
+APPLES = SceneKind(
+    5, ("drawn_apple", "drawn_apple_boxes", "drawn_apple_marks"), _draw_apples, _apple_subjects
+)
+FRUIT_COUNTS = SceneKind(
+    6, ("drawn_count", "drawn_count_marks", "drawn_ears"), _draw_counts, _count_subjects
+)

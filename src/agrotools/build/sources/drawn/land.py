@@ -15,11 +15,26 @@ from pydantic import JsonValue
 
 from agrotools.build.area_truth import Region, cut_out
 from agrotools.build.scenes.farmland import BECOMES, Becomes, Look, make_farmland_pair
-from agrotools.build.scenes.marks import Box, MarkShape, StrokeColour, draw_colour, grown, marked, random_box
+from agrotools.build.scenes.marks import (
+    Box,
+    MarkShape,
+    StrokeColour,
+    draw_colour,
+    grown,
+    marked,
+    random_box,
+)
 from agrotools.build.scenes.ponds import make_pond_pair
 from agrotools.build.scenes.scene import Difficulty, Scene, bounds, save_picture
 from agrotools.build.scenes.stands import BlockKind, make_block, make_tract
-from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, measured_in_mark, save_heights, turn_of
+from agrotools.build.sources.drawn import (
+    DrawnScene,
+    Only,
+    SceneKind,
+    measured_in_mark,
+    save_heights,
+    turn_of,
+)
 from agrotools.build.sources.land import (
     BREAK_M,
     LEAST_SITE_PX,
@@ -41,12 +56,12 @@ MODES_OF_BLOCKS, _BLOCKS, _WITH_BOX = ("pictures", "heights", "heights"), 4, 0.5
 ORCHARD_PESTS = [(crop, pest) for crop, pests in TABLES["orchard_pests"].items() for pest in pests]
 """Crops and pests that a question about an orchard names."""
 _DIGITS = 6
-_BLOCK_NOTE = (
-    "Trees from straight above. A tree counts if its centre is in the picture and, where a box is drawn, in the box."
-)
+_BLOCK_NOTE = "Trees from straight above. A tree counts if its centre is in the picture and, where a box is drawn, in the box."
 
 
-def _draw_blocks(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
+def _draw_blocks(
+    seed: int, difficulty: Difficulty, folder: Path, only: Only
+) -> dict[str, JsonValue]:
     """Draw blocks of one kind. ``record["blocks"]``: files, trees (as in a scene's truth) and mark of each."""
     rng = np.random.default_rng([seed, difficulty, 71])
     mode = turn_of(seed, MODES_OF_BLOCKS)
@@ -63,7 +78,11 @@ def _draw_blocks(seed: int, difficulty: Difficulty, folder: Path, only: Only) ->
             plot = random_box(rng, (rows, columns), (0.28, 0.5))
             picture, mark = marked(rng, picture, plot, "box", draw_colour(rng))
         save_picture(folder / f"picture_{number}.jpg", picture, int(rng.integers(86, 94)))
-        block: dict[str, Any] = {"picture": f"picture_{number}.jpg", "trees": scene.truth["trees"], "mark": mark}
+        block: dict[str, Any] = {
+            "picture": f"picture_{number}.jpg",
+            "trees": scene.truth["trees"],
+            "mark": mark,
+        }
         if mode != "pictures":
             gsd_m, known = scene.sidecar["chm_gsd_m"], scene.masks["heights"]
             save_heights(folder / f"heights_{number}.tif", scene.images["chm"], gsd_m)
@@ -82,17 +101,28 @@ def _block_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     words = {"kind": kind, "crop": crop, "pest": pest, "entry": entry}
     files: list[dict[str, SampleFile]] = []
     for one in blocks:
-        files.append({"image": originals.file(drawn.folder / one["picture"], gsd_m=one["gsd_m"], note=_BLOCK_NOTE)})
+        files.append(
+            {
+                "image": originals.file(
+                    drawn.folder / one["picture"], gsd_m=one["gsd_m"], note=_BLOCK_NOTE
+                )
+            }
+        )
         if "heights" in one:
             path = drawn.folder / one["heights"]
             files[-1]["heights"] = originals.heights(path, one["chm_size"], one["chm_gsd_m"], note)
 
     def block(index: int, number: int) -> Thing:
-        image, *models = shown = tuple(named(file, stem, number) for stem, file in files[index].items())
+        image, *models = shown = tuple(
+            named(file, stem, number) for stem, file in files[index].items()
+        )
         arguments: dict[str, Any] = {"image": image.name, "target": "tree"}
         if models:
             arguments["chm"] = models[0].name
-        thought, mark = f"I need to know how many trees there are in {image.name}.", blocks[index]["mark"]
+        thought, mark = (
+            f"I need to know how many trees there are in {image.name}.",
+            blocks[index]["mark"],
+        )
         truth = _counted(blocks[index], mark and mark["regions"][0]["inner_box"])
         thing = Thing(shown, "count_objects", arguments, truth, image.name, thought, words)
         if mark is None:
@@ -108,7 +138,11 @@ def _counted(facts: dict[str, Any], region: Region | None) -> dict[str, Any]:
     x0, y0, x1, y1 = region or (0, 0, *facts["size"])
     heights = [height for x, y, height, _ in facts["trees"] if x0 <= x < x1 and y0 <= y < y1]
     area_ha = (x1 - x0) * (y1 - y0) * facts["gsd_m"] ** 2 / 10_000
-    tall = round_significant(float(np.median(heights)), _DIGITS) if heights and "heights" in facts else None
+    tall = (
+        round_significant(float(np.median(heights)), _DIGITS)
+        if heights and "heights" in facts
+        else None
+    )
     return {
         "count": len(heights),
         "density_per_ha": round_significant(len(heights) / area_ha, _DIGITS),
@@ -117,7 +151,9 @@ def _counted(facts: dict[str, Any], region: Region | None) -> dict[str, Any]:
     }
 
 
-def _draw_tracts(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
+def _draw_tracts(
+    seed: int, difficulty: Difficulty, folder: Path, only: Only
+) -> dict[str, JsonValue]:
     """Draw the heights of tracts. ``record["tracts"]``: file and perfect result of each."""
     tracts: list[JsonValue] = []
     for number in range(4):
@@ -130,7 +166,14 @@ def _draw_tracts(seed: int, difficulty: Difficulty, folder: Path, only: Only) ->
         canopy = known[known >= BREAK_M].astype(np.float64)
         truth = height_truth(known, None, gsd_m)
         truth["mean_canopy_m"] = round_significant(float(canopy.mean()), _DIGITS)
-        tracts.append({"heights": name, "gsd_m": gsd_m, "size": [known.shape[1], known.shape[0]], "truth": truth})
+        tracts.append(
+            {
+                "heights": name,
+                "gsd_m": gsd_m,
+                "size": [known.shape[1], known.shape[0]],
+                "truth": truth,
+            }
+        )
     return {"tracts": tracts}
 
 
@@ -138,7 +181,10 @@ def _tract_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return the subject of a scene. Only heights are shown, because the answers cannot be seen in a picture."""
     tracts = cast("list[dict[str, Any]]", drawn.record["tracts"])
     note = "Heights above ground, one band, metres."
-    models = [originals.heights(drawn.folder / one["heights"], one["size"], one["gsd_m"], note) for one in tracts]
+    models = [
+        originals.heights(drawn.folder / one["heights"], one["size"], one["gsd_m"], note)
+        for one in tracts
+    ]
 
     def tract(index: int, number: int) -> Thing:
         return heights_thing(named(models[index], "heights", number), tracts[index]["truth"])
@@ -155,7 +201,12 @@ _ALONE: tuple[Becomes | Literal["none"], ...] = (
     "building", "building", "building", "bare", "water", "forest", "road", "none", "none",
 )  # fmt: skip
 """Frequencies of events in subjects of a single pair."""
-_EVENTS = {(False, False): "none", (True, True): "none", (True, False): "dried", (False, True): "wetted"}
+_EVENTS = {
+    (False, False): "none",
+    (True, True): "none",
+    (True, False): "dried",
+    (False, True): "wetted",
+}
 
 Mask = NDArray[np.bool_]
 
@@ -191,12 +242,16 @@ def _draw_pairs(
 class _Compared:
     """Pairs of pictures of a scene, measured by ``detect_change``."""
 
-    def __init__(self, drawn: DrawnScene, originals: Originals, note: str, target: str, question: str) -> None:
+    def __init__(
+        self, drawn: DrawnScene, originals: Originals, note: str, target: str, question: str
+    ) -> None:
         self.pairs = cast("list[dict[str, Any]]", drawn.record["pairs"])
         self._target, self._question = target, question
         self._files = [
             {
-                date: originals.file(drawn.folder / one[date], gsd_m=one["gsd_m"], note=f"{note}, {order} date.")
+                date: originals.file(
+                    drawn.folder / one[date], gsd_m=one["gsd_m"], note=f"{note}, {order} date."
+                )
                 for date, order in (("before", "first"), ("after", "second"))
             }
             for one in self.pairs
@@ -207,19 +262,30 @@ class _Compared:
         files = tuple(named(file, date, number) for date, file in self._files[index].items())
         before, after = (file.name for file in files)
         arguments: Arguments = {"before": before, "after": after, "target": self._target}
-        words = {"before": before, "after": after, "gsd_m": f"{round_significant(gsd_m, 4):g}", "metres": f"{gsd_m:g}"}
+        words = {
+            "before": before,
+            "after": after,
+            "gsd_m": f"{round_significant(gsd_m, 4):g}",
+            "metres": f"{gsd_m:g}",
+        }
         words["least"] = str(LEAST_SITE_PX)
         thought = f"I need to know {self._question} between {before} and {after}."
-        return Thing(files, "detect_change", arguments, pair["change"], f"site {number}", thought, words)
+        return Thing(
+            files, "detect_change", arguments, pair["change"], f"site {number}", thought, words
+        )
 
     def in_mark(self, thought: str, index: int, number: int) -> Thing:
         """Return the part of a pair inside the mark on its first picture."""
         thing = self.thing(index, number)
         before = thing.files[0].name
-        return measured_in_mark(thing, before, self.pairs[index]["mark"], f"what is marked in {before}", thought)
+        return measured_in_mark(
+            thing, before, self.pairs[index]["mark"], f"what is marked in {before}", thought
+        )
 
 
-def _farmland_pair(look: Look, rng: np.random.Generator, seed: int, difficulty: Difficulty, mode: str) -> Scene:
+def _farmland_pair(
+    look: Look, rng: np.random.Generator, seed: int, difficulty: Difficulty, mode: str
+) -> Scene:
     becomes = _ALONE[int(rng.integers(len(_ALONE)))] if mode == "one" else None
     return make_farmland_pair(seed, difficulty, look, becomes)
 
@@ -247,13 +313,19 @@ def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> li
         thing = compared.thing(index, number)
         thought = "Each piece of the map of change is a site; now their number and sizes."
         look = look_closer(thing.files[1].name, "shape", pairs[index]["sites"], thought)
-        return replace(thing, arguments={**thing.arguments, "min_area_px": LEAST_SITE_PX}, closer=(look,))
+        return replace(
+            thing, arguments={**thing.arguments, "min_area_px": LEAST_SITE_PX}, closer=(look,)
+        )
 
     def field_kind(index: int, number: int) -> Thing:
         thing, becomes = compared.thing(index, number), pairs[index]["becomes"]
-        truth: dict[str, JsonValue] = {"class_pcts": {kind: 100.0 if kind == becomes else 0.0 for kind in BECOMES}}
+        truth: dict[str, JsonValue] = {
+            "class_pcts": {kind: 100.0 if kind == becomes else 0.0 for kind in BECOMES}
+        }
         thought = "Now what lies there on the second date."
-        return replace(thing, closer=(look_closer(thing.files[1].name, "landcover", truth, thought),))
+        return replace(
+            thing, closer=(look_closer(thing.files[1].name, "landcover", truth, thought),)
+        )
 
     mode = str(drawn.record["mode"])
     kinds: dict[str, Callable[[int, int], Thing]] = {"field_pair": compared.thing}
@@ -264,7 +336,9 @@ def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> li
         if pairs[0]["becomes"] != "road":
             kinds["field_sites"] = field_sites
     variant = str(pairs[0]["becomes"]) if mode == "one" else "mixed"
-    return [drawn.subject(of, len(pairs), thing, of, variant=variant) for of, thing in kinds.items()]
+    return [
+        drawn.subject(of, len(pairs), thing, of, variant=variant) for of, thing in kinds.items()
+    ]
 
 
 def _parcel(rng: np.random.Generator, scene: Scene) -> tuple[StrokeColour, MarkShape, Box]:
@@ -296,7 +370,10 @@ def _pond_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
 
 def _pond_truth(scene: Scene, region: Region | None, gsd_m: float) -> dict[str, Any]:
     """Return a perfect ``detect_change`` in the region: ponds with an event changed; water counts on both dates."""
-    was, now = (int(np.count_nonzero(cut_out(scene.masks[f"water_{name}"], region))) for name in ("before", "after"))
+    was, now = (
+        int(np.count_nonzero(cut_out(scene.masks[f"water_{name}"], region)))
+        for name in ("before", "after")
+    )
     changed = np.zeros(scene.masks["water_before"].shape, np.bool_)
     events: list[str] = []
     for pond in _ponds(scene):
@@ -307,7 +384,12 @@ def _pond_truth(scene: Scene, region: Region | None, gsd_m: float) -> dict[str, 
     event = next((event for event in events if event != "none"), "none")
     delta_pct = round_significant(100 * (now - was) / was, _DIGITS) if was else None
     water = {"event": event, "area_before_px": was, "area_after_px": now, "delta_pct": delta_pct}
-    return {"change": {**change_truth(cut_out(changed, region), gsd_m, pond=water), "changed": event != "none"}}
+    return {
+        "change": {
+            **change_truth(cut_out(changed, region), gsd_m, pond=water),
+            "changed": event != "none",
+        }
+    }
 
 
 def _ponds(scene: Scene) -> list[Mask]:
@@ -338,7 +420,9 @@ def _mark_on_pond(rng: np.random.Generator, scene: Scene) -> tuple[StrokeColour,
 def _around_a_pond(rng: np.random.Generator, scene: Scene) -> tuple[MarkShape, Box]:
     rows, columns = scene.masks["water_before"].shape
     ponds = _ponds(scene)
-    order = sorted(ponds, key=lambda pond: (_event(scene, pond)[0] == "none") == (rng.uniform() < 0.8))
+    order = sorted(
+        ponds, key=lambda pond: (_event(scene, pond)[0] == "none") == (rng.uniform() < 0.8)
+    )
     shapes: tuple[MarkShape, ...]
     for pond in order:
         left, top, right, bottom = bounds(pond)
@@ -365,7 +449,9 @@ def _around_a_pond(rng: np.random.Generator, scene: Scene) -> tuple[MarkShape, B
 
 
 def _farmland(number: int, look: Look, note: str) -> SceneKind:
-    draw = partial(_draw_pairs, _FARMLAND_MODES, 73, partial(_farmland_pair, look), _parcel, _farmland_truth)
+    draw = partial(
+        _draw_pairs, _FARMLAND_MODES, 73, partial(_farmland_pair, look), _parcel, _farmland_truth
+    )
     return SceneKind(number, ("farmland",), draw, partial(_farmland_subjects, note))
 
 

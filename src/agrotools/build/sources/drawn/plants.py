@@ -43,7 +43,9 @@ DISEASES: Sequence[Mapping[str, str]] = TABLES["diseases"]
 """Diseases named in questions: words of the templates, and the kind of drawn lesions."""
 
 
-def _draw_leaves(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
+def _draw_leaves(
+    seed: int, difficulty: Difficulty, folder: Path, only: Only
+) -> dict[str, JsonValue]:
     """Draw four photographs of one diseased crop, with severity rising by visit, and pictures of marked leaves."""
     rng = np.random.default_rng([seed, zlib.crc32(b"leaf_lesions"), difficulty])
     place = seed % len(DISEASES)
@@ -56,7 +58,9 @@ def _draw_leaves(seed: int, difficulty: Difficulty, folder: Path, only: Only) ->
         if not only(f"leaf_{number}.jpg"):
             continue
         rng = np.random.default_rng([seed, zlib.crc32(b"leaf_lesions"), difficulty, 1 + number])
-        scene = make_leaf_photo(int(rng.integers(2**31)), difficulty, crop, lesion, severity_pct=float(share))
+        scene = make_leaf_photo(
+            int(rng.integers(2**31)), difficulty, crop, lesion, severity_pct=float(share)
+        )
         save_jpeg(folder / f"leaf_{number}.jpg", scene.images["rgb"])
         pictures.append({"leaf": scene.truth["leaves"][0], "ground": scene.truth["ground"]})
     boards: list[JsonValue] = []
@@ -67,7 +71,9 @@ def _draw_leaves(seed: int, difficulty: Difficulty, folder: Path, only: Only) ->
         scene = make_leaf_photo(int(rng.integers(2**31)), difficulty, crop, lesion, leaves=count)
         photo, leaves = np.array(scene.images["rgb"]), scene.truth["leaves"]
         boxes = [grown(leaf["box"], 5) for leaf in leaves]
-        marks: Any = mark_each(photo, boxes, [str(pen) for pen in rng.permutation(_PENS)], rng, shapes=("box",))
+        marks: Any = mark_each(
+            photo, boxes, [str(pen) for pen in rng.permutation(_PENS)], rng, shapes=("box",)
+        )
         save_jpeg(folder / f"board_{number}.jpg", photo)
         boards.append({"leaves": leaves, "marks": marks, "ground": scene.truth["ground"]})
     return {"told": place, "pictures": pictures, "boards": boards}
@@ -79,15 +85,28 @@ def _leaf_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     pictures = cast("list[dict[str, Any]]", drawn.record["pictures"])
     boards = cast("list[dict[str, Any]]", drawn.record["boards"])
     note = f"{disease['crop'].capitalize()} leaf, detached."
-    files = [originals.file(drawn.folder / f"leaf_{number}.jpg", note=note) for number in range(len(pictures))]
-    sheets = [originals.file(drawn.folder / f"board_{number}.jpg", note=note) for number in range(len(boards))]
+    files = [
+        originals.file(drawn.folder / f"leaf_{number}.jpg", note=note)
+        for number in range(len(pictures))
+    ]
+    sheets = [
+        originals.file(drawn.folder / f"board_{number}.jpg", note=note)
+        for number in range(len(boards))
+    ]
 
     def analysed(
-        file: SampleFile, leaf: Mapping[str, Any], ground: str, thought: str, scale: GradeScale = "percent", **more: Any
+        file: SampleFile,
+        leaf: Mapping[str, Any],
+        ground: str,
+        thought: str,
+        scale: GradeScale = "percent",
+        **more: Any,
     ) -> Thing:
         # Leaves on soil are detected by colour, those on board or cloth by their difference from the background.
         mode = {"mode": "field"} if ground == "soil" else {}
-        return photo_thing(file, "analyze_lesions", _result(leaf, scale), thought, disease, **mode, **more)
+        return photo_thing(
+            file, "analyze_lesions", _result(leaf, scale), thought, disease, **mode, **more
+        )
 
     def alone(index: int, place: int, scale: GradeScale = "percent", **more: str) -> Thing:
         file, picture = named(files[index], "image", place), pictures[index]
@@ -101,14 +120,19 @@ def _leaf_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         thought = f"Now the diseased share of the leaf inside the {colour} mark."
         leaf, region = board["leaves"][mark["place"]], ref(0, "crop_box")
         thing = analysed(file, leaf, board["ground"], thought, region=region)
-        before, absent = find_mark(file.name, colour, mark["truth"]), absent_colour(_PENS, board["marks"])
+        before, absent = (
+            find_mark(file.name, colour, mark["truth"]),
+            absent_colour(_PENS, board["marks"]),
+        )
         return replace(thing, words={**thing.words, "colour": colour, **absent}, before=(before,))
 
     subject = partial(drawn.subject, variant=disease["lesion"])
     return [
         subject("leaves", len(pictures), alone, "drawn_leaf"),
         subject("cases", len(pictures), alone, "told_leaf"),
-        subject("graded", len(pictures), partial(alone, scale="0-4", grade_scale="0-4"), "graded_leaf"),
+        subject(
+            "graded", len(pictures), partial(alone, scale="0-4", grade_scale="0-4"), "graded_leaf"
+        ),
         *(
             subject(f"board-{number}", len(board["marks"]), partial(in_mark, number), "marked_leaf")
             for number, board in enumerate(boards)
@@ -128,7 +152,9 @@ def _result(leaf: Mapping[str, Any], scale: GradeScale) -> dict[str, JsonValue]:
     }
 
 
-LEAF_LESIONS = SceneKind(7, ("drawn_leaf", "drawn_leaf_marks", "drawn_leaf_disease"), _draw_leaves, _leaf_subjects)
+LEAF_LESIONS = SceneKind(
+    7, ("drawn_leaf", "drawn_leaf_marks", "drawn_leaf_disease"), _draw_leaves, _leaf_subjects
+)
 
 
 _WEEKS = 4
@@ -162,13 +188,19 @@ def _draw_pots(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> d
     def pot(number: int, height: float) -> dict[str, JsonValue]:
         names = {kind: f"{kind}_{number}.jpg" for kind in ("pot", "bare")}
         rng = np.random.default_rng([seed, difficulty, number])
-        other = max(_LEAST_CM, rng.uniform(0.55, 1.3) * height) if rng.uniform() < _WITH_OTHER else None
+        other = (
+            max(_LEAST_CM, rng.uniform(0.55, 1.3) * height) if rng.uniform() < _WITH_OTHER else None
+        )
         truth: dict[str, Any] = {}
         for kind, name in names.items():
             if only(name):
-                scene = make_pot(16 * seed + number, difficulty, species, height, other, scaled=kind == "pot")
+                scene = make_pot(
+                    16 * seed + number, difficulty, species, height, other, scaled=kind == "pot"
+                )
                 truth |= scene.truth
-                save_jpeg(folder / name, scene.images["rgb"], _QUALITY[difficulty], full_colour=True)
+                save_jpeg(
+                    folder / name, scene.images["rgb"], _QUALITY[difficulty], full_colour=True
+                )
         return {"file": names["pot"], "instead": {"bare": names["bare"]}, **truth}
 
     return {
@@ -188,14 +220,21 @@ def _pot_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     def subject(items: list[dict[str, Any]], suffix: str, of: str) -> Subject:
         def file_of(item: dict[str, Any], name: str) -> SampleFile:
             # Also said of the picture without the disc, so that only looking at it shows that the scale is unknown.
-            return originals.file(drawn.folder / name, note=f"{_POT_NOTE} is {item['disc_cm']:g} cm across.")
+            return originals.file(
+                drawn.folder / name, note=f"{_POT_NOTE} is {item['disc_cm']:g} cm across."
+            )
 
         files = [file_of(item, item["file"]) for item in items]
-        bare = {file.path: file_of(item, item["instead"]["bare"]) for file, item in zip(files, items, strict=True)}
+        bare = {
+            file.path: file_of(item, item["instead"]["bare"])
+            for file, item in zip(files, items, strict=True)
+        }
 
         def shown(index: int, place: int) -> Thing:
             file, item = named(files[index], "image", place), items[index]
-            arguments: dict[str, Any] = {"scale_marker": {"type": "circle", "size_cm": item["disc_cm"]}}
+            arguments: dict[str, Any] = {
+                "scale_marker": {"type": "circle", "size_cm": item["disc_cm"]}
+            }
             truth = {"plants": [{name: item[name] for name in _MEASURED}]}
             week = str(item.get("week", record["week"]))
             words = {"species": species, "week": week, "entry": entry.id}

@@ -12,7 +12,15 @@ from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.scenes.marks import outlined
-from agrotools.build.scenes.rows import BANDS, CLASSES, COLUMNS_PX, ROWS_PX, UNSURVEYED, make_scene, surveyed
+from agrotools.build.scenes.rows import (
+    BANDS,
+    CLASSES,
+    COLUMNS_PX,
+    ROWS_PX,
+    UNSURVEYED,
+    make_scene,
+    surveyed,
+)
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import (
     INSIDE,
@@ -44,7 +52,9 @@ _OPEN_PCT = 35.0
 _SHOWN_COMPOSITES = 4
 _DIGITS = 6
 _PHOTO_NOTE = "Drawn. Field seen straight from above, natural colours."
-_RASTER_NOTE = "Drawn. Field seen straight from above, calibrated reflectance times 10,000 in five bands."
+_RASTER_NOTE = (
+    "Drawn. Field seen straight from above, calibrated reflectance times 10,000 in five bands."
+)
 _SQUARES_NOTE = (
     "Classes of the pixels in a few surveyed squares of the picture of the same number; 255: not surveyed. Expected "
     "accuracy: the share of pixels classified correctly in parts of the squares that were held out of training, mean "
@@ -62,7 +72,10 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
         # From clean to overgrown fields, so that no cover is typical.
         weed_pct = float(np.exp(rng.uniform(*np.log(_WEED_PCT))))
         width, height = (int(rng.uniform(0.45, 0.7) * side) for side in (COLUMNS_PX, ROWS_PX))
-        x0, y0 = int(rng.uniform(8, COLUMNS_PX - width - 8)), int(rng.uniform(8, ROWS_PX - height - 8))
+        x0, y0 = (
+            int(rng.uniform(8, COLUMNS_PX - width - 8)),
+            int(rng.uniform(8, ROWS_PX - height - 8)),
+        )
         photo, with_box, map_of_squares, raster = names = (
             f"photo_{number}.jpg", f"marked_{number}.jpg", f"squares_{number}.png", f"bands_{number}.tif",
         )  # fmt: skip
@@ -80,23 +93,34 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
             save_raster(folder / raster, scene.images["bands"], BANDS, gsd_m, number)
         if all(map(only, names)):
             save_png(folder / f"classes_{number}.png", classes)
-            fields.append({"gsd_m": gsd_m, "box": [*box], "bands": _ranking(scene.images["bands"], squares)})
-    composites = _shown_composites(cast("Any", fields[0])["bands"], rng) if len(fields) == _FIELDS else []
+            fields.append(
+                {"gsd_m": gsd_m, "box": [*box], "bands": _ranking(scene.images["bands"], squares)}
+            )
+    composites = (
+        _shown_composites(cast("Any", fields[0])["bands"], rng) if len(fields) == _FIELDS else []
+    )
     return {"fields": fields, "composites": [[*bands] for bands in composites]}
 
 
-def _shown_composites(ranking: Mapping[str, Any], rng: np.random.Generator) -> list[tuple[str, str, str]]:
+def _shown_composites(
+    ranking: Mapping[str, Any], rng: np.random.Generator
+) -> list[tuple[str, str, str]]:
     """Return composites in random order: one drawn first and worse ones, so that the best is not always the same."""
 
     def accuracy(bands: tuple[str, str, str]) -> float:
         return next(
-            entry["expected_accuracy"] or 0.0 for key, entry in ranking.items() if {*key.split("-")} == {*bands}
+            entry["expected_accuracy"] or 0.0
+            for key, entry in ranking.items()
+            if {*key.split("-")} == {*bands}
         )
 
     by_rank = sorted(COMPOSITES, key=accuracy, reverse=True)
     best = int(rng.integers(len(by_rank) - _SHOWN_COMPOSITES + 1))
     worse = by_rank[best + 1 :]
-    composites = [by_rank[best], *(worse[int(k)] for k in rng.permutation(len(worse))[: _SHOWN_COMPOSITES - 1])]
+    composites = [
+        by_rank[best],
+        *(worse[int(k)] for k in rng.permutation(len(worse))[: _SHOWN_COMPOSITES - 1]),
+    ]
     return [composites[int(k)] for k in rng.permutation(len(composites))]
 
 
@@ -127,35 +151,53 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     def picture(index: int, place: int) -> FieldPicture:
         return fields[index].picture(view, place)
 
-    def alike(name: str, of: str, shown: Callable[[int, int], Thing], boxes: Sequence[Region | None]) -> list[Subject]:
+    def alike(
+        name: str, of: str, shown: Callable[[int, int], Thing], boxes: Sequence[Region | None]
+    ) -> list[Subject]:
         """Return a subject of the open fields and one of the dense ones, as far as there are any."""
         covers = [field.area(box).veg_pct for field, box in zip(fields, boxes, strict=True)]
         subjects: list[Subject] = []
         for stand in ("open", "dense"):
-            members = [k for k, cover in enumerate(covers) if (cover < _OPEN_PCT) == (stand == "open")]
+            members = [
+                k for k, cover in enumerate(covers) if (cover < _OPEN_PCT) == (stand == "open")
+            ]
 
             def pick(index: int, place: int, members: list[int] = members) -> Thing:
                 return shown(members[index], place)
 
-            subjects.append(drawn.subject(f"{name}-{stand}", len(members), pick, of, variant=f"{name} {stand}"))
+            subjects.append(
+                drawn.subject(f"{name}-{stand}", len(members), pick, of, variant=f"{name} {stand}")
+            )
         return subjects
 
     return [
         *alike(view, "field", picture, [None] * _FIELDS),
         *(
-            replace(subject, instead={"unmarked": {field.marked.path: field.photo for field in fields}})
+            replace(
+                subject, instead={"unmarked": {field.marked.path: field.photo for field in fields}}
+            )
             for subject in alike(
-                "part", "row_part", lambda index, place: fields[index].part(place), [field.box for field in fields]
+                "part",
+                "row_part",
+                lambda index, place: fields[index].part(place),
+                [field.box for field in fields],
             )
         ),
-        drawn.subject("composites", len(composites), lambda index, _: first.composite(composites[index]), "composite"),
+        drawn.subject(
+            "composites",
+            len(composites),
+            lambda index, _: first.composite(composites[index]),
+            "composite",
+        ),
     ]
 
 
 class _Field:
     """A drawn field: its files and its truth."""
 
-    def __init__(self, folder: Path, number: int, item: Mapping[str, Any], originals: Originals) -> None:
+    def __init__(
+        self, folder: Path, number: int, item: Mapping[str, Any], originals: Originals
+    ) -> None:
         self.gsd_m, self.ranking = item["gsd_m"], item["bands"]
         self.box: Region = item["box"]
         self._classes = folder / f"classes_{number}.png"
@@ -163,16 +205,32 @@ class _Field:
         self.photo = originals.file(folder / f"photo_{number}.jpg", note=_PHOTO_NOTE, **size)
         self.marked = originals.file(folder / f"marked_{number}.jpg", note=_PHOTO_NOTE, **size)
         self.raster = originals.file(
-            folder / f"bands_{number}.tif", kind="raster", bands=BANDS, crs="EPSG:32632", note=_RASTER_NOTE, **size
+            folder / f"bands_{number}.tif",
+            kind="raster",
+            bands=BANDS,
+            crs="EPSG:32632",
+            note=_RASTER_NOTE,
+            **size,
         )
-        named_classes = {**{str(value): name for value, name in CLASSES.items()}, str(UNSURVEYED): "ignore"}
+        named_classes = {
+            **{str(value): name for value, name in CLASSES.items()},
+            str(UNSURVEYED): "ignore",
+        }
         squares = folder / f"squares_{number}.png"
-        self.squares = originals.file(squares, kind="mask", classes=named_classes, note=_SQUARES_NOTE, **size)
+        self.squares = originals.file(
+            squares, kind="mask", classes=named_classes, note=_SQUARES_NOTE, **size
+        )
 
     def picture(self, view: View, place: int) -> FieldPicture:
-        picture_file = named(self.raster, "bands", place) if view == "bands" else named(self.photo, "image", place)
+        picture_file = (
+            named(self.raster, "bands", place)
+            if view == "bands"
+            else named(self.photo, "image", place)
+        )
         noun = "multispectral image" if view == "bands" else "photo"
-        return field_picture((picture_file,), {"image": picture_file.name}, self.area, COLUMNS_PX, ROWS_PX, noun)
+        return field_picture(
+            (picture_file,), {"image": picture_file.name}, self.area, COLUMNS_PX, ROWS_PX, noun
+        )
 
     def area(self, region: Region | None) -> AreaTruth:
         return count_area(_class_map(self._classes), None, region)
@@ -186,14 +244,24 @@ class _Field:
         truth = {"separability": {"triplets": [{"bands": [*bands], **self.ranking[key]}]}}
         words = {"image": raster.name, "labels": labels.name}
         thing = photo_thing(raster, MEASURE, truth, thought, words, label_raster=labels.name)
-        return replace(thing, files=(raster, labels), arguments={**thing.arguments, "bands": numbers}, called=called)
+        return replace(
+            thing,
+            files=(raster, labels),
+            arguments={**thing.arguments, "bands": numbers},
+            called=called,
+        )
 
     def part(self, place: int) -> Thing:
         photo = named(self.marked, "image", place)
         truth = self.area(self.box).as_result(self.gsd_m)
         thought = f"Now I need the areas of crop, weeds and soil inside the box in {photo.name}."
         return photo_thing(
-            photo, MEASURE, truth, thought, before=(find_outline(photo.name, [*self.box]),), region=INSIDE
+            photo,
+            MEASURE,
+            truth,
+            thought,
+            before=(find_outline(photo.name, [*self.box]),),
+            region=INSIDE,
         )
 
 
@@ -206,4 +274,6 @@ def _class_map(path: Path) -> NDArray[np.uint8]:
 
 
 # No trained heads, so that the observations are the same on every machine.
-ROWS = SceneKind(11, ("drawn_bands", "drawn_rows", *field.TEMPLATES), _draw, _subjects, {MEASURE: "untrained"})
+ROWS = SceneKind(
+    11, ("drawn_bands", "drawn_rows", *field.TEMPLATES), _draw, _subjects, {MEASURE: "untrained"}
+)

@@ -33,7 +33,11 @@ def adapter_of(name: str) -> Adapter:
 
 
 def build_one(
-    source: str, folder: Path, out: Path, progress: Progress = no_progress, allow_missing: bool = False
+    source: str,
+    folder: Path,
+    out: Path,
+    progress: Progress = no_progress,
+    allow_missing: bool = False,
 ) -> BenchmarkHeader:
     """Build the benchmark of one data set, with samples in proportion to its share of the published one."""
     name = source.replace(":", "-").replace("_", "-") if source not in DATASETS else source
@@ -45,7 +49,8 @@ def folders_in(folder: Path) -> dict[str, Path]:
     there = {name: folder / name for name in DATASETS if (folder / name).is_dir()}
     if not there:
         raise BenchmarkError(
-            f"{folder} contains none of the data sets", hint=f"name their folders {', '.join(sorted(DATASETS))}"
+            f"{folder} contains none of the data sets",
+            hint=f"name their folders {', '.join(sorted(DATASETS))}",
         )
     return there
 
@@ -73,7 +78,9 @@ def build_all(
             why = "its data set is not there"
             if one in folders:
                 try:
-                    parts.append(adapter_of(one)(folders[one], Path(scratch), shares.get(one), allow_missing))
+                    parts.append(
+                        adapter_of(one)(folders[one], Path(scratch), shares.get(one), allow_missing)
+                    )
                     continue
                 except BenchmarkError as error:
                     if not allow_missing or len(folders) == 1:

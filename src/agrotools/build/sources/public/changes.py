@@ -48,7 +48,9 @@ def changes(data: DataSet) -> Part:
     of = data.layout
     root = find_root(data.folder, of["root"]) / of.get("within", "")
     # All masks of a data set would exceed the memory, so only their kinds are kept.
-    pairs = [(pair, _kind(_codes(pair.files["mask"], data), data)) for pair in matched_items(data, root)]
+    pairs = [
+        (pair, _kind(_codes(pair.files["mask"], data), data)) for pair in matched_items(data, root)
+    ]
     used: set[tuple[str | None, ...]] = set()
     subjects: list[Subject] = []
     for pair, _ in spread(pairs, lambda one: one[1], len(pairs), of["seed"]):
@@ -96,23 +98,31 @@ def _files(pair: Item, shape: Sequence[int], data: DataSet) -> tuple[SampleFile,
     how = ""
     if "bands" in of:
         if pictures[0].dtype != pictures[1].dtype:
-            raise BenchmarkError(f"{paths[1]} holds {pictures[1].dtype}, {paths[0]} {pictures[0].dtype}")
+            raise BenchmarkError(
+                f"{paths[1]} holds {pictures[1].dtype}, {paths[0]} {pictures[0].dtype}"
+            )
         pictures, how = _natural_colours(pictures)
     if any(is_blank(pixels) for pixels in pictures):
         return "blank picture"
     sizes = [one[:2] for one in (*(pixels.shape for pixels in pictures), shape)]
     rows, columns = (min(sides) for sides in zip(*sizes, strict=True))
-    if max(max(height - rows, width - columns) for height, width in sizes) > of.get("most_cut_px", 0):
+    if max(max(height - rows, width - columns) for height, width in sizes) > of.get(
+        "most_cut_px", 0
+    ):
         return "unlike sizes"
     files: list[SampleFile] = []
-    for role, path, pixels, note in zip(("before", "after"), paths, pictures, of["notes"], strict=True):
+    for role, path, pixels, note in zip(
+        ("before", "after"), paths, pictures, of["notes"], strict=True
+    ):
         cut = np.ascontiguousarray(pixels[:rows, :columns])
         note += f" ({pair.told[role]})" if role in pair.told else ""
         if how == "" and cut.shape == pixels.shape and path.suffix.lower() in (".png", *JPEG):
             file = data.originals.file(path, note=f"{note}.")
         else:
             note += how or (", cut to what both pictures show" if cut.shape != pixels.shape else "")
-            file = data.originals.add_content(png_of(cut), ".png", gsd_m=of.get("gsd_m"), note=f"{note}.")
+            file = data.originals.add_content(
+                png_of(cut), ".png", gsd_m=of.get("gsd_m"), note=f"{note}."
+            )
         files.append(file.model_copy(update={"name": f"{role}{Path(file.path).suffix}"}))
     return tuple(files)
 
@@ -130,12 +140,16 @@ def _natural_colours(both: Sequence[NDArray[Any]]) -> tuple[Pictures, str]:
     how = ": red, green and blue of four bands, "
     if all(bands.dtype == np.uint8 for bands in both):
         return [np.ascontiguousarray(bands[..., :3]) for bands in both], f"{how}as stored"
-    red, green, blue, _ = np.moveaxis(np.concatenate([bands.astype(np.float32) for bands in both]), -1, 0)
+    red, green, blue, _ = np.moveaxis(
+        np.concatenate([bands.astype(np.float32) for bands in both]), -1, 0
+    )
     stretched = stretched_picture({"R": red, "G": green, "B": blue})
     return np.split(stretched, 2), f"{how}each stretched alike in both pictures"
 
 
-def pond_subjects(name: str, files: tuple[SampleFile, ...], codes: NDArray[np.int32], data: DataSet) -> list[Subject]:
+def pond_subjects(
+    name: str, files: tuple[SampleFile, ...], codes: NDArray[np.int32], data: DataSet
+) -> list[Subject]:
     """Return the subjects of a pair (``files``: before, after) for questions about ponds.
 
     If ponds were built and nothing else happened, there is also one for questions about their number. The truth is what
@@ -158,12 +172,30 @@ def pond_subjects(name: str, files: tuple[SampleFile, ...], codes: NDArray[np.in
 
     def new_ponds(_: int, __: int) -> Thing:
         sites = site_truth(ponds, least_px, None)
-        look = look_closer(after, "shape", sites, "Each piece of the map of change is a pond; now how many there are.")
+        look = look_closer(
+            after,
+            "shape",
+            sites,
+            "Each piece of the map of change is a pond; now how many there are.",
+        )
         thought = "I need to see where ponds appeared, without small patches."
         arguments: Arguments = {**called, "min_area_px": least_px}
-        return Thing(files, "detect_change", arguments, truth(ponds), "the scene", thought, words, closer=(look,))
+        return Thing(
+            files,
+            "detect_change",
+            arguments,
+            truth(ponds),
+            "the scene",
+            thought,
+            words,
+            closer=(look,),
+        )
 
-    more = [Subject(f"{name}-new", 1, new_ponds, {"pair": name}, of="new_pond")] if event == "constructed" else []
+    more = (
+        [Subject(f"{name}-new", 1, new_ponds, {"pair": name}, of="new_pond")]
+        if event == "constructed"
+        else []
+    )
     return [Subject(name, 1, pair, {"pair": name}, of="pond"), *more]
 
 
@@ -173,7 +205,9 @@ def _ponds_in(codes: NDArray[np.int32], data: DataSet) -> tuple[NDArray[np.bool_
     there: list[str] = []
     pieces = 0
     for value, event in enumerate(data.layout["events"], start=1):
-        _, labels, stats, _ = cv2.connectedComponentsWithStats((codes == value).astype(np.uint8), connectivity=8)
+        _, labels, stats, _ = cv2.connectedComponentsWithStats(
+            (codes == value).astype(np.uint8), connectivity=8
+        )
         is_pond = stats[:, cv2.CC_STAT_AREA] >= data.layout["least_px"]
         is_pond[0] = False
         if is_pond.any():

@@ -48,7 +48,9 @@ class Counted(NamedTuple):
     number: int
 
 
-def _subjects(data: DataSet, plurals: Mapping[str, str], counted: Iterable[Counted]) -> list[Subject]:
+def _subjects(
+    data: DataSet, plurals: Mapping[str, str], counted: Iterable[Counted]
+) -> list[Subject]:
     photos: dict[str, list[tuple[SampleFile, int]]] = {noun: [] for noun in plurals}
     for noun, path, count in counted:
         photos[noun].append((photo_file(path, data), count))
@@ -57,7 +59,11 @@ def _subjects(data: DataSet, plurals: Mapping[str, str], counted: Iterable[Count
         subject
         for noun, some in photos.items()
         for subject in fruit_subjects(
-            f"{prefix}-{noun.replace(' ', '-')}", words.get(noun, noun), plurals[noun], some, of="fruit_photo"
+            f"{prefix}-{noun.replace(' ', '-')}",
+            words.get(noun, noun),
+            plurals[noun],
+            some,
+            of="fruit_photo",
         )
     ]
 
@@ -69,15 +75,23 @@ def agromind(data: DataSet) -> Part:
     questions = first_of(root, of["lists"])
     items = with_files(data, root, _counting_questions(questions, data), str(questions))
     if not items:
-        raise BenchmarkError(f"{questions} has no question that counts: {', '.join(of['questions'])}")
-    counted = [Counted(item.told["noun"], item.files["picture"], int(item.told["count"])) for item in items]
+        raise BenchmarkError(
+            f"{questions} has no question that counts: {', '.join(of['questions'])}"
+        )
+    counted = [
+        Counted(item.told["noun"], item.files["picture"], int(item.told["count"])) for item in items
+    ]
     palms = [one for one in counted if one.noun == _PALM]
     others = [one for one in counted if one.noun != _PALM]
-    some = spread(others, lambda one: one.noun, data.wanted - min(len(palms), data.wanted // 2), of["seed"])
+    some = spread(
+        others, lambda one: one.noun, data.wanted - min(len(palms), data.wanted // 2), of["seed"]
+    )
     palms = spread(palms, lambda one: one.number // 10, data.wanted - len(some), of["seed"])
     subjects = [*_palm_subjects(palms, data), *_subjects(data, of["plurals"], some)]
     counts = Counter(one.noun for one in counted)
-    return data.part(subjects, ["palm", *FRUIT_QUESTIONS], {"agromind_counted_pictures": {**counts}})
+    return data.part(
+        subjects, ["palm", *FRUIT_QUESTIONS], {"agromind_counted_pictures": {**counts}}
+    )
 
 
 def _counting_questions(questions: Path, data: DataSet) -> Iterator[Row]:
@@ -86,7 +100,9 @@ def _counting_questions(questions: Path, data: DataSet) -> Iterator[Row]:
         if not re.fullmatch(r"[A-Z]{2,3}_\d_\d_\d", path.stem):
             continue
         entries = read_json(path, _LARGEST_JSON)
-        if not isinstance(entries, list) or not all(isinstance(item, dict) for item in cast("list[Any]", entries)):
+        if not isinstance(entries, list) or not all(
+            isinstance(item, dict) for item in cast("list[Any]", entries)
+        ):
             raise BenchmarkError(f"{path} is not a list of questions")
         for item in cast("list[dict[str, Any]]", entries):
             name = str(item.get("image_path", "")).removeprefix("./").replace("\\", "/")
@@ -126,22 +142,33 @@ def _palm_subjects(palms: Iterable[Counted], data: DataSet) -> list[Subject]:
 def deepnir(data: DataSet) -> Part:
     """Numbers of fruits in pictures, evenly spread over the kinds of fruit."""
     plurals: Mapping[str, str] = data.layout["plurals"]
-    places = {fruit: place / "test" for fruit, place in folders_below(data.folder, plurals, ["test/images"]).items()}
+    places = {
+        fruit: place / "test"
+        for fruit, place in folders_below(data.folder, plurals, ["test/images"]).items()
+    }
     if not places:
         raise BenchmarkError(f"{data.folder} has FRUIT/test/images of no fruit")
     if absent := len(plurals) - len(places):
         data.dropped["kinds of fruit whose folder is missing"] += absent
     pictures: list[Counted] = []
     for fruit, place in places.items():
-        images, labels = by_stem(place / "images", SUFFIXES), by_stem(first_of(place, ("labels",)), (".txt",))
-        labelled = [Item(stem, {"picture": images.get(stem, place / f"images/{stem}.jpg")}, {}) for stem in labels]
+        images, labels = (
+            by_stem(place / "images", SUFFIXES),
+            by_stem(first_of(place, ("labels",)), (".txt",)),
+        )
+        labelled = [
+            Item(stem, {"picture": images.get(stem, place / f"images/{stem}.jpg")}, {})
+            for stem in labels
+        ]
         existing_items(data, place, labelled)
         for stem, path in images.items():  # one without a label file shows no fruit
             marks = yolo_marks(labels[stem], {0: fruit}) if stem in labels else ()
             pictures.append(Counted(fruit, path, count_marks(marks)[0].get(fruit) or 0))
     if not pictures:
         raise BenchmarkError(f"{data.folder} has no picture in its test part")
-    subjects = _subjects(data, plurals, spread(pictures, lambda one: one.noun, data.wanted, data.layout["seed"]))
+    subjects = _subjects(
+        data, plurals, spread(pictures, lambda one: one.noun, data.wanted, data.layout["seed"])
+    )
     counts = Counter(one.noun for one in pictures)
     return data.part(subjects, FRUIT_QUESTIONS, {"deepnir_test_pictures": {**counts}})
 
@@ -160,17 +187,26 @@ def boxed(data: DataSet) -> Part:
         for number, noun in enumerate(nouns)
         for name in some[number :: len(nouns)]
     ]
-    return data.part(_subjects(data, {noun: _plural(noun) for noun in nouns}, counted), ["fruit_photo"])
+    return data.part(
+        _subjects(data, {noun: _plural(noun) for noun in nouns}, counted), ["fruit_photo"]
+    )
 
 
 def _nouns_in(path: Path, data: DataSet) -> dict[str, Counter[str]]:
-    pictures, holds = read_marks(path) or [], dict(zip(data.layout["classes"], data.layout["nouns"], strict=True))
+    pictures, holds = (
+        read_marks(path) or [],
+        dict(zip(data.layout["classes"], data.layout["nouns"], strict=True)),
+    )
     there = {mark.label for one in pictures for mark in one.marks}
     if there and there.isdisjoint(holds):
-        raise BenchmarkError(f"{path} has classes that the data set has not: {first_few(sorted(there))}")
+        raise BenchmarkError(
+            f"{path} has classes that the data set has not: {first_few(sorted(there))}"
+        )
     by_name: dict[str, Counter[str]] = {}
     for name, marks, _ in pictures:
-        counts, faults = count_marks(mark._replace(label=holds[mark.label]) for mark in marks if holds.get(mark.label))
+        counts, faults = count_marks(
+            mark._replace(label=holds[mark.label]) for mark in marks if holds.get(mark.label)
+        )
         data.dropped["boxes that cannot be counted"] += faults.total()
         if None not in counts.values():  # as beside a region of several objects
             by_name[Path(name).name] = Counter({noun: count or 0 for noun, count in counts.items()})

@@ -21,7 +21,14 @@ import numpy as np
 
 from agrotools.build.references import PlannedCall, ref
 from agrotools.build.sources.land import diagnosis_of
-from agrotools.build.sources.part import DataSet, Part, listed, listing_of, photo_subject, photo_thing
+from agrotools.build.sources.part import (
+    DataSet,
+    Part,
+    listed,
+    listing_of,
+    photo_subject,
+    photo_thing,
+)
 from agrotools.build.sources.reading import find_root, png_of, read_rows, spread, with_files
 from agrotools.build.templates import Thing
 from agrotools.build.templates.key_facts import facts_about
@@ -52,7 +59,10 @@ _TURNS = (
 )  # fmt: skip
 """Order in which kinds of subjects are made; their frequencies follow the number of templates for each."""
 _PICTURES = {"pest_photo": 2, "pest_group": 3, "pest_advice": 1, "pest_damage": 2}
-_LOOKED_UP = {"pest_group": ("identification", "order and family"), "pest_damage": ("symptoms", "damage on the plant")}
+_LOOKED_UP = {
+    "pest_group": ("identification", "order and family"),
+    "pest_damage": ("symptoms", "damage on the plant"),
+}
 """Topic and query of the look-up, by kind of subject."""
 _MOST_OTHERS, _OFFERED = 9, 4
 
@@ -92,7 +102,11 @@ PestPhoto = tuple[SampleFile, Pest]
 @cache
 def pests() -> dict[int, Pest]:
     """Return the classes by label, without those that have no entry or whose names do not identify an insect."""
-    by_label = {label: entry for entry in kb_names().entries for label in entry.names.datasets.get("ip102", ())}
+    by_label = {
+        label: entry
+        for entry in kb_names().entries
+        for label in entry.names.datasets.get("ip102", ())
+    }
     entries = {number: by_label[name] for number, name in enumerate(CLASSES) if name in by_label}
     return {
         number: Pest(CLASSES[number], CROPS[number], entry)
@@ -158,7 +172,9 @@ def _photo_subjects(photos: Sequence[PestPhoto], most: int) -> list[Subject]:
     subjects: list[Subject] = []
     failed = 0
     for kind in cycle(_TURNS):
-        group = next((pictures for crop in crops if (pictures := _take_group(waiting[crop], kind))), [])
+        group = next(
+            (pictures for crop in crops if (pictures := _take_group(waiting[crop], kind))), []
+        )
         failed = 0 if group else failed + 1
         if failed == len(_TURNS) or len(subjects) >= most:
             return subjects
@@ -173,7 +189,11 @@ def _take_group(waiting: list[PestPhoto], kind: str) -> list[PestPhoto]:
     group: list[PestPhoto] = []
     for photo in waiting:
         taken = [pest for _, pest in group]
-        if len(group) < _PICTURES[kind] and _suits(photo[1], kind, taken) and not any(map(photo[1].like, taken)):
+        if (
+            len(group) < _PICTURES[kind]
+            and _suits(photo[1], kind, taken)
+            and not any(map(photo[1].like, taken))
+        ):
             group.append(photo)
     if kind == "pest_damage" and len(group) < _PICTURES[kind]:
         return []
@@ -187,9 +207,13 @@ def _suits(pest: Pest, kind: str, taken: Sequence[Pest]) -> bool:
         case "pest_photo":
             return kb_names().is_on(pest.entry, pest.crop)
         case "pest_advice":
-            has_facts = any(facts_about(pest.entry.id, topic) for topic in ("symptoms", "management"))
+            has_facts = any(
+                facts_about(pest.entry.id, topic) for topic in ("symptoms", "management")
+            )
             return has_facts and kb_names().is_on(pest.entry, pest.crop)
-        case "pest_damage" if taken:  # one that certainly does not cause the damage of the first, or the reverse
+        case "pest_damage" if (
+            taken
+        ):  # one that certainly does not cause the damage of the first, or the reverse
             return pest.entry.taxonomy.order is not None and _told_trait([*taken, pest]) != ""
         case "pest_damage":
             return pest.entry.taxonomy.order is not None and trait_of(pest) is not None
@@ -210,12 +234,16 @@ def _subject(number: int, kind: str, group: Sequence[PestPhoto]) -> Subject:
             return photo_thing(file, _DIAGNOSE, truth, thought, words, kind="pest", crop=pest.crop)
         topic, query = _LOOKED_UP[kind]
         thought = f"I need to know which pest {file.name} shows."
-        diagnosis = PlannedCall(_DIAGNOSE, {"image": file.name, "kind": "pest"}, truth, thought=thought)
+        diagnosis = PlannedCall(
+            _DIAGNOSE, {"image": file.name, "kind": "pest"}, truth, thought=thought
+        )
         search: dict[str, Any] = {"query": query, "topic": topic}
         arguments: Arguments = {**search, "kb_id": ref(0, "best")}
         truth = exact_result(_LOOK_UP, {**search, "kb_id": pest.entry.id})
         thought = f"I need what is known of the {query} of the pest in {file.name}."
-        return Thing((file,), _LOOK_UP, arguments, truth, file.name, thought, words, before=(diagnosis,))
+        return Thing(
+            (file,), _LOOK_UP, arguments, truth, file.name, thought, words, before=(diagnosis,)
+        )
 
     return photo_subject(f"ip102-{number}", photos, thing, {"crop": group[0][1].crop}, kind)
 
@@ -240,9 +268,13 @@ def _words_of(pest: Pest, rng: np.random.Generator) -> dict[str, str]:
     offered = sorted(one.name for one in (pest, *shuffled[: _OFFERED - 1]))
     suspected = shuffled[0] if shuffled and rng.random() < 0.5 else pest
     order, family = pest.entry.taxonomy.order or "", pest.entry.taxonomy.family or ""
-    families = dict.fromkeys(one.entry.taxonomy.family for one in shuffled if one.entry.taxonomy.family)
+    families = dict.fromkeys(
+        one.entry.taxonomy.family for one in shuffled if one.entry.taxonomy.family
+    )
     near = [one for one in families if one != family][: _OFFERED - 1]
-    other_orders = [one for one in rng.permutation(sorted(ORDERS)).tolist() if one != order][: _OFFERED - 1]
+    other_orders = [one for one in rng.permutation(sorted(ORDERS)).tolist() if one != order][
+        : _OFFERED - 1
+    ]
     near_families = sorted([family, *near])
     # If there are fewer than four, the last is repeated, which does not change the choice.
     padded = [*near_families, *[near_families[-1]] * _OFFERED][:_OFFERED]
@@ -264,7 +296,10 @@ def _words_of(pest: Pest, rng: np.random.Generator) -> dict[str, str]:
         "offered_families": listed(near_families, "or"),
         "at": "1" if pest.entry.claims_of("identification") else "0",
         "is_insect": str(order != "Trombidiformes"),
-        **{f"order_{place}": one for place, one in enumerate(sorted([order, *other_orders]), start=1)},
+        **{
+            f"order_{place}": one
+            for place, one in enumerate(sorted([order, *other_orders]), start=1)
+        },
         **{f"family_{place}": one for place, one in enumerate(padded, start=1)},
     }
 

@@ -52,7 +52,10 @@ def open_canopy(data: DataSet) -> Part:
     shown: list[tuple[SampleFile, NDArray[np.float32]]] = []
     with ExitStack() as opened:
         opened.enter_context(rasterio.Env(**_SETTINGS))
-        years = {year: _opened_year(root / str(year), data, opened) for year in sorted({tile.year for tile in tiles})}
+        years = {
+            year: _opened_year(root / str(year), data, opened)
+            for year in sorted({tile.year for tile in tiles})
+        }
         there = [tile for tile in tiles if years[tile.year]]
         if not there:
             raise BenchmarkError(f"{root} has {' and '.join(of['rasters'])} of no year")
@@ -60,8 +63,15 @@ def open_canopy(data: DataSet) -> Part:
             data.dropped["of a year that is not there"] += 4 * (len(tiles) - len(there))
         # As many tiles as possible, and then their quarters.
         scattered = spread(there, lambda tile: tile.year, len(there), of["seed"])
-        quarters = [(number, right, lower) for number in range(len(scattered)) for right in (0, 1) for lower in (0, 1)]
-        for number, right, lower in spread(quarters, lambda quarter: quarter[0], len(quarters), of["seed"]):
+        quarters = [
+            (number, right, lower)
+            for number in range(len(scattered))
+            for right in (0, 1)
+            for lower in (0, 1)
+        ]
+        for number, right, lower in spread(
+            quarters, lambda quarter: quarter[0], len(quarters), of["seed"]
+        ):
             if len(shown) == data.wanted:
                 break
             window = _window(years[scattered[number].year], scattered[number], right, lower, data)
@@ -72,7 +82,9 @@ def open_canopy(data: DataSet) -> Part:
             subjects += canopy_subjects(f"open-canopy-{len(shown)}", *window, rng)
             shown.append(window)
     starts = range(0, len(shown), of["together"])
-    subjects += [tract_subject(f"open-canopy-tracts-{at}", shown[at : at + of["together"]]) for at in starts]
+    subjects += [
+        tract_subject(f"open-canopy-tracts-{at}", shown[at : at + of["together"]]) for at in starts
+    ]
     facts: Any = {"test_tiles": len(tiles), "windows": len(data.originals.files)}
     return data.part(subjects, ["canopy", "tracts"], {"open-canopy": facts})
 
@@ -80,16 +92,25 @@ def open_canopy(data: DataSet) -> Part:
 def _test_tiles(path: Path, splits: Sequence[str]) -> list[Tile]:
     grid = read_json(path)
     try:
-        crs = CRS.from_user_input(str(grid["crs"]["properties"]["name"])) if grid.get("crs") else None
+        crs = (
+            CRS.from_user_input(str(grid["crs"]["properties"]["name"])) if grid.get("crs") else None
+        )
         by_split: dict[str, list[Any]] = {}
         for one in grid["features"]:
             by_split.setdefault(str(one["properties"]["split"]), []).append(one)
         tested = by_split.get("test", ())
-        tiles = [Tile(int(float(one["properties"]["lidar_year"])), bounds_of(one["geometry"]), crs) for one in tested]
+        tiles = [
+            Tile(int(float(one["properties"]["lidar_year"])), bounds_of(one["geometry"]), crs)
+            for one in tested
+        ]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BenchmarkError(f"{path} is not a grid of tiles with geometry, split and lidar_year") from error
+        raise BenchmarkError(
+            f"{path} is not a grid of tiles with geometry, split and lidar_year"
+        ) from error
     if strange := sorted(by_split.keys() - {*splits}):
-        raise BenchmarkError(f"{path} has tiles whose split is not {', '.join(splits)}: {', '.join(strange[:5])}")
+        raise BenchmarkError(
+            f"{path} has tiles whose split is not {', '.join(splits)}: {', '.join(strange[:5])}"
+        )
     if not tiles:
         raise BenchmarkError(f"{path} has no tile of the test part")
     return tiles
@@ -101,16 +122,22 @@ def _opened_year(folder: Path, data: DataSet, opened: ExitStack) -> list[Any]:
     if not any((folder / name).exists() for name in rasters):
         return []
     try:
-        datasets: list[Any] = [opened.enter_context(rasterio.open(folder / name, driver="VRT")) for name in rasters]
+        datasets: list[Any] = [
+            opened.enter_context(rasterio.open(folder / name, driver="VRT")) for name in rasters
+        ]
     except (RasterioError, OSError) as error:
         raise BenchmarkError(f"the rasters in {folder} cannot be read: {error}") from error
     for dataset, (name, (dtype, meaning)) in zip(datasets, rasters.items(), strict=True):
         if dataset.dtypes != (dtype,):
-            raise BenchmarkError(f"{folder / name} holds {', '.join(dataset.dtypes)}, not {meaning} as {dtype}")
+            raise BenchmarkError(
+                f"{folder / name} holds {', '.join(dataset.dtypes)}, not {meaning} as {dtype}"
+            )
         at = dataset.transform
         has_the_pixels = np.allclose((at.a, at.b, at.d, at.e), (pixel_m, 0, 0, -pixel_m), atol=1e-3)
         if dataset.crs is None or not dataset.crs.is_projected or not has_the_pixels:
-            raise BenchmarkError(f"{folder / name} is not a map with pixels of {pixel_m} m, north up")
+            raise BenchmarkError(
+                f"{folder / name} is not a map with pixels of {pixel_m} m, north up"
+            )
     return datasets
 
 
@@ -142,7 +169,9 @@ def _window(
     if not values.any() or not kinds.any():
         return _HOLE
     # High vegetation cannot be 0 m high: such heights were not downloaded, only the classes.
-    measured = np.isin(kinds, of["measured_classes"]) & ~((kinds == of["high_vegetation"]) & (values == 0))
+    measured = np.isin(kinds, of["measured_classes"]) & ~(
+        (kinds == of["high_vegetation"]) & (values == 0)
+    )
     if measured.mean() < of["least_measured"]:
         return "with too little data"
     known = values[measured]
@@ -152,9 +181,13 @@ def _window(
         return "without canopy"
     metres = np.where(measured, values / 10, np.nan).astype(np.float32)
     stored = np.where(measured, metres, np.float32(_NO_DATA))[None]
-    content = geotiff_of(stored, ("height",), "m", predictor=3, crs=crs, transform=transform, nodata=_NO_DATA)
+    content = geotiff_of(
+        stored, ("height",), "m", predictor=3, crs=crs, transform=transform, nodata=_NO_DATA
+    )
     about = {"width_px": size, "height_px": size, "gsd_m": pixel_m, "note": of["note"]}
-    return data.originals.add_content(content, ".tif", kind="raster", bands=("height",), **about), metres
+    return data.originals.add_content(
+        content, ".tif", kind="raster", bands=("height",), **about
+    ), metres
 
 
 def _in_crs(tile: Tile, crs: Any, needed: float) -> Bounds | None:
@@ -162,7 +195,9 @@ def _in_crs(tile: Tile, crs: Any, needed: float) -> Bounds | None:
     in_degrees = all(abs(value) <= 180 for value in tile.bounds)
     tile_crs = tile.crs or (CRS.from_epsg(4326) if in_degrees else crs)
     try:
-        left, bottom, right, top = tile.bounds if tile_crs == crs else transform_bounds(tile_crs, crs, *tile.bounds)
+        left, bottom, right, top = (
+            tile.bounds if tile_crs == crs else transform_bounds(tile_crs, crs, *tile.bounds)
+        )
     except (RasterioError, ValueError):
         return None
     # A square in degrees is rotated on the map, so its bounding box is slightly larger than the tile.

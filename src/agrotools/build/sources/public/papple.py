@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from agrotools.build.boxes import read_marks
 from agrotools.build.sources.land import TOGETHER, apple_subject
 from agrotools.build.sources.part import DataSet, Part
-from agrotools.build.sources.reading import Item, Row, find_root, first_of, read_photo, read_rows, spread, with_files
+from agrotools.build.sources.reading import (
+    Item,
+    Row,
+    find_root,
+    first_of,
+    read_photo,
+    read_rows,
+    spread,
+    with_files,
+)
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Intrinsics, ToolError
 from agrotools.tools.fruit.camera import read_depth
@@ -43,7 +52,11 @@ def papple(data: DataSet) -> Part:
     of = data.layout
     root = find_root(data.folder, of["root"])
     focal_file = root / "focal_length.txt"
-    focals = {row["name"]: row["px"] for row in read_rows(focal_file, of["focals"])} if focal_file.is_file() else {}
+    focals = (
+        {row["name"]: row["px"] for row in read_rows(focal_file, of["focals"])}
+        if focal_file.is_file()
+        else {}
+    )
     apples = _apples_in(root, _diameters(first_of(root, of["diameters"]["in"]), data), data)
     rows: Iterator[Row] = ({"name": name} for name in apples)
     pictures = with_files(data, root, rows, "the file of outlines")
@@ -61,9 +74,13 @@ def papple(data: DataSet) -> Part:
             break
         # An apple may be in several crops; its answer in one would reveal it in another.
         fresh = [apple for apple in apples[picture.name] if apple.key not in shown_keys]
-        data.dropped["apples shown in another picture already"] += len(apples[picture.name]) - len(fresh)
+        data.dropped["apples shown in another picture already"] += len(apples[picture.name]) - len(
+            fresh
+        )
         focal_px = float(focals.get(picture.name) or of["focal_px"])
-        some, keys = _subjects(f"papple-{number}", picture, fresh, focal_px, data) if fresh else ([], set())
+        some, keys = (
+            _subjects(f"papple-{number}", picture, fresh, focal_px, data) if fresh else ([], set())
+        )
         subjects += some
         subjects += [replace(one, name=f"{one.name}-boxed", of="boxed_apple") for one in some]
         shown_keys |= keys
@@ -79,12 +96,16 @@ def _diameters(path: Path, data: DataSet) -> dict[Key, float]:
     for row in read_rows(path, data.layout["diameters"]):
         if int(row["orchard"]) == int(data.layout["orchard"]):
             if not least <= float(row["mm"]) <= most:
-                raise BenchmarkError(f"{path}: no apple measures {row['mm']} mm ({row['year']}, {row['apple']})")
+                raise BenchmarkError(
+                    f"{path}: no apple measures {row['mm']} mm ({row['year']}, {row['apple']})"
+                )
             diameters.setdefault((int(row["year"]), int(row["apple"])), set()).add(float(row["mm"]))
     return {key: values.pop() for key, values in diameters.items() if len(values) == 1}
 
 
-def _apples_in(root: Path, diameters: Mapping[Key, float], data: DataSet) -> dict[str, list[_Apple]]:
+def _apples_in(
+    root: Path, diameters: Mapping[Key, float], data: DataSet
+) -> dict[str, list[_Apple]]:
     """Return the apples that are usable by their outlines and diameters, by picture that has any."""
     of, left_out = data.layout, data.dropped
     seen = read_outlines(root / of["root"][0], left_out)
@@ -107,7 +128,9 @@ def _apples_in(root: Path, diameters: Mapping[Key, float], data: DataSet) -> dic
             points = np.concatenate(whole[name][number])
             (x0, y0), (x1, y1) = points.min(axis=0).tolist(), points.max(axis=0).tolist()
             box = (x0, y0, x1 + 1, y1 + 1)
-            seen_px, whole_px = (int(_mask_of(one, box).sum()) for one in (outline, whole[name][number]))
+            seen_px, whole_px = (
+                int(_mask_of(one, box).sum()) for one in (outline, whole[name][number])
+            )
             if seen_px < of["least_area_px"]:
                 left_out["apples that are too small in the picture"] += 1
             elif seen_px < of["least_seen"] * whole_px:
@@ -134,7 +157,10 @@ def _subjects(
         x0, y0, x1, y1 = apple.box
         if x0 <= 0 or y0 <= 0 or x1 >= width or y1 >= height:
             data.dropped["apples at the edge of a picture"] += 1
-        elif np.mean(steps[y0:y1, x0:x1][_mask_of(apple.seen, apple.box)] > 0) < data.layout["least_depth"]:
+        elif (
+            np.mean(steps[y0:y1, x0:x1][_mask_of(apple.seen, apple.box)] > 0)
+            < data.layout["least_depth"]
+        ):
             data.dropped["apples without depth"] += 1
         else:
             usable.append(apple)
@@ -145,11 +171,18 @@ def _subjects(
     size = {"width_px": width, "height_px": height}
     image = data.originals.file(picture.files["picture"], **size, intrinsics=camera, note=note)
     content = cv2.imencode(".png", steps)[1].tobytes()
-    about = {"kind": "depth", "depth_unit_mm": _DEPTH_UNIT_MM, "note": "Depth registered to the picture."}
+    about = {
+        "kind": "depth",
+        "depth_unit_mm": _DEPTH_UNIT_MM,
+        "note": "Depth registered to the picture.",
+    }
     files = image, data.originals.add_content(content, ".png", **about)
     fruits = [(apple.box, apple.diameter_mm) for apple in usable]
     starts = range(0, len(fruits), TOGETHER)
-    subjects = [apple_subject(f"{name}-{start}", files, fruits[start : start + TOGETHER]) for start in starts]
+    subjects = [
+        apple_subject(f"{name}-{start}", files, fruits[start : start + TOGETHER])
+        for start in starts
+    ]
     return subjects, {apple.key for apple in usable}
 
 
@@ -180,7 +213,9 @@ def read_outlines(path: Path, left_out: Counter[str]) -> dict[str, dict[int, Out
     outlines: dict[str, dict[int, Outline]] = {}
     for name, marks, _ in read_marks(path, "apple_ID") or ():
         if Path(name).name != name or name in outlines:
-            raise BenchmarkError(f"{path} cannot be read: picture {name!r} is named twice or leads elsewhere")
+            raise BenchmarkError(
+                f"{path} cannot be read: picture {name!r} is named twice or leads elsewhere"
+            )
         pieces = outlines.setdefault(name, {})
         for number, shape, *_ in marks:
             if not number.strip("0"):
@@ -188,7 +223,9 @@ def read_outlines(path: Path, left_out: Counter[str]) -> dict[str, dict[int, Out
             elif len(shape) < 6:
                 left_out["outlines of fewer than three points"] += 1
             elif number.isdecimal() and all(abs(value) <= _LARGEST_PX for value in shape):
-                pieces.setdefault(int(number), []).append(np.round(np.reshape(shape, (-1, 2))).astype(np.int32))
+                pieces.setdefault(int(number), []).append(
+                    np.round(np.reshape(shape, (-1, 2))).astype(np.int32)
+                )
             else:
                 what = "cannot be read: no number of an apple, or an outline that reaches beyond any picture"
                 raise BenchmarkError(f"{path}, {name[:80]} {what}: {number[:20]}")

@@ -108,10 +108,14 @@ def disease_subjects(
         hashes = {str(file.sha256) for file in files}
         if len(hashes) == len(files) and not hashes & used:
             used |= hashes
-            subjects.append(_subject(f"{name}-{len(subjects)}", len(subjects), pair, files, diseases))
+            subjects.append(
+                _subject(f"{name}-{len(subjects)}", len(subjects), pair, files, diseases)
+            )
     if len(unreadable) > max(1, _MOST_UNREADABLE * opened):
         names = ", ".join(unreadable[:3])
-        raise BenchmarkError(f"{len(unreadable)} of {opened} pictures cannot be read, such as {names}")
+        raise BenchmarkError(
+            f"{len(unreadable)} of {opened} pictures cannot be read, such as {names}"
+        )
     if not subjects:
         raise BenchmarkError("no two pictures of a plant can be read")
     data.dropped["unreadable"] += len(unreadable)
@@ -141,19 +145,29 @@ def _pairs(pictures: Sequence[DiseasedPlant]) -> Iterator[tuple[DiseasedPlant, D
         alike = not alike
 
 
-def _next_labels(waiting: Mapping[str, Sequence[DiseasedPlant]], *, alike: bool) -> tuple[str, str] | None:
+def _next_labels(
+    waiting: Mapping[str, Sequence[DiseasedPlant]], *, alike: bool
+) -> tuple[str, str] | None:
     """Return the diseases of the next two pictures, those that waited longest first."""
     if alike:
-        return next(((label, label) for label, remaining in waiting.items() if len(remaining) >= 2), None)
+        return next(
+            ((label, label) for label, remaining in waiting.items() if len(remaining) >= 2), None
+        )
     some = [label for label, remaining in waiting.items() if remaining]
     return (some[0], some[1]) if len(some) >= 2 else None
 
 
 def _subject(
-    name: str, number: int, pair: Sequence[DiseasedPlant], files: Sequence[SampleFile], diseases: Mapping[str, Disease]
+    name: str,
+    number: int,
+    pair: Sequence[DiseasedPlant],
+    files: Sequence[SampleFile],
+    diseases: Mapping[str, Disease],
 ) -> Subject:
     plant = pair[0].disease.plant
-    of_plant = sorted((one for one in diseases.values() if one.plant == plant), key=lambda one: one.label)
+    of_plant = sorted(
+        (one for one in diseases.values() if one.plant == plant), key=lambda one: one.label
+    )
     sought = _draw(*pair).choice([picture.disease.label for picture in pair])
     known = [(picture.disease, _words(picture, of_plant, str(sought))) for picture in pair]
 
@@ -163,14 +177,18 @@ def _subject(
         truth = diagnosis_of(disease.label, disease.entry)
         # The name under which the knowledge base lists the disease.
         crop = plant if kb_names().is_on(disease.entry, plant) else disease.entry.crops[0]
-        return photo_thing(file, "diagnose_pest_disease", truth, thought, words, kind="disease", crop=crop)
+        return photo_thing(
+            file, "diagnose_pest_disease", truth, thought, words, kind="disease", crop=crop
+        )
 
     photos = list(zip(files, known, strict=True))
     return photo_subject(name, photos, thing, {"pair": number, "crop": plant}, "plant_disease")
 
 
 def _draw(*pictures: DiseasedPlant) -> np.random.Generator:
-    return np.random.default_rng([_SEED, *(zlib.crc32(picture.path.stem.encode()) for picture in pictures)])
+    return np.random.default_rng(
+        [_SEED, *(zlib.crc32(picture.path.stem.encode()) for picture in pictures)]
+    )
 
 
 def _words(picture: DiseasedPlant, of_plant: Sequence[Disease], sought: str) -> dict[str, str]:
@@ -195,11 +213,15 @@ def _words(picture: DiseasedPlant, of_plant: Sequence[Disease], sought: str) -> 
         "sought": looked_for.short,
         "sought_id": looked_for.entry.id,
         "cause": disease.cause or "",
-        "sought_cause": f"an {looked_for.cause}" if looked_for.cause == "oomycete" else f"a {looked_for.cause}",
+        "sought_cause": f"an {looked_for.cause}"
+        if looked_for.cause == "oomycete"
+        else f"a {looked_for.cause}",
         "of_sought_cause": _ids(of_plant, looked_for.cause),
     }
     # Fewer than four options are padded with the last one, which does not change the choice.
-    for place, one in enumerate([*offered, *[offered[-1]] * _MOST_OPTIONS][:_MOST_OPTIONS], start=1):
+    for place, one in enumerate(
+        [*offered, *[offered[-1]] * _MOST_OPTIONS][:_MOST_OPTIONS], start=1
+    ):
         words |= {f"option_{place}": one.short, f"id_{place}": one.entry.id}
     return words | {word: _ids(of_plant, kind) for kind, word in CAUSES.items()}
 
@@ -216,18 +238,28 @@ def plantseg(data: DataSet) -> Part:
     tested = [row for row in read_rows(table, of["rows"]) if row["split"].lower() == "test"]
     diseases = known_diseases()
     # ``Index`` and the values of masks contradict the disease in some rows.
-    known = [{**row, "disease": folded(row["disease"])} for row in tested if folded(row["disease"]) in diseases]
+    known = [
+        {**row, "disease": folded(row["disease"])}
+        for row in tested
+        if folded(row["disease"]) in diseases
+    ]
     if not known:
-        raise BenchmarkError(f"{table} names no disease of a test picture that the knowledge base has")
+        raise BenchmarkError(
+            f"{table} names no disease of a test picture that the knowledge base has"
+        )
     data.dropped["with a disease that the knowledge base has not"] += len(tested) - len(known)
     items = with_files(data, root, known, str(table))
-    pictures = [DiseasedPlant(item.files["picture"], diseases[item.told["disease"]]) for item in items]
+    pictures = [
+        DiseasedPlant(item.files["picture"], diseases[item.told["disease"]]) for item in items
+    ]
     subjects = disease_subjects(part, pictures, diseases, data)
     subjects += _lesion_subjects(root / "annotations" / "test", pictures, data)
     return data.part(subjects, ["plant_disease", "disease_photo"])
 
 
-def _lesion_subjects(masks: Path, pictures: Sequence[DiseasedPlant], data: DataSet) -> list[Subject]:
+def _lesion_subjects(
+    masks: Path, pictures: Sequence[DiseasedPlant], data: DataSet
+) -> list[Subject]:
     """Return subjects of two photos of a plant and the area of their lesions, from as many photos as samples."""
     by_plant: dict[str, list[Photo[int]]] = {}
     for path, disease in spread(pictures, lambda one: one.disease.plant, data.samples, _SEED):
@@ -245,7 +277,9 @@ def _lesion_subjects(masks: Path, pictures: Sequence[DiseasedPlant], data: DataS
         def thing(file: SampleFile, lesions: int, _: int) -> Thing:
             words = {"plant": plant, "pixels": str((file.width_px or 0) * (file.height_px or 0))}
             thought = f"I need the area of the lesions in {file.name}."
-            return photo_thing(file, "analyze_lesions", {"lesion_area_px": lesions}, thought, words, mode="field")
+            return photo_thing(
+                file, "analyze_lesions", {"lesion_area_px": lesions}, thought, words, mode="field"
+            )
 
         name = f"plantseg-lesions-{plant.replace(' ', '-')}"
         return photo_pairs(name, by_plant[plant], thing, {"crop": plant}, "lesion_photo")
@@ -259,7 +293,14 @@ def known_diseases() -> dict[str, Disease]:
     diseases: dict[str, Disease] = {}
     for entry in kb_names().entries:
         for label in entry.names.datasets.get("plantseg", ()):
-            plant = next((plant for plant in listing_of("plantseg").layout["plants"] if label.startswith(plant)), None)
+            plant = next(
+                (
+                    plant
+                    for plant in listing_of("plantseg").layout["plants"]
+                    if label.startswith(plant)
+                ),
+                None,
+            )
             if plant is not None:
                 diseases.setdefault(folded(label), Disease(label, plant, entry))
     return diseases
@@ -270,11 +311,17 @@ def weeds(data: DataSet) -> Part:
     of = data.layout
     if "rows" in of:
         items = listed_items(data, find_root(data.folder, of["root"]))
-        pictures = [(item.files["picture"], of["classes"][int(item.told["label"])]) for item in items]
+        pictures = [
+            (item.files["picture"], of["classes"][int(item.told["label"])]) for item in items
+        ]
     else:
         pictures = [(path, name.replace("_", " ")) for path, name in pictures_by_class(data)]
-    photos = named_weeds(spread(pictures, lambda picture: picture[1], data.wanted, of["seed"]), data)
-    return data.part(weed_subjects(data.listing.part.partition("-")[0], photos), of.get("templates", ["weed"]))
+    photos = named_weeds(
+        spread(pictures, lambda picture: picture[1], data.wanted, of["seed"]), data
+    )
+    return data.part(
+        weed_subjects(data.listing.part.partition("-")[0], photos), of.get("templates", ["weed"])
+    )
 
 
 def pictures_by_class(data: DataSet) -> list[tuple[Path, str]]:

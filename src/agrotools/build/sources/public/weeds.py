@@ -94,7 +94,9 @@ class TileTruth(NamedTuple):
         classes[~self.valid] = NO_DATA
         bands = dict(zip(self.names, read_bands(self.path), strict=True))
         rows, columns = classes.shape
-        ranking = ranked_bands({name: bands[name] for name in names}, classes, (0, 0, columns, rows), "labels")
+        ranking = ranked_bands(
+            {name: bands[name] for name in names}, classes, (0, 0, columns, rows), "labels"
+        )
         return None if ranking is None else ranking.model_dump(mode="json")
 
 
@@ -112,7 +114,11 @@ def weedmap(data: DataSet) -> Part:
     by_mixture: dict[bool, list[_Tile]] = {True: [], False: []}
     for tile in (one for name, root in folders.items() for one in _tiles_of(root, name, data)):
         by_mixture[bool((tile.classes == 1).any() and (tile.classes == 2).any())].append(tile)
-    in_turn = [one for some in by_mixture.values() for one in spread(some, lambda one: one.map, len(some), of["seed"])]
+    in_turn = [
+        one
+        for some in by_mixture.values()
+        for one in spread(some, lambda one: one.map, len(some), of["seed"])
+    ]
     by_map: dict[str, dict[str, _ShownTile]] = {name: {} for name in maps}
     for tile in in_turn:
         if sum(map(len, by_map.values())) == data.wanted:
@@ -182,7 +188,9 @@ def _shown(tile: _Tile, names: tuple[str, ...], data: DataSet) -> _ShownTile | s
         bands.append(pixels)
     valid = np.any(np.asarray(bands) > 0, axis=0)
     rows, columns = valid.shape
-    has_data = all(valid[y0:y1, x0:x1].mean() >= _LEAST_DATA for _, (x0, y0, x1, y1) in quarters(columns, rows))
+    has_data = all(
+        valid[y0:y1, x0:x1].mean() >= _LEAST_DATA for _, (x0, y0, x1, y1) in quarters(columns, rows)
+    )
     if not has_data or not tile.classes[valid].any():
         return "mostly outside the map"
     # 0 marks missing data, so the darkest valid value becomes 1.
@@ -197,7 +205,9 @@ def _shown(tile: _Tile, names: tuple[str, ...], data: DataSet) -> _ShownTile | s
 
 def _picture(file: SampleFile, truth: TileTruth, _: int) -> FieldPicture:
     rows, columns = truth.valid.shape
-    return field_picture((file,), {"image": file.name}, truth.area, columns, rows, "multispectral image")
+    return field_picture(
+        (file,), {"image": file.name}, truth.area, columns, rows, "multispectral image"
+    )
 
 
 def tile_subject(name: str, tiles: Sequence[_ShownTile], metadata: dict[str, JsonValue]) -> Subject:
@@ -210,15 +220,22 @@ def tile_subject(name: str, tiles: Sequence[_ShownTile], metadata: dict[str, Jso
 
     def shown(index: int, place: int) -> Thing:
         names, file = tiles[index][1].names, named(tiles[index][0], "bands", place)
-        thought = f"I need to know how well the bands of {file.name} tell crop, weeds and soil apart."
-        words = {"bands": str(len(names)), "listed": listed([f"{name} ({WORDS[name]})" for name in names], "and")}
+        thought = (
+            f"I need to know how well the bands of {file.name} tell crop, weeds and soil apart."
+        )
+        words = {
+            "bands": str(len(names)),
+            "listed": listed([f"{name} ({WORDS[name]})" for name in names], "and"),
+        }
         words |= {f"band_{place}": names[min(place, len(names)) - 1] for place in range(1, 6)}
         return photo_thing(file, MEASURE, truth(index), thought, words)
 
     return Subject(name, len(tiles), shown, metadata, of="band_tile")
 
 
-def set_subject(name: str, raster: SampleFile, tile: TileTruth, metadata: dict[str, JsonValue]) -> Subject:
+def set_subject(
+    name: str, raster: SampleFile, tile: TileTruth, metadata: dict[str, JsonValue]
+) -> Subject:
     """Return a subject with one thing for each set of three bands of a raster that includes near infrared."""
     sets = [chosen for chosen in combinations(tile.names, _IN_SET) if _NEEDED in chosen]
 
@@ -232,7 +249,15 @@ def set_subject(name: str, raster: SampleFile, tile: TileTruth, metadata: dict[s
         called = "-".join(chosen)
         thought = f"I need to know how well {called} tell crop, weeds and soil apart."
         words = {"in_words": listed([WORDS[band] for band in chosen], "and")}
-        return Thing((file,), MEASURE, {"image": file.name, "bands": numbers}, truth(index), called, thought, words)
+        return Thing(
+            (file,),
+            MEASURE,
+            {"image": file.name, "bands": numbers},
+            truth(index),
+            called,
+            thought,
+            words,
+        )
 
     return Subject(name, len(sets), shown, metadata, of="band_set")
 
@@ -266,7 +291,9 @@ def weedsense(data: DataSet) -> Part:
             data.dropped["with the number of another species"] += 1
         else:
             name = of["species"][code]
-            file = data.originals.file(item.files["picture"], note=f"Frame of a video of potted {name}.")
+            file = data.originals.file(
+                item.files["picture"], note=f"Frame of a video of potted {name}."
+            )
             result = AreaTruth(0, int(plant.sum()), 0, int(decided.sum())).as_result()
             # Pixels outside the plant are pot, floor and wall: the mask says nothing about crop, weeds and soil.
             cover = {key: result[key] for key in ("total_px", "veg_px", "veg_pct")}
@@ -274,9 +301,17 @@ def weedsense(data: DataSet) -> Part:
             by_species[code].append((file, ({"species": name, "week": str(week)}, cover, form)))
     used = sum(map(len, by_species.values()))
     if 2 * used < len(frames):
-        raise BenchmarkError(f"most of the masks compared in {data.folder} cannot be used ({reasons(data.dropped)})")
-    subjects = [subject for code in sorted(by_species) for subject in _frame_subjects(code, by_species[code])]
-    return data.part(subjects, ["pot_weed"], {"weedsense": {"pictures": used, "species": len(by_species)}})
+        raise BenchmarkError(
+            f"most of the masks compared in {data.folder} cannot be used ({reasons(data.dropped)})"
+        )
+    subjects = [
+        subject
+        for code in sorted(by_species)
+        for subject in _frame_subjects(code, by_species[code])
+    ]
+    return data.part(
+        subjects, ["pot_weed"], {"weedsense": {"pictures": used, "species": len(by_species)}}
+    )
 
 
 def _chosen_frames(frames: Sequence[_Frame], data: DataSet) -> list[_Frame]:
@@ -286,10 +321,14 @@ def _chosen_frames(frames: Sequence[_Frame], data: DataSet) -> list[_Frame]:
     species = sorted({code for code, _, _ in frames})
     order = [species[int(place)] for place in np.random.default_rng(seed).permutation(len(species))]
     chosen = order[: max(1, data.wanted // data.layout["weeks_of_a_species"])]
-    return spread((one for one in one_of_each if one[0] in chosen), lambda one: one[0], data.wanted, seed)
+    return spread(
+        (one for one in one_of_each if one[0] in chosen), lambda one: one[0], data.wanted, seed
+    )
 
 
-def _numbers(frames: Sequence[_Frame], masks: Sequence[NDArray[np.uint8]], undecided: int) -> dict[str, int]:
+def _numbers(
+    frames: Sequence[_Frame], masks: Sequence[NDArray[np.uint8]], undecided: int
+) -> dict[str, int]:
     """Return the number of each species in the masks, which is not published: the most frequent one among its plants.
 
     Numbers are unique: of two species, the one with more pictures gets it, and the pictures of the other are not used.
@@ -301,7 +340,9 @@ def _numbers(frames: Sequence[_Frame], masks: Sequence[NDArray[np.uint8]], undec
         if counts.any():
             frames_of_count[code, int(counts.argmax())] += 1
     numbers: dict[str, int] = {}
-    for (species, number), _ in sorted(frames_of_count.items(), key=lambda item: (-item[1], item[0])):
+    for (species, number), _ in sorted(
+        frames_of_count.items(), key=lambda item: (-item[1], item[0])
+    ):
         if species not in numbers and number not in numbers.values():
             numbers[species] = number
     return numbers
@@ -314,7 +355,12 @@ def _form(mask: NDArray[np.bool_], least_in_one_piece: float) -> dict[str, Any] 
         return None
     plant = form.plants[0]
     x0, y0, x1, y1 = plant.box
-    described = {"box": [*plant.box], "area_px": plant.area_px, "height_px": y1 - y0, "width_px": x1 - x0}
+    described = {
+        "box": [*plant.box],
+        "area_px": plant.area_px,
+        "height_px": y1 - y0,
+        "width_px": x1 - x0,
+    }
     hull = {"convex_hull_px": plant.hull_area_px, "solidity": round_significant(plant.solidity, 6)}
     return {"plants": [{**described, **hull}]}
 
@@ -326,7 +372,9 @@ def _frame_subjects(code: str, pictures: Sequence[_ShownFrame]) -> list[Subject]
     formed = [one for one in by_week if one[1][2] is not None]
     some = (("", by_week, _cover, "pot_weed"), ("-mixed", mixed, _cover, "pot_weed_mixed"))
     return [
-        photo_subject(f"weedsense-{code}{suffix}", photos, thing, {"species": photos[0][1][0]["species"]}, of)
+        photo_subject(
+            f"weedsense-{code}{suffix}", photos, thing, {"species": photos[0][1][0]["species"]}, of
+        )
         for suffix, photos, thing, of in (*some, ("-form", formed, _measured_form, "pot_weed_form"))
         if photos
     ]
@@ -334,7 +382,9 @@ def _frame_subjects(code: str, pictures: Sequence[_ShownFrame]) -> list[Subject]
 
 def _cover(file: SampleFile, truth: _FrameTruth, __: int) -> Thing:
     words, cover, _ = truth
-    return photo_thing(file, MEASURE, cover, f"I need the share of {file.name} that the plant covers.", words)
+    return photo_thing(
+        file, MEASURE, cover, f"I need the share of {file.name} that the plant covers.", words
+    )
 
 
 def _measured_form(file: SampleFile, truth: _FrameTruth, __: int) -> Thing:

@@ -34,9 +34,15 @@ _GRADES = {"green": 1, "pink": 3, "dark red": 5}
 
 def load_ripeness(loading: Loading) -> Benchmark:
     """The three questions."""
-    samples = [_sample(number, colour, grade) for number, (colour, grade) in enumerate(_GRADES.items())]
+    samples = [
+        _sample(number, colour, grade) for number, (colour, grade) in enumerate(_GRADES.items())
+    ]
     header = BenchmarkHeader(
-        name="ripeness", version="1", licence="CC0-1.0", description="ripeness of tomatoes", toolset=("grade_colour",)
+        name="ripeness",
+        version="1",
+        licence="CC0-1.0",
+        description="ripeness of tomatoes",
+        toolset=("grade_colour",),
     )
     return Benchmark(header, Path(), with_clusters(samples), "ripeness-1")
 
@@ -44,8 +50,15 @@ def load_ripeness(loading: Loading) -> Benchmark:
 def _sample(number: int, colour: str, grade: int) -> Sample:
     seen = Observation(result={"grade": grade})
     step = ReferenceStep(tool="grade_colour", arguments={"colour": colour}, observation=seen)
-    slot = GradeSlot(name="grade", label="the grade of ripeness", value=grade, from_="steps[0].observation.grade")
-    about = {"family": "RR", "task_type": "ripeness", "answer_type": "exact", "template": "ripeness"}
+    slot = GradeSlot(
+        name="grade", label="the grade of ripeness", value=grade, from_="steps[0].observation.grade"
+    )
+    about = {
+        "family": "RR",
+        "task_type": "ripeness",
+        "answer_type": "exact",
+        "template": "ripeness",
+    }
     return Sample(
         id=f"tomato-{number}",
         query=f"A tomato is {colour}. How ripe is it?",
@@ -103,7 +116,8 @@ def _notes(part: ModeSummary) -> Iterator[str]:
 _MODES: tuple[Mode, ...] = ("end-to-end", "no-tool")
 REPORTING = Reporting(
     settings=tuple(
-        Setting(f"Ripeness of tomatoes, {mode}", mode, ("ripeness.grade",), _metrics(mode)) for mode in _MODES
+        Setting(f"Ripeness of tomatoes, {mode}", mode, ("ripeness.grade",), _metrics(mode))
+        for mode in _MODES
     ),
     notes=_notes,
 )

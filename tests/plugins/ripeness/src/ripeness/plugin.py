@@ -1,6 +1,15 @@
 """Plug-in of the benchmark ripeness: one object, all light; its parts are imported when they are needed."""
 
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, Paper, RunProtocol, Slot, Targets, deferred
+from agrotools.plugin import (
+    BenchmarkPlugin,
+    ExpectedCount,
+    MetricInfo,
+    Paper,
+    RunProtocol,
+    Slot,
+    Targets,
+    deferred,
+)
 from ripeness.slots import GradeSlot
 
 

@@ -17,8 +17,12 @@ class Grade(ToolResult):
 
 
 @tool(category="recognition", version="1")
-def grade_colour(colour: Annotated[str, Field(description="colour of the skin, e.g. pink")]) -> Grade:
+def grade_colour(
+    colour: Annotated[str, Field(description="colour of the skin, e.g. pink")],
+) -> Grade:
     """Grade the ripeness of a tomato by its colour, from 1 (green) to 5 (dark red)."""
     if colour not in _GRADES:
-        raise ToolError("invalid_argument", f"no grade for the colour {colour!r}", argument="colour")
+        raise ToolError(
+            "invalid_argument", f"no grade for the colour {colour!r}", argument="colour"
+        )
     return Grade(grade=_GRADES[colour])
