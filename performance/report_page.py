@@ -30,7 +30,10 @@ from agrotools.runner.records import RECORDS_FILE  # noqa: E402
 from support.browser import browser  # noqa: E402
 from support.made_runs import call, end_to_end, keep, made_sample, write_run  # noqa: E402
 
-WORDS = "leaf stem rust blight soil canopy yield furrow irrigate prune spore lesion nitrogen harvest weed drought".split()
+WORDS = (
+    "leaf stem rust blight soil canopy yield furrow "
+    "irrigate prune spore lesion nitrogen harvest weed drought"
+).split()
 FIRST_VIEW_MS, LONGEST_TASK_MS, LARGEST_FILE = 1000, 100, 30_000_000
 TASKS = "new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map((each) => each.duration)))"
 

@@ -335,7 +335,8 @@ class CountingEndpoint:
         meter.pay(UsageReport.model_construct(**tokens, cost_usd=cost))
         budget = meter.budget
         if budget is not None and budget.usd is not None and budget.ledger.total_usd > budget.usd:
-            message = f"a reply cost more than could be known: {budget.ledger.total_usd:.4f} of {budget.usd:g} USD are spent"
+            spent = f"{budget.ledger.total_usd:.4f} of {budget.usd:g} USD are spent"
+            message = f"a reply cost more than could be known: {spent}"
             sent.sample.fail(BudgetReached(message, hint=BUDGET_HINT))
 
 

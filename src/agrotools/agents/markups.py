@@ -73,7 +73,10 @@ _OPENINGS = tuple(re.compile(markup.opening, re.IGNORECASE | re.MULTILINE) for m
 INVENTED_LINE = (
     r"observation|观察|(?:(?:tool|function)[ _])?(?:response|results?|output)|user|human"
 )
-INVENTED_TAG = r"<(?:tool_respon|function_resul|tool_resul|observ)\w+>|<[|｜](?:user|observation|im_start)[|｜]>|```tool_output"
+INVENTED_TAG = (
+    r"<(?:tool_respon|function_resul|tool_resul|observ)\w+>"
+    r"|<[|｜](?:user|observation|im_start)[|｜]>|```tool_output"
+)
 # The answer of gpt-oss, also where the server removed the special tokens.
 HARMONY_ANSWER = (
     r"(?:<\|(?:start\|>assistant<\|)?channel\|>|assistant)final(?:[^<\n]{0,40}<\|message\|>)?"

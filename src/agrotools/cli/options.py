@@ -127,9 +127,8 @@ def documented(words: str, command: Callable[..., None]) -> Callable[..., None]:
         command(**values)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
-    with_groups.__signature__ = inspect.Signature(
-        [each.replace(kind=keyword) for each in parameters]
-    )  # pyright: ignore[reportAttributeAccessIssue]
+    signature = inspect.Signature([each.replace(kind=keyword) for each in parameters])
+    with_groups.__signature__ = signature  # pyright: ignore[reportAttributeAccessIssue]
     with_groups.__annotations__ = {each.name: each.annotation for each in parameters}
     return with_groups
 

@@ -399,10 +399,10 @@ def hub_cache() -> Path:
     provide_home()
     if chosen := os.environ.get("HF_HUB_CACHE"):
         return Path(chosen).expanduser()
-    home = os.environ.get("HF_HOME") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME", "~/.cache"), "huggingface"
-    )  # noqa: PTH118
-    return Path(home).expanduser() / "hub"
+    if home := os.environ.get("HF_HOME"):
+        return Path(home).expanduser() / "hub"
+    caches = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    return Path(caches).expanduser() / "huggingface" / "hub"
 
 
 def artifact_path(folder: Path, sha256: str, suffix: str) -> Path:

@@ -217,7 +217,8 @@ class WireStats:
     def tokens_text(self) -> str:
         """Tokens, and US dollars if they are known, in words."""
         spent = f", {self.spent_usd:.4f} USD in all" if self.spent_usd is not None else ""
-        return f"{prompt_tokens_text(self.input_tokens, self.cached_tokens)}, {amount_text(self.output_tokens)} out{spent}"
+        taken_in = prompt_tokens_text(self.input_tokens, self.cached_tokens)
+        return f"{taken_in}, {amount_text(self.output_tokens)} out{spent}"
 
     @property
     def has_worked(self) -> bool:

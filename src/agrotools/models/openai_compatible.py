@@ -237,11 +237,10 @@ class OpenAICompatibleModel:
 
     async def _sleep(self, wait_s: float, rate_limited: bool) -> None:
         with self._waiting(rate_limited=rate_limited, retries=True):
-            ends_at = asyncio.get_running_loop().time() + wait_s
-            while (
-                not self.stats.stopping
-                and (remaining_s := ends_at - asyncio.get_running_loop().time()) > 0
-            ):  # noqa: ASYNC110
+            loop = asyncio.get_running_loop()
+            ends_at = loop.time() + wait_s
+            while not self.stats.stopping and loop.time() < ends_at:
+                remaining_s = max(ends_at - loop.time(), 0.0)
                 await asyncio.sleep(min(remaining_s, _LOOKS_FOR_STOP_S))
 
     @contextmanager

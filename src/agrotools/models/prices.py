@@ -68,7 +68,11 @@ class Price(FrozenModel):
         return ((input_tokens - saved) * rates[0] + output_tokens * rates[1]) / 1e6
 
     def __str__(self) -> str:
-        rates = f"{_usd_text(self.input_usd_per_million)}/{_usd_text(self.output_usd_per_million)} USD per million tokens"
+        taken_in, out = (
+            _usd_text(self.input_usd_per_million),
+            _usd_text(self.output_usd_per_million),
+        )
+        rates = f"{taken_in}/{out} USD per million tokens"
         longer = ", more for long prompts" if self.tiers else ""
         return f"{rates}{longer}, as of {self.as_of}" if self.as_of else f"{rates}{longer}"
 

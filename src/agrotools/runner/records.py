@@ -120,9 +120,8 @@ class RecordIndex:
 
     def _rows(self, where: str = "TRUE", *values: object) -> Iterator[Entry]:
         # No "yield from", which would close the cursor at the end of the process, behind its connection.
-        for row in self._db.execute(
-            f"SELECT * FROM records WHERE {where} ORDER BY mode, sample, epoch", values
-        ):  # noqa: UP028
+        query = f"SELECT * FROM records WHERE {where} ORDER BY mode, sample, epoch"
+        for row in self._db.execute(query, values):  # noqa: UP028
             yield row
 
     def _new_entries(self, whole: bool) -> Iterator[Entry]:

@@ -309,9 +309,8 @@ def _unwritten(artifact: Artifact, _content: bytes) -> Artifact:
     return artifact
 
 
-_work: ContextVar[CallContext] = ContextVar(
-    "agrotools_work", default=CallContext(_unwritten, reads_sidecars=True)
-)  # noqa: B039 - nothing writes to it
+_outside_of_calls = CallContext(_unwritten, reads_sidecars=True)
+_work: ContextVar[CallContext] = ContextVar("agrotools_work", default=_outside_of_calls)
 
 
 @contextmanager

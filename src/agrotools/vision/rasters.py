@@ -454,9 +454,9 @@ def _blanks(dataset: Any) -> tuple[int | None, float | None]:
         np.linspace(0, max(0, side - _SAMPLE_PX), 4).astype(int).tolist() for side in dataset.shape
     )
     rows = [
-        [dataset.read(numbers, window=Window(x, y, _SAMPLE_PX, _SAMPLE_PX)) for x in lefts]
+        [dataset.read(numbers, window=Window(x, y, _SAMPLE_PX, _SAMPLE_PX)) for x in lefts]  # pyright: ignore[reportCallIssue]
         for y in tops
-    ]  # pyright: ignore[reportCallIssue]
+    ]
     sample: dict[int, NDArray[Any]] = dict(zip(numbers, np.block(rows), strict=True))
     for number in (*numbers[3:][-1:], *declared):
         clear = np.isin(sample[number], (0, sample[number].max())).mean()

@@ -57,7 +57,10 @@ LLM_SCORE = "thinkgeo.llm_score"
 LLM_SCORE_CORRECTED = "thinkgeo.llm_score_corrected"
 
 JUDGE_SYSTEM = "Only respond with 'Yes' or 'No'."
-JUDGE_USER = "Response: {answer}\nGiven the above response, answer the following question in Yes or No.\nQuestion: {question}?"
+JUDGE_USER = (
+    "Response: {answer}\nGiven the above response, answer the following question in Yes or No."
+    "\nQuestion: {question}?"
+)
 
 
 def judge_prompt(answer: str, question: str) -> tuple[str, str]:

@@ -194,7 +194,8 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
     }
     begun = "SYNTHETIC, drawn by a program. " * header.synthetic
     citations = [source.citation for source in header.sources if source.citation]
-    citation = f"{header.name} {header.version}, built with agrotools {version('agrotools')} after the design of AgroTools"
+    built = f"built with agrotools {version('agrotools')} after the design of AgroTools"
+    citation = f"{header.name} {header.version}, {built}"
     sources = [
         {"@type": "CreativeWork", "name": source.name, "license": _spdx(source.licence)}
         | ({"url": source.url} if source.url else {})

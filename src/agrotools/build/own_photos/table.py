@@ -191,7 +191,8 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
         else:
             matched.append(Matched(row, image, cells))
     if not matched:
-        why = f"no row of {answers.name} belongs to a picture in {images}: {'; '.join(skipped.lines()[:3]) or 'no rows'}"
+        reasons = "; ".join(skipped.lines()[:3]) or "no rows"
+        why = f"no row of {answers.name} belongs to a picture in {images}: {reasons}"
         hint = f"the folder contains {', '.join(pictures.some_names())}...; write such names into column {column!r}"
         raise BenchmarkError(why, hint=hint)
     return DetectedTable(pictures, table, column, tuple(matched), count, skipped)

@@ -354,7 +354,7 @@ def incomparable(manifests: Sequence[Manifest]) -> list[str]:
 
 def _differing(values: Sequence[object]) -> str:
     value_texts = [
-        value[:_HASH_DIGITS] if isinstance(value, str) else fields_text(dict(value))
+        value[:_HASH_DIGITS] if isinstance(value, str) else fields_text(dict(value))  # type: ignore[call-overload]
         for value in values
-    ]  # type: ignore[call-overload]
+    ]
     return shortened(" / ".join(dict.fromkeys(text or "none" for text in value_texts)))

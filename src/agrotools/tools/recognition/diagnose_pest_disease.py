@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 
 ProblemKind = Literal["pest", "disease", "auto"]
 HEALTHY = "healthy leaf"
-_TRAIN = "train one on labelled photos: agrotools tools packs train --images DIR --out NAME, then use the back-end pack:NAME"
+_TRAIN = (
+    "train one on labelled photos: agrotools tools packs train --images DIR --out NAME, "
+    "then use the back-end pack:NAME"
+)
 _KINDS: dict[ProblemKind, tuple[Kind, ...]] = {
     "pest": ("pest",),
     "disease": ("disease",),
@@ -212,7 +215,8 @@ def _by_recogniser(
     )
     entry_of = names.of_shipped if of_pack is None else of_pack.get
     allowed, notes = _allowed(recogniser, crop, names, entry_of, words)
-    hint = f"take one {'pest' if kind == 'pest' else 'leaf'} that fills the picture, or its region; for others, {_TRAIN}"
+    subject = "pest" if kind == "pest" else "leaf"
+    hint = f"take one {subject} that fills the picture, or its region; for others, {_TRAIN}"
     more = f"; seen: {words}" if words else ""
     candidates, flags = name_by_recogniser(
         recogniser, looked, allowed, entry_of, top_k, narrowed_by="crop", more=more, hint=hint

@@ -22,7 +22,10 @@ LEAST_GROUPS = 2
 LABEL_COLUMNS = ("label", "class", "pest", "disease", "weed")
 """Headers of the labels in a table, the first one there."""
 _GROUP = "group "
-_MORE = "add pictures (30 of a class are a fair beginning), or merge classes: their folders in one, or one label for all"
+_MORE = (
+    "add pictures (30 of a class are a fair beginning), "
+    "or merge classes: their folders in one, or one label for all"
+)
 _FORMS = (
     f"a CSV or xlsx file with the columns image,label[,group] (instead of label also {', '.join(LABEL_COLUMNS[1:])}), "
     "or without --labels a folder per class"

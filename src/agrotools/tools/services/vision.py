@@ -66,6 +66,7 @@ def ask_model(
     question = Question(
         f"{text}\n\n{form}", tuple(each.jpeg for each in pictures), schema, max_output_tokens
     )
+    fault = ""
     for _ in range(MOST_QUESTIONS):
         reply = model.ask(question)
         read, fault = _read(reply, reply_type, check)
@@ -75,7 +76,7 @@ def ask_model(
     hint = "another region or question may work; if not, use another model or back-end"
     raise ToolError(
         "tool_failed", f"the model {model.name} gave no usable reply: {fault}", hint=hint
-    )  # pyright: ignore[reportPossiblyUnboundVariable]
+    )
 
 
 def _read(

@@ -56,7 +56,10 @@ MODES_OF_BLOCKS, _BLOCKS, _WITH_BOX = ("pictures", "heights", "heights"), 4, 0.5
 ORCHARD_PESTS = [(crop, pest) for crop, pests in TABLES["orchard_pests"].items() for pest in pests]
 """Crops and pests that a question about an orchard names."""
 _DIGITS = 6
-_BLOCK_NOTE = "Trees from straight above. A tree counts if its centre is in the picture and, where a box is drawn, in the box."
+_BLOCK_NOTE = (
+    "Trees from straight above. "
+    "A tree counts if its centre is in the picture and, where a box is drawn, in the box."
+)
 
 
 def _draw_blocks(
