@@ -72,20 +72,6 @@ def table(*rows: Sequence[object]) -> str:
     return "".join(f"{','.join(map(str, row))}\n" for row in rows)
 
 
-def coco(
-    boxes: Mapping[str, Sequence[tuple[int, list[int]]]], classes: Sequence[str]
-) -> dict[str, Any]:
-    """Return COCO annotations: by file name, the number of the class and the box of each object."""
-    images = [{"id": number, "file_name": name} for number, name in enumerate(boxes, start=10)]
-    annotations = [
-        {"image_id": image["id"], "category_id": number, "bbox": box}
-        for image, some in zip(images, boxes.values(), strict=True)
-        for number, box in some
-    ]
-    categories = [{"id": number, "name": name} for number, name in enumerate(classes, start=1)]
-    return {"images": images, "annotations": annotations, "categories": categories}
-
-
 def via(name: str, size: int, outlines: Sequence[tuple[str, NDArray[Any]]]) -> dict[str, Any]:
     """Return the entry of a picture in a file of the VGG Image Annotator: numbered outlines of apples."""
     regions: dict[str, Any] = {}

@@ -31,7 +31,7 @@ def build_sources(
     queries: int | None = None,
     allow_missing: bool = False,
 ) -> BenchmarkHeader:
-    """Build one benchmark from sources (``NAME=DIR`` or ``agml:NAME=DIR``) into ``out``, completely or not at all.
+    """Build one benchmark from sources (``NAME=DIR``) into ``out``, completely or not at all.
 
     Several public data sets contribute by their shares of the published benchmark, or of ``queries`` samples.
     UsageError: an unknown source, or ones that cannot be joined. BenchmarkError: a data set is incomplete.
@@ -51,12 +51,11 @@ def build_sources(
             dict(folders), out.expanduser(), progress, queries or QUERIES, allow_missing
         )
     ((name, folder),) = folders
-    if name in DATASETS or name.startswith("agml:"):
+    if name in DATASETS:
         return build_one(name, folder, out.expanduser(), progress, allow_missing)
     if allow_missing:
         raise UsageError(
-            f"--allow-missing does not apply to {name!r}",
-            hint=f"it applies to: {_PUBLIC}, agml:NAME",
+            f"--allow-missing does not apply to {name!r}", hint=f"it applies to: {_PUBLIC}"
         )
     build = SOURCES.get(name)
     with report_plugin_faults(f"source {name!r} failed"):
@@ -68,11 +67,9 @@ def _parse_source(source: str) -> tuple[str, Path]:
     if not separator or not name or not folder:
         known = ", ".join(SOURCES.names())
         raise UsageError(
-            f"--source is {source!r}",
-            hint=f"write NAME=DIR, where NAME is one of: {known}, or agml:NAME",
+            f"--source is {source!r}", hint=f"write NAME=DIR, where NAME is one of: {known}"
         )
-    if not name.startswith("agml:"):
-        SOURCES.get(name)  # an unknown name is reported before a missing folder
+    SOURCES.get(name)  # an unknown name is reported before a missing folder
     return name, Path(folder).expanduser()
 
 

@@ -268,8 +268,6 @@ class Adapter:
 
     name: str
     read: Callable[[DataSet], Part]
-    listing: Listing | None = None
-    """By default, that of ``name``."""
 
     def __call__(
         self,
@@ -282,7 +280,7 @@ class Adapter:
 
         ``allow_missing``: use what exists of the listed files. BenchmarkError: it is not in the layout of its authors.
         """
-        listing = self.listing or listing_of(self.name)
+        listing = listing_of(self.name)
         wanted = listing.samples if samples is None else samples
         try:
             part = self.read(DataSet(folder, listing, wanted, scratch, allow_missing))

@@ -26,8 +26,6 @@ DATASETS: Mapping[str, float] = SOURCE_PCTS
 
 def adapter_of(name: str) -> Adapter:
     """Return the adapter of a data set; its TOML states the function that makes subjects from it."""
-    if name.startswith("agml:"):
-        return import_module("agrotools.build.sources.agml").agml_adapter(name)
     module, _, function = listing_of(name).reader.partition(":")
     return Adapter(name, getattr(import_module(f"{__name__}.{module}"), function))
 
@@ -40,8 +38,7 @@ def build_one(
     allow_missing: bool = False,
 ) -> BenchmarkHeader:
     """Build the benchmark of one data set, with samples in proportion to its share of the published one."""
-    name = source.replace(":", "-").replace("_", "-") if source not in DATASETS else source
-    return build_all({source: folder}, out, progress, allow_missing=allow_missing, name=name)
+    return build_all({source: folder}, out, progress, allow_missing=allow_missing, name=source)
 
 
 def folders_in(folder: Path) -> dict[str, Path]:
@@ -79,7 +76,7 @@ def build_all(
             if one in folders:
                 try:
                     parts.append(
-                        adapter_of(one)(folders[one], Path(scratch), shares.get(one), allow_missing)
+                        adapter_of(one)(folders[one], Path(scratch), shares[one], allow_missing)
                     )
                     continue
                 except BenchmarkError as error:

@@ -1,4 +1,4 @@
-"""Pictures with counted objects: the counting questions of AgroMind, and boxed fruit of deepNIR and AgML.
+"""Pictures with counted objects: the counting questions of AgroMind, and boxed fruit of deepNIR.
 
 AgroMind (Li et al. 2025) asks questions on agricultural pictures from many sources and has no split. Its questions are
 not reused, but an answer that is a count serves as truth for a counting tool: oil palms from above, fruit on trees,
@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from agrotools.build.boxes import count_marks, read_marks, yolo_marks
+from agrotools.build.boxes import count_marks, yolo_marks
 from agrotools.build.sources.land import FRUIT_QUESTIONS, fruit_subjects
-from agrotools.build.sources.part import TABLES, DataSet, Part, first_few, photo_pairs, photo_thing
+from agrotools.build.sources.part import DataSet, Part, photo_pairs, photo_thing
 from agrotools.build.sources.reading import (
     SUFFIXES,
     Item,
@@ -54,12 +54,12 @@ def _subjects(
     photos: dict[str, list[tuple[SampleFile, int]]] = {noun: [] for noun in plurals}
     for noun, path, count in counted:
         photos[noun].append((photo_file(path, data), count))
-    prefix, words = data.listing.part.partition("-")[0], data.layout.get("tool_words", {})
+    part, words = data.listing.part, data.layout["tool_words"]
     return [
         subject
         for noun, some in photos.items()
         for subject in fruit_subjects(
-            f"{prefix}-{noun.replace(' ', '-')}",
+            f"{part}-{noun.replace(' ', '-')}",
             words.get(noun, noun),
             plurals[noun],
             some,
@@ -171,49 +171,3 @@ def deepnir(data: DataSet) -> Part:
     )
     counts = Counter(one.noun for one in pictures)
     return data.part(subjects, FRUIT_QUESTIONS, {"deepnir_test_pictures": {**counts}})
-
-
-def boxed(data: DataSet) -> Part:
-    """Numbers of objects in the boxes of a data set of AgML."""
-    of = data.layout
-    root = find_root(data.folder, ("images", "annotations.json"))
-    by_name = _nouns_in(root / "annotations.json", data)
-    items = [Item(name, {"picture": root / "images" / name}, {}) for name in by_name]
-    names = [item.name for item in existing_items(data, root, items)]
-    nouns = sorted({*of["nouns"]} - {""})
-    some = spread(names, lambda name: min(sum(by_name[name].values()), 30), data.wanted, of["seed"])
-    counted = [
-        Counted(noun, root / "images" / name, by_name[name][noun])
-        for number, noun in enumerate(nouns)
-        for name in some[number :: len(nouns)]
-    ]
-    return data.part(
-        _subjects(data, {noun: _plural(noun) for noun in nouns}, counted), ["fruit_photo"]
-    )
-
-
-def _nouns_in(path: Path, data: DataSet) -> dict[str, Counter[str]]:
-    pictures, holds = (
-        read_marks(path) or [],
-        dict(zip(data.layout["classes"], data.layout["nouns"], strict=True)),
-    )
-    there = {mark.label for one in pictures for mark in one.marks}
-    if there and there.isdisjoint(holds):
-        raise BenchmarkError(
-            f"{path} has classes that the data set has not: {first_few(sorted(there))}"
-        )
-    by_name: dict[str, Counter[str]] = {}
-    for name, marks, _ in pictures:
-        counts, faults = count_marks(
-            mark._replace(label=holds[mark.label]) for mark in marks if holds.get(mark.label)
-        )
-        data.dropped["boxes that cannot be counted"] += faults.total()
-        if None not in counts.values():  # as beside a region of several objects
-            by_name[Path(name).name] = Counter({noun: count or 0 for noun, count in counts.items()})
-    return by_name
-
-
-def _plural(noun: str) -> str:
-    first, _, last = noun.rpartition(" ")
-    many = TABLES["plurals"].get(last) or (last if last.endswith("s") else f"{last}s")
-    return f"{first} {many}".strip()

@@ -26,11 +26,8 @@ from agrotools.build.sources.part import (
     photo_thing,
 )
 from agrotools.build.sources.reading import (
-    SUFFIXES,
-    files_in,
     find_root,
     first_of,
-    folders_below,
     listed_items,
     read_mask,
     read_photo,
@@ -307,27 +304,11 @@ def known_diseases() -> dict[str, Disease]:
 
 
 def weeds(data: DataSet) -> Part:
-    """Pictures of weeds and of other plants, to be named: those of a list, or of a folder for each class."""
+    """Pictures of weeds and of other plants, to be named."""
     of = data.layout
-    if "rows" in of:
-        items = listed_items(data, find_root(data.folder, of["root"]))
-        pictures = [
-            (item.files["picture"], of["classes"][int(item.told["label"])]) for item in items
-        ]
-    else:
-        pictures = [(path, name.replace("_", " ")) for path, name in pictures_by_class(data)]
+    items = listed_items(data, find_root(data.folder, of["root"]))
+    pictures = [(item.files["picture"], of["classes"][int(item.told["label"])]) for item in items]
     photos = named_weeds(
         spread(pictures, lambda picture: picture[1], data.wanted, of["seed"]), data
     )
-    return data.part(
-        weed_subjects(data.listing.part.partition("-")[0], photos), of.get("templates", ["weed"])
-    )
-
-
-def pictures_by_class(data: DataSet) -> list[tuple[Path, str]]:
-    """Return the pictures in the folders of the classes, in the order of the classes."""
-    classes: Sequence[str] = data.layout["classes"]
-    places = folders_below(data.folder, classes, [""])
-    if not places:
-        raise BenchmarkError(f"{data.folder} has no folder of a class, such as {classes[0]}")
-    return [(path, name) for name, place in places.items() for path in files_in(place, SUFFIXES)]
+    return data.part(weed_subjects(data.listing.part, photos), of["templates"])
