@@ -2,20 +2,18 @@
 
 import asyncio
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from support.browser import Page, browser
 from support.command import run_command
-from support.review_server import reviewing
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 AGENTS = ("--model", "baseline:planted:0.6:1", "--model", "baseline:planted:0.4:2")
 SAMPLE = "apples-046"
 
 
-async def draw(runs: Sequence[Path], report: str) -> None:
-    """Open the report of the runs and a page of grading, and write three pictures."""
+async def draw(report: str) -> None:
+    """Open the report and write two pictures."""
     async with browser() as chromium:
         page = await chromium.open(f"{report}#overview", width=1400, height=900)
         await write(page, "report-overview.png", "document.body.dataset.ready")
@@ -25,9 +23,6 @@ async def draw(runs: Sequence[Path], report: str) -> None:
             f"({row}?.click(), document.querySelector('#detail h2')?.textContent.includes('{SAMPLE}'))"
         )
         await write(page, "report.png", "document.querySelector('#detail img')")
-        with reviewing(*runs, "--reviewer", "Ada", "--samples", "10", command="grade") as server:
-            page = await chromium.open(server.address, width=1400, height=900)
-            await write(page, "grading.png", "document.querySelector('img')")
 
 
 async def write(page: Page, name: str, ready: str) -> None:
@@ -46,4 +41,4 @@ if __name__ == "__main__":
         run_command(
             "report", *(f"runs/{run.name}" for run in runs), "--out", "report.html", cwd=folder
         )
-        asyncio.run(draw(runs, (folder / "report.html").as_uri()))
+        asyncio.run(draw((folder / "report.html").as_uri()))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from support.axe import serious_faults
 from support.browser import NO_BROWSER, Chromium, Page, browser, find_browser
 from support.review_server import ATTACK, ReviewServer, review_benchmark, reviewing, start_review
 
@@ -269,3 +270,20 @@ async def test_pictures_carry_boxes_zoom_and_say_why_one_is_missing(tmp_path: Pa
             await page.until(
                 "document.querySelector('.files .absent')?.textContent.includes('not found')"
             )
+
+
+async def test_the_page_has_no_serious_fault(tmp_path: Path):
+    folder = review_benchmark(tmp_path / "benchmark", 2)
+    async with browser() as chromium:
+        with reviewing(folder, "--reviewer", "Ada") as server:
+            page = await enter(chromium, server)
+            await page.send(
+                "Page.setBypassCSP", enabled=True
+            )  # the policy of the page would refuse axe-core
+            for scheme in ("light", "dark"):
+                await page.prefer(scheme)
+                assert await serious_faults(page) == []
+                for dialog in ("help", "standing"):
+                    await page.evaluate(f"document.getElementById('{dialog}').showModal()")
+                    assert await serious_faults(page) == []
+                    await page.evaluate(f"document.getElementById('{dialog}').close()")

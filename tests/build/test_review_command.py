@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 def decide(folder: Path, *made: tuple[int, str, str, dict[str, Any]]) -> None:
     """Store decisions (sample number, reviewer, verdict, other fields) as the page does."""
     material = open_material(str(folder))
-    journal = ReviewJournal(folder / "review.jsonl", Decision)
+    journal = ReviewJournal(folder / "review.jsonl")
     for at, (number, reviewer, verdict, more) in enumerate(made):
         sample = f"rows-{number:04d}"
         fields = {

@@ -39,18 +39,18 @@ def decision(
 
 
 def test_the_last_decision_of_each_reviewer_on_each_sample_counts(tmp_path: Path):
-    journal = ReviewJournal(tmp_path / "review.jsonl", Decision)
+    journal = ReviewJournal(tmp_path / "review.jsonl")
     assert journal.append(decision(1))
     assert journal.append(decision(2, verdict="reject"))
     assert journal.append(decision(3, "Bo"))
     assert journal.append(decision(4, sample="s2"))
     found = {
         (each.reviewer, each.sample): each.verdict
-        for each in ReviewJournal(journal.path, Decision).decisions()
+        for each in ReviewJournal(journal.path).decisions()
     }
     assert found == {("Ada", "s1"): "reject", ("Bo", "s1"): "accept", ("Ada", "s2"): "accept"}
     assert len(journal.path.read_text().splitlines()) == 4
-    assert not ReviewJournal(journal.path, Decision).append(decision(1)), (
+    assert not ReviewJournal(journal.path).append(decision(1)), (
         "a save that is tried again is stored once"
     )
     assert len(journal.path.read_text().splitlines()) == 4
@@ -63,34 +63,28 @@ def test_the_last_decision_of_each_reviewer_on_each_sample_counts(tmp_path: Path
 
 @pytest.mark.parametrize("cut", [1, 30, -1])
 def test_a_last_line_that_was_cut_off_is_removed_and_costs_no_other(tmp_path: Path, cut: int):
-    journal = ReviewJournal(tmp_path / "review.jsonl", Decision)
+    journal = ReviewJournal(tmp_path / "review.jsonl")
     for number in (1, 2):
         journal.append(decision(number, sample=f"s{number}"))
     first, second = journal.path.read_bytes().splitlines(keepends=True)
     journal.path.write_bytes(first + second[:cut])
-    again = ReviewJournal(journal.path, Decision)
+    again = ReviewJournal(journal.path)
     assert [each.sample for each in again.decisions()] == ["s1"]
     again.append(decision(3, sample="s3"))
-    assert [each.sample for each in ReviewJournal(journal.path, Decision).decisions()] == [
-        "s1",
-        "s3",
-    ]
+    assert [each.sample for each in ReviewJournal(journal.path).decisions()] == ["s1", "s3"]
 
 
 def test_a_line_that_is_no_decision_is_named(tmp_path: Path):
-    journal = ReviewJournal(tmp_path / "review.jsonl", Decision)
+    journal = ReviewJournal(tmp_path / "review.jsonl")
     journal.append(decision(1))
     with journal.path.open("a") as file:
         file.write('{"id": "x"}\n')
     with pytest.raises(RunStoreError, match="line 2 is not a decision"):
-        ReviewJournal(journal.path, Decision)
+        ReviewJournal(journal.path)
 
 
 def test_two_that_share_a_journal_see_what_the_other_stored(tmp_path: Path):
-    one, other = (
-        ReviewJournal(tmp_path / "review.jsonl", Decision),
-        ReviewJournal(tmp_path / "review.jsonl", Decision),
-    )
+    one, other = ReviewJournal(tmp_path / "review.jsonl"), ReviewJournal(tmp_path / "review.jsonl")
     one.append(decision(1))
     other.append(decision(2, "Bo"))
     one.refresh()
@@ -98,7 +92,7 @@ def test_two_that_share_a_journal_see_what_the_other_stored(tmp_path: Path):
 
 
 def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    journal = ReviewJournal(tmp_path / "review.jsonl", Decision)
+    journal = ReviewJournal(tmp_path / "review.jsonl")
     journal.append(decision(1))
     before = journal.path.read_bytes()
     write = os.write
@@ -114,10 +108,10 @@ def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_journal_that_cannot_be_written_is_told_before_anybody_decides(tmp_path: Path):
     with pytest.raises(BenchmarkError, match="cannot be written"):
-        ReviewJournal(tmp_path / "none" / "review.jsonl", Decision).open_for_writing()
+        ReviewJournal(tmp_path / "none" / "review.jsonl").open_for_writing()
     (tmp_path / "review.jsonl").mkdir()
     with pytest.raises(RunStoreError, match="is not a file"):
-        ReviewJournal(tmp_path / "review.jsonl", Decision)
+        ReviewJournal(tmp_path / "review.jsonl")
 
 
 def test_kappa_is_that_of_the_textbook_and_edits_that_differ_disagree():

@@ -20,6 +20,7 @@ from agrotools.report.html.data import record_data
 from agrotools.report.html.server import Viewer
 from agrotools.report.run_list import list_runs, runs_table
 from agrotools.runner.rescore import rescore
+from support.axe import serious_faults
 from support.browser import NO_BROWSER, browser, find_browser
 from support.made_runs import call, end_to_end, made_sample, right, write_files, write_run
 from support.report_page import read_report
@@ -263,3 +264,11 @@ async def test_the_page_shows_new_records_while_a_run_goes_on(address: str, fold
         n_runs = "document.querySelectorAll('.runs .run .name button').length"
         await page.until(f"{n_runs} === 2")
         assert page.errors == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_browser() is None, reason=NO_BROWSER)
+async def test_the_list_of_runs_has_no_serious_fault(address: str):
+    async with browser() as chromium:
+        page = await chromium.open(address)
+        assert await serious_faults(page) == []

@@ -40,7 +40,6 @@ NOT_RUN = {
     r"build --scenes|cmmlu": "takes many minutes",
     r"benchmarks get|eval field": "downloads",
     r"review my-benchmark( --apply.*)?$": "waits in the browser, or for decisions made there",
-    r"agrotools grade": "serves until it is stopped, or needs grades: tests/build/test_grading_browser.py",
     r"agrotools view": "serves until it is stopped: tests/cli/test_view_command.py",
     r"agrotools serve": "serves until it is stopped: tests/serve",
     r"--image menu\.jpg": "needs a reader of text (extra ocr)",

@@ -8,20 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from agrotools.build.review.grading import open_sheet, summarise_grades
 from agrotools.cli.main import app
-from agrotools.core import (
-    Fact,
-    Observation,
-    OpenTextSlot,
-    PlotSlot,
-    Record,
-    Sample,
-    Step,
-    ToolCall,
-    UsageError,
-)
-from agrotools.report.judges import Grade, answer_key, judge_agreement
+from agrotools.core import Fact, OpenTextSlot, Record, UsageError
+from agrotools.report.judges import judge_agreement
 from agrotools.runner.rescore import JUDGEMENTS_FILE
 from agrotools.scoring.judging.judgements import Judgement, agreement
 from agrotools.scoring.judging.questions import judge_questions
@@ -100,7 +89,7 @@ def test_judges_that_agree_differ_by_lot_or_turn_it_round(tmp_path: Path):
     assert pair.alpha.interval.lower < 0 < pair.alpha.interval.upper
 
 
-def test_people_and_metrics_are_judges_and_missing_answers_score_zero(tmp_path: Path):
+def test_metrics_are_judges_and_missing_answers_score_zero(tmp_path: Path):
     runs = runs_of(tmp_path, {"a": stepwise}, n=12)
     silent = write_run(
         tmp_path / "silent",
@@ -108,27 +97,13 @@ def test_people_and_metrics_are_judges_and_missing_answers_score_zero(tmp_path: 
         model="silent",
     )
     (silent / JUDGEMENTS_FILE).write_bytes((runs[0] / JUDGEMENTS_FILE).read_bytes())
-    grades = [
-        Grade(id=f"{model:08x}{sample:08x}", sample=answer_key(record(model, sample)) or "", content="0" * 16,
-              reviewer="Ada", verdict="grade", grades={"goal": stepwise(model, sample) / 2})
-        for model in range(4) for sample in range(12)
-    ]  # fmt: skip
-    file = tmp_path / "grades.jsonl"
-    file.write_text("".join(f"{grade.model_dump_json()}\n" for grade in grades))
-    result = judge_agreement([*runs, silent], scores=["ots_floor"], grades=[file])
+    result = judge_agreement([*runs, silent], scores=["ots_floor"])
     assert (result.judges, result.models[-1], result.n_answers) == (
-        ("a", "Ada", "ots_floor"),
+        ("a", "ots_floor"),
         "silent",
         48,
     )
     assert "12 answers are missing and score 0" in result.notes
-    assert next(pair.tau for pair in result.pairs if pair.judges == ("a", "Ada")) == pytest.approx(
-        1
-    )
-    withdrawn = grades[0].model_copy(update={"id": "f" * 8, "verdict": "withdraw", "grades": {}})
-    with file.open("a") as lines:
-        lines.write(f"{withdrawn.model_dump_json()}\n")
-    assert judge_agreement([*runs, silent], grades=[file]).n == 11
     with pytest.raises(UsageError, match="only a graded"):
         judge_agreement(runs)
     with pytest.raises(UsageError, match="two runs"):
@@ -164,44 +139,3 @@ def test_the_command_draws_and_prints(tmp_path: Path, suffix: str):
     assert out.stat().st_size > 5000
     data = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
     assert data["judges"] == ["<b>a$", "b"]
-
-
-def drawn_chart(sample: Sample, model: int) -> Record:
-    """Answer that is a figure alone, as the one of ``sample`` with other numbers for each model."""
-    (slot,) = sample.answer
-    spec = dict(slot.value) | {"title": f"Counts by m{model}"}
-    plot = ToolCall(tool="plot", arguments={"number": model})
-    step = Step(turn=0, kind="call", call=plot, observation=Observation(result={"spec": spec}))
-    return end_to_end(sample, step, answer="")
-
-
-def test_people_judge_the_samples_that_were_drawn_and_figures_without_words(tmp_path: Path):
-    """All answers get the best grade, in grading and in the chart of judges; of the others nobody is a judge."""
-    spec = {"kind": "bar", "title": "Counts", "x_label": "row", "y_label": "plants",
-            "series": [{"name": "plants", "x": ["a", "b"], "y": [3, 4]}]}  # fmt: skip
-    figure = PlotSlot(name="figure", label="figure", value=spec)
-    samples = [made_sample(f"f{number}", answer=(figure,), reference=None) for number in range(4)]
-    runs = []
-    for model in range(2):
-        records = [drawn_chart(sample, model) for sample in samples] + [
-            record(model, sample) for sample in range(8)
-        ]
-        records[0] = records[0] if model else end_to_end(samples[0], answer=None)
-        runs.append(write_run(tmp_path / MODELS[model], records, model=MODELS[model]))
-    sheet = open_sheet(runs, samples=6)
-    assert any(item.record.sample.id.startswith("f") for item in sheet.items.values())
-    grades = [
-        Grade(id=f"{at:08x}", sample=key, content=sheet.scheme.digest, reviewer=who, verdict="grade",
-              grades={each.id: 1.0 for each in sheet.scheme.rubrics_of(item)})
-        for who in ("Ada", "Bo") for at, (key, item) in enumerate(sheet.items.items(), 100 * len(who))
-    ]  # fmt: skip
-    file = tmp_path / "grades.jsonl"
-    file.write_text("".join(f"{grade.model_dump_json()}\n" for grade in grades))
-    result = judge_agreement(runs, grades=[file])
-    summary = summarise_grades(sheet, grades)
-    assert (result.n, result.n_dropped) == (6, 0)
-    means = {each.run: each.mean.value for each in summary.runs if each.mean}
-    assert {(each.judge, each.model): each.value.value for each in result.scores} == {
-        (who, model): pytest.approx(mean) for who in ("Ada", "Bo") for model, mean in means.items()
-    }
-    assert result.n_answers == sum(each.answers for each in summary.runs)

@@ -141,10 +141,10 @@ class ReviewServer:
         self.process.communicate()
 
 
-def start_review(*arguments: str | Path, command: str = "review") -> ReviewServer:
-    """Start the command (``review`` or ``grade``) and wait for its address."""
+def start_review(*arguments: str | Path) -> ReviewServer:
+    """Start ``agrotools review`` and wait for its address."""
     process = subprocess.Popen(
-        [*AGROTOOLS, command, *map(str, arguments)],
+        [*AGROTOOLS, "review", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -159,9 +159,9 @@ def start_review(*arguments: str | Path, command: str = "review") -> ReviewServe
 
 
 @contextmanager
-def reviewing(*arguments: str | Path, command: str = "review") -> Iterator[ReviewServer]:
+def reviewing(*arguments: str | Path) -> Iterator[ReviewServer]:
     """A running review that is ended as by Ctrl-C."""
-    server = start_review(*arguments, command=command)
+    server = start_review(*arguments)
     try:
         yield server
     finally:

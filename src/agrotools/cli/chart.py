@@ -99,18 +99,12 @@ def judges(
     mode: str | None = None,
     metric: str | None = None,
     scores: list[str] | None = None,
-    grades: list[Path] | None = None,
     as_json: bool = False,
 ) -> None:
     """Do the judges agree? Ranking of the models by each judge, and agreement on the ranking and on single answers."""
     from agrotools.report.judges import agreement_tables, judge_agreement
 
-    options: dict[str, Any] = {
-        "mode": mode,
-        "metric": metric,
-        "scores": scores or (),
-        "grades": grades or (),
-    }
+    options: dict[str, Any] = {"mode": mode, "metric": metric, "scores": scores or ()}
     show_drawing(out, as_json, lambda: judge_agreement(runs, **options), agreement_tables)
 
 

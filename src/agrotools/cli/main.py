@@ -50,7 +50,6 @@ GROUPS = {
         ),
         "build": ("build:build", "Build a benchmark from your photos, data sets or drawn scenes."),
         "review": ("review:review", "Review samples on a local page."),
-        "grade": ("review:grade", "Grade answers of runs blind, on a local page."),
         "export": ("build:export", "Write a benchmark or a run in another format."),
     },
     "Tools": {

@@ -1,4 +1,4 @@
-"""``agrotools review`` and ``grade``: people review samples of a benchmark, or grade answers of runs blind."""
+"""``agrotools review``: people review samples of a benchmark."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -34,7 +34,6 @@ def review(
     from agrotools.build.review import require_extra
     from agrotools.build.review.agreement import (
         LONGEST_NAME,
-        Decision,
         ReviewJournal,
         review_parts,
         summary_of,
@@ -56,7 +55,7 @@ def review(
     if not (apply or summary):
         require_extra()
     material = open_material(what, log=log, data_root=data_root, progress=terminal_progress())
-    journal = ReviewJournal(material.journal, Decision)
+    journal = ReviewJournal(material.journal)
     decisions = journal.decisions()
     if summary:
         state = summary_of(material.contents, decisions, material.notes)
@@ -64,7 +63,7 @@ def review(
             print_json(state.model_dump(mode="json"))
             return
         title = {"text": f"{material.title}: {count_text(state.samples, 'sample')}"}
-        print_summary([title, *review_parts(state), *({"text": note} for note in state.notes)])
+        _print_summary([title, *review_parts(state), *({"text": note} for note in state.notes)])
         return
     if apply:
         assert out is not None
@@ -97,69 +96,8 @@ def _print_applied(applied: "Applied") -> None:
         typer.echo(fault, err=True)
 
 
-def grade(
-    runs: list[Path],
-    reviewer: str = "",
-    rubrics: Path | None = None,
-    samples: int | None = None,
-    mode: str | None = None,
-    seed: int = 0,
-    log: Path | None = None,
-    port: int | None = None,
-    summary: bool = False,
-    data_root: Path | None = None,
-    as_json: bool = False,
-) -> None:
-    """Grade answers of several runs by rubrics on a local page, without the names of the models.
-
-    Only this machine can open it, with the address that is printed. Every grade is stored at once; the same command
-    resumes. agrotools chart judges --grades compares the grades with those of models.
-    """
-    from agrotools.build.review import require_extra
-    from agrotools.build.review.agreement import ReviewJournal
-    from agrotools.build.review.grading import (
-        grading_parts,
-        open_sheet,
-        read_scheme,
-        summarise_grades,
-    )
-    from agrotools.core import UsageError
-    from agrotools.report.judges import Grade
-
-    if as_json and not summary:
-        raise UsageError("--json is for --summary", hint="add it")
-    if not summary:
-        require_extra()
-    sheet = open_sheet(
-        runs,
-        scheme=read_scheme(rubrics),
-        mode=mode,
-        seed=seed,
-        samples=samples,
-        log=log,
-        data_root=data_root,
-    )
-    journal = ReviewJournal(sheet.material.journal, Grade)
-    notes = sheet.material.notes
-    if summary:
-        result = summarise_grades(sheet, journal.decisions(), notes)
-        if as_json:
-            print_json(result.model_dump(mode="json"))
-            return
-        print_summary([*grading_parts(sheet, result), *({"text": note} for note in notes)])
-        return
-    for note in notes:
-        typer.echo(note, err=True)
-
-    from agrotools.build.review.app import Grading, serve_review
-
-    answers = count_text(len(sheet.items), "answer")
-    about = f"{sheet.material.title}: {answers} of {count_text(len(runs), 'run')}, grades go to {journal.path}"
-    serve_review(Grading(sheet, journal, reviewer.strip()), port, started=address_printer(about))
-
-
-def print_summary(parts: "Iterable[SummaryPart]") -> None:
-    """Print the paragraphs and tables of a summary of a review or a grading."""
+def _print_summary(parts: "Iterable[SummaryPart]") -> None:
+    """Print the paragraphs and tables of a summary of a review."""
     from agrotools.report.layout import Paragraph, new_table
     from agrotools.report.terminal import print_parts
 

@@ -1,20 +1,19 @@
 """Agreement of judges on the same answers: on the ranking of the models, and on single answers.
 
-A judge is a model that graded answers (``agrotools score --judge``), a person who graded them (``agrotools grade``), or
-a metric of scoring. Rankings are compared by Kendall's tau-b (1945), answers by
-Spearman's rho (1904) and Krippendorff's ordinal alpha (2004); intervals are 95 % percentiles of a bootstrap by cluster.
+A judge is a model that graded answers (``agrotools score --judge``), or a metric of scoring. Rankings are compared by
+Kendall's tau-b (1945), answers by Spearman's rho (1904) and Krippendorff's ordinal alpha (2004); intervals are 95 %
+percentiles of a bootstrap by cluster.
 """
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import orjson
-from pydantic import Field, StringConstraints
 
 from agrotools.core import (
     FrozenModel,
@@ -27,7 +26,6 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.base import benchmark_title
-from agrotools.core.files import read_lines
 from agrotools.report.charts import run_names
 from agrotools.report.curve import check_picture, common_mode, draw_lines, save_figure
 from agrotools.report.layout import Cell, Table, interval_text, new_table, value_cell
@@ -49,35 +47,6 @@ if TYPE_CHECKING:
 _DRAWS = 1000
 _FEWEST_CLUSTERS = 10
 _FEW_MODELS = 5
-
-
-class Grade(FrozenModel):
-    """Grade of one answer by one person, as a line of the file that ``agrotools grade`` writes.
-
-    ``sample`` is the key of the answer (:func:`answer_key`). ``grades``: value of each rubric, from 0 to 1. The verdict
-    ``withdraw`` cancels an earlier grade.
-    """
-
-    id: Annotated[str, Field(pattern=r"^[0-9a-f-]{8,64}$")]
-    sample: Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
-    content: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
-    """hash of the rubrics that were shown"""
-    reviewer: Annotated[
-        str,
-        StringConstraints(
-            strip_whitespace=True, min_length=1, max_length=60, pattern=r"^[^\x00-\x1f]+$"
-        ),
-    ]
-    verdict: Literal["grade", "withdraw"]
-    grades: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
-    reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000)] = ""
-    at: str = ""
-    """time of storage, UTC, ISO 8601"""
-
-    @property
-    def value(self) -> float | None:
-        """Mean over the rubrics, from 0 to 1; None without rubrics."""
-        return fmean(self.grades.values()) if self.grades else None
 
 
 def answer_key(record: Record) -> str | None:
@@ -170,7 +139,6 @@ def judge_agreement(
     mode: str | None = None,
     metric: str | None = None,
     scores: Sequence[str] = (),
-    grades: Sequence[Path] = (),
 ) -> JudgeAgreement:
     """Return the agreement of all judges of ``runs`` on the samples that every judge graded in every run.
 
@@ -178,11 +146,10 @@ def judge_agreement(
         mode: default: end-to-end if all runs have it.
         metric: metric whose judges are compared. Default: the first that judges graded all runs by.
         scores: ids of metrics of scoring that count as judges, too.
-        grades: files of people's grades.
 
     Raises:
         UsageError: runs of different benchmarks, fewer than two runs or judges, or no answer that all judges graded.
-        RunStoreError: a run or a file of grades cannot be read.
+        RunStoreError: a run cannot be read.
     """
     folders = [Path(run) for run in runs]
     manifests = [read_manifest(run) for run in folders]
@@ -200,7 +167,6 @@ def judge_agreement(
         if all(name in each.metrics for each in judges.values())
     ]
     metric = metric or (asked[0] if asked else "")
-    people = people_values(grades, metric)
     names = run_names(folders, manifests)
     values: dict[str, dict[str, Values]] = defaultdict(lambda: {name: {} for name in names})
     clusters: dict[str, str] = {}
@@ -213,7 +179,6 @@ def judge_agreement(
             sample = record.sample.id
             clusters[sample] = record.sample.cluster or sample
             found = judges[run].by_judge(record, metric) if metric in asked else {}
-            found |= people(record)
             for score in scores:
                 if of_score := [
                     row.value
@@ -246,23 +211,6 @@ def judge_agreement(
     )
 
 
-def people_values(files: Sequence[Path], metric: str = "") -> Callable[[Record], dict[str, float]]:
-    """Return a function that gives the value of a record by each person: of the rubric of ``metric``, else the mean."""
-    rubric = metric.rpartition(".")[2]
-    by_answer: dict[str, dict[str, float]] = defaultdict(dict)
-    for file in files:
-        if not file.is_file():
-            raise UsageError(
-                f"there is no file {file}", hint="give the file that agrotools grade wrote"
-            )
-        for grade in read_lines(file, Grade, "remove that line"):
-            value = grade.grades.get(rubric, grade.value)
-            by_answer[grade.sample].pop(grade.reviewer, None)
-            if grade.verdict == "grade" and value is not None:
-                by_answer[grade.sample][grade.reviewer] = value
-    return lambda record: dict(by_answer.get(answer_key(record) or "", {}))
-
-
 def _agreement_of(
     values: Mapping[str, Mapping[str, Values]],
     names: Sequence[str],
@@ -278,7 +226,7 @@ def _agreement_of(
         have = f"only {next(iter(values))} graded" if values else "no judge graded"
         raise UsageError(
             f"agreement needs at least two judges: {have} answers of every run",
-            hint="agrotools score RUNS --judge MODEL, agrotools grade RUNS and --grades FILE, or --score METRIC",
+            hint="agrotools score RUNS --judge MODEL, or --score METRIC",
         )
     graded = [by_sample.keys() for by_run in values.values() for by_sample in by_run.values()]
     shared = [sample for sample in clusters if all(sample in keys for keys in graded)]

@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean, pvariance
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
@@ -28,7 +28,6 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.core.files import read_lines, sync
-from agrotools.report.judges import Grade
 
 Verdict = Literal["accept", "reject", "edit", "withdraw"]
 """Verdict on a sample; ``withdraw`` cancels an earlier decision, so that the sample is undecided again."""
@@ -99,9 +98,6 @@ class Decision(FrozenModel):
         if (self.verdict == "edit") != (self.edits is not None):
             raise ValueError("changes belong to the verdict edit, and it needs some")
         return self
-
-
-Entry = TypeVar("Entry", Decision, Grade)
 
 
 def effective_edits(sample: Sample, edits: Edits) -> Edits | None:
@@ -226,10 +222,10 @@ def review_status(decisions: Sequence[Decision]) -> Status:
 
 
 def valid_decisions(
-    decisions: Iterable[Entry], contents: Mapping[str, str]
-) -> dict[str, list[Entry]]:
+    decisions: Iterable[Decision], contents: Mapping[str, str]
+) -> dict[str, list[Decision]]:
     """Return the valid decisions by sample: those on its current version. ``contents``: version by sample id."""
-    by_sample: dict[str, list[Entry]] = defaultdict(list)
+    by_sample: dict[str, list[Decision]] = defaultdict(list)
     for decision in decisions:
         if contents.get(decision.sample) == decision.content:
             by_sample[decision.sample].append(decision)
@@ -324,13 +320,13 @@ def review_parts(summary: ReviewSummary) -> Iterator[SummaryPart]:
 REVIEW_FILE = "review.jsonl"
 
 
-class ReviewJournal(Generic[Entry]):
-    """Entries of the type ``kind`` in a file, made by the first write; RunStoreError if it cannot be read."""
+class ReviewJournal:
+    """Decisions in a file, made by the first write; RunStoreError if it cannot be read."""
 
-    def __init__(self, path: Path, kind: type[Entry]) -> None:
-        self.path, self._kind = path, kind
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self._guard = threading.Lock()
-        self._entries: list[Entry] = []
+        self._decisions: list[Decision] = []
         self.refresh()
 
     def open_for_writing(self) -> None:
@@ -346,10 +342,10 @@ class ReviewJournal(Generic[Entry]):
     def refresh(self) -> None:
         """Read the file again, as another process may have changed it; RunStoreError if it cannot be read."""
         with self._guard:
-            self._entries = read_lines(self.path, self._kind, "remove that line")
+            self._decisions = read_lines(self.path, Decision, "remove that line")
 
-    def append(self, entry: Entry) -> bool:
-        """Store ``entry`` (OSError if not); True once it is on disk, False if one with its id was already stored."""
+    def append(self, decision: Decision) -> bool:
+        """Store ``decision`` (OSError if not); True once it is on disk, False if one with its id was already stored."""
         with self._guard, self.path.open("a+b", buffering=0) as file:
             with suppress(
                 OSError
@@ -359,21 +355,21 @@ class ReviewJournal(Generic[Entry]):
             file.truncate(
                 file.read().rfind(b"\n") + 1
             )  # what a write that was cut off left; the page sends it again
-            self._entries = read_lines(self.path, self._kind, "remove that line")
-            if any(entry.id == stored.id for stored in self._entries):
+            self._decisions = read_lines(self.path, Decision, "remove that line")
+            if any(decision.id == stored.id for stored in self._decisions):
                 return False
-            line = entry.model_dump_json(exclude_defaults=True).encode() + b"\n"
+            line = decision.model_dump_json(exclude_defaults=True).encode() + b"\n"
             if os.write(file.fileno(), line) < len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(file.fileno())
-            self._entries.append(entry)
+            self._decisions.append(decision)
             return True
 
-    def decisions(self) -> list[Entry]:
-        """Return the latest entry of each reviewer on each sample, in order, without withdrawn ones."""
+    def decisions(self) -> list[Decision]:
+        """Return the latest decision of each reviewer on each sample, in order, without withdrawn ones."""
         with self._guard:
-            latest: dict[tuple[str, str], Entry] = {}
-            for decision in self._entries:
+            latest: dict[tuple[str, str], Decision] = {}
+            for decision in self._decisions:
                 key = decision.reviewer, decision.sample
                 latest.pop(key, None)  # so that the order is that of the latest decisions
                 latest[key] = decision

@@ -1,7 +1,6 @@
 """The web application on a local server: pages, pictures and decisions by sample id and file name, never by path.
 
-:class:`Review` shows samples, :class:`Grading` the answers of runs, with the same requests. The server listens on the
-loopback address only, on a free port, until it is stopped.
+The server listens on the loopback address only, on a free port, until it is stopped.
 """
 
 import hashlib
@@ -9,7 +8,7 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,7 +35,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agrotools.build.review.agreement import (
     Decision,
     ReviewJournal,
-    SummaryPart,
     edit_text,
     effective_edits,
     review_parts,
@@ -44,29 +42,11 @@ from agrotools.build.review.agreement import (
     summary_of,
     valid_decisions,
 )
-from agrotools.build.review.grading import (
-    Sheet,
-    all_graded,
-    grades_by,
-    grading_parts,
-    shown_step,
-    summarise_grades,
-)
 from agrotools.build.review.material import Material
 from agrotools.build.review.presenting import SIDES_PX, Pictures, Rendered, present
-from agrotools.core import (
-    AgrotoolsError,
-    ReferenceStep,
-    Sample,
-    SampleFile,
-    Step,
-    UsageError,
-    first_error,
-)
-from agrotools.core.base import count_text
+from agrotools.core import AgrotoolsError, Sample, SampleFile, UsageError, first_error
 from agrotools.report.html.page import LOOK
 from agrotools.report.html.pictures import Absent
-from agrotools.report.judges import Grade
 from agrotools.report.layout import harmless, value_text
 
 _TEMPLATES = Environment(
@@ -118,14 +98,7 @@ async def answer_error(_: Request, error: Exception) -> Response:
 class Review:
     """One review: its material, its journal, and the request handlers, which run in threads."""
 
-    page = "page.html.j2"
-    """Template of the page."""
-    entries: type[Any] = Decision
-    """Type of what is stored."""
-    standing_of: Callable[[Sequence[Any]], str] = staticmethod(review_status)
-    """Function that gives the standing of a sample after decisions."""
-
-    def __init__(self, material: Material, journal: ReviewJournal[Any], reviewer: str = "") -> None:
+    def __init__(self, material: Material, journal: ReviewJournal, reviewer: str = "") -> None:
         self.material, self.journal, self.reviewer = material, journal, reviewer
         self.pictures = Pictures(material)
 
@@ -156,10 +129,7 @@ class Review:
             {"title": self.material.title, "notes": self.material.notes},
         )
         place = {"journal": str(path), "place": str(path.resolve()), "reviewer": self.reviewer}
-        return HTMLResponse(render(self.page, **about, **place, **self.page_values()))
-
-    def page_values(self) -> dict[str, Any]:
-        return {}
+        return HTMLResponse(render("page.html.j2", **about, **place))
 
     def index(self, request: Request) -> Response:
         """Return all samples for the list and the filters, and the status of the review."""
@@ -168,12 +138,10 @@ class Review:
         decisions = self.journal.decisions()
         by_sample = valid_decisions(decisions, self.material.contents)
         rows = [self._row(key, by_sample.get(key, []), reviewer) for key in self.material.facts]
-        return JSONResponse({"samples": rows, "summary": [*self._summary(decisions, reviewer)]})
+        summary = review_parts(summary_of(self.material.contents, decisions))
+        return JSONResponse({"samples": rows, "summary": [*summary]})
 
-    def _summary(self, decisions: Sequence[Any], _reviewer: str) -> Iterable[SummaryPart]:
-        return review_parts(summary_of(self.material.contents, decisions))
-
-    def _row(self, key: str, made: Sequence[Any], reviewer: str) -> dict[str, Any]:
+    def _row(self, key: str, made: Sequence[Decision], reviewer: str) -> dict[str, Any]:
         """Return a row of the list, with the state of the sample after the decisions ``made``."""
         facts, mine = self.material.facts[key], _decision_of(made, reviewer)
         row = {"id": key, "content": facts.content, "task": facts.task_type, "source": facts.source}
@@ -184,35 +152,27 @@ class Review:
             "reviewers": len(made),
         }
         # Other reviewers' decisions count only after one's own.
-        return row | {"standing": self.standing_of(made) if mine else "undecided"}
+        return row | {"standing": review_status(made) if mine else "undecided"}
 
     def sample_page(self, request: Request) -> Response:
-        return HTMLResponse(
-            self._render_sample(request.path_params["sample_id"], self._sample(request))
-        )
-
-    def _render_sample(self, key: str, sample: Sample) -> str:
-        return render("sample.html.j2", shown=present(self.material, self.pictures, sample, key))
+        shown = present(self.material, self.pictures, self._sample(request))
+        return HTMLResponse(render("sample.html.j2", shown=shown))
 
     # --- decisions --------------------------------------------------------------------------------------------------
 
     def sample_decisions(self, request: Request) -> Response:
         """Return the reviewer's own decision on a sample and, if there is one, those of others."""
-        self._sample(request)
+        sample = self._sample(request)
         self.journal.refresh()
-        reviewer = request.query_params.get("reviewer", "")
-        return JSONResponse(self._decisions_on(request.path_params["sample_id"], reviewer))
-
-    def _decisions_on(self, sample_id: str, reviewer: str) -> dict[str, Any]:
-        decisions = self._decided(sample_id)
-        mine = _decision_of(decisions, reviewer)
+        decisions = self._decided(sample.id)
+        mine = _decision_of(decisions, request.query_params.get("reviewer", ""))
         others = [each.model_dump(mode="json") for each in decisions if each is not mine]
         # Other decisions are hidden until the reviewer has decided, to avoid influence.
         if mine is None:
-            return {"mine": None, "others": [], "hidden": len(others)}
-        return {"mine": mine.model_dump(mode="json"), "others": others, "hidden": 0}
+            return JSONResponse({"mine": None, "others": [], "hidden": len(others)})
+        return JSONResponse({"mine": mine.model_dump(mode="json"), "others": others, "hidden": 0})
 
-    def _decided(self, sample_id: str) -> Sequence[Any]:
+    def _decided(self, sample_id: str) -> Sequence[Decision]:
         return valid_decisions(self.journal.decisions(), self.material.contents).get(sample_id, [])
 
     async def decide(self, request: Request) -> Response:
@@ -228,30 +188,22 @@ class Review:
 
     def _store_decision(self, body: bytes) -> dict[str, Any]:
         try:
-            entry = self.entries.model_validate_json(body)
-            self._known(entry.sample)
-            if entry.content != self.material.facts[entry.sample].content:
+            decision = Decision.model_validate_json(body)
+            sample = self._known(decision.sample)
+            if decision.content != self.material.facts[sample.id].content:
                 raise HTTPException(409, "what was shown has changed: reload the page")
-            entry = self._checked(entry)
+            decision = _with_effective_edits(decision, sample)
         except ValidationError as error:
             raise HTTPException(422, first_error(error).removeprefix("the whole: ")) from error
         except ValueError as error:
             raise HTTPException(422, str(error)) from error
         self.journal.append(
-            entry.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
+            decision.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
         )
         return {
             "saved": True,
-            "row": self._row(entry.sample, self._decided(entry.sample), entry.reviewer),
+            "row": self._row(sample.id, self._decided(sample.id), decision.reviewer),
         }
-
-    def _checked(self, decision: Any) -> Any:
-        """Return a decision as it is stored; ValueError if it does not fit its sample."""
-        if decision.edits is None:
-            return decision
-        if (edits := effective_edits(self._known(decision.sample), decision.edits)) is None:
-            raise ValueError("nothing is changed: edit the question or a slot, or accept it")
-        return decision.model_copy(update={"edits": edits})
 
     # --- files ------------------------------------------------------------------------------------------------------
 
@@ -260,8 +212,8 @@ class Review:
 
     def artifact(self, request: Request) -> Response:
         """Return an artifact of a step (counted from 1) as a picture."""
-        self._sample(request)
-        steps = self._steps(request.path_params["sample_id"])
+        sample = self._sample(request)
+        steps = list(sample.reference.steps) if sample.reference else []
         number, name = request.path_params["step"], request.path_params["name"]
         observation = steps[number - 1].observation if 0 < number <= len(steps) else None
         for artifact in observation.artifacts if observation else ():
@@ -294,10 +246,6 @@ class Review:
             _there(self.pictures.path_of_file(file)), media_type=media_type, filename=file.name
         )
 
-    def _steps(self, key: str) -> Sequence[ReferenceStep | Step]:
-        sample = self._known(key)
-        return sample.reference.steps if sample.reference else ()
-
     def _sample(self, request: Request) -> Sample:
         return self._known(request.path_params["sample_id"])
 
@@ -313,71 +261,17 @@ class Review:
         raise HTTPException(404, "the sample has no such file")
 
 
-def _decision_of(made: Sequence[Any], reviewer: str) -> Any:
+def _decision_of(made: Sequence[Decision], reviewer: str) -> Decision | None:
     return next((each for each in made if each.reviewer == reviewer), None)
 
 
-_LATER = "Agreement, and the results of the runs, are shown once you have graded all."
-
-
-class Grading(Review):
-    """Blind grading of the answers of ``sheet``."""
-
-    page, entries, standing_of = "grade.html.j2", Grade, staticmethod(lambda _: "")
-
-    def __init__(self, sheet: Sheet, journal: ReviewJournal[Grade], reviewer: str = "") -> None:
-        super().__init__(sheet.material, journal, reviewer)
-        self.sheet = sheet
-
-    def page_values(self) -> dict[str, Any]:
-        return {"rubrics": self.sheet.scheme.rubric}
-
-    def _summary(self, decisions: Sequence[Any], reviewer: str) -> Iterable[SummaryPart]:
-        n_graded = grades_by(self.sheet, decisions)[reviewer]
-        if n_graded == len(self.sheet.items):
-            return grading_parts(self.sheet, summarise_grades(self.sheet, decisions))
-        # The agreement with others would show how they graded.
-        graded = f"You graded {n_graded} of {count_text(len(self.sheet.items), 'answer')}."
-        return [{"text": graded}, {"text": _LATER}]
-
-    def _row(self, key: str, made: Sequence[Any], reviewer: str) -> dict[str, Any]:
-        row = super()._row(key, [each for each in made if each.reviewer == reviewer], reviewer)
-        return row | {"label": self.sheet.items[key].label}
-
-    def _render_sample(self, key: str, sample: Sample) -> str:
-        item = self.sheet.items[key]
-        trajectory = item.record.trajectory
-        shown = present(self.material, self.pictures, sample, key)
-        shown |= {
-            "label": item.label,
-            "rubrics": [each.id for each in self.sheet.scheme.rubrics_of(item)],
-            "text": self.sheet.masked((trajectory.answer if trajectory else None) or ""),
-            "taken": [
-                shown_step(self.sheet, number, step) for number, step in enumerate(item.calls, 1)
-            ],
-        }
-        return render("answer.html.j2", shown=shown)
-
-    def _decisions_on(self, sample_id: str, reviewer: str) -> dict[str, Any]:
-        item, is_done = (
-            self.sheet.items[sample_id],
-            all_graded(self.sheet, self.journal.decisions()),
-        )
-        sources = [self.sheet.names()[at] for at, _ in item.runs] if is_done else []
-        return {
-            **super()._decisions_on(sample_id, reviewer),
-            "others": [],
-            "hidden": 0,
-            "sources": sources,
-        }
-
-    def _checked(self, decision: Any) -> Any:
-        if complaint := self.sheet.scheme.complaint(self.sheet.items[decision.sample], decision):
-            raise ValueError(complaint)
+def _with_effective_edits(decision: Decision, sample: Sample) -> Decision:
+    """Return a decision as it is stored; ValueError if it does not fit its sample."""
+    if decision.edits is None:
         return decision
-
-    def _steps(self, key: str) -> Sequence[ReferenceStep | Step]:
-        return self.sheet.items[key].calls
+    if (edits := effective_edits(sample, decision.edits)) is None:
+        raise ValueError("nothing is changed: edit the question or a slot, or accept it")
+    return decision.model_copy(update={"edits": edits})
 
 
 # --- server ---------------------------------------------------------------------------------------------------------

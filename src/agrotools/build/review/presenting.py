@@ -248,14 +248,13 @@ _TABLE_ROWS, _TABLE_COLUMNS, _TABLE_BYTES = 40, 12, 200_000
 _REF = re.compile(r"steps\[(\d+)\]\.observation\.?")
 
 
-def present(material: Material, pictures: Pictures, sample: Sample, key: str) -> dict[str, Any]:
-    """Return the values for ``sample.html.j2``. ``key``: name of the sample in ``material``."""
+def present(material: Material, pictures: Pictures, sample: Sample) -> dict[str, Any]:
+    """Return the values for ``sample.html.j2``."""
     results: Results = shown_results(sample.reference) if sample.reference else []
     shapes = shapes_of(sample)
     return {
         "sample": sample,
-        "key": key,
-        "content": material.facts[key].content,
+        "content": material.facts[sample.id].content,
         "files": [_file(file, sample, shapes, pictures) for file in sample.files],
         "steps": [
             _step(n, step)

@@ -3,7 +3,7 @@
 import { keepSetting, setting } from "./store.js";
 
 const byId = (id) => document.getElementById(id);
-const MARKS = { accept: "✓", grade: "✓", reject: "✗", edit: "✎" };
+const MARKS = { accept: "✓", reject: "✗", edit: "✎" };
 const FILTERS = ["search", "state", "task", "source", "flag"];
 
 export const rows = new Map(); // row from the server by sample id
@@ -74,7 +74,7 @@ function element(row) {
   link.tabIndex = -1;
   const [state, name, asks] = ["mark", "name", "asks"].map((part) => Object.assign(document.createElement("span"), { className: part }));
   const aside = document.createElement("span");
-  name.append(row.label ?? row.id, aside);
+  name.append(row.id, aside);
   asks.textContent = row.query;
   link.append(state, name, asks);
   item.append(link);

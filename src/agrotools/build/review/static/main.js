@@ -1,12 +1,12 @@
 // Page: the current sample, keys, and storage of decisions until the server has them.
 
+import * as form from "./form.js";
 import * as list from "./list.js";
 import * as pictures from "./pictures.js";
 import * as saving from "./saving.js";
 import { ask, away, awayText, flush, trouble } from "./saving.js";
 import { keepSetting, outbox, queue, setting } from "./store.js";
 
-const form = await import(`./${document.body.dataset.form}.js`); // the form of decisions: form.js or grade.js
 const byId = (id) => document.getElementById(id);
 const pane = byId("sample");
 const AHEAD = 3; // number of samples fetched in advance
@@ -78,7 +78,7 @@ async function show(id) {
   pane.scrollTop = 0;
   pictures.prepare(article);
   const waiting = outbox().map((each) => each.decision).filter((each) => each.sample === id && each.reviewer === reviewer).at(-1);
-  form.open(article, reviewer, waiting ? (waiting.verdict === "withdraw" ? null : waiting) : decisions?.mine ?? null, decisions);
+  form.open(article, reviewer, waiting ? (waiting.verdict === "withdraw" ? null : waiting) : decisions?.mine ?? null);
   showOthers(article, decisions);
   fetchAhead(article);
 }
@@ -115,7 +115,7 @@ function showPosition() {
   byId("position").textContent = `${at >= 0 ? at + 1 : "–"} / ${list.shown.length}`;
   const rows = [...list.rows.values()];
   const done = rows.filter((row) => row.mine).length;
-  byId("done").textContent = `${done} of ${rows.length} ${form.word ?? "decided"}`;
+  byId("done").textContent = `${done} of ${rows.length} decided`;
   byId("bar").value = rows.length ? done / rows.length : 0;
 }
 
@@ -127,7 +127,7 @@ function go(by) {
 function goUndecided() {
   const id = list.nextUndecided(current);
   if (id) show(id);
-  else byId("saving").textContent = `all of these are ${form.word ?? "decided"}`;
+  else byId("saving").textContent = "all of these are decided";
 }
 
 function filter() {
@@ -158,16 +158,7 @@ function decide(verdict) {
   markQueued(made);
   document.activeElement?.blur();
   flush();
-  if (verdict === "withdraw") return;
-  if (form.results && ![...list.rows.values()].some((row) => !row.mine)) finish();
-  else go(1);
-}
-
-// The results are shown as soon as the server has stored everything.
-async function finish() {
-  for (let tries = 0; outbox().length && tries < 100; tries += 1) await new Promise((done) => { setTimeout(done, 50); });
-  await standing();
-  show(current);
+  if (verdict !== "withdraw") go(1);
 }
 
 // Handle a verdict by key or button: accept stores at once, the others first ask for a reason or edits.
@@ -268,7 +259,6 @@ document.addEventListener("keydown", (event) => {
     else event.target.blur();
     return;
   }
-  if (event.key === "Enter" && event.target.closest?.("button, a, summary")) return;
   if (field || event.ctrlKey || event.metaKey || event.altKey) return;
   const act = KEYS[event.key];
   if (act) { event.preventDefault(); act(); }
