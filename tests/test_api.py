@@ -30,7 +30,7 @@ def test_public_names_of_package_tools_and_plugins():
     assert sorted(at.__all__) == [
         "Action", "AgrotoolsError", "Answer", "Benchmark", "CallTools", "Comparison", "Env", "InvalidRunError",
         "MetricDifference", "MetricScore", "Model", "Policy", "Record", "Run", "Sample", "SampleView", "Step",
-        "Task", "ToolCall", "ToolError", "compare", "dose_curve", "env_rows", "evaluate", "expected_costs",
+        "Task", "ToolCall", "ToolError", "compare", "env_rows", "evaluate", "expected_costs",
         "load_benchmark", "measure_zones", "merge", "read_run", "score", "study", "tool",
     ]  # fmt: skip
     assert {
@@ -39,7 +39,6 @@ def test_public_names_of_package_tools_and_plugins():
         if name.islower()
     } == {
         "compare": ["runs"],
-        "dose_curve": ["runs", "mode", "metric"],
         "env_rows": ["split", "n", "seed", "images"],
         "evaluate": [
             *(

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.base import Model
     from agrotools.report.costs import expected_costs
-    from agrotools.report.curve import dose_curve
     from agrotools.tools.contract import tool
     from agrotools.tools.zones import measure_zones
 
@@ -84,7 +83,6 @@ _MODULES = {
     "Policy": "agrotools.agents.modes",
     "Record": "agrotools.core.record",
     "Task": "agrotools.agents.task",
-    "dose_curve": "agrotools.report.curve",
     "env_rows": "agrotools.env",
     "expected_costs": "agrotools.report.costs",
     "load_benchmark": "agrotools.benchmarks",
@@ -115,7 +113,6 @@ __all__ = [
     "ToolCall",
     "ToolError",
     "compare",
-    "dose_curve",
     "env_rows",
     "evaluate",
     "expected_costs",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -13,16 +13,17 @@ from agrotools.core import (
     Action,
     CallTools,
     Observation,
+    Record,
     SampleView,
     Step,
     ToolCall,
     ToolOutcome,
     UsageError,
 )
-from agrotools.core.record import ReferenceStep, ReferenceTrajectory
+from agrotools.core.record import Fault, ReferenceStep, ReferenceTrajectory
 from agrotools.runner.faults import FaultPlan, Faults, FaultyTools, measured_calls
 from agrotools.runner.manifest import Manifest
-from agrotools.scoring.recovery import Recovery
+from agrotools.runner.records import iter_records
 from support.made_runs import made_sample
 
 COUNT = ToolCall(tool="count_objects", arguments={"image": "a.png"})
@@ -152,52 +153,66 @@ class Recovering:
         return await OraclePolicy(self._samples[view.id]).act(view, last)
 
 
-def recovery(
-    tmp_path: Path,
-    benchmark: Path,
-    chance: float,
-    faults: str,
-    *,
-    checks: bool = False,
-    epochs: int = 1,
-) -> tuple[Recovery, int]:
-    """Return the recovery of an agent from all faults, and the number of samples with reference calls."""
+class Hit(NamedTuple):
+    """An answerable sample whose calls were hit by faults, with its scores without them and with them."""
+
+    record: Record
+    clean: float
+    faulty: float
+
+
+def hit_samples(
+    tmp_path: Path, benchmark: Path, chance: float, faults: str, *, checks: bool = False
+) -> list[Hit]:
+    """Return the samples of an agent that faults hit."""
     samples = [sample for sample in at.load_benchmark(str(benchmark)).samples if sample.reference]
     agent = Recovering(samples, chance, checks=checks)
-    runs = [
-        at.evaluate(
-            str(benchmark),
-            model=agent,
-            mode="end-to-end",
-            faults=each,
-            epochs=epochs,
-            out=tmp_path / (each or "none"),
-        )
-        for each in ("", faults)
-    ]
-    (point,) = [point for point in at.dose_curve([run.path for run in runs]).points if point.doses]
-    manifest = Manifest.model_validate_json((runs[1].path / "manifest.json").read_text())
+    clean = at.evaluate(str(benchmark), model=agent, mode="end-to-end", out=tmp_path / "clean")
+    faulty = at.evaluate(
+        str(benchmark), model=agent, mode="end-to-end", faults=faults, out=tmp_path / "faulty"
+    )
+    manifest = Manifest.model_validate_json((faulty.path / "manifest.json").read_text())
     assert manifest.faults == faults
-    return point.recovery[0], len(samples)
+    clean_scores = {row["sample"]: row["fas"] for row in clean.rows() if "fas" in row}
+    faulty_scores = {row["sample"]: row["fas"] for row in faulty.rows() if "fas" in row}
+    return [
+        Hit(record, clean_scores[record.sample.id], faulty_scores[record.sample.id])
+        for record in iter_records(faulty.path)
+        if record.faults and record.sample.answerable
+    ]
+
+
+def is_repeated(record: Record, fault: Fault) -> bool:
+    """True if the agent made the call that the fault hit once more."""
+    assert record.trajectory
+    calls = [step.call for step in record.trajectory.calls]
+    hit, later = calls[fault.call], calls[fault.call + 1 :]
+    return any(call and hit and call.repeats(hit) for call in later)
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("chance", "recovered"), [(0.0, 0.0), (1.0, 1.0)])
-def test_agents_that_never_and_always_recover(
-    tmp_path: Path, small_benchmark: Path, chance: float, recovered: float
-):
-    all_faults, n_samples = recovery(tmp_path, small_benchmark, chance, "error=1")
-    assert all_faults.planned == all_faults.landed >= n_samples
-    assert all_faults.noticed == chance * all_faults.landed
-    assert all_faults.recovered
-    assert all_faults.recovered.value == recovered
-    assert all_faults.solved > 0
+@pytest.mark.parametrize("chance", [0.0, 1.0])
+def test_agents_that_never_and_always_recover(tmp_path: Path, small_benchmark: Path, chance: float):
+    hits = hit_samples(tmp_path, small_benchmark, chance, "error=1")
+    assert hits
+    assert all(fault.landed for hit in hits for fault in hit.record.faults)
+    assert {is_repeated(hit.record, fault) for hit in hits for fault in hit.record.faults} == {
+        chance == 1
+    }
+    solved = [hit for hit in hits if hit.clean == 1]
+    assert solved
+    assert {hit.faulty == 1 for hit in solved} == {chance == 1}
 
 
 @pytest.mark.process
-def test_an_agent_that_checks_its_results_notices_faults_that_do_not_show(
+def test_an_agent_that_checks_its_results_recovers_from_faults_that_do_not_show(
     tmp_path: Path, small_benchmark: Path
 ):
-    all_faults, _ = recovery(tmp_path, small_benchmark, 1.0, "stale=1", checks=True)
-    assert all_faults.noticed == all_faults.landed
-    assert all_faults.recovered is None or all_faults.recovered.value == 1.0
+    hits = hit_samples(tmp_path, small_benchmark, 1.0, "stale=1", checks=True)
+    assert all(
+        is_repeated(hit.record, fault)
+        for hit in hits
+        for fault in hit.record.faults
+        if fault.landed
+    )
+    assert all(hit.faulty == 1 for hit in hits if hit.clean == 1)

@@ -101,10 +101,6 @@ def evaluate(
             as_json=as_json,
             evaluated=Evaluated(configs[0], loaded, runs),
         )
-        if len({(each.degrade, each.faults) for each in configs}) > 1:
-            typer.echo(
-                f"score against dose: {command_line('chart', 'dose', *folders)}", err=as_json
-            )
         if failure:
             raise failure
         raise typer.Exit(code or int(missing))

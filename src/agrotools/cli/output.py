@@ -100,7 +100,7 @@ def show_drawing(
     out: "Path", as_json: bool, made: Callable[[], Any], tables: Callable[[Any], Any]
 ) -> None:
     """Draw a result of :mod:`agrotools.report` to ``out``, and print its ``tables`` and where it is, or its JSON."""
-    from agrotools.report.curve import check_picture
+    from agrotools.report.judges import check_picture
     from agrotools.report.terminal import print_parts
 
     check_picture(out)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from agrotools.core import (
+    MODES,
     FrozenModel,
     Mode,
     PlotSlot,
@@ -26,10 +27,9 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.base import benchmark_title
-from agrotools.report.charts import run_names
-from agrotools.report.curve import check_picture, common_mode, draw_lines, save_figure
-from agrotools.report.layout import Cell, Table, interval_text, new_table, value_cell
-from agrotools.runner.rescore import benchmark_differences, judged_rows, scored_run
+from agrotools.report.layout import Cell, Table, harmless, interval_text, new_table, value_cell
+from agrotools.runner.manifest import Manifest
+from agrotools.runner.rescore import benchmark_differences, check_distinct, judged_rows, scored_run
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import METRICS, Estimate
 from agrotools.scoring.judging.judgements import agreement
@@ -37,9 +37,11 @@ from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.plots import drawn_spec
 from agrotools.scoring.statistics import Interval, estimate_mean
 from agrotools.scoring.summary import Agreement
+from agrotools.tools.plotting.sheet import COLOURS
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     FloatArray = NDArray[np.float64]
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
 _DRAWS = 1000
 _FEWEST_CLUSTERS = 10
 _FEW_MODELS = 5
+_DPI = 150
+_SUFFIXES = (".svg", ".png", ".pdf")
 
 
 def answer_key(record: Record) -> str | None:
@@ -121,12 +125,61 @@ class JudgeAgreement(FrozenModel):
             judge: {each.model: each.value for each in self.scores if each.judge == judge}
             for judge in self.judges
         }
-        draw_lines(panel, self.models, series, sideways=True)
+        _draw_lines(panel, self.models, series)
         panel.set_xlabel("mean score (%)")
         figure.legend(
             loc="outside lower center", ncols=min(3, len(self.judges)), frameon=False, fontsize=8
         )
-        save_figure(figure, path, f"{self.benchmark}, {self.mode}, {self.n} samples")
+        title = f"{self.benchmark}, {self.mode}, {self.n} samples"
+        figure.suptitle(_plain_text(title), fontsize=9, wrap=True)
+        figure.savefig(path, dpi=_DPI)
+
+
+def check_picture(path: str | Path) -> None:
+    """Check that a picture can be drawn in the format of ``path`` and that its folder is there.
+
+    Raises:
+        UsageError: another suffix than .svg, .png or .pdf, or no such folder.
+    """
+    if not (folder := Path(path).absolute().parent).is_dir():
+        raise UsageError(
+            f"there is no folder {folder} for the picture", hint="create it, or choose another file"
+        )
+    if Path(path).suffix.lower() not in _SUFFIXES:
+        raise UsageError(
+            f"cannot draw a picture as {Path(path).name}", hint=f"use one of {', '.join(_SUFFIXES)}"
+        )
+
+
+def _draw_lines(
+    panel: "Axes", models: Sequence[str], series: Mapping[str, Mapping[str, Estimate]]
+) -> None:
+    """Draw a line with intervals for each of ``series`` over the models, shifted so that intervals do not overlap."""
+    for number, (name, values) in enumerate(series.items()):
+        shift = 0.4 * ((number + 0.5) / len(series) - 0.5)
+        places = [at + shift for at, model in enumerate(models) if model in values]
+        estimates = [values[model] for model in models if model in values]
+        shares = [100 * each.value for each in estimates]
+        below = [
+            100 * (each.value - each.interval.lower) if each.interval else 0.0 for each in estimates
+        ]
+        above = [
+            100 * (each.interval.upper - each.value) if each.interval else 0.0 for each in estimates
+        ]
+        style: dict[str, Any] = {"color": COLOURS[number % 6], "marker": "osD^v"[number // 6 % 5]}
+        label = _plain_text(name)
+        panel.errorbar(
+            shares, places, xerr=[below, above], ms=4, lw=1, capsize=2, label=label, **style
+        )
+    panel.set_yticks(range(len(models)), list(map(_plain_text, models)))
+    panel.invert_yaxis()
+    panel.set_xlim(-2, 102)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def _plain_text(text: str) -> str:
+    """Return a text that matplotlib shows as it is, without reading formulas in it."""
+    return harmless(text).replace("$", r"\$")
 
 
 Values = dict[str, list[float]]
@@ -159,7 +212,7 @@ def judge_agreement(
         )
     if different := benchmark_differences(manifests):
         raise UsageError(f"judges are compared on runs of one benchmark: {different[0]}")
-    scored_mode = common_mode(manifests, mode)
+    scored_mode = _common_mode(manifests, mode)
     judges = {run: judged_rows(run) for run in folders}
     asked = [
         name
@@ -167,7 +220,7 @@ def judge_agreement(
         if all(name in each.metrics for each in judges.values())
     ]
     metric = metric or (asked[0] if asked else "")
-    names = run_names(folders, manifests)
+    names = _run_names(folders, manifests)
     values: dict[str, dict[str, Values]] = defaultdict(lambda: {name: {} for name in names})
     clusters: dict[str, str] = {}
     unanswered: set[tuple[str, str, int]] = set()
@@ -209,6 +262,40 @@ def judge_agreement(
         notes=["synthetic images: scores say nothing about real fields"]
         * any(m.synthetic for m in manifests),
     )
+
+
+def _common_mode(manifests: Sequence[Manifest], mode: str | None) -> Mode:
+    """Return ``mode``, or the first scored mode that all runs have: end-to-end, else no-tool.
+
+    Raises:
+        UsageError: there is no such mode, or not all runs have it.
+    """
+    if mode is not None and mode not in MODES:
+        raise UsageError(f"unknown mode {mode!r}", hint="end-to-end or no-tool")
+    for each in ("end-to-end", "no-tool"):
+        if mode in (None, each) and all(each in manifest.modes for manifest in manifests):
+            return each
+    raise UsageError(
+        f"the runs have no {mode or 'scored'} mode in common", hint="--mode end-to-end or no-tool"
+    )
+
+
+def _run_names(folders: Sequence[Path], manifests: Sequence[Manifest]) -> list[str]:
+    """Return a distinct name for each run: model, tools and doses; the folder too where these are the same."""
+    names = [
+        ", ".join(
+            filter(
+                None,
+                (each.model, "" if each.tools == "all" else f"{each.tools} tools", each.conditions),
+            )
+        )
+        for each in manifests
+    ]
+    check_distinct(folders)
+    return [
+        f"{name} ({folder})" if names.count(name) > 1 else name
+        for folder, name in zip(folders, names, strict=True)
+    ]
 
 
 def _agreement_of(

@@ -73,7 +73,8 @@ class Doses(FrozenModel):
         return {name: value for name, value, default in given if value != default}
 
     def __str__(self) -> str:
-        return doses_text(self.doses)
+        """Return the doses as options give them; empty if there are none."""
+        return ",".join(f"{name}={value:g}" for name, value in self.doses.items())
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -108,11 +109,6 @@ class Doses(FrozenModel):
             where = f" {name}={values[name]}" if name else ""
             wrong = plain_message(first).removeprefix("Input ")
             raise UsageError(f"{cls.OPTION}{where}: {wrong}", hint=f"e.g. {cls.EXAMPLE}") from error
-
-
-def doses_text(doses: dict[str, float]) -> str:
-    """Return doses as options give them; empty if there are none."""
-    return ",".join(f"{name}={value:g}" for name, value in doses.items())
 
 
 class Faults(Doses):

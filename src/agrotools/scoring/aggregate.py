@@ -289,18 +289,17 @@ class ModeAggregator:
             return "more than 20 % of its answers hold no complete form"
         return ""
 
-    def headline_units(self, metric: str, *, whole: bool = False) -> Units | None:
-        """Return the units of a headline metric; None if the mode has no such metric or no values of it.
-
-        ``whole``: each score counts as 1 if it is 1, else as 0, before epochs are averaged."""
+    def headline_units(self, metric: str) -> Units | None:
+        """Return the units of a headline metric; None if the mode has no such metric or no values of it."""
         if metric not in self.metrics:
             return None
-        units = self._units(metric, whole=whole)
+        units = self._units(metric)
         return units if units.valued.any() else None
 
-    def _units(self, metric: str, *, whole: bool = False) -> Units:
-        rows = self._rows[metric].whole() if whole else self._rows[metric]
-        return units_of(metric, rows, self._samples, self._epochs, self._invalid, self._table)
+    def _units(self, metric: str) -> Units:
+        return units_of(
+            metric, self._rows[metric], self._samples, self._epochs, self._invalid, self._table
+        )
 
     def summary(self, allow_invalid: bool) -> ModeSummary:
         """Return the summary of the mode."""

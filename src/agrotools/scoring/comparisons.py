@@ -340,27 +340,13 @@ def common_samples(aggregators: Sequence[RunAggregator], mode: Mode, metric: str
 
 
 def mean_on(
-    samples: frozenset[str],
-    aggregator: RunAggregator,
-    mode: Mode,
-    metric: str,
-    *,
-    part: frozenset[str] | None = None,
-    whole: bool = False,
+    samples: frozenset[str], aggregator: RunAggregator, mode: Mode, metric: str
 ) -> Estimate | None:
-    """Return the mean of a run over common samples (:func:`common_samples`); None if it has no score of any of them.
-
-    Args:
-        part: those of ``samples`` that are averaged; None for all.
-        whole: return the share of scores of 1 instead of the mean score."""
-    units = (
-        aggregator.modes[mode].headline_units(metric, whole=whole)
-        if mode in aggregator.modes
-        else None
-    )
+    """Return the mean of a run over common samples (:func:`common_samples`); None if it has no score of any of them."""
+    units = aggregator.modes[mode].headline_units(metric) if mode in aggregator.modes else None
     if units is None:
         return None
-    units = _among(samples if part is None else part, units.where(units.valued), aggregator.table)
+    units = _among(samples, units.where(units.valued), aggregator.table)
     clusters = clusters_of(units.samples, aggregator.table)
     return estimate_mean(units.values, clusters) if len(units.values) else None
 

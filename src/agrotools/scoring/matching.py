@@ -150,45 +150,6 @@ def gives_truth(
     return True
 
 
-CALL_OUTCOMES = {
-    "right": "call of the reference, with right arguments; it may fail if that of the reference fails alike",
-    "wrong arguments": "call of the reference, with at least one wrong argument",
-    "surplus": "further call to a tool of the reference",
-    "wrong tool": "call to a tool that the reference does not use",
-    "error": "any other call that failed or was refused",
-}
-"""Outcomes of calls and their meanings, in the order of their tables. Each call has one outcome."""
-
-
-def call_outcomes(record: Record) -> list[str]:
-    """Return the outcome of each call of a trajectory, a key of :data:`CALL_OUTCOMES`."""
-    reference = record.sample.reference.steps if record.sample.reference else ()
-    own = {
-        id(each.step): (each, step)
-        for each, step in zip(own_calls(record), reference, strict=True)
-        if each
-    }
-
-    def outcome(step: Step) -> str:
-        match, expected = own.get(id(step), (None, None))
-        right = match is not None and not match.wrong
-        if step.refused or (step.observation is not None and not step.observation.ok):
-            return "right" if right and expected and _error(step) == _error(expected) else "error"
-        if match is not None:
-            return "right" if right else "wrong arguments"
-        return (
-            "surplus"
-            if step.call and step.call.tool in {each.tool for each in reference}
-            else "wrong tool"
-        )
-
-    return [outcome(step) for step in (record.trajectory.calls if record.trajectory else ())]
-
-
-def _error(step: Step | ReferenceStep) -> str:
-    return step.observation.error.kind if step.observation and step.observation.error else ""
-
-
 def reference_places(record: Record) -> list[int | None]:
     """Return the index of the reference step of each call of a trajectory; None for calls that belong to none."""
     places = {id(own.step): at for at, own in enumerate(own_calls(record)) if own}

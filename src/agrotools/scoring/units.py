@@ -6,7 +6,6 @@ Samples, rows and units are stored as columns of numbers, so that a long run tak
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
 from typing import Any, NamedTuple, cast
 
 from agrotools.core import Sample
@@ -150,12 +149,6 @@ class Rows:
             np.array(self._steps, np.int64),
             np.array(self._values),
         )
-
-    def whole(self) -> "Rows":
-        """Return the rows with 1 for each value of 1, and 0 for all others."""
-        rows = copy(self)
-        rows._values = array("d", (float(value >= 1 - 1e-9) for value in self._values))
-        return rows
 
 
 class Units(NamedTuple):
