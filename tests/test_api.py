@@ -30,8 +30,8 @@ def test_public_names_of_package_tools_and_plugins():
     assert sorted(at.__all__) == [
         "Action", "AgrotoolsError", "Answer", "Benchmark", "CallTools", "Comparison", "Env", "InvalidRunError",
         "MetricDifference", "MetricScore", "Model", "Policy", "Record", "Run", "Sample", "SampleView", "Step",
-        "Task", "ToolCall", "ToolError", "compare", "env_rows", "evaluate", "expected_costs",
-        "load_benchmark", "measure_zones", "merge", "read_run", "score", "study", "tool",
+        "Task", "ToolCall", "ToolError", "compare", "env_rows", "evaluate", "load_benchmark",
+        "measure_zones", "merge", "read_run", "score", "study", "tool",
     ]  # fmt: skip
     assert {
         name: [*inspect.signature(getattr(at, name)).parameters]
@@ -54,7 +54,6 @@ def test_public_names_of_package_tools_and_plugins():
             ),
             *("out", "progress", "options"),
         ],
-        "expected_costs": ["runs", "table", "mode"],
         "load_benchmark": ["name_or_path", "data_root", "progress", "options", "quick"],
         "measure_zones": ["rasters", "zones", "values", "bands", "out"],
         "merge": ["runs", "out", "allow_missing"],

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from agrotools.env import Env, env_rows
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.base import Model
-    from agrotools.report.costs import expected_costs
     from agrotools.tools.contract import tool
     from agrotools.tools.zones import measure_zones
 
@@ -84,7 +83,6 @@ _MODULES = {
     "Record": "agrotools.core.record",
     "Task": "agrotools.agents.task",
     "env_rows": "agrotools.env",
-    "expected_costs": "agrotools.report.costs",
     "load_benchmark": "agrotools.benchmarks",
     "measure_zones": "agrotools.tools.zones",
     "tool": "agrotools.tools.contract",
@@ -115,7 +113,6 @@ __all__ = [
     "compare",
     "env_rows",
     "evaluate",
-    "expected_costs",
     "load_benchmark",
     "measure_zones",
     "merge",

@@ -36,7 +36,6 @@ def score(
     data: Path | None = None,
     option: list[str] | None = None,
     judgements: Path | None = None,
-    costs: Path | None = None,
     as_json: bool = False,
 ) -> None:
     """Score runs again and print the table, offline unless --judge is given. Several runs are shown side by side."""
@@ -60,15 +59,6 @@ def score(
         raise UsageError(
             "no run is given", hint="agrotools score RUN, or --benchmark NAME --predictions FILE"
         )
-    if costs is not None:
-        from agrotools.report.costs import cost_tables, expected_costs
-        from agrotools.report.terminal import print_parts
-
-        expected = expected_costs(runs, costs)
-        print_json(expected.model_dump(mode="json")) if as_json else print_parts(
-            cost_tables(expected)
-        )
-        return
     if format_ is None and predictions is None and (data or judgements):
         raise UsageError(
             "--data and --judgements go with --format", hint="--format gta|thinkgeo|agentx"
