@@ -58,19 +58,13 @@ def test_there_is_one_version_and_every_page_is_reached():
     assert f"## [{cited}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
-def test_the_spine_is_small():
-    rows = [
-        line
-        for line in (ROOT / "docs" / "reading.md").read_text(encoding="utf-8").splitlines()
-        if re.match(r"\| \d+ \|", line)
-    ]
+def test_every_file_of_the_reading_page_exists():
+    page = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if re.match(r"\| \d+ \|", line)]
     files = [path for row in rows for path in re.findall(r"`([a-z_/]+\.py)`", row)]
-    lines = [
-        len((ROOT / "src" / "agrotools" / path).read_text(encoding="utf-8").splitlines())
-        for path in files
-    ]
-    assert 20 <= len(files) <= 40
-    assert sum(lines) <= 10_000
+    assert files
+    for path in files:
+        assert (ROOT / "src" / "agrotools" / path).is_file(), path
 
 
 @pytest.mark.parametrize("name", MODELS)
