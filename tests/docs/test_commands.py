@@ -30,7 +30,6 @@ NOT_RUN = {
     r"check agrotools DIR": "needs data sets: tests/benchmarks/test_released.py",
     r"(=|train crop-weed --data |--all-sources )DIR|answers\.csv|map\.toml|--labels|pack:mine": "needs data sets",
     r"held\.csv|pack:pests|train pests|--kind pest": "needs data sets: tests/cli/test_packs.py",
-    r"agrotools chart": "needs judged runs: tests/report/test_judges.py",
     r"--executor ray": "needs Ray: tests/tools/test_ray.py",
     r"python:(my_agent|examples)|mcp:": "needs an agent: tests/agents, tests/docs/test_examples.py",
     r"zhwiki": "needs a download of Wikipedia",

@@ -39,7 +39,6 @@ GROUPS = {
         "explain": ("explain:explain", "Show one sample of a run, from question to score."),
         "attribute": ("explain:attribute", "Split the points that a run lost by their cause."),
         "gate": ("compare:gate", "Fail if a run is worse than an older one (for CI)."),
-        "chart": ("chart:app", "Draw a chart of the judges of runs."),
         "report": ("report:report", "Write an HTML report of runs."),
         "view": ("report:view", "Show the runs in a folder on a local page, live."),
     },

@@ -96,23 +96,6 @@ def _has_no_reader(stream: TextIO | None) -> bool:
     return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
-def show_drawing(
-    out: "Path", as_json: bool, made: Callable[[], Any], tables: Callable[[Any], Any]
-) -> None:
-    """Draw a result of :mod:`agrotools.report` to ``out``, and print its ``tables`` and where it is, or its JSON."""
-    from agrotools.report.judges import check_picture
-    from agrotools.report.terminal import print_parts
-
-    check_picture(out)
-    result = made()
-    result.draw(out)
-    if as_json:
-        print_json(result.model_dump(mode="json"))
-        return
-    print_parts(tables(result))
-    typer.echo(f"the chart: {out}")
-
-
 def address_printer(about: str) -> Callable[[str], None]:
     """Return a function that prints ``about`` and the address of a page."""
 

@@ -121,11 +121,6 @@ class Manifest(FrozenModel):
         """Model, with the degradation of the pictures and the faults in tool calls that its score is of."""
         return self.model + conditions_label(self.degrade, self.faults)
 
-    @property
-    def conditions(self) -> str:
-        """Doses of ``--degrade`` and ``--faults``; empty without any."""
-        return ",".join(filter(None, (self.degrade, self.faults)))
-
 
 def manifest_json(manifest: Manifest) -> bytes:
     """Return a manifest as indented JSON."""

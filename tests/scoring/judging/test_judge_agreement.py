@@ -36,6 +36,21 @@ def test_alpha_is_that_of_krippendorff_one_for_equal_judges_and_zero_by_lot():
     assert lots.interval.lower < 0 < lots.interval.upper
 
 
+def test_the_bootstrap_draws_whole_clusters():
+    """A cluster of equal answers is one answer to the bootstrap."""
+    chance = random.Random(1)
+    single = [(chance.randrange(3), chance.randrange(3)) for _ in range(30)]
+    repeated = [unit for unit in single for _ in range(20)]
+    by_cluster = agreement(repeated, [at // 20 for at in range(600)])
+    by_answer, alone = agreement(repeated), agreement(single)
+
+    def width(each: object) -> float:
+        return each.interval.upper - each.interval.lower  # pyright: ignore[reportAttributeAccessIssue]
+
+    assert width(by_cluster) == pytest.approx(width(alone), rel=0.1)
+    assert width(by_answer) < width(alone) / 3
+
+
 @given(grades)
 def test_alpha_is_at_most_one_and_does_not_ask_who_is_who(units: list[list[int | None]]):
     result = agreement(units)

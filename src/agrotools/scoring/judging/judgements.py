@@ -273,22 +273,6 @@ class JudgedRows:
             values[each.question.metric].append(each.value)
         return {metric: _combined(metric, each) for metric, each in values.items()}
 
-    def by_judge(self, record: Record, metric: str) -> dict[str, float]:
-        """Return the value of ``record`` by each judge who graded all its questions of ``metric``, in [0, 1]."""
-        graded = [
-            each
-            for each in judged(record, self._by_question, self._rubrics)
-            if each.question.metric == metric
-        ]
-        values: dict[str, float] = {}
-        for judge in dict.fromkeys(name for each in graded for name in each.grades):
-            alone = [
-                each._replace(grades={judge: each.grades.get(judge, [])}).value for each in graded
-            ]
-            if (value := _combined(metric, alone)) is not None:
-                values[judge] = value
-        return values
-
     def of(self, record: Record) -> list[Judgement]:
         """Return the replies of judges about ``record``."""
         question_ids = (
