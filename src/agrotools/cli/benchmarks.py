@@ -180,17 +180,12 @@ def _print_check(result: "Checkup") -> None:
 
 @sub_command(app, "benchmarks describe")
 def describe_one(
-    name: str,
-    data_root: Path | None = None,
-    out: Path | None = None,
-    option: list[str] | None = None,
-    as_json: bool = False,
+    name: str, data_root: Path | None = None, option: list[str] | None = None, as_json: bool = False
 ) -> None:
-    """Print and draw the content of a benchmark: steps, tools and combinations, files, answers, categories, modes."""
+    """Print the content of a benchmark: steps, tools and combinations, files, answers, categories, modes."""
     from agrotools.benchmarks.describing import describe
     from agrotools.benchmarks.loading import Loading, load_as
-    from agrotools.core import UsageError
-    from agrotools.report.description import description_png, description_tables
+    from agrotools.report.description import description_tables
     from agrotools.report.terminal import print_parts
     from agrotools.runner.config import benchmark_options
 
@@ -200,17 +195,10 @@ def describe_one(
     )
     benchmark = load_as(name, loading)
     described = describe(benchmark)
-    folder = (out or Path()).expanduser()
-    picture = folder / f"{described.name}.png"
-    if picture.exists() and not picture.is_file():
-        raise UsageError(f"{picture} is not a file", hint="give another folder: --out DIR")
-    folder.mkdir(parents=True, exist_ok=True)
-    picture.write_bytes(description_png(described))
     if as_json:
-        print_json({**described.model_dump(mode="json"), "figure": str(picture)})
+        print_json(described.model_dump(mode="json"))
         return
     print_parts(description_tables(described))
-    typer.echo(f"figure: {picture}")
 
 
 def check_folder(folder: Path, quality: bool, as_json: bool) -> int:
