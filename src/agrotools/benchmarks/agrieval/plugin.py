@@ -88,5 +88,3 @@ AGRIEVAL = _plugin(
     figures=PublishedFiles("agrotools.benchmarks.agrieval", "agrieval"),
 )
 CMMLU_AGRONOMY = _plugin("cmmlu-agronomy")
-METRICS = AGRIEVAL.metrics
-"""Metrics of examination questions; see :mod:`agrotools.benchmarks.agrieval.score`."""

@@ -6,7 +6,6 @@ from pathlib import Path
 from string import ascii_uppercase
 
 from agrotools.benchmarks.agrieval.items import QuestionSettings
-from agrotools.benchmarks.agrieval.plugin import METRICS
 from agrotools.benchmarks.agrieval.score import OptionPlaces, Rotations
 from agrotools.benchmarks.loading import settings_of
 from agrotools.core import Sample, UsageError
@@ -68,9 +67,14 @@ _COLUMNS = tuple(
 
 
 def _metrics(summary: Summary) -> Mapping[str, Metric] | None:
-    """Return the metrics of a run that has only examination questions; None for any other run."""
+    """Return the metrics of a run that has only examination questions; None for any other run.
+
+    A stored summary may have metrics of AgriEval that older versions computed.
+    """
     metrics = summary.modes["no-tool"].metrics if "no-tool" in summary.modes else {}
-    return metrics if metrics and set(metrics) <= set(METRICS) else None
+    return (
+        metrics if metrics and all(name.startswith(f"{BENCHMARK}.") for name in metrics) else None
+    )
 
 
 def option_notes(part: ModeSummary) -> Iterator[str]:
