@@ -166,9 +166,11 @@ def test_a_fault_of_five_points_in_one_harness_is_found(tmp_path: Path):
     assert fault.value == pytest.approx(-0.05, abs=0.01)
     assert fault.interval is not None
     assert fault.interval.upper < 0
-    shares = {part: each.value for part, each in effects.shares.items()}
-    assert sum(shares.values()) == pytest.approx(1)
-    assert shares["models"] > 0.9 > 0.1 > shares["harnesses"] > shares["models x harnesses"]
+    means = {name: each.value for name, each in effects.means.items()}
+    assert means == {
+        ("good", "react"): pytest.approx(0.8), ("good", "tool-calling"): pytest.approx(0.75),
+        ("poor", "react"): pytest.approx(0.5), ("poor", "tool-calling"): pytest.approx(0.45),
+    }  # fmt: skip
     shown = result._repr_markdown_()
     assert "| good | tool-calling | 75.0" in shown
     assert "Harness: b, end-to-end, FAS" in shown

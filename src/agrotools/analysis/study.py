@@ -4,11 +4,6 @@ A study stores no state of its own. Its folder holds an ordinary run folder for 
 command resumes it after any interruption, and all commands for runs work on its parts.
 
 The harness (protocol or agent around a model) is a factor: runs of the same models in the same harnesses form a table.
-The variance of its mean scores has three parts: models, harnesses, and what they do together (a harness that helps some
-models alone). Each part is the sum of squares of a balanced two-way analysis of variance, less what sampling noise adds
-to it by the cluster-robust covariance of the means (as omega squared corrects eta squared: Hays 1963, "Statistics for
-Psychologists"), and at least 0. Intervals are 95 % percentiles over bootstrap draws of clusters, which carry that noise
-twice.
 """
 
 import asyncio
@@ -22,7 +17,7 @@ from typing import Any, NamedTuple, TextIO, cast
 
 from agrotools.benchmarks import Benchmark
 from agrotools.core import AgrotoolsError, InfrastructureError, Mode, UsageError
-from agrotools.core.base import EndpointRefusal, EndpointUnreachable, FloatArray, count_text, np
+from agrotools.core.base import EndpointRefusal, EndpointUnreachable, count_text, np
 from agrotools.models.metered import SPEND_FILE, read_spend
 from agrotools.runner.build import PreparedRun, load_for_run, prepare_run
 from agrotools.runner.config import (
@@ -48,16 +43,8 @@ from agrotools.scoring.comparisons import (
     headline_metrics,
     values_on,
 )
-from agrotools.scoring.statistics import (
-    BOOTSTRAP_DRAWS,
-    MIN_CLUSTERS,
-    Interval,
-    adjusted,
-    cluster_sums,
-    estimate_difference,
-    estimate_mean,
-)
 from agrotools.scoring.statistics import Estimate as Mean
+from agrotools.scoring.statistics import adjusted, estimate_difference, estimate_mean
 from agrotools.scoring.summary import RunDifference
 
 _OF_STUDY = ("benchmark", "model", "mode", "tools", "epochs", "budget", "out")
@@ -114,9 +101,6 @@ class RunState(NamedTuple):
         return not self.problem and self.finished == self.planned
 
 
-PARTS = ("models", "harnesses", "models x harnesses")
-
-
 class HarnessEffects(NamedTuple):
     """Scores of models in harnesses, on the samples of a benchmark that all these runs have."""
 
@@ -130,9 +114,6 @@ class HarnessEffects(NamedTuple):
     """Mean score by model and harness."""
     differences: list[Mean]
     """Each harness but the first, minus the first, over the mean scores of the models; adjusted together."""
-    shares: dict[str, Mean]
-    """Share of the variance of the means by part, in [0, 1]; empty with one model, with fewer than ten clusters, and
-    if the means differ no more than by sampling noise."""
 
 
 class StudyResult(NamedTuple):
@@ -543,54 +524,7 @@ def harness_effects(
             for name, values in zip(names, scores, strict=True)
         }
         differences = adjusted([estimate_difference(values, first, clusters) for values in others])
-        shares = variance_shares(scores, clusters, len(complete)) if len(complete) > 1 else {}
         effects.append(
-            HarnessEffects(
-                benchmark, tools, mode, metric, complete, common, means, differences, shares
-            )
+            HarnessEffects(benchmark, tools, mode, metric, complete, common, means, differences)
         )
     return effects
-
-
-def variance_shares(scores: FloatArray, clusters: Sequence[str], n_models: int) -> dict[str, Mean]:
-    """Return the share of each of :data:`PARTS` in the variance of mean scores; empty if it cannot be estimated.
-
-    Args:
-        scores: scores of the samples, of shape (models * harnesses, samples), model by model.
-        clusters: the cluster of each sample.
-    """
-    n_runs, n = scores.shape
-    sizes = cluster_sums(scores[0], clusters)[0]
-    if (k := len(sizes)) < MIN_CLUSTERS:
-        return {}
-    sums = np.array([cluster_sums(values, clusters)[1] for values in scores])
-    means = scores.mean(axis=1)
-    residuals = sums - means[:, None] * sizes
-    covariance = residuals @ residuals.T / n**2 * k / (k - 1)
-    averaging = [np.full((size, size), 1 / size) for size in (n_models, n_runs // n_models)]
-    centring = [np.eye(len(each)) - each for each in averaging]
-    forms = [
-        np.kron(centring[0], averaging[1]),
-        np.kron(averaging[0], centring[1]),
-        np.kron(*centring),
-    ]
-
-    def shares(of: FloatArray, noises: int) -> FloatArray:
-        parts = [
-            np.einsum("...i,ij,...j", of, form, of) - noises * np.trace(form @ covariance)
-            for form in forms
-        ]
-        positive = np.maximum(parts, 0.0)
-        return positive / np.maximum(positive.sum(axis=0), 1e-12)
-
-    if not (estimated := shares(means, 1)).any():
-        return {}
-    weights = np.random.default_rng(0).multinomial(k, np.full(k, 1 / k), size=BOOTSTRAP_DRAWS)
-    lower, upper = np.quantile(
-        shares(weights @ sums.T / (weights @ sizes)[:, None], 2), [0.025, 0.975], axis=1
-    )
-    values = zip(PARTS, estimated.tolist(), lower.tolist(), upper.tolist(), strict=True)
-    return {
-        part: Mean(value=value, interval=Interval(lower=low, upper=high), n=n, n_clusters=k)
-        for part, value, low, high in values
-    }

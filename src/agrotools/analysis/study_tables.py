@@ -18,9 +18,7 @@ from agrotools.report.layout import (
     Notes,
     Table,
     difference_cell,
-    interval_text,
     new_table,
-    percent,
     value_cell,
 )
 from agrotools.report.settings import CALL_RATIO, HARMING, Setting, has_table, settings_for
@@ -168,7 +166,7 @@ def _tools_table(benchmark: str, result: "StudyResult") -> Table:
 
 
 def _harness_table(effects: "HarnessEffects") -> Table:
-    """Return the scores of models (rows) in harnesses (columns), the differences of harnesses, and variance shares."""
+    """Return the scores of models (rows) in harnesses (columns), and the differences of harnesses."""
     tools = f", tools {effects.tools}" if effects.tools != "all" else ""
     title = f"Harness: {effects.benchmark}, {effects.mode}, {METRICS[effects.metric].label}{tools}"
     table = new_table(title, effects.harnesses)
@@ -184,12 +182,6 @@ def _harness_table(effects: "HarnessEffects") -> Table:
         f"Means in percent on the {some.n} samples ({some.n_clusters} clusters) of all these runs; differences in "
         "points, over all models, with adjusted p."
     ]
-    shares = [
-        f"{part} {percent(each.value)} % ({interval_text(each.interval)})"
-        for part, each in effects.shares.items()
-    ]
-    needs = f"not estimated: this needs two models, {MIN_CLUSTERS} clusters, and means that differ by more than noise"
-    table.notes.append(f"Shares of the variance of these means: {', '.join(shares) or needs}.")
     return table
 
 
