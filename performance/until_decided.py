@@ -137,10 +137,10 @@ def simulate(
     for _ in range(pairs):
         first, second = made(random)
         look = sequential_look(
-            first - second, layout.clusters, layout.blocks, largest=largest, reach=reach
+            second - first, layout.clusters, layout.blocks, largest=largest, reach=reach
         )
         n_decided += look.decided
-        n_first += look.decided and look.difference.value > 0
+        n_first += look.decided and look.difference.value < 0
         n_samples += look.difference.n if look.decided else len(layout.clusters)
     shares = f"decided {n_decided / pairs:6.2%}, for the first {n_first / pairs:6.2%}"
     return f"{shares}, samples {n_samples / pairs:5.0f} of {len(layout.clusters)}"

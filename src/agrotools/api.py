@@ -56,7 +56,7 @@ class MetricScore(NamedTuple):
 
 
 class MetricDifference(NamedTuple):
-    """Difference of two runs (first minus second) in one metric, paired by sample."""
+    """Difference of two runs (second minus first) in one metric, paired by sample."""
 
     metric: str
     mode: str
@@ -263,7 +263,7 @@ class Run:
         ]
 
     def compare(self, other: "str | Path | Run") -> Comparison:
-        """Return the differences of this run minus ``other``, see :func:`compare`."""
+        """Return the differences of ``other`` minus this run, see :func:`compare`."""
         return compare(self, other)
 
     def __len__(self) -> int:
@@ -517,7 +517,8 @@ def score(run: str | Path | Run, *, allow_invalid: bool = False) -> Run:
 def compare(*runs: str | Path | Run) -> Comparison:
     """Return the paired differences of all pairs of runs on one benchmark, with joint p-value adjustment (Holm).
 
-    The same differences as those of ``agrotools compare``: in the headline metric of each mode, on common samples.
+    The same differences as those of ``agrotools compare``: in the headline metric of each mode, on common samples,
+    the later run minus the earlier.
 
     Raises:
         UsageError: fewer than two runs, or runs of different benchmarks.
@@ -567,5 +568,5 @@ def _difference_line(each: MetricDifference) -> str:
     interval = f" [{_interval_text(each.interval)}]" if each.interval else ""
     return (
         f"{each.metric} ({each.mode}): {100 * each.value:+.1f} points{interval}, n {each.n}{adjusted}{detectable};"
-        f" {each.first} minus {each.second}"
+        f" {each.second} minus {each.first}"
     )

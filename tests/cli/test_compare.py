@@ -57,7 +57,7 @@ def runs(tmp_path: Path) -> tuple[Path, Path]:
 def test_the_headline_says_which_run_is_better_and_warnings_what_differs(runs, tmp_path):
     done = run_command("compare", *map(str, runs), "--flips", "3", COLUMNS="100")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("good is better: +50.0 points (")
+    assert done.stdout.startswith("good is better: 50.0 points (")
     assert "good 75.0, poor 25.0; 40 samples" in done.stdout
     assert done.stdout.count("100.0     0.0") == 3
     assert len(done.stdout.splitlines()) <= 24
@@ -216,8 +216,8 @@ def test_a_run_on_new_scenes_is_subtracted_without_pairs(tmp_path):
     )
     done = run_command("compare", str(published), str(fresh))
     assert done.returncode == 0, done.stderr
-    assert "b, version 8 minus b, version 8-fresh-1" in done.stdout
-    assert "higher on the samples of the first run: " in done.stdout
+    assert "b, version 8-fresh-1 minus b, version 8" in done.stdout
+    assert "lower on the samples of the second run: " in done.stdout
     done = run_command("gate", str(fresh), "--against", str(published))
     assert "different benchmark versions: 8-fresh-1 / 8" in done.stderr
 
@@ -250,10 +250,10 @@ def test_stored_attributions_are_the_causes(runs):
     by_cause = found["by_cause"]["end-to-end"]
     # The calls return another value than the reference, and the answer is not what they return.
     assert (
-        by_cause["tool:calculate"]["value"] == by_cause["reading"]["value"] == pytest.approx(0.25)
+        by_cause["tool:calculate"]["value"] == by_cause["reading"]["value"] == pytest.approx(-0.25)
     )
-    assert sum(each["value"] for each in by_cause.values()) == pytest.approx(0.5)
-    assert found["flips"]["end-to-end"]["up"][0]["cause"] in ("tool:calculate", "reading")
+    assert sum(each["value"] for each in by_cause.values()) == pytest.approx(-0.5)
+    assert found["flips"]["end-to-end"]["down"][0]["cause"] in ("tool:calculate", "reading")
     assert "out of date" not in run_command("compare", *map(str, runs)).stderr
     assert "tool:calculate" in run_command("compare", *map(str, runs)).stdout
 
@@ -277,7 +277,7 @@ def test_two_models_are_run_in_turn_until_the_difference_is_decided(tmp_path, mo
         "end-to-end",
         True,
     )
-    assert 0 < found["difference"]["interval"]["lower"] < found["difference"]["value"]
+    assert found["difference"]["value"] < found["difference"]["interval"]["upper"] < 0
     records = [(Path(run) / "records.jsonl").read_text().splitlines() for run in found["runs"]]
     assert [len(each) for each in records] == [found["difference"]["n"]] * 2
     assert found["difference"]["n"] < 60

@@ -81,7 +81,7 @@ def test_differences_stand_with_interval_size_and_smallest_detectable_difference
     ]  # fmt: skip
     text = printed(found)
     assert text.startswith(
-        "not tested, fewer than 10 clusters: a minus b = +12.5 points (+3.1 to +22.0)"
+        "not tested, fewer than 10 clusters: b minus a = +12.5 points (+3.1 to +22.0)"
     )
     assert "not compared: 3 samples with a valid record only in the first run" in text
     assert "no mode in common" in printed(Comparison(first="a", second="b"))
@@ -130,7 +130,7 @@ def test_headlines_are_adjusted_together_and_so_are_all_other_rows():
     assert metrics["fas"].by_family["CM"].p_adjusted is None
     text = printed(found, details=True)
     assert text.count("+10.0*") == 2
-    assert text.startswith("a is better: +10.0 points (1.0 to 19.0)")
+    assert text.startswith("b is better: 10.0 points (1.0 to 19.0)")
     assert "all other rows together (4)" in text
 
 
@@ -151,23 +151,23 @@ def records(values, steps=("2*3", "6 + 1"), answers=None, epochs=1):
 def test_flips_name_samples_and_causes_add_up():
     found = compare(records([1, 1, 0, 0] * 5), records([1, 0, 1, 0] * 5), names=("a", "b"))
     flips = found.flips["end-to-end"]
-    assert [flip.sample for flip in flips.up] == sorted(f"s{at}" for at in range(20) if at % 4 == 1)
+    assert [flip.sample for flip in flips.up] == sorted(f"s{at}" for at in range(20) if at % 4 == 2)
     assert [flip.sample for flip in flips.down] == sorted(
-        f"s{at}" for at in range(20) if at % 4 == 2
+        f"s{at}" for at in range(20) if at % 4 == 1
     )
     assert (flips.n_equal, flips.n_samples) == (10, 20)
-    assert (flips.up[0].first, flips.up[0].second) == (1.0, 0.0)
+    assert (flips.up[0].first, flips.up[0].second) == (0.0, 1.0)
     assert found.means["end-to-end"] == (0.5, 0.5)
     first = records([1] * 12 + [0] * 8)
     second = [*records([0] * 6, steps=()), *records([1] * 20)[6:]]
     found = compare(first, second)
     by_cause = found.by_cause["end-to-end"]
-    assert by_cause["planning"].value == pytest.approx(6 / 20)
+    assert by_cause["planning"].value == pytest.approx(-6 / 20)
     total = found.modes["end-to-end"]["fas"].overall.value
     assert (
         sum(each.value for each in by_cause.values())
         == pytest.approx(total)
-        == pytest.approx(-2 / 20)
+        == pytest.approx(2 / 20)
     )
 
 
@@ -190,8 +190,10 @@ def test_equal_calls_with_equal_results_are_no_cause_of_a_difference(steps, othe
         for each in other
     ]
     found = compare([end_to_end(made_sample(), *beside, answer="rows: 7")], [wrong])
-    assert [flip.cause for flip in found.flips["end-to-end"].up] == [cause]
-    assert {name: each.value for name, each in found.by_cause["end-to-end"].items()} == {cause: 1.0}
+    assert [flip.cause for flip in found.flips["end-to-end"].down] == [cause]
+    assert {name: each.value for name, each in found.by_cause["end-to-end"].items()} == {
+        cause: -1.0
+    }
 
 
 @pytest.mark.parametrize(
@@ -237,23 +239,23 @@ def test_runs_that_are_scored_together_are_compared_pair_by_pair():
             value = number / 100 + (0.1 if tally is first else 0.0)
             tally.add(made, [Score(metric="fas", version="1", sample_id=of.id, value=value)])
     (found,) = beside(first, second)[0].between_runs
-    assert (found.difference.n, found.difference.value) == (20, pytest.approx(0.1))
+    assert (found.difference.n, found.difference.value) == (20, pytest.approx(-0.1))
     assert beside(run([1.0] * 20), run([0.0] * 20), privileged=True)[0].between_runs == ()
     assert beside(run([1.0] * 20))[0].between_runs == ()
 
 
-def test_published_minus_fresh_is_not_paired():
+def test_fresh_minus_published_is_not_paired():
     tallies = [RunAggregator(), RunAggregator()]
     for tally, values in zip(tallies, ([1] * 36 + [0] * 4, [1] * 20 + [0] * 20), strict=True):
         for each in records(values):
             tally.add(each, score_record(each))
     found = unpaired_comparison(tallies[0], tallies[1], ("published", "fresh"))
     estimate = found.modes["end-to-end"]["fas"].overall
-    assert estimate.value == pytest.approx(0.4)
+    assert estimate.value == pytest.approx(-0.4)
     error = (0.09 / 39 + 0.25 / 39) ** 0.5
     assert estimate.interval.upper - estimate.value == pytest.approx(1.997 * error, rel=0.01)
     text = " ".join(printed(found, details=True).split())
-    assert "higher on the samples of the first run: published minus fresh = +40.0 points" in text
+    assert "lower on the samples of the second run: fresh minus published = -40.0 points" in text
     assert "not paired" in text
 
 
@@ -261,10 +263,10 @@ def test_the_number_of_further_samples_grows_with_the_square_of_the_detectable_d
     near = difference(0.3, detectable=0.2, p_adjusted=0.3)
     assert more_samples(near) == 120
     assert verdict_text(near, ("a", "b")).startswith(
-        "no difference shown: a minus b = +10.0 points"
+        "no difference shown: b minus a = +10.0 points"
     )
     assert more_samples(difference(0.01, detectable=0.2, p_adjusted=0.01)) is None
     worse = difference(
         0.01, value=-0.1, interval=Interval(lower=-0.19, upper=-0.01), p_adjusted=0.01
     )
-    assert verdict_text(worse, ("a", "b")) == "b is better: +10.0 points (1.0 to 19.0)"
+    assert verdict_text(worse, ("a", "b")) == "a is better: 10.0 points (1.0 to 19.0)"

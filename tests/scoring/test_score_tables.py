@@ -30,7 +30,7 @@ def scores():
 def test_a_table_is_compared_with_the_statistics_of_runs(tmp_path, scores):
     file = table(tmp_path / "scores.csv", scores)
     first, second = ([row[2] for row in scores if row[0] == model] for model in "AB")
-    expected = estimate_difference(first, second, [n // 2 for n in range(40)])
+    expected = estimate_difference(second, first, [n // 2 for n in range(40)])
     overall = compare_tables(file)[0].modes["table"]["score"].overall
     assert (overall.value, overall.interval, overall.p_adjusted) == (
         expected.value,
@@ -39,7 +39,7 @@ def test_a_table_is_compared_with_the_statistics_of_runs(tmp_path, scores):
     )
     assert (overall.n, overall.n_clusters) == (40, 20)
     shown = CliRunner().invoke(app, ["compare", str(file)]).stdout
-    assert shown.startswith("A is better: +40.0 points")
+    assert shown.startswith("A is better: 40.0 points")
     assert "40 samples in 20 clusters" in shown
     assert (
         json.loads(CliRunner().invoke(app, ["compare", str(file), "--json"]).stdout)[0]["benchmark"]

@@ -155,7 +155,7 @@ def _tools_table(benchmark: str, result: "StudyResult") -> Table:
     def name(first: int, second: int) -> tuple[str, ...]:
         return runs[
             first
-        ].label, f"tools {runs[first].config.tools} minus {runs[second].config.tools}"
+        ].label, f"tools {runs[second].config.tools} minus {runs[first].config.tools}"
 
     table = differences_table(f"Cost of the list of tools: {benchmark}", differences, name)
     n = _n_compared(result)

@@ -23,14 +23,15 @@ def compare(
     until_decided: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Compare runs, first minus second, paired by sample: overall, by task and by cause, and sample by sample.
+    """Compare runs, second minus first, paired by sample: overall, by task and by cause, and sample by sample.
 
-    Several runs are compared pair by pair. Nothing is written. Tables (CSV) have the columns model, sample and score.
+    A positive number is in favour of the second run. Several runs are compared pair by pair. Nothing is written.
+    Tables (CSV) have the columns model, sample and score.
     """
     import sys
     from itertools import combinations
 
-    from agrotools.report.comparison import comparison_tables, with_reasons
+    from agrotools.report.comparison import comparison_data, comparison_tables, with_reasons
     from agrotools.report.html import incomparable
     from agrotools.report.terminal import print_parts
     from agrotools.runner.build import load_for_run
@@ -64,7 +65,7 @@ def compare(
             for each, pair in zip(compared, combinations(runs, 2), strict=True)
         ]
     if as_json:
-        print_json([each.model_dump(mode="json") for each in compared])
+        print_json([comparison_data(each) for each in compared])
         return
     for at, each in enumerate(compared):
         if at:
@@ -82,14 +83,15 @@ def print_until_decided(
     from agrotools.report.layout import interval_text, percent, points
     from agrotools.runner.until_decided import SequentialComparison, run_until_decided
     from agrotools.scoring import METRICS
+    from agrotools.scoring.summary import orientation_text
 
     def text(each: SequentialComparison) -> str:
         found, metric = each.difference, METRICS[each.metric]
         interval = f" ({interval_text(found.interval, points)})" if found.interval else ""
         verdict = "no difference shown" if each.look == each.looks else "not decided yet"
         if each.decided:
-            verdict = f"{each.models[(found.value > 0) == metric.lower_is_better]} is better"
-        means = f"{percent(each.means[0])} minus {percent(each.means[1])}"
+            verdict = f"{each.models[(found.value > 0) != metric.lower_is_better]} is better"
+        means = f"{percent(each.means[1])} minus {percent(each.means[0])}"
         n = f"{found.n:,} of {each.planned:,} samples in {found.n_clusters:,} clusters"
         n += f", {count_text(each.invalid, 'sample')} with invalid records" * bool(each.invalid)
         return f"{metric.label}: {means} = {points(found.value)}{interval}, {n}: {verdict}"
@@ -106,7 +108,7 @@ def print_until_decided(
         print_json(found.model_dump(mode="json"))
         return
     typer.echo(
-        f"{found.models[0]} minus {found.models[1]}, percentage points\n{found.mode}, {text(found)}\n"
+        f"{orientation_text(*found.models)}\n{found.mode}, {text(found)}\n"
         f"The 95 % interval holds for all {found.looks} looks together; those of other commands do not.\n"
         f"runs: {found.runs[0]} {found.runs[1]}"
     )
@@ -168,7 +170,7 @@ def gate(
         print_json({**result.model_dump(mode="json"), "passed": result.passed})
     else:
         more = [
-            f"samples that changed, by task and by cause: {command_line('compare', new, against)}"
+            f"samples that changed, by task and by cause: {command_line('compare', against, new)}"
         ]
         typer.echo("\n".join(lines if result.mode == "table" else lines + more))
     if junit is not None:

@@ -6,7 +6,7 @@ Benchmark plug-ins name the papers that define classes of errors.
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agrotools.core import MODES, Mode
 from agrotools.core.base import count_text
@@ -63,7 +63,7 @@ def comparison_tables(
     comparison: Comparison, *, flips: int = 0, details: bool = False
 ) -> Iterator[Part]:
     """Yield the verdict of each mode, end-to-end first, and of that mode the largest differences by task and cause, and
-    at most ``flips`` samples that the first run scores higher and lower: one screen for two runs.
+    at most ``flips`` samples that the second run scores higher and lower: one screen for two runs.
 
     ``details``: yield every row with p-value and detectable difference, and the meaning of each word."""
     modes = sorted(comparison.modes, key=lambda mode: mode != "end-to-end")
@@ -78,6 +78,7 @@ def comparison_tables(
     marks += [f"{' and '.join(comparison.privileged)} {are} privileged"] * bool(
         comparison.privileged
     )
+    above += [Paragraph(comparison.orientation, "")] * bool(modes)
     above += [Paragraph(", ".join(marks))] * any(marks)
     yield from above if modes else [Paragraph("The two runs have no mode in common.", "")]
     n_lines = sum(-(-len(line) // PLAIN_WIDTH) for part in above for line in part.text.split("\n"))
@@ -96,29 +97,50 @@ def comparison_tables(
     if details:
         yield Paragraph("\n" + "\n".join(_legend(comparison)))
     elif modes:
-        yield Paragraph(
-            f"+ is in favour of {comparison.first}. All rows and the words: --details. More samples: --flips N."
-        )
+        yield Paragraph("All rows and the words: --details. More samples: --flips N.")
+
+
+def comparison_data(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison as JSON data, with what the signs mean and the verdict of each mode in words."""
+    verdicts = {mode: headline_verdict(comparison, mode) for mode in comparison.headline}
+    words = {"orientation": comparison.orientation, "verdicts": verdicts}
+    return words | comparison.model_dump(mode="json")
+
+
+def headline_verdict(comparison: Comparison, mode: str) -> str:
+    """Return what the headline difference of a mode shows."""
+    return verdict_text(
+        comparison.modes[mode][comparison.headline[mode]].overall,
+        (comparison.first, comparison.second),
+        paired=comparison.paired,
+        same=comparison.same_records,
+    )
 
 
 def verdict_text(
     difference: Estimate, names: tuple[str, str], *, paired: bool = True, same: bool = False
 ) -> str:
-    """Return what a headline difference shows, the better run first: ``A is better: +9.1 points (4.2 to 14.0)``."""
+    """Return what a headline difference shows, the better run first: ``A is better: 9.1 points (4.2 to 14.0)``.
+
+    ``difference`` is the second run of ``names`` minus the first. The points of the better run have no sign, so that
+    this line and the signs of differences cannot contradict each other.
+    """
     value, interval = difference.value, difference.interval
     if same:
         return "the same records: difference 0"
     if difference.differs() and interval and paired:
-        sign, name = (1, names[0]) if value > 0 else (-1, names[1])
+        sign, better = (1, names[1]) if value > 0 else (-1, names[0])
         ends = sorted((sign * interval.lower, sign * interval.upper))
-        return f"{name} is better: {points(abs(value))} points ({' to '.join(map(percent, ends))})"
+        return (
+            f"{better} is better: {percent(abs(value))} points ({' to '.join(map(percent, ends))})"
+        )
     verdict = "no difference shown"
     if difference.differs():
-        verdict = f"{'higher' if value > 0 else 'lower'} on the samples of the first run"
+        verdict = f"{'higher' if value > 0 else 'lower'} on the samples of the second run"
     elif difference.p_adjusted is None:
         verdict = f"not tested, fewer than {MIN_CLUSTERS} clusters"
     shown = f" ({interval_text(interval, points)})" if interval else ""
-    return f"{verdict}: {names[0]} minus {names[1]} = {points(value)} points{shown}"
+    return f"{verdict}: {names[1]} minus {names[0]} = {points(value)} points{shown}"
 
 
 def more_samples(difference: Estimate) -> int | None:
@@ -138,7 +160,7 @@ def _verdict_lines(comparison: Comparison, mode: str, with_facts: bool) -> Itera
         return
     estimate, means = comparison.modes[mode][name].overall, comparison.means[mode]
     names = (comparison.first, comparison.second)
-    verdict = verdict_text(estimate, names, paired=comparison.paired, same=comparison.same_records)
+    verdict = headline_verdict(comparison, mode)
     yield Paragraph(f"{verdict}, {mode}, {METRICS[name].label}", "bold")
     if not with_facts:
         return
@@ -150,7 +172,7 @@ def _verdict_lines(comparison: Comparison, mode: str, with_facts: bool) -> Itera
     ]
     if flips := comparison.flips.get(mode):
         facts.append(
-            f"the first is higher in {len(flips.up)}, lower in {len(flips.down)}, equal in {flips.n_equal}"
+            f"{comparison.second} is higher in {len(flips.up)}, lower in {len(flips.down)}, equal in {flips.n_equal}"
         )
     if estimate.p_adjusted is not None and not comparison.same_records:
         facts.append(f"adjusted p {p_text(estimate.p_adjusted)}")
@@ -264,7 +286,10 @@ def _legend(comparison: Comparison) -> Iterator[str]:
     )
     causes = dict.fromkeys(cause for each in comparison.by_cause.values() for cause in each)
     if causes:
-        yield "cause: if positive, the first run loses fewer points to this cause. The causes add up to the difference."
+        yield (
+            f"cause: if positive, {comparison.second} loses fewer points to this cause. The causes add up to the "
+            "difference."
+        )
         yield "Points of a sample go to the first part that went wrong, or are split if both runs are attributed."
         yield "; ".join(f"{cause}: {part_meaning(cause)}" for cause in causes) + "."
 
@@ -281,7 +306,7 @@ def with_reasons(comparison: Comparison, runs: tuple[Path, Path], most: int) -> 
                 else flip
                 for at, flip in enumerate(listed)
             )
-            for listed, index in ((each.up, indices[1]), (each.down, indices[0]))
+            for listed, index in ((each.up, indices[0]), (each.down, indices[1]))
         )
         flips[mode] = each.model_copy(update={"up": up, "down": down})
     return comparison.model_copy(update={"flips": flips})
@@ -302,7 +327,7 @@ def _reason(index: RecordIndex, mode: str, metric: str, flip: Flip) -> str:
 
 
 def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None) -> list[Part]:
-    """Return a table of the headline differences of each pair of runs, first minus second, paired on samples.
+    """Return a table of the headline differences of each pair of runs, the later minus the earlier, paired on samples.
 
     The result is empty if no two runs can be compared, and a line of text if there are more than ``most`` pairs.
     """
@@ -310,9 +335,9 @@ def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None)
     n = len({(each.first, each.second) for each in pairwise})
     if most is not None and n > most:
         return [Paragraph(f"\nDifferences between runs, {n} pairs: --details shows them.", "")]
-    title = "Differences between runs: first minus second, paired by sample, points"
+    title = "Differences between runs: the later minus the earlier, paired by sample, points"
     table = differences_table(
-        title, pairwise, lambda first, second: (names[first], f"minus {names[second]}")
+        title, pairwise, lambda first, second: (names[second], f"minus {names[first]}")
     )
     table.notes += adjusted_lines(each.difference for each in pairwise)
     return [table] if n else []

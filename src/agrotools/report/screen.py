@@ -508,7 +508,7 @@ def _place(
     if not (rung.estimate and rung.tally and floor and floor.estimate and floor.tally):
         return
     short, guessed = shortened_name(rung.name, 40), floor.estimate.value
-    difference = paired_difference(rung.tally, floor.tally, measure[0].mode, measure[1], common)
+    difference = paired_difference(floor.tally, rung.tally, measure[0].mode, measure[1], common)
     if difference is None:
         return
     above = ceiling is not None and rung.estimate.value > ceiling

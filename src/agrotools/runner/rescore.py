@@ -208,7 +208,7 @@ def check_distinct(runs: Sequence[Path]) -> None:
 
 
 def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
-    """Compare every pair of runs, first minus second, paired by sample; nothing is written.
+    """Compare every pair of runs, second minus first, paired by sample; nothing is written.
 
     Runs are named by their models, or by their folders if two have the same model.
 
@@ -229,9 +229,8 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
     if len(runs) == 2 and _drawn_anew(*manifests):
         tallies = [scored_run(run) for run in runs]
         compared = [unpaired_comparison(tallies[0], tallies[1], (names[0], names[1]))]
-        update["benchmark"] += (
-            f" minus {benchmark_title(manifests[1].benchmark, manifests[1].benchmark_version)}"
-        )
+        second = benchmark_title(manifests[1].benchmark, manifests[1].benchmark_version)
+        update["benchmark"] = f"{second} minus {update['benchmark']}"
     elif different := benchmark_differences(manifests):
         raise UsageError(
             f"these runs cannot be compared: {'; '.join(different)}",

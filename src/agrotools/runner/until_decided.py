@@ -27,7 +27,7 @@ from agrotools.scoring.units import shown_mean
 
 
 class SequentialComparison(FrozenModel):
-    """Difference of two runs, first minus second, after ``look`` of ``looks`` blocks of ``planned`` samples.
+    """Difference of two runs, second minus first, after ``look`` of ``looks`` blocks of ``planned`` samples.
 
     ``runs`` are their folders. The interval of ``difference`` is valid at all looks together.
     """
@@ -175,7 +175,7 @@ def _compared(
     }
     largest, reach = most
     look = sequential_look(
-        first - second, pair.clusters[kept], blocks[kept], largest=largest, reach=reach
+        second - first, pair.clusters[kept], blocks[kept], largest=largest, reach=reach
     )
     return SequentialComparison(
         runs=(str(sides[0].folder), str(sides[1].folder)),

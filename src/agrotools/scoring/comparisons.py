@@ -1,5 +1,6 @@
 """Comparison of runs, paired by sample: differences with intervals, flips, and causes of lost points.
 
+Every difference is the second run minus the first: a positive number is in favour of the second.
 Differences of one table are adjusted together (:func:`agrotools.scoring.statistics.adjusted`).
 """
 
@@ -46,12 +47,12 @@ _ROUNDING = 1e-9
 def compare(
     first: Sequence[Record], second: Sequence[Record], *, names: tuple[str, str] = ("", "")
 ) -> Comparison:
-    """Return the differences of two runs, first minus second, paired on samples (steps) with valid records in both."""
+    """Return the differences of two runs, second minus first, paired on samples (steps) with valid records in both."""
     return comparisons([tallied(each, causes=CauseTally()) for each in (first, second)], names)[0]
 
 
 def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> list[Comparison]:
-    """Return the comparison of every pair of runs, first minus second, adjusted together."""
+    """Return the comparison of every pair of runs, second minus first, adjusted together."""
     pairs = combinations(zip(aggregators, names, strict=True), 2)
     return with_comparisons_adjusted(
         [_comparison(one, other, (a, b)) for (one, a), (other, b) in pairs]
@@ -78,7 +79,7 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
             fields["withheld"][mode] = withheld
         if any(left_out := (len(mine.without_open_text), len(other.without_open_text))):
             fields["no_open_text"][mode] = left_out
-        fields["modes"][mode] = metrics = metric_differences(ours, theirs, first.table)
+        fields["modes"][mode] = metrics = metric_differences(theirs, ours, first.table)
         for name in (name for name in metrics if mode in METRICS[name].compared_in):
             pair = by_sample(ours[name], theirs[name])
             fields["headline"][mode], fields["means"][mode] = name, pair.means
@@ -92,7 +93,7 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
 def unpaired_comparison(
     first: RunAggregator, second: RunAggregator, names: tuple[str, str]
 ) -> Comparison:
-    """Return the difference of two runs on different samples, in the headline metric of each mode.
+    """Return the difference of two runs on different samples, second minus first, in the headline metric of each mode.
 
     Metrics of guesses (:data:`agrotools.scoring.metrics.FLOOR_METRICS`) tell whether the samples differ in difficulty.
     """
@@ -119,7 +120,7 @@ def unpaired_comparison(
                 clusters_of(each.samples, table) for each, table in zip(pair, tables, strict=True)
             ]
             modes[mode][name] = Metric(
-                overall=estimate_unpaired(pair[0].values, pair[1].values, *clusters)
+                overall=estimate_unpaired(pair[1].values, pair[0].values, clusters[1], clusters[0])
             )
             if name in shared:
                 headline[mode] = name
@@ -208,7 +209,7 @@ def _flips(
         flips.append(Flip(sample=name, first=float(mine), second=float(other), cause=cause))
     flips.sort(key=lambda flip: (-abs(flip.first - flip.second), flip.sample))
     up, down = (
-        tuple(each for each in flips if (each.first > each.second) is is_up)
+        tuple(each for each in flips if (each.second > each.first) is is_up)
         for is_up in (True, False)
     )
     return Flips(metric=metric, up=up, down=down, n_equal=len(pair.samples) - len(flips))
@@ -217,7 +218,10 @@ def _flips(
 def _by_cause(
     mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator
 ) -> dict[str, Estimate]:
-    """Return the differences of the points that both runs lose by each cause; they add up to the difference."""
+    """Return the points that the first run loses by each cause minus those that the second loses.
+
+    They add up to the difference of the scores, second minus first.
+    """
     assert first.causes is not None
     assert second.causes is not None
     lost: list[tuple[dict[str, float], dict[str, float]]] = []
@@ -239,7 +243,7 @@ def _by_cause(
     clusters = clusters_of(pair.samples, first.table)
     none = np.zeros(len(lost))
     differences = {
-        cause: [theirs.get(cause, 0.0) - ours.get(cause, 0.0) for ours, theirs in lost]
+        cause: [ours.get(cause, 0.0) - theirs.get(cause, 0.0) for ours, theirs in lost]
         for cause in found
     }
     return {
@@ -281,10 +285,10 @@ def differences_between(
     aggregators: Sequence[RunAggregator],
     pairs: Sequence[tuple[int, int]] | None = None,
 ) -> list[RunDifference]:
-    """Return the differences of pairs of runs on one benchmark in the headline of each mode, adjusted together.
+    """Return the differences of pairs of runs, second minus first, in the headline of each mode, adjusted together.
 
-    Runs of a quick part and modes without a headline are left out. ``pairs`` are indices of runs; None: all pairs of
-    policies that did not see the gold.
+    Runs of another benchmark, of a quick part and modes without a headline are left out. ``pairs`` are indices of
+    runs; None: all pairs of policies that did not see the gold.
     """
     if pairs is None:
         pairs = [*combinations((at for at, each in enumerate(summaries) if not each.privileged), 2)]
@@ -316,12 +320,12 @@ def paired_difference(
     metric: str,
     samples: frozenset[str] = frozenset(),
 ) -> Estimate | None:
-    """Return the difference of two runs in a metric, paired by sample; None if they share no scored sample.
+    """Return the second run minus the first in a metric, paired by sample; None if they share no scored sample.
 
     ``samples``: ids of the samples that count; empty for all.
     """
     pair = _paired(first, second, mode, metric, samples)
-    return pair and estimate_difference(pair.first, pair.second, pair.clusters)
+    return pair and estimate_difference(pair.second, pair.first, pair.clusters)
 
 
 def common_samples(aggregators: Sequence[RunAggregator], mode: Mode, metric: str) -> frozenset[str]:

@@ -260,7 +260,7 @@ def _pair(first: Scores, second: Scores, names: str) -> HeadlinePair:
 
 
 def compare_tables(*files: Path) -> list[Comparison]:
-    """Return the comparisons of all pairs of models, first minus second, adjusted together."""
+    """Return the comparisons of all pairs of models, second minus first, adjusted together."""
     models, compared = read_scores(*files), list[Comparison]()
     if len(models) < 2:
         raise UsageError(
@@ -268,7 +268,7 @@ def compare_tables(*files: Path) -> list[Comparison]:
         )
     for (first, mine), (second, other) in combinations(models.items(), 2):
         pair = _pair(mine, other, f"{first} and {second}")
-        overall = estimate_difference(pair.first, pair.second, pair.clusters)
+        overall = estimate_difference(pair.second, pair.first, pair.clusters)
         compared.append(
             Comparison(
                 first=first,

@@ -64,7 +64,7 @@ def sequential_look(
     """Return the first look that decides, or the last one if none does.
 
     Args:
-        differences: differences of the scores of each sample (or step), first minus second; at least one.
+        differences: differences of the scores of each sample (or step), second minus first; at least one.
         clusters: the cluster of each sample.
         blocks: the block of the cluster of each sample, from 0; all blocks up to the last one in it were run.
         largest: number of samples (or steps) of the largest cluster, of those not run yet, too.
@@ -87,8 +87,8 @@ def _decides(sizes: FloatArray, sums: FloatArray, largest: int, reach: float) ->
     """Return True if these clusters reject a mean difference of 0, in either direction."""
     if len(sizes) < MIN_CLUSTERS:
         return False
-    for_first = _log_capital(sizes, sums, 0.0, largest, reach)
-    for_second = _log_capital(sizes, -sums, 0.0, largest, reach)
+    for_second = _log_capital(sizes, sums, 0.0, largest, reach)
+    for_first = _log_capital(sizes, -sums, 0.0, largest, reach)
     return max(for_first, for_second) >= _MOST_LOG_CAPITAL
 
 

@@ -256,7 +256,7 @@ class NoToolPart(FrozenModel):
 
 
 class RunDifference(FrozenModel):
-    """Difference of two runs in a headline metric, first minus second. Runs are indices of the summaries."""
+    """Difference of two runs in a headline metric, second minus first. Runs are indices of the summaries."""
 
     first: int
     second: int
@@ -370,7 +370,10 @@ class Flip(FrozenModel):
 
 
 class Flips(FrozenModel):
-    """Samples that the first run scores higher (``up``) or lower (``down``) in ``metric``, largest difference first."""
+    """Samples that the second run scores higher (``up``) or lower (``down``) in ``metric``.
+
+    The largest difference is first.
+    """
 
     metric: str
     up: tuple[Flip, ...] = ()
@@ -384,7 +387,7 @@ class Flips(FrozenModel):
 
 
 class Comparison(FrozenModel):
-    """Comparison of two runs, first minus second, paired on the units that both have.
+    """Comparison of two runs, second minus first, paired on the units that both have.
 
     The headline differences of all compared pairs and modes are adjusted together. The other metrics, task types and
     causes, which say where a difference lies, are adjusted as a group of their own.
@@ -408,7 +411,7 @@ class Comparison(FrozenModel):
     means: dict[str, tuple[float, float]] = {}
     """Means of both runs in the headline metric, over the paired units."""
     by_cause: dict[str, dict[str, Estimate]] = {}
-    """Points that the second run loses by each cause minus those that the first loses. Their sum is the difference."""
+    """Points that the first run loses by each cause minus those that the second loses. Their sum is the difference."""
     flips: dict[str, Flips] = {}
     unpaired: dict[str, tuple[int, int]] = {}
     """Numbers of samples with valid records only in the first run, and only in the second."""
@@ -418,6 +421,17 @@ class Comparison(FrozenModel):
     """Numbers of samples whose open text is not in FAS, in the first and in the second run."""
     withheld: dict[str, dict[str, str]] = {}
     """Runs whose own score is withheld, with the reason."""
+
+    @property
+    def orientation(self) -> str:
+        """Sentence that says what the sign of every difference means."""
+        return orientation_text(self.first, self.second)
+
+
+def orientation_text(first: str, second: str) -> str:
+    """Return the sentence that says what the sign of the differences of two runs means."""
+    meaning = f"a positive number is in favour of {second}"
+    return f"Differences are {second} minus {first}: {meaning}."
 
 
 # --- adjusted differences --------------------------------------------------------------------------------------------

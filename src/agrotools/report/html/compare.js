@@ -1,8 +1,8 @@
-// Two runs side by side: the paired difference, and the samples whose score changed.
+// Two runs side by side: the paired difference, second minus first, and the samples whose score changed.
 
 let pairChoice = null;
 
-// Samples of both runs whose mean score over epochs differs, as agrotools compare counts them: up (first is better) and down.
+// Samples of both runs whose mean score over epochs differs, as agrotools compare counts them: up (second is better) and down.
 function flipped(first, second, mode) {
   const means = new Map();
   for (const record of records) {
@@ -14,7 +14,7 @@ function flipped(first, second, mode) {
   const result = { up: [], down: [], same: 0, of: 0 };
   for (const entry of means.values()) {
     if (!entry[first].length || !entry[second].length) continue;
-    const change = mean(entry[first]) - mean(entry[second]);
+    const change = mean(entry[second]) - mean(entry[first]);
     result.of += 1;
     if (change > 1e-9) result.up.push({ a: entry[first][0], b: entry[second][0] });
     else if (change < -1e-9) result.down.push({ a: entry[first][0], b: entry[second][0] });
@@ -73,11 +73,12 @@ function drawCompare(parameters) {
   byId("compare").replaceChildren(...[
     el("div.choose", {}, choose(0, "Compare"), choose(1, "with")),
     pairs.map((pair) => el("p.pair", {}, verdictLine(pair), ` ${words(pair.mode)}, ${pair.label}`, pair.more && `; about ${pair.more.toLocaleString("en")} more samples needed to show a difference of this size`)),
+    rows.length > 0 && el("p", {}, `Differences are ${runs[second].label} minus ${runs[first].label}: a positive number is in favour of ${runs[second].label}.`),
     rows.length ? el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Differences" }, el("table.numbers.differences", {}, el("thead", {}, el("tr", {}, el("td"), ["difference", "95 % interval", "", "p, adjusted", "n", "detectable"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows)))
       : el("p.dim", {}, "No difference is shown: the runs have no common samples, the score of one is withheld, or they were scored by an older version."),
-    el("p", {}, `${flips.of} ${head.lost ? "of the listed " : ""}samples are in both runs (${words(mode ?? "")}): ${flips.up.length} score higher in the first, ${flips.down.length} in the second, ${flips.same} are equal.`),
-    main && el("div.columns", {}, partsTable("By task", "task", main, main.first !== first), partsTable(`By cause: a positive number: ${runs[first].label} loses fewer points to it`, "cause", main, main.first !== first)),
+    el("p", {}, `${flips.of} ${head.lost ? "of the listed " : ""}samples are in both runs (${words(mode ?? "")}): ${flips.up.length} score higher in ${runs[second].label}, ${flips.down.length} in ${runs[first].label}, ${flips.same} are equal.`),
+    main && el("div.columns", {}, partsTable("By task", "task", main, main.first !== first), partsTable(`By cause: a positive number: ${runs[second].label} loses fewer points to it`, "cause", main, main.first !== first)),
     el("p.dim", {}, main ? "All metrics: " : "By task and by cause: ", el("code", {}, `agrotools compare ${runs[first].folder} ${runs[second].folder} --details`)),
-    el("div.columns", {}, flipList(`Better in ${runs[first].label}`, flips.up), flipList(`Better in ${runs[second].label}`, flips.down)),
+    el("div.columns", {}, flipList(`Better in ${runs[second].label}`, flips.up), flipList(`Better in ${runs[first].label}`, flips.down)),
   ].flat().filter(Boolean));
 }

@@ -99,7 +99,7 @@ function pairLine() {
   if (!pair) return runs.length > 1 && el("p.pair.dim", {}, "No difference is shown: the runs have no common samples, the score of one is withheld, or they were scored by an older version. ", el("a", { href: "#compare" }, "samples that differ"));
   const flips = flipped(pair.first, pair.second, pair.mode);
   return el("p.pair", {}, verdictLine(pair),
-    flips.up.length + flips.down.length > 0 && `. ${runs[pair.first].label}: ${flips.up.length} samples better, ${flips.down.length} worse, ${flips.same} equal`,
+    flips.up.length + flips.down.length > 0 && `. ${runs[pair.second].label}: ${flips.up.length} samples better, ${flips.down.length} worse, ${flips.same} equal`,
     ". ", el("a", { href: address("compare", { a: pair.first, b: pair.second }) }, "Details"));
 }
 
