@@ -69,6 +69,10 @@ class MetricDifference(NamedTuple):
     detectable: float | None
     """Detectable difference with 80 % power at the 5 % level."""
     n: int
+    bounds: tuple[float, float] | None = None
+    """Difference with all missing scores set against the second run, and against the first; None: none is missing."""
+    is_held: bool = True
+    """False if scores are missing that could undo what the difference shows: there is no verdict."""
 
 
 class Comparison(tuple[MetricDifference, ...]):
@@ -534,7 +538,12 @@ def compare(*runs: str | Path | Run) -> Comparison:
         for mode, metric in compared.headline.items():
             found, about = compared.modes[mode][metric].overall, (metric, mode, first, second)
             tested = (found.p_adjusted, found.detectable, found.n)
-            differences.append(MetricDifference(*about, found.value, _ends(found), *tested))
+            missing = compared.missing.get(mode)
+            bounds = missing and (missing.lowest.value, missing.highest.value)
+            is_held = missing is None or (found.differs() and missing.allows(found.value))
+            differences.append(
+                MetricDifference(*about, found.value, _ends(found), *tested, bounds, is_held)
+            )
     return Comparison(differences)
 
 
@@ -566,6 +575,9 @@ def _difference_line(each: MetricDifference) -> str:
     )
     detectable = f", detectable {100 * each.detectable:.0f}" if each.detectable is not None else ""
     interval = f" [{_interval_text(each.interval)}]" if each.interval else ""
+    if each.bounds and not each.is_held:
+        lower, upper = (f"{100 * end:+.1f}" for end in each.bounds)
+        adjusted = f", no verdict: scores are missing, with them {lower} to {upper}"
     return (
         f"{each.metric} ({each.mode}): {100 * each.value:+.1f} points{interval}, n {each.n}{adjusted}{detectable};"
         f" {each.second} minus {each.first}"

@@ -59,7 +59,9 @@ def test_several_tables_are_one_epochs_are_averaged_and_empty_scores_are_not_com
         "model;sample;score\n"
         + "".join(f"B;{n}.0;{score}\n" for n, score in enumerate(["0,5", "TRUE", "false"] * 4))
     )
-    assert read_scores(one)["A"] == {(str(n), str(n)): 1 if n == 11 else 0.5 for n in range(12)}
+    read = read_scores(one)["A"]
+    assert read.scores == {(str(n), str(n)): 1 if n == 11 else 0.5 for n in range(12)}
+    assert read.gaps == {("11", "11"): 0.5, ("12", "12"): 1}
     compared = compare_tables(one, two)[0]
     assert compared.means["table"] == pytest.approx((6.5 / 12, 0.5))
     table(two, [("B", f"{n}.0", 1) for n in range(14)], "model,sample,score")
@@ -156,9 +158,14 @@ def test_a_gate_fails_if_the_new_table_lacks_scores(tmp_path, scores):
         [(*row[:2], "" if row[1] == "q3" else 1, row[3]) for row in scores if row[0] == "A"],
     )
     result = gate_tables(new, old, 0, allow_invalid=False)[0]
-    assert (result.lost, result.passed, result.fault) == (
-        1,
-        False,
-        "1 of 40 samples have no score in the new version",
+    assert (result.lost, result.lacking, result.passed) == (1, (0, 1), True), "one cannot undo it"
+    table(
+        new, [(*row[:2], "" if at < 20 else row[2], row[3]) for at, row in enumerate(scores[:40])]
     )
+    result = gate_tables(new, old, 0, allow_invalid=False)[0]
+    assert (result.passed, result.fault) == (
+        False,
+        "no verdict, because 20 samples of the new version have no score",
+    )
+    assert result.drops.lower < 0 < result.drops.upper
     assert gate_tables(new, old, 0, allow_invalid=True)[0].passed

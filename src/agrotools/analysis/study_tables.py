@@ -201,11 +201,7 @@ def _letters(result: "StudyResult") -> dict[tuple[int, Mode, str], str]:
     letters: dict[tuple[int, Mode, str], str] = {}
     for (_, _, _, mode, metric), differences in tables.items():
         nodes = {at for each in differences for at in (each.first, each.second)}
-        separated = {
-            frozenset((each.first, each.second))
-            for each in differences
-            if each.difference.differs()
-        }
+        separated = {frozenset((each.first, each.second)) for each in differences if each.differs()}
         values = {
             at: result.scored[at][1].modes[mode].metrics[metric].overall.value for at in nodes
         }

@@ -80,6 +80,7 @@ def print_until_decided(
     import sys
 
     from agrotools.cli.planning import ask_before_spending, planned_run
+    from agrotools.report.comparison import missing_text
     from agrotools.report.layout import interval_text, percent, points
     from agrotools.runner.until_decided import SequentialComparison, run_until_decided
     from agrotools.scoring import METRICS
@@ -89,7 +90,9 @@ def print_until_decided(
         found, metric = each.difference, METRICS[each.metric]
         interval = f" ({interval_text(found.interval, points)})" if found.interval else ""
         verdict = "no difference shown" if each.look == each.looks else "not decided yet"
-        if each.decided:
+        if each.missing and not each.decided:
+            verdict = f"no verdict, because {missing_text(each.missing, each.models)}"
+        elif each.decided:
             verdict = f"{each.models[(found.value > 0) != metric.lower_is_better]} is better"
         means = f"{percent(each.means[1])} minus {percent(each.means[0])}"
         n = f"{found.n:,} of {each.planned:,} samples in {found.n_clusters:,} clusters"
@@ -242,8 +245,8 @@ def _lines(result: "Gate", new: str, old: str) -> list[str]:
         verdict,
         f"{result.mode}, {METRICS[result.metric].label}: {percent(result.new)} (new, {harmless(new)}), "
         f"{percent(result.old)} (old, {harmless(old)})",
-        f"drop {100 * bound.drop:.1f} points, one-sided 95 % lower bound {100 * bound.lower:.1f}; "
-        f"{count_text(bound.n, unit)} in {count_text(bound.n_clusters, 'cluster')}",
+        f"new minus old {100 * result.difference:+.1f} points: drop {100 * bound.drop:.1f}, one-sided 95 % lower bound "
+        f"{100 * bound.lower:.1f}; {count_text(bound.n, unit)} in {count_text(bound.n_clusters, 'cluster')}",
     ]
     drops = [
         f"{100 * (result.max_drop + beyond):g} points: {100 * power:.0f} %"
@@ -258,6 +261,12 @@ def _lines(result: "Gate", new: str, old: str) -> list[str]:
         alike = "all samples changed alike" if bound.drop else "no sample changed"
         lines.append(
             f"{alike}, so the spread of changes, and with it the probability of finding a drop, is not known"
+        )
+    if result.drops is not None:
+        lower, upper = 100 * result.drops.lower, 100 * result.drops.upper
+        lines.append(
+            f"with the missing scores, the drop is {lower:.1f} to {upper:.1f} points; a verdict is given only if it is "
+            "the same at both ends"
         )
     for n, where in ((result.lost, "old"), (result.added, "new")):
         if n:

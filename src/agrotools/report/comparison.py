@@ -47,6 +47,7 @@ from agrotools.scoring.summary import (
     ErrorCount,
     Flip,
     Flips,
+    Missing,
     RunDifference,
     compared_task_types,
     other_differences,
@@ -114,20 +115,29 @@ def headline_verdict(comparison: Comparison, mode: str) -> str:
         (comparison.first, comparison.second),
         paired=comparison.paired,
         same=comparison.same_records,
+        missing=comparison.missing.get(mode),
     )
 
 
 def verdict_text(
-    difference: Estimate, names: tuple[str, str], *, paired: bool = True, same: bool = False
+    difference: Estimate,
+    names: tuple[str, str],
+    *,
+    paired: bool = True,
+    same: bool = False,
+    missing: Missing | None = None,
 ) -> str:
     """Return what a headline difference shows, the better run first: ``A is better: 9.1 points (4.2 to 14.0)``.
 
     ``difference`` is the second run of ``names`` minus the first. The points of the better run have no sign, so that
-    this line and the signs of differences cannot contradict each other.
+    this line and the signs of differences cannot contradict each other. If scores are ``missing``, there is a verdict
+    only if it holds with all of them set against it.
     """
     value, interval = difference.value, difference.interval
     if same:
         return "the same records: difference 0"
+    if missing and not (difference.differs() and missing.allows(difference.value)):
+        return f"no verdict, because {missing_text(missing, names)}"
     if difference.differs() and interval and paired:
         sign, better = (1, names[1]) if value > 0 else (-1, names[0])
         ends = sorted((sign * interval.lower, sign * interval.upper))
@@ -141,6 +151,18 @@ def verdict_text(
         verdict = f"not tested, fewer than {MIN_CLUSTERS} clusters"
     shown = f" ({interval_text(interval, points)})" if interval else ""
     return f"{verdict}: {names[1]} minus {names[0]} = {points(value)} points{shown}"
+
+
+def missing_text(missing: Missing, names: tuple[str, str]) -> str:
+    """Return how many scores each run lacks and the bounds of the difference: second minus first."""
+    lacking = [
+        f"{count_text(n, 'score')} of {name}"
+        for n, name in zip(missing.samples, names, strict=True)
+        if n
+    ]
+    are = "is" if sum(missing.samples) == 1 else "are"
+    bounds = f"{points(missing.lowest.value)} to {points(missing.highest.value)} points"
+    return f"{' and '.join(lacking)} {are} missing: {names[1]} minus {names[0]} = {bounds}"
 
 
 def more_samples(difference: Estimate) -> int | None:
@@ -174,11 +196,12 @@ def _verdict_lines(comparison: Comparison, mode: str, with_facts: bool) -> Itera
         facts.append(
             f"{comparison.second} is higher in {len(flips.up)}, lower in {len(flips.down)}, equal in {flips.n_equal}"
         )
-    if estimate.p_adjusted is not None and not comparison.same_records:
+    is_tested = is_held(comparison, mode, estimate) and not comparison.same_records
+    if estimate.p_adjusted is not None and is_tested:
         facts.append(f"adjusted p {p_text(estimate.p_adjusted)}")
     if detectable := detectable_points([estimate]):
         facts.append(f"detectable difference {detectable} points")
-    if more := more_samples(estimate):
+    if is_tested and (more := more_samples(estimate)):
         facts.append(f"about {more} more samples needed to show a difference of this size")
     yield Paragraph("; ".join(facts), "")
     yield from (Paragraph(text, "yellow") for text in _headline_warnings(comparison, mode, name))
@@ -186,6 +209,16 @@ def _verdict_lines(comparison: Comparison, mode: str, with_facts: bool) -> Itera
 
 def _headline_warnings(comparison: Comparison, mode: str, metric: str) -> Iterator[str]:
     """Yield lines on what the headline difference does not hold."""
+    if missing := comparison.missing.get(mode):
+        names = (comparison.first, comparison.second)
+        difference = comparison.modes[mode][metric].overall
+        if difference.differs() and missing.allows(difference.value):
+            yield f"the verdict holds for every value of missing scores: {missing_text(missing, names)}"
+        else:
+            yield (
+                "a verdict is given only if it holds with all missing scores set against it: 0 for the better run, "
+                "1 for the other"
+            )
     for run in comparison.unread.get(mode, ()):
         yield (
             f"most replies of {run} could not be read: its score says nothing about answers, and false confidence and "
@@ -225,6 +258,13 @@ def difference_rows(comparison: Comparison, mode: str) -> Iterator[tuple[str, st
             )
 
 
+def is_held(comparison: Comparison, mode: str, difference: Estimate) -> bool:
+    """Return False for a difference of a mode in which scores are missing, unless the headline holds without them."""
+    missing = comparison.missing.get(mode)
+    headline = comparison.modes[mode][comparison.headline[mode]].overall if missing else None
+    return missing is None or (difference == headline and missing.allows(difference.value))
+
+
 def _part_tables(comparison: Comparison, mode: str, most: int | None) -> Iterator[Table]:
     """Yield the rows of a mode with all figures; or of tasks and causes alone, at most ``most`` of them."""
     rows = [*difference_rows(comparison, mode)]
@@ -241,7 +281,8 @@ def _part_tables(comparison: Comparison, mode: str, most: int | None) -> Iterato
     whole = ("difference", "95 % interval", "p", "n (clusters)", "detectable")
     table = new_table(mode * (most is None), whole if most is None else (*whole[:2], "n"), first=24)
     for kind, name, each in rows:
-        value, differs = points(each.value), each.differs()
+        value = points(each.value)
+        differs = each.differs() and is_held(comparison, mode, each)
         p = p_text(each.p_adjusted) if each.p_adjusted is not None else DASH
         label = (
             name if kind == "metric" else f"  {kind} {name}" if most is None else f"{kind} {name}"
@@ -355,12 +396,21 @@ def differences_table(
     )
     for pair in dict.fromkeys((each.first, each.second) for each in differences):
         of_pair = {
-            (each.mode, each.metric): each.difference
+            (each.mode, each.metric): each
             for each in differences
             if (each.first, each.second) == pair
         }
-        table.add_row(
-            Cell(name(*pair)), *(difference_cell(of_pair.get(column)) for column in columns)
+        found = [of_pair.get(column) for column in columns]
+        cells = [
+            difference_cell(each.difference, is_held=each.differs())
+            if each
+            else difference_cell(None)
+            for each in found
+        ]
+        table.add_row(Cell(name(*pair)), *cells)
+    if any(each.missing for each in differences):
+        table.notes.append(
+            "Scores are missing: a star says that the difference holds with all of them set against it."
         )
     return table
 

@@ -350,13 +350,14 @@ def value_cell(
     return Cell(lines, style, estimate)
 
 
-def difference_cell(estimate: Estimate | None) -> Cell:
+def difference_cell(estimate: Estimate | None, *, is_held: bool = True) -> Cell:
     """Return a cell with a difference, its interval and its adjusted p-value; a dash if there is none.
 
-    A difference that is significant at the 5 % level has a star, green for the better and red for the worse."""
+    A difference that is significant at the 5 % level has a star, green for the better and red for the worse.
+    ``is_held``: False if missing scores could undo it."""
     if estimate is None or estimate.interval is None:
         return value_cell(estimate, points)
-    p, differs = estimate.p_adjusted, estimate.differs()
+    p, differs = estimate.p_adjusted, estimate.differs() and is_held
     style = "bold" if not differs else "bold green" if estimate.value > 0 else "bold red"
     value, *below = value_cell(
         estimate, points, below=[f"p {p_text(p)}"] if p is not None else []

@@ -128,13 +128,14 @@ def rescore(
         UsageError: a requested comparison is not installed, or not defined for this benchmark;
         RunStoreError: not a run folder, one without records, or one that cannot be written.
     """
-    manifest = read_manifest(run).model_copy(update={"sample_ids": ()})
+    manifest = read_manifest(run)
+    tally = tally_of(manifest)
+    manifest = manifest.model_copy(update={"sample_ids": ()})
     check_comparisons(manifest, comparisons)
     try:
         # The summary precedes the rows in the file, but is known after them.
         with temporary_sibling(run / SCORES_FILE) as temporary, TemporaryFile(dir=run) as rows:
             judges = judged_rows(run)
-            tally = RunAggregator(protocol=manifest.protocol, causes=CauseTally())
             index = record_index(run).undamaged()
             telling_sample = _score(index, rows, comparisons, judges, on_scored, tally)
             embedder = comparisons.embedder
@@ -191,8 +192,15 @@ def scored_run(run: Path, on_scored: OnScored | None = None) -> RunAggregator:
     Raises:
         RunStoreError: not a run folder, or one without records.
     """
-    tally = RunAggregator(protocol=read_manifest(run).protocol, causes=CauseTally())
+    tally = tally_of(read_manifest(run))
     _score(record_index(run).undamaged(), None, NO_COMPARISONS, judged_rows(run), on_scored, tally)
+    return tally
+
+
+def tally_of(manifest: Manifest) -> RunAggregator:
+    """Return an empty tally of a run, which knows the samples that the run was to answer."""
+    tally = RunAggregator(protocol=manifest.protocol, causes=CauseTally())
+    tally.planned, tally.planned_epochs = frozenset(manifest.sample_ids), manifest.epochs
     return tally
 
 

@@ -1,10 +1,13 @@
 """Two runs made in turn, block by block of clusters in a fixed random order, until their difference is decided."""
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TextIO
+from typing import Annotated, TextIO
+
+from pydantic import Field
 
 from agrotools.benchmarks import Benchmark
 from agrotools.core import FrozenModel, Mode, UsageError
@@ -19,10 +22,13 @@ from agrotools.runner.policies import is_agent
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import EARLY_FILE, benchmark_differences, scored_run
 from agrotools.runner.store import read_manifest
+from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.comparisons import check_same_samples, headline_pair
 from agrotools.scoring.metrics import PREDICTIONS
-from agrotools.scoring.sequential import LOOKS, sequential_look
+from agrotools.scoring.missing import LimitPairs, paired_limits, run_limits
+from agrotools.scoring.sequential import LOOKS, Look, sequential_look
 from agrotools.scoring.statistics import Estimate
+from agrotools.scoring.summary import Missing
 from agrotools.scoring.units import shown_mean
 
 
@@ -44,7 +50,9 @@ class SequentialComparison(FrozenModel):
     planned: int
     invalid: int
     """Number of samples in the blocks so far that have an invalid record in a run; without a valid one, they are left
-    out."""
+    out of ``difference``."""
+    missing: Annotated[Missing | None, Field(exclude_if=operator.not_)] = None
+    """Scores of these blocks that a run lacks; it is decided only if it is so with all of them set against it."""
 
 
 def run_until_decided(
@@ -177,6 +185,25 @@ def _compared(
     look = sequential_look(
         second - first, pair.clusters[kept], blocks[kept], largest=largest, reach=reach
     )
+    decided, missing = look.decided, None
+    pairs = _limits_so_far(tallies, mode, pair.metric, block_of, block)
+    if any(pairs.lacking):
+        of_pairs = np.array([block_of[unit.sample] for unit in pairs.units], dtype=np.int64)
+        bounds: list[Look] = []
+        for for_second in (False, True):
+            lower, upper = pairs.scores(for_second=for_second)
+            bounds.append(
+                sequential_look(
+                    upper - lower, pairs.clusters, of_pairs, largest=largest, reach=reach
+                )
+            )
+        missing = Missing(
+            samples=pairs.lacking, lowest=bounds[0].difference, highest=bounds[1].difference
+        )
+        # The run that the difference favours must be better with all missing scores set against it.
+        is_second = look.difference.value > 0
+        worst = bounds[0] if is_second else bounds[1]
+        decided = decided and worst.decided and (worst.difference.value > 0) == is_second
     return SequentialComparison(
         runs=(str(sides[0].folder), str(sides[1].folder)),
         models=(sides[0].manifest.labelled_model, sides[1].manifest.labelled_model),
@@ -184,12 +211,32 @@ def _compared(
         metric=pair.metric,
         means=(shown_mean(first), shown_mean(second)),
         difference=look.difference,
-        decided=look.decided,
+        decided=decided,
+        missing=missing,
         look=block + 1,
         looks=max(block_of.values()) + 1,
         planned=len(block_of),
         invalid=sum(block_of.get(name, block + 1) <= block for name in failed),
     )
+
+
+def _limits_so_far(
+    tallies: Sequence[RunAggregator],
+    mode: Mode,
+    metric: str,
+    block_of: dict[str, int],
+    block: int,
+) -> LimitPairs:
+    """Return the limits of the scores of both runs in the samples up to ``block``."""
+    so_far = [
+        {
+            unit: limits
+            for unit, limits in run_limits(run, mode, metric).items()
+            if block_of.get(unit.sample, block + 1) <= block
+        }
+        for run in tallies
+    ]
+    return paired_limits(so_far[0], so_far[1])
 
 
 def config_of_run(folder: Path) -> EvalConfig:

@@ -76,6 +76,10 @@ class RunAggregator:
         """Lost points by cause; None: not counted."""
         self.protocol: Protocol = protocol
         self.modes: dict[Mode, ModeAggregator] = {}
+        self.planned = frozenset[str]()
+        """Ids of the samples that the run was to answer, if known; those without a record are missing."""
+        self.planned_epochs = 1
+        """Number of records that each sample is to have in a mode."""
         self.checksums: dict[str, int] = {}
         """Checksum of the question and the right answer of each sample, if causes are counted."""
         self.notes: list[str] = []
@@ -190,6 +194,8 @@ class ModeAggregator:
         self._endings = Counter[str]()
         self._mode: Mode = mode
         self._n_answers = self._n_no_form = 0
+        self.samples_without_form = set[int]()
+        """Numbers of the samples with an answer without a complete form, in runs of prediction files."""
         self.pairs = PairTally()
         self._rows = {
             metric: Rows()
@@ -217,6 +223,8 @@ class ModeAggregator:
         if self._protocol == PREDICTIONS and (complete := _has_form(record)) is not None:
             self._n_answers += 1
             self._n_no_form += not complete
+            if not complete:
+                self.samples_without_form.add(number)
         if not record.sample.answerable:
             rows = [
                 row for row in rows if row.metric not in (FAS, GUESS_METRIC)
@@ -344,6 +352,18 @@ class ModeAggregator:
     def _mean_seconds(self, kinds: Iterable[int]) -> Seconds:
         total, n = map(sum, zip(*(self._seconds[kind] for kind in kinds), strict=True))
         return Seconds(mean=total / n, n=int(n))
+
+    def epochs_of(self, number: int) -> int:
+        """Return the number of records of the sample with this number."""
+        return self._epochs[self._place_of[number]]
+
+    def names(self) -> list[str]:
+        """Return the ids of the samples with a record."""
+        return self._table.ids(self._samples)
+
+    def names_without_open_text(self) -> list[str]:
+        """Return the ids of the samples whose open text no judge graded."""
+        return self._table.ids(self._samples[place] for place in self.without_open_text)
 
     def valid_samples(self) -> set[int]:
         """Return the numbers of the samples that have a valid record."""

@@ -14,6 +14,7 @@ from agrotools.core.base import FloatArray, IntArray, count_text, np
 from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
 from agrotools.scoring.attribution import CauseTally, ordered_parts
 from agrotools.scoring.metrics import FAS, FLOOR_METRICS, METRICS
+from agrotools.scoring.missing import missing_between, missing_unpaired
 from agrotools.scoring.statistics import (
     Estimate,
     adjusted,
@@ -26,6 +27,7 @@ from agrotools.scoring.summary import (
     Flip,
     Flips,
     Metric,
+    Missing,
     RunDifference,
     Summary,
     with_comparisons_adjusted,
@@ -60,7 +62,9 @@ def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> l
 
 
 def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, str]) -> Comparison:
-    by_mode = "modes headline means by_cause flips unpaired unread withheld no_open_text".split()
+    by_mode = (
+        "modes headline means by_cause flips unpaired unread withheld no_open_text missing".split()
+    )
     fields: dict[str, dict[str, Any]] = {name: {} for name in by_mode}
     for mode in MODES:
         if mode not in first.modes or mode not in second.modes:
@@ -83,6 +87,8 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
         for name in (name for name in metrics if mode in METRICS[name].compared_in):
             pair = by_sample(ours[name], theirs[name])
             fields["headline"][mode], fields["means"][mode] = name, pair.means
+            if missing := missing_between(first, second, mode, name):
+                fields["missing"][mode] = missing
             fields["flips"][mode] = _flips(name, mode, pair, first, second)
             if name == FAS and first.causes and second.causes:
                 fields["by_cause"][mode] = _by_cause(mode, pair, first, second)
@@ -100,6 +106,7 @@ def unpaired_comparison(
     modes: dict[str, dict[str, Metric]] = {}
     headline: dict[str, str] = {}
     means: dict[str, tuple[float, float]] = {}
+    lacking: dict[str, Missing] = {}
     for mode in MODES:
         if mode not in first.modes or mode not in second.modes:
             continue
@@ -125,8 +132,16 @@ def unpaired_comparison(
             if name in shared:
                 headline[mode] = name
                 means[mode] = (shown_mean(pair[0].values), shown_mean(pair[1].values))
+                if missing := missing_unpaired(first, second, mode, name):
+                    lacking[mode] = missing
     compared = Comparison(
-        first=names[0], second=names[1], paired=False, modes=modes, headline=headline, means=means
+        first=names[0],
+        second=names[1],
+        paired=False,
+        modes=modes,
+        headline=headline,
+        means=means,
+        missing=lacking,
     )
     return with_comparisons_adjusted([compared])[0]
 
@@ -302,15 +317,34 @@ def differences_between(
         for mode, metric in headlines[first] if benchmarks[first] == benchmarks[second] else ():
             estimate = paired_difference(aggregators[first], aggregators[second], mode, metric)
             if estimate is not None and (mode, metric) in headlines[second]:
-                runs = {"first": first, "second": second}
+                missing = missing_between(aggregators[first], aggregators[second], mode, metric)
                 differences.append(
-                    RunDifference(**runs, mode=mode, metric=metric, difference=estimate)
+                    RunDifference(
+                        first=first,
+                        second=second,
+                        mode=mode,
+                        metric=metric,
+                        difference=estimate,
+                        missing=missing,
+                    )
                 )
+    return _differences_adjusted(differences)
+
+
+def _differences_adjusted(differences: Sequence[RunDifference]) -> list[RunDifference]:
+    """Return the differences with adjusted p-values, and those with all missing scores set against them."""
     estimates = adjusted([each.difference for each in differences])
-    return [
-        each.model_copy(update={"difference": estimate})
-        for each, estimate in zip(differences, estimates, strict=True)
-    ]
+    worst = adjusted(
+        [
+            each.missing.against(each.difference.value) if each.missing else each.difference
+            for each in differences
+        ]
+    )
+    found: list[RunDifference] = []
+    for each, estimate, against in zip(differences, estimates, worst, strict=True):
+        missing = each.missing and each.missing.with_against(estimate.value, against)
+        found.append(each.model_copy(update={"difference": estimate, "missing": missing}))
+    return found
 
 
 def paired_difference(

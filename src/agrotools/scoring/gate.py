@@ -10,21 +10,29 @@ from collections.abc import Hashable, Sequence, Set
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from agrotools.core import FrozenModel, Mode, UsageError
-from agrotools.core.base import FloatArray, IntArray, np, special
+from agrotools.core.base import FloatArray, IntArray, count_text, np, special
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.comparisons import HeadlinePair, check_same_samples, headline_pair
+from agrotools.scoring.missing import (
+    LimitPairs,
+    Limits,
+    Unit,
+    limit_pairs,
+    missing_of,
+    paired_limits,
+)
 from agrotools.scoring.statistics import (
     LEVEL,
     MIN_CLUSTERS,
+    Interval,
     cluster_sums,
     estimate_difference,
     ratio_spread,
 )
 from agrotools.scoring.summary import (
-    MAX_INVALID_SHARE,
     Comparison,
     Metric,
     with_comparisons_adjusted,
@@ -108,12 +116,18 @@ class Gate(FrozenModel):
     lost: int
     added: int
     fault: str = ""
-    """Reason for failing that is no drop: too many samples without a valid record."""
+    """Reason for failing that is no drop: missing scores on which the verdict depends."""
+    lacking: tuple[int, int] = (0, 0)
+    """Numbers of samples of which the old version, and the new one, lacks a score."""
+    drops: Interval | None = None
+    """Drop with all missing scores set for the new version, and against it; None if nothing is missing."""
+    difference: float = 0.0
+    """The new version minus the old one: the drop with the other sign."""
     power: tuple[float | None, ...] = ()
 
     @property
     def passed(self) -> bool:
-        """True if a drop of more than ``max_drop`` is not shown and enough samples were compared."""
+        """True if a drop of more than ``max_drop`` is not shown, whatever the missing scores would be."""
         return not self.fault and self.bound.lower <= self.max_drop
 
 
@@ -137,7 +151,8 @@ def gate(
             f"the runs have no scored sample in common in mode {mode}", hint="see agrotools compare"
         )
     valid = [{*run.table.ids(run.modes[mode].valid_samples())} for run in (new, old)]
-    return gate_of(mode, pair, valid, max_drop, allow_invalid=allow_invalid)
+    limits = None if allow_invalid else limit_pairs(old, new, mode, pair.metric)
+    return gate_of(mode, pair, valid, max_drop, limits)
 
 
 def held_by(mode: str) -> str:
@@ -145,23 +160,41 @@ def held_by(mode: str) -> str:
     return "score" if mode == "table" else "valid record"
 
 
+def _lacking_text(lacking: tuple[int, int], mode: str) -> str:
+    """Return how many samples of the old and the new version lack a score."""
+    counts = [
+        f"{count_text(n, 'sample')} of the {version} version"
+        for n, version in zip(lacking, ("old", "new"), strict=True)
+        if n
+    ]
+    have = "has" if sum(lacking) == 1 else "have"
+    return f"{' and '.join(counts)} {have} no {held_by(mode)}"
+
+
 def gate_of(
     mode: str,
     pair: HeadlinePair,
     valid: Sequence[Set[Any]],
     max_drop: float,
-    *,
-    allow_invalid: bool,
+    limits: LimitPairs | None,
 ) -> Gate:
-    """Test pairs of scores; ``valid``: the samples with a valid record of each run."""
+    """Test pairs of scores; ``valid``: the samples with a valid record of each run.
+
+    ``limits``: the limits of the scores of the old and the new version; None: missing scores are left out.
+    """
     lost, added = len(valid[1] - valid[0]), len(valid[0] - valid[1])
-    fails = lost > MAX_INVALID_SHARE * len(valid[1]) and not allow_invalid
-    fault = (
-        f"{lost} of {len(valid[1])} samples have no {held_by(mode)} in the new version"
-        if fails
-        else ""
-    )
     bound = drop_bound(pair.first, pair.second, pair.clusters)
+    lacking, drops, fault = (0, 0), None, ""
+    if limits is not None and any(limits.lacking):
+        lacking = limits.lacking
+        bounds = [bound]
+        for for_new in (True, False):
+            older, newer = limits.scores(for_second=for_new)
+            bounds.append(drop_bound(newer, older, limits.clusters))
+        drops = Interval(lower=bounds[1].drop, upper=bounds[2].drop)
+        # There is a verdict if it is the same without the missing scores, with all for the new version, and against it.
+        if len({each.lower <= max_drop for each in bounds}) > 1:
+            fault = f"no verdict, because {_lacking_text(lacking, mode)}"
     return Gate(
         mode=mode,
         metric=pair.metric,
@@ -172,6 +205,9 @@ def gate_of(
         lost=lost,
         added=added,
         fault=fault,
+        lacking=lacking,
+        drops=drops,
+        difference=-bound.drop,
         power=tuple(bound.power(beyond) for beyond in BEYOND),
     )
 
@@ -184,6 +220,24 @@ _OF_A_RUN = "agrotools export RUN --format parquet; name fas score in samples.pa
 Scores = dict[tuple[str, str], float]  # means over epochs, by sample and its cluster
 
 
+class ModelScores(NamedTuple):
+    """Scores of a model in tables. ``gaps``: the share of the epochs of a sample that have no score, if there are any.
+
+    A sample without any score is only in ``gaps``."""
+
+    scores: Scores
+    gaps: Scores
+
+    def limits(self) -> dict[Unit, Limits]:
+        """Return the lowest and highest score of each sample."""
+        limits: dict[Unit, Limits] = {}
+        for sample, cluster in {**self.scores, **self.gaps}:
+            gap = self.gaps.get((sample, cluster), 0.0)
+            low = self.scores.get((sample, cluster), 0.0) * (1 - gap)
+            limits[Unit(sample)] = Limits(low, low + gap, cluster)
+        return limits
+
+
 def is_table(path: Path) -> bool:
     """Return True for a file, and for the name of a table that is missing; False for a run folder."""
     return path.is_file() or (
@@ -191,7 +245,7 @@ def is_table(path: Path) -> bool:
     )
 
 
-def read_scores(*files: Path, clusters: dict[str, str] | None = None) -> dict[str, Scores]:
+def read_scores(*files: Path, clusters: dict[str, str] | None = None) -> dict[str, ModelScores]:
     """Return the scores of each model, in ``clusters`` (by sample; filled); UsageError for a table with a fault."""
     rows, clusters = dict[tuple[str, ...], list[float]](), {} if clusters is None else clusters
     for file in files:
@@ -226,12 +280,21 @@ def read_scores(*files: Path, clusters: dict[str, str] | None = None) -> dict[st
                 raise UsageError(f"{row} repeats model {model}, sample {sample}", hint=hint)
             rows[key] = [_number(score, row)] if score else []
     models: dict[str, dict[tuple[str, str], list[float]]] = {}
-    for (model, sample, cluster, _), score in rows.items():
+    epochs: dict[str, set[str]] = {}
+    for (model, sample, cluster, epoch), score in rows.items():
         models.setdefault(model, {}).setdefault((sample, cluster), []).extend(score)
-    return {
-        model: {unit: fmean(each) for unit, each in units.items() if each}
-        for model, units in models.items()
-    }
+        epochs.setdefault(model, set()).add(epoch)
+    return {model: _model_scores(units, len(epochs[model])) for model, units in models.items()}
+
+
+def _model_scores(units: dict[tuple[str, str], list[float]], n_epochs: int) -> ModelScores:
+    """Return means over epochs, and the share of the epochs that the table lacks a score of."""
+    return ModelScores(
+        scores={unit: fmean(each) for unit, each in units.items() if each},
+        gaps={
+            unit: 1 - len(each) / n_epochs for unit, each in units.items() if len(each) < n_epochs
+        },
+    )
 
 
 def _number(text: str, row: str) -> float:
@@ -266,7 +329,9 @@ def compare_tables(*files: Path) -> list[Comparison]:
         raise UsageError(
             f"a comparison needs two models, not {', '.join(models) or 'none'}", hint=_ACCEPTED
         )
-    for (first, mine), (second, other) in combinations(models.items(), 2):
+    for (first, one), (second, another) in combinations(models.items(), 2):
+        mine, other = one.scores, another.scores
+        missing = missing_of(paired_limits(one.limits(), another.limits()))
         pair = _pair(mine, other, f"{first} and {second}")
         overall = estimate_difference(pair.second, pair.first, pair.clusters)
         compared.append(
@@ -278,6 +343,7 @@ def compare_tables(*files: Path) -> list[Comparison]:
                 headline={"table": "score"},
                 means={"table": (float(pair.first.mean()), float(pair.second.mean()))},
                 unpaired={"table": (len(mine) - overall.n, len(other) - overall.n)},
+                missing={"table": missing} if missing else {},
             )
         )
     return with_comparisons_adjusted(compared)
@@ -304,9 +370,7 @@ def gate_tables(
                 fault, hint="two tables of one model each, or a table of two and --against MODEL"
             )
     (newer, first), (older, second) = *models.items(), *others.items()
-    pair = _pair(first, second, f"{newer} and {older}")
-    return (
-        gate_of("table", pair, ({*first}, {*second}), max_drop, allow_invalid=allow_invalid),
-        newer,
-        older,
-    )
+    pair = _pair(first.scores, second.scores, f"{newer} and {older}")
+    valid = ({*first.scores}, {*second.scores})
+    limits = None if allow_invalid else paired_limits(second.limits(), first.limits())
+    return gate_of("table", pair, valid, max_drop, limits), newer, older

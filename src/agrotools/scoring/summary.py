@@ -255,6 +255,30 @@ class NoToolPart(FrozenModel):
     """Differences end-to-end minus no-tool."""
 
 
+class Missing(FrozenModel):
+    """Scores that one of two compared runs lacks, and the bounds that they leave (:mod:`agrotools.scoring.missing`)."""
+
+    samples: tuple[int, int]
+    """Numbers of samples of which the first run, and the second, lacks a score."""
+    lowest: Estimate
+    """Difference, second minus first, with all missing scores set against the second run: its own 0, the others 1."""
+    highest: Estimate
+    """Difference with all missing scores set against the first run."""
+
+    def against(self, value: float) -> Estimate:
+        """Return the difference with all missing scores set against the run that a difference of ``value`` favours."""
+        return self.lowest if value > 0 else self.highest
+
+    def allows(self, value: float) -> bool:
+        """Return True if the run that ``value`` favours is better with all missing scores set against it."""
+        against = self.against(value)
+        return against.differs() and (against.value > 0) == (value > 0)
+
+    def with_against(self, value: float, against: Estimate) -> "Missing":
+        """Return the bounds with another estimate for the one against the run that ``value`` favours."""
+        return self.model_copy(update={"lowest" if value > 0 else "highest": against})
+
+
 class RunDifference(FrozenModel):
     """Difference of two runs in a headline metric, second minus first. Runs are indices of the summaries."""
 
@@ -263,6 +287,13 @@ class RunDifference(FrozenModel):
     mode: Mode
     metric: str
     difference: Estimate
+    missing: Annotated[Missing | None, Field(exclude_if=operator.not_)] = None
+    """Scores that a run lacks; None if nothing is missing."""
+
+    def differs(self) -> bool:
+        """Return True if the difference is shown, with all missing scores set against it."""
+        is_held = self.missing is None or self.missing.allows(self.difference.value)
+        return self.difference.differs() and is_held
 
 
 class Agreement(FrozenModel):
@@ -421,6 +452,8 @@ class Comparison(FrozenModel):
     """Numbers of samples whose open text is not in FAS, in the first and in the second run."""
     withheld: dict[str, dict[str, str]] = {}
     """Runs whose own score is withheld, with the reason."""
+    missing: Annotated[dict[str, Missing], Field(exclude_if=operator.not_)] = {}
+    """Scores that a run lacks in the headline metric of a mode; modes in which nothing is missing are left out."""
 
     @property
     def orientation(self) -> str:
@@ -481,7 +514,32 @@ def with_comparisons_adjusted(comparisons: Sequence[Comparison]) -> list[Compari
     others = iter(
         adjusted([estimate for each in comparisons for estimate in other_differences(each)])
     )
-    return [_with_estimates(each, headlines, others) for each in comparisons]
+    missing = iter(_missing_adjusted(comparisons))
+    return [
+        _with_estimates(each, headlines, others).model_copy(update={"missing": next(missing)})
+        for each in comparisons
+    ]
+
+
+def _missing_adjusted(comparisons: Sequence[Comparison]) -> list[dict[str, Missing]]:
+    """Return the bounds of each comparison, with p-values adjusted for the headlines of all of them.
+
+    A headline without missing scores is in this family as it is.
+    """
+    places = [(each, mode) for each in comparisons for mode in each.headline]
+    values = [each.modes[mode][each.headline[mode]].overall for each, mode in places]
+    worst = adjusted(
+        [
+            each.missing[mode].against(shown.value) if mode in each.missing else shown
+            for (each, mode), shown in zip(places, values, strict=True)
+        ]
+    )
+    found: dict[int, dict[str, Missing]] = {id(each): {} for each in comparisons}
+    for (each, mode), shown, against in zip(places, values, worst, strict=True):
+        if mode in each.missing:
+            changed = each.missing[mode].with_against(shown.value, against)
+            found[id(each)][mode] = changed
+    return [found[id(each)] for each in comparisons]
 
 
 def other_differences(comparison: Comparison) -> Iterator[Estimate]:

@@ -553,14 +553,17 @@ def _pairs(
             "label": METRICS[each.metric].label,
             "difference": estimate_data(each.difference),
             "p": each.difference.p_adjusted,
-            "differs": each.difference.differs(),
+            "differs": each.differs(),
             "detectable": each.difference.detectable,
             "verdict": verdict_text(
-                each.difference, (names[each.first], names[each.second]), same=same
+                each.difference,
+                (names[each.first], names[each.second]),
+                same=same,
+                missing=each.missing,
             ),
-            "more": more_samples(each.difference),
+            "more": None if each.missing else more_samples(each.difference),
             "rows": [
-                [kind, name, estimate_data(row), row.differs()]
+                [kind, name, estimate_data(row), row.differs() and each.missing is None]
                 for kind, name, row in rows
                 if kind != "metric"
             ],

@@ -30,6 +30,7 @@ from agrotools.runner.rescore import (
     compared_by_cause,
     judged_rows,
     summary_of,
+    tally_of,
     twin_rows,
 )
 from agrotools.runner.store import read_manifest
@@ -41,7 +42,6 @@ from agrotools.scoring import (
     score_record,
     scores_sample,
 )
-from agrotools.scoring.attribution import CauseTally
 from agrotools.scoring.comparisons import differences_between, side_by_side
 from agrotools.scoring.judging.judgements import JudgedRows
 from agrotools.scoring.metrics import is_invalid
@@ -119,9 +119,11 @@ def opened_runs(
     names = list(map(name_of, folders))
     for at, (folder, name) in enumerate(zip(folders, names, strict=True)):
         manifest, index = (
-            read_manifest(folder).model_copy(update={"sample_ids": ()}),
+            read_manifest(folder),
             record_index(folder),
         )
+        tally = tally_of(manifest)
+        manifest = manifest.model_copy(update={"sample_ids": ()})
         if not len(index):
             raise index.without_samples
         check_comparisons(manifest, comparisons)
@@ -131,7 +133,7 @@ def opened_runs(
         if summaries:
             run.scored = summaries[at]
         else:
-            run.tally = RunAggregator(protocol=manifest.protocol, causes=CauseTally())
+            run.tally = tally
         runs.append(run)
     return runs
 

@@ -1,0 +1,176 @@
+"""Scores that one of two compared runs lacks, and what they leave open.
+
+One rule holds wherever two runs or tables of scores are compared: if a score is missing, a verdict is given only if it
+holds with all missing scores set against it, 0 for the better run and 1 for the other. Otherwise there is no verdict,
+but what is missing and both bounds of the difference. Records that are invalid, samples that a run was to answer and
+did not, and empty cells of a table are all missing.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from agrotools.core import Mode
+from agrotools.core.base import FloatArray, IntArray, np
+from agrotools.scoring.aggregate import RunAggregator
+from agrotools.scoring.statistics import Estimate, estimate_difference, estimate_unpaired
+from agrotools.scoring.summary import Missing
+
+
+class Unit(NamedTuple):
+    """Sample, or step of a sample, that has a score."""
+
+    sample: str
+    step: int = -1
+
+
+class Limits(NamedTuple):
+    """Lowest and highest score that a unit can have in a run, and its cluster; equal unless a score is missing."""
+
+    low: float
+    high: float
+    cluster: str
+
+    @property
+    def is_missing(self) -> bool:
+        """True if a score of the unit is missing."""
+        return self.high - self.low > _ROUNDING
+
+
+_ROUNDING = 1e-9
+RunLimits = Mapping[Unit, Limits]
+
+
+class LimitPairs(NamedTuple):
+    """Limits of two runs on the same units, with the cluster of each unit, and the samples that each run lacks."""
+
+    units: list[Unit]
+    first: list[Limits]
+    second: list[Limits]
+    clusters: IntArray
+    lacking: tuple[int, int]
+
+    def scores(self, *, for_second: bool) -> tuple[FloatArray, FloatArray]:
+        """Return the scores of both runs with all missing ones set for the second run, or against it."""
+        if for_second:
+            first, second = [each.low for each in self.first], [each.high for each in self.second]
+        else:
+            first, second = [each.high for each in self.first], [each.low for each in self.second]
+        return np.array(first), np.array(second)
+
+    def difference(self, *, for_second: bool) -> Estimate:
+        """Return the difference, second minus first, with all missing scores set for the second run, or against it."""
+        first, second = self.scores(for_second=for_second)
+        return estimate_difference(second, first, self.clusters)
+
+
+def run_limits(run: RunAggregator, mode: Mode, metric: str) -> dict[Unit, Limits]:
+    """Return the limits of every unit of a metric that a run has a record of.
+
+    An answer without a complete form counts as missing where the score of the run is withheld because of these.
+    """
+    tally = run.modes[mode]
+    units = tally.units().get(metric)
+    if units is None:
+        return {}
+    names = run.table.ids(units.samples.tolist())
+    clusters = run.table.ids(np.asarray(run.table.clusters)[units.samples].tolist())
+    formless = (
+        tally.samples_without_form if tally.no_form and tally.no_form.too_many else set[int]()
+    )
+    limits: dict[Unit, Limits] = {}
+    rows = zip(names, clusters, *(each.tolist() for each in units), strict=True)
+    for name, cluster, number, step, _, low, high in rows:
+        if number in formless:
+            low, high = 0.0, 1.0
+        recorded = tally.epochs_of(number)
+        planned = max(recorded, run.planned_epochs)
+        low *= recorded / planned
+        high = (high * recorded + planned - recorded) / planned
+        limits[Unit(name, step)] = Limits(low, high, cluster)
+    return limits
+
+
+def paired_limits(
+    first: RunLimits,
+    second: RunLimits,
+    planned: tuple[frozenset[str], frozenset[str]] | None = None,
+) -> LimitPairs:
+    """Return the limits on all units that both runs have or were to have.
+
+    ``planned``: samples that each run was to answer. A unit of another sample is missing in a run only if it is one of
+    these; None: every unit of one run is missing in the other if that lacks it.
+    """
+    units: list[Unit] = []
+    pairs: list[tuple[Limits, Limits]] = []
+    lacking: tuple[set[str], set[str]] = (set(), set())
+    for unit in sorted({*first, *second}):
+        known = first.get(unit) or second[unit]
+        unknown = Limits(0.0, 1.0, known.cluster)
+        both = (first.get(unit), second.get(unit))
+        if planned and any(
+            each is None and unit.sample not in ids for each, ids in zip(both, planned, strict=True)
+        ):
+            continue
+        mine, other = (each or unknown for each in both)
+        units.append(unit)
+        pairs.append((mine, other))
+        for each, samples in zip((mine, other), lacking, strict=True):
+            if each.is_missing:
+                samples.add(unit.sample)
+    clusters = np.unique([mine.cluster for mine, _ in pairs], return_inverse=True)[1]
+    return LimitPairs(
+        units,
+        [mine for mine, _ in pairs],
+        [other for _, other in pairs],
+        clusters,
+        (len(lacking[0]), len(lacking[1])),
+    )
+
+
+def missing_of(pairs: LimitPairs) -> Missing | None:
+    """Return what two runs lack and the bounds of their difference; None if nothing is missing."""
+    if not any(pairs.lacking):
+        return None
+    return Missing(
+        samples=pairs.lacking,
+        lowest=pairs.difference(for_second=False),
+        highest=pairs.difference(for_second=True),
+    )
+
+
+def missing_between(
+    first: RunAggregator, second: RunAggregator, mode: Mode, metric: str
+) -> Missing | None:
+    """Return what two runs lack in a metric of a mode, and the bounds of their difference; None if all is there."""
+    return missing_of(limit_pairs(first, second, mode, metric))
+
+
+def limit_pairs(first: RunAggregator, second: RunAggregator, mode: Mode, metric: str) -> LimitPairs:
+    """Return the limits of two runs in a metric, without the open text that no judge graded in one of them."""
+    limits = [run_limits(run, mode, metric) for run in (first, second)]
+    ungraded = {
+        name for run in (first, second) for name in run.modes[mode].names_without_open_text()
+    }
+    kept = [
+        {unit: each for unit, each in of_run.items() if unit.sample not in ungraded}
+        for of_run in limits
+    ]
+    planned = [run.planned | {*run.modes[mode].names()} for run in (first, second)]
+    return paired_limits(kept[0], kept[1], (planned[0], planned[1]))
+
+
+def missing_unpaired(
+    first: RunAggregator, second: RunAggregator, mode: Mode, metric: str
+) -> Missing | None:
+    """Return what two runs on different samples lack, and the bounds of their difference; None if all is there."""
+    sides = [[*run_limits(run, mode, metric).items()] for run in (first, second)]
+    lacking = [{unit.sample for unit, each in side if each.is_missing} for side in sides]
+    if not any(lacking):
+        return None
+    low, high = ([np.array([each[at] for _, each in side]) for side in sides] for at in (0, 1))
+    clusters = [[each.cluster for _, each in side] for side in sides]
+    return Missing(
+        samples=(len(lacking[0]), len(lacking[1])),
+        lowest=estimate_unpaired(low[1], high[0], clusters[1], clusters[0]),
+        highest=estimate_unpaired(high[1], low[0], clusters[1], clusters[0]),
+    )
