@@ -146,7 +146,7 @@ def test_a_call_of_an_offered_tool_in_other_markup_is_no_answer(
         "There are 14 trees (count_trees: 14, OCR: none).",
         '{"trees": 14}',
         "The share is f(x) = 3 (x < 4), and 7 > 5.",
-        "trees: 14<|im_end|>",
+        "trees: 14 <|im_end|> in a reply",
     ],
 )
 def test_prose_that_mentions_a_tool_is_an_answer(answer: str) -> None:

@@ -9,6 +9,7 @@ from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Quantity
 from agrotools.build.own_photos.table import Images, open_table
 from agrotools.core import BenchmarkError
+from agrotools.text.decimal_marks import detect_decimal
 
 TEXT = "photo,Größe (mm),Befund\nIMG_1.jpg,12,Mehltau\nIMG_2.jpg,15,Rost\n"
 CHINESE = "照片,株高,病害\nIMG_1.jpg,12厘米,叶锈病\nIMG_2.jpg,15厘米,白粉病\n"
@@ -164,7 +165,7 @@ def test_what_is_no_number_says_so(text):
     ],
 )  # fmt: skip
 def test_the_decimal_mark_of_a_column(texts, decimal, sure):
-    assert cells.detect_decimal(texts)[:2] == (decimal, sure)
+    assert detect_decimal(texts)[:2] == (decimal, sure)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 import agrotools as at
 from agrotools.benchmarks import load_benchmark
 from agrotools.cli.main import app
-from agrotools.core import BenchmarkError, RunStoreError, UsageError
+from agrotools.cli.output import UNDECIDED, code_of
+from agrotools.core import BenchmarkError, RunStoreError, UndecidedError, UsageError
 from agrotools.runner.predictions import import_predictions
 from support.sums_benchmark import write_sums
 from support.text_benchmark import write_text_benchmark
@@ -395,7 +396,7 @@ def mean_of(number):
         },
         lambda name, mean: {"id": name, "prediction": json.dumps({"mean": mean})},
         lambda name, mean: {"id": name, "prediction": f"{mean} t/ha"},
-        lambda name, mean: {"id": name, "mean": mean},
+        lambda name, mean: {"id": name, "mean": mean + 1e-6},  # the gold itself is refused
         lambda name, mean: {"Sample": name, "Mean Yield": f"{1000 * mean} kg/ha", "answer": "gold"},
     ],
 )
@@ -411,7 +412,7 @@ def test_every_form_of_an_answer_gives_fas(tmp_path, sums, row):
 def test_a_table_may_have_a_column_for_each_value(tmp_path, sums, suffix):
     rows = [
         ["id", "mean yield", "seconds"],
-        *([f"sum-{n:04d}", str(mean_of(n)), "3"] for n in range(9)),
+        *([f"sum-{n:04d}", str(mean_of(n) + 1e-6), "3"] for n in range(9)),
     ]
     rows.append(["sum-0009", "", "3"])
     path = tmp_path / f"p{suffix}"
@@ -647,3 +648,111 @@ def test_a_chart_counts_if_the_transcript_has_its_spec(tmp_path):
     assert run["sum-0000"].scores[0].value > 0.8
     assert run["sum-0001"].scores[0].value == 0
     assert run["sum-0001"].scores[0].reading["rule"] == "no figure came from a successful call"
+
+
+def numbers(write, name="mean"):
+    """A row for each sum, with the mean as ``write`` writes it."""
+    return [{"id": f"sum-{n:04d}", name: write(n, mean_of(n))} for n in range(10)]
+
+
+def test_a_comma_that_may_mean_two_things_is_asked_about(tmp_path, sums):
+    def both(n, mean):  # thousands of kg/ha, and tonnes with a decimal comma
+        return f"{1000 * mean:,.0f} kg/ha" if n % 2 else f"{mean:.3f} t/ha".replace(".", ",")
+
+    for name in ("mean", "prediction"):
+        file = write_lines(tmp_path / f"{name}.jsonl", numbers(both, name))
+        with pytest.raises(UndecidedError, match=r"3.75 .* or 3750 "):
+            imported(file, sums)
+    done = CliRunner().invoke(
+        app, ["score", "--benchmark", str(tmp_path / "sums"), "--predictions", str(file)]
+    )
+    assert code_of(done.exception) == UNDECIDED
+    assert "decimal point" in done.exception.hint
+
+
+def test_decimal_commas_are_read_where_the_column_or_the_right_answers_settle_them(tmp_path, sums):
+    def comma(digits):
+        return lambda n, mean: f"{mean:.{digits}f} t/ha".replace(".", ",")
+
+    mixed = numbers(comma(3))
+    mixed[0]["mean"] = f"{mean_of(0):.2f}".replace(".", ",")  # 3,75 is no thousand
+    for at_, (rows, says) in enumerate(
+        (
+            (mixed, ()),
+            (numbers(comma(3)), ("mean: 3,750 is 3.75",)),
+            (numbers(comma(3), "prediction"), ("prediction: 3,750 is 3.75",)),
+        )
+    ):
+        run, counts = imported(write_lines(tmp_path / f"{at_}.jsonl", rows), sums)
+        assert run.scores["fas"].value == 1
+        assert named(counts, "commas that the right answers settle") == says
+
+
+def test_thousands_and_sentences_stay_as_they_are(tmp_path, sums):
+    thousand = numbers(lambda n, mean: f"{1000 * (mean + n):,.1f} kg/ha")
+    spoken = numbers(lambda n, mean: f"mean: {1000 * mean:,.0f} kg/ha", "prediction")
+    assert imported(write_lines(tmp_path / "a.jsonl", thousand), sums)[0].scores["fas"].value < 1
+    assert imported(write_lines(tmp_path / "b.jsonl", spoken), sums)[0].scores["fas"].value == 1
+
+
+def test_the_reference_is_not_scored_as_predictions(tmp_path, sums):
+    gold = numbers(lambda n, mean: mean)
+    with pytest.raises(
+        UsageError, match=r"column mean of a\.jsonl equals the right answer in all 10"
+    ):
+        imported(write_lines(tmp_path / "a.jsonl", gold), sums)
+    answers = [
+        {"id": row["id"], "answer": row["mean"] + 1, "model_output": "It is about 4 t/ha."}
+        for row in gold
+    ]
+    with pytest.raises(UsageError, match=r"b\.jsonl has the columns answer and model_output"):
+        imported(write_lines(tmp_path / "b.jsonl", answers), sums)
+    few = [{"id": row["id"], "answer": row["mean"]} for row in gold[:4]]
+    assert imported(write_lines(tmp_path / "c.jsonl", few), sums)[0].scores["fas"].value == 1
+    named_so = [{"id": row["id"], "prediction": row["mean"]} for row in gold]
+    run, _ = imported(write_lines(tmp_path / "d.jsonl", named_so), sums)
+    assert run.scores["fas"].value == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "is_missing"),
+    [
+        ("None", True),
+        ("I'm sorry, the server is busy", True),
+        ("The service is temporarily unavailable. Please try again later.", True),
+        ("Error: 500 Internal Server Error", True),
+        ("HTTP 503", True),
+        ("Rate limit exceeded", True),
+        ("I'm sorry, I cannot see a mean.", False),
+        ("500 kg/ha", False),
+        ("Error: 12 t/ha", False),
+    ],
+)
+def test_a_text_that_is_plainly_no_reply_is_missing(tmp_path, sums, said, is_missing):
+    rows = [{"id": "sum-0000", "prediction": said}, {"id": "sum-0001", "prediction": "1 t/ha"}]
+    _, counts = imported(write_lines(tmp_path / "p.jsonl", rows), sums)
+    missing = named(counts, "rows without a prediction") + named(counts, "rows with an error")
+    assert missing == (("row 1 (id sum-0000)",) if is_missing else ())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "<s>{} t/ha</s>",
+        "<think>It may be\nmean: 1 t/ha</think>\nmean: {} t/ha",
+        "It may be\nmean: 1 t/ha</think>mean: {} t/ha<|im_end|>",
+        "<|im_start|>assistant\nmean: {} t/ha<|im_end|>",
+        "<|start_header_id|>assistant<|end_header_id|>\n\nmean: {} t/ha<|eot_id|>",
+        "<start_of_turn>model\nmean: {} t/ha<end_of_turn>",
+    ],
+)
+def test_thinking_and_special_tokens_are_no_part_of_a_prediction(tmp_path, sums, said):
+    rows = numbers(lambda n, mean: said.format(mean), "prediction")
+    run, _ = imported(write_lines(tmp_path / "p.jsonl", rows), sums)
+    assert run.scores["fas"].value == 1
+
+
+def test_a_reply_that_ends_inside_its_thinking_is_no_answer(tmp_path, sums):
+    rows = numbers(lambda n, mean: f"<think>mean: {mean} t/ha", "prediction")
+    run, _ = imported(write_lines(tmp_path / "p.jsonl", rows), sums)
+    assert run.summary.modes["no-tool"].no_form.n == 10

@@ -51,7 +51,18 @@ _THINKING = re.compile(
     rf"\s*+(?:<think(?:ing)?>|{_ANALYSIS})(?P<inner>.*?)(?:</think(?:ing)?>|<\|end\|>|\Z)",
     re.DOTALL,
 )
-_END_OF_THINKING = re.compile(r"^[ \t]*</think(?:ing)?>[ \t]*$", re.MULTILINE)
+_END_OF_THINKING = re.compile(r"</think(?:ing)?>")
+_ROLE = r"(?:assistant|model)"
+_BEGIN_TOKENS = re.compile(
+    rf"(?:\s*+(?:<s>|<bos>|<start_of_turn>{_ROLE}|<\|(?:im_start|start_header_id)\|>{_ROLE}(?:<\|end_header_id\|>)?"
+    r"|<\|(?:begin_of_text|startoftext|assistant)\|>|<｜(?:begin▁of▁sentence|Assistant)｜>))+",
+)
+"""Special tokens that chat templates put before a reply, and that some programs leave in its text."""
+_END_TOKENS = re.compile(
+    r"(?:</s>|<eos>|<pad>|<end_of_turn>|<｜end▁of▁sentence｜>"
+    r"|<\|(?:im_end|eot_id|eom_id|end_of_text|endoftext|end|return|eos)\|>)"
+)
+"""Special tokens that end a reply."""
 HINTS: Mapping[Protocol, str] = {
     "react": 'Write either "Action:" with one tool name and "Action Input:" with one JSON object of its arguments, '
     'or "Final Answer:" followed by the answer.',
@@ -84,6 +95,8 @@ def parse_output(
         reply: raw reply to attach to the action.
     """
     text = without_surrogates(text)
+    if begin := _BEGIN_TOKENS.match(text):
+        text = text[begin.end() :]
     requested = [_clean(call) for call in requested]
     thinking, body = _split_thinking(text)
     try:
@@ -124,6 +137,15 @@ def parse_output(
             else HINTS[protocol]
         )
         return Unparseable(text=excerpt(unread), reason=f"{error}.", hint=hint, reply=reply)
+
+
+def spoken_answer(text: str) -> str:
+    """Return the answer in a reply without calls: without thinking, special tokens and marks; empty if there is none.
+
+    Replies of endpoints in mode no-tool and predictions of files are read alike.
+    """
+    action = parse_output(text, protocol="tool-calling", answer_only=True)
+    return action.text if isinstance(action, Answer) else ""
 
 
 def before_invented_turn(text: str) -> str:
@@ -389,7 +411,9 @@ def _thought(thinking: str, before: str) -> str:
 
 
 def _answer_text(text: str) -> str:
-    text = text.strip().removesuffix("<|return|>").removesuffix("<|end|>").strip()
+    text = text.strip()
+    while (tokens := [*_END_TOKENS.finditer(text)]) and tokens[-1].end() == len(text):
+        text = text[: tokens[-1].start()].rstrip()
     lines = text.splitlines()
     if (
         len(lines) > 1

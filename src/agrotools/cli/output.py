@@ -28,6 +28,8 @@ BAD_USAGE = 2
 """An argument refers to something that does not exist or is of the wrong kind, or arguments do not fit together."""
 NOT_DONE = 3
 """The command failed because of a disk, an endpoint, a damaged file, or a lock held by another process."""
+UNDECIDED = 4
+"""The command asks: data may mean two things, and it does not choose in silence. The hint says what settles it."""
 STOPPED = 130
 """The command was interrupted (Ctrl-C, SIGTERM, SIGHUP)."""
 
@@ -41,12 +43,20 @@ _CALLER_ERRORS = frozenset(
 def code_of(error: Exception) -> int | None:
     """Return the exit code for an error; None for a bug in the program, which is shown with its stack trace."""
     # Imported here because --help must not wait for pydantic.
-    from agrotools.core.base import AgrotoolsError, BudgetReached, ToolError, UsageError
+    from agrotools.core.base import (
+        AgrotoolsError,
+        BudgetReached,
+        ToolError,
+        UndecidedError,
+        UsageError,
+    )
 
     if isinstance(error, ToolError):
         return BAD_USAGE if error.kind in _CALLER_ERRORS else NOT_DONE
     if isinstance(error, UsageError):
         return BAD_USAGE
+    if isinstance(error, UndecidedError):
+        return UNDECIDED
     if isinstance(error, BudgetReached):
         return FAULTS
     return NOT_DONE if isinstance(error, AgrotoolsError | OSError) else None

@@ -15,6 +15,7 @@ from agrotools.core.base import (
     RunStoreError,
     ToolError,
     ToolErrorKind,
+    UndecidedError,
     UsageError,
     first_error,
     plain_message,

@@ -285,6 +285,10 @@ class UsageError(AgrotoolsError):
     """The command line or configuration refers to something that does not exist, or its options do not fit together."""
 
 
+class UndecidedError(AgrotoolsError):
+    """Data may mean two things, and nothing settles which: the hint says what would."""
+
+
 class EndpointRefusal(UsageError):
     """An endpoint refuses something that all requests share (key, model, images, tools), named by ``problem``."""
 

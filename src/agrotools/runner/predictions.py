@@ -12,9 +12,20 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
+from agrotools.agents.parsing import spoken_answer
 from agrotools.benchmarks import Benchmark
 from agrotools.benchmarks.values import SUFFIXES, TABLES, read_rows
-from agrotools.core import MODES, Mode, PlotSlot, Record, Step, Trajectory, UsageError, imported
+from agrotools.core import (
+    MODES,
+    Mode,
+    PlotSlot,
+    Record,
+    Sample,
+    Step,
+    Trajectory,
+    UsageError,
+    imported,
+)
 from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
 from agrotools.core.form_item import asked_items
@@ -24,6 +35,11 @@ from agrotools.plugin.installed import plugin_of, plugins
 from agrotools.runner.build import default_folder
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import WorkItem, work_items
+from agrotools.runner.prediction_columns import (
+    check_no_reference,
+    read_columns,
+    with_decimal_points,
+)
 from agrotools.runner.records import Key, iter_records
 from agrotools.runner.store import RunStore, read_manifest
 from agrotools.runner.transcripts import MODES_OF_KEYS, in_form, read_transcript
@@ -37,7 +53,9 @@ _QUESTIONS = ("question", "query")
 _IDS = ("sample_id", "sample", "id", "question_id", *_QUESTIONS, "index")
 """Columns that identify the sample of a row, the surest first: an index may count rows of another file."""
 _NO_VALUES = frozenset("nan null #n/a #ref! #value! #div/0! #name? #null! #num!".split())
-"""Cells that programs write where there is no value, in lower case; ``None`` and ``N/A`` can be answers."""
+"""Cells that programs write where there is no value, in lower case; ``N/A`` can be an answer."""
+_NONE = "none"
+"""What Python writes where there is no value. It is an answer where a choice has this name."""
 
 
 class PredictionFile(NamedTuple):
@@ -309,12 +327,21 @@ def _match(
 ) -> tuple[dict[Key, list[tuple[str, _Answer]]], RowCounts]:
     """Return the names of rows and their answers by key of the record, and the counts."""
     samples = {sample.id: item_names(asked_items(sample.answer)) for sample in benchmark.samples}
-    column, unread = _answer_column(
-        rows, {name for of_sample in samples.values() for name in of_sample}, file.name
-    )
+    items = {name for of_sample in samples.values() for name in of_sample}
+    column, of_items, unread = _answer_column(rows, items, file.name)
+    with_none = {sample.id for sample in benchmark.samples if _may_be_none(sample)}
     answers = defaultdict[Key, list[tuple[str, _Answer]]](list)
     problems = defaultdict[str, list[str]](list)
     found = _samples_of(rows, benchmark, samples)
+    by_id = {sample.id: sample for sample in benchmark.samples}
+    of_rows = [by_id[match[0]] if match else None for match in found]
+    columns = read_columns(rows, of_rows, [column] if column else of_items, column)
+    check_no_reference(
+        [each for each in columns if each.name not in _ANSWERS[:-1]], rows, unread, file.name
+    )
+    rows, settled = with_decimal_points(rows, columns, file.name)
+    if settled:
+        problems["commas that the right answers settle"] = settled
     for number, (row, match) in enumerate(zip(rows, found, strict=True), start=1):
         label = f"row {number}" + next(
             (f" ({name} {str(row[name])[:60]})" for name in _IDS if row.get(name)), ""
@@ -323,7 +350,11 @@ def _match(
             problems["rows without a sample"].append(label)
             continue
         for mode, answer in _answers(
-            row, column, samples[match[0]], of_table=file.suffix in TABLES
+            row,
+            column,
+            samples[match[0]],
+            of_table=file.suffix in TABLES,
+            may_be_none=match[0] in with_none,
         ):
             answers[mode, match[0], 0].append((label, answer))
     if not answers:
@@ -347,8 +378,10 @@ _NO_ITEM = "columns that are no value of an answer"
 
 def _answer_column(
     rows: Sequence[Mapping[str, Any]], items: set[str], file: str
-) -> tuple[str, list[str]]:
-    """Return the column of predictions, empty if columns or transcripts hold them, and columns that are not read."""
+) -> tuple[str, list[str], list[str]]:
+    """Return the column of predictions, the columns of items, and those that are not read.
+
+    The first is empty if columns of items or transcripts hold the predictions."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     of_items = [
         name for name in columns if name_key(name) in items and name not in (*_IDS, _ANSWERS[-1])
@@ -363,9 +396,9 @@ def _answer_column(
             + ", ".join(sorted(items)[:3]),
         )
     if column and column != _ANSWERS[-1]:
-        return column, []
+        return column, of_items, []
     others = [name for name in columns if name not in (column, *of_items, *_IDS)]
-    return column, others if of_items or column else []
+    return column, of_items, others if of_items or column else []
 
 
 def _samples_of(
@@ -380,7 +413,12 @@ def _samples_of(
 
 
 def _answers(
-    row: Mapping[str, Any], column: str, items: Mapping[str, str], *, of_table: bool
+    row: Mapping[str, Any],
+    column: str,
+    items: Mapping[str, str],
+    *,
+    of_table: bool,
+    may_be_none: bool,
 ) -> Iterator[tuple[Mode, _Answer]]:
     """Yield mode and answer of a row: the row itself for a transcript, else the text of its column, or of its items."""
     transcripts: list[Mode] = [
@@ -389,10 +427,11 @@ def _answers(
     for mode in transcripts:
         yield mode, row
     if column and not transcripts:
-        yield "no-tool", _prediction(row.get(column), items, of_table=of_table)
+        value = row.get(column)
+        yield "no-tool", _prediction(value, items, of_table=of_table, may_be_none=may_be_none)
     elif not transcripts:
         given = {
-            name: _prediction(row[name], {}, of_table=of_table)
+            name: _prediction(row[name], {}, of_table=of_table, may_be_none=may_be_none)
             for name in row
             if name_key(name) in items
         }
@@ -401,6 +440,18 @@ def _answers(
         }
         failed = next((each for each in given.values() if isinstance(each, _Failed)), None)
         yield "no-tool", failed or _answer_text(values, items) or None
+
+
+def _may_be_none(sample: Sample) -> bool:
+    """Return True if ``None`` can be an answer: a choice has this name, several or no choices may be right, or words.
+
+    The form offers another word for a refusal."""
+    for item in asked_items(sample.answer):
+        names = [*item.choices, *(name for each in item.aliases.values() for name in each)]
+        is_open = item.free_text or (not item.is_number and item.type != "boolean" and not names)
+        if is_open or item.takes_several or any(name.casefold() == _NONE for name in names):
+            return True
+    return False
 
 
 def _sample_of(
@@ -441,13 +492,23 @@ def _plain(value: Any) -> str:
     )
 
 
-def _prediction(value: Any, items: Mapping[str, str], *, of_table: bool) -> str | _Failed | None:
-    """Return a prediction as text, or None if there is none: an empty text is an answer only where null exists."""
+def _prediction(
+    value: Any, items: Mapping[str, str], *, of_table: bool, may_be_none: bool
+) -> str | _Failed | None:
+    """Return a prediction as text, or None if there is none: an empty text is an answer only where null exists.
+
+    ``may_be_none``: True if ``None`` can be an answer to the question; else it is what programs write for no reply.
+    """
     text = _answer_text(value, items)
     if name_key(text.partition(":")[0]) not in items and (error := failed_request(str(value))):
         return _Failed(error)
-    no_value = value is None or value != value or text.strip().casefold() in _NO_VALUES
-    return None if no_value or (of_table and not text.strip()) else text
+    if isinstance(value, str) and text.strip():
+        text = spoken_answer(text)
+    plain = text.strip().casefold()
+    no_value = value is None or value != value or plain in _NO_VALUES
+    if plain == _NONE and not may_be_none:
+        no_value = True
+    return None if no_value or (of_table and not plain) else text
 
 
 def _answer_text(value: Any, items: Mapping[str, str]) -> str:

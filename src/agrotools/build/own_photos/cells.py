@@ -1,12 +1,12 @@
 """Values of cells: numbers with units, yes or no, names. Cells that cannot be used raise an error with a remedy."""
 
 import re
-from collections.abc import Collection, Iterable
-from typing import Literal, NamedTuple
+from collections.abc import Collection
+from typing import NamedTuple
 
+from agrotools.text.decimal_marks import GROUPED, Decimal
 from agrotools.text.units import canonical_unit
 
-Decimal = Literal[".", ","]
 Value = float | bool | str
 """Value of a cell."""
 
@@ -16,7 +16,6 @@ NO = ("no", "n", "false", "0", "nein", "non", "否", "没有", "无", "不", "×
 _NUMBER = re.compile(
     r"(?P<number>[-+]?(?:\d[\d.,' \u00a0]*\d|\d)(?:[eE][-+]?\d+)?)\s*(?P<unit>\D.*)?"
 )
-_GROUPED = re.compile(r"(?<=\d)['’ \u00a0\u202f](?=\d{3}(?!\d))")
 _RANGE = re.compile(r"\d\s*(?:-|–|~|to|bis|至|到)\s*\d")
 _COUNTED = re.compile(r"[^\W\d_][^\W\d]*")
 _FORBIDDEN = re.compile(r'[<>\\@{}"\[\]|\x00-\x1f\x7f]')
@@ -55,7 +54,7 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
         raise CellFault("is a bound or an estimate, not a value", "write one number")
     if _RANGE.search(text):
         raise CellFault("is a range", "write one number, e.g. the middle")
-    match = _NUMBER.fullmatch(_GROUPED.sub("", text.strip()))
+    match = _NUMBER.fullmatch(GROUPED.sub("", text.strip()))
     if match is None:
         raise CellFault("is not a number", "write one number, optionally with a unit")
     digits = match["number"]
@@ -81,36 +80,6 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
         f"has {written_unit!r} after the number, which is not a known unit",
         "write mm, cm, m, %, ha...",
     )
-
-
-def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool, str]:
-    """Return the decimal mark of a column, True if it is sure, and a cell as ``1,234`` if no other cell tells.
-
-    With a point, such cells are decimals if all have three and not all end in 0, as programs write numbers.
-    """
-    comma = point = is_whole = False
-    alike: list[str] = []
-    for text in texts:
-        number = re.match(r"[-+]?[\d.,]+", _GROUPED.sub("", text.strip()))
-        written = number[0] if number else ""
-        if "," in written and "." in written:
-            comma |= written.rfind(",") > written.rfind(".")
-            point |= written.rfind(",") < written.rfind(".")
-        elif re.fullmatch(r"[-+]?[1-9]\d{0,2}(?:[.,]\d{3})+", written):
-            comma |= written.count(".") > 1  # several marks are those of thousands
-            point |= written.count(",") > 1
-            alike.append(written)
-        else:
-            comma, point, is_whole = (
-                comma or "," in written,
-                point or "." in written,
-                is_whole or written.isdigit(),
-            )
-    unsure = (
-        any("," in each for each in alike) or is_whole or all(each.endswith("0") for each in alike)
-    )
-    is_told = comma or point or not alike
-    return "," if comma and not point else ".", is_told or not unsure, "" if is_told else alike[0]
 
 
 def yes_or_no(text: str, yes: Collection[str] = YES, no: Collection[str] = NO) -> bool:

@@ -21,6 +21,7 @@ from agrotools.build.own_photos.questions import ColumnNames
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
+from agrotools.text.decimal_marks import detect_decimal
 from agrotools.text.normalise import CJK, WORD_END, WORD_START
 from agrotools.text.tables import Table
 from agrotools.text.units import canonical_unit
@@ -66,7 +67,7 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
     if measure.kind == "number" and measure.unit and not column.unit:
         ask("unit", f"Which unit do numbers without a unit have in {name!r}?")
     if measure.kind == "number" and not column.decimal:
-        *_, cell = cells.detect_decimal(text for _, _, text in seen.cells_of(name, column.second))
+        *_, cell = detect_decimal(text for _, _, text in seen.cells_of(name, column.second))
         ask("decimal", f"Is {cell or '1,234'} in {name!r} {_both_ways(cell or '1,234')}?")
     if column.ask == "count" and not column.target:
         ask(
@@ -361,7 +362,7 @@ def _holds(header: str, word: str) -> bool:
 def _number_column(
     header: str, texts: Sequence[str], measure: Measure | None
 ) -> tuple[Column, str]:
-    decimal, sure, cell = cells.detect_decimal(texts)
+    decimal, sure, cell = detect_decimal(texts)
     known = decimal if sure else ""
     numbers: list[cells.Quantity] = []
     for text in texts:
