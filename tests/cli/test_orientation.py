@@ -109,3 +109,16 @@ def test_a_table_of_scores_has_the_signs_of_runs(tmp_path):
         shown = run_command("compare", file).stdout
         assert shown.startswith("B is better: 50.0 points (")
         assert f"Differences are {order[1]} minus {order[0]}: a positive number" in shown
+
+
+def test_the_order_of_records_does_not_change_an_interval(tmp_path):
+    samples = [made_sample(f"s{number:02}") for number in range(40)]
+    poor = [
+        end_to_end(each, call("2*4"), answer="rows: 8") if number % 3 else right(each)
+        for number, each in enumerate(samples)
+    ]
+    first = write_run(tmp_path / "a", poor)
+    second = write_run(tmp_path / "b", map(right, reversed(samples)))
+    (one,), (other,) = at.compare(first, second), at.compare(second, first)
+    assert one.interval == pytest.approx(tuple(-end for end in reversed(other.interval)))
+    assert one.p_adjusted == other.p_adjusted

@@ -7,7 +7,7 @@ from typing import Any
 from zlib import crc32
 
 from agrotools.core import MODES, Mode, Protocol, Record, Score
-from agrotools.core.base import count_text, np
+from agrotools.core.base import IntArray, count_text, np
 from agrotools.core.form_item import asked_items
 from agrotools.plugin.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.plugin.contracts import ModeTally as PluginTally
@@ -384,14 +384,17 @@ def _has_form(record: Record) -> bool | None:
 
 
 def metric_differences(
-    first: Mapping[str, Units], second: Mapping[str, Units], table: SampleTable
+    first: Mapping[str, Units],
+    second: Mapping[str, Units],
+    table: SampleTable,
+    order: IntArray | None = None,
 ) -> dict[str, Metric]:
     """Return the differences of the metrics that both have, but those of guesses."""
     names = [name for name in first if name in second and name not in FLOOR_METRICS]
     return {
         name: metric
         for name in names
-        if (metric := difference_of(first[name], second[name], table))
+        if (metric := difference_of(first[name], second[name], table, order))
     }
 
 

@@ -83,7 +83,9 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
             fields["withheld"][mode] = withheld
         if any(left_out := (len(mine.without_open_text), len(other.without_open_text))):
             fields["no_open_text"][mode] = left_out
-        fields["modes"][mode] = metrics = metric_differences(theirs, ours, first.table)
+        fields["modes"][mode] = metrics = metric_differences(
+            theirs, ours, first.table, first.table.order_beside(second.table)
+        )
         for name in (name for name in metrics if mode in METRICS[name].compared_in):
             pair = by_sample(ours[name], theirs[name])
             fields["headline"][mode], fields["means"][mode] = name, pair.means
@@ -202,7 +204,8 @@ def _paired(
         return None
     numbers = pair[0].samples
     names = first.table.ids(numbers.tolist())
-    return HeadlinePair(metric, pair[0].values, pair[1], clusters_of(numbers, first.table), names)
+    clusters = clusters_of(numbers, first.table, first.table.order_beside(second.table))
+    return HeadlinePair(metric, pair[0].values, pair[1], clusters, names)
 
 
 def _flips(
@@ -255,7 +258,7 @@ def _by_cause(
         for cause, loss in each.items()
         if abs(loss) > _ROUNDING
     }
-    clusters = clusters_of(pair.samples, first.table)
+    clusters = clusters_of(pair.samples, first.table, first.table.order_beside(second.table))
     none = np.zeros(len(lost))
     differences = {
         cause: [ours.get(cause, 0.0) - theirs.get(cause, 0.0) for ours, theirs in lost]
