@@ -674,13 +674,21 @@ def test_decimal_commas_are_read_where_the_column_or_the_right_answers_settle_th
     def comma(digits):
         return lambda n, mean: f"{mean:.{digits}f} t/ha".replace(".", ",")
 
-    mixed = numbers(comma(3))
+    mixed, said = numbers(comma(3)), numbers(comma(3), "prediction")
     mixed[0]["mean"] = f"{mean_of(0):.2f}".replace(".", ",")  # 3,75 is no thousand
     for at_, (rows, says) in enumerate(
         (
             (mixed, ()),
             (numbers(comma(3)), ("mean: 3,750 is 3.75",)),
             (numbers(comma(3), "prediction"), ("prediction: 3,750 is 3.75",)),
+            (
+                [{**row, "prediction": f"<s>{row['prediction']}</s>"} for row in said],
+                ("prediction: 3,750 is 3.75",),
+            ),
+            (
+                [{**row, "prediction": {"mean": row["prediction"]}} for row in said],
+                ("prediction.mean: 3,750 is 3.75",),
+            ),
         )
     ):
         run, counts = imported(write_lines(tmp_path / f"{at_}.jsonl", rows), sums)

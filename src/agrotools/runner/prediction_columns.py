@@ -3,8 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from math import isclose
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from agrotools.agents.parsing import spoken_answer
 from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,
@@ -30,29 +31,48 @@ _NUMBER_CELL = re.compile(r"(?P<number>[-+]?\d[\d.,]*)(?P<rest>\s*[^\d.,\s]\D{0,
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 
 
+class Cell(NamedTuple):
+    """Text of a row in a column that is read as predictions."""
+
+    row: int
+    text: str
+    slot: Slot | None
+    """The slot that the text answers; None if that is not known."""
+
+
 class ReadColumn(NamedTuple):
-    """Column that is read as predictions: its cells beside the samples that they belong to."""
+    """Column that is read as predictions, or a field of the objects in it (``item``), with the cells that hold text."""
 
     name: str
-    cells: list[tuple[int, str, Slot | None]]
-    """Number of the row, text, and the slot that the cell answers if there is one alone."""
+    item: str
+    cells: list[Cell]
+
+    @property
+    def title(self) -> str:
+        """Name of the column, and of the field: ``prediction.mean``."""
+        return f"{self.name}.{self.item}" if self.item else self.name
 
 
 def read_columns(
     rows: Sequence[Row], samples: Sequence[Sample | None], names: Sequence[str], whole: str
 ) -> list[ReadColumn]:
     """Return the columns ``names``. ``whole``: the column of whole predictions; the others are named by an item."""
-    columns: list[ReadColumn] = []
+    columns: dict[tuple[str, str], ReadColumn] = {}
     for name in names:
-        cells: list[tuple[int, str, Slot | None]] = []
         for at, (row, sample) in enumerate(zip(rows, samples, strict=True)):
-            value = row.get(name)
-            if sample is None or not isinstance(value, str | int | float) or value != value:
+            if sample is None:
                 continue
-            if text := str(value).strip():
-                cells.append((at, text, _slot_of(sample, name if name != whole else "")))
-        columns.append(ReadColumn(name, cells))
-    return columns
+            value: Any = row.get(name)
+            fields = cast("Row", value) if isinstance(value, Mapping) else {"": value}
+            for item, each in fields.items():
+                if isinstance(each, bool) or not isinstance(each, str | int | float):
+                    continue
+                text = spoken_answer(each) if isinstance(each, str) and each.strip() else str(each)
+                column = columns.setdefault((name, item), ReadColumn(name, item, []))
+                asked = item or (name if name != whole else "")
+                if text.strip() and each == each:
+                    column.cells.append(Cell(at, text.strip(), _slot_of(sample, asked)))
+    return [*columns.values()]
 
 
 def _slot_of(sample: Sample, item: str) -> Slot | None:
@@ -81,11 +101,11 @@ def check_no_reference(
                 f"{file} has the columns answer and {', '.join(texts)}: answer may be the reference, and is not scored",
                 hint=hint,
             )
-        right = [slot is not None and _is_gold(slot, text) for _, text, slot in column.cells]
+        right = [cell.slot is not None and _is_gold(cell.slot, cell.text) for cell in column.cells]
         if right and all(right) and (texts or len(right) >= _FEW_ROWS):
             others = f" (not read: {', '.join(texts)})" if texts else ""
             raise UsageError(
-                f"column {column.name} of {file} equals the right answer in all {len(right)} rows, so it is taken for "
+                f"column {column.title} of {file} equals the right answer in all {len(right)} rows, so it is taken for "
                 f"the reference, and is not scored{others}",
                 hint=f"{hint}; if these are its answers, too",
             )
@@ -131,26 +151,25 @@ def with_decimal_points(
     notes: list[str] = []
     for column in columns:
         cells = [
-            (at, text, number, slot)
-            for at, text, slot in column.cells
-            if (number := _NUMBER_CELL.fullmatch(text))
+            (cell, number) for cell in column.cells if (number := _NUMBER_CELL.fullmatch(cell.text))
         ]
-        decimal, is_sure, example = detect_decimal(number["number"] for _, _, number, _ in cells)
-        alike = [(number, slot) for _, _, number, slot in cells if _is_ambiguous(number["number"])]
-        if alike and not is_sure:
-            settled = _settled_by_gold(alike)
-            if settled is None:
-                raise _undecided(column.name, example or alike[0][0]["number"], file)
+        decimal, is_sure, _ = detect_decimal(number["number"] for _, number in cells)
+        alike = [(number, cell.slot) for cell, number in cells if _is_ambiguous(number["number"])]
+        if alike:
+            example = alike[0][0]["number"]
+            mixed = decimal == "." and any(_is_decimal_comma(each["number"]) for _, each in cells)
+            settled = decimal if is_sure else _settled_by_gold(alike)
+            if settled is None or mixed:
+                raise _undecided(column.title, example, file)
+            if not is_sure:
+                notes.append(f"{column.title}: {example} is {_value(example, settled):.12g}")
             decimal = settled
-            value = _value(alike[0][0]["number"], decimal)
-            notes.append(f"{column.name}: {alike[0][0]['number']} is {value:.12g}")
-        elif (
-            alike and decimal == "." and any(_is_decimal_comma(each[2]["number"]) for each in cells)
-        ):
-            raise _undecided(column.name, alike[0][0]["number"], file)
-        for at, text, number, _ in cells if decimal == "," else ():
+        for cell, number in cells if decimal == "," else ():
             written = number["number"].replace(".", "").replace(",", ".")
-            changed[at] = {**changed[at], column.name: written + text[number.end("number") :]}
+            text = written + cell.text[number.end("number") :]
+            row = changed[cell.row]
+            new = {**row[column.name], column.item: text} if column.item else text
+            changed[cell.row] = {**row, column.name: new}
     return changed, notes
 
 
