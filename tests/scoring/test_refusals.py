@@ -247,7 +247,7 @@ def test_planted_policies_score_what_they_earn(refuses_answerable, refuses_unans
         + sum(refuses_unanswerable)
         - sum(refuses_answerable)
     )
-    assert difference == pytest.approx(1 - earned / 24)
+    assert difference == pytest.approx(earned / 24 - 1)
     by_cause = compare(best, records).by_cause["end-to-end"]
     assert sum(each.value for each in by_cause.values()) == pytest.approx(difference)
 
