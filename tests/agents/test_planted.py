@@ -11,7 +11,7 @@ from agrotools.agents.modes import run_step_by_step, with_shown_observations
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import AbstainSlot, Action, Answer, ReferenceTrajectory, Sample, UsageError
 from agrotools.scoring.steps import agrees
-from agrotools.text.submission import UNKNOWN
+from agrotools.text.form_values import UNKNOWN
 
 pytestmark = pytest.mark.process
 

@@ -101,7 +101,7 @@ def test_values_of_replies_count_in_the_unit_of_the_slot(text: str, value: float
         ("7.5 bu/ac", "t/ha"), ("7.5 kg/plant", "t/ha"), ("7.5 t/ha/year", "t/ha"), ("7.5 t", "t/ha"),
         ("7.5 mg/ha", "t/ha"),
         ("7.5 maize plants/acre", "1/ha"), ("7.5 sq mi", "ha"), ("7.5 in/day", "mm/day"), ("7.5 °F", "degC"),
-        ("7.5 pounds", "kg"), ("7.5 ‰", "%"), ("7.5 Hz", "dB"), ("7.5 m^{3}", "m^2"), ("7.5 px²", "px"),
+        ("7.5 pounds", "kg"), ("7.5 ‰", "%"), ("7.5 Hz", "dB"), ("7.5 m^{3}", "m^2"), ("7.5 px³", "px"),
         ("7.5 foo·bar^{-1}/ha", "t/ha"), ("7.5 t/亩", "t/ha"), ("1e308 km", "mm"),
     ],
 )  # fmt: skip

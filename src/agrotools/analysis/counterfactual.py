@@ -80,7 +80,13 @@ RunCall = Callable[[ToolCall], Awaitable[Observation | None]]
 """Runs a call in the workspace of a sample; None if its result cannot be known without the run's own services."""
 Parts = frozenset[str]
 
-_UNREAD = ("no form", "not a number", "neither yes nor no", "several different values")
+_UNREAD = (
+    "no form",
+    "not a number",
+    "neither yes nor no",
+    "not one name",
+    "several different values",
+)
 """Rules of readings without a value."""
 
 

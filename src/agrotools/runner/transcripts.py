@@ -42,8 +42,9 @@ from agrotools.core.form_item import asked_items
 from agrotools.models.base import Completion
 from agrotools.models.chat_format import MalformedReply, content_text, read_reply, read_usage
 from agrotools.models.refusals import failed_request
+from agrotools.text.form_values import read_values
 from agrotools.text.loose_json import NotJson, is_list, is_object, is_text, loads
-from agrotools.text.submission import read_submission, read_value
+from agrotools.text.submission import read_submission
 from agrotools.tools import tool_specs
 
 Fields = Mapping[str, Any]
@@ -87,7 +88,7 @@ def in_form(sample: Sample, text: str) -> str:
     items = asked_items(sample.answer)
     if len(items) != 1 or items[0].free_text or read_submission(text, items):
         return text
-    value = read_value(items[0], (text,))
+    value = read_values(items, {items[0].name: (text,)})[items[0].name]
     has_value = value.number or value.yes is not None or (value.names and value.listed)
     return f"{items[0].name}: {text}" if has_value else text
 

@@ -13,8 +13,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import Literal, NamedTuple
 
+from agrotools.text.form_values import label_key
 from agrotools.text.normalise import late_pattern, simplified
-from agrotools.text.submission import label_key
 
 Kind = Literal["single", "multiple", "true_false"]
 

@@ -15,10 +15,10 @@ from pydantic import JsonValue
 
 from agrotools.core import KeywordsSlot, ReferenceTextsSlot
 from agrotools.core.form_item import FormItem
+from agrotools.text.form_values import FormValue, option_names
 from agrotools.text.normalise import WORD, WORD_END, WORD_START, late_pattern, normalise
 from agrotools.text.quantities import NUMERAL, Quantity, numeral_value
 from agrotools.text.rouge import rouge_l_words
-from agrotools.text.submission import FormValue, option_names
 from agrotools.text.units import fold_case, unit_at
 
 _FINAL_ANSWER = late_pattern(r"(?:final answer|最终答案|最终回答)\W{0,6}[:：]", re.IGNORECASE)

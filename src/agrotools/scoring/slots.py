@@ -56,7 +56,8 @@ from agrotools.text.answer_form import (
     guessed_from_form,
     guessed_text,
 )
-from agrotools.text.submission import UNKNOWN, FormValue, label_key, read_submission, read_value
+from agrotools.text.form_values import UNKNOWN, FormValue, label_key, read_values
+from agrotools.text.submission import read_submission
 
 VERSION = "3"
 MAX_EXCERPT = 240
@@ -342,7 +343,7 @@ def refuses(slots: Sequence[Slot], answer: str) -> bool:
     return (
         not items
         if form is None
-        else all(read_value(item, form[item.name]).unknown for item in items)
+        else all(value.unknown for value in read_values(items, form).values())
     )
 
 
@@ -363,7 +364,8 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
             return scorer(slot, slots, answer)
     if slot.made_by_tools:
         raise TypeError(f"slots of type {slot.type} are not scored here")
-    form = read_submission(answer, asked_items(slots))
+    items = asked_items(slots)
+    form = read_submission(answer, items)
     if isinstance(slot, AbstainSlot):
         refused = refuses(slot.asks, answer)
         return SlotScore(float(refused), {"rule": "refused" if refused else "answered"})
@@ -371,8 +373,9 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
         return _score_words(slot, submitted_text(slot, slots, answer))
     if form is None:
         return SlotScore(0.0, {"rule": "no form"})
-    item, written = form_item(slot), form[slot.name]
-    value = read_value(item, written)
+    item = next(item for item in items if item.name == slot.name)
+    written = form[slot.name]
+    value = read_values(items, form)[slot.name]
     details: dict[str, JsonValue] = {
         "text": " | ".join(written)[:MAX_EXCERPT],
         **_details(item, value, written),
@@ -392,7 +395,9 @@ def _details(item: FormItem, value: FormValue, written: Sequence[str]) -> dict[s
     if value.names:
         return {"value": [*value.names[:20]]}
     if not value.readable:
-        return {"rule": "not a number" if item.is_number else "neither yes nor no"}
+        if item.type == "boolean":
+            return {"rule": "neither yes nor no"}
+        return {"rule": "not a number" if item.is_number else "not one name"}
     return {"rule": "several different values" if len(written) > 1 else "in another unit"}
 
 

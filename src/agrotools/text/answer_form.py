@@ -43,8 +43,8 @@ from agrotools.core import (
 )
 from agrotools.core.base import FloatArray, SingleArray, np
 from agrotools.core.slot import asked_slots
+from agrotools.text.form_values import UNKNOWN
 from agrotools.text.normalise import TOKEN, late_pattern, normalise
-from agrotools.text.submission import UNKNOWN
 
 
 def answer_form(slots: Sequence[Slot]) -> str:

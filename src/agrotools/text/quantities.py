@@ -54,24 +54,28 @@ _ROUNDING = 0.02
 """Maximum relative difference of a value from itself in another unit: "3 in (76 mm)"."""
 
 
-def read_quantity(text: str, *, is_repeated: bool = False) -> Quantity | None:
-    """Return the quantity that is the whole of normalised ``text``; None for other text and for two different values.
+class Head(NamedTuple):
+    """A quantity at the beginning of a text, the margin behind its ``±``, its end, and its sign of money."""
 
-    ``7.5 t·ha^-1``, ``75 ± 3 mm``, ``13-15``, ``3.2 ha (32,000 m^2)``, ``14 apple trees``, ``€930``. A remark in
-    brackets that is no quantity is left out. ``is_repeated``: the value stands behind another one, so that it may not
-    be repeated itself.
-    """
+    quantity: Quantity
+    margin: float
+    end: int
+    money: str | None
+
+
+def quantity_head(text: str) -> Head | None:
+    """Return the number or range with which normalised ``text`` begins; None if it begins with none."""
     lead = _LEAD.match(text)
     first = _measured(text, lead.end() if lead else 0)
     if first is None:
         return None
     low, unit, end = first
-    high = low
+    high, margin = low, 0.0
     if spread := _SPREAD.match(text, end):
-        margin = _measured(text, spread.end())
-        if margin is None:
+        after = _measured(text, spread.end())
+        if after is None:
             return None
-        _, spread_unit, end = margin
+        margin, spread_unit, end = after
         unit = unit or spread_unit
     elif (to := _TO.match(text, end)) and (second := _measured(text, to.end())):
         high, second_unit, end = second
@@ -79,16 +83,29 @@ def read_quantity(text: str, *, is_repeated: bool = False) -> Quantity | None:
             return None
         unit = unit or second_unit
         low, high = sorted((low, high))
-    quantity = Quantity(low, high, unit)
+    return Head(Quantity(low, high, unit), margin, end, lead["money"] if lead else None)
+
+
+def read_quantity(text: str, *, is_repeated: bool = False) -> Quantity | None:
+    """Return the quantity that is the whole of normalised ``text``; None for other text and for two different values.
+
+    ``7.5 t·ha^-1``, ``75 ± 3 mm``, ``13-15``, ``3.2 ha (32,000 m^2)``, ``14 apple trees``, ``€930``. A remark in
+    brackets that is no quantity is left out. ``is_repeated``: the value stands behind another one, so that it may not
+    be repeated itself.
+    """
+    head = quantity_head(text)
+    if head is None:
+        return None
+    quantity, _, end, money = head
     same = None if is_repeated else _SAME.fullmatch(text.rstrip(" ."), end)
     if same and (other := read_quantity(same["inner"] or same["other"] or "", is_repeated=True)):
-        return _in_both(quantity, other)
+        return in_both(quantity, other)
     noun = _NOUN.fullmatch(_REMARK.sub("", text), end)
-    counted = noun and (noun["noun"] or (lead and lead["money"]))
-    return None if noun is None or (unit and counted) else quantity._replace(noun=counted)
+    counted = noun and (noun["noun"] or money)
+    return None if noun is None or (quantity.unit and counted) else quantity._replace(noun=counted)
 
 
-def _in_both(quantity: Quantity, other: Quantity) -> Quantity | None:
+def in_both(quantity: Quantity, other: Quantity) -> Quantity | None:
     """Return the quantity that both are, ``0.069 (6.9 %)``; None if they differ."""
     unit = quantity.unit
     if unit is None or other.unit is None:
@@ -106,7 +123,7 @@ def _measured(text: str, at: int) -> tuple[float, Unit | None, int] | None:
     """Return the value of the number at ``at``, its unit and the end of both."""
     if numeral := NUMERAL.match(text, at):
         value, end = numeral_value(text, numeral)
-    elif word := _WORD.match(text, at):
+    elif word := NUMBER_WORD.match(text, at):
         value, end = _multiplied(text, _WORDS[word[0]], word.end())
     else:
         return None
@@ -141,7 +158,9 @@ _WORDS = {
     )
     for value, word in enumerate(words.split())
 } | {"〇": 0.0, "两": 2.0}
-_WORD = late_pattern(rf"(?:{'|'.join(sorted(_WORDS, key=len, reverse=True))}){WORD_END}")
+NUMBER_WORD = late_pattern(
+    rf"{WORD_START}(?:{'|'.join(sorted(_WORDS, key=len, reverse=True))}){WORD_END}"
+)
 _POWERS = {
     "百": 2,
     "千": 3,

@@ -1,33 +1,27 @@
-"""Submitted answers: the last complete form in a text, and the values of its lines, read by type without the gold.
+"""Submitted answers: the last complete form in a text, and whether its lines hold values of their types.
 
 An answer is submitted in the answer form: one line ``name: value unit`` for each item, or one JSON object with the
 names as keys. Nothing else in a text is an answer.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any
 
 from agrotools.core import Answer, Step
 from agrotools.core.form_item import FormItem
+from agrotools.text.form_values import UNKNOWN, expected_value, is_unknown, read_values, without_tex
 from agrotools.text.loose_json import NotJson, is_list, is_object, loads, values_in
 from agrotools.text.normalise import late_pattern, normalise
-from agrotools.text.quantities import read_quantity
-from agrotools.text.units import fold_case, unit_at
 
-UNKNOWN = "unknown"
-"""Value by which an answer abstains in an item; alone on a line, in all items."""
-_UNKNOWN = (UNKNOWN, "未知")
-_ABSTAINS = late_pattern(rf"(?:{'|'.join(_UNKNOWN)})(?![^\W\d_])\D{{0,200}}")
-"""``unknown``, also with a remark or the unit of the form behind it, but with no value."""
-_YES = frozenset(("yes", "true", "是", "是的", "对"))
-_NO = frozenset(("no", "false", "否", "不是", "不对"))
 _SPECIAL = late_pattern(
     r"<\|[^<>|\n]{1,40}\|>|</?s>|<\|?\w+_of_box\|?>|[\0-\x08\x0e-\x1b\x7f\ud800-\udfff\ufffd]"
 )
 """Tokens of chat templates, control characters and halves of characters, which some servers leave in the text."""
-_COLON = late_pattern(r"[:：=|]")
+_COLON = late_pattern(r"->|=>|[:：=|→]")
 """End of a name; in a table, the border of its cell."""
 _LONGEST_NAME = 250
 _NUMBERED = late_pattern(r"\(?\d{1,2}[.)]\s")
@@ -36,7 +30,6 @@ _PLACEHOLDER = late_pattern(r"<(?:number|yes or no|name|one of:|those that apply
 _QUOTES = " \t*`_\"'|,;。.!"
 _MARKS = _QUOTES + ">#•+~-"
 """Marks that may stand before a name."""
-_BETWEEN = late_pattern(r"[,;、，；\n]|\s(?:and|和)\s")
 _REMARK = late_pattern(r"\s*[(（][^()（）]*[)）]\s*$")
 _DECIMAL_COMMA = late_pattern(r"(?<!\d,\d)(?<!\d,\d\d)\d,(?!\d{3}(?!\d))\d|\.\d{3},\d")
 _EITHER = late_pattern(r"(?<![\d.,])(\d{1,3}),(?=\d{3}(?![\d.,]*\d))")
@@ -95,7 +88,7 @@ def _last_object(
         for fields in _objects(value):
             values: Submission = {}
             for key, written in fields.items():
-                if (name := names.get(name_key(key))) and written is not None:
+                if name := names.get(name_key(key)):
                     values[name] = (*values.get(name, ()), _as_text(written))
             if values.keys() >= {each.name for each in items}:
                 return end, values
@@ -112,6 +105,8 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _as_text(value: Any) -> str:
+    if value is None:
+        return UNKNOWN
     if isinstance(value, bool):
         return "yes" if value else "no"
     if is_list(value):
@@ -132,12 +127,15 @@ def _last_lines(
     values: Submission = {}
     paragraphs: dict[str, int] = {}
     paragraph = 0
-    for line in text.splitlines():
+    free = {item.name for item in items if item.free_text}
+    for line in _with_table_rows(_joined_lines(text.splitlines(), names), names):
         if not line.strip():
             paragraph += 1
-        elif normalise(line).strip(_MARKS) in _UNKNOWN:
-            last, values = {item.name: (line,) for item in items}, {}
-        elif found := _value_in(line, names):
+        elif is_unknown(line):
+            last, values = {item.name: (UNKNOWN,) for item in items}, {}
+        for part in _parts_of(line, names, free):
+            if (found := _value_in(part, names)) is None:
+                continue
             name, value = found
             if name in values and (before := paragraphs[name]) < paragraph:
                 values = {
@@ -150,13 +148,70 @@ def _last_lines(
     return last
 
 
+def _joined_lines(lines: Sequence[str], names: Mapping[str, str]) -> list[str]:
+    """Return the lines, a name with nothing behind its colon together with the next line, which has no name."""
+    joined: list[str] = []
+    is_open = False
+    for line in lines:
+        if is_open and line.strip() and not _COLON.search(line):
+            joined[-1] += f" {line.strip()}"
+        else:
+            joined.append(line)
+        written = line.strip(_MARKS)
+        is_open = written.endswith((":", "：")) and name_key(written[:-1]) in names
+    return joined
+
+
+def _with_table_rows(lines: Sequence[str], names: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines, and those of a table with the names in its head as ``name: value``."""
+    head: list[str] = []
+    for line in lines:
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if head and len(cells) == len(head) and "|" in line:
+            if not _RULE.fullmatch(line.strip()):
+                yield from (f"{name}: {cell}" for name, cell in zip(head, cells, strict=True))
+                head = []
+            continue
+        is_head = len(cells) > 1 and all(name_key(cell) in names for cell in cells)
+        head = cells if is_head else []
+        if not is_head:
+            yield line
+
+
+_RULE = late_pattern(r"[|:\s-]+")
+
+
+def _parts_of(line: str, names: Mapping[str, str], free: frozenset[str] | set[str]) -> list[str]:
+    """Return the parts of a line with several items: ``more: yes, trees: 61``. Free text goes on to the end."""
+    places = [
+        (found.start("name"), name)
+        for found in _names_in_line(tuple(sorted({*names.values()}))).finditer(line)
+        if (name := names.get(name_key(found["name"])))
+    ]
+    places = [place for at, place in enumerate(places) if not at or place[1] != places[at - 1][1]]
+    last = next((at for at, (_, name) in enumerate(places) if name in free), len(places))
+    begins = [begin for begin, _ in places[: last + 1]]
+    if len(begins) < 2 or line[: begins[0]].strip(_MARKS + "0123456789()"):
+        return [line]
+    return [line[begin:end].rstrip(" ,;|") for begin, end in pairwise([*begins, len(line)])]
+
+
+@lru_cache(maxsize=1_000)
+def _names_in_line(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern of a name with its colon, at the beginning of a line or behind a value."""
+    any_of = "|".join(re.escape(name).replace("_", "[_ ]") for name in names)
+    return re.compile(
+        rf"(?:^|(?<=[\s,;|*`]))(?P<name>{any_of})(?=[*`\"']{{0,4}}\s?[:：=])", re.IGNORECASE
+    )
+
+
 def _value_in(line: str, names: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the name of the item that a line gives, and its value; None if it gives none."""
     line = line.strip(" \t|")
     colon = _COLON.search(line, 0, _LONGEST_NAME)
     if colon is None:
         return None
-    written = _NUMBERED.sub("", line[: colon.start()].lstrip(_MARKS), 1)
+    written = _NUMBERED.sub("", without_tex(line[: colon.start()]).lstrip(_MARKS), 1)
     name = names.get(name_key(written)) or names.get(name_key(_REMARK.sub("", written)))
     value = line[colon.end() :].strip(" \t*`")
     return (
@@ -171,124 +226,40 @@ def is_complete(text: str, items: Sequence[FormItem], *, listed: bool = False) -
     """
     if (form := read_submission(text, tuple(items))) is None:
         return False
-    values = [read_value(item, form[item.name]) for item in items]
+    values = read_values(items, form).values()
     return all(value.readable and (value.listed or not listed) for value in values)
+
+
+def form_faults(text: str, items: Sequence[FormItem]) -> dict[str, str]:
+    """Return the items whose value is missing or cannot be read, and what is asked for instead, by their names.
+
+    It tells types, units and options, and nothing that depends on the gold.
+    """
+    faults: dict[str, str] = {}
+    found = read_submission(text, tuple(items)) or _partial(text, items)
+    values = read_values([item for item in items if item.name in found], found)
+    for item in items:
+        expected = expected_value(item)
+        value = values.get(item.name)
+        if value is None:
+            faults[item.name] = f"is missing: write {expected}"
+        elif not (value.readable and value.listed):
+            told = " | ".join(found[item.name])[:_LONGEST_TOLD]
+            faults[item.name] = f"cannot be read ({told}): write {expected}, and nothing else"
+    return faults
+
+
+_LONGEST_TOLD = 120
+
+
+def _partial(text: str, items: Sequence[FormItem]) -> Submission:
+    """Return the last value of each item that a text gives alone."""
+    found: Submission = {}
+    for item in items:
+        found |= read_submission(text, (item,)) or {}
+    return found
 
 
 def lacks_form(answer: Answer | Step, items: Sequence[FormItem]) -> bool:
     """True if the form of ``answer`` was asked for, and its values are not all given."""
     return bool(answer.form_replies) and not is_complete(answer.text, items)
-
-
-class FormValue(NamedTuple):
-    """Value of an item, by its type; ``unknown``: the answer abstains.
-
-    ``readable`` is False if the text is no value of the type, e.g. words for a number. ``listed`` is False for a label
-    that is none of the options, which may be a name of one that only its slot knows. ``number``: low and high end in
-    the unit of the item, None for another unit. ``names``: options of a closed item, else the text.
-    """
-
-    readable: bool = True
-    listed: bool = True
-    unknown: bool = False
-    yes: bool | None = None
-    number: tuple[float, float] | None = None
-    names: tuple[str, ...] = ()
-
-
-_UNREADABLE = FormValue(readable=False)
-
-
-def read_value(item: FormItem, written: Sequence[str]) -> FormValue:
-    """Return the value of ``item`` that was written; several that differ are no value."""
-    first, *others = (_read_value(item, text) for text in written)
-    return first if all(other == first for other in others) else FormValue()
-
-
-@lru_cache(maxsize=4_000)
-def _read_value(item: FormItem, text: str) -> FormValue:
-    if _ABSTAINS.fullmatch(normalise(text).strip(_MARKS)):
-        named = (name for name in option_names(item) if name.startswith(_UNKNOWN))
-        if not any(label_key(text).startswith(name) for name in named):
-            return FormValue(unknown=True)
-    if item.free_text:
-        return FormValue(names=(text,)) if text.strip(_QUOTES) else _UNREADABLE
-    if item.is_number:
-        return _number(item, text)
-    plain = label_key(text)
-    bare = _REMARK.sub("", plain).strip(_QUOTES)
-    remark = label_key(plain.removeprefix(bare).strip(" ()（）"))
-    if item.type == "boolean":
-        if bare not in _YES | _NO:
-            return _UNREADABLE
-        return FormValue() if remark in _YES | _NO else FormValue(yes=bare in _YES)
-    known = option_names(item)
-    if not item.takes_several:
-        name = known.get(plain) or known.get(bare)
-        if name is None:
-            return FormValue(names=(bare,), listed=not known) if bare else _UNREADABLE
-        return (
-            FormValue()
-            if known.get(remark, name) != name and plain not in known
-            else FormValue(names=(name,))
-        )
-    parts = [_REMARK.sub("", each).strip(_QUOTES) for each in _BETWEEN.split(plain)]
-    chosen = tuple(dict.fromkeys(known.get(part, part) for part in parts if part))
-    return FormValue(names=chosen, listed={*chosen} <= {*known.values()}) if chosen else _UNREADABLE
-
-
-def _number(item: FormItem, text: str) -> FormValue:
-    plain = normalise(fold_case(_without_tex(text))).strip(" \t*`\"'|,;。")
-    quantity = read_quantity(_BRACKETED.sub(r"\1", plain))
-    if quantity is None:
-        return _UNREADABLE
-    if item.unit is not None:
-        return FormValue(number=None if quantity.noun is not None else quantity.ends_in(item.unit))
-    if quantity.is_share:
-        return FormValue(number=quantity.ends_in("fraction"))
-    named = quantity.unit is None or quantity.unit.symbol in _units_in(item.label)
-    return FormValue(number=(quantity.low, quantity.high) if named else None)
-
-
-@lru_cache(maxsize=1_000)
-def _units_in(label: str) -> frozenset[str]:
-    """Return the symbols of the units that a label names: ``litres of water``."""
-    plain = normalise(fold_case(label))
-    found = (unit_at(plain, word.start()) for word in _WORD.finditer(plain))
-    return frozenset(unit.symbol for unit, _ in filter(None, found))
-
-
-_WORD = late_pattern(r"[^\W\d_]+|%")
-_BRACKETED = late_pattern(r"<([^<>]*\d[^<>]*)>")
-_TEX_SPACE = late_pattern(r"\\[,;: ]|(?<=\{)~")
-_BOLD = late_pattern(r"\*\*(?![-+]?\d)|`")
-_RAISED = late_pattern(r"<sup>([-−+]?\d+)</sup>")
-_TEX_TEXT = late_pattern(r"\\(?:text|mathrm)\s?\{([^{}]*)\}")
-_FRACTION = late_pattern(r"\\[dt]?frac\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
-_TEX = late_pattern(r"\$|\\(?:text|mathrm|left|right|boxed)|[{}]")
-
-
-def _without_tex(text: str) -> str:
-    """Return ``text`` without the signs of TeX and HTML: ``24,000 m^{2}``, ``$3.2\\text{ ha}$``, ``m<sup>2</sup>``."""
-    text = (
-        _BOLD.sub("", _RAISED.sub(r"^\1", text))
-        .replace("\\times", "x")
-        .replace("\\cdot", "·")
-        .replace("\\%", "%")
-    )
-    return _TEX.sub("", _FRACTION.sub(r"\1/\2", _TEX_TEXT.sub(r"\1", _TEX_SPACE.sub(" ", text))))
-
-
-@lru_cache(maxsize=1_000)
-def option_names(item: FormItem) -> dict[str, str]:
-    """Return the options of ``item`` by their names as :func:`label_key` writes them."""
-    known = {label_key(alias): choice for choice, names in item.aliases.items() for alias in names}
-    return known | {label_key(choice): choice for choice in item.choices}
-
-
-_JOINED = late_pattern(r"(?<=[^\W\d_])[-_](?=[^\W\d_])")
-
-
-def label_key(text: str) -> str:
-    """Return a label without case, widths, marks around it and hyphens between its words."""
-    return _JOINED.sub(" ", normalise(text).strip("<>[]{}" + _QUOTES))

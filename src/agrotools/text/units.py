@@ -33,6 +33,8 @@ dunam  length^2      1000
 rai    length^2      1600
 mL     length^3      1e-6            cc millilitre milliliter 毫升
 L      length^3      0.001           litre liter 升
+hL     length^3      0.1             hectolitre hectoliter 百升
+kL     length^3      1               kilolitre kiloliter 千升
 gal    length^3      0.003785411784  gallon 加仑
 bu     length^3      0.03523907016688 bushel 蒲式耳
 ug     mass          1e-9            μg microgram 微克
@@ -141,6 +143,8 @@ _NOUN = late_pattern(rf" ?-?(?P<words>[a-z][a-z\d-]*(?: [a-z][a-z\d-]*){{0,3}}|[
 _NO_INCH = late_pattern(r" (?!per )[\"']?[\w%]")
 """A word after "in", which then means inches nowhere but in "in per"."""
 _MOST_FACTORS = 6
+_OF_LENGTH = ((("length", 1),), (("pixels", 1),))
+"""Dimensions of units that have squares."""
 
 
 class _Factor(NamedTuple):
@@ -157,7 +161,7 @@ def _factor(text: str, at: int, *, joined: bool = False, divided: bool = False) 
     word = _POWER_WORD.match(text, at)
     if word is not None:
         found = _named(text, word.end())
-        if found is not None and found[0].exponents == (("length", 1),):
+        if found is not None and found[0].exponents in _OF_LENGTH:
             return _Factor(found[0], 2 if word["square"] or word["square_zh"] else 3, found[1])
     found = _named(text, at)
     if found is None:
@@ -169,7 +173,7 @@ def _factor(text: str, at: int, *, joined: bool = False, divided: bool = False) 
         power = None if divided else _HYPHENED.match(text, end)
         if power and (joined or _NO_RANGE.match(text, power.end())):
             return _Factor(unit, -int(power["power"]), power.end())
-        if unit.exponents in ((("length", 1),), (("pixels", 1),)) and _GLUED.match(text, end):
+        if unit.exponents in _OF_LENGTH and _GLUED.match(text, end):
             return _Factor(unit, int(text[end]), end + 1)
         if text[end : end + 1].isdigit() or text[end : end + 1] in ("_", "^"):
             return None

@@ -34,8 +34,8 @@ from agrotools.core import (
 from agrotools.core.record import Results
 from agrotools.knowledge.kb_names import shipped_names
 from agrotools.text.expressions import evaluate_from
+from agrotools.text.form_values import label_key
 from agrotools.text.normalise import CJK
-from agrotools.text.submission import label_key
 
 JOINED = " | "
 """Separator of several names in one word of a template."""

@@ -1,0 +1,661 @@
+"""Values of the lines of an answer form, read by the type of their item, without the gold.
+
+A value is read as a whole. Around it a line may hold words of the form itself (its labels, names and options), articles
+and the like: ``the right half``, ``14.1 % of the leaf area``. Any other word, a second number or a second option may
+change what is meant (``190 dead trees``, ``rust (ruled out)``), so that the line has no value and is asked for again.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from agrotools.core.form_item import FormItem
+from agrotools.text.normalise import CJK, late_pattern, normalise, stemmer
+from agrotools.text.quantities import (
+    NUMBER_WORD,
+    NUMERAL,
+    Quantity,
+    in_both,
+    numeral_value,
+    quantity_head,
+)
+from agrotools.text.units import UNITS, Unit, fold_case, read_unit, unit_at
+
+UNKNOWN = "unknown"
+"""Value by which an answer abstains in an item; alone on a line, in all items."""
+
+
+class FormValue(NamedTuple):
+    """Value of an item, by its type; ``unknown``: the answer abstains.
+
+    ``readable`` is False if the text is no value of the type, e.g. words for a number. ``listed`` is False for a value
+    that is asked for once more, but counts if it is repeated: a label that is none of the options, which may be a name
+    of one that only its slot knows, a number in another unit, or two values. ``number``: low and high end in the unit
+    of the item, None for another unit. ``names``: options of a closed item, else the text.
+    """
+
+    readable: bool = True
+    listed: bool = True
+    unknown: bool = False
+    yes: bool | None = None
+    number: tuple[float, float] | None = None
+    names: tuple[str, ...] = ()
+
+
+_UNREADABLE = FormValue(readable=False)
+_QUOTES = " \t*`_\"'|,;。.!"
+_MARKS = _QUOTES + ">#•+~-"
+"""Marks that may stand before a name."""
+
+
+def read_values(
+    items: Sequence[FormItem], form: Mapping[str, Sequence[str]]
+) -> dict[str, FormValue]:
+    """Return the values of a form by the names of its items; several that differ are no value.
+
+    Options are read first: a number may repeat the chosen one (``8 in the lower half``).
+    """
+    values: dict[str, FormValue] = {}
+    chosen: set[str] = set()
+    for item in sorted(items, key=lambda item: item.is_number):
+        told = frozenset(chosen) if item.is_number else frozenset[str]()
+        first, *others = (_read_value(item, text, told) for text in form[item.name])
+        is_one = all(other == first for other in others)
+        values[item.name] = first if is_one else FormValue(listed=False)
+        if is_one and item.choices:
+            chosen |= {word for name in first.names for word in _tokens(normalise(name))}
+    return {item.name: values[item.name] for item in items}
+
+
+def expected_value(item: FormItem) -> str:
+    """Return what is asked for in words: ``a number in mm``, ``one of: left, right``."""
+    if item.free_text:
+        return "a short text"
+    if item.type == "boolean":
+        return "yes or no"
+    if item.is_number:
+        return f"one number in {item.unit}" if item.unit else "one number"
+    if item.choices:
+        which = "those that apply of" if item.takes_several else "one of"
+        return f"{which}: {', '.join(item.choices)}"
+    return "one name"
+
+
+@lru_cache(maxsize=4_000)
+def _read_value(item: FormItem, text: str, chosen: frozenset[str]) -> FormValue:
+    """Read one text; ``chosen``: the words of the options that the other items have."""
+    if item.free_text:
+        return _free_text(text)
+    plain = _plain(text)
+    if _is_refusal(item, plain):
+        return FormValue(unknown=True)
+    if "?" in plain:  # no right answer asks
+        return _UNREADABLE
+    if item.is_number:
+        return _number(item, plain, chosen)
+    if item.type == "boolean":
+        return _yes_or_no(item, plain)
+    if item.takes_several:
+        return _options(item, plain)
+    return _option(item, plain) if option_names(item) else _open_name(item, _bare(text))
+
+
+def _free_text(text: str) -> FormValue:
+    if is_unknown(text) or _REFUSAL.fullmatch(normalise(text).strip(_MARKS)):
+        return FormValue(unknown=True)
+    return FormValue(names=(text,)) if text.strip(_QUOTES) else _UNREADABLE
+
+
+# --- words of the form -----------------------------------------------------------------------------------------------
+
+_TOKEN = late_pattern(rf"\d+(?:[.,]\d+)*|[^\W\d_{CJK}]+|[{CJK}]|\+")
+_SHORTEST_STEMMED = 4
+"""Letters of a word from which its ending is cut off."""
+
+
+@lru_cache(maxsize=20_000)
+def _stem(word: str) -> str:
+    return stemmer().stemWord(word) if len(word) >= _SHORTEST_STEMMED else word
+
+
+@cache
+def _joining_words() -> frozenset[str]:
+    """Return articles, prepositions and the like, "common" of vernacular names, words for a result.
+
+    Of Chinese, also the words that count trees, leaves and fruit.
+    """
+    words = (
+        "a an the of in on at for is are was were it its this that these there has have as common "
+        "answer value result total sum exactly only just 的 是 为 有 在 了 这 该 棵 株 个 颗 片 只 张"
+    )
+    return frozenset(map(_stem, words.split()))
+
+
+_PICTURES = frozenset(("imag", "pictur", "photo", "file"))
+"""Stems of what questions are about; no share or number is one of them (``14 % of the image``)."""
+
+
+@cache
+def _turning_words() -> frozenset[str]:
+    """Return words that change what a value means, also where a label holds them."""
+    words = "or not no nor and but than if per yes other otherwise without least"
+    return frozenset(map(_stem, words.split()))
+
+
+def _tokens(text: str) -> list[str]:
+    """Return the words, numbers and Chinese characters of normalised text; words without their endings."""
+    return [_stem(token) for token in _TOKEN.findall(text)]
+
+
+class _OwnWords(NamedTuple):
+    words: frozenset[str]
+    pairs: frozenset[tuple[str, str]]
+
+
+@lru_cache(maxsize=1_000)
+def _own_words(item: FormItem) -> _OwnWords:
+    """Return the words of the form, and the pairs of words that follow each other in it."""
+    aliases = [name for names in item.aliases.values() for name in names]
+    told = (item.name, item.label, *item.choices, *aliases, *item.context, *item.other_options)
+    tokens = [_tokens(normalise(text)) for text in told]
+    words = {token for each in tokens for token in each if not token[0].isdigit()}
+    words |= {_stem("average")} if "mean" in words else set()
+    pairs = {pair for each in tokens for pair in pairwise(each)}
+    return _OwnWords(frozenset(words - _turning_words() - {"+"}), frozenset(pairs))
+
+
+_SIGNS = frozenset("<>≤≥→+*^?")
+"""Signs that change what a value means."""
+
+
+def _is_own(item: FormItem, text: str, more: frozenset[str] = frozenset()) -> bool:
+    """True if ``text`` holds only words of the form and joining words, and numbers only beside words as in the form.
+
+    ``more``: further stems that it may hold.
+    """
+    if not _SIGNS.isdisjoint(text):
+        return False
+    own = _own_words(item)
+    tokens = _tokens(text)
+    for at, token in enumerate(tokens):
+        if not token[0].isdigit():
+            if token not in own.words | _joining_words() | more:
+                return False
+        elif not own.pairs & {*pairwise(tokens[max(at - 1, 0) : at + 2])}:
+            return False
+    return True
+
+
+@lru_cache(maxsize=1_000)
+def _context_options(item: FormItem) -> frozenset[str]:
+    """Return the words of the options of other items, but for those that the label of ``item`` holds outside them."""
+    options = {word for name in item.other_options for word in _tokens(normalise(name))}
+    return frozenset(options - {*_tokens(normalise(item.label))})
+
+
+# --- refusals --------------------------------------------------------------------------------------------------------
+
+_UNKNOWN = r"unknown|null|nan|n/?a|n\.a\.|unavailable|undetermined|未知|不明"
+_REFUSAL = late_pattern(
+    rf"(?:(?:the )?(?:value|answer) (?:is )?)?(?:(?:{_UNKNOWN}|(?:i )?(?:do not|don't) know"
+    r"|(?:insufficient|not enough) (?:information|data)|(?:it |this )?(?:can ?not|can't|could not|couldn't) be [a-z]+"
+    r"|(?:unable|not possible|impossible) to [a-z]+|cannot [a-z]+"
+    r"|not (?:known|available|given|determinable|measurable|possible|applicable|determined)"
+    r"|无法\w{1,4}|不能\w{1,4}|不确定)(?![^\W\d_]))(?P<rest>.*)",
+    re.DOTALL,
+)
+"""Ways in which models write that there is no value, and what is behind them."""
+_ALONE = late_pattern(
+    rf"(?:(?:all|every|both)\b[a-z ]{{0,30}}[ :] ?)?(?:{_UNKNOWN}|cannot be determined)[\s.。]*"
+)
+_BRACKETED = late_pattern(r"\((?P<reason>[^()]*(?:\([^()]*\)[^()]*)*)\)[\s.]*")
+_REASON = late_pattern(
+    r"\s*(?:[,;:.-]+|—)?\s*(?P<because>because|since|as|due to|因为|由于)?(?P<reason>.*)"
+)
+_LEAST_WORDS, _LEAST_WORDS_BARE = 4, 6
+"""Words from which a remark with a number or an option is a reason, in brackets and without; shorter ones are values:
+``unknown (about 61 trees)``, ``unknown, probably 61``."""
+
+
+def is_unknown(line: str) -> bool:
+    """True if a line without the name of an item abstains in all of them."""
+    return _ALONE.fullmatch(normalise(line).strip(_MARKS)) is not None
+
+
+def _is_refusal(item: FormItem, plain: str) -> bool:
+    refusal = _REFUSAL.fullmatch(plain.strip("<>[]{}"))
+    if refusal is None or any(plain.startswith(name) for name in _names_of_unknown(item)):
+        return False
+    rest = refusal["rest"]
+    if unit := unit_at(rest, 0):
+        rest = rest[unit[1] :]
+    rest = rest.strip()
+    if not _names_a_value(item, rest):
+        return True
+    if bracketed := _BRACKETED.fullmatch(rest):
+        return _words_without_turn(bracketed["reason"]) >= _LEAST_WORDS
+    reason = _REASON.fullmatch(rest)
+    if reason is None:
+        return False
+    return bool(reason["because"]) or _words_without_turn(reason["reason"]) >= _LEAST_WORDS_BARE
+
+
+def _names_of_unknown(item: FormItem) -> Iterator[str]:
+    return (name for name in option_names(item) if _REFUSAL.match(name))
+
+
+def _names_a_value(item: FormItem, text: str) -> bool:
+    if NUMERAL.search(text) or NUMBER_WORD.search(text):
+        return True
+    last = _tokens(text)[-1:]
+    return any(_mentions(item, _spans(text))) or not _YES_OR_NO.isdisjoint(last)
+
+
+def _words_without_turn(text: str) -> int:
+    """Return the number of words of a remark; 0 if it begins with a word that turns to a value."""
+    words = _tokens(text)
+    return 0 if not words or words[0] in ("but", "or", "else", "otherwis") else len(words)
+
+
+# --- yes and no ------------------------------------------------------------------------------------------------------
+
+_YES = frozenset(("yes", "true", "是", "是的", "对"))
+_NO = frozenset(("no", "false", "否", "不是", "不对"))
+_YES_OR_NO = frozenset(("yes", "no", "true", "false", "fals"))
+_VERDICT = late_pattern(
+    r"(?<![a-z])(?P<verdict>yes|no|true|false|不是|不对|否|是的|是|对)(?![a-z])(?P<rest>.*)",
+    re.DOTALL,
+)
+_BEHIND_VERDICT = late_pattern(
+    r"\s*(?:[,;:.(\[-]+|—|because\b|since\b|as\b|因为)\s*(?P<reason>.+)", re.DOTALL
+)
+
+
+def _yes_or_no(item: FormItem, plain: str) -> FormValue:
+    """Read a yes or no, and a reason behind it that tells of what the form does and does not take it back."""
+    found = _VERDICT.search({"y": "yes", "n": "no"}.get(plain, plain))
+    if found is None or not _is_own(item, plain[: found.start()], _PICTURES):
+        return _UNREADABLE
+    value = FormValue(yes=found["verdict"] in _YES)
+    rest = found["rest"].strip(_QUOTES)
+    if not _TOKEN.search(rest):
+        return value
+    behind = _BEHIND_VERDICT.fullmatch(found["rest"])
+    if behind is None or _YES_OR_NO & {*_tokens(behind["reason"])}:
+        return _UNREADABLE
+    telling = _own_words(item).words - _joining_words()
+    tells = any(word in telling or word[0].isdigit() for word in _tokens(behind["reason"]))
+    return value if tells else _UNREADABLE
+
+
+# --- options ---------------------------------------------------------------------------------------------------------
+
+_FOLDERS = late_pattern(r"(?<![\w./])\.{0,2}/(?:[\w-]+/)*(?=[\w.-]+$)")
+_RANGE = late_pattern(r"(?<=\d)\s?(?:to|至|~)\s?(?=\d)")
+
+
+@lru_cache(maxsize=1_000)
+def option_names(item: FormItem) -> dict[str, str]:
+    """Return the options of ``item`` by their names as :func:`label_key` writes them."""
+    known = {label_key(alias): choice for choice, names in item.aliases.items() for alias in names}
+    return known | {label_key(choice): choice for choice in item.choices}
+
+
+_JOINED = late_pattern(r"(?<=[^\W\d_])[-_](?=[^\W\d_])")
+
+
+def label_key(text: str) -> str:
+    """Return a label without case, widths, marks around it and hyphens between its words."""
+    return _JOINED.sub(" ", normalise(text).strip("<>[]{}" + _QUOTES))
+
+
+Words = tuple[str, ...]
+
+
+@lru_cache(maxsize=1_000)
+def _options_by_words(item: FormItem) -> dict[Words, str]:
+    """Return the options by the words of their names, and by those that tell them apart: ``left`` for ``left half``."""
+    full = {tuple(_tokens(choice)): choice for choice in item.choices}
+    aliases = {tuple(_tokens(name)): choice for name, choice in option_names(item).items()}
+    first, last = _shared(full), _shared([words[::-1] for words in full])
+    short: dict[Words, str | None] = {}
+    for words, choice in full.items():
+        behind = len(words) - last
+        for part in (words[first:], words[:behind], words[first:behind]):
+            short[part] = choice if short.get(part, choice) == choice else None
+    unique = {words: choice for words, choice in short.items() if choice}
+    known = unique | aliases | full
+    return {words: choice for words, choice in known.items() if words}
+
+
+def _shared(names: Sequence[Words] | dict[Words, str]) -> int:
+    """Return the number of words with which all names begin, where each has one more."""
+    lists = [*names]
+    if len(lists) < 2:
+        return 0
+    most = min(len(words) for words in lists) - 1
+    return next((at for at in range(most) if len({words[at] for words in lists}) > 1), max(most, 0))
+
+
+class _Span(NamedTuple):
+    word: str
+    begin: int
+    end: int
+
+
+def _spans(text: str) -> list[_Span]:
+    return [_Span(_stem(found[0]), *found.span()) for found in _TOKEN.finditer(text)]
+
+
+class _Mention(NamedTuple):
+    option: str
+    begin: int
+    end: int
+
+
+def _mentions(item: FormItem, spans: Sequence[_Span]) -> list[_Mention]:
+    """Return the options that a text names, the longest name at each word."""
+    known = _options_by_words(item)
+    longest = max(map(len, known), default=0)
+    found: list[_Mention] = []
+    at = 0
+    while at < len(spans):
+        for length in range(min(longest, len(spans) - at), 0, -1):
+            part = spans[at : at + length]
+            words = tuple(span.word for span in part)
+            if words[0].isdigit() and length == 1 and _is_counted(spans, at):
+                continue
+            if option := known.get(words):
+                found.append(_Mention(option, part[0].begin, part[-1].end))
+                at += length
+                break
+        else:
+            at += 1
+    return found
+
+
+def _is_counted(spans: Sequence[_Span], at: int) -> bool:
+    """True for a number directly before a word: ``2 sites``."""
+    number, *behind = spans[at : at + 2]
+    is_next = bool(behind) and behind[0].begin <= number.end + 1
+    return is_next and not behind[0].word[0].isdigit()
+
+
+def _option(item: FormItem, plain: str) -> FormValue:
+    """Read the only option that is named, beside words of the form and numbers that give a reason."""
+    key = label_key(plain)
+    if name := option_names(item).get(key):
+        return FormValue(names=(name,))
+    text = _RANGE.sub("-", _FOLDERS.sub("", key))
+    glued = "".join(_TOKEN.findall(text))
+    for words, choice in _options_by_words(item).items():
+        if len(words) > 1 and glued == "".join(words):
+            return FormValue(names=(choice,))
+    mentions = _mentions(item, _spans(text))
+    if not mentions:
+        return FormValue(names=(key,), listed=False) if key else _UNREADABLE
+    around = text
+    for mention in reversed(mentions):
+        around = f"{around[: mention.begin]} , {around[mention.end :]}"
+    if len({mention.option for mention in mentions}) > 1:
+        return _UNREADABLE
+    if not _is_own(item, _without_numbers(around), _PICTURES):
+        return _UNREADABLE
+    return FormValue(names=(mentions[0].option,))
+
+
+def _without_numbers(text: str) -> str:
+    """Return normalised text without its numbers and their units."""
+    kept, at = "", 0
+    while numeral := NUMERAL.search(text, at):
+        kept += text[at : numeral.start()] + " "
+        at = numeral_value(text, numeral)[1]
+        if unit := unit_at(text, at):
+            at = unit[1]
+    return NUMBER_WORD.sub(" ", kept + text[at:])
+
+
+_BETWEEN = late_pattern(r"[,;、，；\n]|\s(?:and|和)\s")
+
+
+def _options(item: FormItem, plain: str) -> FormValue:
+    known = option_names(item)
+    parts = [part.strip("[]" + _QUOTES) for part in _BETWEEN.split(plain.strip("[]" + _QUOTES))]
+    if plain in known:
+        return FormValue(names=(known[plain],))
+    values = [_option(item, part) for part in parts if part]
+    if not values:
+        return _UNREADABLE
+    if not all(value.readable for value in values):
+        return _UNREADABLE
+    names = dict.fromkeys(name for value in values for name in value.names)
+    return FormValue(names=tuple(names), listed=all(value.listed for value in values))
+
+
+# --- names without options -------------------------------------------------------------------------------------------
+
+_SCIENTIFIC = late_pattern(r"scientific|latin|species|学名|拉丁")
+_BINOMIAL = late_pattern(r"[A-Z][a-z]+ (?:x |× )?[a-z][a-z-]+")
+_AUTHOR = late_pattern(r"\s(?:\([A-Z][\w.&' ]*\)\s?)?[A-Z][\w.]*\.?(?:[\w.&' ]*)")
+"""Author behind a scientific name: ``(L.) R.M.King & H.Rob.``."""
+_NAMES = late_pattern(r"[()\[\],;/]|\s-\s")
+_ABBREVIATED = late_pattern(r"[a-z]\. ?[a-z]{3,}")
+
+
+def _open_name(item: FormItem, written: str) -> FormValue:
+    """Read one name; of a name with another one in brackets, the scientific one where that is asked for."""
+    is_scientific = _SCIENTIFIC.search(normalise(item.label)) is not None
+    written = _without_lead(item, written)
+    name = _BINOMIAL.match(written) if is_scientific else None
+    if name and _AUTHOR.fullmatch(written, name.end()):
+        written = name[0]
+    is_one = True
+    parts = [part.strip(_QUOTES) for part in _NAMES.split(written) if part.strip(_QUOTES)]
+    if len(parts) > 1:
+        scientific = [part for part in parts if _is_binomial(item, part)]
+        if is_scientific and len(scientific) == 1:
+            written = scientific[0]
+        else:
+            written = parts[0] if "(" in written else written
+            is_one = _has_cjk(parts[-1]) and not _has_cjk(written)
+    key = label_key(written)
+    if not key or _ABBREVIATED.match(key) or _turning_words() & {*_tokens(key)}:
+        return _UNREADABLE
+    return FormValue(names=(key,), listed=is_one)
+
+
+def _is_binomial(item: FormItem, name: str) -> bool:
+    """True for two words like a scientific name, none of them from the form: not ``Siam weed`` where it says weed."""
+    own = _own_words(item).words
+    return _BINOMIAL.fullmatch(name) is not None and own.isdisjoint(_tokens(normalise(name)))
+
+
+def _has_cjk(text: str) -> bool:
+    return any(char > "\u2e80" for char in text)
+
+
+_LEAD_OF_NAME = late_pattern(r"(?P<lead>[^()]*?(?:\bis|:|是|为))\s*(?P<name>\S.*)", re.IGNORECASE)
+
+
+def _without_lead(item: FormItem, written: str) -> str:
+    """Return a name without the words of the form before it: ``The scientific name of the weed is ...``."""
+    lead = _LEAD_OF_NAME.fullmatch(written)
+    return lead["name"] if lead and _is_own(item, normalise(lead["lead"])) else written
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+_EQUALS = late_pattern(r"\s*[=≈]\s*")
+_ABOUT = late_pattern(
+    r"(?:about|approximately|approx\.?|around|roughly|ca\.?|约为?|大约|[~≈=:])\s*$"
+)
+_WIDEST_MARGIN = 0.2
+"""Largest margin of a value, as a share of it: ``75 ± 3 mm`` gives an error, ``190 ± 150`` no value."""
+_OPERATED = late_pattern(r"[+*×÷·/]|(?<![a-z])x(?![a-z])|\s-\s")
+_SAME = late_pattern(
+    r"\s*(?:\((?:(?:or|或|=|≈|i\.e\.,?)\s?)?(?P<inner>[^()]*)\)|[=≈]\s?(?P<other>.*))"
+)
+_MINUS = late_pattern(r"\d\s?-\s?\d")
+_TIMES = late_pattern(r"\s?(?:(?:x|×|times|-?fold|倍)(?![a-z])|: ?1(?!\d))")
+_MONEY = late_pattern(r"\s?[€$£¥₹]")
+
+
+def _number(item: FormItem, plain: str, chosen: frozenset[str]) -> FormValue:
+    text = _result(item, plain)
+    for start in _starts(item, text):
+        if (value := _number_at(item, text[start:], chosen)) is not None:
+            return value
+    return _UNREADABLE
+
+
+def _result(item: FormItem, plain: str) -> str:
+    """Return a text without what stands before an equals sign and gives no value: words of the form, calculations."""
+    parts = _EQUALS.split(plain)
+    while len(parts) > 1 and (_is_own(item, parts[0]) or _is_calculation(parts[0])):
+        parts.pop(0)
+    return " = ".join(parts)
+
+
+def _is_calculation(text: str) -> bool:
+    """True for a text with signs of calculation: ``(66.2 mm + 68.9 mm) / 2``, ``10 rows x 19 trees``."""
+    return bool(_OPERATED.search(text)) and _turning_words().isdisjoint(_tokens(text))
+
+
+def _starts(item: FormItem, text: str) -> Iterator[int]:
+    """Yield where the value may begin: at once, or behind words of the form (``The diameter is 80.7 mm``)."""
+    yield 0
+    numbers = [*NUMERAL.finditer(text)] or [*NUMBER_WORD.finditer(text)]
+    for number in numbers:
+        lead = _ABOUT.sub("", text[: number.start()].rstrip("€$£¥₹ "))
+        if lead and _is_own(item, lead):
+            yield number.start()
+
+
+def _number_at(item: FormItem, text: str, chosen: frozenset[str]) -> FormValue | None:
+    """Return the value of the number with which ``text`` begins; None if the rest may change what is meant."""
+    head = quantity_head(text)
+    if head is None:
+        return None
+    quantity = head.quantity
+    if head.margin > _WIDEST_MARGIN * abs(quantity.low):
+        return None
+    rest = text[head.end :]
+    if same := _SAME.match(rest):
+        inner = (same["inner"] if same["inner"] is not None else same["other"]).strip(" .")
+        other = quantity_head(inner)
+        if other is not None and not inner[other.end :].strip(" ."):
+            both = in_both(quantity, other.quantity)
+            if both is None:
+                return None
+            quantity, rest = both, rest[same.end() :]
+        elif _is_calculation(inner) and NUMERAL.search(inner) and not _MINUS.search(inner):
+            rest = rest[same.end() :]  # how the value was found
+        elif same["inner"] is None:
+            return None
+    if quantity.unit is None and head.money is None and (money := _MONEY.match(rest)):
+        head, rest = head._replace(money=money[0].strip()), rest[money.end() :]
+    times = _TIMES.match(rest) if item.unit is None and quantity.unit is None else None
+    if times:
+        rest = rest[times.end() :]
+    others = frozenset[str]() if times else _context_options(item) - chosen
+    if not _may_follow(item, quantity, rest, others):
+        return None
+    if head.money and (item.unit is not None or quantity.unit is not None):
+        return FormValue(listed=False)
+    ends = _ends(item, quantity)
+    return FormValue(number=ends, listed=ends is not None)
+
+
+def _may_follow(item: FormItem, quantity: Quantity, rest: str, others: frozenset[str]) -> bool:
+    """True if what stands behind a number does not change what is meant: words of the form, or its unit again.
+
+    ``others``: words of options that the number may be of though it should not: the other half, another picture. In
+    a ratio there are none: ``9.24 times the area of the crop``.
+    """
+    told = rest.strip(" ()[].,;:")
+    if not told:
+        return True
+    if (unit := unit_at(f" {told}", 0)) and unit[1] == len(told) + 1:
+        return quantity.unit is None or unit[0].exponents == quantity.unit.exponents
+    first = _tokens(told)[:1]
+    is_noun = rest[:2].strip()[:1].isalpha() and not {*first} & _joining_words()
+    if item.unit is not None and quantity.unit is None and is_noun:
+        return False  # 1265 trees where m² are asked for
+    if told in normalise(item.label) and not {*first} & _turning_words():
+        return True
+    return _is_own(item, told) and others.isdisjoint(_tokens(told))
+
+
+def _ends(item: FormItem, quantity: Quantity) -> tuple[float, float] | None:
+    """Return both ends of a quantity in the unit of the item, or in the one that its label names."""
+    unit = quantity.unit
+    if item.unit is not None:
+        in_pixels = unit is not None and unit.symbol == "px^2" and item.unit == "px"
+        # An area in pixels is a number of pixels.
+        return (quantity.low, quantity.high) if in_pixels else quantity.ends_in(item.unit)
+    if quantity.is_share:
+        return quantity.ends_in("fraction")
+    if unit is None:
+        return quantity.low, quantity.high
+    named = [each for each in _units_in(item.label) if each.exponents == unit.exponents]
+    if any(each.symbol == unit.symbol for each in named):
+        return quantity.low, quantity.high
+    if len(named) == 1:
+        return quantity.ends_in(named[0].symbol)
+    # An amount that the question asks for over some time may be given by this time: litres per week.
+    amount, _, time = unit.symbol.rpartition("/")
+    whole = UNITS.get(amount) or read_unit(amount) if time in _TIMES_OF_USE else None
+    return _ends(item, quantity._replace(unit=whole)) if whole else None
+
+
+_TIMES_OF_USE = ("day", "week", "month", "year")
+
+
+@lru_cache(maxsize=1_000)
+def _units_in(label: str) -> tuple[Unit, ...]:
+    """Return the units that a label names: ``litres of water``."""
+    plain = normalise(fold_case(label))
+    found = (unit_at(plain, word.start()) for word in _UNIT_WORD.finditer(plain))
+    return tuple(dict.fromkeys(unit for unit, _ in filter(None, found)))
+
+
+_UNIT_WORD = late_pattern(r"[^\W\d_]+|%")
+
+# --- TeX and HTML ----------------------------------------------------------------------------------------------------
+
+_ANGLED = late_pattern(r"<([^<>]*\d[^<>]*)>")
+_TEX_SPACE = late_pattern(r"\\[,;: !]|\\q?quad|(?<=[\d}])~|(?<=\{)~")
+_BOLD = late_pattern(r"\*\*(?![-+]?\d)|`|(?<![*\w])\*(?=[^\W\d])|(?<=[^\W\d])\*(?![*\w])")
+_RAISED = late_pattern(r"<sup>([-−+]?\d+)</sup>")
+_TEX_TEXT = late_pattern(r"\\(?:text|math)(?:rm|bf|it|sf)?\s?\{([^{}]*)\}")
+_FRACTION = late_pattern(r"\\[dt]?frac\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
+_TEX = late_pattern(r"\$|\\(?:left|right|boxed|text|mathrm)(?![a-z])|\\[()\[\]]|[{}]")
+_TEX_SIGNS = {
+    "\\times": "x", "\\cdot": "·", "\\div": "÷", "\\approx": "≈", "\\pm": "±", "\\%": "%", "\\_": "_", "\\#": "#",
+    "\\sim": "~", "\\&": "&", "{,}": ",", "^\\circ": "°",
+}  # fmt: skip
+
+
+_WIDE_BRACKETS = str.maketrans("（）", "()")
+
+
+def without_tex(text: str) -> str:
+    """Return ``text`` without the signs of TeX and HTML: ``24,000 m^{2}``, ``$3.2\\text{ ha}$``, ``m<sup>2</sup>``."""
+    text = _BOLD.sub("", _RAISED.sub(r"^\1", text))
+    for sign, plain in _TEX_SIGNS.items():
+        text = text.replace(sign, plain)
+    while (shorter := _TEX_TEXT.sub(r"\1", _TEX_SPACE.sub(" ", text))) != text:
+        text = shorter
+    return _TEX.sub("", _FRACTION.sub(r"\1/\2", text))
+
+
+def _bare(text: str) -> str:
+    """Return ``text`` without TeX, HTML and the marks around it."""
+    plain = without_tex(text).translate(_WIDE_BRACKETS)
+    return _ANGLED.sub(r"\1", plain).strip(" \t*`\"'|,;。")
+
+
+def _plain(text: str) -> str:
+    return normalise(fold_case(_bare(text))).strip(" \t*`\"'|,;。")

@@ -1,0 +1,134 @@
+"""Replies to the closing message as models write them, right and wrong ones, to questions of embedded and field.
+
+``replies.jsonl`` holds the slots of a question (``form``), and replies with what they should be read as: ``gold``,
+``unknown``, or ``wrong``, which is wrong or asked for again. They were written before the reader was.
+"""
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.core import BooleanSlot, ExactSlot, FileSlot, Slot, ToleranceSlot
+from agrotools.core.form_item import asked_items
+from agrotools.scoring.slots import refuses, score_slot
+from agrotools.text.form_values import read_values
+from agrotools.text.submission import form_faults, is_complete, read_submission
+
+TYPES: dict[str, type[Slot]] = {
+    "exact": ExactSlot,
+    "boolean": BooleanSlot,
+    "tolerance": ToleranceSlot,
+    "file": FileSlot,
+}
+
+
+@cache
+def _lines() -> tuple[dict[str, Sequence[Slot]], list[dict[str, str]]]:
+    lines: list[dict[str, Any]] = [
+        json.loads(line)
+        for line in Path(__file__).with_name("replies.jsonl").read_text("utf-8").splitlines()
+    ]
+    forms = {
+        line["form"]: [TYPES[slot["type"]].model_validate(slot) for slot in line["slots"]]
+        for line in lines
+        if "form" in line
+    }
+    return forms, [line for line in lines if "of" in line]
+
+
+FORMS, REPLIES = _lines()
+
+
+def _name(reply: dict[str, str]) -> str:
+    return f"{reply['of']}-{reply['style']}-{reply['reply']}"
+
+
+def _is_right(slots: Sequence[Slot], text: str) -> bool:
+    is_read = is_complete(text, asked_items(slots), listed=True)
+    return is_read and all(score_slot(slot, slots, text).value for slot in slots)
+
+
+ASKED_AGAIN = {
+    "half: right half of the area\nchanged_share: $27.3\\%$ newly covered by buildings",
+    "larger_part: weeds area\narea_times: 9.24 (area of weeds divided by area of crop)",
+}
+"""Right replies that hold a word from outside the form, or both options behind a number."""
+
+
+@pytest.mark.parametrize("reply", [r for r in REPLIES if r["expect"] == "gold"], ids=_name)
+def test_a_right_reply_is_read(reply: dict[str, str]) -> None:
+    slots, text = FORMS[reply["of"]], reply["reply"]
+    if text in ASKED_AGAIN:
+        assert form_faults(text, asked_items(slots))
+    else:
+        assert _is_right(slots, text)
+        assert not form_faults(text, asked_items(slots))
+
+
+@pytest.mark.parametrize("reply", [r for r in REPLIES if r["expect"] == "unknown"], ids=_name)
+def test_a_refusal_is_read(reply: dict[str, str]) -> None:
+    assert refuses(FORMS[reply["of"]], reply["reply"])
+
+
+@pytest.mark.parametrize("reply", [r for r in REPLIES if r["expect"] == "wrong"], ids=_name)
+def test_a_wrong_reply_is_wrong_or_asked_for_again(reply: dict[str, str]) -> None:
+    slots = FORMS[reply["of"]]
+    assert not all(score_slot(slot, slots, reply["reply"]).value for slot in slots)
+    assert not refuses(slots, reply["reply"])
+
+
+def test_the_faults_name_the_lines_and_what_is_asked_for() -> None:
+    items = asked_items(FORMS["f-buildings-001"])
+    faults = form_faults("half: the other\nchanged_share: 27.3 m²", items)
+    assert faults == {
+        "half": "cannot be read (the other): write one of: left, right, and nothing else",
+        "changed_share": "cannot be read (27.3 m²): write one number in %, and nothing else",
+    }
+    assert form_faults("half: right", items) == {
+        "changed_share": "is missing: write one number in %"
+    }
+
+
+PIECES = sorted({word for reply in REPLIES for word in reply["reply"].split()})
+NUMBERS = [0.0, 1.0, 2.0, 8.0, 14.0581, 67.1367, 80.7, 190.0, 24292.0, 35400.0]
+
+
+def _golds(slot: Slot) -> list[Slot]:
+    """Return the slot with each of its possible golds; those of a number are apart."""
+    if isinstance(slot, BooleanSlot):
+        values: Sequence[Any] = (True, False)
+    elif isinstance(slot, ToleranceSlot):
+        return [
+            slot.model_copy(update={"value": value, "abs_tol": 0.4, "rel_tol": 0.0})
+            for value in NUMBERS
+        ]
+    else:
+        assert isinstance(slot, ExactSlot | FileSlot)
+        values = slot.choices or ("Chromolaena odorata", "Lantana camara", "Siam weed")
+    return [slot.model_copy(update={"value": value}) for value in values]
+
+
+@given(
+    st.sampled_from(sorted(FORMS)), st.lists(st.sampled_from(PIECES), min_size=1, max_size=8), st.data()
+)  # fmt: skip
+def test_a_reading_knows_no_gold_and_agrees_with_at_most_one(form: str, words: list[str], data):
+    slots = FORMS[form]
+    slot = data.draw(st.sampled_from(slots))
+    lines = [f"{each.name}: {' '.join(words)}" for each in slots]
+    text = data.draw(st.sampled_from(["\n".join(lines), " ".join(words)]))
+    readings: list[Any] = []
+    total = 0.0
+    for gold in _golds(slot):
+        others = [gold if each.name == slot.name else each for each in slots]
+        items = asked_items(others)
+        submitted = read_submission(text, items)
+        readings.append(submitted and read_values(items, submitted))
+        total += score_slot(gold, others, text).value
+    assert all(reading == readings[0] for reading in readings)
+    assert total <= 1
