@@ -24,7 +24,13 @@ from filelock import FileLock
 
 from agrotools.agents.baselines.simple import OraclePolicy
 from agrotools.agents.images import PREVIEWED_KINDS, Picture, file_parts, make_picture
-from agrotools.agents.llm import FORM_REQUESTS, closing_message, error_data, render
+from agrotools.agents.llm import (
+    FORM_REQUESTS,
+    closing_message,
+    error_data,
+    render,
+    second_closing_message,
+)
 from agrotools.agents.modes import reference_history
 from agrotools.agents.session import Session
 from agrotools.agents.task import ToolDescription, with_signature
@@ -264,11 +270,11 @@ class Env:
         is_complete_form = not view.form or is_complete(text, view.form, listed=True)
         self._is_over = is_complete_form or len(self._submitted) > FORM_REQUESTS
         self._has_form = is_complete_form or is_complete(text, view.form)
-        return (
-            "The answer is submitted."
-            if self._is_over
-            else f"{closing_message(view)}\nCall submit_answer with it."
-        )
+        if self._is_over:
+            return "The answer is submitted."
+        is_first = len(self._submitted) == 1
+        message = closing_message(view) if is_first else second_closing_message(view, text)
+        return f"{message}\nCall submit_answer with it."
 
     def get_reward(self) -> float:
         """Return the reward of the episode, -1 to 1; 0 if no answer was submitted."""

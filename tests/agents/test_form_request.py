@@ -120,6 +120,23 @@ def test_the_form_is_asked_for_again_if_a_value_is_missing(
     assert step.text.startswith(FREE)
 
 
+def test_the_second_closing_message_names_the_lines_and_tells_nothing_of_the_value(
+    tmp_path: Path,
+) -> None:
+    sample = small_sample(tmp_path)
+    others = [slot.model_copy(update={"value": 8}) for slot in sample.answer]
+    told: list[list[str]] = []
+    for each in (sample, sample.model_copy(update={"answer": tuple(others)})):
+        replies = [said(f"Final Answer: {FREE}"), said("rows: 7 dead rows"), said("rows: 7")]
+        policy, requests = agent(replies, "no-tool")
+        asyncio.run(run_no_tool(policy, view_of(each, tmp_path)))
+        told.append(requests[-1])
+    first, second = told[0][-3], told[0][-1]
+    assert told[0] == told[1]
+    assert "rows cannot be read (7 dead rows): write one number" in second
+    assert "cannot be read" not in first
+
+
 @pytest.mark.parametrize("forms", [("As I said above.", "7"), ("rows: many", "rows: several")])
 def test_a_sample_without_its_form_ends_as_no_form_and_scores_nothing(
     forms: tuple[str, str], tmp_path: Path

@@ -23,7 +23,13 @@ from uuid import uuid4
 from pydantic import BaseModel, ValidationError
 
 from agrotools.agents.images import describe, result_pictures
-from agrotools.agents.llm import FORM_REQUESTS, closing_message, observation_data, render
+from agrotools.agents.llm import (
+    FORM_REQUESTS,
+    closing_message,
+    observation_data,
+    render,
+    second_closing_message,
+)
 from agrotools.agents.modes import in_daemon_thread, kept_text
 from agrotools.agents.task import Picture, SendUsage, answer_text, task_from_json
 from agrotools.agents.usage import SampleUsage, UsageMeter
@@ -72,7 +78,8 @@ class FormExchange:
     def submit(self, given: object) -> dict[str, str] | None:
         """Take the answer, then the replies; return ``form_request``, the next closing message, with the ``answer``.
 
-        A dict as the answer is the form. The form is asked for again if a value is missing; None is the end.
+        A dict as the answer is the form. The form is asked for again if a value is missing or cannot be read; None is
+        the end.
         """
         text, items = answer_text(given), self._view.form
         is_form = bool(items) and (self.words is not None or isinstance(given, Mapping))
@@ -85,7 +92,8 @@ class FormExchange:
             self.words = "" if is_form else text
         if is_last or len(self._forms) == FORM_REQUESTS:
             return None
-        return {"form_request": closing_message(self._view), "answer": self.words}
+        again = second_closing_message(self._view, text) if is_form else closing_message(self._view)
+        return {"form_request": again, "answer": self.words}
 
     def answer(self) -> Answer:
         """Return what was submitted. An agent that takes no closing message may have given its values at once."""

@@ -43,7 +43,7 @@ from agrotools.models.chat_format import PromptCount, check_prompt, count_prompt
 from agrotools.plugin.contracts import PromptTemplates
 from agrotools.plugin.installed import WithPlugins
 from agrotools.text.loose_json import dumps
-from agrotools.text.submission import is_complete
+from agrotools.text.submission import form_faults, is_complete
 from agrotools.tools import tool_specs
 
 if TYPE_CHECKING:
@@ -461,8 +461,9 @@ async def with_form(
         [*messages],
         spoken(excerpt(text, most), answer.reply, own=own_words(answer.reply, most)),
     )
+    message = closing_message(view)
     for _ in range(FORM_REQUESTS):
-        sent = [*sent, said, Message.of("user", closing_message(view))]
+        sent = [*sent, said, Message.of("user", message)]
         completion = await ask(sent)
         reply = raw_reply(completion)
         form = await parse_in_thread(
@@ -473,6 +474,7 @@ async def with_form(
         if is_complete(form, view.form, listed=True):
             break
         said = spoken(excerpt(form, most) or "(nothing)", reply)
+        message = second_closing_message(view, form)
     return answer.model_copy(update={"text": text, "form_replies": tuple(replies)})
 
 
@@ -531,6 +533,14 @@ def _extends(history: Sequence[Step], conversation: _Conversation) -> bool:
 def closing_message(view: SampleView) -> str:
     """Return the message that asks for the form of an answer."""
     return render("form", form=view.answer_form)
+
+
+def second_closing_message(view: SampleView, reply: str) -> str:
+    """Return the message that asks for the form again: it names the lines of ``reply`` that are missing or unreadable.
+
+    It depends on the form and the reply alone, so that it tells nothing of the right values.
+    """
+    return render("form_again", faults=form_faults(reply, view.form), form=view.answer_form)
 
 
 @cache
