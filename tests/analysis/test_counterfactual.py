@@ -414,6 +414,13 @@ def test_an_answer_to_an_unanswerable_question():
 
     assert points(record(None, "trees: 12"), Tools()) == {"reading": 100.0}
     assert points(record(12, "trees: 12"), Tools()) == {TREES: 100.0}
+    for text in ("There is no scale, so the trees cannot be counted.", "trees: many"):
+        formless = record(None, text)
+        assert points(formless, Tools()) == {"form": 100.0}
+        assert first_part(formless, score_record(formless)) == "form"
+    assert (
+        first_part(record(None, "trees: 12"), score_record(record(None, "trees: 12"))) == "reading"
+    )
     blind = Trajectory(
         steps=(Step(turn=0, kind="answer", text="trees: 12"),), termination="answered"
     )

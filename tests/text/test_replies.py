@@ -29,7 +29,7 @@ TYPES: dict[str, type[Slot]] = {
 
 
 @cache
-def _lines() -> tuple[dict[str, Sequence[Slot]], list[dict[str, str]]]:
+def _lines() -> tuple[dict[str, list[Slot]], list[dict[str, str]]]:
     lines: list[dict[str, Any]] = [
         json.loads(line)
         for line in Path(__file__).with_name("replies.jsonl").read_text("utf-8").splitlines()

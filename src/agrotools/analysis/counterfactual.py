@@ -56,6 +56,7 @@ from agrotools.scoring.attribution import (
     READING,
     TOOL,
     Shares,
+    lacks_values,
     ordered_parts,
     shapley_values,
 )
@@ -337,6 +338,8 @@ class SampleGame:
         if slot.made_by_tools or any(self.own[at] is None for at in self._needed(slot)):
             return "right"
         if isinstance(slot, AbstainSlot):
+            if lacks_values(self.record.sample, answer):
+                return "form"
             return "misread" if shows_no_answer(slot, self._own_values) else "right"
         if slot.from_ is None:
             made = [(at, own.step.observation) for at, own in enumerate(self.own) if own]

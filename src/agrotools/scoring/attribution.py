@@ -35,11 +35,13 @@ from agrotools.core import (
 )
 from agrotools.core.base import command_line
 from agrotools.core.files import RECORDS_FILE, sha256_of_file
+from agrotools.core.form_item import asked_items
 from agrotools.scoring.matching import OwnCall, gives_truth, landed_faults, missing_calls, own_calls
 from agrotools.scoring.metrics import FAS, SCORING_VERSION, SLOT_METRIC
 from agrotools.scoring.slots import refusals
 from agrotools.scoring.statistics import Interval, estimate_difference, estimate_mean
 from agrotools.scoring.steps import implied_slot
+from agrotools.text.submission import is_complete
 
 ATTRIBUTION_FILE = "attribution.json"
 PLANNING, ARGUMENTS, FAULT, READING, FORM, ANSWER = (
@@ -167,6 +169,8 @@ def first_part(record: Record, rows: Sequence[Score]) -> str:
     is_form = all(
         row.reading.get(name) in (None, [], {}) for row in wrong.values() for name in names
     )
+    if not sample.answerable:  # a refusal has no value to read
+        is_form = lacks_values(sample, trajectory.answer)
     if record.mode == "no-tool" or sample.reference is None or not sample.reference.steps:
         return FORM if is_form else ANSWER
     steps, own = sample.reference.steps, own_calls(record)
@@ -176,9 +180,15 @@ def first_part(record: Record, rows: Sequence[Score]) -> str:
             return ARGUMENTS if each else PLANNING if at in missing or not untrue else untrue[0]
     if _mislead(sample, [slot for slot in sample.answer if slot.name in wrong], own):
         return next(iter(untrue), TOOL + steps[-1].tool)
-    if not (is_form and sample.answerable):
+    if not is_form:
         return READING
     return FAULT if FAULT in untrue else FORM
+
+
+def lacks_values(sample: Sample, answer: str) -> bool:
+    """True if values are asked for in text, and an answer does not give them all, not even as ``unknown``."""
+    items = asked_items(sample.answer)
+    return bool(items) and not is_complete(answer, items)
 
 
 def _untrue_results(
