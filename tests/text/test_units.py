@@ -57,7 +57,9 @@ def factor(top: str, bottom: str) -> float:
 
 
 def score(text: str, value: float, unit: str) -> float:
-    slot = ToleranceSlot(name="amount", label="amount", value=value, unit=unit, rel_tol=1e-6)
+    slot = ToleranceSlot(
+        name="amount", label="amount of plants", value=value, unit=unit, rel_tol=1e-6
+    )
     return score_slot(slot, [slot], f"amount: {text}").value
 
 
@@ -91,7 +93,9 @@ def test_a_value_scores_alike_in_every_spelling_of_its_unit(first, second, spell
     ],
 )  # fmt: skip
 def test_values_of_replies_count_in_the_unit_of_the_slot(text: str, value: float, unit: str):
-    slot = ToleranceSlot(name="amount", label="amount", value=value, unit=unit, rel_tol=1e-4)
+    slot = ToleranceSlot(
+        name="amount", label="amount of plants or nitrogen", value=value, unit=unit, rel_tol=1e-4
+    )
     assert score_slot(slot, [slot], f"amount: {text}").value == 1
 
 

@@ -45,6 +45,8 @@ class FormValue(NamedTuple):
 
 
 _UNREADABLE = FormValue(readable=False)
+_LONGEST_VALUE = 1_000
+"""Characters of a value, except of free text; a longer one is no single value."""
 _QUOTES = " \t*`_\"'|,;。.!"
 _MARKS = _QUOTES + ">#•+~-"
 """Marks that may stand before a name."""
@@ -88,6 +90,8 @@ def _read_value(item: FormItem, text: str, chosen: frozenset[str]) -> FormValue:
     """Read one text; ``chosen``: the words of the options that the other items have."""
     if item.free_text:
         return _free_text(text)
+    if len(text) > _LONGEST_VALUE:
+        return _UNREADABLE
     plain = _plain(text)
     if _is_refusal(item, plain):
         return FormValue(unknown=True)
@@ -103,7 +107,8 @@ def _read_value(item: FormItem, text: str, chosen: frozenset[str]) -> FormValue:
 
 
 def _free_text(text: str) -> FormValue:
-    if is_unknown(text) or _REFUSAL.fullmatch(normalise(text).strip(_MARKS)):
+    # "Cannot be cured" is advice, so that only the word of the form and its remark refuse here.
+    if is_unknown(text) or _UNKNOWN_WITH_REMARK.fullmatch(normalise(text).strip(_MARKS)):
         return FormValue(unknown=True)
     return FormValue(names=(text,)) if text.strip(_QUOTES) else _UNREADABLE
 
@@ -128,13 +133,13 @@ def _joining_words() -> frozenset[str]:
     """
     words = (
         "a an the of in on at for is are was were it its this that these there has have as common "
-        "answer value result total sum exactly only just 的 是 为 有 在 了 这 该 棵 株 个 颗 片 只 张"
+        "answer value result factor ratio exactly only just s 的 是 为 有 在 了 这 该 棵 株 个 颗 片 只 张"
     )
     return frozenset(map(_stem, words.split()))
 
 
-_PICTURES = frozenset(("imag", "pictur", "photo", "file"))
-"""Stems of what questions are about; no share or number is one of them (``14 % of the image``)."""
+_BESIDE_OPTIONS = frozenset(("imag", "pictur", "photo", "file", "with", "which", "one"))
+"""Stems that change no option, but may change a number: ``14 % of the image``, ``3.5 % with symptoms``."""
 
 
 @cache
@@ -161,7 +166,8 @@ def _own_words(item: FormItem) -> _OwnWords:
     told = (item.name, item.label, *item.choices, *aliases, *item.context, *item.other_options)
     tokens = [_tokens(normalise(text)) for text in told]
     words = {token for each in tokens for token in each if not token[0].isdigit()}
-    words |= {_stem("average")} if "mean" in words else set()
+    # A total is no mean: "39.7 in total" where a mean is asked for.
+    words |= {_stem("average")} if "mean" in words else {"total", "sum"}
     pairs = {pair for each in tokens for pair in pairwise(each)}
     return _OwnWords(frozenset(words - _turning_words() - {"+"}), frozenset(pairs))
 
@@ -207,14 +213,16 @@ _REFUSAL = late_pattern(
     re.DOTALL,
 )
 """Ways in which models write that there is no value, and what is behind them."""
+_UNKNOWN_WITH_REMARK = late_pattern(r"(?:unknown|未知)(?![^\W\d_])\D{0,200}")
 _ALONE = late_pattern(
-    rf"(?:(?:all|every|both)\b[a-z ]{{0,30}}[ :] ?)?(?:{_UNKNOWN}|cannot be determined)[\s.。]*"
+    rf"(?:(?:all|every|both|the values are)\b[a-z ]{{0,30}}[ :] ?)?(?:{_UNKNOWN}|cannot be determined)"
+    r"(?: for (?:all|every|both)\b[a-z ]{0,30})?(?: ?\([^()]{0,200}\))?[\s.。]*"
 )
 _BRACKETED = late_pattern(r"\((?P<reason>[^()]*(?:\([^()]*\)[^()]*)*)\)[\s.]*")
 _REASON = late_pattern(
     r"\s*(?:[,;:.-]+|—)?\s*(?P<because>because|since|as|due to|因为|由于)?(?P<reason>.*)"
 )
-_LEAST_WORDS, _LEAST_WORDS_BARE = 4, 6
+_LEAST_WORDS, _LEAST_WORDS_BARE = 4, 5
 """Words from which a remark with a number or an option is a reason, in brackets and without; shorter ones are values:
 ``unknown (about 61 trees)``, ``unknown, probably 61``."""
 
@@ -225,7 +233,11 @@ def is_unknown(line: str) -> bool:
 
 
 def _is_refusal(item: FormItem, plain: str) -> bool:
-    refusal = _REFUSAL.fullmatch(plain.strip("<>[]{}"))
+    plain = plain.strip("<>[]{}")
+    lead, unknown, _ = plain.rpartition(f" {UNKNOWN}")
+    if unknown and plain.endswith(UNKNOWN) and _is_own(item, lead):
+        return True  # mean diameter unknown
+    refusal = _REFUSAL.fullmatch(plain)
     if refusal is None or any(plain.startswith(name) for name in _names_of_unknown(item)):
         return False
     rest = refusal["rest"]
@@ -269,14 +281,14 @@ _VERDICT = late_pattern(
     re.DOTALL,
 )
 _BEHIND_VERDICT = late_pattern(
-    r"\s*(?:[,;:.(\[-]+|—|because\b|since\b|as\b|因为)\s*(?P<reason>.+)", re.DOTALL
+    r"\s*(?:[,;:.(\[-]+|—|→|because\b|since\b|as\b|因为)\s*(?P<reason>.+)", re.DOTALL
 )
 
 
 def _yes_or_no(item: FormItem, plain: str) -> FormValue:
     """Read a yes or no, and a reason behind it that tells of what the form does and does not take it back."""
     found = _VERDICT.search({"y": "yes", "n": "no"}.get(plain, plain))
-    if found is None or not _is_own(item, plain[: found.start()], _PICTURES):
+    if found is None or not _is_own(item, plain[: found.start()], _BESIDE_OPTIONS):
         return _UNREADABLE
     value = FormValue(yes=found["verdict"] in _YES)
     rest = found["rest"].strip(_QUOTES)
@@ -401,7 +413,7 @@ def _option(item: FormItem, plain: str) -> FormValue:
         around = f"{around[: mention.begin]} , {around[mention.end :]}"
     if len({mention.option for mention in mentions}) > 1:
         return _UNREADABLE
-    if not _is_own(item, _without_numbers(around), _PICTURES):
+    if not _is_own(item, _without_numbers(around), _BESIDE_OPTIONS):
         return _UNREADABLE
     return FormValue(names=(mentions[0].option,))
 
@@ -455,8 +467,11 @@ def _open_name(item: FormItem, written: str) -> FormValue:
     parts = [part.strip(_QUOTES) for part in _NAMES.split(written) if part.strip(_QUOTES)]
     if len(parts) > 1:
         scientific = [part for part in parts if _is_binomial(item, part)]
-        if is_scientific and len(scientific) == 1:
+        others = [part for part in parts if part not in scientific]
+        if is_scientific and len(scientific) == 1 and all(_is_name(item, part) for part in others):
             written = scientific[0]
+        elif is_scientific:
+            return _UNREADABLE
         else:
             written = parts[0] if "(" in written else written
             is_one = _has_cjk(parts[-1]) and not _has_cjk(written)
@@ -470,6 +485,12 @@ def _is_binomial(item: FormItem, name: str) -> bool:
     """True for two words like a scientific name, none of them from the form: not ``Siam weed`` where it says weed."""
     own = _own_words(item).words
     return _BINOMIAL.fullmatch(name) is not None and own.isdisjoint(_tokens(normalise(name)))
+
+
+def _is_name(item: FormItem, text: str) -> bool:
+    """True for ``Siam weed`` and Chinese characters, not for a remark as ``misidentified``."""
+    own = _own_words(item).words
+    return _has_cjk(text) or text[0].isupper() or not own.isdisjoint(_tokens(normalise(text)))
 
 
 def _has_cjk(text: str) -> bool:
@@ -493,6 +514,8 @@ _ABOUT = late_pattern(
 )
 _WIDEST_MARGIN = 0.2
 """Largest margin of a value, as a share of it: ``75 ± 3 mm`` gives an error, ``190 ± 150`` no value."""
+_SYMBOL = late_pattern(r"[a-z]")
+_BRACKETED_MARGIN = late_pattern(r"\(\s?(?:±|\+/-)\s?([^()]*)\)")
 _OPERATED = late_pattern(r"[+*×÷·/]|(?<![a-z])x(?![a-z])|\s-\s")
 _SAME = late_pattern(
     r"\s*(?:\((?:(?:or|或|=|≈|i\.e\.,?)\s?)?(?P<inner>[^()]*)\)|[=≈]\s?(?P<other>.*))"
@@ -513,9 +536,11 @@ def _number(item: FormItem, plain: str, chosen: frozenset[str]) -> FormValue:
 def _result(item: FormItem, plain: str) -> str:
     """Return a text without what stands before an equals sign and gives no value: words of the form, calculations."""
     parts = _EQUALS.split(plain)
-    while len(parts) > 1 and (_is_own(item, parts[0]) or _is_calculation(parts[0])):
+    while len(parts) > 1 and (
+        _is_own(item, parts[0]) or _SYMBOL.fullmatch(parts[0]) or _is_calculation(parts[0])
+    ):
         parts.pop(0)
-    return " = ".join(parts)
+    return _BRACKETED_MARGIN.sub(r"± \1", " = ".join(parts))
 
 
 def _is_calculation(text: str) -> bool:
@@ -556,6 +581,8 @@ def _number_at(item: FormItem, text: str, chosen: frozenset[str]) -> FormValue |
             return None
     if quantity.unit is None and head.money is None and (money := _MONEY.match(rest)):
         head, rest = head._replace(money=money[0].strip()), rest[money.end() :]
+    if quantity.unit is not None and not _counts_own(item, text[: head.end]):
+        return None
     times = _TIMES.match(rest) if item.unit is None and quantity.unit is None else None
     if times:
         rest = rest[times.end() :]
@@ -566,6 +593,18 @@ def _number_at(item: FormItem, text: str, chosen: frozenset[str]) -> FormValue |
         return FormValue(listed=False)
     ends = _ends(item, quantity)
     return FormValue(number=ends, listed=ends is not None)
+
+
+def _counts_own(item: FormItem, text: str) -> bool:
+    """True unless a density is of what the form does not ask for: ``362 dead trees/ha``."""
+    found = _COUNTED.search(text)
+    if found is None:
+        return True
+    nouns = [word for word in found["noun"].split() if unit_at(f" {word}", 0) is None]
+    return _is_own(item, " ".join(nouns))
+
+
+_COUNTED = late_pattern(r"\d\s?(?P<noun>[a-z][a-z -]{3,}?)(?:\s?[/·]| per )")
 
 
 def _may_follow(item: FormItem, quantity: Quantity, rest: str, others: frozenset[str]) -> bool:

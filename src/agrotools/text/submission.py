@@ -193,7 +193,11 @@ def _parts_of(line: str, names: Mapping[str, str], free: frozenset[str] | set[st
     begins = [begin for begin, _ in places[: last + 1]]
     if len(begins) < 2 or line[: begins[0]].strip(_MARKS + "0123456789()"):
         return [line]
-    return [line[begin:end].rstrip(" ,;|") for begin, end in pairwise([*begins, len(line)])]
+    parts = [line[begin:end] for begin, end in pairwise([*begins, len(line)])]
+    return [_JOINED_BY.sub("", part) for part in parts]
+
+
+_JOINED_BY = late_pattern(r"(?:[\s,;|/]|\s(?:and|和))+$")
 
 
 @lru_cache(maxsize=1_000)
