@@ -526,18 +526,26 @@ _MONEY = late_pattern(r"\s?[€$£¥₹]")
 
 
 def _number(item: FormItem, plain: str, chosen: frozenset[str]) -> FormValue:
-    text = _result(item, plain)
-    for start in _starts(item, text):
-        if (value := _number_at(item, text[start:], chosen)) is not None:
+    """Read one number. ``others``: words of options that it may be of though it should not, as of the other half."""
+    others = _context_options(item) - chosen
+    text = _result(item, plain, others)
+    for start in _starts(item, text, others):
+        if (value := _number_at(item, text[start:], others)) is not None:
             return value
     return _UNREADABLE
 
 
-def _result(item: FormItem, plain: str) -> str:
+def _is_of_item(item: FormItem, text: str, others: frozenset[str]) -> bool:
+    return _is_own(item, text) and others.isdisjoint(_tokens(text))
+
+
+def _result(item: FormItem, plain: str, others: frozenset[str]) -> str:
     """Return a text without what stands before an equals sign and gives no value: words of the form, calculations."""
     parts = _EQUALS.split(plain)
     while len(parts) > 1 and (
-        _is_own(item, parts[0]) or _SYMBOL.fullmatch(parts[0]) or _is_calculation(parts[0])
+        _is_of_item(item, parts[0], others)
+        or _SYMBOL.fullmatch(parts[0])
+        or _is_calculation(parts[0])
     ):
         parts.pop(0)
     return _BRACKETED_MARGIN.sub(r"± \1", " = ".join(parts))
@@ -548,17 +556,17 @@ def _is_calculation(text: str) -> bool:
     return bool(_OPERATED.search(text)) and _turning_words().isdisjoint(_tokens(text))
 
 
-def _starts(item: FormItem, text: str) -> Iterator[int]:
+def _starts(item: FormItem, text: str, others: frozenset[str]) -> Iterator[int]:
     """Yield where the value may begin: at once, or behind words of the form (``The diameter is 80.7 mm``)."""
     yield 0
     numbers = [*NUMERAL.finditer(text)] or [*NUMBER_WORD.finditer(text)]
     for number in numbers:
         lead = _ABOUT.sub("", text[: number.start()].rstrip("€$£¥₹ "))
-        if lead and _is_own(item, lead):
+        if lead and _is_of_item(item, lead, others):
             yield number.start()
 
 
-def _number_at(item: FormItem, text: str, chosen: frozenset[str]) -> FormValue | None:
+def _number_at(item: FormItem, text: str, others: frozenset[str]) -> FormValue | None:
     """Return the value of the number with which ``text`` begins; None if the rest may change what is meant."""
     head = quantity_head(text)
     if head is None:
@@ -575,7 +583,11 @@ def _number_at(item: FormItem, text: str, chosen: frozenset[str]) -> FormValue |
             if both is None:
                 return None
             quantity, rest = both, rest[same.end() :]
-        elif _is_calculation(inner) and NUMERAL.search(inner) and not _MINUS.search(inner):
+        elif (
+            _is_calculation(inner)
+            and not _MINUS.search(inner)
+            and _is_own(item, _OPERATED.sub(" ", _without_numbers(inner)))
+        ):
             rest = rest[same.end() :]  # how the value was found
         elif same["inner"] is None:
             return None
@@ -586,13 +598,15 @@ def _number_at(item: FormItem, text: str, chosen: frozenset[str]) -> FormValue |
     times = _TIMES.match(rest) if item.unit is None and quantity.unit is None else None
     if times:
         rest = rest[times.end() :]
-    others = frozenset[str]() if times else _context_options(item) - chosen
-    if not _may_follow(item, quantity, rest, others):
+    # A ratio may name what it is a ratio to: 9.24 times the area of the crop.
+    if not _may_follow(item, quantity, rest, frozenset() if times else others):
         return None
     if head.money and (item.unit is not None or quantity.unit is not None):
         return FormValue(listed=False)
     ends = _ends(item, quantity)
-    return FormValue(number=ends, listed=ends is not None)
+    # Below 1 without a sign may be a fraction where percent are asked for.
+    is_clear = item.unit != "%" or quantity.unit is not None or not 0 < abs(quantity.high) < 1
+    return FormValue(number=ends, listed=ends is not None and is_clear)
 
 
 def _counts_own(item: FormItem, text: str) -> bool:
@@ -608,11 +622,7 @@ _COUNTED = late_pattern(r"\d\s?(?P<noun>[a-z][a-z -]{3,}?)(?:\s?[/·]| per )")
 
 
 def _may_follow(item: FormItem, quantity: Quantity, rest: str, others: frozenset[str]) -> bool:
-    """True if what stands behind a number does not change what is meant: words of the form, or its unit again.
-
-    ``others``: words of options that the number may be of though it should not: the other half, another picture. In
-    a ratio there are none: ``9.24 times the area of the crop``.
-    """
+    """True if what stands behind a number does not change what is meant: words of the form, or its unit again."""
     told = rest.strip(" ()[].,;:")
     if not told:
         return True
@@ -624,7 +634,7 @@ def _may_follow(item: FormItem, quantity: Quantity, rest: str, others: frozenset
         return False  # 1265 trees where m² are asked for
     if told in normalise(item.label) and not {*first} & _turning_words():
         return True
-    return _is_own(item, told) and others.isdisjoint(_tokens(told))
+    return _is_of_item(item, told, others)
 
 
 def _ends(item: FormItem, quantity: Quantity) -> tuple[float, float] | None:
