@@ -125,20 +125,25 @@ def _stem(word: str) -> str:
     return stemmer().stemWord(word) if len(word) >= _SHORTEST_STEMMED else word
 
 
+_JOINING = (
+    "a an the of in on at for is are was were it its this that these there has have as s",
+    "的 是 为 有 在 了 这 该",
+    "棵 株 个 颗 片 只 张",  # count trees, leaves and fruit in Chinese
+    "common",  # of vernacular names: common bean rust
+    "answer value result factor ratio exactly only just",
+    "visible counted measured calculated estimated detected",
+)
+"""Words that change no value: articles and the like, words for a result, and how it was had."""
+
+
 @cache
 def _joining_words() -> frozenset[str]:
-    """Return articles, prepositions and the like, "common" of vernacular names, words for a result.
-
-    Of Chinese, also the words that count trees, leaves and fruit.
-    """
-    words = (
-        "a an the of in on at for is are was were it its this that these there has have as common "
-        "answer value result factor ratio exactly only just s 的 是 为 有 在 了 这 该 棵 株 个 颗 片 只 张"
-    )
-    return frozenset(map(_stem, words.split()))
+    return frozenset(_stem(word) for words in _JOINING for word in words.split())
 
 
-_BESIDE_OPTIONS = frozenset(("imag", "pictur", "photo", "file", "with", "which", "one"))
+_BESIDE_OPTIONS = frozenset(
+    "imag pictur photo file frame box side class diseas with which one vs".split()
+)
 """Stems that change no option, but may change a number: ``14 % of the image``, ``3.5 % with symptoms``."""
 
 
