@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,11 @@ from typer.testing import CliRunner
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.own_photos.plan import read_plan
+from agrotools.build.own_photos.building import build_from_photos
+from agrotools.build.own_photos.nearest import nearest_names
+from agrotools.build.own_photos.plan import read_plan, write_plan
+from agrotools.build.own_photos.proposal import open_questions
+from agrotools.build.own_photos.table import match_rows
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.files import sha256_of_file
@@ -483,17 +488,81 @@ def test_class_folders_lose_what_the_tool_names_wrongly_alone(
     assert 100 * lost / n <= most_lost
 
 
+def _labelled_photos(folder: Path, names: Sequence[str], header: str = "bean disease") -> None:
+    """Write a photo and a row of ``sheet.csv`` for each name."""
+    (folder / "photos").mkdir()
+    lines = [f"photo,{header}"]
+    for number, name in enumerate(names):
+        Image.new("RGB", (60, 40), (40, 90 + number, 30)).save(folder / "photos" / f"p{number}.jpg")
+        lines.append(f"p{number}.jpg,{name}")
+    (folder / "sheet.csv").write_text("\n".join(lines) + "\n")
+
+
 def test_names_that_no_result_can_match_are_asked_about(tmp_path: Path):
     """The tool is not blamed for a table in which nothing has a name that it could return."""
-    (tmp_path / "photos").mkdir()
-    lines = ["photo,disease"]
-    for number, name in enumerate(("ALS type A", "BR", "healthy")):
-        Image.new("RGB", (60, 40), (40, 90 + number, 30)).save(
-            tmp_path / "photos" / f"p{number}.jpg"
-        )
-        lines.append(f"p{number}.jpg,{name}")
-    (tmp_path / "sheet.csv").write_text("\n".join(lines) + "\n")
+    _labelled_photos(tmp_path, ("ALS type A", "BR", "healthy"), "disease")
     with pytest.raises(
-        BenchmarkError, match=r"none of the names of 'disease' \('ALS type A', 'BR'\)"
+        BenchmarkError, match=r"none of the names of 'disease', .*'ALS type A'.*'BR'"
     ):
         _build(tmp_path, "--yes", table="sheet.csv")
+
+
+@pytest.mark.parametrize(
+    ("names", "unknown"),
+    [
+        (["ALS", "rust", "ok"], ["ALS", "ok"]),
+        (["angular leaf spot", "bean rost", "healthy"], ["bean rost"]),
+        (["angular leaf spot", "Bean Rust", "bean_rust", " rust ", "beanrust"], ["beanrust"]),
+        (["angular leaf spot", "rust", "not rust"], ["not rust"]),
+    ],
+)
+def test_some_unknown_names_are_asked_about_and_left_out_by_yes(
+    tmp_path: Path, names: list[str], unknown: list[str]
+):
+    """As for a table without any known name: a script stops, and no question offers a name that nothing can match."""
+    _labelled_photos(tmp_path, [*names, "angular leaf spot", "bean rust"] * 2)
+    assert _build(tmp_path, table="sheet.csv").exit_code == 3
+    assert not (tmp_path / "made").exists()
+    plan = read_plan(tmp_path / "sheet.plan.toml")
+    seen = match_rows(tmp_path / "photos", tmp_path / "sheet.csv", plan)
+    needs = open_questions(plan, seen)
+    assert [(need.key, need.part) for need in needs] == [("names", name) for name in unknown]
+    built = build_from_photos(seen, plan, tmp_path / "made")
+    left_out = [line for line in built.skipped.lines() if "not in the knowledge base" in line]
+    assert sorted(left_out) == [
+        line for name in sorted(unknown) for line in left_out if f": 2 x {name!r} (row" in line
+    ]
+    asked = " ".join(sample.query for sample in load_folder(tmp_path / "made").samples)
+    assert not [name for name in unknown if name in asked.replace("not rust ", "")]
+
+
+def test_the_plan_says_what_unknown_names_mean(tmp_path: Path):
+    _labelled_photos(tmp_path, ["ALS", "BR", "ok", "blurred"] * 3)
+    _build(tmp_path, table="sheet.csv")
+    path = tmp_path / "sheet.plan.toml"
+    plan = read_plan(path)
+    (column,) = plan.columns
+    meant = {"ALS": "angular leaf spot", "BR": "rust", "ok": "healthy", "blurred": "nothing"}
+    write_plan(
+        path,
+        plan.model_copy(update={"columns": (column.model_copy(update={"names": meant}),)}),
+    )
+    done = _build(tmp_path, table="sheet.csv")
+    assert done.exit_code == 0, done.output
+    samples = load_folder(tmp_path / "made").samples
+    truths = {str(step.truth["best"]) for sample in samples for step in sample.reference.steps}
+    assert truths == {"disease.bean_angular_leaf_spot", "disease.bean_rust", "bean_healthy"}
+
+
+@pytest.mark.parametrize(
+    ("name", "ask", "crop", "nearest"),
+    [
+        ("ALS", "disease", "bean", "angular leaf spot of bean"),
+        ("bean rost", "disease", None, "bean rust"),
+        ("late blihgt", "disease", "tomato", "late blight of potato and tomato"),
+        ("helthy", "disease", None, "healthy"),
+        ("lantanna", "weed", None, "lantana"),
+    ],
+)
+def test_the_nearest_known_name_is_offered(name, ask, crop, nearest):
+    assert nearest_names(name, ask, crop)[0] == nearest

@@ -1,6 +1,6 @@
 import pytest
 
-from agrotools.knowledge.kb_names import healthy_label, shipped_names
+from agrotools.knowledge.kb_names import healthy_label, shipped_names, species_in
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,29 @@ def test_names_meet_by_what_they_mean(
     first: str, second: str, crop: str | None, same: bool
 ) -> None:
     assert shipped_names().mean_same(first, second, crop) is same
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [
+        ("Alternaria solani", "early_blight"),
+        ("Xanthomonas vesicatoria", "bacterial_spot_pepper_tomato"),
+        ("Fusarium graminearum", "wheat_head_scab"),
+    ],
+)
+def test_each_species_of_several_names_an_entry(name: str, slug: str) -> None:
+    """The last one is also one of two species of an ear rot, but the scab has that name alone."""
+    assert [entry.slug for entry in shipped_names().all_of_name(name)] == [slug]
+
+
+def test_species_in_a_scientific_name() -> None:
+    assert species_in("Alternaria solani and A. linariae") == [
+        "Alternaria solani",
+        "Alternaria linariae",
+    ]
+    assert species_in("Tilletia indica") == []
+    assert species_in("Cercospora kikuchii and related species") == []
+    assert species_in(None) == []
 
 
 def test_labels_of_healthy_leaves() -> None:

@@ -3,7 +3,7 @@
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -55,7 +55,8 @@ def build_from_table(
         if not yes and (lacking := open_questions(plan, seen)):
             _print_needs(lacking)
             typer.echo(
-                "Complete the plan and run the same command again, or add --yes to leave these columns out."
+                "Complete the plan and run the same command again, or add --yes to leave these columns out, and rows"
+                " with unknown names."
             )
             raise typer.Exit(NOT_DONE)
     else:
@@ -156,6 +157,7 @@ def _print_needs(lacking: "list[OpenQuestion]") -> None:
     typer.echo("to fill in:")
     for need in lacking:
         other = f" (or {need.or_key})" if need.or_key else ""
+        other += f" of {need.part!r}" if need.part else ""
         choices = f" One of: {', '.join(need.choices)}." if need.choices else ""
         typer.echo(f"  {need.column}: {need.key}{other}: {need.question}{choices}")
 
@@ -193,11 +195,13 @@ def _asked_of_owner(plan: "Plan", seen: "DetectedTable") -> "Plan":
     for column in list(plan.columns):
         while needs := open_questions_of_column(plan.column(column.column) or column, seen):
             need = needs[0]
-            typer.echo(f"(type {NOTHING!r} to leave this column out)")
+            if need.part is None:
+                typer.echo(f"(type {NOTHING!r} to leave this column out)")
             more, default = (
                 (f" ({', '.join(need.choices)})", need.choices[0]) if need.choices else ("", None)
             )
-            plan = _reply(plan, f"{need.question}{more}", need.key, default, need.column)
+            question = f"{need.question}{more}"
+            plan = _reply(plan, question, need.key, default, need.column, need.part)
     for key, question in (
         ("name", "Name of the benchmark"),
         ("licence", "Terms of use of the photos"),
@@ -207,23 +211,39 @@ def _asked_of_owner(plan: "Plan", seen: "DetectedTable") -> "Plan":
 
 
 def _reply(
-    plan: "Plan", question: str, key: str, default: str | None, column: str | None = None
+    plan: "Plan",
+    question: str,
+    key: str,
+    default: str | None,
+    column: str | None = None,
+    part: str | None = None,
 ) -> "Plan":
-    """Return the plan with a value typed for a key of it, or of a column; invalid ones are asked for again."""
+    """Return the plan with a value typed for a key of it, of a column, or of a ``part`` of that key.
+
+    Invalid values are asked for again.
+    """
     from pydantic import ValidationError
 
     from agrotools.build.own_photos.plan import NOTHING
     from agrotools.core.base import plain_message
 
-    def changed(reply: str) -> "Plan":
-        change = {"ask" if column and reply.strip() == NOTHING else key: reply.strip()}
-        columns = [
-            each.model_dump() | (change if each.column == column else {}) for each in plan.columns
-        ]
+    def changed_column(of_column: dict[str, Any], reply: str) -> dict[str, Any]:
+        if part is not None:
+            return of_column | {key: of_column[key] | {part: reply}}
+        return of_column | {"ask" if reply == NOTHING else key: reply}
+
+    def changed(typed: str) -> "Plan":
+        reply = typed.strip()
+        fields = plan.model_dump()
+        if column is None:
+            fields[key] = reply
+        else:
+            fields["columns"] = [
+                changed_column(each, reply) if each["column"] == column else each
+                for each in fields["columns"]
+            ]
         try:
-            return type(plan).model_validate(
-                plan.model_dump() | ({"columns": columns} if column else change)
-            )
+            return type(plan).model_validate(fields)
         except ValidationError as error:
             raise typer.BadParameter(plain_message(error.errors()[0])) from error
 

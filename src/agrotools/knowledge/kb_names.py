@@ -36,6 +36,12 @@ class KbNames:
                         self._without_crop.setdefault(short, {})[entry.id] = entry
             for label in entry.names.datasets.get(SHIPPED_LABELS, ()):
                 self._by_label.setdefault(label, entry)
+        # A species of a list names the entry only if no entry has this name by itself.
+        listed: dict[str, list[Entry]] = {}
+        for entry in self.entries:
+            for name in map(folded, species_in(entry.names.sci)):
+                listed.setdefault(name, []).append(entry)
+        self._by_name |= {name: of for name, of in listed.items() if name not in self._by_name}
 
     def of_shipped(self, label: str) -> Entry | None:
         """Return the entry of a label of the shipped networks, or None."""
@@ -125,6 +131,27 @@ class KbNames:
             (each for each in self.entries if folded(each.id) == plain), None
         )
         return entry.id if entry else plain
+
+
+_SPECIES = re.compile(r"([A-Z][a-z]+|[A-Z]\.) [a-z-]+(?: (?:pv|f\. sp|subsp|var)\. [a-z-]+)?")
+"""A species: its genus, perhaps as an initial, its epithet, and perhaps the form below the species."""
+
+
+def species_in(scientific: str | None) -> list[str]:
+    """Return each species of a scientific name of several: "Alternaria solani and A. linariae" has two.
+
+    A name that is not a list of species gives none.
+    """
+    parts = re.split(r", | and ", scientific or "")
+    matches = [_SPECIES.fullmatch(part) for part in parts]
+    if len(parts) < 2 or not all(matches):
+        return []
+    genus, species = "", list[str]()
+    for match in filter(None, matches):
+        # An initial stands for the genus before it.
+        genus = genus if match[1].endswith(".") else match[1]
+        species.append(f"{genus} {match[0].partition(' ')[2]}")
+    return species
 
 
 _HEALTHY = ("no disease", "sound", "none", "健康", "无病", "正常")

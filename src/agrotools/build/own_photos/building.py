@@ -7,7 +7,7 @@ import hashlib
 import re
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
@@ -21,7 +21,14 @@ from agrotools.benchmarks import load_folder
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
 from agrotools.build.own_photos.plan import Column, Measure, Plan, SkippedRows, measures
-from agrotools.build.own_photos.proposal import EMPTY, open_questions_of_column
+from agrotools.build.own_photos.proposal import (
+    CLASS,
+    EMPTY,
+    NAMES,
+    open_questions_of_column,
+    unknown_names,
+    unknown_reason,
+)
 from agrotools.build.own_photos.questions import (
     ColumnNames,
     Pictured,
@@ -144,6 +151,8 @@ def _camera_data(payload: bytes, kept: Set[int] = _CAMERA) -> bytes:
 _PICTURES_A_SAMPLE = 4
 _LEAST_PICTURES = 200
 _MOST_WARNED = 8
+_MOST_REASONS = 3
+"""Reasons for left out rows that an error repeats: the most frequent ones."""
 
 
 @dataclass(frozen=True)
@@ -169,12 +178,15 @@ def build_from_photos(
 ) -> BuiltBenchmark:
     """Build the benchmark from all columns without open questions and write it to ``out``, completely or not at all.
 
+    Rows with names that no tool result can match are left out.
+
     BenchmarkError: no column or picture can be used, or ``out`` holds something else. InfrastructureError: no worker.
     """
     check_replaceable(out)
     skipped, columns = seen.skipped, list[Column]()
     for column in plan.columns:
-        needs = open_questions_of_column(column, seen)
+        # Rows with unknown names are left out below: they need no answer.
+        needs = [need for need in open_questions_of_column(column, seen) if need.key != NAMES]
         if column.is_asked and not needs:
             columns.append(column)
         elif needs:
@@ -190,14 +202,21 @@ def build_from_photos(
         originals = Originals(Path(scratch))
         part_of, n_cleaned = _stored(seen, plan, columns, values, originals, progress)
         part = _part(columns, part_of, plan, originals, skipped)
-        header = assembled(
-            [part],
-            out,
-            name=plan.name,
-            version="1",
-            description=plan.description,
-            progress=progress,
-        )
+        try:
+            header = assembled(
+                [part],
+                out,
+                name=plan.name,
+                version="1",
+                description=plan.description,
+                progress=progress,
+            )
+        except BenchmarkError as error:
+            left_out = skipped.lines()[:_MOST_REASONS]
+            if not left_out:
+                raise
+            why = f"{error.message}; left out: {'; '.join(left_out)}"
+            raise BenchmarkError(why, hint=error.hint) from error
     samples, used = load_folder(out).samples, dict[str, int]()
     for column, pictured in part_of.items():
         of_column = (sample for sample in samples if sample.metadata["column"] == column)
@@ -319,7 +338,7 @@ def _part(
         has_area = all(each.file.gsd_m for each in pictured)
         templates += templates_for(column, place, plan, numbers, counted_per_area=has_area)
     if not subjects:
-        what = "; ".join(skipped.lines()[:3]) or "the plan ignores all columns"
+        what = "; ".join(skipped.lines()[:_MOST_REASONS]) or "the plan ignores all columns"
         raise BenchmarkError(
             f"no questions can be generated: {what}", hint="complete the plan or the table"
         )
@@ -378,8 +397,13 @@ def _facts(path: Path, column: Column, plan: Plan) -> dict[str, Any]:
     return facts
 
 
-def answers_of(seen: DetectedTable, column: Column, skipped: SkippedRows) -> dict[Path, Value]:
-    """Return the value of each picture; unusable cells and contradictory values are added to ``skipped``."""
+def answers_of(
+    seen: DetectedTable, column: Column, skipped: SkippedRows, unknown: Collection[str] = ()
+) -> dict[Path, Value]:
+    """Return the value of each picture; unusable cells and contradictory values are added to ``skipped``.
+
+    ``unknown``: names that no tool result can match; their cells are not used.
+    """
     measure = measures()[column.ask]
     by_image: dict[Path, list[tuple[int, Value]]] = {}
     texts = seen.cells_of(column.column)
@@ -389,7 +413,7 @@ def answers_of(seen: DetectedTable, column: Column, skipped: SkippedRows) -> dic
         if cells.is_empty(text):
             continue
         try:
-            value = _value(text, column, measure)
+            value = _value(text, column, measure, unknown)
         except CellFault as fault:
             skipped.add(column.column, fault.reason, fault.hint, row, text[:60])
             continue
@@ -405,10 +429,13 @@ def agreed_answers(
     seen: DetectedTable, column: Column, skipped: SkippedRows
 ) -> tuple[dict[Path, Value], str]:
     """Return the values of a column, without those that a second observer contradicts, and their agreement as text."""
-    first = answers_of(seen, column, skipped)
+    is_named = measures()[column.ask].kind == "name" and column.ask != CLASS
+    unknown = unknown_names(seen, column) if is_named else {}
+    first = answers_of(seen, column, skipped, unknown)
     if column.second is None:
         return first, ""
-    second = answers_of(seen, column.model_copy(update={"column": column.second}), skipped)
+    by_second = column.model_copy(update={"column": column.second})
+    second = answers_of(seen, by_second, skipped, unknown)
     measure, both, values = (
         measures()[column.ask],
         [image for image in first if image in second],
@@ -441,11 +468,16 @@ def agreed_answers(
     )
 
 
-def _value(text: str, column: Column, measure: Measure) -> Value:
+def _value(text: str, column: Column, measure: Measure, unknown: Collection[str]) -> Value:
     if measure.kind == "yes":
         return cells.yes_or_no(text, column.yes, column.no)
     if measure.kind == "name":
-        return cells.name(text)
+        name = cells.name(text)
+        meant = column.meaning_of(name)
+        if meant is None or name in unknown:
+            hint = f"write a known name, or add it to {NAMES} in the plan"
+            raise CellFault(unknown_reason(name, column), hint)
+        return meant
     number = cells.quantity(text, column.decimal or ".")
     value = _in_unit(number, column, measure)
     if measure.unit is None and value != round(value) and column.repeated != "mean":

@@ -119,6 +119,8 @@ class Column(FrozenModel):
     objects: _PLAIN | None = None
     objects_zh: _PLAIN | None = None
     crop: _PLAIN | None = None
+    names: dict[str, _PLAIN] = {}
+    """Names in the table that the knowledge base lacks, each with the known name that it means, or "nothing"."""
     mode: Literal["leaf", "field"] | None = None
     gsd_m: _LOGICAL | None = None
     px_per_cm: _LOGICAL | None = None
@@ -140,6 +142,11 @@ class Column(FrozenModel):
     @property
     def is_asked(self) -> bool:
         return self.ask not in (UNDECIDED, *self.UNASKED)
+
+    def meaning_of(self, name: str) -> str | None:
+        """Return the name that a name in the table means, or None if its rows are left out."""
+        meant = self.names.get(name, name)
+        return None if meant == NOTHING else meant
 
 
 class Plan(FrozenModel):
@@ -172,13 +179,16 @@ def write_plan(path: Path, plan: Plan) -> None:
 
     plain = plan.model_dump(mode="json", exclude_none=True)
     columns = plain.pop("columns")
+    names = [column.pop("names") for column in columns]
     for column in columns:
         for name in ("yes", "no"):
             if tuple(column[name]) == getattr(cells, name.upper()):
                 del column[name]
     asks = ", ".join((*measures(), *Column.UNASKED))
     text = _data("plan_head.toml")["head"].format(asks=asks) + "\n" + tomli_w.dumps(plain)
-    text += "".join(f"\n[[columns]]\n{tomli_w.dumps(column)}" for column in columns)
+    for column, of_column in zip(columns, names, strict=True):
+        text += f"\n[[columns]]\n{tomli_w.dumps(column)}"
+        text += f"[columns.names]\n{tomli_w.dumps(of_column)}" if of_column else ""
     path.write_text(text, encoding="utf-8")
 
 

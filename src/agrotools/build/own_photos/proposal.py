@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from agrotools.build.own_photos import cells
+from agrotools.build.own_photos.nearest import nearest_names
 from agrotools.build.own_photos.plan import (
     NOTHING,
     UNDECIDED,
@@ -38,6 +39,8 @@ class OpenQuestion(NamedTuple):
     choices: tuple[str, ...] = ()
     or_key: str | None = None
     """Alternative key that would also do."""
+    part: str | None = None
+    """Name in the table that the question is about, if the key maps names."""
 
 
 def open_questions(plan: Plan, seen: DetectedTable) -> list[OpenQuestion]:
@@ -61,8 +64,14 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
     measure = measures()[column.ask]
     lacking: list[OpenQuestion] = []
 
-    def ask(key: str, question: str, *choices: str, **more: str) -> None:
-        lacking.append(OpenQuestion(name, key, question, choices, **more))
+    def ask(
+        key: str,
+        question: str,
+        *choices: str,
+        or_key: str | None = None,
+        part: str | None = None,
+    ) -> None:
+        lacking.append(OpenQuestion(name, key, question, choices, or_key, part))
 
     if measure.kind == "number" and measure.unit and not column.unit:
         ask("unit", f"Which unit do numbers without a unit have in {name!r}?")
@@ -87,10 +96,14 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
         )
     if measure.kind == "name" and column.ask != CLASS:  # names of a class stand for themselves
         names = names_of(seen, column)
+        unknown = unknown_names(seen, column)
         if unclear := names.labels.unclear:
             ask("crop", _which_crop(column, unclear))
-        elif unknown := _all_unknown(names):
-            ask("ask", _which_names(column, unknown), CLASS, NOTHING)
+        if unknown and not _known_problems(names):
+            ask("ask", _which_names(column, unknown), CLASS, NOTHING, or_key=NAMES)
+        else:
+            for text, rows in unknown.items():
+                ask(NAMES, _what_is_meant(column, text, rows), part=text)
     if measure.kind == "yes" and not column.yes_means:
         ask("yes_means", f"What does a yes in {name!r} mean, as a sentence about the photo?")
     return lacking
@@ -117,35 +130,83 @@ def _both_ways(cell: str) -> str:
     return " or ".join(f'{value:.12g} (decimal mark "{mark}")' for mark, value in read.items())
 
 
-def _all_unknown(names: ColumnNames) -> list[str]:
-    """Return the names of a column, without those of healthy plants, if no tool result can match any of them."""
-    listed = [name for name in names.labels.entries if not names.is_healthy(name)]
-    if any(map(names.is_known, listed)):
-        return []
-    of_packs = {label for info in list_packs()[0] for label in info.classes}
-    return [] if of_packs.intersection(listed) else listed
+def _known_problems(names: ColumnNames) -> list[str]:
+    """Return the names of a column that a tool may return, without those of healthy plants."""
+    problems = [name for name in names.labels.entries if not names.is_healthy(name)]
+    return [name for name in problems if _can_be_returned(name, names)]
 
 
-def _which_names(column: Column, unknown: Sequence[str]) -> str:
-    listed = ", ".join(map(repr, unknown[:_CROPS_NAMED])) + ", ..." * (len(unknown) > _CROPS_NAMED)
+def _can_be_returned(name: str, names: ColumnNames) -> bool:
+    """Return True if the knowledge base has a name, or a pack has it as a label."""
+    return names.is_known(name) or any(name in info.classes for info in list_packs()[0])
+
+
+def _which_names(column: Column, unknown: Mapping[str, int]) -> str:
+    some = list(unknown)[:_MOST_LISTED]
+    listed = "; ".join(f"{name!r}{_near(name, column)}" for name in some)
+    more = f"; {len(unknown) - len(some)} more" if len(unknown) > len(some) else ""
     return (
-        f"The knowledge base has none of the names of {column.column!r} ({listed}), so that no tool result can match "
-        f"one. Write names that agrotools tools kb search finds, or choose {CLASS!r} and train a pack on your photos"
+        f"The knowledge base has none of the names of {column.column!r}, so that no tool result can match one: "
+        f"{listed}{more}. Write names that agrotools tools kb search finds, or choose {CLASS!r} and train a pack on "
+        "your photos"
     )
 
 
+def _what_is_meant(column: Column, name: str, n_cells: int) -> str:
+    counted = f"{n_cells} cell{'s' if n_cells > 1 else ''}"
+    written = column.names.get(name, name)
+    given = f"{name!r} ({counted})" if written == name else f"{written!r}, given for {name!r},"
+    return (
+        f"{given} is not in the knowledge base{_near(written, column)}. Which known name does it mean? "
+        f"{NOTHING!r} leaves its rows out"
+    )
+
+
+def _near(name: str, column: Column) -> str:
+    near = nearest_names(name, column.ask, column.crop)
+    return f" (nearest: {', '.join(near)})" if near else " (no known name is near)"
+
+
+def unknown_reason(name: str, column: Column) -> str:
+    """Return why the cells with a name are not used, as the continuation of "the cell ..."."""
+    if column.names.get(name) == NOTHING:
+        return "is left out by names in the plan"
+    return f"is not in the knowledge base{_near(column.names.get(name, name), column)}"
+
+
 def names_of(seen: DetectedTable, column: Column) -> ColumnNames:
-    """Return the names in the cells of a column, resolved together; cells without a usable name are left out."""
-    names: set[str] = set()
+    """Return what the names in the cells of a column mean, resolved together; unusable cells are left out."""
+    meant = {column.meaning_of(name) for name in _names_in_cells(seen, column)}
+    return ColumnNames.of(column, filter(None, meant))
+
+
+def unknown_names(seen: DetectedTable, column: Column) -> dict[str, int]:
+    """Return the names in the cells of a column that no tool result can match, with the number of their cells.
+
+    Rows that the plan leaves out are not counted.
+    """
+    names = names_of(seen, column)
+    unknown = Counter[str]()
+    for name, n_cells in Counter(_names_in_cells(seen, column)).items():
+        meant = column.meaning_of(name)
+        if meant is not None and not _can_be_returned(meant, names):
+            unknown[name] = n_cells
+    return dict(unknown.most_common())
+
+
+def _names_in_cells(seen: DetectedTable, column: Column) -> Iterator[str]:
+    """Yield the name in each cell of a column and of its second observer; cells without a usable one are left out."""
     for _, _, text in seen.cells_of(column.column, column.second):
         with suppress(cells.CellFault):
-            names |= set() if cells.is_empty(text) else {cells.name(text)}
-    return ColumnNames.of(column, names)
+            if not cells.is_empty(text):
+                yield cells.name(text)
 
 
 _CROPS_NAMED = 4
 _MOST_NAMES, _MOST_LISTED = 60, 12
 _ENOUGH = 0.8
+NAMES = "names"
+"""Key of a plan for what unknown names in the table mean."""
 CLASS = "class"
 """Measure of a column of names whose header does not say what they are of."""
 _UNIT_IN_HEADER = re.compile(
