@@ -514,6 +514,7 @@ def test_names_that_no_result_can_match_are_asked_about(tmp_path: Path):
         (["angular leaf spot", "bean rost", "healthy"], ["bean rost"]),
         (["angular leaf spot", "Bean Rust", "bean_rust", " rust ", "beanrust"], ["beanrust"]),
         (["angular leaf spot", "rust", "not rust"], ["not rust"]),
+        (["angular leaf spot", "Uromyces phaseoli", "healthy"], []),
     ],
 )
 def test_some_unknown_names_are_asked_about_and_left_out_by_yes(

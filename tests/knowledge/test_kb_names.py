@@ -25,12 +25,13 @@ def test_names_meet_by_what_they_mean(
 @pytest.mark.parametrize(
     ("name", "slug"),
     [
+        ("Uromyces phaseoli", "bean_rust"),
         ("Alternaria solani", "early_blight"),
         ("Xanthomonas vesicatoria", "bacterial_spot_pepper_tomato"),
         ("Fusarium graminearum", "wheat_head_scab"),
     ],
 )
-def test_each_species_of_several_names_an_entry(name: str, slug: str) -> None:
+def test_a_former_name_and_each_species_of_several_name_an_entry(name: str, slug: str) -> None:
     """The last one is also one of two species of an ear rot, but the scab has that name alone."""
     assert [entry.slug for entry in shipped_names().all_of_name(name)] == [slug]
 
