@@ -38,6 +38,9 @@ def test_a_new_benchmark_passes_its_test_and_gets_scores(tmp_path: Path) -> None
         ("orchard", "exists already"),
         ("gta", "there is a benchmark gta already"),
         ("a-b", "no name"),
+        ("class", "is a keyword of Python"),
+        ("os", "a Python module os already"),
+        ("numpy", "a Python module numpy already"),
     ):
         refused = run_command("init", name, cwd=tmp_path)
         assert (refused.returncode, why in refused.stderr) == (2, True)

@@ -1,7 +1,10 @@
 """``agrotools build``, ``init`` and ``export``: make a benchmark, start one as a package, write it in other formats."""
 
+import keyword
 import re
+import sys
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -207,6 +210,12 @@ def init(name: str) -> None:
     if folder.exists() or name in BENCHMARKS:
         what = f"{folder} exists" if folder.exists() else f"there is a benchmark {name}"
         raise UsageError(f"{what} already", hint="choose another name")
+    if keyword.iskeyword(name):
+        why = f"{name!r} is a keyword of Python, which cannot be imported"
+        raise UsageError(why, hint="choose another name, such as my_field")
+    if name in sys.stdlib_module_names or find_spec(name) is not None:
+        why = f"there is a Python module {name} already, which the new one would hide"
+        raise UsageError(why, hint=f"choose another name, such as {name}_field")
     folder.mkdir()
     for file in files("agrotools.data").joinpath("template").iterdir():
         if file.is_file():
