@@ -65,6 +65,38 @@ def test_sheets_are_read_as_tables(tmp_path: Path):
         open_table(tmp_path / "broken.xlsx")
 
 
+def test_hidden_rows_columns_and_sheets_of_a_workbook_are_counted(tmp_path: Path):
+    openpyxl = pytest.importorskip("openpyxl", reason="extra build")
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (["photo", "apples", "pears"], *([f"{k}.jpg", k, k] for k in range(8))):
+        sheet.append(row)
+    book.create_sheet("notes")
+    book.save(tmp_path / "t.xlsx")
+    assert open_table(tmp_path / "t.xlsx").hidden == ""
+    for row in (3, 5, 40):  # row 40 is empty
+        sheet.row_dimensions[row].hidden = True
+    sheet.column_dimensions["C"].hidden = True
+    book.save(tmp_path / "t.xlsx")
+    table = open_table(tmp_path / "t.xlsx")
+    assert table.hidden.startswith("2 hidden rows (row 3, 5), 1 hidden column (pears)")
+    assert table.hidden in table.described
+    assert len(list(table.rows())) == 8
+    sheet.sheet_state = "hidden"
+    book.active = 1
+    book.save(tmp_path / "t.xlsx")
+    assert open_table(tmp_path / "t.xlsx").hidden.startswith("a hidden sheet, 2 hidden rows")
+
+
+def test_columns_of_one_name_are_refused_where_they_are_read(tmp_path: Path):
+    (tmp_path / "t.csv").write_text("Score,model,score,note,note\n1,a,0,x,y\n")
+    table = open_table(tmp_path / "t.csv")
+    assert table.alike == (("Score", "score"), ("note", "note (2)"))
+    table.check_names("model", "sample")
+    with pytest.raises(BenchmarkError, match=r"'Score' \(column 1\), 'score' \(column 3\)"):
+        table.check_names("model", "score")
+
+
 def test_header_names_are_made_unique_and_long_rows_are_refused(tmp_path: Path):
     (tmp_path / "t.csv").write_text("photo,count,,count\n\na.jpg,1\nb.jpg,2,3,4,\nc.jpg,2,3,4,5\n")
     table = open_table(tmp_path / "t.csv")

@@ -764,3 +764,37 @@ def test_a_reply_that_ends_inside_its_thinking_is_no_answer(tmp_path, sums):
     rows = numbers(lambda n, mean: f"<think>mean: {mean} t/ha", "prediction")
     run, _ = imported(write_lines(tmp_path / "p.jsonl", rows), sums)
     assert run.summary.modes["no-tool"].no_form.n == 10
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"id": "q0", "prediction": "0", "Prediction": "1"},
+        {"id": "q0", "ID": "q1", "prediction": "0"},
+        {"id": "q0", "value": "0", "Value": "1"},
+        {"id": "q0", "prediction": {"value": "0", "VALUE": "1"}},
+    ],
+)
+def test_two_keys_of_one_name_are_refused(tmp_path, benchmark, row):
+    with pytest.raises(UsageError, match=r"several columns of one name: '.*', '.*' in row 1"):
+        imported(write_lines(tmp_path / "p.jsonl", [row]), benchmark)
+
+
+@pytest.mark.parametrize("header", ["id,prediction,prediction", "id,prediction,Prediction"])
+def test_two_columns_of_predictions_are_refused(tmp_path, benchmark, header):
+    file = tmp_path / "p.csv"
+    file.write_text(f"{header}\nq0,0,1\n")
+    with pytest.raises(UsageError, match=r"'prediction' \(column 2\), '[pP]rediction"):
+        imported(file, benchmark)
+    file.write_text("id,prediction,note,note\nq0,0,x,y\n")
+    assert imported(file, benchmark)[1].matched == 1
+
+
+def test_hidden_rows_of_predictions_are_said(tmp_path, benchmark):
+    openpyxl = pytest.importorskip("openpyxl", reason="extra build")
+    book = openpyxl.Workbook()
+    for row in (["id", "prediction"], ["q0", "0"], ["q1", "1"]):
+        book.active.append(row)
+    book.active.row_dimensions[3].hidden = True
+    book.save(tmp_path / "p.xlsx")
+    assert imported(tmp_path / "p.xlsx", benchmark)[1].hidden.startswith("1 hidden row (row 3)")

@@ -169,3 +169,11 @@ def test_a_gate_fails_if_the_new_table_lacks_scores(tmp_path, scores):
     )
     assert result.drops.lower < 0 < result.drops.upper
     assert gate_tables(new, old, 0, allow_invalid=True)[0].passed
+
+
+@pytest.mark.parametrize("header", ["model,sample,score,score", "model,sample,score,Score"])
+def test_two_columns_of_scores_are_refused(tmp_path, header):
+    """Before, the last one of ``score`` and ``Score`` counted, and the first one of two ``score``."""
+    file = table(tmp_path / "a.csv", [("A", 1, 0, 1), ("B", 1, 1, 0)], header)
+    with pytest.raises(UsageError, match=r"several columns of one name: 'score' \(column 3\), "):
+        read_scores(file)

@@ -6,6 +6,7 @@ Values are found by path; texts that are JSON or Python, numbers, names, and opt
 import codecs
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -177,6 +178,10 @@ def _parquet_rows(path: Path) -> Iterator[Any]:
     arrow, parquet = arrow_and_parquet()
     try:
         with parquet.ParquetFile(path) as file:
+            names = Counter(file.schema_arrow.names)
+            if several := [name for name, times in names.items() if times > 1]:
+                why = f"{path.name} has several columns of one name: {', '.join(several)}"
+                raise BenchmarkError(why, hint="rename or remove all but one")
             for batch in file.iter_batches(batch_size=256):
                 yield from batch.to_pylist()
     except arrow.ArrowException as error:

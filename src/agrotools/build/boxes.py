@@ -244,6 +244,15 @@ def _of_table(table: Table) -> list[Marked] | None:
     is_via = columns >= {"filename", "region_shape_attributes", "region_attributes"}
     if not is_via and not columns >= {"image_path", "label", *sides}:
         return None
+    used = (
+        "filename",
+        "region_shape_attributes",
+        "region_attributes",
+        "image_path",
+        "label",
+        *sides,
+    )
+    table.check_names(*used, *(f"#{column}" for column in used))
     pictures: dict[str, list[Mark]] = {}
     for row in (
         {key.removeprefix("#"): text for key, text in row.items()} for _, row in table.named_rows()

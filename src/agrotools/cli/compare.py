@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, cast
 
 import typer
 
-from agrotools.cli.output import FAULTS, command_line, count_text, print_json, stop_message
+from agrotools.cli.output import (
+    FAULTS,
+    command_line,
+    count_text,
+    print_json,
+    stop_message,
+    warn_of_hidden,
+)
 
 if TYPE_CHECKING:
     from agrotools.core import Mode
@@ -46,7 +53,9 @@ def compare(
         with stop_message("finished samples are kept"):
             print_until_decided(configs, load_for_run(configs[0], sys.stderr), as_json=as_json)
         return
-    folders = [] if any(map(is_table, runs)) else runs
+    tables = [run for run in runs if is_table(run)]
+    folders = [] if tables else runs
+    warn_of_hidden(tables)
     for early in dict.fromkeys(filter(None, map(stopped_early, folders))):
         typer.echo(f"warning: {early}", err=True)
     compared = compare_runs(runs) if folders else compare_tables(*runs)
@@ -149,6 +158,7 @@ def gate(
     if is_table(new) or is_table(against):
         if mode is not None:
             raise UsageError("a table of scores has no modes", hint="leave out --mode")
+        warn_of_hidden([path for path in (new, against) if path.is_file()])
         result, *models = gate_tables(new, against, max_drop / 100, allow_invalid=allow_invalid)
     else:
         manifests = [read_manifest(new), read_manifest(against)]

@@ -4,7 +4,7 @@ import io
 import os
 import select
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -160,3 +160,14 @@ def print_json(value: Any) -> None:
 
     text = json.dumps(value, indent=2, ensure_ascii=False)
     typer.echo(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+
+
+def warn_of_hidden(tables: Iterable[Path]) -> None:
+    """Print a warning for each workbook with rows or columns that it hides, but that are read."""
+    from agrotools.text.tables import open_table
+
+    for path in tables:
+        if path.suffix.lower() not in (".xlsx", ".xlsm") or not path.is_file():
+            continue
+        if hidden := open_table(path, allow_formulas=True).hidden:
+            typer.echo(f"warning: {path.name}: {hidden}", err=True)

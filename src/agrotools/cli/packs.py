@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from agrotools.cli.options import Commands, command_group, documented, sub_command
-from agrotools.cli.output import print_json
+from agrotools.cli.output import print_json, warn_of_hidden
 
 if TYPE_CHECKING:
     from agrotools.tools.crop_weed.heads import HeadInfo
@@ -54,6 +54,7 @@ def train_pack(
             hint="agrotools tools packs train --help",
         )
     folder = pack_path(out)
+    warn_of_hidden([labels] if labels else [])
     pictures = read_labelled(images, labels)
     left_out: list[LabelledImage] = []
     if held is not None:

@@ -106,6 +106,8 @@ def make_run(
     typer.echo(
         f"{file.name}: {count_text(counts.rows, 'row')}, {matched}; run folder {run}", err=as_json
     )
+    if counts.hidden:
+        typer.echo(f"warning: {file.name}: {counts.hidden}", err=True)
     for kind, entries in counts.problems.items():
         more = ", ..." if len(entries) > _LISTED else ""
         typer.echo(

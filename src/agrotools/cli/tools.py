@@ -14,6 +14,7 @@ from agrotools.cli.output import (
     allow_closed_pipe,
     code_of,
     print_json,
+    warn_of_hidden,
 )
 from agrotools.cli.packs import app as packs
 
@@ -222,6 +223,7 @@ def compare(
     from agrotools.report.terminal import print_parts
     from agrotools.tools.recognition.labelled_pictures import read_labelled
 
+    warn_of_hidden([labels] if labels else [])
     scores = compare_backends(
         tool,
         [name.strip() for name in backends.split(",") if name.strip()],

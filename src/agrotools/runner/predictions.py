@@ -5,7 +5,7 @@ has a prediction, a value for each item of the answer form, or a transcript (:mo
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -45,7 +45,9 @@ from agrotools.runner.store import RunStore, read_manifest
 from agrotools.runner.transcripts import MODES_OF_KEYS, in_form, read_transcript
 from agrotools.scoring.metrics import PREDICTIONS, SCORING_VERSION, is_invalid
 from agrotools.scoring.plots import drawn_spec
+from agrotools.text.loose_json import is_object
 from agrotools.text.submission import item_names, name_key
+from agrotools.text.tables import open_table
 
 _ANSWERS = ("prediction", "response", "output", "answer")
 """Columns with the answer; the first that a file has is read. Last ``answer``: beside another, it is the gold."""
@@ -138,6 +140,8 @@ class RowCounts(NamedTuple):
     matched: int
     by: Mapping[str, int]
     problems: dict[str, list[str]]
+    hidden: str = ""
+    """What is read although the workbook hides it; empty for nothing."""
 
 
 def import_predictions(
@@ -162,11 +166,12 @@ def import_predictions(
     Raises:
         NoFileError: there is no such file.
         BenchmarkError: the file cannot be read.
-        UsageError: the file has no column of answers, or none of its rows belongs to a sample.
+        UsageError: the file has no column of answers or two of one name, or none of its rows belongs to a sample.
         RunStoreError: the folder holds another run, or cannot be written.
     """
-    rows = _read_table(file)
+    rows, hidden = _read_table(file, benchmark)
     answers, counts = _match(rows, benchmark, file)
+    counts = counts._replace(hidden=hidden)
     modes: list[Mode] = [mode for mode in MODES if any(key[0] == mode for key in answers)]
     plan = work_items(benchmark.samples, modes, 1)
     planned = dict.fromkeys(plan.keys())
@@ -277,7 +282,8 @@ def _record_of(benchmark: Benchmark, item: WorkItem, answer: _Answer, file: str)
     )
 
 
-def _read_table(file: Path) -> list[Mapping[str, Any]]:
+def _read_table(file: Path, benchmark: Benchmark) -> tuple[list[Mapping[str, Any]], str]:
+    """Return the rows of a file, with names in lower case, and what is read although a workbook hides it."""
     if not file.is_file():
         raise NoFileError(
             f"there is no file {file}",
@@ -287,7 +293,17 @@ def _read_table(file: Path) -> list[Mapping[str, Any]]:
         raise UsageError(
             f"{file.name} is not a table of predictions", hint=f"one of {', '.join(known)}"
         )
-    rows = list(read_rows(file))
+    items = {name for each in benchmark.samples for name in item_names(asked_items(each.answer))}
+    hidden = ""
+    if file.suffix in TABLES:
+        table = open_table(file, delimiter=TABLES[file.suffix], allow_formulas=True)
+        rows: list[Any] = [row for _, row in table.named_rows()]
+        hidden = table.hidden
+        for columns in table.alike:
+            if _meaning(columns[0], items):
+                raise _two_of_one_name(file, table.placed(columns))
+    else:
+        rows = list(read_rows(file))
     if not rows or not all(isinstance(row, Mapping) for row in rows):
         raise UsageError(
             f"{file.name} contains no rows with named fields"
@@ -295,13 +311,48 @@ def _read_table(file: Path) -> list[Mapping[str, Any]]:
             else f"{file.name} contains no rows",
             hint='one row per sample, e.g. {"id": "...", "prediction": "..."}',
         )
+    _check_names(rows, items, file)
     named: list[Mapping[str, Any]] = [
         {str(name).strip().lower(): each for name, each in row.items()} for row in rows
     ]
-    return (
-        _lm_eval_rows(named)
-        if all("doc_id" in row and "filtered_resps" in row for row in named)
-        else named
+    is_of_lm_eval = all("doc_id" in row and "filtered_resps" in row for row in named)
+    return _lm_eval_rows(named) if is_of_lm_eval else named, hidden
+
+
+def _check_names(rows: Sequence[Mapping[str, Any]], items: Set[str], file: Path) -> None:
+    """Raise UsageError if two keys of a row, or of an object in it, mean the same value of an answer."""
+    seen = set[tuple[str, ...]]()
+    for number, row in enumerate(rows, start=1):
+        answers = [
+            cast("Mapping[str, Any]", each)
+            for name, each in row.items()
+            if is_object(each) and str(name).strip().lower() in _ANSWERS
+        ]
+        for fields in (row, *answers):
+            names = tuple(map(str, fields))
+            if names in seen:
+                continue
+            seen.add(names)
+            groups = defaultdict[str, list[str]](list)
+            for name in names:
+                if meaning := _meaning(name, items):
+                    groups[meaning].append(name)
+            if several := next((group for group in groups.values() if len(group) > 1), None):
+                raise _two_of_one_name(file, f"{', '.join(map(repr, several))} in row {number}")
+
+
+def _meaning(name: str, items: Set[str]) -> str:
+    """Return the column that a name stands for, in one form for all its spellings; empty for one that is not read."""
+    plain = name.strip().lower()
+    if plain in (*_IDS, *_ANSWERS, *MODES_OF_KEYS):
+        return plain
+    return key if (key := name_key(name)) in items else ""
+
+
+def _two_of_one_name(file: Path, names: str) -> UsageError:
+    return UsageError(
+        f"{file.name} has several columns of one name: {names}",
+        hint="rename or remove all but one",
     )
 
 

@@ -215,6 +215,7 @@ def gate_of(
 # --- scores that other programs gave, in tables with a row for each model and sample ----------------------------------
 
 _NEEDED = ("model", "score", "sample")
+_OPTIONAL = ("cluster", "epoch")
 _ACCEPTED = "columns: model, sample, score (0 to 1, true or false; empty: none), and cluster and epoch if there are any"
 _OF_A_RUN = "agrotools export RUN --format parquet; name fas score in samples.parquet, save one mode of it as .csv"
 Scores = dict[tuple[str, str], float]  # means over epochs, by sample and its cluster
@@ -257,13 +258,14 @@ def read_scores(*files: Path, clusters: dict[str, str] | None = None) -> dict[st
         if lacking := {*_NEEDED}.difference(map(str.lower, table.columns)):
             fault = f"{file.name} has no column {', '.join(sorted(lacking))}; it has {', '.join(table.columns)}"
             raise UsageError(fault, hint=_ACCEPTED)
+        table.check_names(*_NEEDED, *_OPTIONAL)
         for number, cells in table.named_rows():
             given = {
                 name.lower(): cell.strip()
                 for name, cell in cells.items()
                 if cell.lower() not in ("nan", "null")
             }
-            model, score, *ids = (given.get(name, "") for name in (*_NEEDED, "cluster", "epoch"))
+            model, score, *ids = (given.get(name, "") for name in (*_NEEDED, *_OPTIONAL))
             sample, cluster, epoch = (
                 text.removesuffix(".0") for text in ids
             )  # of pandas, in a column with gaps

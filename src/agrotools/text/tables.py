@@ -10,14 +10,14 @@ import io
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
+from zipfile import BadZipFile, ZipFile
 
 from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError, install_command
@@ -39,6 +39,8 @@ _CONTENT = re.compile(
     r"[-+<>~]?\d[\d.,\s]*\D{0,3}|.*\.[A-Za-z]\w{2,4}"
 )  # a number with a unit, or a file name
 _MOST_COLUMNS = 1000
+_SHOWN = 5
+"""Hidden rows or columns that a note names."""
 _LARGEST_WORKBOOK = 300_000_000
 """Most bytes of a workbook when unpacked: a small file can hold gigabytes of one character."""
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
@@ -51,7 +53,8 @@ class Table:
     """A table. ``columns`` are the unique names in the header; ``rows()`` reads the rows below it that have text.
 
     ``encoding`` and ``delimiter`` are set for CSV files, ``sheet`` for xlsx files, ``is_counts`` for annotations.
-    ``header``: its row. ``namesakes``: columns whose names in the header differ at most in case.
+    ``header``: its row. ``alike``: groups of columns whose names in the header differ at most in case. ``hidden``: what
+    is read although the workbook hides it; empty for nothing.
     """
 
     path: Path
@@ -61,8 +64,28 @@ class Table:
     delimiter: str | None = None
     sheet: str | None = None
     header: int = 1
-    namesakes: frozenset[str] = frozenset()
+    alike: tuple[tuple[str, ...], ...] = ()
     is_counts: bool = False
+    hidden: str = ""
+
+    @property
+    def namesakes(self) -> frozenset[str]:
+        """Columns that share their name with another, but for case."""
+        return frozenset(chain.from_iterable(self.alike))
+
+    def check_names(self, *names: str) -> None:
+        """Raise NoFileError if several columns have one of these names, which are in lower case."""
+        for columns in self.alike:
+            if columns[0].casefold() in names:
+                raise NoFileError(
+                    f"{self.path.name} has several columns of one name: {self.placed(columns)}",
+                    hint="rename or remove all but one",
+                )
+
+    def placed(self, columns: Iterable[str]) -> str:
+        """Return columns with their places, as "score (column 3), Score (column 5)"."""
+        places = [self.columns.index(column) for column in columns]
+        return ", ".join(f"{self.columns[place]!r} (column {place + 1})" for place in places)
 
     def place_of(self, column: str) -> int:
         """Return the index of a column; BenchmarkError if there is none."""
@@ -85,7 +108,8 @@ class Table:
             return "numbers of annotated objects"
         below = f", header in row {self.header}" if self.header > 1 else ""
         if self.sheet is not None:
-            return f"sheet {self.sheet!r}{below}"
+            hidden = f"; {self.hidden}" if self.hidden else ""
+            return f"sheet {self.sheet!r}{below}{hidden}"
         separator = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}.get(
             self.delimiter or "", self.delimiter
         )
@@ -169,6 +193,8 @@ def _open_sheet(path: Path, sheet: str | None, *, allow_formulas: bool) -> Table
 
     book = opened()
     names = [name for name in book.sheetnames if hasattr(book[name], "iter_rows")]
+    parts = {name: str(getattr(book[name], "_worksheet_path", "")) for name in names}
+    is_hidden = {name: book[name].sheet_state != "visible" for name in names}
     book.close()
     if not names or (sheet is not None and sheet not in names):
         what = f"no sheet {sheet!r}" if names else "no sheet with cells"
@@ -192,7 +218,75 @@ def _open_sheet(path: Path, sheet: str | None, *, allow_formulas: bool) -> Table
         finally:
             book.close()
 
-    return _table(path, records, sheet=chosen)
+    table = _table(path, records, sheet=chosen)
+    hidden = _hidden_text(table, *_hidden_in(path, parts[chosen]))
+    if is_hidden[chosen]:
+        hidden = ", ".join(filter(None, ["a hidden sheet", hidden]))
+    return replace(table, hidden=f"{hidden}: all of it is read" if hidden else "")
+
+
+_ROW_TAG = re.compile(rb"<(?:\w+:)?row\b([^>]*)>")
+_COLUMN_TAG = re.compile(rb"<(?:\w+:)?col\b([^>]*)>")
+_HIDDEN = re.compile(rb"""\bhidden=["'](?:1|true)["']""")
+_CHUNK = 1 << 20
+
+
+def _hidden_in(path: Path, part: str) -> tuple[set[int], set[int]]:
+    """Return the numbers of the hidden rows and columns of a sheet, ``part`` of the workbook's archive.
+
+    openpyxl does not tell them where it reads row by row, so that the tags are read here.
+    """
+    rows, columns = set[int](), set[int]()
+    number = 0
+    for tag in _tags(path, part.lstrip("/")):
+        if found := _ROW_TAG.match(tag):
+            number = _attribute(found[1], b"r", number + 1)
+            if _HIDDEN.search(found[1]):
+                rows.add(number)
+        elif (found := _COLUMN_TAG.match(tag)) and _HIDDEN.search(found[1]):
+            first = _attribute(found[1], b"min", 1)
+            last = min(_attribute(found[1], b"max", first), _MOST_COLUMNS)
+            columns.update(range(first, last + 1))
+    return rows, columns
+
+
+def _tags(path: Path, part: str) -> Iterator[bytes]:
+    """Yield the opening tags of rows and columns in a part of a workbook, in their order."""
+    either = re.compile(rb"<(?:\w+:)?(?:row|col)\b[^>]*>")
+    with (
+        suppress(KeyError, BadZipFile, OSError),
+        ZipFile(path) as archive,
+        archive.open(part) as file,
+    ):
+        # A damaged part is an error where its rows are read.
+        rest = b""
+        while chunk := file.read(_CHUNK):
+            text = rest + chunk
+            # A tag may be cut by the end of the chunk: it is read with the next one.
+            end = text.rfind(b">") + 1
+            yield from either.findall(text[:end])
+            rest = text[end:]
+
+
+def _attribute(attributes: bytes, name: bytes, default: int) -> int:
+    found = re.search(rb"""(?:^|\s)%s=["'](\d{1,7})["']""" % name, attributes)
+    return int(found[1]) if found else default
+
+
+def _hidden_text(table: "Table", rows: set[int], columns: set[int]) -> str:
+    """Return how many hidden rows and columns of a table have text, and some of their numbers."""
+    read = [number for number, _ in table.rows() if number in rows] if rows else []
+    named = [
+        table.columns[number - 1] for number in sorted(columns) if number <= len(table.columns)
+    ]
+    texts: list[str] = []
+    if read:
+        some = ", ".join(map(str, read[:_SHOWN])) + ", ..." * (len(read) > _SHOWN)
+        texts.append(f"{len(read)} hidden row{'s' * (len(read) > 1)} (row {some})")
+    if named:
+        some = ", ".join(named[:_SHOWN]) + ", ..." * (len(named) > _SHOWN)
+        texts.append(f"{len(named)} hidden column{'s' * (len(named) > 1)} ({some})")
+    return ", ".join(texts)
 
 
 def _formula_without_value(values: Any, formulas: Any, sheet: str) -> str:
@@ -241,10 +335,7 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
         " ".join(cell.split()) or f"column {number}" for number, cell in enumerate(header, start=1)
     ]
     columns = unique_names(names)
-    times = Counter(map(str.casefold, names))
-    namesakes = frozenset(
-        unique for unique, name in zip(columns, names, strict=True) if times[name.casefold()] > 1
-    )
+    alike = columns_alike(columns, names)
 
     def rows() -> Iterator[Row]:
         for number, record in guarded():
@@ -258,7 +349,7 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
             if any(record):
                 yield number, tuple(record[: len(columns)])
 
-    return Table(path, columns, rows, header=header_row, namesakes=namesakes, **more)
+    return Table(path, columns, rows, header=header_row, alike=alike, **more)
 
 
 def _found_header(top: list[tuple[int, list[str]]]) -> tuple[int, list[str]]:
@@ -277,6 +368,16 @@ def _found_header(top: list[tuple[int, list[str]]]) -> tuple[int, list[str]]:
         ):
             best, most = row, len(cells)
     return best
+
+
+def columns_alike(
+    columns: Sequence[str], names: Sequence[str] | None = None
+) -> tuple[tuple[str, ...], ...]:
+    """Return the groups of columns whose ``names``, as they are written, differ at most in case."""
+    groups: dict[str, list[str]] = {}
+    for column, name in zip(columns, names or columns, strict=True):
+        groups.setdefault(name.casefold(), []).append(column)
+    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
 
 def unique_names(names: list[str]) -> tuple[str, ...]:

@@ -55,11 +55,9 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
     name = column.column
     if column.ask == UNDECIDED:
         choices = (*measures(), *column.UNASKED)
-        more = (
-            f" {_NAMESAKES.capitalize()}: use one, or rename them."
-            if name in seen.table.namesakes
-            else ""
-        )
+        alike = next((group for group in seen.table.alike if name in group), ())
+        listed = seen.table.placed(alike)
+        more = f" {_NAMESAKES.capitalize()}, {listed}: use one, or rename them." if alike else ""
         return [OpenQuestion(name, "ask", f"What does column {name!r} contain?{more}", choices)]
     measure = measures()[column.ask]
     lacking: list[OpenQuestion] = []

@@ -15,7 +15,7 @@ from agrotools.build.own_photos.cells import CellFault, is_empty
 from agrotools.build.own_photos.plan import Plan, SkippedRows
 from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError
-from agrotools.text.tables import Row, Table, open_table, unique_names
+from agrotools.text.tables import Row, Table, columns_alike, open_table, unique_names
 
 PHONE_SUFFIXES = (".heic", ".heif", ".hif", ".avif")
 SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp", *PHONE_SUFFIXES)
@@ -213,7 +213,9 @@ def _counts(path: Path, annotated: Sequence[Marked], images: Images, skipped: Sk
         rows.append(
             (number, (image.relative_to(images.folder).as_posix() if image else name, *texts))
         )
-    return Table(path, unique_names(["photo", *labels]), lambda: iter(rows), is_counts=True)
+    columns = unique_names(["photo", *labels])
+    alike = columns_alike(columns[1:], labels)
+    return Table(path, columns, lambda: iter(rows), alike=alike, is_counts=True)
 
 
 def _annotated_image(images: Images, name: str, alike: Mapping[str, int]) -> Path | None:

@@ -191,6 +191,7 @@ def _label_column(table: Table) -> str:
     if "image" not in table.columns or column is None:
         why = f"{table.path} has no columns image and label, but (read with {table.described}): "
         raise UsageError(why + _list_names(table.columns), hint=_FORMS)
+    table.check_names("image", column, "group")
     return column
 
 
