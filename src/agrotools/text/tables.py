@@ -222,7 +222,7 @@ def _open_sheet(path: Path, sheet: str | None, *, allow_formulas: bool) -> Table
     hidden = _hidden_text(table, *_hidden_in(path, parts[chosen]))
     if is_hidden[chosen]:
         hidden = ", ".join(filter(None, ["a hidden sheet", hidden]))
-    return replace(table, hidden=f"{hidden}: all of it is read" if hidden else "")
+    return replace(table, hidden=f"{hidden}, read like the others" if hidden else "")
 
 
 _ROW_TAG = re.compile(rb"<(?:\w+:)?row\b([^>]*)>")
