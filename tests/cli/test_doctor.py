@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from agrotools.cli import certificate
 from agrotools.cli.main import app
 from agrotools.sandbox import running as probing
 
@@ -107,3 +108,21 @@ def test_the_installation(monkeypatch: pytest.MonkeyPatch) -> None:
         "build": {"installed": True, "missing": []},
     }
     assert "missing dependencies: no-such-package" in RUN.invoke(app, ["doctor"]).output
+
+
+@pytest.mark.parametrize("passed", [True, False])
+def test_the_certificate_lists_what_it_does_not_check(
+    passed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether its lines pass or not, on the screen and in the data."""
+    line = certificate.Line("a check", passed, 1.0, "1")
+    monkeypatch.setattr(certificate, "certificate", lambda: iter([line]))
+    told = RUN.invoke(app, ["doctor", "--env", "--json"])
+    assert told.exit_code == (0 if passed else 1)
+    faults = json.loads(told.stdout)["not_checked"]
+    planted = ("base64", "yes or no", "place of an option", "two spaces", "error texts", "best of",
+               "without a limit", "long texts", "each tool call", "magic word")  # fmt: skip
+    for words in planted:
+        assert any(words in fault for fault in faults), words
+    shown = RUN.invoke(app, ["doctor", "--env"]).stdout
+    assert all(fault in shown for fault in faults)

@@ -1,6 +1,7 @@
-"""Certificate of :class:`agrotools.Env` (``agrotools doctor --env``): is its reward worth training on?
+"""Certificate of :class:`agrotools.Env` (``agrotools doctor --env``): checks of its reward, and what they leave out.
 
 All episodes are played through the methods of the environment, on one group of rows of ``train`` and one of ``test``.
+A certificate that passes says that its lines hold, and nothing about the faults in :data:`NOT_CHECKED`.
 """
 
 import math
@@ -30,6 +31,22 @@ _ORACLE, _HIGHEST_FLOOR, _ABILITIES = 0.95, 0.5, (0.1, 0.5, 0.95)
 _TEXT, _NUMBER = "GOLD-MARKER-7351", 7351.5173
 _NUMERAL = re.compile(r"\d+(?:\.\d+)?")
 _GOLD_FIELDS = ("value", "values", "names", "from_", "facts", "whitelist", "keywords")
+
+
+NOT_CHECKED = (
+    "gold that is shown as base64, reversed or rounded",
+    "gold that is a yes or no: marks replace texts and numbers only",
+    "gold shown as the place of an option in a list",
+    "prompts that tell by their form, such as two spaces, that a question has no answer",
+    "gold in results of tools that the reference calls do not use",
+    "gold in error texts of tools",
+    "a reward that is the best of several submissions",
+    "submissions without a limit to their number",
+    "a reward for long texts",
+    "a reward for each tool call: the attacks make no call",
+    "a reward for a magic word",
+)
+"""Faults of an environment that no line of the certificate would find, in plain words."""
 
 
 class Line(NamedTuple):
@@ -145,10 +162,15 @@ def _leaks(episodes: Sequence[env.Question], floor: float) -> Iterator[Line]:
     )
     n_marked = sum(map(_shows_marks, episodes))
     yield Line(
-        "leak: episodes whose texts hold a mark put into the gold", not n_marked, n_marked, "0"
+        "leak: episodes of reference calls that show a mark in the gold",
+        not n_marked,
+        n_marked,
+        "0",
     )
     n_numbers = sum(map(_tells_number, episodes))
-    yield Line("leak: prompts that hold a number of the gold", not n_numbers, n_numbers, "0")
+    yield Line(
+        "leak: prompts that hold a number of the gold, to 3 digits", not n_numbers, n_numbers, "0"
+    )
 
 
 def _shows_marks(question: env.Question) -> bool:
