@@ -337,6 +337,12 @@ def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[C
     if kind != "name":
         return column, f"{_KINDS[kind]}, {len(set(texts))} different{reason}"
     names = ColumnNames.of(column, texts)
+    if measure.name == CLASS and not all(
+        _can_be_returned(name, names) for name in names.labels.entries
+    ):
+        # Names of a class need a pack that has them as labels. Without one, the owner has to say what they are.
+        column = column.model_copy(update={"ask": UNDECIDED})
+        reason += "; no pack on this machine has all these labels"
     on = f"; names of {crop}" if (crop := names.labels.crop) and not column.crop else ""
     return (
         column,
