@@ -1,6 +1,11 @@
 """Measurements per zone, against plain code on small rasters made here."""
 
+import csv
+import json
 import math
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +15,7 @@ from rasterio.transform import from_origin
 from rasterio.warp import transform
 
 import agrotools as at
+from agrotools.tools import zone_shapes
 from agrotools.tools.canopy_height import estimate_canopy_height
 from agrotools.tools.crop_weed.tool import measure_crop_weed_area
 from support.picture_files import write_raster
@@ -98,7 +104,7 @@ def test_cover_that_the_tool_refuses_to_tell_is_left_out(tmp_path: Path) -> None
 
 def test_zones_at_the_edge_and_without_data_say_so(tmp_path: Path) -> None:
     values = np.where(np.arange(SIDE) < 60, HEIGHTS, np.float32(-9999))
-    places = (-20, 10, 40, 20), (40, 10, 80, 20), (70, 10, 20, 20), (300, 0, 9, 9)
+    places = (-20, 10, 40, 20), (40, 10, 80, 20), (70, 40, 20, 20), (300, 0, 9, 9)
     path = raster(tmp_path / "chm.tif", values, nodata=-9999)
     rows = at.measure_zones(path, zones(tmp_path / "a.gpkg", *places)).rows
     assert [row["flags"] for row in rows] == [
@@ -145,9 +151,155 @@ def test_grids_that_are_none_and_zones_elsewhere_are_refused(tmp_path: Path) -> 
         "x=1,y=2",
         "x=1,y=2,rows=1.5,columns=1,width=1,length=1",
         f"x=1,y={math.nan},rows=1",
+        f"x={X},y={Y},rows=1,columns=1,width=1,length=1,rotation=nan",
+        f"x={X},y={Y},rows=1,columns=1,width=1,length=1,gap=inf",
     ):
         assert tool_error(at.measure_zones, path, grid).kind == "invalid_argument"
     assert (
         tool_error(at.measure_zones, path, zones(tmp_path / "a.gpkg", (999, 0, 1, 1))).kind
         == "nothing_found"
     )
+
+
+IN_METRES = {"crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::32633"}}}
+
+
+def geojson(path: Path, *plots: tuple[Any, float], **more: Any) -> Path:
+    """Write squares of 3 m by name and distance from the left edge, in the system of the raster."""
+    features = [
+        {
+            "type": "Feature",
+            "properties": {"plot": name},
+            "geometry": json.loads(shapely.to_geojson(shapely.box(X + x, Y - 3, X + x + 3, Y))),
+        }
+        for name, x in plots
+    ]
+    document = {"type": "FeatureCollection", "features": features, **more}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def requested() -> Iterator[tuple[str, list[str]]]:
+    """Address of a server, and the paths that were asked of it."""
+    paths: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            paths.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", paths
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("name", ["x.geojson", "x.gpkg", "x.shp"])
+def test_a_file_of_zones_opens_no_other_file_and_no_address(
+    tmp_path: Path, requested: tuple[str, list[str]], name: str
+) -> None:
+    address, paths = requested
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    other = geojson(tmp_path / "other.geojson", ("secret", 0), **IN_METRES)
+    source = "<SrcDataSource>{}</SrcDataSource>"
+    layer = f"<OGRVRTDataSource><OGRVRTLayer name='other'>{source}</OGRVRTLayer></OGRVRTDataSource>"
+    for text in (
+        layer.format(other),
+        layer.format(f"/vsicurl/{address}/a.geojson"),
+        f"<OGRWFSDataSource><URL>{address}/wfs?SERVICE=WFS</URL></OGRWFSDataSource>",
+        json.dumps({"type": "gdal_streamed_alg", "command_line": f"gdal vector read {other}"}),
+    ):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert tool_error(at.measure_zones, path, tmp_path / name).kind == "unreadable_file"
+    named = geojson(tmp_path / "n.geojson", ("a", 0), crs=f"{address}/crs.wkt")
+    assert tool_error(at.measure_zones, path, named).kind == "invalid_argument"
+    assert paths == []
+
+
+def test_geojson_in_metres_that_names_no_system_has_that_of_the_raster(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    (known,) = at.measure_zones(path, geojson(tmp_path / "a.geojson", ("a", 0), **IN_METRES)).rows
+    (row,) = at.measure_zones(path, geojson(tmp_path / "b.geojson", ("a", 0))).rows
+    assert row == {**known, "flags": "crs_assumed"}
+
+
+def test_zones_of_an_unknown_system_are_refused(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    crs = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::999999"}}
+    error = tool_error(at.measure_zones, path, geojson(tmp_path / "a.geojson", ("a", 0), crs=crs))
+    assert error.kind == "invalid_argument"
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "{}", '{"type": "Topology"}', '{"type": "Polygon"}', "[" * 9]
+)
+def test_damaged_geojson_is_refused(tmp_path: Path, text: str) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    (tmp_path / "a.geojson").write_text(text, encoding="utf-8")
+    error = tool_error(at.measure_zones, path, tmp_path / "a.geojson")
+    assert error.kind in ("unreadable_file", "invalid_argument")
+
+
+def test_equal_names_give_numbers_with_a_flag(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    plots = geojson(tmp_path / "a.geojson", ("A", 0), ("A", 5), **IN_METRES)
+    rows = at.measure_zones(path, plots).rows
+    assert [(row["zone"], row["flags"]) for row in rows] == [
+        ("1", "zones_numbered"),
+        ("2", "zones_numbered"),
+    ]
+
+
+def test_zones_on_top_of_each_other_are_flagged_and_neighbours_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    plots = geojson(tmp_path / "a.geojson", ("A", 0), ("B", 1), ("C", 4), ("D", 6.99), **IN_METRES)
+    flags = [row["flags"] for row in at.measure_zones(path, plots).rows]
+    assert flags == ["overlaps_zone", "overlaps_zone", "", ""]
+    monkeypatch.setattr(zone_shapes, "_MOST_PAIRS", 1)
+    assert at.measure_zones(path, plots).rows[2]["flags"] == "overlaps_not_checked"
+
+
+def test_too_many_zones_are_refused_and_progress_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    plots = geojson(tmp_path / "a.geojson", ("A", 0), ("B", 3), ("C", 6), **IN_METRES)
+    lines: list[str] = []
+    monkeypatch.setattr("agrotools.tools.zones._PROGRESS_ZONES", 2)
+    at.measure_zones(path, plots, progress=lines.append)
+    assert lines == ["chm.tif: 2 of 3 zones"]
+    monkeypatch.setattr(zone_shapes, "MOST_ZONES", 2)
+    for path_of_zones in (plots, zones(tmp_path / "a.gpkg", *[(0, 0, 9, 9)] * 3)):
+        assert tool_error(at.measure_zones, path, path_of_zones).kind == "limit"
+
+
+def test_names_that_a_spreadsheet_would_compute_are_text_in_the_csv(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    names = ['=HYPERLINK("http://x")', "@SUM(A1)", "+A1", "-2", "B"]
+    plots = [(name, 2.4 * place) for place, name in enumerate(names)]
+    table = at.measure_zones(
+        path, geojson(tmp_path / "a.geojson", *plots, **IN_METRES), out=tmp_path / "out"
+    )
+    assert [row["zone"] for row in table.rows] == names
+    with (tmp_path / "out" / "zones.csv").open(encoding="utf-8", newline="") as file:
+        cells = [row["zone"] for row in csv.DictReader(file)]
+    assert cells == [f"'{names[0]}", "'@SUM(A1)", "'+A1", "-2", "B"]
+
+
+def test_doubt_of_the_tool_on_a_photograph_reaches_the_table(tmp_path: Path) -> None:
+    grey = np.repeat(np.arange(SIDE, dtype=np.uint8)[None, None] * 2, SIDE, axis=1)
+    path = raster(tmp_path / "odd.tif", np.repeat(grey, 3, axis=0) | 1, photometric="RGB")
+    of_tool = {"vegetation_uncertain", "out_of_distribution"} & {
+        *measure_crop_weed_area(path).flags
+    }
+    (row,) = at.measure_zones(path, zones(tmp_path / "a.gpkg", (0, 0, 50, 50))).rows
+    assert of_tool
+    assert of_tool <= {*str(row["flags"]).split()}

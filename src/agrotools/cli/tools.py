@@ -254,7 +254,12 @@ def zones(
     from agrotools.tools.zones import measure_zones
 
     table = measure_zones(
-        rasters, zones, values=value or (), bands=named_values(band or ()) or None, out=out
+        rasters,
+        zones,
+        values=value or (),
+        bands=named_values(band or ()) or None,
+        out=out,
+        progress=lambda line: typer.echo(line, err=True),
     )
     if as_json:
         print_json(

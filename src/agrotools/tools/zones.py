@@ -16,10 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.core.base import import_of_extra, number_text
+from agrotools.core.base import number_text
 from agrotools.core.files import write_whole
 from agrotools.tools.pictures import WHOLE_PX, raster_roles, read_field_picture
 from agrotools.tools.workspace import file_info
+from agrotools.tools.zone_shapes import (
+    MOST_ZONES,
+    Zones,
+    import_of_zones,
+    overlapping,
+    read_zones,
+)
 from agrotools.vision import Box, Index, Role
 from agrotools.vision.formats import MAX_PIXELS
 from agrotools.vision.overlay import LONGEST_SIDE, draw_heat_map
@@ -30,9 +37,6 @@ Row = dict[str, str | float | None]
 _Quantity = tuple[dict[str, str], Callable[[Box], NDArray[np.float32]]]
 """Operations of exactextract by column, and a function that reads the values of a box."""
 _Measured = tuple[list[_Quantity], Sequence[str], Sequence[str]]  # with notes and flags
-_Zones = tuple[
-    list[str], NDArray[Any], Any, tuple[str, ...]
-]  # names, polygons, coordinate reference system, flags
 _Bands = Mapping[str, int | str] | None
 _GRID = {
     "x": None,
@@ -47,17 +51,16 @@ _GRID = {
 _GRID_HINT = (
     "a grid is x=500000,y=5000000,rows=20,columns=50,width=1.5,length=6,rotation=12,gap=0.5"
 )
-_MOST_ZONES = 100_000
 _ABOUT = ("zone", "raster", "date", "area_m2", "pixels", "valid_pct", "flags")
 """Columns of every table; the measured quantities stand before the flags."""
-_NAMES = ("name", "zone", "plot", "zone_id", "plot_id", "id")
 _DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
 _READ_PX = 2**22
 """Largest number of pixels of a zone that are read at once."""
 _MOST_LINES = 12
-_import = partial(
-    import_of_extra, extra="zones", message="zones need packages that are not installed"
-)
+_PROGRESS_ZONES = 1_000
+"""Number of zones after which a line of progress is given: about two seconds."""
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""First characters of a cell that spreadsheet programs compute (OWASP, CSV injection)."""
 
 
 class ZoneTable(NamedTuple):
@@ -75,6 +78,7 @@ def measure_zones(
     values: Sequence[str] = (),
     bands: Mapping[str, int | str] | None = None,
     out: Path | str | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> ZoneTable:
     """Measure zones in rasters (GeoTIFF, ENVI), one for each date, which is read from the name of the file.
 
@@ -88,42 +92,55 @@ def measure_zones(
             a raster with one band, height and the band.
         bands: role (R, G, B, RE, NIR) to number or name of a band, where the file does not say it.
         out: folder for ``zones.csv``, ``zones_map.png`` (first value, last date) and ``zones_chart.png`` (dates).
+        progress: called with a line of text after every 1,000 zones.
 
     Raises:
         UsageError: the extra ``zones`` is not installed.
         ToolError: ``invalid_argument``, ``file_not_found``, ``unreadable_file``, ``missing_metadata`` (a raster without
-            a coordinate reference system), ``nothing_found`` (no zone in the rasters), ``limit``, and as the tools.
+            a coordinate reference system), ``nothing_found`` (no zone in the rasters), ``limit`` (over 100,000 zones,
+            or a large file), and as the tools.
     """
-    shapely = _import("shapely")
+    shapely = import_of_zones("shapely")
     paths = [Path(path) for path in ([rasters] if isinstance(rasters, Path | str) else rasters)]
     dates = {path: "-".join(found.groups()) for path in paths if (found := _DATE.search(path.stem))}
     if len({*dates.values()}) == len(paths):
         paths.sort(key=dates.__getitem__)
-    read: _Zones | None = None
+    read: Zones | None = None
+    overlaps: NDArray[np.bool_] | None = None
     rows: list[Row] = []
     notes: list[str] = []
     polygons, gsd_m = np.empty(0), None
     for path in paths:
         with open_raster(path, argument="rasters") as source:
-            read = read or (
-                _grid(str(zones), source) if "=" in str(zones) else _read_zones(Path(zones))
-            )
+            if read is None:
+                is_grid = "=" in str(zones) and not Path(zones).is_file()
+                read = _grid(str(zones), source) if is_grid else read_zones(Path(zones))
+                notes += read.notes
+                overlaps = overlapping(read.polygons)
+                if overlaps is None:
+                    notes.append("too many zones are near each other to say which ones overlap")
             polygons = _in_pixels(read, source)
             operations, of_raster, flags = _quantities(source, path, values, bands)
             inside = shapely.clip_by_rect(polygons, 0, -source.height, source.width, 0)
             measured = _extract(
-                polygons, shapely.area(inside), -shapely.bounds(inside)[:, 3], operations, source
+                polygons,
+                shapely.area(inside),
+                -shapely.bounds(inside)[:, 3],
+                operations,
+                source,
+                progress,
             )
             gsd_m = source.sampling.gsd_m
         notes += [f"{path.name}: {note}" for note in of_raster]
         parts = zip(
-            read[0],
+            read.names,
+            _flags_of_overlap(overlaps, len(read.names)),
             shapely.area(polygons).tolist(),
             shapely.area(inside).tolist(),
             measured,
             strict=True,
         )
-        for name, area, part, found in parts:
+        for name, of_overlap, area, part, found in parts:
             pixels = found.pop("pixels", 0.0)
             of_zone = (
                 ["outside"] if not part else ["partly_outside"] if part < area * (1 - 1e-6) else []
@@ -135,9 +152,8 @@ def measure_zones(
                 "pixels": pixels,
                 "valid_pct": 100 * pixels / (area or 1),
             }
-            rows.append(
-                {**row, **found, "flags": " ".join(dict.fromkeys((*of_zone, *read[3], *flags)))}
-            )
+            all_flags = dict.fromkeys((*of_zone, *of_overlap, *read.flags, *flags))
+            rows.append({**row, **found, "flags": " ".join(all_flags)})
     quantities = [*dict.fromkeys(column for row in rows for column in row if column not in _ABOUT)]
     if not quantities:
         hint = "check the coordinate reference systems"
@@ -150,36 +166,13 @@ def measure_zones(
     return ZoneTable(rows, tuple(dict.fromkeys(notes)), files)
 
 
-def _read_zones(path: Path) -> _Zones:
-    shapely, pyogrio = _import("shapely"), _import("pyogrio")
-    if not path.is_file():
-        raise ToolError(
-            "file_not_found", f"there is no file {path.name}", argument="zones", hint=_GRID_HINT
-        )
-    try:
-        layers = pyogrio.list_layers(path).tolist()
-        layer = next((name for name, kind in layers if "Polygon" in (kind or "")), layers[0][0])
-        about, _, shapes, fields = pyogrio.raw.read(path, layer=layer, force_2d=True)
-        polygons = shapely.from_wkb(shapes)
-    except (pyogrio.errors.DataSourceError, shapely.GEOSException, IndexError) as error:
-        raise ToolError(
-            "unreadable_file", f"{path.name} cannot be read: {error}", argument="zones"
-        ) from error
-    polygons = np.where(shapely.is_missing(polygons), shapely.Polygon(), polygons)
-    if not len(polygons) or not np.isin(shapely.get_type_id(polygons), (3, 6)).all():
-        raise ToolError(
-            "invalid_argument", f"{path.name} holds other shapes than polygons", argument="zones"
-        )
-    names = [str(number) for number in range(1, len(polygons) + 1)]
-    by_name = dict(zip((name.lower() for name in about["fields"]), fields, strict=True))
-    for field in (by_name[name].tolist() for name in _NAMES if name in by_name):
-        if len({*field}) == len(field):
-            names = [f"{value:.15g}" if isinstance(value, float) else str(value) for value in field]
-    flags = () if about["crs"] else ("crs_assumed",)
-    return names, shapely.make_valid(polygons, method="structure"), about["crs"], flags
+def _flags_of_overlap(overlaps: NDArray[np.bool_] | None, count: int) -> list[tuple[str, ...]]:
+    if overlaps is None:
+        return [("overlaps_not_checked",)] * count
+    return [("overlaps_zone",) if overlap else () for overlap in overlaps.tolist()]
 
 
-def _grid(text: str, source: RasterSource) -> _Zones:
+def _grid(text: str, source: RasterSource) -> Zones:
     """Return the plots of a grid, in the coordinate reference system of the raster."""
     try:
         grid = _GRID | {
@@ -189,10 +182,12 @@ def _grid(text: str, source: RasterSource) -> _Zones:
         x, y, rows, columns, width, length, rotation, gap = cast("Sequence[float]", grid.values())
         if not (
             rows > 0 == rows % 1 + columns % 1
-            and 0 < rows * columns <= _MOST_ZONES
+            and 0 < rows * columns <= MOST_ZONES
             and min(width, length) > 0
         ):
             raise ValueError("rows, columns, width and length must be above 0")
+        if not all(map(math.isfinite, (x, y, width, length, rotation, gap))):
+            raise ValueError("all numbers must be finite")
         row, column = (part.reshape(-1, 1) for part in np.mgrid[: int(rows), : int(columns)])
     except (ValueError, TypeError) as error:
         raise ToolError(
@@ -206,30 +201,41 @@ def _grid(text: str, source: RasterSource) -> _Zones:
     xs = x + (right * math.cos(turn) + down * math.sin(turn)) / along
     ys = y + (right * math.sin(turn) - down * math.cos(turn)) / up
     names = [f"{r + 1}-{c + 1}" for r, c in np.hstack([row, column]).tolist()]
-    return names, _import("shapely").polygons(np.stack([xs, ys], axis=2)), crs, ()
+    polygons = import_of_zones("shapely").polygons(np.stack([xs, ys], axis=2))
+    return Zones(names, polygons, crs)
 
 
-def _in_pixels(zones: _Zones, source: RasterSource) -> NDArray[Any]:
+def _in_pixels(zones: Zones, source: RasterSource) -> NDArray[Any]:
     """Return the polygons in pixels of a raster: x is the column, y is the row with a minus sign."""
+    from rasterio._err import CPLE_BaseError  # rasterio has no public class of errors of PROJ
     from rasterio.crs import CRS
+    from rasterio.errors import RasterioError
     from rasterio.warp import transform
 
-    shapely, crs, stated = _import("shapely"), source.dataset.crs, zones[2]
-    if crs is None and stated is not None:
+    shapely, crs = import_of_zones("shapely"), source.dataset.crs
+    if crs is None and zones.crs is not None:
         why, hint = (
             f"{source.name} has no coordinate reference system",
             "georeference it, or give a grid in pixels",
         )
         raise ToolError("missing_metadata", why, argument="rasters", hint=hint)
-    of_zones = CRS.from_user_input(stated) if stated else crs
-    xs, ys = shapely.get_coordinates(zones[1]).T
-    if of_zones != crs:
-        xs, ys = map(np.asarray, transform(of_zones, crs, xs, ys)[:2])
+    xs, ys = shapely.get_coordinates(zones.polygons).T
+    try:
+        of_zones = CRS.from_user_input(zones.crs) if zones.crs else crs
+        if of_zones != crs:
+            xs, ys = map(np.asarray, transform(of_zones, crs, xs, ys)[:2])
+    except (RasterioError, CPLE_BaseError, ValueError) as error:
+        raise ToolError(
+            "invalid_argument",
+            f"zones cannot be placed in {source.name}: {error}",
+            argument="zones",
+            hint="check the coordinate reference system of the zones",
+        ) from error
     columns, rows = ~source.dataset.transform * (xs, ys)
     placed = np.nan_to_num(
         np.stack([columns, -rows], axis=1), posinf=1e12
     )  # infinite where there is no place
-    return shapely.set_coordinates(zones[1].copy(), placed)
+    return shapely.set_coordinates(zones.polygons.copy(), placed)
 
 
 def _quantities(
@@ -299,6 +305,7 @@ def _height_statistics(heights: NDArray[Any], weights: NDArray[Any]) -> dict[str
 def _plants(source: RasterSource, path: Path, value: str, bands: _Bands) -> _Measured:
     """Return plant cover as the tool for it finds plants in the whole raster, and its index; or an index alone."""
     from agrotools.tools.crop_weed.large_rasters import sample_threshold
+    from agrotools.tools.crop_weed.photographs import remarks_on_photo
 
     roles, notes = raster_roles(source, bands, file_info(path))
     index = choose_index(cast(Index, "auto" if value == "cover" else value), roles)
@@ -319,6 +326,9 @@ def _plants(source: RasterSource, path: Path, value: str, bands: _Bands) -> _Mea
         if photo is not None and (doubt := doubt_of_cover(photo, plants)):
             notes, flags = (*notes, f"plant cover cannot be told: {doubt}"), ("low_confidence",)
             percent = np.float32(np.nan)
+        elif photo is not None:
+            of_photo = remarks_on_photo(photo, plants)
+            notes, flags = (*notes, *of_photo.notes), (*flags, *of_photo.flags)
     cover: _Quantity = ({"veg_pct": "mean"}, lambda box: percent * read(box)[1])
     return [cover, of_index], notes, flags
 
@@ -329,9 +339,10 @@ def _extract(
     tops: Any,
     quantities: Sequence[_Quantity],
     source: RasterSource,
+    progress: Callable[[str], None] | None,
 ) -> list[dict[str, Any]]:
     """Return the columns, and ``pixels`` with data, of each polygon that has an area in the raster."""
-    extract = _import("exactextract")
+    extract = import_of_zones("exactextract")
     if "heights" in quantities[0][0] and max(areas) > MAX_PIXELS:
         why = f"a zone has over {MAX_PIXELS // 1_000_000} million pixels, too many for percentiles of height"
         raise ToolError(
@@ -353,9 +364,10 @@ def _extract(
             extract.operation.Operation(how, column, raster) for column, how in columns.items()
         ]
     rows: list[dict[str, Any]] = [{} for _ in polygons]
-    for k in [
-        k for k in np.argsort(tops).tolist() if areas[k]
-    ]:  # neighbours share blocks of the file
+    from_top = [k for k in np.argsort(tops).tolist() if areas[k]]  # neighbours share blocks
+    for done, k in enumerate(from_top):
+        if progress and done and done % _PROGRESS_ZONES == 0:
+            progress(f"{source.name}: {done} of {len(from_top)} zones")
         polygon: Any = polygons[k]
         feature = {"type": "Feature", "properties": {}, "geometry": polygon.__geo_interface__}
         (feature,) = extract.exact_extract(
@@ -373,11 +385,9 @@ def _write(
 ) -> tuple[Path, ...]:
     text, known = io.StringIO(), [row for row in rows if row[column] is not None]
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(rows[0])
+    table.writerow(map(_cell, rows[0]))
     for row in rows:
-        table.writerow(
-            number_text(value) if isinstance(value, float) else value for value in row.values()
-        )
+        table.writerow(map(_cell, row.values()))
     files = {
         "zones.csv": text.getvalue().encode(),
         "zones_map.png": _map(rows, polygons, column, gsd_m),
@@ -388,6 +398,23 @@ def _write(
     for name, content in files.items():
         write_whole(folder / name, content)
     return tuple(folder / name for name in files)
+
+
+def _cell(value: str | float | None) -> str | float | None:
+    """Return a value for CSV: text that a spreadsheet program would compute gets an apostrophe before it."""
+    if isinstance(value, float):
+        return number_text(value)
+    if isinstance(value, str) and value.startswith(_FORMULA_STARTS) and not _is_number(value):
+        return f"'{value}"
+    return value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _map(rows: Sequence[Row], polygons: NDArray[Any], column: str, gsd_m: float | None) -> bytes:

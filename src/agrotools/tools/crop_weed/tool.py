@@ -112,18 +112,16 @@ def _from_picture(
     region: Box | None,
 ) -> CropWeedArea:
     from agrotools.tools.crop_weed.bands import ranked_bands
-    from agrotools.tools.crop_weed.heads import is_false_colour
     from agrotools.tools.crop_weed.large_rasters import measure_by_blocks
     from agrotools.tools.crop_weed.measure import separate_crop_in_picture
+    from agrotools.tools.crop_weed.photographs import remarks_on_photo
     from agrotools.tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, area_result
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
-    from agrotools.vision.strangeness import FLAG, strangeness
     from agrotools.vision.vegetation import (
         INDICES,
         choose_index,
         doubt_of_cover,
         segment,
-        weakness_of_cover,
     )
 
     info = file_info(image)
@@ -145,13 +143,9 @@ def _from_picture(
                 argument="image",
                 hint=hint,
             )
-        if weakness := weakness_of_cover(plants):
-            flags.append("vegetation_uncertain")
-            notes.append(f"plant cover is uncertain: {weakness}")
-        if is_false_colour(picture.photo):
-            flags.append("false_colour_suspected")
-        if strangeness(picture.photo, "field").is_strange:
-            flags.append(FLAG)
+        of_photo = remarks_on_photo(picture.photo, plants)
+        notes += of_photo.notes
+        flags += of_photo.flags
     separated = separate_crop_in_picture(separation, picture, plants, image)
     classes = np.full(picture.shape, SOIL, np.uint8)
     if separated.crop is None:
