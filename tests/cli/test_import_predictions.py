@@ -436,7 +436,7 @@ def test_above_20_percent_of_answers_without_a_form_there_is_no_fas(
     tmp_path, sums, formless, is_shown
 ):
     texts = [
-        f"The mean is {mean_of(n)} t/ha." if n < formless else f"mean: {mean_of(n)}"
+        f"I looked at both and got {mean_of(n)} t/ha." if n < formless else f"mean: {mean_of(n)}"
         for n in range(10)
     ]
     rows = [{"id": f"sum-{n:04d}", "prediction": text} for n, text in enumerate(texts)]

@@ -168,7 +168,16 @@ class _OwnWords(NamedTuple):
 def _own_words(item: FormItem) -> _OwnWords:
     """Return the words of the form, and the pairs of words that follow each other in it."""
     aliases = [name for names in item.aliases.values() for name in names]
-    told = (item.name, item.label, *item.choices, *aliases, *item.context, *item.other_options)
+    unit = item.unit or ""  # names what is counted: plants/ha
+    told = (
+        item.name,
+        item.label,
+        unit,
+        *item.choices,
+        *aliases,
+        *item.context,
+        *item.other_options,
+    )
     tokens = [_tokens(normalise(text)) for text in told]
     words = {token for each in tokens for token in each if not token[0].isdigit()}
     # A total is no mean: "39.7 in total" where a mean is asked for.
