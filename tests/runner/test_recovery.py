@@ -118,9 +118,7 @@ def test_a_run_whose_repair_is_interrupted_loses_nothing(
                      ".lock"}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "place", ["/proc/agrotools-run", "/sys/agrotools/run", "/dev/null/run", "{file}/run", "{file}"]
-)
+@pytest.mark.parametrize("place", ["/proc/agrotools-run", "/dev/null/run", "{file}/run", "{file}"])
 def test_a_place_that_cannot_hold_a_folder_is_a_typed_error_also_for_root(
     tmp_path: Path, place: str
 ):
