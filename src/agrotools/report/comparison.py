@@ -79,7 +79,8 @@ def comparison_tables(
     marks += [f"{' and '.join(comparison.privileged)} {are} privileged"] * bool(
         comparison.privileged
     )
-    above += [Paragraph(comparison.orientation, "")] * bool(modes)
+    if modes:
+        above.append(Paragraph(comparison.orientation, ""))
     above += [Paragraph(", ".join(marks))] * any(marks)
     yield from above if modes else [Paragraph("The two runs have no mode in common.", "")]
     n_lines = sum(-(-len(line) // PLAIN_WIDTH) for part in above for line in part.text.split("\n"))

@@ -57,7 +57,7 @@ _IDS = ("sample_id", "sample", "id", "question_id", *_QUESTIONS, "index")
 _NO_VALUES = frozenset("nan null #n/a #ref! #value! #div/0! #name? #null! #num!".split())
 """Cells that programs write where there is no value, in lower case; ``N/A`` can be an answer."""
 _NONE = "none"
-"""What Python writes where there is no value. It is an answer where a choice has this name."""
+"""Text that Python writes where there is no value. It is an answer where a choice has this name."""
 
 
 class PredictionFile(NamedTuple):
@@ -141,7 +141,7 @@ class RowCounts(NamedTuple):
     by: Mapping[str, int]
     problems: dict[str, list[str]]
     hidden: str = ""
-    """What is read although the workbook hides it; empty for nothing."""
+    """Hidden parts of a workbook that are read all the same; empty for none."""
 
 
 def import_predictions(

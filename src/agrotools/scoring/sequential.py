@@ -74,13 +74,12 @@ def sequential_look(
     sizes, sums, _ = cluster_sums(differences[order], clusters[order])
     if (np.abs(sums) > reach * sizes + 1e-9).any() or sizes.max() > largest:
         raise ValueError("a cluster has a larger difference, or more samples, than was said")
-    n_blocks = int(blocks.max()) + 1
-    for block in range(n_blocks):
+    block, last = 0, int(blocks.max())
+    seen = len(np.unique(clusters[blocks == 0]))
+    while block < last and not _decides(sizes[:seen], sums[:seen], largest, reach):
+        block += 1
         seen = len(np.unique(clusters[blocks <= block]))
-        is_last = block == n_blocks - 1
-        if is_last or _decides(sizes[:seen], sums[:seen], largest, reach):
-            return Look(block + 1, _estimate(sizes[:seen], sums[:seen], largest, reach))
-    raise ValueError("no difference")
+    return Look(block + 1, _estimate(sizes[:seen], sums[:seen], largest, reach))
 
 
 def _decides(sizes: FloatArray, sums: FloatArray, largest: int, reach: float) -> bool:

@@ -40,7 +40,7 @@ _GEOPACKAGE_IDS = (b"GPKG", b"GP10", b"GP11")
 """Application ids of GeoPackage 1.2 and later, 1.0 and 1.1, at byte 68 of the file."""
 _COMPANIONS = {".shp": (".shx", ".dbf", ".prj", ".cpg"), ".gpkg": ()}
 _LOG_OF_SQLITE = "-wal"
-"""What is appended to the name of the file with changes that SQLite has not yet moved into the database."""
+"""Ending that is appended to the name of the file with changes that SQLite has not yet moved into the database."""
 
 _WGS84 = "OGC:CRS84"
 _CRS_NAME = re.compile(r"(?:urn:ogc:def:crs:)?(EPSG|OGC):(?:[\d.]*:)?(\w+)", re.IGNORECASE)
