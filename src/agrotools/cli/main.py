@@ -18,6 +18,7 @@ from agrotools.cli.output import (
     BAD_USAGE,
     IMAGE_LIBRARIES,
     NOT_DONE,
+    UNDECIDED,
     code_of,
     end_stopped,
     make_streams_safe,
@@ -279,7 +280,8 @@ def _told(error: Exception) -> tuple[str, str | None, int] | None:
     # Imported here because --help must not wait for them.
     import sqlite3
 
-    from agrotools.core.base import AgrotoolsError, install_command, words_of
+    from agrotools.cli.reading import answering_hint
+    from agrotools.core.base import AgrotoolsError, UndecidedError, install_command, words_of
     from agrotools.core.files import remedy
 
     if isinstance(error, ModuleNotFoundError):
@@ -313,6 +315,8 @@ def _told(error: Exception) -> tuple[str, str | None, int] | None:
             "raise their limits (ulimit -v, ulimit -u)",
             NOT_DONE,
         )
+    if isinstance(error, UndecidedError) and error.answers:
+        return error.message, answering_hint(error), UNDECIDED
     if code is not None and isinstance(error, AgrotoolsError):
         return error.message, error.hint, code
     if code is not None and isinstance(

@@ -286,7 +286,16 @@ class UsageError(AgrotoolsError):
 
 
 class UndecidedError(AgrotoolsError):
-    """Data may mean two things, and nothing settles which: the hint says what would."""
+    """Data may mean two things, and nothing settles which: the hint, or one of the ``answers``, would.
+
+    ``answers``: words of a command line, one for each question, with the proposed values.
+    """
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, answers: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.answers: tuple[str, ...] = answers
 
 
 class EndpointRefusal(UsageError):

@@ -1,0 +1,48 @@
+"""Questions on a user's files, put on the terminal or in a hint, and the lines that say how a file was read."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from agrotools.cli.output import command_line
+
+if TYPE_CHECKING:
+    from agrotools.core.base import UndecidedError
+    from agrotools.core.readings import Question, Readings
+
+
+def new_readings(*, yes: bool) -> "Readings":
+    """Return the readings of a command, whose questions are put on the terminal if there is one.
+
+    ``yes``: the proposed readings are taken.
+    """
+    from agrotools.core.readings import Readings
+
+    is_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    return Readings(_ask_on_terminal if is_terminal else None, accept=yes)
+
+
+def _ask_on_terminal(question: "Question") -> str:
+    values = [choice.value for choice in question.choices]
+
+    def checked(typed: str) -> str:
+        if typed in values or question.is_open:
+            return typed
+        raise typer.BadParameter(f"one of: {', '.join(values)}")
+
+    return typer.prompt(str(question), default=values[0], value_proc=checked, err=True)
+
+
+def print_readings(readings: "Readings") -> None:
+    """Say on standard error what was read, and what was not."""
+    if readings.taken:
+        typer.echo(f"read: {', '.join(readings.taken)}", err=True)
+    if readings.left:
+        typer.echo(f"not read: {', '.join(readings.left)}", err=True)
+
+
+def answering_hint(error: "UndecidedError") -> str:
+    """Return the hint with the command that answers all questions of ``error`` with the proposed values."""
+    answered = command_line(*sys.argv[1:], *error.answers)
+    return f"answer them in one command (change the values): {answered}\n  or add --yes to take these readings"
