@@ -99,7 +99,7 @@ PIECES = sorted({word for reply in REPLIES for word in reply["reply"].split()})
 NUMBERS = [0.0, 1.0, 2.0, 8.0, 14.0581, 67.1367, 80.7, 190.0, 24292.0, 35400.0]
 
 
-def _golds(slot: Slot) -> list[Slot]:
+def possible_golds(slot: Slot) -> list[Slot]:
     """Return the slot with each of its possible golds; those of a number are apart."""
     if isinstance(slot, BooleanSlot):
         values: Sequence[Any] = (True, False)
@@ -124,7 +124,7 @@ def test_a_reading_knows_no_gold_and_agrees_with_at_most_one(form: str, words: l
     text = data.draw(st.sampled_from(["\n".join(lines), " ".join(words)]))
     readings: list[Any] = []
     total = 0.0
-    for gold in _golds(slot):
+    for gold in possible_golds(slot):
         others = [gold if each.name == slot.name else each for each in slots]
         items = asked_items(others)
         submitted = read_submission(text, items)

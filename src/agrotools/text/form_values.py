@@ -166,18 +166,15 @@ class _OwnWords(NamedTuple):
 
 @lru_cache(maxsize=1_000)
 def _own_words(item: FormItem) -> _OwnWords:
-    """Return the words of the form, and the pairs of words that follow each other in it."""
+    """Return the words of the form, and the pairs of words that follow each other in it.
+
+    Beside an option or a yes, labels of other items do not count: ``weeds are smaller``, where a number is divided by
+    the smaller area.
+    """
     aliases = [name for names in item.aliases.values() for name in names]
     unit = item.unit or ""  # names what is counted: plants/ha
-    told = (
-        item.name,
-        item.label,
-        unit,
-        *item.choices,
-        *aliases,
-        *item.context,
-        *item.other_options,
-    )
+    others = (*item.context, *item.other_options) if item.is_number else ()
+    told = (item.name, item.label, unit, *item.choices, *aliases, *others)
     tokens = [_tokens(normalise(text)) for text in told]
     words = {token for each in tokens for token in each if not token[0].isdigit()}
     # A total is no mean: "39.7 in total" where a mean is asked for.
@@ -371,8 +368,19 @@ class _Span(NamedTuple):
     end: int
 
 
+_ORDINALS = {
+    word: str(number)
+    for number, word in enumerate("first second third fourth fifth sixth".split(), start=1)
+}
+"""Words by which models call numbered options: ``the second image`` for image_2.jpg."""
+
+
 def _spans(text: str) -> list[_Span]:
-    return [_Span(_stem(found[0]), *found.span()) for found in _TOKEN.finditer(text)]
+    """Return the words of a text that may name options; an ordinal is its number."""
+    return [
+        _Span(_ORDINALS.get(found[0]) or _stem(found[0]), *found.span())
+        for found in _TOKEN.finditer(text)
+    ]
 
 
 class _Mention(NamedTuple):
@@ -391,7 +399,7 @@ def _mentions(item: FormItem, spans: Sequence[_Span]) -> list[_Mention]:
         for length in range(min(longest, len(spans) - at), 0, -1):
             part = spans[at : at + length]
             words = tuple(span.word for span in part)
-            if words[0].isdigit() and length == 1 and _is_counted(spans, at):
+            if length == 1 and _is_counted(spans, at):
                 continue
             if option := known.get(words):
                 found.append(_Mention(option, part[0].begin, part[-1].end))
@@ -403,10 +411,11 @@ def _mentions(item: FormItem, spans: Sequence[_Span]) -> list[_Mention]:
 
 
 def _is_counted(spans: Sequence[_Span], at: int) -> bool:
-    """True for a number directly before a word: ``2 sites``."""
+    """True for a number in digits directly before a word: ``2 sites``, not ``second site``."""
     number, *behind = spans[at : at + 2]
+    in_digits = number.word.isdigit() and number.end - number.begin == len(number.word)
     is_next = bool(behind) and behind[0].begin <= number.end + 1
-    return is_next and not behind[0].word[0].isdigit()
+    return in_digits and is_next and not behind[0].word[0].isdigit()
 
 
 def _option(item: FormItem, plain: str) -> FormValue:
@@ -535,7 +544,10 @@ _SAME = late_pattern(
     r"\s*(?:\((?:(?:or|或|=|≈|i\.e\.,?)\s?)?(?P<inner>[^()]*)\)|[=≈]\s?(?P<other>.*))"
 )
 _MINUS = late_pattern(r"\d\s?-\s?\d")
-_TIMES = late_pattern(r"\s?(?:(?:x|×|times|-?fold|倍)(?![a-z])|: ?1(?!\d))")
+_TIMES = late_pattern(r"\s?(?:x|×|times|-?fold|倍)(?![a-z])")
+_TO_ONE = late_pattern(r"(?<=\d)\s?(?::|to|比)\s?1(?!\d|[.,]\d)")
+"""Second half of a ratio to one, ``9.24 : 1``; no range goes down to 1."""
+_THOUSANDS_POINT = late_pattern(r"\d{1,3}\.\d{3}(?![\d.,])")
 _MONEY = late_pattern(r"\s?[€$£¥₹]")
 
 
@@ -555,6 +567,8 @@ def _is_of_item(item: FormItem, text: str, others: frozenset[str]) -> bool:
 
 def _result(item: FormItem, plain: str, others: frozenset[str]) -> str:
     """Return a text without what stands before an equals sign and gives no value: words of the form, calculations."""
+    if item.unit is None:
+        plain = _TO_ONE.sub(" times", plain)
     parts = _EQUALS.split(plain)
     while len(parts) > 1 and (
         _is_of_item(item, parts[0], others)
@@ -612,6 +626,11 @@ def _number_at(item: FormItem, text: str, others: frozenset[str]) -> FormValue |
     times = _TIMES.match(rest) if item.unit is None and quantity.unit is None else None
     if times:
         rest = rest[times.end() :]
+        subject = _first_telling(item.label)
+        if not (_joining_words() | {subject}).issuperset(_tokens(rest)[:1]):
+            return None  # 9.24 times smaller, where the label asks for the larger one
+    if quantity.is_share and not _is_of_its_whole(item, rest):
+        return None
     # A ratio may name what it is a ratio to: 9.24 times the area of the crop.
     if not _may_follow(item, quantity, rest, frozenset() if times else others):
         return None
@@ -620,7 +639,25 @@ def _number_at(item: FormItem, text: str, others: frozenset[str]) -> FormValue |
     ends = _ends(item, quantity)
     # Below 1 without a sign may be a fraction where percent are asked for.
     is_clear = item.unit != "%" or quantity.unit is not None or not 0 < abs(quantity.high) < 1
+    # Pixels are counted, so that a point before three digits may stand between thousands.
+    is_clear = is_clear and not (item.unit == "px" and _THOUSANDS_POINT.match(text))
     return FormValue(number=ends, listed=ends is not None and is_clear)
+
+
+def _is_of_its_whole(item: FormItem, rest: str) -> bool:
+    """True unless a share is of what the form does not take it of: ``27.3 % of the buildings`` for a share of a half."""
+    words = _tokens(rest)
+    if words[:1] != ["of"]:
+        return True
+    label = _tokens(normalise(item.label))
+    wholes = {_first_telling(part) for part in normalise(item.label).split(" of ")[1:]}
+    told = [word for word in words if word in label and word not in _joining_words()]
+    return not wholes or not told or told[0] in wholes
+
+
+def _first_telling(text: str) -> str:
+    """Return the first word that is no article or the like: leaf for ``the leaf area``; empty if there is none."""
+    return next((w for w in _tokens(normalise(text)) if w not in _joining_words()), "")
 
 
 def _counts_own(item: FormItem, text: str) -> bool:

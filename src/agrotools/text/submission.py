@@ -51,7 +51,7 @@ def read_submission(text: str, items: tuple[FormItem, ...]) -> Submission | None
     names = item_names(items)
     found = _last_object(text, items, names)
     after = _last_lines(text[found[0] :] if found else text, items, names)
-    form = after or (found[1] if found else None)
+    form = after or (found[1] if found else _bare_value(text, items))
     numbers = [item.name for item in items if item.is_number]
     if form and any(_DECIMAL_COMMA.search(value) for name in numbers for value in form[name]):
         form |= {
@@ -93,6 +93,19 @@ def _last_object(
             if values.keys() >= {each.name for each in items}:
                 return end, values
     return None
+
+
+def _bare_value(text: str, items: Sequence[FormItem]) -> Submission | None:
+    """Return the only line of a text as the value of the only item, which needs no name.
+
+    A name without options needs its line: any sentence might be one.
+    """
+    line = text.strip()
+    item = items[0]
+    is_closed = item.is_number or item.type == "boolean" or bool(item.choices)
+    if len(items) > 1 or not is_closed or "\n" in line or _COLON.search(line):
+        return None
+    return {item.name: (line,)} if line.strip(_QUOTES) else None
 
 
 def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
