@@ -68,7 +68,10 @@ def main() -> None:
         n_read += readings[0] is not None
         n_two_golds += total > 1
         n_knowing += any(reading != readings[0] for reading in readings)
-    print(f"{arguments.texts} texts, {n_read} with a form; agree with two golds: {n_two_golds};", end=" ")
+    print(
+        f"{arguments.texts} texts, {n_read} with a form; agree with two golds: {n_two_golds};",
+        end=" ",
+    )
     print(f"read otherwise with another gold: {n_knowing}")
 
 

@@ -153,7 +153,8 @@ def test_a_border_without_a_mark_is_no_data_and_flagged(
     tmp_path: Path, dtype: str, under: float
 ) -> None:
     bands = field_bands(3, dtype, under)
-    with open_raster(write_raster(tmp_path / "a.tif", bands)) as source:
+    placed = {"transform": from_origin(500_000, 5_000_000, 0.1, 0.1), "crs": "EPSG:32632"}
+    with open_raster(write_raster(tmp_path / "a.tif", bands, **placed)) as source:
         assert source.sampling.flags == ("border_without_mark",)
         assert (np.isnan(source.read([3, 1])) == HOLE).all()
         assert np.isfinite(
@@ -232,3 +233,28 @@ def test_pictures_of_rasters(tmp_path: Path) -> None:
     assert shown.shape == (6, 8, 3)
     assert shown.min() == 0
     assert shown.max() == 255
+
+
+def test_white_around_a_photo_as_tiff_counts_as_picture(tmp_path: Path) -> None:
+    pixels = np.full((3, 40, 60), 255, np.uint8)
+    pixels[:, 10:30, 20:40] = 90
+    photo = write_raster(tmp_path / "photo.tif", pixels)
+    with open_raster(photo) as raster:
+        assert np.isfinite(raster.read([1])).all()
+        assert raster.sampling.flags == ("border_without_mark",)
+        assert "counts as picture" in raster.sampling.notes[-1]
+
+
+def test_white_around_a_map_is_absence_of_data(tmp_path: Path) -> None:
+    pixels = np.full((3, 40, 60), 255, np.uint8)
+    pixels[:, 10:30, 20:40] = 90
+    placed = {"transform": from_origin(500_000, 5_000_000, 0.1, 0.1), "crs": "EPSG:32632"}
+    with open_raster(write_raster(tmp_path / "map.tif", pixels, **placed)) as raster:
+        assert np.isnan(raster.read([1, 2])[0]).sum() == 40 * 60 - 20 * 20
+
+
+def test_complex_integers_are_no_measurements(tmp_path: Path) -> None:
+    values = np.ones((1, 8, 8), np.complex64)
+    path = write_raster(tmp_path / "radar.tif", values, dtype="complex_int16")
+    with pytest.raises(ToolError, match="complex numbers"), open_raster(path):
+        pass

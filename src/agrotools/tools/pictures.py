@@ -19,6 +19,7 @@ from agrotools.vision.rasters import (
     chosen_roles,
     listed_bands,
     open_raster,
+    place_of,
     roles_by_name,
 )
 from agrotools.vision.reading import (
@@ -62,16 +63,19 @@ def choose_scale(given: float | None, known: float | None, in_file: float | None
 
 
 def read_mask_pixels(
-    path: Path, image_shape: tuple[int, int], image_name: str, *, argument: str, called: str
+    path: Path, image_shape: tuple[int, int], image: Path, *, argument: str, called: str
 ) -> NDArray[np.bool_]:
-    """Read the pixels of a mask that have data and are not 0. ``called``: the mask in a message, such as "a leaf
-    mask"."""
+    """Read the pixels of a mask of ``image`` that have data and are not 0.
+
+    ``called``: the mask in a message, such as "a leaf mask".
+    """
     name = shown_name(path)
     labels = read_labels(path, argument=argument, shown_as=name)
     rows, columns = labels.classes.shape
     refuse_other_size(
-        image_shape, (rows, columns), (image_name, name), argument=argument, called=called
+        image_shape, (rows, columns), (shown_name(image), name), argument=argument, called=called
     )
+    refuse_other_place(image, path, argument=argument)
     marked = labels.classes != 0
     return marked if labels.valid is None else marked & labels.valid
 
@@ -89,6 +93,35 @@ def refuse_other_size(
         why = f"{names[0]} is {of_image[1]} x {of_image[0]} pixels and {names[1]} {of_mask[1]} x {of_mask[0]}"
         raise ToolError(
             "shape_mismatch", why, argument=argument, hint=f"{called} has the size of its image"
+        )
+
+
+_SAME_PLACE_PX = 0.5
+"""Largest distance of two corners at one place, pixels: files of other programs round their corners."""
+
+
+def refuse_other_place(image: Path, mask: Path, *, argument: str) -> None:
+    """Raise a ToolError if an image and its mask of the same size both say where they lie, and differ.
+
+    Raises:
+        ToolError: ``crs_mismatch`` (another coordinate reference system), ``shape_mismatch`` (another place).
+    """
+    of_image, of_mask = place_of(image), place_of(mask)
+    if of_image is None or of_mask is None:
+        return
+    names = f"{shown_name(image)} and {shown_name(mask)}"
+    if of_image.crs != of_mask.crs:
+        raise ToolError(
+            "crs_mismatch", f"{names} have different coordinate systems", argument=argument
+        )
+    pixel = abs(of_image.transform.a) + abs(of_image.transform.b)
+    corners = zip(of_image.corners(), of_mask.corners(), strict=True)
+    if any(max(abs(x - u), abs(y - v)) > _SAME_PLACE_PX * pixel for (x, y), (u, v) in corners):
+        raise ToolError(
+            "shape_mismatch",
+            f"{names} have the same size, but lie at different places",
+            argument=argument,
+            hint="cut both to the same area",
         )
 
 

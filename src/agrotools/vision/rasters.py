@@ -420,22 +420,61 @@ def open_raster(
         with dataset:
             _check(dataset, path, kind, name, argument)
             try:
-                alpha_band, border = _blanks(dataset)
+                blanks = _blanks(dataset)
             except (RasterioError, OSError, ValueError) as error:
                 raise damaged(name, argument, error) from error
             sampling = ground_sampling(dataset)
             notes, flags = remarks_beside(path)
-            if border is not None:
-                notes += (
-                    f"{'white' if border else 'black'} at the edge of {name} is taken as absence of data",
-                )
+            if blanks.border is not None:
+                look = "white" if blanks.border else "black"
+                taken = "counts as picture" if blanks.is_kept else "is taken as absence of data"
+                notes += (f"{look} at the edge of {name} {taken}",)
                 flags += ("border_without_mark",)
+            hidden = None if blanks.is_kept else blanks.border
             sampling = sampling._replace(notes=sampling.notes + notes, flags=sampling.flags + flags)
-            yield RasterSource(dataset, name, argument, sampling, alpha_band, border)
+            yield RasterSource(dataset, name, argument, sampling, blanks.alpha_band, hidden)
 
 
-def _blanks(dataset: Any) -> tuple[int | None, float | None]:
-    """Return ``alpha_band`` and ``border`` of a source, found in a sample of 16 windows, corners included.
+class Place(NamedTuple):
+    """Where a raster lies: its coordinate reference system (WKT), its transform, and its size in pixels."""
+
+    crs: str
+    transform: Any
+    width: int
+    height: int
+
+    def corners(self) -> list[tuple[float, float]]:
+        """Return the coordinates of the upper left and the lower right corner."""
+        return [self.transform * (0, 0), self.transform * (self.width, self.height)]
+
+
+def place_of(path: Path) -> Place | None:
+    """Return where a raster lies; None for a picture, and for a raster that does not say it."""
+    if file_format(path) not in RASTER_DRIVERS:
+        return None
+    with open_raster(path) as source:
+        dataset = source.dataset
+        if not is_placed(dataset):
+            return None
+        crs = dataset.crs.to_wkt() if dataset.crs else ""
+        return Place(crs, dataset.transform, dataset.width, dataset.height)
+
+
+def is_placed(dataset: Any) -> bool:
+    """True if a raster says where it lies."""
+    return dataset.crs is not None or not dataset.transform.is_identity
+
+
+class _Blanks(NamedTuple):
+    """``alpha_band`` and ``border`` of a source. ``is_kept``: the border counts as picture."""
+
+    alpha_band: int | None = None
+    border: float | None = None
+    is_kept: bool = False
+
+
+def _blanks(dataset: Any) -> _Blanks:
+    """Return what hides pixels of a source, found in a sample of 16 windows, corners included.
 
     What is declared alpha may be infrared, or the fourth band of six in which the last is alpha. The last of four or
     more is alpha undeclared if it is 0 or its largest value everywhere, and the first band one value where it is 0.
@@ -443,7 +482,7 @@ def _blanks(dataset: Any) -> tuple[int | None, float | None]:
     from rasterio.windows import Window
 
     if dataset.count == 1:
-        return None, None
+        return _Blanks()
     declared = [
         number
         for number, colour in enumerate(dataset.colorinterp, start=1)
@@ -463,11 +502,15 @@ def _blanks(dataset: Any) -> tuple[int | None, float | None]:
         hidden = sample[1][sample[number] == 0]
         apart = 0 < hidden.size < sample[1].size and np.ptp(hidden) == 0
         if clear >= _LEAST_CLEAR and (number in declared or (clear == 1 and apart)):
-            return number, None
+            return _Blanks(number)
     if not declared and "per_dataset" in {flag.name for flag in dataset.mask_flag_enums[0]}:
-        return None, None
+        return _Blanks()
     white = {"uint8": 255, "uint16": 65_535}.get(dataset.dtypes[0], 0)
-    return None, border_value([*sample.values()], sorted({0, white}.difference(dataset.nodatavals)))
+    levels = sorted({0, white}.difference(dataset.nodatavals))
+    border = border_value([*sample.values()], levels)
+    # A photo as TIFF may show a leaf on white paper, as a PNG may; a map that ends within its frame has a place.
+    is_photo = dataset.count == 3 and dataset.dtypes[0] == "uint8" and not is_placed(dataset)
+    return _Blanks(border=border, is_kept=bool(border) and is_photo)
 
 
 def border_value(bands: Sequence[NDArray[Any]], levels: Iterable[float]) -> float | None:
@@ -513,8 +556,10 @@ def _check(dataset: Any, path: Path, kind: Format, name: str, argument: str) -> 
             f"{name} is not the {RASTER_DRIVERS[kind]} file it seems",
             argument=argument,
         )
-    dtypes = {np.dtype(dtype) for dtype in dataset.dtypes}
-    if any(dtype.kind not in "uif" for dtype in dtypes):
+    # GDAL has complex integers, which numpy lacks.
+    is_complex = any(dtype.startswith("complex") for dtype in dataset.dtypes)
+    dtypes = set() if is_complex else {np.dtype(dtype) for dtype in dataset.dtypes}
+    if is_complex or any(dtype.kind not in "uif" for dtype in dtypes):
         raise ToolError(
             "unreadable_file", f"{name} holds complex numbers, not measurements", argument=argument
         )

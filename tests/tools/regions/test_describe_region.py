@@ -222,3 +222,16 @@ def test_cover_that_cannot_be_told_is_null(tmp_path: Path) -> None:
     assert result.vegetation_pct is None
     assert "vegetation_uncertain" in result.flags
     assert "no_vegetation" not in result.flags
+
+
+def test_a_mask_at_another_place_is_refused(tmp_path: Path) -> None:
+    pixels = np.moveaxis(noisy(CROP, (40, 60)), 2, 0)
+    marked = np.ones((1, 40, 60), np.uint8)
+    here, there = (from_origin(x, 5_000_000, 0.1, 0.1) for x in (500_000, 500_003))
+    image = write_raster(tmp_path / "a.tif", pixels, transform=here, crs="EPSG:32632")
+    own = write_raster(tmp_path / "own.tif", marked, transform=here, crs="EPSG:32632")
+    other = write_raster(tmp_path / "other.tif", marked, transform=there, crs="EPSG:32632")
+    zone = write_raster(tmp_path / "zone.tif", marked, transform=here, crs="EPSG:32633")
+    assert described(image, mask=own).area_px == 40 * 60
+    assert fault(image, mask=other).kind == "shape_mismatch"
+    assert fault(image, mask=zone).kind == "crs_mismatch"

@@ -185,6 +185,7 @@ def _from_labels(
 ) -> CropWeedArea:
     from agrotools.tools.crop_weed.bands import ranked_bands
     from agrotools.tools.crop_weed.result import area_result, label_classes
+    from agrotools.tools.pictures import refuse_other_place
 
     info, image_info = file_info(source), file_info(image)
     name = info.name if info else source.name
@@ -198,6 +199,7 @@ def _from_labels(
     canvas = np.full((height, width, 3), 235, np.uint8)
     ranking = None
     if source != image:
+        refuse_other_place(image, source, argument="label_raster")
         canvas, of_picture, of_bands = _picture_below_labels(image, (height, width), name, bands)
         known = known or of_picture
         ranking = ranked_bands(of_bands, classes, box, "labels")

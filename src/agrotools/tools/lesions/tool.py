@@ -99,7 +99,7 @@ def analyze_lesions(
     if leaf_mask is not None:
         size, mask_name = (picture.height, picture.width), shown_name(leaf_mask)
         marked = read_mask_pixels(
-            leaf_mask, size, name, argument="leaf_mask", called="a leaf mask"
+            leaf_mask, size, image, argument="leaf_mask", called="a leaf mask"
         )[inside]
     leaf = leaf_of(
         pixels, None if picture.valid is None else picture.valid[inside], marked, mode, mask_name

@@ -76,7 +76,7 @@ def describe(
             left, top = picture.origin
             height, width = picture.valid.shape
             size = (picture.size[1], picture.size[0])
-            marked = read_mask_pixels(mask, size, name, argument="mask", called="a mask")
+            marked = read_mask_pixels(mask, size, image, argument="mask", called="a mask")
             marked = marked[top : top + height, left : left + width]
         if (backend := backend_in_use()) and backend != "offline":
             shown = picture.pixels if marked is None else _dim(picture.pixels, ~marked)
@@ -167,7 +167,7 @@ def _measure_labels(
     if labels.valid is not None:
         inside &= labels.valid
     if mask is not None:
-        inside &= read_mask_pixels(mask, (height, width), name, argument="mask", called="a mask")
+        inside &= read_mask_pixels(mask, (height, width), image, argument="mask", called="a mask")
     count = _count_pixels(inside, "mask" if mask is not None else "region")
     names = class_names_of(label_map, info.classes if info else None)
     class_pixels, notes, flags = class_counts(labels.classes, inside, names)
