@@ -53,7 +53,7 @@ from agrotools.runner.progress import stage_progress
 from agrotools.scoring.metrics import counts_in_fas
 from agrotools.scoring.slots import outcome_value
 from agrotools.text.loose_json import NotJson, dumps, storable
-from agrotools.text.submission import is_complete
+from agrotools.text.submission import as_form, is_complete
 from agrotools.tools import AGROTOOLS, tool_specs
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
@@ -266,6 +266,7 @@ class Env:
                 else "No episode has begun: call reset."
             )
         view, text = self.session.view, _as_text(answer)
+        text = as_form(text, view.form) if self._submitted else text
         self._submitted.append(text)
         is_complete_form = not view.form or is_complete(text, view.form, listed=True)
         self._is_over = is_complete_form or len(self._submitted) > FORM_REQUESTS

@@ -57,8 +57,9 @@ def _is_right(slots: Sequence[Slot], text: str) -> bool:
 ASKED_AGAIN = {
     "half: right half of the area\nchanged_share: $27.3\\%$ newly covered by buildings",
     "larger_part: weeds area\narea_times: 9.24 (area of weeds divided by area of crop)",
+    "worse_leaf: image_2.jpg (larger affected share)\nseverity: 3.51 % (affected share)",
 }
-"""Right replies that hold a word from outside the form, or both options behind a number."""
+"""Right replies that hold a word from outside the item, or both options behind a number."""
 
 
 @pytest.mark.parametrize("reply", [r for r in REPLIES if r["expect"] == "gold"], ids=_name)

@@ -43,7 +43,7 @@ from agrotools.models.chat_format import PromptCount, check_prompt, count_prompt
 from agrotools.plugin.contracts import PromptTemplates
 from agrotools.plugin.installed import WithPlugins
 from agrotools.text.loose_json import dumps
-from agrotools.text.submission import form_faults, is_complete
+from agrotools.text.submission import as_form, form_faults, is_complete
 from agrotools.tools import tool_specs
 
 if TYPE_CHECKING:
@@ -469,6 +469,7 @@ async def with_form(
         form = await parse_in_thread(
             partial(_form_of, completion, reply), output_length(completion)
         )
+        form = as_form(form, view.form)
         replies.append(reply)
         text = f"{answer.text}\n\n{form}".rstrip()
         if is_complete(form, view.form, listed=True):

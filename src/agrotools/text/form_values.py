@@ -6,7 +6,7 @@ change what is meant (``190 dead trees``, ``rust (ruled out)``), so that the lin
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -166,15 +166,15 @@ class _OwnWords(NamedTuple):
 
 @lru_cache(maxsize=1_000)
 def _own_words(item: FormItem) -> _OwnWords:
-    """Return the words of the form, and the pairs of words that follow each other in it.
+    """Return the words of the item, and the pairs of words that follow each other in it.
 
-    Beside an option or a yes, labels of other items do not count: ``weeds are smaller``, where a number is divided by
-    the smaller area.
+    Labels of other items do not count, because they tell of something else: ``71.6 mm (yellow frame)`` where another
+    item asks for the apple in the yellow frame. A number may be of an option of another item: ``8 in the lower half``.
     """
     aliases = [name for names in item.aliases.values() for name in names]
     unit = item.unit or ""  # names what is counted: plants/ha
-    others = (*item.context, *item.other_options) if item.is_number else ()
-    told = (item.name, item.label, unit, *item.choices, *aliases, *others)
+    options = item.other_options if item.is_number else ()
+    told = (item.name, item.label, unit, *item.choices, *aliases, *options)
     tokens = [_tokens(normalise(text)) for text in told]
     words = {token for each in tokens for token in each if not token[0].isdigit()}
     # A total is no mean: "39.7 in total" where a mean is asked for.
@@ -274,6 +274,12 @@ def _names_a_value(item: FormItem, text: str) -> bool:
         return True
     last = _tokens(text)[-1:]
     return any(_mentions(item, _spans(text))) or not _YES_OR_NO.isdisjoint(last)
+
+
+def names_values(items: Sequence[FormItem], text: str) -> bool:
+    """True if a text besides the form names a number or an option, or says yes or no."""
+    plain = _plain(text)
+    return any(_names_a_value(item, plain) for item in items if not item.free_text)
 
 
 def _words_without_turn(text: str) -> int:
@@ -424,9 +430,9 @@ def _option(item: FormItem, plain: str) -> FormValue:
     if name := option_names(item).get(key):
         return FormValue(names=(name,))
     text = _RANGE.sub("-", _FOLDERS.sub("", key))
-    glued = "".join(_TOKEN.findall(text))
+    glued = {_glued(_tokens(text)), _glued(_TOKEN.findall(text))}
     for words, choice in _options_by_words(item).items():
-        if len(words) > 1 and glued == "".join(words):
+        if len(words) > 1 and _glued(words) in glued:
             return FormValue(names=(choice,))
     mentions = _mentions(item, _spans(text))
     if not mentions:
@@ -439,6 +445,11 @@ def _option(item: FormItem, plain: str) -> FormValue:
     if not _is_own(item, _without_numbers(around), _BESIDE_OPTIONS):
         return _UNREADABLE
     return FormValue(names=(mentions[0].option,))
+
+
+def _glued(words: Iterable[str]) -> str:
+    """Return words in one, without an and: ``Armyworms & cutworms``."""
+    return "".join(word for word in words if word != "and")
 
 
 def _without_numbers(text: str) -> str:
@@ -645,7 +656,7 @@ def _number_at(item: FormItem, text: str, others: frozenset[str]) -> FormValue |
 
 
 def _is_of_its_whole(item: FormItem, rest: str) -> bool:
-    """True unless a share is of what the form does not take it of: ``27.3 % of the buildings`` for a share of a half."""
+    """True unless a share is of another whole: ``27.3 % of the buildings`` for a share of a half."""
     words = _tokens(rest)
     if words[:1] != ["of"]:
         return True
@@ -738,6 +749,7 @@ _TEX_SIGNS = {
 }  # fmt: skip
 
 
+_MINUS_WORD = late_pattern(r"(?<![^\W_])(?:minus|negative|负)\s?(?=\d)", re.IGNORECASE)
 _WIDE_BRACKETS = str.maketrans("（）", "()")
 
 
@@ -751,9 +763,15 @@ def without_tex(text: str) -> str:
     return _TEX.sub("", _FRACTION.sub(r"\1/\2", text))
 
 
+_INCHES = late_pattern(r"(?<=\d)\s?[\"″]$")
+
+
 def _bare(text: str) -> str:
-    """Return ``text`` without TeX, HTML and the marks around it."""
-    plain = without_tex(text).translate(_WIDE_BRACKETS)
+    """Return ``text`` without TeX, HTML and the marks around it; the sign of inches is no such mark."""
+    text = text.strip()
+    if not text.startswith(('"', "``")):
+        text = _INCHES.sub(" in", text)
+    plain = _MINUS_WORD.sub("-", without_tex(text).translate(_WIDE_BRACKETS))
     return _ANGLED.sub(r"\1", plain).strip(" \t*`\"'|,;。")
 
 

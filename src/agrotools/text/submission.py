@@ -9,11 +9,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from agrotools.core import Answer, Step
 from agrotools.core.form_item import FormItem
-from agrotools.text.form_values import UNKNOWN, expected_value, is_unknown, read_values, without_tex
+from agrotools.text.form_values import (
+    UNKNOWN,
+    expected_value,
+    is_unknown,
+    names_values,
+    read_values,
+    without_tex,
+)
 from agrotools.text.loose_json import NotJson, is_list, is_object, loads, values_in
 from agrotools.text.normalise import late_pattern, normalise
 
@@ -23,6 +30,8 @@ _SPECIAL = late_pattern(
 """Tokens of chat templates, control characters and halves of characters, which some servers leave in the text."""
 _COLON = late_pattern(r"->|=>|[:：=|→]")
 """End of a name; in a table, the border of its cell."""
+_DASH = late_pattern(r"\s[-–—]\s")
+"""End of a name in place of a colon."""
 _LONGEST_NAME = 250
 _NUMBERED = late_pattern(r"\(?\d{1,2}[.)]\s")
 _PLACEHOLDER = late_pattern(r"<(?:number|yes or no|name|one of:|those that apply of:|a short text)")
@@ -40,24 +49,48 @@ Submission = dict[str, tuple[str, ...]]
 """Values of a form by name of the item, as they were written: usually one, several if they differ."""
 
 
-@lru_cache(maxsize=256)
-def read_submission(text: str, items: tuple[FormItem, ...]) -> Submission | None:
-    """Return the last complete form in ``text``; None if each lacks an item, or there is none.
+def as_form(reply: str, items: Sequence[FormItem]) -> str:
+    """Return the reply to a closing message; as a form, if it is the value of the only item without its name.
 
-    It is cached, because it is read for each slot."""
+    A name without options needs its line: any sentence might be one.
+    """
+    line = reply.strip()
+    if len(items) != 1 or "\n" in line or _COLON.search(line):
+        return reply
+    item = items[0]
+    is_closed = item.is_number or item.type == "boolean" or bool(item.choices)
+    return f"{item.name}: {line}" if is_closed and line.strip(_QUOTES) else reply
+
+
+class _Form(NamedTuple):
+    """A form, and what is written behind it."""
+
+    values: Submission
+    behind: str = ""
+
+
+def read_submission(text: str, items: tuple[FormItem, ...]) -> Submission | None:
+    """Return the last complete form in ``text``; None if each lacks an item, or there is none."""
+    form = _last_form(text, items)
+    return form.values if form else None
+
+
+@lru_cache(maxsize=256)  # it is read for each slot
+def _last_form(text: str, items: tuple[FormItem, ...]) -> _Form | None:
     if not items:
         return None
     text = _SPECIAL.sub(" ", text[-_MOST_CHARACTERS:])
     names = item_names(items)
     found = _last_object(text, items, names)
-    after = _last_lines(text[found[0] :] if found else text, items, names)
-    form = after or (found[1] if found else _bare_value(text, items))
+    after = _last_lines(found.behind if found else text, items, names)
+    form = after or found
+    if form is None:
+        return None
     numbers = [item.name for item in items if item.is_number]
-    if form and any(_DECIMAL_COMMA.search(value) for name in numbers for value in form[name]):
-        form |= {
-            name: tuple(_EITHER.sub(r"\1.", value) for value in form[name]) for name in numbers
-        }
-    return form  # where 3,755 is 3.755 beside 12,5
+    if any(_DECIMAL_COMMA.search(value) for name in numbers for value in form.values[name]):
+        for name in numbers:  # where 3,755 is 3.755 beside 12,5
+            form.values[name] = tuple(_EITHER.sub(r"\1.", each) for each in form.values[name])
+    return form
 
 
 @lru_cache(maxsize=1_000)
@@ -74,10 +107,8 @@ def name_key(name: str) -> str:
     return normalise(name).strip(_MARKS).replace("_", " ")
 
 
-def _last_object(
-    text: str, items: Sequence[FormItem], names: Mapping[str, str]
-) -> tuple[int, Submission] | None:
-    """Return the last JSON object with all items, and the position of its end."""
+def _last_object(text: str, items: Sequence[FormItem], names: Mapping[str, str]) -> _Form | None:
+    """Return the last JSON object with all items; its further keys stand behind the form."""
     if "{" not in text:
         return None
     for start, end in reversed([*values_in(text)]):
@@ -87,25 +118,15 @@ def _last_object(
             continue
         for fields in _objects(value):
             values: Submission = {}
+            more: list[str] = []
             for key, written in fields.items():
                 if name := names.get(name_key(key)):
                     values[name] = (*values.get(name, ()), _as_text(written))
+                else:
+                    more.append(_as_text(written))
             if values.keys() >= {each.name for each in items}:
-                return end, values
+                return _Form(values, "\n".join((*more, text[end:])))
     return None
-
-
-def _bare_value(text: str, items: Sequence[FormItem]) -> Submission | None:
-    """Return the only line of a text as the value of the only item, which needs no name.
-
-    A name without options needs its line: any sentence might be one.
-    """
-    line = text.strip()
-    item = items[0]
-    is_closed = item.is_number or item.type == "boolean" or bool(item.choices)
-    if len(items) > 1 or not is_closed or "\n" in line or _COLON.search(line):
-        return None
-    return {item.name: (line,)} if line.strip(_QUOTES) else None
 
 
 def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
@@ -129,23 +150,23 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _last_lines(
-    text: str, items: Sequence[FormItem], names: Mapping[str, str]
-) -> Submission | None:
+def _last_lines(text: str, items: Sequence[FormItem], names: Mapping[str, str]) -> _Form | None:
     """Return the last lines with all items.
 
     A name that repeats in a later paragraph begins the next form there; in the same one it has two values.
     """
     last: Submission | None = None
+    end = 0
     values: Submission = {}
     paragraphs: dict[str, int] = {}
     paragraph = 0
     free = {item.name for item in items if item.free_text}
-    for line in _with_table_rows(_joined_lines(text.splitlines(), names), names):
+    lines = [*_with_table_rows(_joined_lines(text.splitlines(), names), names)]
+    for at, line in enumerate(lines, start=1):
         if not line.strip():
             paragraph += 1
         elif is_unknown(line):
-            last, values = {item.name: (UNKNOWN,) for item in items}, {}
+            last, values, end = {item.name: (UNKNOWN,) for item in items}, {}, at
         for part in _parts_of(line, names, free):
             if (found := _value_in(part, names)) is None:
                 continue
@@ -157,8 +178,8 @@ def _last_lines(
             values[name] = (*(each for each in values.get(name, ()) if each != value), value)
             paragraphs[name] = paragraph
             if len(values) == len(items):
-                last = dict(values)
-    return last
+                last, end = dict(values), at
+    return _Form(last, "\n".join(lines[end:])) if last else None
 
 
 def _joined_lines(lines: Sequence[str], names: Mapping[str, str]) -> list[str]:
@@ -225,26 +246,34 @@ def _names_in_line(names: tuple[str, ...]) -> re.Pattern[str]:
 def _value_in(line: str, names: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the name of the item that a line gives, and its value; None if it gives none."""
     line = line.strip(" \t|")
-    colon = _COLON.search(line, 0, _LONGEST_NAME)
-    if colon is None:
-        return None
-    written = _NUMBERED.sub("", without_tex(line[: colon.start()]).lstrip(_MARKS), 1)
-    name = names.get(name_key(written)) or names.get(name_key(_REMARK.sub("", written)))
-    value = line[colon.end() :].strip(" \t*`")
-    return (
-        (name, value) if name and value.strip(_QUOTES) and not _PLACEHOLDER.match(value) else None
-    )
+    for mark in (_COLON, _DASH):
+        end = mark.search(line, 0, _LONGEST_NAME)
+        if end is None:
+            continue
+        written = _NUMBERED.sub("", without_tex(line[: end.start()]).lstrip(_MARKS), 1)
+        name = names.get(name_key(written)) or names.get(name_key(_REMARK.sub("", written)))
+        value = line[end.end() :].strip(" \t*`")
+        if name and value.strip(_QUOTES) and not _PLACEHOLDER.match(value):
+            return name, value
+    return None
 
 
 def is_complete(text: str, items: Sequence[FormItem], *, listed: bool = False) -> bool:
     """True if ``text`` submits a value of its type for each of ``items``, right or wrong.
 
-    ``listed``: labels must be among the options, which the form is asked for once more otherwise.
+    ``listed``: labels must be among the options, and nothing behind the form may name other values; the form is asked
+    for once more otherwise.
     """
-    if (form := read_submission(text, tuple(items))) is None:
+    if (form := _last_form(text, tuple(items))) is None:
         return False
-    values = read_values(items, form).values()
+    if listed and names_values(items, form.behind):
+        return False
+    values = read_values(items, form.values).values()
     return all(value.readable and (value.listed or not listed) for value in values)
+
+
+BELOW = "text below the form"
+"""Name of the fault that something behind a form names values."""
 
 
 def form_faults(text: str, items: Sequence[FormItem]) -> dict[str, str]:
@@ -253,7 +282,8 @@ def form_faults(text: str, items: Sequence[FormItem]) -> dict[str, str]:
     It tells types, units and options, and nothing that depends on the gold.
     """
     faults: dict[str, str] = {}
-    found = read_submission(text, tuple(items)) or _partial(text, items)
+    form = _last_form(text, tuple(items))
+    found = form.values if form else _partial(text, items)
     values = read_values([item for item in items if item.name in found], found)
     for item in items:
         expected = expected_value(item)
@@ -263,6 +293,8 @@ def form_faults(text: str, items: Sequence[FormItem]) -> dict[str, str]:
         elif not (value.readable and value.listed):
             told = " | ".join(found[item.name])[:_LONGEST_TOLD]
             faults[item.name] = f"cannot be read ({told}): write {expected}, and nothing else"
+    if form and names_values(items, form.behind):
+        faults[BELOW] = "holds values, too: write the form alone"
     return faults
 
 
