@@ -12,6 +12,7 @@ samples if it is not decided). Of equal models at most 5 % may be decided.
 * ``other scores``: equal means, but the first run has no halves and the second twice as many.
 * ``constant``: the first run is right on a share of the samples, the second always has this share as its score.
 * ``rare points``, ``rare losses``: one run has the score of the other but for a few samples; the means are equal.
+* ``skewed``: the pairs of ``skewed_pairs.py``.
 * ``unequal clusters``: the same samples in clusters of 1 to 40. ``charts``: only the samples that ask for a chart.
 """
 
@@ -20,6 +21,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import skewed_pairs
 from scipy.special import ndtri
 
 from agrotools.benchmarks import load_benchmark
@@ -124,6 +126,12 @@ def cases(
             layout,
             lambda rng, s=share: rare_points(layout, rng, s)[::-1],
         )
+    for name, made in skewed_pairs.CASES.items():
+        for where, of_case in (("", layout), (", unequal clusters", unequal)):
+            found[f"equal, skewed: {name}{where}"] = (
+                of_case,
+                lambda rng, m=made, c=of_case.clusters: m(c, rng),
+            )
     return found
 
 
@@ -174,7 +182,7 @@ def main() -> None:
     for name, (of_case, made) in cases(layout, charts, unequal).items():
         if arguments.only in name:
             print(
-                f"{name:<52} {simulate(of_case, made, reach, arguments.pairs, arguments.seed)}",
+                f"{name:<58} {simulate(of_case, made, reach, arguments.pairs, arguments.seed)}",
                 flush=True,
             )
 
