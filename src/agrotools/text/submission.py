@@ -220,7 +220,7 @@ def _parts_of(line: str, names: Mapping[str, str], free: frozenset[str] | set[st
     places = [
         (found.start("name"), name)
         for found in _names_in_line(tuple(sorted({*names.values()}))).finditer(line)
-        if (name := names.get(name_key(found["name"])))
+        if (name := names.get(name_key(found["name"]))) and not _is_in_brackets(line, found.start())
     ]
     places = [place for at, place in enumerate(places) if not at or place[1] != places[at - 1][1]]
     last = next((at for at, (_, name) in enumerate(places) if name in free), len(places))
@@ -231,6 +231,13 @@ def _parts_of(line: str, names: Mapping[str, str], free: frozenset[str] | set[st
     return [_JOINED_BY.sub("", part) for part in parts]
 
 
+def _is_in_brackets(line: str, at: int) -> bool:
+    """True for the half of ``9 (upper half: 5)``."""
+    before = line[:at].translate(_ROUND)
+    return before.count("(") > before.count(")")
+
+
+_ROUND = str.maketrans("（）", "()")
 _JOINED_BY = late_pattern(r"(?:[\s,;|/]|\s(?:and|和))+$")
 
 
