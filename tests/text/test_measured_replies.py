@@ -1,4 +1,4 @@
-"""Replies to closing messages by people who knew the questions and the message, but not the reader: 400 right, 300 wrong.
+"""Replies to closing messages by people who knew the questions and the message, but not the reader: 400 right, 300 not.
 
 ``measured_replies.jsonl`` holds the slots of a question (``form``), and replies with what a fair judge takes them for:
 ``right`` or ``wrong``. A right reply that is not read must be asked about, which costs one more message; it must never
