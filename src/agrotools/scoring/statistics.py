@@ -130,9 +130,10 @@ def estimate_difference(
 ) -> Estimate:
     """Return the mean of ``first - second``, paired unit by unit, with a 95 % cluster bootstrap interval.
 
-    If all differences are equal (two runs that agree everywhere), resampling shows no spread. The interval is then the
-    range that k clusters cannot exclude: with 97.5 % confidence the share of clusters that would deviate is below
-    ``1 - 0.025 ** (1/k)``, and none can deviate beyond [-1, 1], or [-2, 2] if there are scores below 0.
+    Resampling repeats what was seen: all differences may be alike (two runs that agree nearly everywhere) though one
+    sample in twenty is lost whole. The interval therefore reaches at least to what k clusters cannot exclude: the share
+    of clusters that deviate by half of what is possible, or more, has a binomial limit, and none can deviate beyond
+    [-1, 1], or [-2, 2] if there are scores below and above 0.
 
     Raises:
         ValueError: no values or unequal lengths.
@@ -144,18 +145,11 @@ def estimate_difference(
     if k < MIN_CLUSTERS:
         return Estimate(value=mean, n=n, n_clusters=k)
     spread = ratio_spread(sizes, sums, squares)
+    values = np.concatenate([np.asarray(first), np.asarray(second)])
+    most = 2.0 if np.min(values) < 0 < np.max(values) else 1.0  # lost points are all below 0
+    rare = _rare_deviations(sums / sizes, mean, most)
     if spread.error < _ROUNDING:
-        share = 1 - ((1 - LEVEL) / 2) ** (1 / k)
-        most = 2.0 if min(np.min(first), np.min(second)) < 0 else 1.0
-        interval = Interval(lower=mean - share * (most + mean), upper=mean + share * (most - mean))
-        # p is the level at which this interval begins to contain zero.
-        return Estimate(
-            value=mean,
-            interval=interval,
-            n=n,
-            n_clusters=k,
-            p=min(1.0, 2 * (1 + abs(mean) / most) ** -k),
-        )
+        return Estimate(value=mean, interval=rare.interval, n=n, n_clusters=k, p=rare.p)
     resampled = bootstrap_ratios(sizes, sums, draws=draws, seed=seed)
     # The percentiles are widened by the ratio of the standard error to that of the draws.
     widening = float(
@@ -163,14 +157,55 @@ def estimate_difference(
     )
     tail = float(special.ndtr(-_t_quantile(1 - (1 - LEVEL) / 2, spread.degrees) * widening))
     lower, upper = np.quantile(resampled, [tail, 1 - tail])
+    interval = Interval(
+        lower=min(float(lower), rare.interval.lower),
+        upper=max(float(upper), rare.interval.upper),
+    )
     return Estimate(
         value=mean,
-        interval=Interval(lower=float(lower), upper=float(upper)),
+        interval=interval,
         n=n,
         n_clusters=k,
         detectable=_detectable(float(spread.error), float(spread.degrees)),
-        p=_p_value(resampled, sums, spread, widening),
+        p=max(_p_value(resampled, sums, spread, widening), rare.p),
     )
+
+
+_UPPER = 1 - (1 - LEVEL) / 2
+
+
+class _Rare(NamedTuple):
+    """What rare large deviations leave open: the interval of the mean, and its p-value."""
+
+    interval: Interval
+    p: float
+
+
+_FAR = 0.5
+"""Part of the largest possible deviation from which a cluster deviates far."""
+
+
+def _rare_deviations(differences: FloatArray, mean: float, most: float) -> _Rare:
+    """Return how far the mean may lie from what the clusters show, if more of them deviate far than were seen.
+
+    The number of clusters that deviate far to a side is binomial, so that its share has a limit (Clopper and Pearson
+    1934, 97.5 %). ``differences``: mean of each cluster, -``most`` to ``most``.
+    """
+    k = len(differences)
+
+    def reach(far: int, room: float) -> float:
+        share = 1.0 if far == k else float(special.betaincinv(far + 1, k - far, _UPPER))
+        return (share - far / k) * room
+
+    below, above = most + mean, most - mean
+    n_below = int(np.sum(differences < mean - _FAR * below))
+    n_above = int(np.sum(differences > mean + _FAR * above))
+    interval = Interval(lower=mean - reach(n_below, below), upper=mean + reach(n_above, above))
+    # p is the level at which the interval begins to contain zero, on the side where zero lies.
+    far, room = (n_below, below) if mean > 0 else (n_above, above)
+    share = min(1.0, far / k + abs(mean) / room)
+    p = 1.0 if far == k else 2 * float(special.betaincc(far + 1, k - far, share))
+    return _Rare(interval, min(1.0, p))
 
 
 def estimate_unpaired(
