@@ -322,12 +322,16 @@ def naming_fields(
     file: str,
     title: str,
 ) -> dict[str, Any]:
-    """Return the fields that the results of both tools have; scores that are not calibrated are withheld. The
-    overlay ``file`` shows the analysed part, the object in it (``box``) and the candidates."""
+    """Return the fields that the results of both tools have; scores that are not calibrated are withheld, and the flag
+    ``uncertain`` says so as it does where nothing is named. The overlay ``file`` shows the analysed part, the object in
+    it (``box``) and the candidates."""
     from agrotools.vision.overlay import BLUISH_GREEN, ORANGE, Mark, box_points, draw_marks
 
-    if NOT_CALIBRATED in flags:
+    is_withheld = NOT_CALIBRATED in flags
+    if is_withheld:
         candidates = [one.model_copy(update={"score": None}) for one in candidates]
+    # A name without a score says nothing about how likely it is, so it is a doubt like no name at all.
+    doubts = ("uncertain",) if best is None or is_withheld else ()
     pixels = looked.picture.pixels
     marks = [Mark(BLUISH_GREEN if best else ORANGE, box_points(box))] if box else []
     legend = [
@@ -352,7 +356,7 @@ def naming_fields(
         "abstained": best is None,
         "overlay": save_artifact(file, "overlay", picture),
         "notes": (*looked.picture.notes, *notes),
-        "flags": tuple(dict.fromkeys((*looked.flags, *flags, *(() if best else ("uncertain",))))),
+        "flags": tuple(dict.fromkeys((*looked.flags, *flags, *doubts))),
     }
 
 

@@ -120,7 +120,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="recognition",
-    version="4",
+    version="5",
     resolves=_resolve,
     backends=BACKENDS,
     data_files=(

@@ -77,7 +77,7 @@ def _key(name: str, names: "KbNames") -> str:
 
 @tool(
     category="recognition",
-    version="4",
+    version="5",
     resolves=_resolve,
     backends=BACKENDS,
     data_files=("nets/weeds.json", "nets/weeds.onnx", *STRANGENESS_FILES, kb_files),
