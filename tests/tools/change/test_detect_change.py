@@ -237,8 +237,31 @@ def test_a_picture_does_not_differ_from_itself_and_a_shift_is_undone() -> None:
     result = changed(after, moved, gsd_m=0.5)
     assert (result.registration_shift_px, result.change_px) == (pytest.approx((-6, 4), abs=0.1), 0)
     assert result.total_px == (256 - 6) * (256 - 4)
-    assert changed(after, moved, gsd_m=0.5, register=False).registration_shift_px is None
     assert fault(after, np.roll(after, 30, 1)).kind == "shape_mismatch"
+
+
+def test_a_shift_that_is_left_is_said() -> None:
+    before = scrub(2)
+    moved = np.roll(before, (4, -6), (0, 1))
+    left = changed(before, moved, target="vegetation", register=False)
+    assert left.registration_shift_px is None
+    assert "shift_not_undone" in left.flags
+    assert "registration_uncertain" not in left.flags
+    assert any("lies -6, 4 px off" in note for note in left.notes)
+    far = changed(before, np.roll(before, 30, 1), target="vegetation", register=False)
+    assert "registration_uncertain" in far.flags
+    assert far.changed is None
+    same = changed(before, before, target="vegetation", register=False)
+    assert (same.changed, same.change_px) == (False, 0)
+    assert not {"shift_not_undone", "registration_uncertain"} & set(same.flags)
+
+
+@pytest.mark.parametrize("register", [True, False])
+def test_pictures_of_different_ground_carry_a_doubt(register: bool) -> None:
+    result = changed(scrub(1), scrub(2), target="vegetation", register=register)
+    assert result.change_pct is not None
+    assert "registration_uncertain" in result.flags
+    assert result.changed is None
 
 
 def test_dark_and_empty_pictures_give_no_answer() -> None:

@@ -262,8 +262,13 @@ def read_pictures(
     request: ChangeRequest,
     register: bool,
 ) -> Pictures:
-    """Read a pair, resample it to one grid and undo a shift. ToolError: as the readers; ``shape_mismatch`` (sizes; a
-    shift of over 5 % of the width), ``crs_mismatch``, ``limit``, ``region_empty``, ``nothing_found``."""
+    """Read a pair, resample it to one grid and undo a shift if ``register`` is True.
+
+    The shift is measured in any case: the flag ``registration_uncertain`` says that the two may not show the same
+    ground, ``shift_not_undone`` that a clear shift was left. ToolError: as the readers; ``shape_mismatch`` (sizes; a
+    shift of over 5 % of the width that was to be undone), ``crs_mismatch``, ``limit``, ``region_empty``,
+    ``nothing_found``.
+    """
     names = shown_name(before), shown_name(after)
     in_file, is_located = None, False
     notes: list[str] = []
@@ -297,17 +302,25 @@ def read_pictures(
     flags += frame.flags
     dx = dy = 0
     shift_px: tuple[float, float] | None = None
-    if register and not is_located:
+    if not is_located:
         shift = shift_between(first, second, valid)
-        shift_px = round(shift.dx, 2), round(shift.dy, 2)
-        if max(abs(shift.dx), abs(shift.dy)) > _LARGEST_SHIFT * width:
+        is_far = max(abs(shift.dx), abs(shift.dy)) > _LARGEST_SHIFT * width
+        if is_far and register:
             off = f"{shift.dx:.0f}, {shift.dy:.0f} px"
             why = f"{names[1]} is shifted by {off} against {names[0]}, over 5 % of its width"
             hint = "cut both to the same ground, or give georeferenced rasters"
             raise ToolError("shape_mismatch", why, argument="after", hint=hint)
-        if not shift.is_clear:
+        # Whoever leaves a shift as it is has still to hear that two pictures show different ground.
+        if is_far or not shift.is_clear:
             flags.append("registration_uncertain")
-        dx, dy = round(shift.dx), round(shift.dy)
+        if register:
+            shift_px = round(shift.dx, 2), round(shift.dy, 2)
+            dx, dy = round(shift.dx), round(shift.dy)
+        elif (left := (round(shift.dx), round(shift.dy))) != (0, 0):
+            flags.append("shift_not_undone")
+            notes.append(
+                f"{names[1]} lies {left[0]}, {left[1]} px off (phase correlation) and was not moved"
+            )
     if (dx, dy) != (0, 0):
         # Whole pixels alone are moved: interpolation would blur this picture but not the other, and contrast counts.
         matrix, size = np.array([[1, 0, -dx], [0, 1, -dy]], np.float32), (width, height)
