@@ -15,7 +15,7 @@ from PIL import Image
 
 from agrotools.tools import get_tool
 from agrotools.tools.contract import shipped_file
-from agrotools.tools.lesions.measure import load_lesion_model, read_lesion_model
+from agrotools.tools.lesions.measure import load_lesion_model, mahalanobis, read_lesion_model
 from agrotools.tools.lesions.result import MODEL_FILES, RULES, LeafLesions, grade_of
 from agrotools.tools.workspace import CallContext, call_context
 from agrotools.vision import strangeness
@@ -23,7 +23,7 @@ from support.picture_files import discs, noisy
 from support.tool_errors import tool_error
 
 SHAPE = (300, 480)
-BOARD, GREEN, BROWN, SOIL = (214, 212, 216), (74, 120, 48), (120, 74, 40), (128, 92, 70)
+BOARD, GREEN, BROWN, SOIL = (214, 212, 216), (70, 105, 40), (120, 74, 40), (128, 92, 70)
 SPOTS = ((150, 140, 12), (240, 170, 20), (330, 150, 9))
 
 
@@ -254,6 +254,33 @@ def test_unfit_masks_and_regions_are_refused() -> None:
     ):
         assert fault(shown, leaf_mask=marked).kind == kind
     assert fault(PICTURE, region=[900, 900, 950, 950]).kind == "region_empty"
+
+
+@pytest.mark.parametrize(
+    ("board", "light", "is_said"), [(214, 0.3, True), (150, 0.3, True), (150, 0.6, False)]
+)
+def test_a_shadow_that_is_taken_for_leaf_is_said(board: int, light: float, is_said: bool) -> None:
+    shape = (400, 620)
+    leaf, shadow = ellipse(shape, (290, 180)), ellipse(shape, (330, 220))
+    picture = leaf_picture(leaf, np.zeros(shape, np.bool_), (board, board, board))
+    dark = round(light * board)
+    picture[shadow & ~leaf] = noisy((dark, dark, dark), shape, 4)[shadow & ~leaf]
+    result = analysed(picture)
+    assert ("shadow_in_leaf" in result.flags) == is_said
+    is_too_large = result.leaf_area_px > 1.1 * leaf.sum()
+    assert is_too_large == is_said
+
+
+@pytest.mark.parametrize(("shift", "is_outside"), [(0.0, False), (14.0, True)])
+def test_leaves_of_another_colour_are_outside_the_model(shift: float, is_outside: bool) -> None:
+    domain = load_lesion_model().info.domain
+    traits = np.array(domain.centre) + np.array([0, shift, 0, 0, 0])  # less green
+    assert (mahalanobis(domain, traits) > domain.limit) == is_outside
+
+
+def test_the_limit_of_the_domain_is_not_that_of_one_odd_leaf() -> None:
+    # 59.6 is the distance of the oddest training leaf; of citrus leaves half are nearer than that.
+    assert load_lesion_model().info.domain.limit < 30
 
 
 @pytest.mark.parametrize("what", ["weights", "version", "json", "missing"])
