@@ -16,6 +16,7 @@ from agrotools.tools import get_tool
 from agrotools.tools.change.result import ChangeResult
 from agrotools.tools.result import encode_result
 from support.picture_files import write_raster
+from support.real_pictures import real_pictures
 from support.tool_errors import tool_error
 
 UTM = {"crs": "EPSG:32633", "transform": from_origin(500_000, 5_000_000, 10, 10)}
@@ -328,3 +329,12 @@ def test_no_data_at_all() -> None:
     alpha[:15, :, 3] = 255
     assert fault(alpha, alpha[::-1]).kind == "nothing_found"
     assert changed(alpha, alpha).total_px == 450
+
+
+def test_photographs_of_two_fields_carry_a_doubt_and_one_with_itself_none(field_data: Path) -> None:
+    first, second = real_pictures(field_data, "cwfid", 2)
+    for register in (True, False):
+        apart = changed(first, second, target="vegetation", register=register)
+        assert "registration_uncertain" in apart.flags
+        same = changed(first, first, target="vegetation", register=register)
+        assert "registration_uncertain" not in same.flags

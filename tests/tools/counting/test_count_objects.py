@@ -30,6 +30,7 @@ from agrotools.tools.workspace import CallContext, call_context
 from agrotools.vision import strangeness, vegetation
 from agrotools.vision.strangeness import FLAG, Strangeness
 from support.picture_files import discs, field, noisy, write_raster
+from support.real_pictures import real_pictures
 from support.tiny_detector import HALF_SIDE_PX, write_detector
 from support.tool_errors import tool_error
 
@@ -171,6 +172,21 @@ def test_doubtful_plants_are_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
     walls = np.where(np.arange(400)[None, :, None] < 200, (90, 90, 140), (150, 110, 80))
     street = np.where(discs(SHAPE, GRID, 14)[..., None], pixels, walls).astype(np.uint8)
     assert FLAG in counted(street, "plants").flags
+
+
+@pytest.mark.parametrize(("radius", "is_doubted"), [(90, False), (130, True)])
+def test_a_part_too_large_for_a_plant_on_soil_is_doubted(
+    radius: int, is_doubted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(strangeness, "strangeness", lambda *_: Strangeness(0.0, 1.0))
+    flags = counted(field(discs(SHAPE, [(200, 150)], radius)), "plants").flags
+    assert (FLAG in flags) == is_doubted
+
+
+def test_a_field_of_carrots_is_no_strange_picture_and_a_leaf_is(field_data: Path) -> None:
+    for folder, is_doubted in (("cwfid", False), ("coffee_lesions", True)):
+        for image in real_pictures(field_data, folder, 4):
+            assert (FLAG in counted(image, "plants").flags) == is_doubted
 
 
 def test_crowns_and_fruit_by_colour_are_flagged() -> None:

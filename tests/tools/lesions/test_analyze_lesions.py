@@ -20,6 +20,7 @@ from agrotools.tools.lesions.result import MODEL_FILES, RULES, LeafLesions, grad
 from agrotools.tools.workspace import CallContext, call_context
 from agrotools.vision import strangeness
 from support.picture_files import discs, noisy
+from support.real_pictures import real_pictures
 from support.tool_errors import tool_error
 
 SHAPE = (300, 480)
@@ -320,3 +321,9 @@ def test_probabilities_are_those_of_the_layers() -> None:
                 values = np.maximum(values, 0)
         expected += 1 / (1 + np.exp(-values[:, 0])) / len(model.members)
     assert model.probability(rows) == pytest.approx(expected, abs=1e-4)
+
+
+def test_coffee_leaves_are_within_the_model_and_other_leaves_are_not(field_data: Path) -> None:
+    for folder, is_outside in (("coffee_lesions", False), ("apple_leaf_class", True)):
+        for image in real_pictures(field_data, folder, 4):
+            assert ("out_of_distribution" in analysed(image).flags) == is_outside

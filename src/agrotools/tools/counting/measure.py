@@ -58,6 +58,12 @@ _GAP = 0.015
 """Width of gaps between parts of one plant that are closed, as a share of the plant's width."""
 _MERGED = 1.7
 """Area of a component, in typical plants, above which it may consist of several touching plants."""
+_LARGEST_PLANT = 0.4
+"""Share of a picture in one connected part of the plants, above which they are no single plants on soil.
+
+Of 134 photographs of peanut fields the largest part covers 0.33 of one, of 20 of carrots 0.13 and of 4 rosettes in pots
+0.30; of single leaves that fill the picture mostly 0.4 to 1.
+"""
 _SURE, _SURE_GIVEN = 0.25, 0.6
 """Share of the width of a typical plant, estimated or given, from which an object has the full score."""
 _SIZE_STEP = 1.25
@@ -129,6 +135,14 @@ def round_spots(pixels: NDArray[np.uint8], expected_size_px: float | None) -> Co
     blobs = _find_blobs(values, limits, least_strength=5.0)
     note = f"round spots of {limits[0]:.0f} to {limits[1]:.0f} px that differ from the background by colour"
     return _round_components(*blobs, pixels.shape, note, flags)
+
+
+def has_huge_part(mask: NDArray[np.bool_], valid: NDArray[np.bool_]) -> bool:
+    """Return True if one connected part of a vegetation mask covers more of a picture than single plants do: it is a
+    leaf from near by, or a closed stand."""
+    stats = _components(mask, 0)[0]
+    largest = int(stats[:, cv2.CC_STAT_AREA].max(initial=0))
+    return largest > _LARGEST_PLANT * np.count_nonzero(valid)
 
 
 def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> CountedObjects:

@@ -80,7 +80,7 @@ def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
 
 @tool(
     category="measurement",
-    version="4",
+    version="5",
     data_files=NET_FILES,
     backends=("offline", RULES, LEARNED, VLM),
     backend_files=weight_files,
@@ -151,7 +151,7 @@ def _find_plants(
     notes: tuple[str, ...],
 ) -> Counted:
     """Find plants on soil, with a flag if the picture is unlike those of plants in a field."""
-    from agrotools.tools.counting.measure import plants_on_soil
+    from agrotools.tools.counting.measure import has_huge_part, plants_on_soil
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.strangeness import FLAG, strangeness
     from agrotools.vision.vegetation import choose_index, doubt_of_cover, has_patchy_ground, segment
@@ -163,16 +163,22 @@ def _find_plants(
     objects = plants_on_soil(plants.mask, expected_size_px)
     scale = choose_scale(gsd_m, picture.gsd_m)
     notes, flags = (*notes, *picture.notes, *plants.notes), (*picture.flags, *plants.flags)
+    is_strange = has_huge_part(plants.mask, picture.valid)
+    if is_strange:
+        notes = (*notes, "one part covers too much of the picture to be a single plant on soil")
     if len(objects) and picture.photo is not None:
         if doubt := doubt_of_cover(picture.photo, plants):
             notes, flags = (
                 (*notes, f"these may be no plants: {doubt}"),
                 (*flags, "vegetation_uncertain"),
             )
-        if strangeness(picture.photo, "field").is_strange or has_patchy_ground(
-            picture.photo, plants.mask
-        ):
-            flags = (*flags, FLAG)
+        is_strange = (
+            is_strange
+            or strangeness(picture.photo, "field").is_strange
+            or has_patchy_ground(picture.photo, plants.mask)
+        )
+    if is_strange:
+        flags = (*flags, FLAG)
     return Counted(
         objects.centred_in(box, score_min),
         None,
