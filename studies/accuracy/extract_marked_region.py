@@ -74,7 +74,6 @@ def draw_mark_on(
     pure = np.array(PURE_COLOURS[colour], np.float64)
     shade = np.clip(np.abs(pure - 255 * _OFF_COLOUR * draw.random(3)), 0, 255).astype(int).tolist()
     line = int(draw.choice([cv2.LINE_8, cv2.LINE_AA]))
-    picture, mask = pixels.copy(), np.zeros((height, width), np.uint8)
     points = np.zeros((0, 2), np.int32)
     if shape == "polygon":
         turns = np.sort(draw.random(int(draw.integers(3, 8)))) * 2 * np.pi
@@ -87,22 +86,55 @@ def draw_mark_on(
                 y0 + h / 2 + h / 2 * radius * np.sin(turns),
             ]
         ).astype(np.int32)
-    for canvas, ink in ((picture, shade), (mask, 255)):
-        if shape == "box":
-            cv2.rectangle(canvas, (x0, y0), (x0 + w, y0 + h), ink, stroke_px)
-        elif shape == "ellipse":
-            middle, axes = (x0 + w // 2, y0 + h // 2), (w // 2, h // 2)
-            cv2.ellipse(canvas, middle, axes, 0, 0, 360, ink, stroke_px, line)
-        elif shape == "polygon":
-            cv2.polylines(canvas, [points], True, ink, stroke_px, line)
-        else:
-            cv2.arrowedLine(canvas, (x0, y0), (x0 + w, y0 + h), ink, stroke_px, line, tipLength=0.2)
+    mask = _line_mask((height, width), shape, (x0, y0, w, h), points, stroke_px)
+    share = (mask if line == cv2.LINE_AA else 255 * (mask > 127))[..., None] / 255
+    picture = (pixels + share * (np.array(shade) - pixels)).round().astype(np.uint8)
     rows, columns = (
         np.flatnonzero((mask > 127).any(axis=1)),
         np.flatnonzero((mask > 127).any(axis=0)),
     )
     box = (int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
     return picture, DrawnMark(box, colour, shape, stroke_px)
+
+
+_FINER = 4
+"""Lines are drawn on a canvas finer by this factor, as OpenCV draws them one or two pixels wider than it is told."""
+
+
+def _line_mask(
+    size: tuple[int, int],
+    shape: MarkShape,
+    place: tuple[int, int, int, int],
+    points: NDArray[np.int32],
+    stroke_px: int,
+) -> NDArray[np.uint8]:
+    """Return the share of each pixel that the line covers, 0 to 255; its width is right to a quarter of a pixel.
+
+    ``size``: rows and columns. ``place``: left, top, width and height of the mark. ``points``: corners of a polygon.
+    """
+    x0, y0, w, h = place
+    mask = np.zeros(size, np.uint8)
+    if shape == "box":
+        mask[y0 : y0 + h + 1, x0 : x0 + w + 1] = 255
+        mask[y0 + stroke_px : y0 + h + 1 - stroke_px, x0 + stroke_px : x0 + w + 1 - stroke_px] = 0
+        return mask
+
+    def finer(x: int, y: int) -> tuple[int, int]:
+        return _FINER * x + _FINER // 2, _FINER * y + _FINER // 2
+
+    canvas = np.zeros((_FINER * size[0], _FINER * size[1]), np.uint8)
+    thickness = _FINER * stroke_px  # drawn one pixel of the finer canvas wider
+    if shape == "ellipse":
+        axes = (_FINER * (w // 2), _FINER * (h // 2))
+        cv2.ellipse(canvas, finer(x0 + w // 2, y0 + h // 2), axes, 0, 0, 360, 255, thickness)
+    elif shape == "polygon":
+        corners = _FINER * points + _FINER // 2
+        cv2.polylines(canvas, [corners], True, 255, thickness)
+    else:
+        ends = finer(x0, y0), finer(x0 + w, y0 + h)
+        cv2.arrowedLine(canvas, *ends, 255, thickness, tipLength=0.2)
+    smaller = cv2.resize(canvas, (size[1], size[0]), interpolation=cv2.INTER_AREA)
+    return np.asarray(smaller, np.uint8)
 
 
 def save_as_jpeg(pixels: NDArray[np.uint8], quality: int, path: Path) -> Path:
@@ -205,7 +237,7 @@ def _photos(bench: Bench) -> dict[Path, int]:
 
 
 def _drawn_photos(bench: Bench) -> list[_Marked]:
-    """Draw marks of all colours and shapes on each photograph: strokes 2 to 6 px, JPEG quality 75 to 95, 4:2:0."""
+    """Draw marks of all colours and shapes on each photograph: real strokes 2 to 6 px, JPEG quality 75 to 95, 4:2:0."""
     marked: list[_Marked] = []
     for number, (path, half) in enumerate(_photos(bench).items()):
         pixels = read_image(path).pixels

@@ -10,6 +10,7 @@ from accuracy import extract_marked_region
 from accuracy.extract_marked_region import draw_mark_on, find_photos
 from accuracy.study import Bench, estimate
 from agrotools.text.agreement_values import box_iou
+from agrotools.tools.marks import MarkShape
 from support.picture_files import discs, field
 
 
@@ -30,6 +31,16 @@ def test_the_truth_of_a_drawn_mark_is_where_pixels_changed() -> None:
         rows, columns = np.flatnonzero(changed.any(axis=1)), np.flatnonzero(changed.any(axis=0))
         there = (columns[0], rows[0], columns[-1] + 1, rows[-1] + 1)
         assert box_iou(drawn.box, there) > 0.9
+
+
+@pytest.mark.parametrize("stroke_px", [2, 3, 6])
+@pytest.mark.parametrize("shape", ["box", "ellipse"])
+def test_lines_are_as_wide_as_they_say(shape: MarkShape, stroke_px: int) -> None:
+    plain = np.full((400, 500, 3), 90, np.uint8)
+    picture, drawn = draw_mark_on(plain, "white", shape, stroke_px, np.random.default_rng(0))
+    x0, y0, x1, y1 = drawn.box
+    across = picture[(y0 + y1) // 2, x0 - 2 : (x0 + x1) // 2].astype(float).max(axis=1) - 90
+    assert across.sum() / across.max() == pytest.approx(stroke_px, abs=0.5)
 
 
 def test_marks_on_made_up_photographs(tmp_path: Path) -> None:

@@ -67,6 +67,19 @@ def test_a_box_is_found_to_the_pixel(tmp_path: Path, colour: str, stroke: int) -
     assert result.flags == ()
 
 
+@pytest.mark.parametrize("quality", [90, 75])
+@pytest.mark.parametrize("colour", ["blue", "yellow", "red", "green", "magenta", "cyan"])
+def test_a_thin_box_is_found_in_a_jpeg_file(tmp_path: Path, colour: str, quality: int) -> None:
+    # At an odd column the line shares each pair of pixels, whose colour the file stores once, with its surroundings.
+    for left in (70, 71):
+        box = (left, 50, left + 120, 150)
+        image = tmp_path / "photo.jpg"
+        Image.fromarray(boxed(box, colour, 2)).save(image, quality=quality, subsampling=2)
+        (region,) = extracted(image).regions
+        assert (region.color, region.shape) == (colour, "box")
+        assert box_iou(region.box, box) > 0.93
+
+
 def test_the_cut_out_is_what_the_box_encloses(tmp_path: Path) -> None:
     pixels = boxed((70, 50, 190, 150), "magenta", 4)
     image = saved(tmp_path, pixels)

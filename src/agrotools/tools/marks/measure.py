@@ -52,6 +52,10 @@ _MOST_HOLES = 60
 _MOST_PX = 12_000_000
 _PURE = 140
 """Least purity of a drawn stroke; a paler one must be long and uniform."""
+_THIN_PX = 4.5
+"""Largest width, pixels, of a line whose colour a JPEG file mixes with its surroundings throughout."""
+_THIN_LENGTH_PX = 100
+"""Least length of such a line; shorter ones may be even by chance."""
 _BLEED_PX = 1
 """Distance, pixels, to which the colour of a stroke bleeds, as JPEG files store colours at half resolution."""
 
@@ -241,6 +245,9 @@ def _is_hand_drawn(stroke: Stroke, colour: MarkColour) -> bool:
         )
     if purity(stroke.rgb, PURE_COLOURS[colour]) >= _PURE:
         return one_sided <= (0.15 if is_short else 0.4) and (uneven <= 18 or not is_short)
+    # A thin box of a JPEG file: its sides lose their colour differently, but each is uniform.
+    if stroke.has_even_sides and stroke.width_px <= _THIN_PX:
+        return one_sided <= 0.15 and stroke.length_px >= _THIN_LENGTH_PX
     # A pale or mixed colour is accepted only for long and uniform lines.
     even = middling <= 8 and uneven <= 14 and one_sided <= 0.15
     return even and stroke.length_px >= 120 and stroke.width_px <= 8

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import cv2
 import numpy as np
@@ -21,6 +21,14 @@ LEAST_COVERED = 0.85
 """Least share of an outline in the colour of the stroke."""
 SAME_COLOUR = 70
 """Largest difference of any channel from the colour of the stroke, 0 to 255, for a point to count as covered by it."""
+_SIDE_PURITY = 70.0
+"""Least purity of the palest side of a box whose sides are judged one by one; lines of 2 px in JPEG files keep 72."""
+_SIDE_UNEVEN = (10.0, 30.0)
+"""Largest unevenness along the sides of such a box, each against its own colour (median and 85th percentile)."""
+_SIDE_LIGHTNESS = 12.0
+"""Largest difference of lightness between the sides of such a box, 0 to 255: JPEG files keep it at full resolution."""
+_LIGHTNESS = np.array([0.299, 0.587, 0.114], np.float32)
+"""Weights of red, green and blue in the lightness that JPEG files store (ITU-R BT.601)."""
 _PLAINER = {"box": 0.1, "ellipse": 0.06, "polygon": 0.0}
 
 
@@ -50,6 +58,7 @@ class Stroke:
     ``edge_scatter_px``: deviation of its two edges from the expected position, 70th percentile. ``contrast``:
     difference to the surroundings, 0 to 255. ``middle``: corners of its centre line (points for an ellipse).
     ``reach``: distance from the centre line to the edges at the left, top, right and bottom, pixels.
+    ``has_even_sides``: True for a box whose sides are even lines of the ink, equally light, each for itself.
     """
 
     rgb: tuple[float, float, float]
@@ -63,6 +72,7 @@ class Stroke:
     middle: Points
     reach: NDArray[np.float64]
     score: float
+    has_even_sides: bool
 
 
 def fit_outlines(hole: NDArray[np.int32]) -> list[Outline]:
@@ -265,15 +275,15 @@ class Ink:
 def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Stroke | None:
     """Measure the ink just outside a hole's outline; None if there is none."""
     every = max(1, len(outline.points) // 60)
-    if (
-        _ink_in(_band(outline.points[::every], outline.normals[::every], pixels), ink, slack=1.3)
-        is None
-    ):
+    sides = outline.side if outline.shape == "box" else None
+    some = None if sides is None else sides[::every]
+    sample = _band(outline.points[::every], outline.normals[::every], pixels)
+    if _ink_in(sample, ink, some, slack=1.3) is None:
         return None
     band = _band(outline.points, outline.normals, pixels)
-    if (found := _ink_in(band, ink)) is None:
+    if (found := _ink_in(band, ink, sides)) is None:
         return None
-    peak, rgb, covered, unevenness = found
+    peak, rgb, covered, unevenness, has_even_sides = found
     inner_side = band[:, max(0, peak - 7) : max(1, peak - 3)].mean(axis=1)
     width, reach_in, reach_out = _extent(band, rgb, inner_side, peak)
     far = min(band.shape[1] - 2, int(np.ceil(reach_out)) + 3)
@@ -302,6 +312,7 @@ def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Strok
         middle=middle,
         reach=reach,
         score=covered * (0.5 + 0.5 * two_sided) * (1 - min(unevenness[0], 100) / 200),
+        has_even_sides=has_even_sides,
     )
 
 
@@ -324,17 +335,29 @@ def _edge_scatter(
     return float(np.quantile(np.concatenate(away), 0.7))
 
 
+class _InkLine(NamedTuple):
+    """Column of a band that is closest to the pure colour: its number, its colour, its share of the outline, its
+    unevenness (median, 85th percentile), and whether the sides of a box are even, each for itself."""
+
+    peak: int
+    rgb: Floats
+    covered: float
+    unevenness: tuple[float, float]
+    has_even_sides: bool
+
+
 def _ink_in(
-    band: Floats, ink: Ink, slack: float = 1.0
-) -> tuple[int, Floats, float, tuple[float, float]] | None:
-    """Return the column of a band that is closest to the pure colour: its number, its colour, its share of the outline
-    and its unevenness (median, 85th percentile); None if that is no ink."""
+    band: Floats, ink: Ink, sides: NDArray[np.int64] | None, slack: float = 1.0
+) -> _InkLine | None:
+    """Return the line of ink in a band; None if that is no ink. ``sides``: number of the side of each point of a box,
+    None for other shapes."""
     columns = band[:, _INSIDE - 1 : _INSIDE + 8]
     mean = np.abs(columns - np.array(ink.pure, np.float32)).sum(axis=(0, 2))
     peak = _INSIDE - 1 + int(np.argmin(mean))
     rgb = np.median(band[:, peak], axis=0)
     # The line may deviate from the outline by a pixel.
-    distance = np.abs(band[:, peak - 1 : peak + 2] - rgb).max(axis=2).min(axis=1)
+    near = band[:, peak - 1 : peak + 2]
+    distance = np.abs(near - rgb).max(axis=2).min(axis=1)
     covered = float((distance <= SAME_COLOUR).mean())
     middling, uneven = np.quantile(distance.astype(np.float64), (0.5, 0.85)).tolist()
     is_ink = (
@@ -343,7 +366,31 @@ def _ink_in(
         and uneven <= slack * ink.most_uneven[1]
         and purity(rgb, ink.pure) >= ink.least_purity / slack
     )
-    return (peak, rgb, covered, (middling, uneven)) if is_ink else None
+    has_even_sides = sides is not None and _are_sides_even(near, sides, ink, slack)
+    if not is_ink and not has_even_sides:
+        return None
+    return _InkLine(peak, rgb, covered, (middling, uneven), has_even_sides)
+
+
+def _are_sides_even(near: Floats, sides: NDArray[np.int64], ink: Ink, slack: float) -> bool:
+    """Return True if each side of a box is an even line of the ink, and all are equally light.
+
+    JPEG files store colours at half resolution: a line of two pixels keeps its colour where it fills a pair of pixels
+    and loses half of it where it fills halves of two, so its sides differ in colour, but neither along themselves nor
+    in lightness. ``near``: (points, 3, 3), the line and its neighbours.
+    """
+    distances: list[Floats] = []
+    lightness: list[float] = []
+    for number in np.unique(sides):
+        side = near[sides == number]
+        rgb = np.median(side[:, 1], axis=0)
+        if purity(rgb, ink.pure) < _SIDE_PURITY / slack:
+            return False
+        distances.append(np.abs(side - rgb).max(axis=2).min(axis=1))
+        lightness.append(float(rgb @ _LIGHTNESS))
+    middling, uneven = np.quantile(np.concatenate(distances), (0.5, 0.85)).tolist()
+    is_even = middling <= slack * _SIDE_UNEVEN[0] and uneven <= slack * _SIDE_UNEVEN[1]
+    return is_even and max(lightness) - min(lightness) <= slack * _SIDE_LIGHTNESS
 
 
 def _band(points: Points, normals: Points, pixels: NDArray[np.uint8]) -> Floats:
