@@ -27,7 +27,7 @@ import numpy as np
 
 from agrotools.build.templates.slot_draft import PLOT_MARGIN
 
-VERSIONS = {"embedded": "13", "frontier": "10"}
+VERSIONS = {"embedded": "14", "frontier": "11"}
 SEED = 20281120
 SIZES = {"embedded": 434, "frontier": 120}
 DRAWN = {"embedded": 56, "frontier": 20}

@@ -37,7 +37,7 @@ from agrotools.tools import get_tool
 from agrotools.vision.reading import read_labels
 
 OUT = pack_path("field")
-VERSION = "11"
+VERSION = "12"
 QUICK = 50
 """Number of samples in the quick part, without twins."""
 UNUSED = {
