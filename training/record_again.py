@@ -207,8 +207,10 @@ def note_changes(where: str, step: Any, observation: Any, changes: Changes) -> N
         if before.get(key) == after.get(key):
             continue
         if key == "flags":
-            for flag in {*before[key]} ^ {*after[key]}:
-                changes.places[step.tool, f"{'+' if flag in after[key] else '-'}{flag}"] += 1
+            old_flags, new_flags = (set(result.get(key) or ()) for result in (before, after))
+            for flag in old_flags ^ new_flags:
+                sign = "+" if flag in new_flags else "-"
+                changes.places[step.tool, f"{sign}{flag}"] += 1
         else:
             changes.places[step.tool, key] += 1
             if key != "notes":
