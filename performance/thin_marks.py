@@ -45,9 +45,8 @@ def main() -> None:
     options = parser.parse_args()
     paths = find_photos(options.data)
     large = [path for path in paths if min(Image.open(path).size) >= LEAST_SIDE_PX]
-    chosen = [
-        large[place] for place in np.linspace(0, len(large) - 1, options.pictures).astype(int)
-    ]
+    places = np.linspace(0, len(large) - 1, options.pictures).astype(int)
+    chosen = [large[place] for place in places]
     photos = [read_image(path) for path in chosen]
     print(f"{len(photos)} photographs, one rectangle each")
     for width in WIDTHS:
@@ -76,12 +75,11 @@ def marked(
     """Return a picture with one rectangle, saved and read again, and the bounds of the rectangle."""
     draw = np.random.default_rng(seed)
     across, down = (
-        int(draw.integers(max(24, 0.08 * side), 0.6 * side)) for side in (photo.width, photo.height)
+        int(draw.integers(max(LEAST_PX, round(LEAST * side)), round(MOST * side)))
+        for side in (photo.width, photo.height)
     )
-    x0, y0 = (
-        int(draw.integers(4, photo.width - across - 4)),
-        int(draw.integers(4, photo.height - down - 4)),
-    )
+    x0 = int(draw.integers(MARGIN_PX, photo.width - across - MARGIN_PX))
+    y0 = int(draw.integers(MARGIN_PX, photo.height - down - MARGIN_PX))
     image = Image.fromarray(photo.pixels)
     # The corners are the first and the last pixel of the rectangle; the line grows inwards.
     corners = (x0, y0, x0 + across, y0 + down)

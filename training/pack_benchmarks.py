@@ -6,7 +6,8 @@
 which benchmark. Each scene is asked one question; which one is decided for all scenes together, before any tool runs,
 so that answers cannot be guessed from other ones and all shares are near those wanted. Scenes that are drawn and calls
 that have run are kept in WORK, so the command resumes. Run it again when a drawing, a template, a tool or the
-membership changes, and raise its version in ``VERSIONS``.
+membership changes, and raise its version in ``VERSIONS``. Where only results of tools changed, and the oracle scores as
+before, ``record_again.py`` keeps the questions.
 """
 
 import argparse

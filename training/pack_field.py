@@ -7,7 +7,8 @@ The oracle then answers the questions, and ``split_field.py`` decides which of t
 ``DATA`` holds the data sets (``DATASET/truth.json`` with the repository, commit and path of each file). The data sets
 that are left out, with the reason, are in ``UNUSED``. Heads for crop and weeds must have been trained before
 (``agrotools tools packs train crop-weed --data DATA``). ``BENCHMARK`` is a folder that was built by an earlier call, to
-pack it again; its reference calls do not run again, the oracle does.
+pack it again; its reference calls do not run again, the oracle does. Where only results of tools changed, and the
+oracle scores as before, ``record_again.py`` keeps the questions.
 """
 
 import hashlib

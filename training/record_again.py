@@ -159,7 +159,7 @@ async def reference_again(
         )
         workspace = Workspace(placed, Path(scratch), root)
         for number, step in enumerate(sample.reference.steps):
-            arguments = update_literals(dict(step.arguments), observed)
+            arguments = cast(Any, update_literals(dict(step.arguments), observed))
             names = {artifact.name for artifact in step.observation.artifacts}
             later = sample.reference.steps[number + 1 :]
             is_used = any(not names.isdisjoint(_texts(dict(each.arguments))) for each in later)
@@ -167,7 +167,7 @@ async def reference_again(
                 steps.append(step)
                 observed.append(step.observation.result)
                 continue
-            plain = cast(Any, literal_value(dict(arguments)))
+            plain = cast(Any, literal_value(arguments))
             call = ToolCall(tool=step.tool, arguments=plain)
             observation = (await executor.run(call, workspace, sample.toolset)).observation
             changes.ran[step.tool] += 1

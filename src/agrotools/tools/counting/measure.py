@@ -142,7 +142,7 @@ def has_huge_part(mask: NDArray[np.bool_], valid: NDArray[np.bool_]) -> bool:
     leaf from near by, or a closed stand."""
     stats = _components(mask, 0)[0]
     largest = int(stats[:, cv2.CC_STAT_AREA].max(initial=0))
-    return largest > _LARGEST_PLANT * np.count_nonzero(valid)
+    return largest > _LARGEST_PLANT * int(np.count_nonzero(valid))
 
 
 def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> CountedObjects:
