@@ -300,6 +300,37 @@ def test_hostile_requests_are_refused(workspace: Path):
     run(work())
 
 
+def test_a_file_of_the_workspace_may_be_named_by_its_path_or_uri(workspace: Path, tmp_path: Path):
+    photo = workspace / "photos" / "field.png"
+    spaced = workspace / "my field, 50 %.png"
+    shutil.copy(photo, spaced)
+    (tmp_path / "shortcut").symlink_to(workspace)
+    names = [
+        str(photo),
+        photo.as_uri(),
+        spaced.as_uri(),
+        str(tmp_path / "shortcut" / "photos" / "field.png"),
+        str(workspace / "photos" / ".." / "photos" / "field.png"),
+    ]
+    others = [f"file://elsewhere{photo}", f"file://{workspace}/../secret.png", "file://[", "file:"]
+
+    async def work() -> None:
+        async with client_of(options(workspace)) as client:
+            for name in names:
+                reply = await client.call_tool("describe_region", {"image": name})
+                assert not reply.is_error, name
+            listed = await client.call_tool("list_files", {"folder": str(workspace / "photos")})
+            assert listed.structured_content["files"] == ["photos/field.png"]
+            for name in others:
+                error = error_of(await client.call_tool("describe_region", {"image": name}))
+                assert error["kind"] in ("path_outside_workspace", "file_not_found"), name
+            missing = {"image": str(workspace / "photos" / "fild.png")}
+            error = error_of(await client.call_tool("describe_region", missing))
+            assert "photos/field.png" in error["hint"]
+
+    run(work())
+
+
 def test_only_files_of_the_workspace_are_read(workspace: Path, tmp_path: Path):
     secret = tmp_path / "secret.png"
     shutil.copy(workspace / "photos" / "field.png", secret)

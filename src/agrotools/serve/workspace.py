@@ -4,6 +4,7 @@ import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.request import url2pathname
 
 from agrotools.core import Artifact, SampleFile, ToolError
 from agrotools.tools.workspace import (
@@ -23,14 +24,16 @@ from agrotools.tools.workspace import (
 class FolderWorkspace(Workspace):
     """All files of a folder by relative name, with metadata from their sidecars. ``root`` is the folder.
 
-    Links are followed only within the folder.
+    An absolute path and a ``file:`` URI name a file, too, if it is in the folder. Links are followed only within the
+    folder.
     """
 
     def resolve(self, name: str, *, by_last_part: bool = False) -> Path:  # noqa: ARG002 - names are paths
         """Return the real path of a file of the folder, or of an artifact by its name. Errors as in the base class."""
         assert self.root is not None
         name = path_inside(
-            name, "use the name of a file relative to the workspace, as in photos/field.jpg"
+            self._relative(name),
+            "use the name of a file relative to the workspace, as in photos/field.jpg",
         )
         path, made = self.root / name, self.artifacts / name
         if os.path.lexists(path):
@@ -38,6 +41,21 @@ class FolderWorkspace(Workspace):
         if ARTIFACT_NAME.fullmatch(name) and os.path.lexists(made):
             return regular_file(made, name, within=self.artifacts)
         raise file_not_found(name, self.names(limit=1000), close_to=name)
+
+    def _relative(self, name: str) -> str:
+        """Return an absolute path or ``file:`` URI in the folder as the name relative to it; else the name itself."""
+        assert self.root is not None
+        try:
+            path = _local_path(name)
+            if path.is_absolute() and (real := path.resolve()).is_relative_to(self.root):
+                return str(real.relative_to(self.root))
+        except (
+            ValueError,
+            OSError,
+            RuntimeError,
+        ):  # a NUL character, a ring of links
+            pass
+        return name
 
     def info(self, name: str) -> SampleFile | None:
         """Return the metadata in the sidecar of a file, or None.
@@ -72,6 +90,7 @@ class FolderWorkspace(Workspace):
         """
         assert self.root is not None
         found: list[str] = []
+        within = self._relative(within)
         start = self.root / path_inside(within)
         if not os.path.lexists(start):
             raise ToolError("file_not_found", f"there is no folder {within[:100]!r}")
@@ -91,3 +110,11 @@ class FolderWorkspace(Workspace):
             if len(found) >= limit:
                 break
         return found
+
+
+def _local_path(name: str) -> Path:
+    """Return the path that a name or a ``file:`` URI means."""
+    if not name.lower().startswith("file:"):
+        return Path(name)
+    # An argument is a path, in which file:///data has become file:/data.
+    return Path(url2pathname("/" + name[len("file:") :].lstrip("/")))
