@@ -170,8 +170,12 @@ def read_rows(path: Path, at: str = "") -> Iterator[Any]:
         else:
             yield from _json_rows(path, at)
     except OSError as error:
-        why = f"{path} cannot be read: {error.strerror or error}"
-        raise BenchmarkError(why, hint="check that you may read it") from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> BenchmarkError:
+    why = f"{path} cannot be read: {error.strerror or error}"
+    return BenchmarkError(why, hint="check that you may read it")
 
 
 def _parquet_rows(path: Path) -> Iterator[Any]:
@@ -188,15 +192,30 @@ def _parquet_rows(path: Path) -> Iterator[Any]:
         raise BenchmarkError(f"{path} cannot be read: {error}") from error
 
 
-def _json_rows(path: Path, at: str) -> Iterator[Any]:
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file; of JSON Lines, also in a file named ``.json``, the list of its values.
+
+    Raises:
+        BenchmarkError: the file cannot be read; the message names the line.
+    """
+    try:
+        return _content(path)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _content(path: Path) -> Any:
     content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     try:
-        whole = _parse(path, content)
+        return _parse(path, content)
     except BenchmarkError:
         # A published set has single backslashes, "\Expert", which can only mean themselves. Python writes NaN.
         content = _NO_NUMBER.sub(b"null", content)
-        whole = _parse(path, _ESCAPE.sub(lambda match: match[1] or rb"\\", content))
-    whole = _with_ids(value_at(whole, at))
+        return _parse(path, _ESCAPE.sub(lambda match: match[1] or rb"\\", content))
+
+
+def _json_rows(path: Path, at: str) -> Iterator[Any]:
+    whole = _with_ids(value_at(_content(path), at))
     lists = [*map(_with_ids, whole.values())] if isinstance(whole, dict) else [whole]
     yield from max((each for each in lists if isinstance(each, list)), key=len, default=[])
 
