@@ -18,6 +18,7 @@ from agrotools.cli.output import (
 
 if TYPE_CHECKING:
     from agrotools.core import BudgetReached, Mode, Record, Score
+    from agrotools.core.readings import Readings
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
     from agrotools.plugin.contracts import TextComparisons
@@ -138,6 +139,7 @@ def show_runs(
     as_json: bool,
     paper: bool = False,
     evaluated: Evaluated | None = None,
+    readings: "Readings | None" = None,
 ) -> int:
     """Score runs, write each ``scores.json`` and print the scores: tables, or the screen at the end of ``eval``.
 
@@ -150,6 +152,7 @@ def show_runs(
         paper: also print the tables of the benchmark's paper, with its published figures.
         evaluated: set by ``eval``, which ends in a screen (after the tables if ``details``) and writes an HTML report
             of all runs to the first run's folder.
+        readings: how a file of predictions was read, which the JSON says, too.
 
     Returns:
         Exit code: 0; 1 if samples are invalid or missing, a run was stopped, or the report cannot be written; 3 if all
@@ -168,7 +171,8 @@ def show_runs(
     silent = bool(parts) and all(part.invalid.n == part.n_records for part in parts)
     with allow_closed_pipe():
         if as_json:
-            print_json([summary.model_dump(mode="json") for summary in summaries])
+            how = {"readings": readings.as_data()} if readings else {}
+            print_json([summary.model_dump(mode="json") | how for summary in summaries])
         elif not silent and (details or not evaluated):
             _print_tables(runs, rescored, details=details)
     for difference in [] if evaluated else incomparable([read_manifest(run) for run in runs]):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -16,6 +17,11 @@ from agrotools.cli.output import (
     stop_message,
     terminal_progress,
 )
+from agrotools.cli.reading import new_readings, print_readings
+
+if TYPE_CHECKING:
+    from agrotools.core.readings import Readings
+    from agrotools.runner.prediction_columns import Chosen
 
 _LISTED = 3
 """Maximum number of rows or samples that a warning names."""
@@ -36,6 +42,11 @@ def score(
     data: Path | None = None,
     option: list[str] | None = None,
     judgements: Path | None = None,
+    column: str = "",
+    only: list[str] | None = None,
+    repeated: str = "",
+    decimal: str = "",
+    yes: bool = False,
     as_json: bool = False,
 ) -> None:
     """Score runs again and print the table, offline unless --judge is given. Several runs are shown side by side."""
@@ -44,6 +55,7 @@ def score(
     from agrotools.runner.rescore import check_distinct
 
     runs = runs or []
+    readings = None
     check_distinct(runs)
     if predictions is not None or benchmark is not None:
         if predictions is None or benchmark is None or runs or format_ or judgements:
@@ -51,10 +63,19 @@ def score(
             raise UsageError(
                 "--benchmark and --predictions go together, without runs and --format", hint=hint
             )
-        runs = [make_run(predictions, benchmark, data, option or [], model, out, as_json)]
-    elif model or out or option:
+        chosen = _chosen(column, only or [], repeated, decimal)
+        readings = new_readings(yes=yes)
+        runs = [
+            make_run(
+                predictions, benchmark, data, option or [], model, out, chosen, readings, as_json
+            )
+        ]
+    elif model or out or option or column or only or repeated or decimal or yes:
         hint = "--benchmark NAME --predictions FILE"
-        raise UsageError("--model, --out and --option go with --predictions", hint=hint)
+        raise UsageError(
+            "--model, --out, --option, --column, --only, --repeated, --decimal and --yes go with --predictions",
+            hint=hint,
+        )
     elif not runs:
         raise UsageError(
             "no run is given", hint="agrotools score RUN, or --benchmark NAME --predictions FILE"
@@ -78,9 +99,29 @@ def score(
     compared = texts.comparisons()
     missing = ask_judges(runs, judging)
     code = show_runs(
-        runs, compared, allow_invalid=allow_invalid, details=details, as_json=as_json, paper=paper
+        runs,
+        compared,
+        allow_invalid=allow_invalid,
+        details=details,
+        as_json=as_json,
+        paper=paper,
+        readings=readings,
     )
     raise typer.Exit(code or int(missing))
+
+
+def _chosen(column: str, only: Sequence[str], repeated: str, decimal: str) -> "Chosen":
+    """Return the answers to questions on a file of predictions that the options give."""
+    from agrotools.core import UsageError
+    from agrotools.runner.prediction_columns import Chosen
+
+    values: dict[str, str] = {}
+    for each in only:
+        name, mark, value = each.partition("=")
+        if not mark or not name:
+            raise UsageError(f"--only {each} names no value", hint="--only COLUMN=VALUE")
+        values[name] = value
+    return Chosen(column, values, repeated, decimal)
 
 
 def make_run(
@@ -90,6 +131,8 @@ def make_run(
     options: Sequence[str],
     model: str,
     out: Path | None,
+    chosen: "Chosen",
+    readings: "Readings",
     as_json: bool,
 ) -> Path:
     """Make a run of a file of predictions, print what was matched, and return its folder."""
@@ -97,11 +140,19 @@ def make_run(
     from agrotools.runner.config import benchmark_options
     from agrotools.runner.predictions import import_predictions
 
-    chosen = benchmark_options(options)
-    loaded = load_benchmark(benchmark, data, options=chosen)
+    settings = benchmark_options(options)
+    loaded = load_benchmark(benchmark, data, options=settings)
     run, counts = import_predictions(
-        file.expanduser(), loaded, benchmark, chosen, model=model, out=out
+        file.expanduser(),
+        loaded,
+        benchmark,
+        settings,
+        model=model,
+        out=out,
+        chosen=chosen,
+        readings=readings,
     )
+    print_readings(readings, "scored")
     matched = ", ".join(f"{number} by {column}" for column, number in counts.by.items())
     typer.echo(
         f"{file.name}: {count_text(counts.rows, 'row')}, {matched}; run folder {run}", err=as_json

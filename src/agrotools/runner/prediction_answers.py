@@ -1,0 +1,211 @@
+"""Answers that rows of a file of predictions hold: texts, objects of programs, values in columns, and transcripts."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from agrotools.agents.parsing import spoken_answer
+from agrotools.core import Mode, Sample, UsageError
+from agrotools.core.form_item import asked_items
+from agrotools.models.refusals import failed_request
+from agrotools.runner.prediction_columns import TakenColumns
+from agrotools.runner.prediction_forms import Row
+from agrotools.runner.prediction_samples import MatchedRow, plain_text
+from agrotools.runner.reply_objects import (
+    NoReply,
+    error_text,
+    fields_of,
+    replies_in,
+    stored_replies,
+)
+from agrotools.runner.transcripts import MODES_OF_KEYS
+from agrotools.text.loose_json import is_list, is_object, parsed
+from agrotools.text.submission import item_names, name_key
+
+GivenAnswer = str | Row | NoReply | None
+"""Answer of a row: a text, the row itself if it is a transcript, an error, or None."""
+_NO_VALUES = frozenset("nan null #n/a #ref! #value! #div/0! #name? #null! #num!".split())
+"""Cells that programs write where there is no value, in lower case; ``N/A`` can be an answer."""
+_NONE = "none"
+"""Text that Python writes where there is no value. It is an answer where a choice has this name."""
+_KEYS_NAMED = 5
+"""Keys of an object that an error names."""
+
+
+class PredictionColumn:
+    """The columns that are scored, with what all values of the column of whole predictions have in common.
+
+    ``are_replies``: a list of several texts holds a reply each, because all rows have as many. ``are_objects``: every
+    cell holds an object, perhaps as its JSON, and none names a value of an answer, so a program wrote them.
+    ``of_table``: an empty cell is no prediction.
+    """
+
+    def __init__(
+        self,
+        matches: Sequence[MatchedRow],
+        taken: TakenColumns,
+        items: Collection[str],
+        file: str,
+        *,
+        of_table: bool,
+    ) -> None:
+        self.taken = taken
+        self.file = file
+        self.of_table = of_table
+        values = [match.row.get(taken.whole) for match in matches] if taken.whole else []
+        lengths = {
+            len(cast("list[Any]", value))
+            for match, value in zip(matches, values, strict=False)
+            if is_list(value) and not _takes_several(match.sample)
+        }
+        self.are_replies = len(lengths) == 1 and lengths != {0}
+        read = [parsed(value) for value in values]
+        self.name_items = any(_names_item(fields_of(value), items) for value in read)
+        filled = [value for value in read if value not in (None, "")]
+        self.are_objects = bool(filled) and all(map(is_object, filled)) and not self.name_items
+
+    def refuse(self, value: Any, label: str) -> UsageError:
+        """Return the error for an object that holds no reply."""
+        what = (
+            f"an object with {', '.join([*value][:_KEYS_NAMED])}"
+            if is_object(value)
+            else "a list of objects"
+        )
+        return UsageError(
+            f"column {self.taken.whole} of {self.file} holds {what} in {label}, which is no reply and no answer",
+            hint="write the text of the reply, or name another column with --column NAME",
+        )
+
+
+def _names_item(fields: Row, items: Collection[str]) -> bool:
+    return any(name_key(str(name)) in items for name in fields)
+
+
+def _takes_several(sample: Sample) -> bool:
+    """Return True if an answer may be a list: of names, or of words."""
+    return any(item.takes_several or item.free_text for item in asked_items(sample.answer))
+
+
+class RowAnswers:
+    """Answers of one row."""
+
+    def __init__(self, match: MatchedRow, column: PredictionColumn) -> None:
+        self.row = match.row
+        self.label = match.label
+        self.column = column
+        self.items = item_names(asked_items(match.sample.answer))
+        self.takes_several = _takes_several(match.sample)
+        self.may_be_none = _may_be_none(match.sample)
+
+    def by_mode(self) -> Iterator[tuple[Mode, list[GivenAnswer]]]:
+        """Yield the answers in each mode: the row itself for a transcript, else of its column, or of its items."""
+        taken = self.column.taken
+        transcripts: list[Mode] = [
+            mode for key, mode in MODES_OF_KEYS.items() if self.row.get(key) is not None
+        ]
+        value = self.row.get(taken.whole) if taken.whole else None
+        if transcripts and not (taken.over_transcripts and value is not None):
+            for mode in transcripts:
+                yield mode, [self.row]
+        elif taken.whole:
+            yield "no-tool", self._of_column(value)
+        else:
+            yield "no-tool", [self._of_items()]
+
+    def _of_column(self, value: Any) -> list[GivenAnswer]:
+        if value in (None, "") and (error := self.row.get("error")):
+            return [NoReply(error_text(error))]
+        if isinstance(value, str) and self.column.are_objects:
+            value = parsed(value)
+        read: list[GivenAnswer] = [self._prediction(reply) for reply in self._replies(value)]
+        return read or [None]
+
+    def _replies(self, value: Any) -> Sequence[Any]:
+        """Return the replies in a value: an object of a program is read, one of values is a reply itself."""
+        if isinstance(value, str):
+            stored = stored_replies(value) if value[:1] in ("{", "[") else None
+            return (value,) if stored is None else stored
+        if is_object(value):
+            return self._in_object(value)
+        return self._in_list(value) if is_list(value) else (value,)
+
+    def _in_object(self, fields: Row) -> Sequence[Any]:
+        if _names_item(fields, self.items):
+            return (fields,)
+        replies = replies_in(fields)
+        if replies is None and not self.column.name_items:
+            raise self.column.refuse(fields, self.label)
+        # The model named its values otherwise: a wrong answer, as the objects of other rows show.
+        return (fields,) if replies is None else replies
+
+    def _in_list(self, values: Sequence[Any]) -> Sequence[Any]:
+        if not any(is_object(each) or is_list(each) for each in values):
+            is_several = self.column.are_replies and not self.takes_several
+            return values if is_several or len(values) < 2 else (values,)
+        if all(_names_item(fields_of(each), self.items) for each in values):
+            return values
+        replies = replies_in(values)
+        if replies is None:
+            raise self.column.refuse(values, self.label)
+        return replies
+
+    def _of_items(self) -> GivenAnswer:
+        """Return the values of the columns that are named by an item, as lines of the form."""
+        given = {
+            name: self._prediction(self.row[name], is_value=True)
+            for name in self.row
+            if name_key(name) in self.items
+        }
+        failed = next((each for each in given.values() if isinstance(each, NoReply)), None)
+        values = {name: text for name, text in given.items() if isinstance(text, str) and text}
+        return failed or _answer_text(values, self.items) or None
+
+    def _prediction(self, value: Any, *, is_value: bool = False) -> str | NoReply | None:
+        """Return a prediction as text, or None if there is none: an empty text is an answer only where null exists.
+
+        ``is_value``: it is a value of an answer, which has no names in it.
+        """
+        if isinstance(value, NoReply):
+            return value
+        items = {} if is_value else self.items
+        text = _answer_text(value, items)
+        if name_key(text.partition(":")[0]) not in items and (error := failed_request(str(value))):
+            return NoReply(error)
+        if isinstance(value, str) and text.strip():
+            text = spoken_answer(text)
+        plain = text.strip().casefold()
+        no_value = value is None or value != value or plain in _NO_VALUES
+        if plain == _NONE and not self.may_be_none:
+            no_value = True
+        return None if no_value or (self.column.of_table and not plain) else text
+
+
+def _may_be_none(sample: Sample) -> bool:
+    """Return True if ``None`` can be an answer: a choice has this name, several or no choices may be right, or words.
+
+    The form offers another word for a refusal."""
+    for item in asked_items(sample.answer):
+        names = [*item.choices, *(name for each in item.aliases.values() for name in each)]
+        is_open = item.free_text or (not item.is_number and item.type != "boolean" and not names)
+        if is_open or item.takes_several or any(name.casefold() == _NONE for name in names):
+            return True
+    return False
+
+
+def _answer_text(value: Any, items: Mapping[str, str]) -> str:
+    """Return a prediction as text; an object becomes lines ``name: value``, as in the answer form."""
+    if is_object(value):
+        fields = cast("Row", value)
+        values = {
+            items.get(name_key(name), name): " ".join(_value_text(each).split())
+            for name, each in fields.items()
+        }
+        return "\n".join(f"{name}: {text}" for name, text in values.items())
+    return _value_text(value)
+
+
+def _value_text(value: Any) -> str:
+    if is_object(value):
+        return " ".join(map(_value_text, cast("Row", value).values()))
+    if is_list(value):
+        return ", ".join(map(_value_text, cast("list[Any]", value)))
+    return "" if value is None or value != value else plain_text(value)

@@ -1,0 +1,399 @@
+"""Rows of a file of predictions as answers to samples: which sample a row belongs to, and what repeated rows are."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from agrotools.benchmarks import Benchmark
+from agrotools.benchmarks.values import number_in
+from agrotools.core import Mode, UsageError
+from agrotools.core.form_item import asked_items
+from agrotools.core.readings import Choice, Question
+from agrotools.runner.prediction_answers import GivenAnswer, PredictionColumn, RowAnswers
+from agrotools.runner.prediction_columns import (
+    Choosing,
+    TakenColumns,
+    read_columns,
+    take_columns,
+)
+from agrotools.runner.prediction_commas import with_decimal_points
+from agrotools.runner.prediction_forms import PredictionRows, Row
+from agrotools.runner.prediction_names import column_kind, snake_case
+from agrotools.runner.prediction_samples import MatchedRow, RowSamples, plain_text
+from agrotools.runner.records import Key
+from agrotools.runner.reply_objects import (
+    fields_of,
+)
+from agrotools.runner.transcripts import MODES_OF_KEYS
+from agrotools.text.loose_json import is_list
+from agrotools.text.submission import item_names
+
+_MOST_LISTED = 12
+"""Values of a column that a message names."""
+
+
+class RowCounts(NamedTuple):
+    """Rows of a file of answers and samples of a benchmark, as far as they belong together.
+
+    ``matched``: number of samples with a row, in each mode. ``by``: number of matched rows by what identified the
+    sample, a column or ``position``. ``problems``: names of rows (``row 3 (id 7)``), samples or columns. ``epochs``:
+    number of repeats of the samples.
+    """
+
+    rows: int
+    matched: int
+    by: Mapping[str, int]
+    problems: dict[str, list[str]]
+    hidden: str = ""
+    """Hidden parts of a workbook that are read all the same; empty for none."""
+    epochs: int = 1
+
+
+class MatchedRows(NamedTuple):
+    """Answers of a file, with the names of their rows, by key of the record.
+
+    ``turns``: most messages in a transcript; 1 without any.
+    """
+
+    answers: dict[Key, list[tuple[str, GivenAnswer]]]
+    counts: RowCounts
+    turns: int
+
+
+class _Given(NamedTuple):
+    """Answer of a row to a sample. ``epoch``: values that tell apart the repeats of the sample."""
+
+    label: str
+    answer: GivenAnswer
+    epoch: tuple[Any, ...]
+
+
+def match_rows(
+    table: PredictionRows, benchmark: Benchmark, file: str, choosing: Choosing, *, of_table: bool
+) -> MatchedRows:
+    """Return the answers of the rows by sample, mode and epoch.
+
+    Args:
+        table: the rows.
+        benchmark: the samples.
+        file: name of the file.
+        choosing: asks what the file does not tell.
+        of_table: an empty cell is no prediction; else it is an empty one.
+
+    Raises:
+        UsageError: no row belongs to a sample, a row belongs to two, or there is no column of predictions.
+    """
+    whole = table
+    table = table._replace(rows=_only(table, file, choosing.chosen.only))
+    matches, others = RowSamples(table, benchmark).match(file)
+    items = {name for each in benchmark.samples for name in item_names(asked_items(each.answer))}
+    taken = take_columns(table, matches, items, file, choosing)
+    by = Counter(match.by for match in matches)
+    _say_ids(table, by, choosing)
+    _say_only(whole, choosing)
+    problems = defaultdict[str, list[str]](list)
+    if others:
+        problems["rows without a sample"] = others
+    chosen = _of_one_setting(matches, table.names, taken, choosing)
+    changed = _with_points(chosen, taken, file, choosing, problems)
+    column = PredictionColumn(changed, taken, items, file, of_table=of_table)
+    repeats = _columns_of_repeats(changed, table.names)
+    answers, epochs = _by_epoch(_answers(changed, column, repeats), choosing, problems)
+    matched = len({key[:2] for key in answers})
+    counts = RowCounts(len(table.rows), matched, dict(by), problems, table.hidden, epochs)
+    turns = [len(row[key]) for row in table.rows for key in MODES_OF_KEYS if is_list(row.get(key))]
+    return MatchedRows(answers, counts, max(turns, default=1))
+
+
+def _say_ids(table: PredictionRows, by: Mapping[str, int], choosing: Choosing) -> None:
+    choosing.readings.take(f"ids by {', '.join(by)}")
+    if table.form:
+        choosing.readings.take(table.form)
+
+
+def _only(table: PredictionRows, file: str, only: Mapping[str, str]) -> list[Row]:
+    """Return the rows that have the given values."""
+    rows = table.rows
+    for given, value in only.items():
+        name = _column_named(table, given)
+        if not name:
+            raise UsageError(
+                f"{file} has no column {given}", hint=f"its columns: {', '.join(table.names)}"
+            )
+        values = dict.fromkeys(plain_text(row.get(name)) for row in rows)
+        if value not in values:
+            raise UsageError(
+                f"no row of {file} has {value} in column {given}",
+                hint=f"its values: {', '.join([*values][:_MOST_LISTED])}",
+            )
+        rows = [row for row in rows if plain_text(row.get(name)) == value]
+    return rows
+
+
+def _column_named(table: PredictionRows, given: str) -> str:
+    return next((name for name, plain in table.names.items() if plain == snake_case(given)), "")
+
+
+def _say_only(table: PredictionRows, choosing: Choosing) -> None:
+    """Say which rows the user chose with the command, and which are left."""
+    for given, value in choosing.chosen.only.items():
+        name = _column_named(table, given)
+        choosing.decided[f"--only={name}"] = value
+        _say_rows(
+            name, value, dict.fromkeys(plain_text(row.get(name)) for row in table.rows), choosing
+        )
+
+
+def _say_rows(name: str, value: str, values: Iterable[str], choosing: Choosing) -> None:
+    """Say which rows are read by their value in a column, and which are not."""
+    choosing.readings.take(f"rows with {name} {value}")
+    others = [each for each in values if each != value]
+    more = ", ..." if len(others) > _MOST_LISTED else ""
+    if others:
+        choosing.readings.leave(f"rows with {name} {', '.join(others[:_MOST_LISTED])}{more}")
+
+
+# --- rows of several settings -----------------------------------------------------------------------------------------
+
+
+def _of_one_setting(
+    matches: Sequence[MatchedRow], names: Mapping[str, str], taken: TakenColumns, choosing: Choosing
+) -> list[MatchedRow]:
+    """Return the rows of one setting, such as a model, which the user chooses where a sample has rows of several."""
+    kept = [*matches]
+    settings = [name for name, plain in names.items() if column_kind(plain) == "setting"]
+    for name in settings:
+        kept = _of_one_value(kept, name, taken, choosing)
+    repeats = [name for name, plain in names.items() if column_kind(plain) == "repeat"]
+    if not _conflicts(kept, taken, repeats):
+        return kept
+    read = {taken.whole, *taken.items, *settings, *repeats, *MODES_OF_KEYS}
+    for name, plain in names.items():
+        if (
+            name not in read
+            and column_kind(plain) in ("fact", "")
+            and _tells_apart(kept, name, taken)
+        ):
+            kept = _of_one_value(kept, name, taken, choosing)
+    return kept
+
+
+def _of_one_value(
+    matches: list[MatchedRow],
+    name: str,
+    taken: TakenColumns,
+    choosing: Choosing,
+) -> list[MatchedRow]:
+    groups = _conflicts(matches, taken, ())
+    rows = Counter(plain_text(each.row.get(name)) for each in matches)
+    if not any(len({plain_text(each.row.get(name)) for each in group}) > 1 for group in groups):
+        if 1 < len(rows) <= _MOST_LISTED:  # each sample was answered in one setting
+            choosing.readings.take(f"rows with {name} {', '.join(rows)}")
+        return matches
+    choices = tuple(Choice(value, f"{number} rows") for value, number in rows.items())
+    question = Question(f"Rows of which {name} are scored?", f"--only={name}", choices)
+    value = choosing.choose(question)
+    _say_rows(name, value, rows, choosing)
+    return [each for each in matches if plain_text(each.row.get(name)) == value]
+
+
+def _conflicts(
+    matches: Sequence[MatchedRow], taken: TakenColumns, apart: Sequence[str]
+) -> list[list[MatchedRow]]:
+    """Return the rows of each sample that has several with other answers. ``apart``: columns that tell rows apart."""
+    groups = defaultdict[tuple[str, ...], list[MatchedRow]](list)
+    for match in matches:
+        kinds = [key for key in MODES_OF_KEYS if match.row.get(key) is not None]
+        apart_by = [plain_text(match.row.get(name)) for name in apart]
+        groups[(match.sample.id, *kinds, *apart_by)].append(match)
+    return [
+        group
+        for group in groups.values()
+        if len({_content(match.row, taken) for match in group}) > 1
+    ]
+
+
+def _content(row: Row, taken: TakenColumns) -> str:
+    """Return what a row answers, in one text, to compare rows."""
+    columns = [taken.whole] if taken.whole else [*taken.items]
+    if taken.whole == "" or not taken.over_transcripts:
+        columns += MODES_OF_KEYS
+    return repr([row.get(name) for name in columns])
+
+
+def _tells_apart(matches: Sequence[MatchedRow], name: str, taken: TakenColumns) -> bool:
+    """Return True if each row of a sample has another value of a column, of as few as a sample has rows."""
+    groups = _conflicts(matches, taken, ())
+    values = [[plain_text(each.row.get(name)) for each in group] for group in groups]
+    most = max(map(len, values), default=0)
+    all_values = {value for of_sample in values for value in of_sample}
+    return (
+        len(groups) > 1
+        and len(all_values) == most
+        and all(len({*each}) == len(each) for each in values)
+    )
+
+
+def _with_points(
+    matches: Sequence[MatchedRow],
+    taken: TakenColumns,
+    file: str,
+    choosing: Choosing,
+    problems: dict[str, list[str]],
+) -> list[MatchedRow]:
+    """Return the rows with decimal points in their numbers."""
+    names = [taken.whole] if taken.whole else taken.items
+    columns = read_columns(matches, names, taken.whole)
+    rows = [match.row for match in matches]
+    changed, settled = with_decimal_points(rows, columns, file, choosing)
+    if settled:
+        problems["commas that the right answers settle"] = settled
+    return [match._replace(row=row) for match, row in zip(matches, changed, strict=True)]
+
+
+def _answers(
+    matches: Sequence[MatchedRow], column: PredictionColumn, repeats: Sequence[str]
+) -> dict[tuple[Mode, str], list[_Given]]:
+    """Return the answers of all rows by mode and sample. ``repeats``: columns that number the repeats of a sample."""
+    given = defaultdict[tuple[Mode, str], list[_Given]](list)
+    for match in matches:
+        epoch = tuple(_rank(match.row.get(name)) for name in repeats)
+        for mode, answers in RowAnswers(match, column).by_mode():
+            for at, answer in enumerate(answers):
+                place = (*epoch, (0, float(at), ""))
+                given[mode, match.sample.id].append(_Given(match.label, answer, place))
+    return given
+
+
+def _rank(value: Any) -> tuple[int, float, str]:
+    """Return what orders the values of a column: numbers by size, then texts."""
+    text = plain_text(value)
+    number = number_in(text)
+    return (1, 0.0, text) if number is None else (0, number, "")
+
+
+# --- repeats ----------------------------------------------------------------------------------------------------------
+
+
+def _columns_of_repeats(matches: Sequence[MatchedRow], names: Mapping[str, str]) -> list[str]:
+    """Return the columns that number the repeats of a sample: of several, as few as tell its rows apart."""
+    columns = [name for name, plain in names.items() if column_kind(plain) == "repeat"]
+    columns.sort(
+        key=lambda name: "epoch" not in name
+    )  # beside it, a seed may be another one in each row
+    used: list[str] = []
+    told = len({match.sample.id for match in matches})
+    for name in columns:
+        apart = {
+            (match.sample.id, *(plain_text(match.row.get(each)) for each in (*used, name)))
+            for match in matches
+        }
+        if len(apart) > told:
+            used.append(name)
+            told = len(apart)
+    return used
+
+
+_Groups = dict[tuple[Any, ...], list[_Given]]
+"""Rows of a sample by epoch."""
+
+
+def _by_epoch(
+    given: Mapping[tuple[Mode, str], Sequence[_Given]],
+    choosing: Choosing,
+    problems: dict[str, list[str]],
+) -> tuple[dict[Key, list[tuple[str, GivenAnswer]]], int]:
+    """Return the answers by mode, sample and epoch, and the number of epochs.
+
+    Rows of a sample are repeats if a column such as ``epoch`` tells them apart, or if the user says so.
+    """
+    # A row without an answer may be the first try of another one, so it makes no epoch.
+    is_told = any(len({row.epoch for row in _answered(rows)}) > 1 for rows in given.values())
+    grouped = {key: _grouped(rows, is_told=is_told) for key, rows in given.items()}
+    if any(_is_repeated(group) for groups in grouped.values() for group in groups.values()):
+        grouped = _as_chosen(grouped, choosing, problems)
+    epochs = sorted({epoch for groups in grouped.values() for epoch in groups})
+    most = max(map(len, grouped.values()))
+    if len(epochs) > most:  # each sample has values of its own, such as random seeds
+        grouped = {key: _ranked(groups) for key, groups in grouped.items()}
+        epochs = [(at,) for at in range(most)]
+    places = {epoch: at for at, epoch in enumerate(epochs)}
+    answers: dict[Key, list[tuple[str, GivenAnswer]]] = {
+        (mode, name, places[epoch]): [(each.label, each.answer) for each in group]
+        for (mode, name), groups in grouped.items()
+        for epoch, group in groups.items()
+    }
+    if len(epochs) > 1:
+        choosing.readings.take(f"{len(epochs)} epochs")
+    return answers, len(epochs)
+
+
+def _ranked(groups: _Groups) -> _Groups:
+    """Return the rows of a sample by the place of their epoch among its epochs."""
+    return {(at,): groups[epoch] for at, epoch in enumerate(sorted(groups))}
+
+
+def _grouped(rows: Sequence[_Given], *, is_told: bool) -> _Groups:
+    """Return the rows of a sample by epoch. ``is_told``: their columns tell the epochs of a sample apart."""
+    groups = defaultdict[tuple[Any, ...], list[_Given]](list)
+    for row in rows:
+        groups[row.epoch if is_told else ()].append(row)
+    return dict(groups)
+
+
+def _is_repeated(group: Sequence[_Given]) -> bool:
+    """Return True if rows of a sample in one epoch have different answers; a row without an answer is no other."""
+    return len({repr(each.answer) for each in _answered(group)}) > 1
+
+
+def _answered(group: Sequence[_Given]) -> list[_Given]:
+    return [each for each in group if _is_answer(each.answer)]
+
+
+def _is_answer(answer: GivenAnswer) -> bool:
+    return isinstance(answer, str) or any(fields_of(answer).get(key) for key in MODES_OF_KEYS)
+
+
+def _as_chosen(
+    grouped: Mapping[tuple[Mode, str], _Groups],
+    choosing: Choosing,
+    problems: dict[str, list[str]],
+) -> dict[tuple[Mode, str], _Groups]:
+    """Return the rows with those of a sample in one epoch as the user chooses: repeats, or one of them counts."""
+    sizes = {len(group) for groups in grouped.values() for group in groups.values()}
+    epochs, last, first = (
+        Choice("epochs", "each row is a repeat of the sample"),
+        Choice("last", "the last row of a sample counts"),
+        Choice("first", "the first row of a sample counts"),
+    )
+    choices = (epochs, last, first) if len(sizes) == 1 else (last, first, epochs)
+    groups = [group for each in grouped.values() for group in each.values() if _is_repeated(group)]
+    first_label = groups[0][0].label
+    words = (
+        f"What are the several rows of one sample ({len(groups)} samples, first: {first_label})?"
+    )
+    question = Question(words, "--repeated", choices)
+    chosen = choosing.choose(question, choosing.chosen.repeated)
+    if chosen == "epochs":
+        return {key: _numbered(groups) for key, groups in grouped.items()}
+    choosing.readings.take(f"the {chosen} row of a sample")
+    kept: dict[tuple[Mode, str], _Groups] = {}
+    for key, groups in grouped.items():
+        kept[key] = {}
+        for epoch, group in groups.items():
+            answered = _answered(group) or group
+            counts = answered[-1 if chosen == "last" else 0]
+            kept[key][epoch] = [counts]
+            others = [each.label for each in group if each is not counts]
+            if others:
+                problems[f"repeated rows (the {chosen} of a sample counts)"] += others
+    return kept
+
+
+def _numbered(groups: _Groups) -> _Groups:
+    """Return each row of a sample as an epoch of its own."""
+    return {
+        (*epoch, (0, float(at), "")): [row]
+        for epoch, group in groups.items()
+        for at, row in enumerate(group)
+    }
