@@ -615,6 +615,54 @@ def test_lists_of_rows_under_several_keys_are_asked_about(tmp_path, sums):
     assert fas(read(tmp_path, sums, json.dumps(more), "p.json")[0]) == 1
 
 
+def workbook(path, sheets, hidden=()):
+    openpyxl = pytest.importorskip("openpyxl", reason="extra build")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        sheet.sheet_state = "hidden" if name in hidden else "visible"
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+
+
+def read_workbook(folder, sums, **chosen):
+    readings = Readings()
+    run, _ = import_predictions(
+        folder / "p.xlsx",
+        sums,
+        "sums",
+        out=folder / f"run {len([*folder.iterdir()])}",
+        readings=readings,
+        chosen=Chosen(**chosen),
+    )
+    return at.read_run(run), readings
+
+
+def test_sheets_of_a_workbook_are_read_or_named(tmp_path, sums):
+    def sheet(texts, ids=IDS):
+        return [["id", "prediction"], *map(list, zip(ids, texts, strict=True))]
+
+    notes = [["what", "who"], ["made in May", "A"]]
+    workbook(tmp_path / "p.xlsx", {"Notes": notes, "2026": sheet(RIGHT)})
+    run, readings = read_workbook(tmp_path, sums)
+    assert (fas(run), readings.left) == (1, ['sheet "Notes"'])
+    assert 'sheet "2026"' in readings.taken
+    workbook(tmp_path / "p.xlsx", {"A": sheet(RIGHT[:5], IDS[:5]), "B": sheet(RIGHT[5:], IDS[5:])})
+    run, readings = read_workbook(tmp_path, sums)
+    assert (fas(run), run.valid) == (1, COUNT)
+    assert "rows with sheet A, B" in readings.taken
+    workbook(tmp_path / "p.xlsx", {"A": sheet(RIGHT), "B": sheet(WRONG)})
+    with pytest.raises(UndecidedError) as raised:
+        read_workbook(tmp_path, sums)
+    assert raised.value.answers == ("--only=sheet=A",)
+    assert fas(read_workbook(tmp_path, sums, only={"sheet": "B"})[0]) == 0
+    workbook(tmp_path / "p.xlsx", {"old": sheet(WRONG), "new": sheet(RIGHT)}, hidden=["old"])
+    run, readings = read_workbook(tmp_path, sums)
+    assert (fas(run), readings.left) == (1, ['sheet "old" (hidden)'])
+
+
 def test_an_id_twice_in_one_object_is_refused(tmp_path, sums):
     content = f'{{"{IDS[0]}": "mean: 1", "{IDS[1]}": "mean: 1", "{IDS[0]}": "mean: 3.75"}}'
     with pytest.raises(UsageError, match="several entries of sample sum-0000"):

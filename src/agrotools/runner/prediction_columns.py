@@ -417,13 +417,15 @@ def _say(columns: _Columns, taken: TakenColumns, readings: Readings) -> None:
         left += columns.nameless if taken.items else []
     if taken.whole:
         left += _spoken_transcripts(columns, taken.whole)
-    candidates = [*left, *columns.references, *columns.table.left]
+    candidates = [*left, *columns.references]
     for name in dict.fromkeys(candidates):
         if name not in read:
             may_be_gold = name in (*columns.answers, *columns.predictions)
             is_gold = may_be_gold and columns.equals_gold(name)
             why = " (it equals the right answer in every row)" if is_gold else ""
             readings.leave(f"column {name}{why}")
+    for each in columns.table.left:
+        readings.leave(each)
 
 
 def _is_read_beside(columns: _Columns, name: str, taken: TakenColumns) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, cast
+from zipfile import ZipFile
 
 from agrotools.benchmarks.values import SUFFIXES, TABLES, read_json, read_rows
 from agrotools.core import UsageError
@@ -18,9 +19,11 @@ from agrotools.runner.prediction_names import IDS, column_kind, snake_case
 from agrotools.runner.reply_objects import fields_of
 from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.text.submission import name_key
-from agrotools.text.tables import open_table
+from agrotools.text.tables import Table, open_table
 
 Row = Mapping[str, Any]
+_LARGEST_WORKBOOK = 300_000_000
+"""Most bytes of a workbook when unpacked, as of the reader of tables: a small file can hold gigabytes."""
 _FEWEST_COLUMNS = 2
 """Columns of a table of predictions: an id, and a prediction."""
 
@@ -29,7 +32,7 @@ class PredictionRows(NamedTuple):
     """Rows of a file, by name of the column in lower case.
 
     ``names``: each column in lower case with underscores. ``form``: program that wrote the file; empty if it is a plain
-    table. ``column``: column of the predictions in this form. ``left``: what else the form holds of the replies.
+    table. ``column``: column of the predictions in this form. ``left``: what else the file holds, in words.
     ``hidden``: what is read although a workbook hides it.
     """
 
@@ -69,12 +72,7 @@ def read_prediction_rows(
     _check_suffix(file)
     hidden = ""
     if file.suffix in TABLES:
-        table = open_table(file, delimiter=TABLES[file.suffix], allow_formulas=True)
-        form = _Form([row for _, row in table.named_rows()])
-        hidden = table.hidden
-        for columns in table.alike:
-            if _meaning(columns[0], items):
-                raise _two_of_one_name(file, table.placed(columns))
+        form, hidden = _table_form(file, ids, items)
     elif file.suffix == ".parquet":
         form = _Form([*read_rows(file)])
     else:
@@ -114,6 +112,57 @@ def _check_suffix(file: Path) -> None:
             "write the log of Inspect as JSON: inspect log convert --to json --output-dir DIR FILE"
         )
     raise UsageError(f"{file.name} is not a table of predictions", hint=hint)
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _table_form(file: Path, ids: Collection[str], items: Collection[str]) -> tuple[_Form, str]:
+    """Return the rows of a table, or of the sheets of a workbook that hold predictions, and what is hidden in them."""
+    sheets = _sheets(file) if file.suffix == ".xlsx" else {}
+    if len(sheets) < 2:
+        table = open_table(file, delimiter=TABLES[file.suffix], allow_formulas=True)
+        return _Form(_table_rows(table, items)), table.hidden
+    tables: dict[str, Table] = {}
+    for sheet in [name for name, is_visible in sheets.items() if is_visible] or sheets:
+        with suppress(NoFileError):  # an empty sheet
+            tables[sheet] = open_table(file, sheet=sheet, allow_formulas=True)
+    rows = {sheet: [row for _, row in table.named_rows()] for sheet, table in tables.items()}
+    read = [sheet for sheet in rows if _tells(rows[sheet], ids)] or [*rows][:1]
+    left = tuple(
+        f'sheet "{sheet}"' + ("" if is_visible else " (hidden)")
+        for sheet, is_visible in sheets.items()
+        if sheet not in read
+    )
+    hidden = "; ".join(tables[sheet].hidden for sheet in read if tables[sheet].hidden)
+    if len(read) == 1:
+        return _Form(_table_rows(tables[read[0]], items), f'sheet "{read[0]}"', left=left), hidden
+    named = [{"sheet": sheet, **row} for sheet in read for row in _table_rows(tables[sheet], items)]
+    return _Form([*named], left=left), hidden
+
+
+def _sheets(file: Path) -> dict[str, bool]:
+    """Return whether each sheet of a workbook is visible; nothing if its reader will refuse it."""
+    try:
+        from openpyxl import load_workbook
+
+        with ZipFile(file) as parts:
+            if sum(part.file_size for part in parts.infolist()) > _LARGEST_WORKBOOK:
+                return {}
+        book = load_workbook(file, read_only=True)
+    except Exception:
+        return {}
+    try:
+        return {sheet.title: sheet.sheet_state == "visible" for sheet in book.worksheets}
+    finally:
+        book.close()
+
+
+def _table_rows(table: Table, items: Collection[str]) -> list[Row]:
+    for columns in table.alike:
+        if _meaning(columns[0], items):
+            raise _two_of_one_name(table.path, table.placed(columns))
+    return [row for _, row in table.named_rows()]
 
 
 # --- two columns of one name ------------------------------------------------------------------------------------------
@@ -377,7 +426,7 @@ def _lm_eval_form(rows: Sequence[Row], *, is_filtered: bool) -> _Form:
     if is_filtered:
         return _Form([*found.values()], "samples of lm-eval", "filtered_resps")
     left = (
-        ("filtered_resps",)
+        ("column filtered_resps",)
         if any("filtered_resps" in row and row.get("resps") for row in rows)
         else ()
     )

@@ -62,7 +62,7 @@ _PROMPTS = frozenset(
 )
 _SETTINGS = frozenset(
     "model models generator llm vlm mllm mode provider system agent protocol config configuration variant method "
-    "temperature setting settings harness backend engine checkpoint filter strategy list".split()
+    "temperature setting settings harness backend engine checkpoint filter strategy list sheet".split()
 )
 _REPEATS = frozenset(
     "epoch epochs repeat repeats repetition rep trial attempt run seed iteration round rollout replicate".split()
