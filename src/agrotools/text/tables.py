@@ -16,15 +16,18 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
 from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError, install_command
+from agrotools.text.units import canonical_unit
 
 Row = tuple[int, tuple[str, ...]]
 """Number of the row, and its cells as text, one per column; fewer where the file has fewer."""
 
+WORKBOOKS = (".xlsx", ".xlsm")
+"""Endings of files with sheets."""
 DELIMITERS = (",", ";", "\t", "|")
 ENCODINGS = ("utf-8", "gb18030", "latin-1", "utf-16")
 _DETECTED_BYTES = 1 << 24
@@ -43,6 +46,8 @@ _SHOWN = 5
 """Hidden rows or columns that a note names."""
 _LARGEST_WORKBOOK = 300_000_000
 """Most bytes of a workbook when unpacked: a small file can hold gigabytes of one character."""
+_MOST_EMPTY_CELLS = 5_000_000
+"""Most cells without content that are passed over: about two seconds."""
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 """Escape of Excel for a character that XML does not allow, or that would be lost, such as a carriage return."""
 _CJK_TEXT = re.compile("[\u4e00-\u9fff\u3000-\u303f\uff00-\uffef]")
@@ -54,7 +59,8 @@ class Table:
 
     ``encoding`` and ``delimiter`` are set for CSV files, ``sheet`` for xlsx files, ``is_counts`` for annotations.
     ``header``: its row. ``alike``: groups of columns whose names in the header differ at most in case. ``hidden``: what
-    is read although the workbook hides it; empty for nothing.
+    is read although the workbook hides it; empty for nothing. ``merged``: number of merged ranges of a sheet; all
+    cells of such a range have its value.
     """
 
     path: Path
@@ -67,6 +73,7 @@ class Table:
     alike: tuple[tuple[str, ...], ...] = ()
     is_counts: bool = False
     hidden: str = ""
+    merged: int = 0
 
     @property
     def namesakes(self) -> frozenset[str]:
@@ -124,7 +131,7 @@ def open_table(
     sheet: str | None = None,
     allow_formulas: bool = False,
 ) -> Table:
-    """Open the table in ``path``; settings that are None are detected.
+    """Open the table in ``path``; settings that are None are detected. The sheet is the first visible one with text.
 
     ``allow_formulas``: read cells of xlsx files with formulas that no program has computed yet as empty ones.
 
@@ -134,7 +141,7 @@ def open_table(
     """
     if not path.is_file():
         raise NoFileError(f"there is no table {path}", hint="give a .csv or .xlsx file")
-    if path.suffix.lower() in (".xlsx", ".xlsm"):
+    if path.suffix.lower() in WORKBOOKS:
         return _open_sheet(path, sheet, allow_formulas=allow_formulas)
     if path.suffix.lower() in (".xls", ".ods", ".numbers"):
         raise NoFileError(f"{path.name} cannot be read", hint="save it as .xlsx or .csv")
@@ -165,7 +172,39 @@ def _open_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
     return _table(path, records, encoding=encoding, delimiter=delimiter)
 
 
-def _open_sheet(path: Path, sheet: str | None, *, allow_formulas: bool) -> Table:
+class Sheet(NamedTuple):
+    """A sheet with cells of a workbook."""
+
+    name: str
+    is_hidden: bool
+    part: str
+    """Its file in the archive of the workbook."""
+
+
+def sheets_of(path: Path) -> tuple[Sheet, ...]:
+    """Return the sheets of a workbook, the visible ones first; none for a table of another format.
+
+    Raises:
+        BenchmarkError: the workbook cannot be read.
+    """
+    if path.suffix.lower() not in WORKBOOKS or not path.is_file():
+        return ()
+    with _opened_book(path) as book:
+        sheets = [
+            Sheet(
+                name,
+                book[name].sheet_state != "visible",
+                str(getattr(book[name], "_worksheet_path", "")),
+            )
+            for name in book.sheetnames
+            if hasattr(book[name], "iter_rows")  # a sheet of a chart has no cells
+        ]
+    return tuple(sorted(sheets, key=lambda sheet: sheet.is_hidden))
+
+
+@contextmanager
+def _opened_book(path: Path, *, data_only: bool = True) -> Generator[Any]:
+    """Open a workbook of openpyxl, and close it in the end."""
     try:
         from openpyxl import load_workbook
     except ImportError as error:
@@ -173,86 +212,189 @@ def _open_sheet(path: Path, sheet: str | None, *, allow_formulas: bool) -> Table
             f"{path.name} needs openpyxl",
             hint=f"{install_command('build')}, or save the table as .csv",
         ) from error
+    try:
+        with ZipFile(path) as parts:
+            size = sum(part.file_size for part in parts.infolist())
+        if size > _LARGEST_WORKBOOK:
+            raise NoFileError(
+                f"{path.name} has {size / 1e6:,.0f} MB unpacked", hint="save the table as .csv"
+            )
+        book = load_workbook(path, read_only=True, data_only=data_only)
+    except NoFileError:
+        raise
+    except Exception as error:  # openpyxl passes on exceptions of zipfile and of its XML parser
+        raise BenchmarkError(
+            f"{path.name} cannot be read as a workbook: {error}",
+            hint="open it and save it again as .xlsx",
+        ) from error
+    try:
+        yield book
+    finally:
+        book.close()
 
-    def opened(*, data_only: bool = True) -> Any:
-        try:
-            with ZipFile(path) as parts:
-                size = sum(part.file_size for part in parts.infolist())
-            if size > _LARGEST_WORKBOOK:
-                raise NoFileError(
-                    f"{path.name} has {size / 1e6:,.0f} MB unpacked", hint="save the table as .csv"
-                )
-            return load_workbook(path, read_only=True, data_only=data_only)
-        except NoFileError:
-            raise
-        except Exception as error:  # openpyxl passes on exceptions of zipfile and of its XML parser
-            raise BenchmarkError(
-                f"{path.name} cannot be read as a workbook: {error}",
-                hint="open it and save it again as .xlsx",
-            ) from error
 
-    book = opened()
-    names = [name for name in book.sheetnames if hasattr(book[name], "iter_rows")]
-    parts = {name: str(getattr(book[name], "_worksheet_path", "")) for name in names}
-    is_hidden = {name: book[name].sheet_state != "visible" for name in names}
-    book.close()
-    if not names or (sheet is not None and sheet not in names):
-        what = f"no sheet {sheet!r}" if names else "no sheet with cells"
-        raise NoFileError(
-            f"{path.name} has {what}", hint=f"its sheets: {', '.join(names) or 'none'}"
+def _rows_of_sheet(book: Any, sheet: str, last: int | None = None) -> Iterator[Sequence[Any]]:
+    """Yield the cells of each row up to the last one that is written, in the file or ``last``.
+
+    The size that a workbook gives is not used: a format of the last cell makes it 17 billion cells, all empty. Rows
+    that are not in the file have no cells.
+
+    Raises:
+        BenchmarkError: very many cells have a format, but no content.
+    """
+    cells = book[sheet]
+    cells.reset_dimensions()
+    n_empty = 0
+    for row in cells.iter_rows(max_row=last):
+        yield row
+        n_empty += 0 if any(cell.value is not None for cell in row) else len(row)
+        if n_empty > _MOST_EMPTY_CELLS:
+            raise NoFileError(
+                f"sheet {sheet!r} has over {_MOST_EMPTY_CELLS:,} formatted cells without content",
+                hint="copy the table alone into a new sheet",
+            )
+
+
+def _has_text(path: Path, sheet: str) -> bool:
+    with _opened_book(path) as book:
+        return any(_cell_text(cell) for row in _rows_of_sheet(book, sheet) for cell in row)
+
+
+def _open_sheet(path: Path, name: str | None, *, allow_formulas: bool) -> Table:
+    sheets = sheets_of(path)
+    if name is None:
+        chosen = next(
+            (each for each in sheets if _has_text(path, each.name)), next(iter(sheets), None)
         )
-    chosen = sheet or names[0]
-    if not allow_formulas and (
-        cell := _formula_without_value(opened(), opened(data_only=False), chosen)
-    ):
+    else:
+        chosen = next((each for each in sheets if each.name == name), None)
+    if chosen is None:
+        what = f"no sheet {name!r}" if sheets else "no sheet with cells"
+        listed = ", ".join(sheet.name for sheet in sheets) or "none"
+        raise NoFileError(f"{path.name} has {what}", hint=f"its sheets: {listed}")
+    if not allow_formulas and (cell := _formula_without_value(path, chosen.name)):
         why = f"{path.name}: cell {cell} has a formula, but not its value, which spreadsheet programs compute"
         raise NoFileError(
             why, hint="open it in Excel or LibreOffice and save it, or save it as .csv there"
         )
+    layout = _layout_of(path, chosen.part)
+    merged = [_Merged(*place) for place in layout.merged]
 
     def records() -> Iterator[list[str]]:
-        book = opened()
-        try:
-            for row in book[chosen].iter_rows():
-                yield [_cell_text(cell) for cell in row]
-        finally:
-            book.close()
+        with _opened_book(path) as book:
+            for row in _rows_of_sheet(book, chosen.name):
+                yield _without_end([_cell_text(cell) for cell in row])
 
-    table = _table(path, records, sheet=chosen)
-    hidden = _hidden_text(table, *_hidden_in(path, parts[chosen]))
-    if is_hidden[chosen]:
+    # A title that is merged over all columns would be a full row of names.
+    upright = [each for each in merged if each.first_column == each.last_column]
+    table = _table(
+        path,
+        lambda: _filled(records(), upright),
+        lambda: _filled(records(), merged),
+        sheet=chosen.name,
+    )
+    hidden = _hidden_text(table, layout.hidden_rows, layout.hidden_columns)
+    if chosen.is_hidden:
         hidden = ", ".join(filter(None, ["a hidden sheet", hidden]))
-    return replace(table, hidden=f"{hidden}, read like the others" if hidden else "")
+    below = [each for each in merged if each.last_row > table.header]
+    return replace(
+        table, hidden=f"{hidden}, read like the others" if hidden else "", merged=len(below)
+    )
+
+
+def _without_end(cells: list[str]) -> list[str]:
+    """Return the cells up to the last one with text."""
+    while cells and not cells[-1]:
+        cells.pop()
+    return cells
+
+
+class _Merged(NamedTuple):
+    """A merged range. Rows and columns count from 1."""
+
+    first_row: int
+    first_column: int
+    last_row: int
+    last_column: int
+
+
+def _filled(records: Iterable[list[str]], ranges: Sequence[_Merged]) -> Iterator[list[str]]:
+    """Yield the rows with the value of each merged range in all of its cells, where the row has a text of its own."""
+    beginning: dict[int, list[_Merged]] = {}
+    for each in ranges:
+        beginning.setdefault(each.first_row, []).append(each)
+    current: list[tuple[_Merged, str]] = []
+    for number, record in enumerate(records, start=1):
+        current = [(each, text) for each, text in current if each.last_row >= number]
+        for each in beginning.get(number, ()):
+            written = record[each.first_column - 1 : each.first_column]
+            current += [(each, text) for text in written if text]
+        if record:
+            for each, text in current:
+                last = min(each.last_column, _MOST_COLUMNS)
+                record += [""] * (last - len(record))
+                for place in range(each.first_column - 1, last):
+                    record[place] = record[place] or text
+        yield record
 
 
 _ROW_TAG = re.compile(rb"<(?:\w+:)?row\b([^>]*)>")
 _COLUMN_TAG = re.compile(rb"<(?:\w+:)?col\b([^>]*)>")
+_MERGED_TAG = re.compile(
+    rb"""<(?:\w+:)?mergeCell\b[^>]*\bref=["']([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})["']"""
+)
 _HIDDEN = re.compile(rb"""\bhidden=["'](?:1|true)["']""")
 _CHUNK = 1 << 20
 
 
-def _hidden_in(path: Path, part: str) -> tuple[set[int], set[int]]:
-    """Return the numbers of the hidden rows and columns of a sheet, ``part`` of the workbook's archive.
+class _Layout(NamedTuple):
+    """Hidden rows and columns of a sheet, by number, and its merged ranges: first row and column, last ones."""
 
-    openpyxl does not tell them where it reads row by row, so that the tags are read here.
+    hidden_rows: set[int]
+    hidden_columns: set[int]
+    merged: list[tuple[int, int, int, int]]
+
+
+def _layout_of(path: Path, part: str) -> _Layout:
+    """Return the layout of a sheet, ``part`` of the workbook's archive.
+
+    openpyxl does not tell it where it reads row by row, so that the tags are read here.
     """
-    rows, columns = set[int](), set[int]()
+    layout = _Layout(set(), set(), [])
     number = 0
     for tag in _tags(path, part.lstrip("/")):
         if found := _ROW_TAG.match(tag):
             number = _attribute(found[1], b"r", number + 1)
             if _HIDDEN.search(found[1]):
-                rows.add(number)
+                layout.hidden_rows.add(number)
+        elif found := _MERGED_TAG.match(tag):
+            first_column, first_row, last_column, last_row = found.groups()
+            layout.merged.append(
+                (
+                    int(first_row),
+                    _number_of_column(first_column),
+                    int(last_row),
+                    _number_of_column(last_column),
+                )
+            )
         elif (found := _COLUMN_TAG.match(tag)) and _HIDDEN.search(found[1]):
             first = _attribute(found[1], b"min", 1)
             last = min(_attribute(found[1], b"max", first), _MOST_COLUMNS)
-            columns.update(range(first, last + 1))
-    return rows, columns
+            layout.hidden_columns.update(range(first, last + 1))
+    return layout
+
+
+def _number_of_column(letters: bytes) -> int:
+    """Return the number of a column: 1 for A, 27 for AA."""
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - ord("A") + 1
+    return number
 
 
 def _tags(path: Path, part: str) -> Iterator[bytes]:
-    """Yield the opening tags of rows and columns in a part of a workbook, in their order."""
-    either = re.compile(rb"<(?:\w+:)?(?:row|col)\b[^>]*>")
+    """Yield the opening tags of rows, columns and merged ranges in a part of a workbook, in their order."""
+    any_of_these = re.compile(rb"<(?:\w+:)?(?:row|col|mergeCell)\b[^>]*>")
     with (
         suppress(KeyError, BadZipFile, OSError),
         ZipFile(path) as archive,
@@ -264,7 +406,7 @@ def _tags(path: Path, part: str) -> Iterator[bytes]:
             text = rest + chunk
             # A tag may be cut by the end of the chunk: it is read with the next one.
             end = text.rfind(b">") + 1
-            yield from either.findall(text[:end])
+            yield from any_of_these.findall(text[:end])
             rest = text[end:]
 
 
@@ -289,24 +431,35 @@ def _hidden_text(table: "Table", rows: set[int], columns: set[int]) -> str:
     return ", ".join(texts)
 
 
-def _formula_without_value(values: Any, formulas: Any, sheet: str) -> str:
-    """Return the first cell with a formula that no program has computed; empty without. Both workbooks are closed."""
-    rows = [[*book[sheet].iter_rows(max_row=_CHECKED_ROWS)] for book in (values, formulas)]
-    values.close()
-    formulas.close()
-    pairs = (one for row in zip(*rows, strict=False) for one in zip(*row, strict=False))
-    # The value of a text that is empty is written, too, with the type of a text.
-    unknown = (
-        one for of, one in pairs if one.data_type == "f" and (of.value, of.data_type) == (None, "n")
-    )
-    return next((one.coordinate for one in unknown), "")
+def _formula_without_value(path: Path, sheet: str) -> str:
+    """Return the first cell with a formula that no program has computed; empty without."""
+    with _opened_book(path) as values, _opened_book(path, data_only=False) as formulas:
+        pairs = zip(
+            _rows_of_sheet(values, sheet, _CHECKED_ROWS),
+            _rows_of_sheet(formulas, sheet, _CHECKED_ROWS),
+            strict=False,
+        )
+        for of_values, of_formulas in pairs:
+            for value, formula in zip(of_values, of_formulas, strict=False):
+                # The value of a text that is empty is written, too, with the type of a text.
+                is_unknown = (value.value, value.data_type) == (None, "n")
+                if formula.data_type == "f" and is_unknown:
+                    return formula.coordinate
+    return ""
 
 
-def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) -> Table:
-    def guarded() -> Iterator[tuple[int, list[str]]]:
+def _table(
+    path: Path,
+    records: Callable[[], Iterator[list[str]]],
+    below: Callable[[], Iterator[list[str]]] | None = None,
+    **more: Any,
+) -> Table:
+    """Return the table of ``records``; ``below`` are the same rows as they are read below the header."""
+
+    def guarded(read: Callable[[], Iterator[list[str]]]) -> Iterator[tuple[int, list[str]]]:
         number = 0
         try:
-            for number, record in enumerate(records(), start=1):
+            for number, record in enumerate(read(), start=1):
                 yield number, record
         except UnicodeDecodeError as error:
             why = f"{path.name} is not in {more.get('encoding')}: {error.reason} after row {number}"
@@ -320,7 +473,10 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
             ) from error
 
     top = list(
-        islice((each for each in guarded() if any(cell.strip() for cell in each[1])), _MOST_TITLES)
+        islice(
+            (each for each in guarded(records) if any(cell.strip() for cell in each[1])),
+            _MOST_TITLES,
+        )
     )
     if not top:
         raise NoFileError(
@@ -338,7 +494,7 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
     alike = columns_alike(columns, names)
 
     def rows() -> Iterator[Row]:
-        for number, record in guarded():
+        for number, record in guarded(below or records):
             if number <= header_row:
                 continue
             if "delimiter" in more and any(cell.strip() for cell in record[len(columns) :]):
@@ -390,18 +546,36 @@ def unique_names(names: list[str]) -> tuple[str, ...]:
 
 
 def _cell_text(cell: Any) -> str:
+    """Return what a cell shows, with all its digits."""
     value = cell.value
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
-        if "%" in str(getattr(cell, "number_format", "")):
-            return f"{100 * value:.12g} %"
-        return f"{value:.12g}"
+        return _number_text(value, str(getattr(cell, "number_format", "")))
     if isinstance(value, datetime | date):
         return value.isoformat()
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), str(value))
+
+
+_LITERAL = re.compile(r'"([^"]*)"|\\(.)|[_*].|\[[^\]]*\]')
+"""Parts of a number format that stand for themselves, widths, colours and conditions."""
+_SCALED = re.compile(r"[0#?],+(?![0#?,])")
+"""A number format that shows thousands or millions."""
+
+
+def _number_text(value: float, number_format: str) -> str:
+    """Return a number with the percent sign or the unit that its format shows.
+
+    Only a percent sign outside quotes shows the number times 100: ``0"%"`` shows 5 as 5%, ``0%`` as 500%.
+    """
+    of_positive = number_format.partition(";")[0]
+    if "%" in _LITERAL.sub("", number_format):
+        return f"{100 * value:.12g} %"
+    literal = "".join(of[1] or of[2] or "" for of in _LITERAL.finditer(of_positive)).strip()
+    has_unit = not _SCALED.search(of_positive) and canonical_unit(literal) is not None
+    return f"{value:.12g} {literal}" if has_unit else f"{value:.12g}"
 
 
 def found_encoding(path: Path) -> str:
