@@ -20,10 +20,9 @@ from PIL import Image
 from agrotools.benchmarks import load_folder
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
+from agrotools.build.own_photos.columns import CLASS, EMPTY
 from agrotools.build.own_photos.plan import Column, Measure, Plan, SkippedRows, measures
 from agrotools.build.own_photos.proposal import (
-    CLASS,
-    EMPTY,
     NAMES,
     open_questions_of_column,
     unknown_names,

@@ -10,9 +10,11 @@ from agrotools.text.units import canonical_unit
 Value = float | bool | str
 """Value of a cell."""
 
+_FAULT = re.compile(r"#[¡¿]?[^\W\d_a-zà-ÿ]+(?:/[A-Z0-9])?[!?]?|Err:\d{3}")
+"""Value of a formula that has none, as spreadsheets show it: ``#N/A``, ``#¡DIV/0!``, ``#WERT!``."""
 EMPTY = {"", *"- -- – / ? na n/a n.a. nan none null nil missing 无数据 缺失 未测".split()}
-YES = ("yes", "y", "true", "1", "x", "ja", "oui", "si", "sí", "是", "有", "√", "✓")
-NO = ("no", "n", "false", "0", "nein", "non", "否", "没有", "无", "不", "×")
+YES = ("yes", "y", "true", "1", "x", "ja", "oui", "si", "sí", "sim", "是", "有", "√", "✓")
+NO = ("no", "n", "false", "0", "nein", "non", "não", "nao", "否", "没有", "无", "不", "×")
 _NUMBER = re.compile(
     r"(?P<number>[-+]?(?:\d[\d.,' \u00a0]*\d|\d)(?:[eE][-+]?\d+)?)\s*(?P<unit>\D.*)?"
 )
@@ -42,7 +44,12 @@ class Quantity(NamedTuple):
 
 def is_empty(text: str) -> bool:
     """Return True if a cell is empty or contains a placeholder."""
-    return text.strip().casefold() in EMPTY
+    return text.strip().casefold() in EMPTY or is_fault(text)
+
+
+def is_fault(text: str) -> bool:
+    """Return True if a cell shows that its formula has no value."""
+    return _FAULT.fullmatch(text.strip()) is not None
 
 
 def quantity(text: str, decimal: Decimal = ".") -> Quantity:

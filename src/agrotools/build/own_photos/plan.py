@@ -15,6 +15,8 @@ from agrotools.core.base import NoFileError
 from agrotools.core.files import read_text
 
 _ROWS_NAMED = 5
+_TEXTS_NAMED = 12
+"""Photos or cells that a line names: about as many as fit on two lines."""
 
 
 class SkippedRows:
@@ -35,11 +37,18 @@ class SkippedRows:
         for (what, reason, hint), found in sorted(
             self._found.items(), key=lambda item: (-len(item[1]), item[0])
         ):
-            example = next((f" x {text!r}" for _, text in found if text), "")
+            texts = list(dict.fromkeys(text for _, text in found if text))
+            example = f" x {texts[0]!r}" if len(texts) == 1 else ""
             some = [str(row) for row, _ in found if row is not None][:_ROWS_NAMED]
             rows = f" (row {', '.join(some)}{', ...' * (len(found) > len(some))})" if some else ""
-            lines.append(f"{what}: {len(found)}{example}{rows} {reason}: {hint}")
+            several = f" ({_listed(texts)})" if len(texts) > 1 else ""
+            lines.append(f"{what}: {len(found)}{example}{several}{rows} {reason}: {hint}")
         return lines
+
+
+def _listed(texts: list[str]) -> str:
+    more = len(texts) - _TEXTS_NAMED
+    return ", ".join(texts[:_TEXTS_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 Kind = Literal["number", "name", "yes"]
@@ -62,6 +71,8 @@ class Measure(FrozenModel):
     quantity_zh: str
     arguments: dict[str, JsonValue] = {}
     words: tuple[str, ...]
+    also: tuple[str, ...] = ()
+    """Further words of a header that do not change what its column holds."""
 
 
 class Countable(FrozenModel):
@@ -70,6 +81,8 @@ class Countable(FrozenModel):
     objects: str
     objects_zh: str
     words: tuple[str, ...]
+    plurals: tuple[str, ...] = ()
+    is_fruit: bool = False
 
 
 @cache
@@ -93,14 +106,19 @@ def _data(file: str) -> dict[str, Any]:
 
 UNDECIDED = ""
 NOTHING = "nothing"
+RATING = "rating"
+"""Numbers of a scale, as 0 to 9, which no tool measures."""
 _PLAIN = Annotated[str, StringConstraints(max_length=120, pattern=r"^[^<>\\@{}\"\[\]|\x00-\x1f]*$")]
 _LOGICAL = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Column(FrozenModel):
-    """A column, and that of a ``second`` observer. ``ask``: a measure, "slice" (scores by value), "nothing" or ""."""
+    """A column, and that of a ``second`` observer.
 
-    UNASKED: ClassVar = ("slice", NOTHING)
+    ``ask``: a measure, "slice" (scores by value), "rating" and "nothing" (no questions), or "" (not decided).
+    """
+
+    UNASKED: ClassVar = ("slice", RATING, NOTHING)
     SLICES: ClassVar = ("block", "day", "device", "date", "地块", "日期", "设备")  # headers
     column: str
     second: str | None = None

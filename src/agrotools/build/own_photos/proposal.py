@@ -4,30 +4,28 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from agrotools.build.own_photos import cells
-from agrotools.build.own_photos.nearest import nearest_names
-from agrotools.build.own_photos.plan import (
-    NOTHING,
-    UNDECIDED,
-    Column,
-    Kind,
-    Measure,
-    Plan,
-    countables,
-    measures,
+from agrotools.build.own_photos.columns import (
+    CLASS,
+    EMPTY,
+    ColumnReading,
+    both_ways,
+    can_be_returned,
+    choices_of,
+    kind_of,
+    read_column,
+    second_observers,
+    texts_of,
 )
+from agrotools.build.own_photos.nearest import nearest_names
+from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Plan, countables, measures
 from agrotools.build.own_photos.questions import ColumnNames
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
-from agrotools.knowledge.kb_names import healthy_crop, kb_names
 from agrotools.text.decimal_marks import detect_decimal
-from agrotools.text.normalise import CJK, WORD_END, WORD_START
-from agrotools.text.tables import Table
-from agrotools.text.units import canonical_unit
-from agrotools.tools.counting.tool import singular
-from agrotools.tools.recognition.packs import list_packs
+from agrotools.text.normalise import CJK
 
 
 class OpenQuestion(NamedTuple):
@@ -54,11 +52,7 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
         return []
     name = column.column
     if column.ask == UNDECIDED:
-        choices = (*measures(), *column.UNASKED)
-        alike = next((group for group in seen.table.alike if name in group), ())
-        listed = seen.table.placed(alike)
-        more = f" {_NAMESAKES.capitalize()}, {listed}: use one, or rename them." if alike else ""
-        return [OpenQuestion(name, "ask", f"What does column {name!r} contain?{more}", choices)]
+        return [_what_it_holds(column, seen)]
     measure = measures()[column.ask]
     lacking: list[OpenQuestion] = []
 
@@ -72,10 +66,12 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
         lacking.append(OpenQuestion(name, key, question, choices, or_key, part))
 
     if measure.kind == "number" and measure.unit and not column.unit:
-        ask("unit", f"Which unit do numbers without a unit have in {name!r}?")
+        ask(
+            "unit", f"Which unit do numbers without a unit have in {name!r}?", *_UNITS[measure.unit]
+        )
     if measure.kind == "number" and not column.decimal:
         *_, cell = detect_decimal(text for _, _, text in seen.cells_of(name, column.second))
-        ask("decimal", f"Is {cell or '1,234'} in {name!r} {_both_ways(cell or '1,234')}?")
+        ask("decimal", f"Is {cell or '1,234'} in {name!r} {both_ways(cell or '1,234')}?", ".", ",")
     if column.ask == "count" and not column.target:
         ask(
             "target",
@@ -107,6 +103,19 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
     return lacking
 
 
+def _what_it_holds(column: Column, seen: DetectedTable) -> OpenQuestion:
+    """Return the question for what a column holds, with the reason why it is asked."""
+    name = column.column
+    reading = read_column(name, seen, column.second)
+    kind = kind_of(texts_of(name, seen, column.second), name)
+    why = f": {reading.doubt}" if reading.doubt else ""
+    alike = next((group for group in seen.table.alike if name in group), ())
+    if alike:
+        why += f": {_NAMESAKES}, {seen.table.placed(alike)}; use one, or rename them"
+    question = f"What does column {name!r} hold{why}?"
+    return OpenQuestion(name, "ask", question, choices_of(kind, reading.proposed))
+
+
 def _which_crop(column: Column, unclear: Mapping[str, Sequence[str]]) -> str:
     """Return the question for the crop of names that the knowledge base has for other crops, or for several."""
     known = "; ".join(
@@ -122,21 +131,10 @@ def _which_crop(column: Column, unclear: Mapping[str, Sequence[str]]) -> str:
     )
 
 
-def _both_ways(cell: str) -> str:
-    """Return the numbers that a cell may be, as ``1.2 (decimal mark ".") or 1200 (decimal mark ",")``."""
-    read = {mark: cells.quantity(cell, mark).value for mark in (".", ",")}
-    return " or ".join(f'{value:.12g} (decimal mark "{mark}")' for mark, value in read.items())
-
-
 def _known_problems(names: ColumnNames) -> list[str]:
     """Return the names of a column that a tool may return, without those of healthy plants."""
     problems = [name for name in names.labels.entries if not names.is_healthy(name)]
-    return [name for name in problems if _can_be_returned(name, names)]
-
-
-def _can_be_returned(name: str, names: ColumnNames) -> bool:
-    """Return True if the knowledge base has a name, or a pack has it as a label."""
-    return names.is_known(name) or any(name in info.classes for info in list_packs()[0])
+    return [name for name in problems if can_be_returned(name, names)]
 
 
 def _which_names(column: Column, unknown: Mapping[str, int]) -> str:
@@ -187,7 +185,7 @@ def unknown_names(seen: DetectedTable, column: Column) -> dict[str, int]:
     unknown = Counter[str]()
     for name, n_cells in Counter(_names_in_cells(seen, column)).items():
         meant = column.meaning_of(name)
-        if meant is not None and not _can_be_returned(meant, names):
+        if meant is not None and not can_be_returned(meant, names):
             unknown[name] = n_cells
     return dict(unknown.most_common())
 
@@ -200,20 +198,13 @@ def _names_in_cells(seen: DetectedTable, column: Column) -> Iterator[str]:
                 yield cells.name(text)
 
 
+_UNITS = {"%": ("%", "fraction"), "mm": ("mm", "cm"), "cm": ("cm", "mm", "m"), "m": ("m", "cm")}
+"""Units that numbers of a measure are written in, by its own unit."""
 _CROPS_NAMED = 4
-_MOST_NAMES, _MOST_LISTED = 60, 12
-_ENOUGH = 0.8
+_MOST_LISTED = 12
 NAMES = "names"
 """Key of a plan for what unknown names in the table mean."""
-CLASS = "class"
-"""Measure of a column of names whose header does not say what they are of."""
-_UNIT_IN_HEADER = re.compile(
-    r"[\[(（【]\s*([^\])）】]+)\s*[\])）】]|[_ ](mm|cm|m|pct|percent|%)$|(%)", re.IGNORECASE
-)
-_UNNAMED = re.compile(r"(?:column|Unnamed:) \d+")
 _NAMESAKES = "the table has several columns of this name"
-EMPTY = "empty in all rows with a photo"
-"""Note on a column without any answer."""
 
 
 class Proposal(NamedTuple):
@@ -232,7 +223,7 @@ MOST_QUESTIONS = 100
 def propose_plan(seen: DetectedTable, name: str) -> Proposal:
     """Propose a plan, with gaps (:func:`open_questions`); BenchmarkError if no column contains an answer."""
     table, notes = seen.table, dict[str, str]()
-    columns = list(_proposed_columns(seen, notes))
+    columns = _proposed_columns(seen, notes)
     if all(column.ask == "slice" or notes[column.column] == EMPTY for column in columns):
         empty = [header for header, note in notes.items() if note == EMPTY]
         what = (
@@ -262,238 +253,28 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
     return Proposal(plan, notes)
 
 
-def _proposed_columns(seen: DetectedTable, notes: dict[str, str]) -> Iterator[Column]:
-    """Yield the columns of a plan, and write how each was interpreted into ``notes``."""
-    seconds = _second_observers(seen.table)
+def _proposed_columns(seen: DetectedTable, notes: dict[str, str]) -> list[Column]:
+    """Return the columns of a plan, and write how each was interpreted into ``notes``."""
+    seconds = second_observers(seen.table)
+    readings: list[ColumnReading] = []
     for header in seen.table.columns:
         if header == seen.images_column or header in seconds.values():
             continue
-        texts = [
-            text
-            for _, _, text in seen.cells_of(header, seconds.get(header))
-            if not cells.is_empty(text)
-        ]
-        column, notes[header] = _proposed(header, texts, seen)
-        notes[header] += f"; {seconds[header]} is of a second observer" if header in seconds else ""
+        reading = read_column(header, seen, seconds.get(header))
+        column, note = reading.column, reading.note
+        note += f"; {seconds[header]} is of a second observer" if header in seconds else ""
         if column.is_asked and header in seen.table.namesakes:
             column = column.model_copy(update={"ask": UNDECIDED})
-            notes[header] += f"; {_NAMESAKES}"
-        yield column.model_copy(update={"second": seconds.get(header)})
+            note += f"; {_NAMESAKES}"
+        column = column.model_copy(update={"second": seconds.get(header)})
+        readings.append(reading._replace(column=column))
+        notes[header] = note
+    if not any(each.column.is_asked or each.doubt for each in readings):
+        # Nothing else may be an answer: what no header explains is asked about.
+        return [_undecided(each) for each in readings]
+    return [each.column for each in readings]
 
 
-def _second_observers(table: Table) -> dict[str, str]:
-    """Return pairs of columns of one stem, as ``rust_1`` and ``rust_2`` or ``name A`` and ``name B``."""
-    stems: dict[str, dict[str, str]] = {}
-    for header in () if table.is_counts else table.columns:
-        if match := re.fullmatch(r"(.*\w)[\W_]+([1-9a-z])[\W_]*", header.casefold()):
-            stems.setdefault(match[1], {})[match[2]] = header
-    return {
-        of[min(of)]: of[max(of)] for of in stems.values() if "".join(sorted(of)) in ("12", "ab")
-    }
-
-
-def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[Column, str]:
-    if not texts:
-        return Column(column=header, ask=NOTHING), EMPTY
-    if seen.table.is_counts:
-        # Its own words are what is counted: a ripe apple is not any apple.
-        target = singular(re.sub(r"[\W_]+", " ", header).strip().casefold()[:80])
-        thing = countables().get(target)
-        return Column(
-            column=header, ask="count", target=target, objects=thing and thing.objects
-        ), seen.table.described
-    numbers = (
-        [int(text) for text in texts if text.isdecimal()] if _UNNAMED.fullmatch(header) else []
-    )
-    if len(numbers) == len(texts) and numbers == sorted({*numbers}):
-        return Column(
-            column=header, ask=NOTHING
-        ), "numbers of the rows, as pandas and R write them without a name"
-    if header.casefold() in Column.SLICES:
-        return Column(column=header, ask="slice"), f"groups of photos, {len(set(texts))} different"
-    kind = kind_of(texts, header)
-    fitting = measures_for(header, kind)
-    rasters = sum(matched.image.suffix.lower() in (".tif", ".tiff") for matched in seen.matched)
-    if rasters * 2 < len(
-        seen.matched
-    ):  # Canopy heights are values of a raster, which photos do not have.
-        fitting = [measure for measure in fitting if measure.name != "canopy_height"]
-    if kind == "number":
-        return _number_column(header, texts, fitting[0] if fitting else None)
-    if not fitting:
-        return Column(column=header, ask=NOTHING), f"{_KINDS[kind]}, no matching question type"
-    measure, reason = _specific(fitting[0], texts, seen)
-    changes: dict[str, Any] = {}
-    if measure.kind == "yes":
-        changes |= {"yes_means": measure.quantity, "yes_means_zh": measure.quantity_zh}
-    if measure.name == "diseased" and re.search(r"health|健康", header, re.IGNORECASE):
-        changes |= {"yes": cells.NO, "no": cells.YES}
-    # Pests live on more crops than the knowledge base lists, so a crop would exclude some of them.
-    if measure.name in ("disease", "diseased") and (
-        crop := _crop_in(f"{header} {seen.images.folder.name}")
-    ):
-        changes["crop"] = crop
-    column = Column(column=header, ask=measure.name, **changes)
-    if kind != "name":
-        return column, f"{_KINDS[kind]}, {len(set(texts))} different{reason}"
-    names = ColumnNames.of(column, texts)
-    if measure.name == CLASS and not all(
-        _can_be_returned(name, names) for name in names.labels.entries
-    ):
-        # Names of a class need a pack that has them as labels. Without one, the owner has to say what they are.
-        column = column.model_copy(update={"ask": UNDECIDED})
-        reason += "; no pack on this machine has all these labels"
-    on = f"; names of {crop}" if (crop := names.labels.crop) and not column.crop else ""
-    return (
-        column,
-        f"{_KINDS[kind]}, {len(set(texts))} different: {names_text(texts, names)}{reason}{on}",
-    )
-
-
-def _specific(measure: Measure, texts: Sequence[str], seen: DetectedTable) -> tuple[Measure, str]:
-    """Return disease, pest or weed for ``class`` if the files' names say so, or most of the names that are known."""
-    if measure.name != CLASS:
-        return measure, ""
-    files = f"{seen.images.folder.name} {seen.table.path.stem}"
-    if len(named := [each for each in measures_for(files, "name") if each.name != CLASS]) == 1:
-        return named[0], f"; {named[0].name} as the name of the table or folder says"
-    meant = [kb_names().meant_by(text) for text in set(texts) if healthy_crop(text) is None]
-    known = [{entry.kind for entry in entries} for entries in meant if entries]
-    for name in ("disease", "pest", "weed"):
-        if 2 * (votes := sum(name in kinds for kinds in known)) > len(known):
-            return measures()[
-                name
-            ], f"; {name} in the knowledge base: {votes} of {len(known)} known names"
-    return measure, ""
-
-
-def names_text(texts: Sequence[str], names: ColumnNames) -> str:
-    """Return the names in a column with their counts, and a mark on those that the knowledge base does not have."""
-    counts = sorted(Counter(texts).items(), key=lambda item: (names.is_known(item[0]), -item[1]))
-    some = [
-        f"{name} ({n}{'' if names.is_known(name) else ', unknown to the knowledge base'})"
-        for name, n in counts
-    ]
-    more = [f"{len(some) - _MOST_LISTED} more"] if len(some) > _MOST_LISTED else []
-    return ", ".join([*some[:_MOST_LISTED], *more])
-
-
-_KINDS: dict[Kind | None, str] = {
-    "number": "numbers",
-    "name": "names",
-    "yes": "yes or no",
-    None: "free text",
-}
-
-
-def kind_of(texts: Sequence[str], header: str = "") -> Kind | None:
-    """Return the kind of cells: yes or no (all), numbers (most), names (short texts that recur); None: free text."""
-    are_yes_words = {text.casefold() for text in texts} <= {*cells.YES, *cells.NO}
-    if are_yes_words and (not all(text in "01" for text in texts) or measures_for(header, "yes")):
-        return "yes"
-    numbers = sum(re.match(r"[<>≤≥~≈]?\s*[-+]?\d", text) is not None for text in texts)
-    if numbers >= _ENOUGH * len(texts):
-        return "number"
-    short = sum(len(text) <= 40 for text in texts)
-    return (
-        "name"
-        if short >= _ENOUGH * len(texts) and len(set(texts)) <= max(_MOST_NAMES, len(texts) // 2)
-        else None
-    )
-
-
-def measures_for(header: str, kind: Kind | None) -> list[Measure]:
-    """Return the measures of that kind whose words occur in the header, the longest matching word first."""
-    of_kind = (measure for measure in measures().values() if measure.kind == kind)
-    longest = [
-        (max((len(w) for w in each.words if _holds(header, w)), default=0), each)
-        for each in of_kind
-    ]
-    return [measure for length, measure in sorted(longest, key=lambda item: -item[0]) if length]
-
-
-def _holds(header: str, word: str) -> bool:
-    plain = re.sub(r"[_\s]+", " ", header.casefold())
-    if re.search(f"[{CJK}]", word):
-        return word in plain
-    return (
-        re.search(
-            rf"{WORD_START}{re.escape(word.replace('_', ' ').strip())}(?:s|es)?{WORD_END}", plain
-        )
-        is not None
-    )
-
-
-def _number_column(
-    header: str, texts: Sequence[str], measure: Measure | None
-) -> tuple[Column, str]:
-    decimal, sure, cell = detect_decimal(texts)
-    known = decimal if sure else ""
-    numbers: list[cells.Quantity] = []
-    for text in texts:
-        with suppress(cells.CellFault):
-            numbers.append(cells.quantity(text, decimal))
-    if not numbers:
-        return Column(
-            column=header, ask=NOTHING
-        ), "no numbers that can be read (dates, times, ranges?)"
-    units = Counter(number.unit for number in numbers)
-    target = next(
-        (
-            name
-            for name, thing in countables().items()
-            if any(_holds(header, w) for w in thing.words)
-        ),
-        None,
-    )
-    if measure is None and target and not (units.keys() - {None}) and _unit_in(header) is None:
-        measure = measures()["count"]
-    if measure is None:
-        measure = {"mm": measures()["diameter"], "cm": measures()["plant_height"]}.get(
-            units.most_common(1)[0][0] or ""
-        )
-    parts = [
-        f"{count} in {unit}" if unit else f"{count} without a unit"
-        for unit, count in units.most_common()
-    ]
-    note = f"numbers: {', '.join(parts)}"
-    if cell:
-        note += f"; {cell} is {_both_ways(cell)}{', and no other cell tells' if not sure else ', taken as a decimal'}"
-    if measure is None:
-        return Column(
-            column=header, decimal=known
-        ), f"{note}; the header does not say what they measure"
-    details: dict[str, Any] = {}
-    name = target or ("fruit" if measure.name == "diameter" else "")
-    if measure.name in ("count", "diameter") and (thing := countables().get(name)):
-        details = {"target": name, "objects": thing.objects, "objects_zh": thing.objects_zh}
-    largest = max(abs(number.value) for number in numbers)
-    unit = _unit_of(header, units, measure, largest)
-    return Column(column=header, ask=measure.name, decimal=known, unit=unit, **details), note
-
-
-def _unit_of(
-    header: str, units: Counter[str | None], measure: Measure, largest: float
-) -> str | None:
-    """Return the unit of numbers without one: from the header, all other cells, or (shares) from their size."""
-    if measure.unit is None:
-        return None
-    unit, is_share = _unit_in(header), measure.unit == "%" and set(units) == {None}
-    if is_share and unit in (None, "%"):
-        return None if 0 < largest <= 1 else "%"  # spreadsheets store percentages as fractions
-    if unit or (not units[None] and len(units) == 1):
-        return unit or next(iter(units))
-    return None if units[None] else measure.unit
-
-
-def _unit_in(header: str) -> str | None:
-    match = _UNIT_IN_HEADER.search(header)
-    return match and canonical_unit(next(filter(None, match.groups())))
-
-
-def _crop_in(text: str) -> str | None:
-    words = re.sub(r"[\W_]+", " ", text.casefold())
-    crops = [entry for entry in kb_names().entries if entry.kind == "crop"]
-    return next(
-        (entry.names.en for entry in crops if _holds(words, entry.names.en.casefold())), None
-    )
+def _undecided(reading: ColumnReading) -> Column:
+    changes = {"ask": UNDECIDED} if reading.is_unknown else {}
+    return reading.column.model_copy(update=changes)

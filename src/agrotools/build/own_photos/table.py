@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -15,6 +15,8 @@ from agrotools.build.own_photos.cells import CellFault, is_empty
 from agrotools.build.own_photos.plan import Plan, SkippedRows
 from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError
+from agrotools.core.files import sha256_of_file
+from agrotools.core.readings import Choice, Question, Readings
 from agrotools.text.tables import Row, Table, columns_alike, open_table, unique_names
 
 PHONE_SUFFIXES = (".heic", ".heif", ".hif", ".avif")
@@ -65,6 +67,14 @@ class Images:
 
     def some_names(self) -> list[str]:
         return sorted(path.name for path in self.paths[:1000])[:3]
+
+    def find_by_stem(self, cell: str) -> Path | None:
+        """Return the only picture that has the name in a cell but for the suffix: IMG_1.jpg of IMG_1.HEIC."""
+        name = _plain(cell.replace("\\", "/")).rpartition("/")[2]
+        if not _IMAGE_NAME.search(name):
+            return None
+        alike = self._at.get(("stem", PurePosixPath(name).stem), [])
+        return alike[0] if len(alike) == 1 and not alike[0].is_symlink() else None
 
     def find(self, cell: str) -> Path | None:
         """Return the picture that a cell names, or None; CellFault if it is outside the folder or not unique.
@@ -117,6 +127,8 @@ def _pictures(folder: Path) -> Iterable[Path]:
 MOST_MATCHED = 200_000
 """Maximum number of rows with a picture that are kept; larger benchmarks are not needed."""
 _ENOUGH_TO_KNOW = 50
+_RIVAL = 0.5
+"""Share of the pictures of the best column from which another column may be meant."""
 _IMAGE_HEADER = re.compile(
     r"photo|image|picture|file|img|bild|foto|照片|图片|图像|影像|文件", re.IGNORECASE
 )
@@ -132,7 +144,10 @@ class Matched(NamedTuple):
 
 @dataclass(frozen=True)
 class DetectedTable:
-    """Rows matched to pictures. ``rows``: number of rows in the table; ``skipped``: rows that were not kept."""
+    """Rows matched to pictures. ``rows``: number of rows in the table; ``skipped``: rows that were not kept.
+
+    ``copies``: matched pictures with the same bytes as another one, each with the first of them.
+    """
 
     images: Images
     table: Table
@@ -140,6 +155,7 @@ class DetectedTable:
     matched: tuple[Matched, ...]
     rows: int
     skipped: SkippedRows
+    copies: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
 
     def cells_of(self, *columns: str | None) -> list[tuple[int, Path, str]]:
         """Return row number, picture and text of each cell of columns; BenchmarkError if there is no such column."""
@@ -151,13 +167,33 @@ class DetectedTable:
         ]
 
 
-def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> DetectedTable:
-    """Read the table and keep the rows whose picture is in the folder; BenchmarkError if there are none."""
+SETTINGS = ("encoding", "delimiter", "sheet", "images_column")
+"""Keys of a plan that say how the table is read; its columns depend on them."""
+
+
+def match_rows(
+    images: Path,
+    answers: Path,
+    plan: Plan | None = None,
+    readings: Readings | None = None,
+    given: Mapping[str, str] | None = None,
+) -> DetectedTable:
+    """Read the table and keep the rows whose picture is in the folder.
+
+    ``given``: values of :data:`SETTINGS` that count instead of those of the plan.
+
+    Raises:
+        BenchmarkError: the table cannot be read, or no row belongs to a picture.
+        UsageError: a given value is none of those that are possible.
+    """
+    readings = Readings() if readings is None else readings
     pictures = Images(images)
     skipped, matched, count = SkippedRows(), list[Matched](), 0
-    settings: dict[str, Any] = (
-        plan.model_dump(include={"encoding", "delimiter", "sheet"}) if plan else {}
-    )
+    settings: dict[str, Any] = {
+        **(plan.model_dump(include={*SETTINGS}) if plan else {}),
+        **(given or {}),
+    }
+    wanted = settings.pop("images_column", None)
     annotated = read_marks(answers, hint=FORMATS)
     table = (
         open_table(answers, **settings)
@@ -167,10 +203,11 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
     if picture := next((column for column in table.columns if _IMAGE_NAME.search(column)), None):
         why = f"the first row of {table.path.name} contains {picture!r}, the name of a picture"
         raise NoFileError(why, hint="put a row above it that names the columns, e.g. photo,apples")
-    column = plan.images_column if plan else _image_column(pictures, table)
+    column = wanted or _image_column(pictures, table, readings)
     for each in plan.columns if plan else ():
         _ = table.place_of(each.column), table.place_of(each.second or column)
     place = table.place_of(column)
+    by_stem: list[str] = []
     for row, cells in _rows(table):
         count += 1
         try:
@@ -178,6 +215,8 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
         except CellFault as fault:
             skipped.add(column, fault.reason, fault.hint, row, cells[place][:60])
             continue
+        if image is None and (image := pictures.find_by_stem(cells[place])):
+            by_stem.append(f"{image.name} for {cells[place]}")
         if image is None:
             what = (
                 "does not name a picture"
@@ -195,7 +234,37 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
         why = f"no row of {answers.name} belongs to a picture in {images}: {reasons}"
         hint = f"the folder contains {', '.join(pictures.some_names())}...; write such names into column {column!r}"
         raise BenchmarkError(why, hint=hint)
-    return DetectedTable(pictures, table, column, tuple(matched), count, skipped)
+    _say_what_was_read(table, column, by_stem, readings)
+    copies = _copies(each.image for each in matched)
+    return DetectedTable(pictures, table, column, tuple(matched), count, skipped, copies)
+
+
+def _say_what_was_read(
+    table: Table, images_column: str, by_stem: Sequence[str], readings: Readings
+) -> None:
+    if table.sheet is not None:
+        readings.take(f'sheet "{table.sheet}"')
+    if not table.is_counts:
+        alike = f" ({len(by_stem)} by the name alone: {by_stem[0]})" if by_stem else ""
+        readings.take(f"photo from column {images_column}{alike}")
+    if table.merged:
+        number = f"{table.merged} merged range{'s' * (table.merged > 1)}"
+        readings.take(f"{number} (all cells have the value of their range)")
+
+
+def _copies(images: Iterable[Path]) -> dict[Path, Path]:
+    """Return the pictures with the same bytes as another one, each with the first of them."""
+    by_size: dict[int, list[Path]] = {}
+    for image in dict.fromkeys(images):
+        by_size.setdefault(image.stat().st_size, []).append(image)
+    copies: dict[Path, Path] = {}
+    for alike in by_size.values():
+        by_content: dict[str, list[Path]] = {}
+        for image in alike if len(alike) > 1 else ():
+            by_content.setdefault(sha256_of_file(image), []).append(image)
+        for same in by_content.values():
+            copies |= dict.fromkeys(same, same[0]) if len(same) > 1 else {}
+    return copies
 
 
 def _counts(path: Path, annotated: Sequence[Marked], images: Images, skipped: SkippedRows) -> Table:
@@ -238,27 +307,30 @@ def _rows(table: Table) -> Iterator[Row]:
         yield number, (*plain, *[""] * (len(table.columns) - len(plain)))
 
 
-def _image_column(images: Images, table: Table) -> str:
-    """Return the column that names the most pictures of the folder, or else one whose header suggests pictures."""
-    hits, first, alike = Counter[int](), dict[int, str](), ""
+def _image_column(images: Images, table: Table, readings: Readings) -> str:
+    """Return the column that names the most pictures of the folder, or else one whose header suggests pictures.
+
+    Where two columns name other pictures in one row, as of two dates, it is asked which one is meant.
+    """
+    found: dict[int, dict[int, Path]] = {}
+    """Pictures that a column names, by place of the column and row."""
+    first, alike = dict[int, str](), ""
     for row, cells in _rows(table):
         for place, cell in enumerate(cells):
-            if cell:
-                first.setdefault(place, cell)
+            if not cell:
+                continue
+            first.setdefault(place, cell)
+            image = _named_picture(images, cell)
             # A count of 3 is not picture 3.jpg, unless the header suggests that the column names pictures.
-            names = not cell.isdigit() or _IMAGE_HEADER.search(table.columns[place])
-            if cell and _is_there(images, cell):
-                hits[place] += bool(names)
-                alike = (
-                    alike
-                    if names
-                    else f"; numbers name pictures only below a header such as photo: {cell}"
-                )
+            if image and (not cell.isdigit() or _IMAGE_HEADER.search(table.columns[place])):
+                found.setdefault(place, {})[row] = image
+            elif image:
+                alike = f"; numbers name pictures only below a header such as photo: {cell}"
         # Many pictures may be missing, but once enough are found the remaining rows are not needed.
-        if row > 1000 and hits.total() >= _ENOUGH_TO_KNOW:
+        if row > 1000 and sum(map(len, found.values())) >= _ENOUGH_TO_KNOW:
             break
-    if +hits:
-        return table.columns[max(hits, key=lambda place: (hits[place], -place))]
+    if found:
+        return _chosen_column(table, found, readings)
     if likely := next(filter(_IMAGE_HEADER.search, table.columns), None):
         return likely
     examples = ", ".join(
@@ -267,6 +339,35 @@ def _image_column(images: Images, table: Table) -> str:
     read = f"it was read with {table.described}: {examples[:300]}{alike}"
     hint = f"the folder contains {', '.join(images.some_names())}...; one column must contain such names"
     raise NoFileError(f"no column of {table.path.name} names a picture; {read}", hint=hint)
+
+
+def _chosen_column(
+    table: Table, found: Mapping[int, Mapping[int, Path]], readings: Readings
+) -> str:
+    """Return the column with the most pictures; ask where another with about as many names other ones."""
+    ordered = sorted(found, key=lambda place: (-len(found[place]), place))
+    best = found[ordered[0]]
+    choices = [ordered[0]]
+    for place in ordered[1:]:
+        is_other = any(best.get(row, image) != image for row, image in found[place].items())
+        if is_other and _RIVAL * len(best) <= len(found[place]):
+            choices.append(place)
+    question = Question(
+        f"Which column of {table.path.name} names the photos?",
+        "--set=images_column",
+        tuple(
+            Choice(table.columns[place], f"{len(found[place])} rows with a photo")
+            for place in choices
+        ),
+    )
+    return readings.choose(question)
+
+
+def _named_picture(images: Images, cell: str) -> Path | None:
+    """Return the picture that a cell names, None also where that is not clear."""
+    with suppress(CellFault):
+        return images.find(cell) or images.find_by_stem(cell)
+    return None
 
 
 def _is_there(images: Images, cell: str) -> bool:

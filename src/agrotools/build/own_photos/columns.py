@@ -1,0 +1,484 @@
+"""What a column holds: its cells tell names, its header and its cells together tell numbers, and else it is asked."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple
+
+from agrotools.build.own_photos import cells
+from agrotools.build.own_photos.headers import (
+    Header,
+    holds,
+    measures_for,
+    own_words,
+    read_header,
+    words_in,
+    words_of,
+)
+from agrotools.build.own_photos.plan import (
+    NOTHING,
+    RATING,
+    UNDECIDED,
+    Column,
+    Kind,
+    Measure,
+    countables,
+    measures,
+)
+from agrotools.build.own_photos.questions import ColumnNames
+from agrotools.build.own_photos.table import DetectedTable
+from agrotools.knowledge.kb_names import healthy_crop, kb_names
+from agrotools.text.decimal_marks import Decimal, detect_decimal
+from agrotools.text.tables import Table
+from agrotools.text.units import compatible
+from agrotools.tools.counting.tool import singular
+from agrotools.tools.recognition.packs import list_packs
+
+
+class ColumnReading(NamedTuple):
+    """A column as it was read, and a note that says why.
+
+    ``doubt``: why it may hold something else; its ``ask`` is then open, and ``proposed`` is what is proposed.
+    ``is_unknown``: neither the header nor the cells say what it holds.
+    """
+
+    column: Column
+    note: str
+    doubt: str = ""
+    proposed: str = NOTHING
+    is_unknown: bool = False
+
+
+CLASS = "class"
+"""Measure of a column of names whose header does not say what they are of."""
+EMPTY = "empty in all rows with a photo"
+"""Note on a column without any answer."""
+_MOST_NAMES, _MOST_LISTED = 60, 12
+_ENOUGH = 0.8
+"""Share of cells that tells the kind of all."""
+_KNOWN, _SOME_KNOWN = 0.5, 0.25
+"""Shares of the names that the knowledge base has: labels from the first, perhaps labels from the second."""
+_LARGEST_RATING = 10
+"""Largest number of the usual scales: 0 to 5, 1 to 9, 0 to 10."""
+_FEWEST_NUMBERED = 3
+"""Fewest rows whose numbers 1, 2, 3... are taken for those of things."""
+_UNNAMED = re.compile(r"(?:column|Unnamed:) \d+")
+_HEALTHY = re.compile(
+    r"health|健康|gesund|\bsan[oa]s?\b|\bsadi[oa]|saud[aá]ve|\bsaine?s?\b", re.IGNORECASE
+)
+"""Header of yes or no whose yes means a healthy plant."""
+
+
+def read_column(header: str, seen: DetectedTable, second: str | None = None) -> ColumnReading:
+    """Return what a column holds, with the cells of its ``second`` observer."""
+    texts = texts_of(header, seen, second)
+    if not texts:
+        return ColumnReading(Column(column=header, ask=NOTHING), EMPTY)
+    if seen.table.is_counts:
+        # Its own words are what is counted: a ripe apple is not any apple.
+        target = singular(re.sub(r"[\W_]+", " ", header).strip().casefold()[:80])
+        thing = countables().get(target)
+        counted = Column(column=header, ask="count", target=target, objects=thing and thing.objects)
+        return ColumnReading(counted, seen.table.described)
+    if _UNNAMED.fullmatch(header) and [*map(int, filter(str.isdecimal, texts))] == sorted(
+        {int(text) if text.isdecimal() else -1 for text in texts}
+    ):
+        note = "numbers of the rows, as pandas and R write them without a name"
+        return ColumnReading(Column(column=header, ask=NOTHING), note)
+    if header.casefold() in Column.SLICES:
+        note = f"groups of photos, {len(set(texts))} different"
+        return ColumnReading(Column(column=header, ask="slice"), note)
+    kind = kind_of(texts, header)
+    if kind == "number":
+        return _read_numbers(header, texts, seen)
+    if kind == "name":
+        return _read_names(header, texts, seen)
+    if kind == "yes":
+        return _read_yes(header, texts, seen)
+    return ColumnReading(
+        Column(column=header, ask=NOTHING), f"{_KINDS[None]}, no matching question type"
+    )
+
+
+def column_as(header: str, ask: str, seen: DetectedTable, second: str | None = None) -> Column:
+    """Return a column that its owner says holds ``ask``, with what the header and the cells tell of it."""
+    column = Column(column=header, ask=ask, second=second)
+    if not column.is_asked:
+        return column
+    texts, measure = texts_of(header, seen, second), measures()[ask]
+    if measure.kind != "number":
+        return column.model_copy(update=_details(header, measure, texts, seen))
+    said = read_header(_stem(header, seen.table), "number")
+    numbers = _numbers(texts)
+    if not numbers.values:
+        return column
+    changes = _number_details(measure, said, numbers)
+    if ask == "count" and said.further:
+        words = own_words(header)
+        target = (
+            singular(words) if re.fullmatch(r"[^\W\d_]+(?: [^\W\d_]+){0,2}", words) else said.target
+        )
+        changes = {
+            "target": target,
+            "objects": words if target == singular(words) != words else None,
+        }
+    return column.model_copy(update=changes)
+
+
+def texts_of(header: str, seen: DetectedTable, second: str | None = None) -> list[str]:
+    """Return the cells of a column, and of that of its second observer, without empty ones."""
+    return [text for _, _, text in seen.cells_of(header, second) if not cells.is_empty(text)]
+
+
+_KINDS: dict[Kind | None, str] = {
+    "number": "numbers",
+    "name": "names",
+    "yes": "yes or no",
+    None: "free text",
+}
+
+
+def kind_of(texts: Sequence[str], header: str = "") -> Kind | None:
+    """Return the kind of cells: yes or no (all), numbers (most), names (short texts that recur); None: free text."""
+    are_yes_words = {text.casefold() for text in texts} <= {*cells.YES, *cells.NO}
+    if are_yes_words and (not all(text in "01" for text in texts) or measures_for(header, "yes")):
+        return "yes"
+    numbers = sum(re.match(r"[<>≤≥~≈]?\s*[-+]?\d", text) is not None for text in texts)
+    if numbers >= _ENOUGH * len(texts):
+        return "number"
+    short = sum(len(text) <= 40 for text in texts)
+    return (
+        "name"
+        if short >= _ENOUGH * len(texts) and len(set(texts)) <= max(_MOST_NAMES, len(texts) // 2)
+        else None
+    )
+
+
+def second_observers(table: Table) -> dict[str, str]:
+    """Return pairs of columns of one stem, as ``rust_1`` and ``rust_2`` or ``name A`` and ``name B``."""
+    return {
+        of[min(of)]: of[max(of)]
+        for of in _numbered(table).values()
+        if "".join(sorted(of)) in ("12", "ab")
+    }
+
+
+def _numbered(table: Table) -> dict[str, dict[str, str]]:
+    """Return the columns that end in a letter or digit, by their stem and that ending."""
+    stems: dict[str, dict[str, str]] = {}
+    for header in () if table.is_counts else table.columns:
+        if match := re.fullmatch(r"(.*\w)[\W_]+([1-9a-z])[\W_]*", header.casefold()):
+            stems.setdefault(match[1], {})[match[2]] = header
+    return stems
+
+
+def _stem(header: str, table: Table) -> str:
+    """Return a header without its number, if others differ from it in that number alone."""
+    for stem, of in _numbered(table).items():
+        if len(of) > 1 and header in of.values():
+            # A bracket that the ending cut off is of no use.
+            return header[: len(stem)]
+    return header
+
+
+# Numbers: the header says what is measured, and the cells must fit it.
+
+
+class _Numbers(NamedTuple):
+    """Numbers of a column. ``decimal``: its decimal mark, "" if it is open; ``cell``: one that may be two numbers."""
+
+    values: list[cells.Quantity]
+    units: Counter[str | None]
+    decimal: Decimal | Literal[""]
+    cell: str
+    is_sure: bool
+
+    def share(self, is_so: Sequence[bool]) -> float:
+        return sum(is_so) / len(self.values)
+
+
+def _numbers(texts: Sequence[str]) -> _Numbers:
+    decimal, is_sure, cell = detect_decimal(texts)
+    values: list[cells.Quantity] = []
+    for text in texts:
+        with suppress(cells.CellFault):
+            values.append(cells.quantity(text, decimal))
+    units = Counter(number.unit for number in values)
+    return _Numbers(values, units, decimal if is_sure else "", cell, is_sure)
+
+
+def _read_numbers(header: str, texts: Sequence[str], seen: DetectedTable) -> ColumnReading:
+    numbers = _numbers(texts)
+    if not numbers.values:
+        note = "no numbers that can be read (dates, times, ranges?)"
+        return ColumnReading(Column(column=header, ask=NOTHING), note)
+    said = read_header(_stem(header, seen.table), "number")
+    measure = _measure_in_photos(said, seen)
+    note = _number_note(numbers)
+    left = Column(column=header, ask=NOTHING)
+    if are_ids := _ids(said, texts):
+        return ColumnReading(left, f"{note}; {are_ids}")
+    if measure is None:
+        return ColumnReading(
+            left, f"{note}; the header does not say what they measure", is_unknown=True
+        )
+    if measure.unit is None and _is_other_quantity(said, numbers):
+        return ColumnReading(left, f"{note}; a number of things is no such quantity")
+    if doubt := _doubt(said, measure, numbers):
+        is_rating = _may_be_rating(said, measure, numbers) or words_in(
+            " ".join(said.further), words_of("rating")
+        )
+        proposed = RATING if is_rating and measure.unit == "%" else NOTHING
+        open_column = Column(column=header, decimal=numbers.decimal)
+        return ColumnReading(open_column, f"{note}; {doubt}", doubt, proposed)
+    details = _number_details(measure, said, numbers)
+    return ColumnReading(Column(column=header, ask=measure.name, **details), note)
+
+
+def _measure_in_photos(said: Header, seen: DetectedTable) -> Measure | None:
+    """Return the measure of a header that has a meaning for the pictures of the table."""
+    n_rasters = sum(matched.image.suffix.lower() in (".tif", ".tiff") for matched in seen.matched)
+    for measure in said.measures:
+        # Canopy heights are values of a raster, which photos do not have.
+        if measure.name != "canopy_height" or n_rasters * 2 >= len(seen.matched):
+            return measure
+    return measures()["count"] if said.target else None
+
+
+def _is_other_quantity(said: Header, numbers: _Numbers) -> bool:
+    """Return True for numbers with a unit, or a weight of apples, where numbers of things are expected."""
+    units = {said.unit, numbers.units.most_common(1)[0][0]}
+    has_quantity = words_in(" ".join(said.further), words_of("quantity"))
+    return bool(units - {None}) or (not said.measures and bool(has_quantity))
+
+
+def _ids(said: Header, texts: Sequence[str]) -> str:
+    """Return why numbers name things, as those of trees or rows; empty if they do not."""
+    further = " ".join(said.further)
+    if words_in(further, words_of("names_it")):
+        return "they name things, as the header says"
+    counts_things = said.measures or said.is_plural
+    may_be = words_in(further, words_of("may_name_it")) or not counts_things
+    if may_be and _are_consecutive(texts):
+        return "each number once and none is missing: they name things"
+    return ""
+
+
+def _are_consecutive(texts: Sequence[str]) -> bool:
+    """Return True for whole numbers of which each occurs once and none is left out, in any order."""
+    numbers = sorted(int(text) for text in texts if text.isdecimal())
+    if len(numbers) < max(_FEWEST_NUMBERED, len(texts)):
+        return False
+    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def _doubt(said: Header, measure: Measure, numbers: _Numbers) -> str:
+    """Return why numbers may be something else than the measure of their header; empty if nothing speaks for it."""
+    values = [number.value for number in numbers.values]
+    if said.further:
+        return f"its header has more than {measure.name!r}: {' '.join(said.further)!r}"
+    if said.unit and (measure.unit is None or not compatible(said.unit, measure.unit)):
+        return f"its header gives the unit {said.unit}"
+    names_one = measure.name == "count" and not said.measures and not said.is_plural
+    if names_one and said.target in ("tree", "plant"):
+        return f"it may hold the number of one {said.target}"
+    if (
+        measure.unit is None
+        and numbers.share([each != round(each) for each in values]) > 1 - _ENOUGH
+    ):
+        return "its numbers are not whole"
+    if _may_be_rating(said, measure, numbers):
+        return f"its whole numbers up to {max(values):g} may be a rating or percent"
+    if (
+        measure.unit == "%"
+        and numbers.share([not 0 <= each <= 100 for each in values]) > 1 - _ENOUGH
+    ):
+        return "its numbers are above 100 or below 0"
+    return ""
+
+
+def _may_be_rating(said: Header, measure: Measure, numbers: _Numbers) -> bool:
+    """Return True for small whole numbers without a unit where shares are expected."""
+    if measure.unit != "%" or said.unit or set(numbers.units) != {None}:
+        return False
+    values = [number.value for number in numbers.values]
+    return all(each == round(each) for each in values) and 1 < max(values) <= _LARGEST_RATING
+
+
+def _number_details(measure: Measure, said: Header, numbers: _Numbers) -> dict[str, Any]:
+    """Return the keys of a column of numbers: decimal mark, unit, and what is counted or measured."""
+    name = said.target or ("fruit" if measure.name == "diameter" else "")
+    details: dict[str, Any] = {}
+    if measure.name in ("count", "diameter") and (thing := countables().get(name)):
+        details = {"target": name, "objects": thing.objects, "objects_zh": thing.objects_zh}
+    return {"decimal": numbers.decimal, "unit": _unit_of(measure, said, numbers), **details}
+
+
+def _unit_of(measure: Measure, said: Header, numbers: _Numbers) -> str | None:
+    """Return the unit of numbers without one: from the header, all other cells, or (shares) from their size."""
+    if measure.unit is None:
+        return None
+    largest = max(abs(number.value) for number in numbers.values)
+    is_share = measure.unit == "%" and set(numbers.units) == {None}
+    if is_share and said.unit in (None, "%"):
+        return None if 0 < largest <= 1 else "%"  # spreadsheets store percentages as fractions
+    if said.unit:
+        return said.unit
+    if numbers.units[None]:
+        return None
+    return next(iter(numbers.units)) if len(numbers.units) == 1 else measure.unit
+
+
+def _number_note(numbers: _Numbers) -> str:
+    parts = [
+        f"{count} in {unit}" if unit else f"{count} without a unit"
+        for unit, count in numbers.units.most_common()
+    ]
+    note = f"numbers: {', '.join(parts)}"
+    if numbers.cell:
+        taken = "taken as a decimal" if numbers.is_sure else "and no other cell tells"
+        note += f"; {numbers.cell} is {both_ways(numbers.cell)}, {taken}"
+    return note
+
+
+def both_ways(cell: str) -> str:
+    """Return the numbers that a cell may be, as ``1.2 (decimal mark ".") or 1200 (decimal mark ",")``."""
+    read = {mark: cells.quantity(cell, mark).value for mark in (".", ",")}
+    return " or ".join(f'{value:.12g} (decimal mark "{mark}")' for mark, value in read.items())
+
+
+# Names: the knowledge base tells them, whatever the header says.
+
+
+def _read_names(header: str, texts: Sequence[str], seen: DetectedTable) -> ColumnReading:
+    said = read_header(_stem(header, seen.table), "name")
+    measure = said.measures[0] if said.measures and not said.further else None
+    share = _share_known(texts)
+    note = f"{_KINDS['name']}, {len(set(texts))} different"
+    reason = ""
+    if measure is None and share >= _KNOWN:
+        measure, reason = _by_cells(texts)
+    if measure is None:
+        left = Column(column=header, ask=NOTHING)
+        if share < _SOME_KNOWN:
+            return ColumnReading(left, f"{note}, no matching question type", is_unknown=True)
+        doubt = "some of its names are diseases, pests or weeds that the knowledge base has"
+        return ColumnReading(Column(column=header), f"{note}; {doubt}", doubt)
+    if measure.name == CLASS:
+        measure, reason = _specific(measure, texts, seen)
+    column = Column(column=header, ask=measure.name, **_details(header, measure, texts, seen))
+    names = ColumnNames.of(column, texts)
+    doubt = ""
+    if measure.name == CLASS and not all(
+        can_be_returned(name, names) for name in names.labels.entries
+    ):
+        # Names of a class need a pack that has them as labels. Without one, the owner has to say what they are.
+        column = column.model_copy(update={"ask": UNDECIDED})
+        doubt = "no pack on this machine has all these labels"
+        reason += f"; {doubt}"
+    on = f"; names of {column.crop}" if column.crop else ""
+    return ColumnReading(column, f"{note}: {names_text(texts, names)}{reason}{on}", doubt)
+
+
+def _share_known(texts: Sequence[str]) -> float:
+    """Return the share of different names that are diseases, pests, weeds or healthy; 0 if all are healthy."""
+    names = set(texts)
+    problems = [name for name in names if _problem_kinds(name)]
+    healthy = [name for name in names if healthy_crop(name) is not None]
+    return len({*problems, *healthy}) / len(names) if problems else 0.0
+
+
+def _problem_kinds(name: str) -> set[str]:
+    if healthy_crop(name) is not None:
+        return set()
+    return {entry.kind for entry in kb_names().meant_by(name)} & {"disease", "pest", "weed"}
+
+
+def _by_cells(texts: Sequence[str]) -> tuple[Measure, str]:
+    """Return disease, pest or weed: what most of the names in a column are."""
+    known = [kinds for name in set(texts) if (kinds := _problem_kinds(name))]
+    n_weeds = sum(kinds == {"weed"} for kinds in known)
+    n_diseases = sum("disease" in kinds for kinds in known)
+    name = "weed" if 2 * n_weeds > len(known) else "disease" if n_diseases else "pest"
+    return measures()[name], f"; {name} as the knowledge base says"
+
+
+def _specific(measure: Measure, texts: Sequence[str], seen: DetectedTable) -> tuple[Measure, str]:
+    """Return disease, pest or weed for ``class`` if the files' names say so, or most of the names that are known."""
+    files = f"{seen.images.folder.name} {seen.table.path.stem}"
+    if len(named := [each for each in measures_for(files, "name") if each.name != CLASS]) == 1:
+        return named[0], f"; {named[0].name} as the name of the table or folder says"
+    meant = [kb_names().meant_by(text) for text in set(texts) if healthy_crop(text) is None]
+    known = [{entry.kind for entry in entries} for entries in meant if entries]
+    for name in ("disease", "pest", "weed"):
+        if 2 * (votes := sum(name in kinds for kinds in known)) > len(known):
+            said = f"; {name} in the knowledge base: {votes} of {len(known)} known names"
+            return measures()[name], said
+    return measure, ""
+
+
+def _details(
+    header: str, measure: Measure, texts: Sequence[str], seen: DetectedTable
+) -> dict[str, Any]:
+    """Return the keys of a column of names, or of yes and no: the crop, and what a yes means."""
+    details: dict[str, Any] = {}
+    if measure.kind == "yes":
+        details |= {"yes_means": measure.quantity, "yes_means_zh": measure.quantity_zh}
+    if measure.name == "diseased" and _HEALTHY.search(header):
+        details |= {"yes": cells.NO, "no": cells.YES}
+    # Pests live on more crops than the knowledge base lists, so a crop would exclude some of them.
+    if measure.name in ("disease", "diseased"):
+        details["crop"] = _crop_in(f"{header} {seen.images.folder.name}")
+    if measure.name == "disease" and details["crop"] is None:
+        details["crop"] = ColumnNames.of(Column(column=header, ask="disease"), texts).labels.crop
+    return details
+
+
+def _crop_in(text: str) -> str | None:
+    words = re.sub(r"[\W_]+", " ", text.casefold())
+    crops = [entry for entry in kb_names().entries if entry.kind == "crop"]
+    return next(
+        (entry.names.en for entry in crops if holds(words, entry.names.en.casefold())), None
+    )
+
+
+def can_be_returned(name: str, names: ColumnNames) -> bool:
+    """Return True if the knowledge base has a name, or a pack has it as a label."""
+    return names.is_known(name) or any(name in info.classes for info in list_packs()[0])
+
+
+def names_text(texts: Sequence[str], names: ColumnNames) -> str:
+    """Return the names in a column with their counts, and a mark on those that the knowledge base does not have."""
+    counts = sorted(Counter(texts).items(), key=lambda item: (names.is_known(item[0]), -item[1]))
+    some = [
+        f"{name} ({n}{'' if names.is_known(name) else ', unknown to the knowledge base'})"
+        for name, n in counts
+    ]
+    more = [f"{len(some) - _MOST_LISTED} more"] if len(some) > _MOST_LISTED else []
+    return ", ".join([*some[:_MOST_LISTED], *more])
+
+
+def _read_yes(header: str, texts: Sequence[str], seen: DetectedTable) -> ColumnReading:
+    said = read_header(_stem(header, seen.table), "yes")
+    note = f"{_KINDS['yes']}, {len(set(texts))} different"
+    if not said.measures:
+        left = Column(column=header, ask=NOTHING)
+        return ColumnReading(left, f"{note}, no matching question type", is_unknown=True)
+    measure = said.measures[0]
+    if said.further:
+        doubt = f"its header has more than {measure.name!r}: {' '.join(said.further)!r}"
+        return ColumnReading(Column(column=header), f"{note}; {doubt}", doubt)
+    return ColumnReading(
+        Column(column=header, ask=measure.name, **_details(header, measure, texts, seen)), note
+    )
+
+
+def choices_of(kind: Kind | None, proposed: str) -> tuple[str, ...]:
+    """Return what a column of cells of one kind may hold, the proposed one first."""
+    kinds: Mapping[Kind | None, tuple[Kind, ...]] = {"number": ("number",), "yes": ("yes", "name")}
+    fitting = [
+        name for name, measure in measures().items() if measure.kind in kinds.get(kind, ("name",))
+    ]
+    others = [RATING] if kind == "number" else []
+    return tuple(dict.fromkeys((proposed, NOTHING, *fitting, *others, "slice")))
