@@ -21,7 +21,7 @@ _FEWEST_DRAWN = 20
 _WITH = {
     "--scenes": ("--queries", "--language"),
     "--choose": ("--images", "--by"),
-    "--answers": ("--images", "--plan", "--yes"),
+    "--answers": ("--images", "--plan", "--set", "--yes"),
     "--source": ("--queries", "--allow-missing"),
     "--all-sources": ("--queries", "--allow-missing"),
 }
@@ -39,6 +39,7 @@ def build(
     choose: int | None = None,
     by: str | None = None,
     plan: Path | None = None,
+    settings: list[str] | None = None,
     yes: bool = False,
     scenes: int | None = None,
     language: Literal["en", "zh"] | None = None,
@@ -59,7 +60,7 @@ def build(
     stop = stop_message("no benchmark is written, finished measurements are kept")
     given = {
         "--scenes": scenes, "--choose": choose, "--answers": answers, "--source": source, "--all-sources": all_sources,
-        "--images": images, "--by": by, "--plan": plan, "--yes": yes or None, "--queries": queries,
+        "--images": images, "--by": by, "--plan": plan, "--set": settings, "--yes": yes or None, "--queries": queries,
         "--language": language, "--allow-missing": allow_missing or None,
     }  # fmt: skip
     _check_options([name for name, value in given.items() if value is not None])
@@ -81,7 +82,13 @@ def build(
 
         with stop:
             header = build_from_table(
-                images, answers, out.expanduser(), plan, yes=yes, progress=terminal_progress()
+                images,
+                answers,
+                out.expanduser(),
+                plan,
+                yes=yes,
+                given=settings or (),
+                progress=terminal_progress(),
             )
         print_result(header, out, started)
         print_next_steps(out)

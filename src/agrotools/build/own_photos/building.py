@@ -21,7 +21,15 @@ from agrotools.benchmarks import load_folder
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
 from agrotools.build.own_photos.columns import CLASS, EMPTY
-from agrotools.build.own_photos.plan import Column, Measure, Plan, SkippedRows, measures
+from agrotools.build.own_photos.headers import holds, words_of
+from agrotools.build.own_photos.plan import (
+    Column,
+    Measure,
+    Plan,
+    SkippedRows,
+    countables,
+    measures,
+)
 from agrotools.build.own_photos.proposal import (
     NAMES,
     open_questions_of_column,
@@ -421,7 +429,32 @@ def answers_of(
         image: _merge_answers(image, answers, column, skipped)
         for image, answers in by_image.items()
     }
-    return {image: value for image, value in merged.items() if value is not None}
+    known = {image: value for image, value in merged.items() if value is not None}
+    return _without_contradicting_copies(known, seen.copies, column, skipped)
+
+
+def _without_contradicting_copies(
+    values: Mapping[Path, Value],
+    copies: Mapping[Path, Path],
+    column: Column,
+    skipped: SkippedRows,
+) -> dict[Path, Value]:
+    """Return one of the pictures with the same bytes for each value, none if their values differ."""
+    by_first: dict[Path, list[Path]] = {}
+    for image in values:
+        by_first.setdefault(copies.get(image, image), []).append(image)
+    kept: dict[Path, Value] = {}
+    for images in by_first.values():
+        if len({values[image] for image in images}) == 1:
+            kept[images[0]] = values[images[0]]
+            for image in images[1:]:
+                reason = "is a copy of another photo (identical bytes) with the same answer"
+                skipped.add(column.column, reason, "used once", example=image.name)
+        else:
+            listed = " and ".join(f"{image.name}: {values[image]!r}" for image in images)
+            reason = "are copies of one photo (identical bytes) with different answers"
+            skipped.add(column.column, reason, "keep the right one", example=listed)
+    return kept
 
 
 def agreed_answers(
@@ -498,6 +531,11 @@ def _in_unit(number: cells.Quantity, column: Column, measure: Measure) -> float:
             raise CellFault(
                 f"is in {number.unit}, but a count has no unit", "write the count alone"
             )
+        if number.counted and not _is_counted(number.counted, column, measure):
+            raise CellFault(
+                f"has {number.counted!r} after the number, which is not what is counted",
+                "write the number alone",
+            )
         return number.value
     if number.counted is not None:
         raise CellFault(
@@ -514,6 +552,19 @@ def _in_unit(number: cells.Quantity, column: Column, measure: Measure) -> float:
         raise CellFault(
             f"is in {unit}, which cannot be converted to {measure.unit}", hint
         ) from error
+
+
+def _is_counted(noun: str, column: Column, measure: Measure) -> bool:
+    """Return True if a noun after a number is what a column counts, or only says that it is counted."""
+    words = [
+        *words_of("counters"),
+        *filter(None, (column.target, column.objects, column.objects_zh)),
+    ]
+    if thing := countables().get(column.target or ""):
+        words += [*thing.words, *thing.plurals]
+    if measure.name != "count":
+        words += measure.words
+    return any(holds(noun, word) for word in words)
 
 
 def _merge_answers(

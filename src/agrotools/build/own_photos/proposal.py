@@ -92,12 +92,13 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
         names = names_of(seen, column)
         unknown = unknown_names(seen, column)
         if unclear := names.labels.unclear:
-            ask("crop", _which_crop(column, unclear))
+            ask("crop", _which_crop(column, unclear), *_crops_of(unclear))
         if unknown and not _known_problems(names):
             ask("ask", _which_names(column, unknown), CLASS, NOTHING, or_key=NAMES)
         else:
             for text, rows in unknown.items():
-                ask(NAMES, _what_is_meant(column, text, rows), part=text)
+                near = nearest_names(column.names.get(text, text), column.ask, column.crop)
+                ask(NAMES, _what_is_meant(column, text, rows), *near, part=text)
     if measure.kind == "yes" and not column.yes_means:
         ask("yes_means", f"What does a yes in {name!r} mean, as a sentence about the photo?")
     return lacking
@@ -114,6 +115,12 @@ def _what_it_holds(column: Column, seen: DetectedTable) -> OpenQuestion:
         why += f": {_NAMESAKES}, {seen.table.placed(alike)}; use one, or rename them"
     question = f"What does column {name!r} hold{why}?"
     return OpenQuestion(name, "ask", question, choices_of(kind, reading.proposed))
+
+
+def _crops_of(unclear: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return crops on which names are known, those of the most names first."""
+    counted = Counter(crop for crops in unclear.values() for crop in crops)
+    return sorted(counted, key=lambda crop: (-counted[crop], crop))[:_CROPS_NAMED]
 
 
 def _which_crop(column: Column, unclear: Mapping[str, Sequence[str]]) -> str:

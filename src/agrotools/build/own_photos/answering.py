@@ -1,0 +1,238 @@
+"""Answers to the open questions of a plan: given as ``--set KEY=VALUE``, or asked for, and what was read in the end."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from agrotools.build.own_photos import cells
+from agrotools.build.own_photos.columns import column_as
+from agrotools.build.own_photos.plan import NOTHING, RATING, Column, Plan, measures
+from agrotools.build.own_photos.proposal import (
+    NAMES,
+    OpenQuestion,
+    open_questions_of_column,
+    unknown_names,
+)
+from agrotools.build.own_photos.table import SETTINGS, DetectedTable
+from agrotools.core import UsageError
+from agrotools.core.base import plain_message
+from agrotools.core.readings import Choice, Question, Readings
+
+_LISTS = ("languages", "yes", "no")
+"""Keys whose value is a list, typed with commas."""
+_COLUMNS_NAMED = 20
+
+
+class Answer(NamedTuple):
+    """A value of a key of a plan, of one of its columns, or of a ``part`` of that key: a name in the table."""
+
+    column: str | None
+    key: str
+    part: str | None
+    value: str
+    typed: str
+    """It as it was typed."""
+
+
+def split_settings(given: Iterable[str]) -> tuple[dict[str, str], list[str]]:
+    """Return the values of :data:`SETTINGS` among words ``KEY=VALUE``, and the other words.
+
+    Raises:
+        UsageError: a word has no ``=``.
+    """
+    settings: dict[str, str] = {}
+    others: list[str] = []
+    for word in given:
+        key, sign, value = word.partition("=")
+        if not sign:
+            raise UsageError(f"--set {word} has no value", hint="--set KEY=VALUE")
+        if key in SETTINGS:
+            settings[key] = value
+        else:
+            others.append(word)
+    return settings, others
+
+
+def with_answers(plan: Plan, words: Sequence[str], seen: DetectedTable) -> Plan:
+    """Return a plan with what words ``KEY=VALUE`` or ``COLUMN.KEY=VALUE`` say.
+
+    Raises:
+        UsageError: there is no such column or key, or it cannot have such a value.
+    """
+    answers = [_answer(word, plan) for word in words]
+    # What a column holds comes first: its other keys depend on it.
+    for answer in sorted(answers, key=lambda each: each.key != "ask"):
+        plan = _changed(plan, answer, seen)
+    return plan
+
+
+def _answer(word: str, plan: Plan) -> Answer:
+    names = sorted((each.column for each in plan.columns), key=lambda name: -len(name))
+    for name in names:
+        if not word.startswith(f"{name}."):
+            continue
+        rest = word[len(name) + 1 :]
+        if rest.startswith(f"{NAMES}."):
+            part, _, value = rest[len(NAMES) + 1 :].rpartition("=")
+            return Answer(name, NAMES, part, value, word)
+        key, _, value = rest.partition("=")
+        if key in Column.model_fields and key not in ("column", NAMES):
+            return Answer(name, key, None, value, word)
+        known = ", ".join(each for each in Column.model_fields if each != "column")
+        raise UsageError(f"--set {word}: a column has no key {key!r}", hint=f"one of {known}")
+    key, _, value = word.partition("=")
+    if key in Plan.model_fields and key != "columns":
+        return Answer(None, key, None, value, word)
+    raise UsageError(
+        f"--set {word}: {key!r} is no key of the plan",
+        hint=f"COLUMN.KEY=VALUE; its columns: {', '.join(sorted(names)[:_COLUMNS_NAMED])}",
+    )
+
+
+def _changed(plan: Plan, answer: Answer, seen: DetectedTable) -> Plan:
+    """Return the plan with an answer; "nothing" leaves the column out, whatever the key.
+
+    Raises:
+        UsageError: the key cannot have this value.
+    """
+    key, value = answer.key, answer.value.strip()
+    fields = plan.model_dump()
+    try:
+        if answer.column is None:
+            fields[key] = value.split(",") if key in _LISTS else value
+            return Plan.model_validate(fields)
+        columns = [
+            _changed_column(each, answer, value, seen) if each.column == answer.column else each
+            for each in plan.columns
+        ]
+    except ValidationError as error:
+        why = f"--set {answer.typed}: {plain_message(error.errors()[0])}"
+        raise UsageError(why, hint="see the comments at the head of the plan") from error
+    return plan.model_copy(update={"columns": tuple(columns)})
+
+
+def _changed_column(column: Column, answer: Answer, value: str, seen: DetectedTable) -> Column:
+    fields: dict[str, Any] = column.model_dump()
+    if answer.part is not None:
+        fields[NAMES] = {**column.names, answer.part: value}
+    elif answer.key == "ask" or value == NOTHING:
+        fields["ask"] = value
+        _ = Column.model_validate(fields)
+        return column_as(column.column, value, seen, column.second)
+    else:
+        fields[answer.key] = value.split(",") if answer.key in _LISTS else value
+    return Column.model_validate(fields)
+
+
+def decide(plan: Plan, seen: DetectedTable, readings: Readings) -> Plan:
+    """Return a plan without open questions: each one is put to the user, who may leave the column out.
+
+    Where nobody answers, the proposed values are taken, and ``readings`` has the questions.
+    """
+    for column in plan.columns:
+        plan = _decided(plan, column.column, seen, readings)
+    return plan
+
+
+def _decided(plan: Plan, name: str, seen: DetectedTable, readings: Readings) -> Plan:
+    while needs := _open(plan, name, seen):
+        for need in needs:
+            plan, value = _asked(plan, need, seen, readings)
+            if need.part is None and value == NOTHING:
+                reason = f"column is left out. {need.question}"
+                seen.skipped.add(name, reason, f"answer it by --set '{name}.{need.key}=...'")
+            column = plan.column(name)
+            nobody_answered = any(of.option == _option(need) for of in readings.questions)
+            # In a script all questions on the column are collected, for one command that answers them.
+            if column is not None and column.ask == NOTHING and not nobody_answered:
+                return plan
+    return plan
+
+
+def _open(plan: Plan, name: str, seen: DetectedTable) -> list[OpenQuestion]:
+    column = plan.column(name)
+    return open_questions_of_column(column, seen) if column else []
+
+
+def _option(need: OpenQuestion) -> str:
+    part = f".{need.part}" if need.part is not None else ""
+    return f"--set={need.column}.{need.key}{part}"
+
+
+def _asked(
+    plan: Plan, need: OpenQuestion, seen: DetectedTable, readings: Readings
+) -> tuple[Plan, str]:
+    """Return the plan with the answer to a question, and the answer. Values that cannot be are asked for again."""
+    question = _question(need)
+    while True:
+        value = readings.choose(question)
+        answer = Answer(need.column, need.key, need.part, value, question.answered(value))
+        try:
+            return _changed(plan, answer, seen), value
+        except UsageError as error:
+            question = question._replace(text=f"{error.message}. {need.question}")
+
+
+def _question(need: OpenQuestion) -> Question:
+    """Return a question whose first choice is the one that is safe: to leave out what nobody knows."""
+    left_out = Choice(NOTHING, "leaves its rows out" if need.part is not None else "leaves it out")
+    others = [
+        Choice(value, "no questions" if value == RATING else "")
+        for value in need.choices
+        if value != NOTHING
+    ]
+    has_rating_first = need.choices[:1] == (RATING,)
+    choices = [others[0], left_out, *others[1:]] if has_rating_first else [left_out, *others]
+    is_open = need.key not in ("ask", "decimal")
+    text = f"{need.question} (or {need.or_key})" if need.or_key else need.question
+    return Question(text, _option(need), tuple(choices), is_open=is_open)
+
+
+def say_what_is_read(plan: Plan, seen: DetectedTable, readings: Readings) -> None:
+    """Tell ``readings`` which columns, names and cells of the table are read, and which are not."""
+    in_plan = {seen.images_column}
+    for column in plan.columns:
+        in_plan |= {column.column, column.second or column.column}
+        if column.ask == "slice":
+            readings.take(f"groups from column {column.column}")
+        elif column.is_asked:
+            second = f" and {column.second}" if column.second else ""
+            readings.take(f"{_what(column)} from column {column.column}{second}")
+            _say_what_is_left(column, seen, readings)
+        else:
+            readings.leave(f"column {column.column}")
+    for name in seen.table.columns:
+        if name not in in_plan:
+            readings.leave(f"column {name}")
+
+
+def _what(column: Column) -> str:
+    """Return what a column holds, as ``apples`` or ``severity in %``."""
+    if column.ask == "count":
+        return column.objects or column.target or "numbers"
+    words = column.ask.replace("_", " ")
+    is_number = measures()[column.ask].kind == "number"
+    return f"{words} in {column.unit}" if is_number and column.unit else words
+
+
+def _say_what_is_left(column: Column, seen: DetectedTable, readings: Readings) -> None:
+    texts = [text for _, _, text in seen.cells_of(column.column, column.second)]
+    faults = Counter(text.strip() for text in texts if cells.is_fault(text))
+    for fault, n_cells in faults.items():
+        readings.leave(f"{n_cells} x {fault} of column {column.column}")
+    if measures()[column.ask].kind == "name" and column.ask != "class":
+        left: Mapping[str, int] = unknown_names(seen, column) | _left_names(column, texts)
+        for name, n_cells in left.items():
+            readings.leave(f"{n_cells} x {name!r} of column {column.column}")
+
+
+def _left_names(column: Column, texts: Sequence[str]) -> dict[str, int]:
+    """Return the names whose rows the plan leaves out, with the number of their cells."""
+    counted = Counter(" ".join(text.split()) for text in texts)
+    return {
+        name: counted[name]
+        for name, meant in column.names.items()
+        if meant == NOTHING and counted[name]
+    }

@@ -1,0 +1,88 @@
+"""Which sheet of a workbook holds the photos and their answers: visible sheets first, never one in silence."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from agrotools.build.own_photos.columns import read_column
+from agrotools.build.own_photos.table import match_rows
+from agrotools.core import BenchmarkError
+from agrotools.core.base import NoFileError
+from agrotools.core.readings import Choice, Question, Readings
+from agrotools.text.tables import Sheet, sheets_of
+
+_WHY_NAMED = 3
+"""Sheets whose faults an error repeats: more would hide its first words."""
+
+
+class _Tried(NamedTuple):
+    """A sheet, its rows with a photo (0: none, or no column that may be an answer), and why it cannot be read."""
+
+    sheet: Sheet
+    n_rows: int
+    fault: str = ""
+
+
+def choose_sheet(
+    images: Path, answers: Path, given: Mapping[str, str], readings: Readings
+) -> str | None:
+    """Return the sheet with photos and answers; None for a table without sheets.
+
+    It is asked which one, if several visible sheets have them. Sheets that are not read are said. ``given``: settings
+    of the table, as for :func:`match_rows`.
+
+    Raises:
+        BenchmarkError: no visible sheet has photos and answers.
+        UsageError: there is no given sheet.
+    """
+    sheets = sheets_of(answers)
+    if not sheets:
+        return None
+    if len(sheets) == 1 or "sheet" in given:
+        chosen = given.get("sheet", sheets[0].name)
+        _say_what_is_left(sheets, chosen, readings)
+        return chosen
+    tried = [_tried(images, answers, sheet, given) for sheet in sheets]
+    with_rows = [each for each in tried if each.n_rows and not each.sheet.is_hidden]
+    if not with_rows:
+        raise NoFileError(
+            f"no visible sheet of {answers.name} has photos and answers: {_why(tried)}",
+            hint=f"one column must name the photos; --set sheet=NAME reads one of: {_names(sheets)}",
+        )
+    question = Question(
+        f"Which sheet of {answers.name}?",
+        "--set=sheet",
+        tuple(Choice(each.sheet.name, f"{each.n_rows} rows with a photo") for each in with_rows),
+    )
+    chosen = readings.choose(question)
+    _say_what_is_left(sheets, chosen, readings)
+    return chosen
+
+
+def _tried(images: Path, answers: Path, sheet: Sheet, given: Mapping[str, str]) -> _Tried:
+    try:
+        # Its questions come again, if the sheet is the chosen one.
+        seen = match_rows(images, answers, None, Readings(), {**given, "sheet": sheet.name})
+    except BenchmarkError as error:
+        return _Tried(sheet, 0, error.message)
+    others = [header for header in seen.table.columns if header != seen.images_column]
+    readings = [read_column(header, seen) for header in others]
+    has_answers = any(each.column.is_asked or each.doubt or each.is_unknown for each in readings)
+    return _Tried(sheet, len(seen.matched) if has_answers else 0, "it has no answers")
+
+
+def _why(tried: list[_Tried]) -> str:
+    visible = [each for each in tried if not each.sheet.is_hidden]
+    return "; ".join(f"{each.sheet.name}: {each.fault}" for each in visible[:_WHY_NAMED])
+
+
+def _names(sheets: tuple[Sheet, ...]) -> str:
+    return ", ".join(
+        f"{sheet.name} (hidden)" if sheet.is_hidden else sheet.name for sheet in sheets
+    )
+
+
+def _say_what_is_left(sheets: tuple[Sheet, ...], chosen: str, readings: Readings) -> None:
+    for sheet in sheets:
+        if sheet.name != chosen:
+            readings.leave(f'{"hidden sheet" if sheet.is_hidden else "sheet"} "{sheet.name}"')
