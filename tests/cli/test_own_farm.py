@@ -1,6 +1,7 @@
 """``agrotools build --images --answers`` as an agronomist runs it."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -18,12 +19,14 @@ from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.own_photos.building import build_from_photos
 from agrotools.build.own_photos.nearest import nearest_names
-from agrotools.build.own_photos.plan import read_plan, write_plan
-from agrotools.build.own_photos.proposal import open_questions
+from agrotools.build.own_photos.plan import read_plan
+from agrotools.build.own_photos.proposal import open_questions, propose_plan
 from agrotools.build.own_photos.table import match_rows
 from agrotools.cli.main import app
-from agrotools.core import BenchmarkError, UsageError
+from agrotools.cli.reading import _ask_on_terminal
+from agrotools.core import BenchmarkError, UndecidedError, UsageError
 from agrotools.core.files import sha256_of_file
+from agrotools.core.readings import Readings
 from agrotools.knowledge.kb_names import shipped_names
 from agrotools.report.explain import own_name
 from agrotools.scoring.steps import implied_slot, shown_results
@@ -90,17 +93,18 @@ def test_the_command_says_what_a_table_lacks_and_what_does_not_fit(farm: Path):
     with pytest.raises(BenchmarkError, match="apples: 1 column is empty in all rows with a photo"):
         _build(farm, table="empty.csv")
     (farm / "names.csv").write_text("photo,observer\nleaf_1.jpg,Ann\nleaf_2.jpg,Bob\n")
-    assert (
-        "All columns are ignored: set ask for one of them" in _build(farm, table="names.csv").stdout
-    )
+    with pytest.raises(UndecidedError, match="What does column 'observer' hold"):
+        _build(farm, table="names.csv")
+    with pytest.raises(BenchmarkError, match="observer: 1 column is left out"):
+        _build(farm, "--yes", table="names.csv")
+    assert not (farm / "names.plan.toml").exists(), "a plan that asks nothing helps nobody"
     (farm / "height.csv").write_text("photo,plant height\nleaf_1.jpg,12\nleaf_2.jpg,13\n")
-    done = _build(farm, table="height.csv")
-    assert "to fill in:" in done.stdout
-    assert "Complete the plan and run" in done.stdout
-    plan = farm / "height.plan.toml"
-    plan.write_text(plan.read_text().replace('ask = "plant_height"', 'ask = "cuont"'))
+    (farm / "height.plan.toml").write_text(
+        "images_column = 'photo'\n[[columns]]\ncolumn = 'plant height'\nask = 'cuont'\n"
+    )
     with pytest.raises(
-        BenchmarkError, match=r"columns\.0\.ask: 'cuont' is not one of slice, nothing, count"
+        BenchmarkError,
+        match=r"columns\.0\.ask: 'cuont' is not one of slice, rating, nothing, count",
     ):
         _build(farm, table="height.csv")
     with pytest.raises(UsageError, match="not said what to build from") as refused:
@@ -168,7 +172,7 @@ def test_photos_and_a_table_become_a_sound_benchmark(farm: Path):
 
 
 def test_the_plan_decides_on_the_second_run(farm: Path):
-    _build(farm)
+    assert _build(farm).exit_code == 0, "nothing in the table is unclear"
     plan = farm / "answers.plan.toml"
     text = plan.read_text().replace('ask = "disease"', 'ask = "nothing"')
     plan.write_text(text.replace('languages = [\n    "en",\n]', 'languages = ["zh"]'))
@@ -181,30 +185,25 @@ def test_the_plan_decides_on_the_second_run(farm: Path):
     assert all(any("\u4e00" <= letter <= "\u9fff" for letter in sample.query) for sample in samples)
 
 
-def test_the_owner_is_asked_on_a_terminal(farm: Path, monkeypatch: pytest.MonkeyPatch):
-    (farm / "t.csv").write_text(
-        "photo,height\n" + "".join(f"leaf_{number}.jpg,{10 + number}\n" for number in range(1, 5))
+def test_only_what_is_unclear_is_asked_on_a_terminal(farm: Path, monkeypatch: pytest.MonkeyPatch):
+    """Values that cannot be are asked for again."""
+    rows = "".join(f"leaf_{number}.jpg,{10 + number},{number}\n" for number in range(1, 5))
+    (farm / "t.csv").write_text(f"photo,height,apples\n{rows}")
+    monkeypatch.setattr(
+        "agrotools.cli.own_farm.new_readings", lambda *, yes: Readings(_ask_on_terminal)
     )
-    monkeypatch.setattr("agrotools.cli.own_farm._is_terminal", lambda: True)
-    arguments = [
-        "build",
-        "--images",
-        str(farm / "photos"),
-        "--answers",
-        str(farm / "t.csv"),
-        "--out",
-        str(farm / "o"),
-    ]
-    answers = ["plant_hight", "", "cm", "many", "12.5", "My Farm", "my-farm", "CC BY 4.0"]
-    done = CliRunner().invoke(app, arguments, input="\n".join(answers) + "\n")
+    arguments = ["build", "--images", str(farm / "photos"), "--answers", str(farm / "t.csv"), "--out",
+                 str(farm / "o")]  # fmt: skip
+    done = CliRunner().invoke(app, arguments, input="cm\nmany\n12.5\n")
     assert done.exit_code == 0, done.output
-    plan = read_plan(farm / "t.plan.toml")
-    assert (plan.columns[0].unit, plan.columns[0].px_per_cm, plan.licence) == (
-        "cm",
-        12.5,
-        "CC BY 4.0",
+    height, apples = read_plan(farm / "t.plan.toml").columns
+    assert (height.ask, height.unit, height.px_per_cm) == ("plant_height", "cm", 12.5)
+    assert apples.ask == "count"
+    sample = next(
+        sample
+        for sample in load_folder(farm / "o").samples
+        if sample.metadata["column"] == "height"
     )
-    sample = load_folder(farm / "o").samples[0]
     assert sample.files[0].note == "12.5 pixels are one centimetre in the plane of the plants."
     assert sample.reference.steps[0].arguments["scale_cm_px"] == 0.08
 
@@ -265,20 +264,69 @@ def test_chosen_photos_that_were_labelled_have_scores_by_slice(
 def test_a_column_with_an_open_question_is_left_out_only_if_that_is_accepted(farm: Path):
     rows = "".join(f"leaf_{n}.jpg;{n}.000;{n};{n}\n" for n in range(1, 11))
     (farm / "t.csv").write_text("photo;trees;apples;pears\n" + rows)
-    done = _build(farm, table="t.csv")
-    assert (done.exit_code, "add --yes to accept it" in done.stdout) == (3, True)
+    with pytest.raises(UndecidedError) as asked:
+        _build(farm, table="t.csv")
+    assert asked.value.answers == ("--set=trees.decimal=nothing",)
+    assert "Is 1.000 in 'trees' 1 (decimal mark" in asked.value.message
+    assert not (farm / "t.plan.toml").exists(), "nothing is written before all is decided"
+    assert not (farm / "made").exists()
+    done = _build(farm, "--yes", table="t.csv")
+    assert done.exit_code == 0, done.output
+    assert _columns_asked(farm) == {"apples", "pears"}
+    assert "dropped: trees" in done.stdout
+    assert "not read: column trees" in done.stderr
     plan = farm / "t.plan.toml"
     plan.write_text(plan.read_text().partition('[[columns]]\ncolumn = "pears"')[0])
     done = _build(farm, table="t.csv")
-    assert (done.exit_code, (farm / "made").exists()) == (3, False)
-    assert "trees: decimal: Is 1.000 in 'trees' 1 (decimal mark" in done.stdout
-    assert "does not name, not asked about: pears" in done.stdout
-    done = _build(farm, "--yes", table="t.csv")
+    assert (done.exit_code, _columns_asked(farm)) == (0, {"apples"})
+    assert "column pears" in done.stderr
+
+
+def _columns_asked(farm: Path) -> set[str]:
+    return {str(sample.metadata["column"]) for sample in load_folder(farm / "made").samples}
+
+
+def test_one_command_answers_all_questions_and_the_plan_keeps_the_answers(farm: Path):
+    rows = "".join(f"leaf_{n}.jpg;{n};{n};{n + 10}\n" for n in range(1, 10))
+    (farm / "t.csv").write_text("photo;Severity (0-9);apples;plant height\n" + rows)
+    with pytest.raises(UndecidedError) as asked:
+        _build(farm, table="t.csv")
+    assert asked.value.answers == (
+        "--set=Severity (0-9).ask=rating", "--set=plant height.unit=nothing",
+        "--set=plant height.px_per_cm=nothing",
+    )  # fmt: skip
+    done = _build(farm, *asked.value.answers, table="t.csv")
+    assert (done.exit_code, _columns_asked(farm)) == (0, {"apples"})
+    assert [column.ask for column in read_plan(farm / "t.plan.toml").columns] == [
+        "rating", "count", "nothing"
+    ]  # fmt: skip
+    answers = ("--set=plant height.ask=plant_height", "--set", "plant height.unit=cm",
+               "--set=plant height.px_per_cm=10", "--set", "samples=8", "--set=languages=en,zh")  # fmt: skip
+    done = _build(farm, *answers, table="t.csv")
     assert done.exit_code == 0, done.output
-    assert {sample.metadata["column"] for sample in load_folder(farm / "made").samples} == {
-        "apples"
-    }
-    assert "dropped: trees" in done.stdout
+    plan = read_plan(farm / "t.plan.toml")
+    assert (plan.samples, plan.languages) == (8, ("en", "zh"))
+    height = plan.column("plant height")
+    assert height is not None
+    assert (height.ask, height.unit, height.px_per_cm) == ("plant_height", "cm", 10)
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("apples", "has no value"),
+        ("colour=red", "'colour' is no key of the plan"),
+        ("apples.colour=red", "a column has no key 'colour'"),
+        ("apples.ask=cuont", "'cuont' is not one of"),
+        ("samples=many", "samples=many"),
+    ],
+)
+def test_answers_that_cannot_be_are_refused(farm: Path, word: str, says: str):
+    (farm / "t.csv").write_text("photo,apples\nleaf_1.jpg,3\nleaf_2.jpg,4\n")
+    with pytest.raises(UsageError, match=re.escape(says)) as refused:
+        _build(farm, "--set", word, table="t.csv")
+    assert refused.value.hint
+    assert not (farm / "t.plan.toml").exists()
 
 
 @pytest.mark.slow
@@ -522,10 +570,17 @@ def test_some_unknown_names_are_asked_about_and_left_out_by_yes(
 ):
     """As for a table without any known name: a script stops, and no question offers a name that nothing can match."""
     _labelled_photos(tmp_path, [*names, "angular leaf spot", "bean rust"] * 2)
-    assert _build(tmp_path, table="sheet.csv").exit_code == 3
-    assert not (tmp_path / "made").exists()
-    plan = read_plan(tmp_path / "sheet.plan.toml")
-    seen = match_rows(tmp_path / "photos", tmp_path / "sheet.csv", plan)
+    options = [f"--set=bean disease.names.{name}=nothing" for name in unknown]
+    if unknown:
+        with pytest.raises(UndecidedError) as asked:
+            _build(tmp_path, table="sheet.csv")
+        assert list(asked.value.answers) == options
+        assert not (tmp_path / "made").exists()
+    done = _build(tmp_path, "--yes", table="sheet.csv")
+    assert all(f"2 x {name!r} of column bean disease" in done.stderr for name in unknown)
+    (tmp_path / "sheet.plan.toml").unlink()
+    seen = match_rows(tmp_path / "photos", tmp_path / "sheet.csv")
+    plan = propose_plan(seen, "made").plan
     needs = open_questions(plan, seen)
     assert [(need.key, need.part) for need in needs] == [("names", name) for name in unknown]
     built = build_from_photos(seen, plan, tmp_path / "made")
@@ -537,19 +592,13 @@ def test_some_unknown_names_are_asked_about_and_left_out_by_yes(
     assert not [name for name in unknown if name in asked.replace("not rust ", "")]
 
 
-def test_the_plan_says_what_unknown_names_mean(tmp_path: Path):
+def test_answers_say_what_unknown_names_mean(tmp_path: Path):
     _labelled_photos(tmp_path, ["ALS", "BR", "ok", "blurred"] * 3)
-    _build(tmp_path, table="sheet.csv")
-    path = tmp_path / "sheet.plan.toml"
-    plan = read_plan(path)
-    (column,) = plan.columns
     meant = {"ALS": "angular leaf spot", "BR": "rust", "ok": "healthy", "blurred": "nothing"}
-    write_plan(
-        path,
-        plan.model_copy(update={"columns": (column.model_copy(update={"names": meant}),)}),
-    )
-    done = _build(tmp_path, table="sheet.csv")
+    options = [f"--set=bean disease.names.{name}={known}" for name, known in meant.items()]
+    done = _build(tmp_path, *options, table="sheet.csv")
     assert done.exit_code == 0, done.output
+    assert read_plan(tmp_path / "sheet.plan.toml").columns[0].names == meant
     samples = load_folder(tmp_path / "made").samples
     truths = {str(step.truth["best"]) for sample in samples for step in sample.reference.steps}
     assert truths == {"disease.bean_angular_leaf_spot", "disease.bean_rust", "bean_healthy"}

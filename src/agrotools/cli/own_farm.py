@@ -59,18 +59,18 @@ def build_from_table(
         typer.echo(f"plan: {plan_path}")
         # A plan for another sheet has other columns.
         stored = None if _differ(settings, stored) else stored
-        if stored is not None and stored.sheet is not None:
-            settings.setdefault("sheet", stored.sheet)
+        settings |= {"sheet": stored.sheet} if stored is not None and stored.sheet else {}
+    given_settings = dict(settings)
     sheet = choose_sheet(images, answers, settings, readings)
     settings |= {"sheet": sheet} if sheet is not None else {}
     seen = match_rows(images, answers, stored, readings, settings)
     _print_table(seen)
-    plan = stored or _proposed_plan(seen, out)
+    plan = stored.model_copy(update=given_settings) if stored else _proposed_plan(seen, out)
     plan = decide(with_answers(plan, words, seen), seen, readings)
     say_what_is_read(plan, seen, readings)
     print_readings(readings)
     readings.settle()
-    if plan != stored:
+    if plan != stored and any(column.is_asked for column in plan.columns):
         write_plan(plan_path, plan)
         typer.echo(f"plan: written to {plan_path}; edit it and run the same command again")
     _print_plan(plan)
@@ -81,7 +81,7 @@ def build_from_table(
 
 def _differ(settings: dict[str, str], plan: "Plan") -> bool:
     """Return True if settings of the command line are not those with which a plan reads its table."""
-    return any(getattr(plan, key) != value for key, value in settings.items())
+    return any(getattr(plan, key) not in (None, value) for key, value in settings.items())
 
 
 def _print_built(built: "BuiltBenchmark") -> None:

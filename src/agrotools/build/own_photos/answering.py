@@ -119,7 +119,8 @@ def _changed_column(column: Column, answer: Answer, value: str, seen: DetectedTa
         fields[NAMES] = {**column.names, answer.part: value}
     elif answer.key == "ask" or value == NOTHING:
         fields["ask"] = value
-        _ = Column.model_validate(fields)
+        if Column.model_validate(fields).ask == column.ask:
+            return column
         return column_as(column.column, value, seen, column.second)
     else:
         fields[answer.key] = value.split(",") if answer.key in _LISTS else value

@@ -367,6 +367,8 @@ def _read_names(header: str, texts: Sequence[str], seen: DetectedTable) -> Colum
         return ColumnReading(Column(column=header), f"{note}; {doubt}", doubt)
     if measure.name == CLASS:
         measure, reason = _specific(measure, texts, seen)
+    if measure.name == CLASS and share >= _ENOUGH:
+        measure, reason = _by_cells(texts)
     column = Column(column=header, ask=measure.name, **_details(header, measure, texts, seen))
     names = ColumnNames.of(column, texts)
     doubt = ""
@@ -462,6 +464,10 @@ def names_text(texts: Sequence[str], names: ColumnNames) -> str:
 def _read_yes(header: str, texts: Sequence[str], seen: DetectedTable) -> ColumnReading:
     said = read_header(_stem(header, seen.table), "yes")
     note = f"{_KINDS['yes']}, {len(set(texts))} different"
+    of_names = read_header(_stem(header, seen.table), "name")
+    if not said.measures and of_names.measures and not of_names.further:
+        doubt = "its header is one of names, its cells are yes and no"
+        return ColumnReading(Column(column=header), f"{note}; {doubt}", doubt)
     if not said.measures:
         left = Column(column=header, ask=NOTHING)
         return ColumnReading(left, f"{note}, no matching question type", is_unknown=True)

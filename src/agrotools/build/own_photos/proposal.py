@@ -109,10 +109,10 @@ def _what_it_holds(column: Column, seen: DetectedTable) -> OpenQuestion:
     name = column.column
     reading = read_column(name, seen, column.second)
     kind = kind_of(texts_of(name, seen, column.second), name)
-    why = f": {reading.doubt}" if reading.doubt else ""
+    why = f" ({reading.doubt})" if reading.doubt else ""
     alike = next((group for group in seen.table.alike if name in group), ())
     if alike:
-        why += f": {_NAMESAKES}, {seen.table.placed(alike)}; use one, or rename them"
+        why += f" ({_NAMESAKES}, {seen.table.placed(alike)}: use one, or rename them)"
     question = f"What does column {name!r} hold{why}?"
     return OpenQuestion(name, "ask", question, choices_of(kind, reading.proposed))
 
@@ -159,10 +159,7 @@ def _what_is_meant(column: Column, name: str, n_cells: int) -> str:
     counted = f"{n_cells} cell{'s' if n_cells > 1 else ''}"
     written = column.names.get(name, name)
     given = f"{name!r} ({counted})" if written == name else f"{written!r}, given for {name!r},"
-    return (
-        f"{given} is not in the knowledge base{_near(written, column)}. Which known name does it mean? "
-        f"{NOTHING!r} leaves its rows out"
-    )
+    return f"{given} is not in the knowledge base. Which known name does it mean?"
 
 
 def _near(name: str, column: Column) -> str:
