@@ -401,8 +401,9 @@ def _by_cells(texts: Sequence[str]) -> tuple[Measure, str]:
     """Return disease, pest or weed: what most of the names in a column are."""
     known = [kinds for name in set(texts) if (kinds := _problem_kinds(name))]
     n_weeds = sum(kinds == {"weed"} for kinds in known)
-    n_diseases = sum("disease" in kinds for kinds in known)
-    name = "weed" if 2 * n_weeds > len(known) else "disease" if n_diseases else "pest"
+    are_pests = all("pest" in kinds for kinds in known)
+    # A column of diseases may hold pests, too.
+    name = "weed" if 2 * n_weeds > len(known) else "pest" if are_pests else "disease"
     return measures()[name], f"; {name} as the knowledge base says"
 
 
@@ -433,8 +434,17 @@ def _details(
     if measure.name in ("disease", "diseased"):
         details["crop"] = _crop_in(f"{header} {seen.images.folder.name}")
     if measure.name == "disease" and details["crop"] is None:
-        details["crop"] = ColumnNames.of(Column(column=header, ask="disease"), texts).labels.crop
+        details["crop"] = _crop_of_names(header, texts)
     return details
+
+
+def _crop_of_names(header: str, texts: Sequence[str]) -> str | None:
+    """Return the crop that the names tell together, or the only one on which each of them is known."""
+    labels = ColumnNames.of(Column(column=header, ask="disease"), texts).labels
+    only = {crops for crops in labels.unclear.values()}
+    if labels.crop is None and len(only) == 1 and len(crops := only.pop()) == 1:
+        return crops[0]
+    return labels.crop
 
 
 def _crop_in(text: str) -> str | None:

@@ -1,0 +1,144 @@
+"""Numbers are known by their header and their values, names by their values; ordinary headers raise no question."""
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from agrotools.build.own_photos import cells
+from agrotools.build.own_photos.columns import ColumnReading, read_column
+from agrotools.build.own_photos.table import match_rows
+
+COUNTS = [3, 5, 0, 7, 12, 4, 4, 9, 1, 0, 6, 2]
+SHARES = [12, 30, 5, 7.5, 0, 80, 44, 21, 3, 9, 10, 60]
+RATINGS = [0, 3, 9, 5, 1, 7, 2, 2, 4, 6, 8, 0]
+IN_ORDER = list(range(1, 13))
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for number in range(1, 13):
+        Image.new("RGB", (40, 30), (30, 20 * number, 30)).save(folder / f"{number}.jpg")
+    return folder
+
+
+def _read(photos: Path, header: str, values: list) -> ColumnReading:
+    rows = "".join(f"{number}.jpg|{value}\n" for number, value in enumerate(values, start=1))
+    path = photos.parent / "t.csv"
+    path.write_text(f"photo|{header}\n{rows}", encoding="utf-8")
+    return read_column(header, match_rows(photos, path))
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Apples", "Apple count", "AppleCount", "n_apples", "Number of apples", "No. of apples", "# apples", "Total apples",
+     "Apples (n)", "Apples per photo", "Manzanas", "Número de manzanas", "numero de manzanas", "N° de manzanas",
+     "Maçãs", "Contagem de maçãs", "Äpfel", "Anzahl Äpfel", "Pommes", "Nombre de pommes", "苹果", "苹果数量", "苹果个数",
+     "苹果数"],
+)  # fmt: skip
+def test_headers_of_counts_in_six_languages_are_known(photos, header):
+    for values in (COUNTS, IN_ORDER):
+        reading = _read(photos, header, values)
+        assert (reading.column.ask, reading.column.target, reading.doubt) == ("count", "apple", "")
+
+
+@pytest.mark.parametrize(
+    ("ask", "headers"),
+    [
+        ("severity", ["Severity", "Severity (%)", "severity_pct", "Disease severity (%)", "Rust severity (%)",
+                      "Leaf severity", "% severity", "Leaf area affected (%)", "Severidad (%)", "Severidade (%)",
+                      "Schweregrad (%)", "Befallsstärke (%)", "Sévérité (%)", "严重度(%)", "病情严重度"]),
+        ("cover", ["Cover (%)", "Ground cover", "Canopy cover (%)", "Cobertura (%)", "Cobertura del suelo (%)",
+                   "Deckungsgrad (%)", "Bodenbedeckung", "Couverture (%)", "植被盖度(%)"]),
+        ("weed_cover", ["Weed cover (%)", "Cobertura de malezas", "Unkrautdeckungsgrad (%)", "杂草盖度"]),
+        ("diameter", ["Fruit diameter (mm)", "Diámetro (mm)", "Durchmesser (mm)", "Diamètre (mm)", "果径(mm)"]),
+        ("plant_height", ["Plant height (cm)", "Altura (cm)", "Höhe (cm)", "Hauteur (cm)", "株高(cm)"]),
+    ],
+)  # fmt: skip
+def test_headers_of_measures_in_six_languages_are_known(photos, ask, headers):
+    readings = [_read(photos, header, SHARES) for header in headers]
+    assert [(reading.column.ask, reading.doubt) for reading in readings] == [(ask, "")] * len(
+        headers
+    )
+
+
+@pytest.mark.parametrize(
+    ("header", "values", "proposed"),
+    [
+        ("Severity (0-9)", RATINGS, "rating"), ("Severity", RATINGS, "rating"), ("Cover class", RATINGS, "rating"),
+        ("Braun-Blanquet cover", RATINGS, "rating"), ("Schweregrad (1-9)", RATINGS, "rating"),
+        ("Escala de severidad", RATINGS, "rating"), ("严重度等级", RATINGS, "rating"),
+        ("Lesion count", COUNTS, "nothing"), ("Plants per m2", COUNTS, "nothing"), ("Plants/m2", COUNTS, "nothing"),
+        ("Apples x1000", COUNTS, "nothing"),
+        ("Apples (log10)", [0.3, 1.2] * 6, "nothing"), ("Apples", [0.3, 1.2] * 6, "nothing"),
+        ("Ripe apples", COUNTS, "nothing"), ("Tree no", COUNTS, "nothing"), ("Tree", COUNTS, "nothing"),
+        ("Severity reduction (%)", SHARES, "nothing"), ("Weed control cover", SHARES, "nothing"),
+        ("Trunk diameter (cm)", SHARES, "nothing"), ("Severity", [250] * 6 + [12] * 6, "nothing"),
+        ("infected neighbour", ["yes", "no"] * 6, "nothing"), ("Disease", ["yes", "no"] * 6, "nothing"),
+    ],
+)  # fmt: skip
+def test_further_words_and_values_that_do_not_fit_are_a_question(photos, header, values, proposed):
+    reading = _read(photos, header, values)
+    assert (reading.column.ask, reading.proposed) == ("", proposed)
+    assert reading.doubt
+
+
+@pytest.mark.parametrize(
+    ("header", "values"),
+    [
+        ("Tree no", IN_ORDER), ("Tree", IN_ORDER), ("Plant ID", IN_ORDER), ("Plant ID", COUNTS), ("Baum-Nr.", IN_ORDER),
+        ("Tree no", IN_ORDER[::-1]), ("Árbol", IN_ORDER), ("Número de árbol ID", IN_ORDER), ("树号", IN_ORDER),
+        ("植株编号", IN_ORDER), ("Apple weight (g)", SHARES), ("Apples (kg)", SHARES), ("Apple yield", SHARES),
+        ("Apples", ["3 kg", "4 kg"] * 6), ("Fruit set (%)", SHARES), ("Lat", SHARES), ("yield", SHARES),
+        ("N rate (kg/ha)", SHARES),
+        ("Observer", ["Ann", "Bob"] * 6), ("Variety", ["Gala", "Fuji"] * 6), ("Crop", ["apple", "maize"] * 6),
+        ("Pest control", ["none", "spinosad"] * 6), ("Weather", ["wet", "dry"] * 6), ("Irrigated", ["yes", "no"] * 6),
+        ("Severity", ["low", "high"] * 6),
+    ],
+)  # fmt: skip
+def test_names_of_things_and_other_quantities_are_left_without_a_question(photos, header, values):
+    reading = _read(photos, header, values)
+    assert (reading.column.ask, reading.doubt) == ("nothing", "")
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Disease", "Enfermedad", "Diagnóstico", "Diagnostico", "Doença", "Krankheit", "Diagnose", "Befund", "Maladie",
+     "Diagnostic", "病害", "诊断", "Label", "x"],
+)  # fmt: skip
+def test_labels_are_known_by_their_values_whatever_the_header(photos, header):
+    reading = _read(photos, header, ["rust", "leaf miner", "healthy"] * 4)
+    assert (reading.column.ask, reading.column.crop, reading.doubt) == ("disease", "coffee", "")
+
+
+@pytest.mark.parametrize(
+    ("header", "names", "ask"),
+    [
+        ("Plaga", ["aphid", "thrips"], "pest"), ("Hallazgo", ["aphid", "thrips", "Beet Armyworm"], "pest"),
+        ("Unkraut", ["Lantana", "Parthenium"], "weed"), ("Art", ["Lantana", "Parthenium"], "weed"),
+        ("Treatment", ["rust", "control", "mock"], ""),
+    ],
+)  # fmt: skip
+def test_names_of_pests_and_weeds_are_told_apart(photos, header, names, ask):
+    assert _read(photos, header, names * 4).column.ask == ask
+
+
+@pytest.mark.parametrize(
+    ("header", "yes", "no", "means_healthy"),
+    [
+        ("Diseased", "yes", "no", False), ("Enferma", "sí", "no", False), ("Sana", "sí", "no", True),
+        ("Doente", "sim", "não", False), ("Krank", "ja", "nein", False), ("Gesund", "ja", "nein", True),
+        ("Malade", "oui", "non", False), ("有病", "是", "否", False),
+    ],
+)  # fmt: skip
+def test_yes_and_no_in_six_languages(photos, header, yes, no, means_healthy):
+    column = _read(photos, header, [yes, no, no] * 4).column
+    assert (column.ask, column.yes == cells.NO) == ("diseased", means_healthy)
+
+
+def test_faults_of_formulas_are_no_labels(photos):
+    reading = _read(photos, "Disease", ["#N/A", "coffee rust", "healthy", "#¡REF!"] * 3)
+    assert reading.column.ask == "disease"
+    assert "2 different" in reading.note

@@ -1,0 +1,241 @@
+"""What is read of a table, what is asked, and what is left: sheets, photos, copies, cells."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from agrotools.build.own_photos.answering import decide, say_what_is_read, with_answers
+from agrotools.build.own_photos.building import answers_of
+from agrotools.build.own_photos.plan import Column, Plan, SkippedRows
+from agrotools.build.own_photos.proposal import propose_plan
+from agrotools.build.own_photos.sheets import choose_sheet
+from agrotools.build.own_photos.table import match_rows
+from agrotools.core import BenchmarkError
+from agrotools.core.readings import Readings
+
+NAMES = [f"IMG_{number}.jpg" for number in range(1, 13)]
+COUNTS = [["Photo", "Apples"], *([name, number] for number, name in enumerate(NAMES, start=1))]
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for number, name in enumerate(NAMES):
+        Image.new("RGB", (40, 30), (30, 20 * number, 30)).save(folder / name)
+    return folder
+
+
+def _workbook(path: Path, sheets: dict[str, list[list]], hidden: str = "") -> Path:
+    openpyxl = pytest.importorskip("openpyxl", reason="extra build")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    if hidden:
+        book.active = next(at for at, name in enumerate(sheets) if name != hidden)
+        book[hidden].sheet_state = "hidden"
+    book.save(path)
+    return path
+
+
+def _read(photos: Path, table: Path, *words: str) -> tuple[Plan, Readings]:
+    """Return the plan of a table as the command makes it, and what it read and asked."""
+    readings = Readings()
+    sheet = choose_sheet(photos, table, {}, readings)
+    seen = match_rows(photos, table, None, readings, {"sheet": sheet} if sheet else {})
+    plan = with_answers(propose_plan(seen, "x").plan, words, seen)
+    plan = decide(plan, seen, readings)
+    say_what_is_read(plan, seen, readings)
+    return plan, readings
+
+
+def test_the_visible_sheet_is_read_and_the_hidden_one_named(photos, tmp_path: Path):
+    table = _workbook(tmp_path / "t.xlsx", {"old": COUNTS, "2026": COUNTS}, hidden="old")
+    plan, readings = _read(photos, table)
+    assert plan.sheet == "2026"
+    assert readings.taken == [
+        'sheet "2026"',
+        "photo from column Photo",
+        "apples from column Apples",
+    ]
+    assert readings.left == ['hidden sheet "old"']
+    assert readings.questions == []
+
+
+@pytest.mark.parametrize(
+    "first", [[["Trial 7"], ["Who", "Ann"]], [["Photo", "Observer"], ["x", "y"]], []]
+)
+def test_photos_are_found_on_the_second_sheet(photos, tmp_path: Path, first):
+    table = _workbook(tmp_path / "t.xlsx", {"Notes": first, "Data": COUNTS})
+    plan, readings = _read(photos, table)
+    assert (plan.sheet, readings.left, readings.questions) == ("Data", ['sheet "Notes"'], [])
+
+
+def test_it_is_asked_which_of_two_sheets_with_photos_is_meant(photos, tmp_path: Path):
+    blocks = {"Block A": COUNTS[:7], "Block B": [COUNTS[0], *COUNTS[7:]]}
+    table = _workbook(tmp_path / "t.xlsx", blocks)
+    _, readings = _read(photos, table)
+    (question,) = readings.questions
+    assert question.option == "--set=sheet"
+    assert [tuple(choice) for choice in question.choices] == [
+        ("Block A", "6 rows with a photo"), ("Block B", "6 rows with a photo")
+    ]  # fmt: skip
+    chosen = Readings()
+    assert choose_sheet(photos, table, {"sheet": "Block B"}, chosen) == "Block B"
+    assert chosen.left == ['sheet "Block A"']
+    listed = {"Counts": COUNTS, "Photos": [[name] for name, _ in COUNTS]}
+    _, readings = _read(photos, _workbook(tmp_path / "u.xlsx", listed))
+    assert readings.questions == [], "a list of photos without answers is not meant"
+
+
+def test_a_workbook_without_photos_says_what_its_sheets_lack(photos, tmp_path: Path):
+    table = _workbook(tmp_path / "t.xlsx", {"a": [["x", "y"], [1, 2]], "old": COUNTS}, hidden="old")
+    with pytest.raises(BenchmarkError, match=r"no visible sheet of t\.xlsx") as told:
+        choose_sheet(photos, table, {}, Readings())
+    assert "old (hidden)" in str(told.value.hint)
+
+
+def test_it_is_asked_which_of_two_columns_names_the_photos(photos, tmp_path: Path):
+    table = tmp_path / "t.csv"
+    rows = "".join(f"{NAMES[at]},{NAMES[at - 1]},{at}\n" for at in range(12))
+    table.write_text(f"before,after,apples\n{rows}")
+    _, readings = _read(photos, table)
+    (question,) = readings.questions
+    assert (question.option, question.choices[1].value) == ("--set=images_column", "after")
+    same = "".join(f"{name},photos/{name},{at}\n" for at, name in enumerate(NAMES))
+    table.write_text(f"name,path,apples\n{same}")
+    assert _read(photos, table)[1].questions == []
+
+
+def test_merged_ranges_and_number_formats_are_read_as_they_are_shown(photos, tmp_path: Path):
+    openpyxl = pytest.importorskip("openpyxl", reason="extra build")
+    diseases = ("coffee rust", "coffee leaf miner", "healthy")
+    rows = [
+        [name, diseases[at // 4], (at + 1) / 20, at + 1.5, (at + 1) / 20]
+        for at, name in enumerate(NAMES)
+    ]
+    header = ["Photo", "Disease", "Severity", "Fruit diameter", "Cover"]
+    book = openpyxl.load_workbook(
+        _workbook(tmp_path / "t.xlsx", {"a": [["Trial 7"], header, *rows]})
+    )
+    for area in ("A1:E1", "B3:B6", "B7:B10", "B11:B14"):
+        book.active.merge_cells(area)
+    for row in range(3, 15):
+        book.active[f"C{row}"].number_format = '0.00"%"'
+        book.active[f"D{row}"].number_format = '0.0" mm"'
+        book.active[f"E{row}"].number_format = "0%"
+    book.save(tmp_path / "t.xlsx")
+    seen = match_rows(photos, tmp_path / "t.xlsx", None, readings := Readings())
+    shown = {each.cells[0]: each.cells[1:] for each in seen.matched}
+    assert shown[NAMES[3]] == ("coffee rust", "0.2 %", "4.5 mm", "20 %")
+    assert [shown[name][0] for name in NAMES] == [diseases[at // 4] for at in range(12)]
+    assert "3 merged ranges (all cells have the value of their range)" in readings.taken
+
+
+def test_a_format_of_the_last_cell_is_not_read(photos, tmp_path: Path):
+    openpyxl = pytest.importorskip("openpyxl", reason="extra build")
+    book = openpyxl.load_workbook(_workbook(tmp_path / "t.xlsx", {"a": COUNTS}))
+    book.active["XFD1048576"].number_format = "0.00"
+    book.save(tmp_path / "t.xlsx")
+    seen = match_rows(photos, tmp_path / "t.xlsx")
+    assert (seen.rows, seen.table.columns) == (12, ("Photo", "Apples"))
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["3 dozen", "1O", "12 pears", "5 dead", "4 kg", "2 of 7", "~5", "3-4", "7 and more", "six"],
+)
+def test_a_cell_with_other_words_is_no_number(photos, tmp_path: Path, cell):
+    table = tmp_path / "t.csv"
+    table.write_text(f"photo,apples\n{NAMES[0]},{cell}\n{NAMES[1]},6 apples\n{NAMES[2]},8 pcs\n")
+    seen, skipped = match_rows(photos, table), SkippedRows()
+    found = answers_of(seen, Column(column="apples", ask="count", target="apple"), skipped)
+    assert {image.name: value for image, value in found.items()} == {NAMES[1]: 6, NAMES[2]: 8}
+    assert repr(cell) in skipped.lines()[0]
+
+
+def test_copies_of_a_photo_with_other_answers_are_left_out(photos, tmp_path: Path):
+    for name in ("copy.jpg", "same.jpg"):
+        shutil.copy(photos / NAMES[0 if name == "copy.jpg" else 1], photos / name)
+    table = tmp_path / "t.csv"
+    table.write_text(
+        f"photo,apples\n{NAMES[0]},1\n{NAMES[1]},2\n{NAMES[2]},3\ncopy.jpg,40\nsame.jpg,2\n"
+    )
+    seen, skipped = match_rows(photos, table), SkippedRows()
+    found = answers_of(seen, Column(column="apples", ask="count", target="apple"), skipped)
+    assert {image.name: value for image, value in found.items()} == {NAMES[1]: 2, NAMES[2]: 3}
+    said = " ".join(skipped.lines())
+    assert f"{NAMES[0]}: 1.0 and copy.jpg: 40.0" in said
+    assert "'same.jpg' is a copy of another photo" in said
+
+
+def test_photos_are_found_under_the_name_of_the_phone(photos, tmp_path: Path):
+    shutil.copy(photos / NAMES[5], photos / "IMG_1.png")  # two pictures have this name
+    table = tmp_path / "t.csv"
+    rows = "".join(f"{name.replace('.jpg', '.HEIC')},{at}\n" for at, name in enumerate(NAMES))
+    table.write_text(f"photo,apples\n{rows}")
+    seen = match_rows(photos, table, None, readings := Readings())
+    assert [each.image.name for each in seen.matched] == NAMES[1:]
+    assert "11 by the name alone: IMG_2.jpg for IMG_2.HEIC" in readings.taken[0]
+
+
+def test_photos_that_are_not_used_are_named(photos):
+    skipped = SkippedRows()
+    for name in NAMES[:4]:
+        skipped.add("Apples", "is in no question", "raise samples", example=name)
+    (line,) = skipped.lines()
+    assert all(name in line for name in NAMES[:4])
+
+
+def test_unknown_names_are_asked_about_and_left_out(photos, tmp_path: Path):
+    table = tmp_path / "t.csv"
+    names = ["rust", "leaf miner", "healthy", "sana", "miner?", "#N/A"] * 2
+    rows = "".join(f"{photo},{name}\n" for photo, name in zip(NAMES, names, strict=True))
+    table.write_text(f"photo,Diagnóstico\n{rows}", encoding="utf-8")
+    plan, readings = _read(photos, table)
+    assert [question.option for question in readings.questions] == [
+        "--set=Diagnóstico.names.sana", "--set=Diagnóstico.names.miner?"
+    ]  # fmt: skip
+    assert readings.questions[1].choices[1].value == "coffee leaf miner"
+    assert plan.columns[0].names == {"sana": "nothing", "miner?": "nothing"}
+    assert readings.left == [
+        f"2 x {name} of column Diagnóstico" for name in ("#N/A", "'sana'", "'miner?'")
+    ]
+    _, readings = _read(
+        photos, table, "Diagnóstico.names.sana=healthy", "Diagnóstico.names.miner?=leaf miner"
+    )
+    assert readings.questions == []
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "taken"),
+    [
+        ("Photo,Apples", "{},{}", ["apples"]),
+        ("filename,label", "{},coffee rust;{},coffee leaf miner", ["disease"]),
+        ("Photo,Severity (%),Disease,Observer", "{},{}.5,coffee rust,Ann;{},{},healthy,Bob",
+         ["severity in %", "disease"]),
+        ("Foto,Enfermedad,Severidad (%),Fecha", "{},roya,{}.5,2026-05-01;{},roya,1{},2026-05-02",
+         ["disease", "severity in %"]),
+        ("Bild,Anzahl Äpfel,Bemerkung", "{},{},nass;{},{},", ["apples"]),
+        ("image,trees,Lat,Lon,Elevation (m)", "{},{},45.123,9.2,120;{},{},45.124,9.3,121", ["trees"]),
+        ("Photo,Block,Tree no,Apples,Apple weight (g)", "{},A,{},3,120.5;{},B,{},4,110.2", ["groups", "apples"]),
+        ("照片,苹果数量,备注", "{},{}个,晴;{},{}个,", ["apples"]),
+        ("photo,weed,weed cover (%)", "{},Lantana,{}.2;{},Parthenium,1{}", ["weed", "weed cover in %"]),
+        ("Photo,Diseased,Variety", "{},yes,Gala;{},no,Fuji", ["diseased"]),
+        ("photo,apples_1,apples_2", "{},{},3;{},{},4", ["apples"]),
+        ("Photo,Cover (%),Yield (t/ha),Irrigated", "{},{}.5,7.5,yes;{},3{},8.1,no", ["cover in %"]),
+    ],
+)  # fmt: skip
+def test_ordinary_files_raise_no_question(photos, tmp_path: Path, header, rows, taken):
+    ways, lines = rows.split(";"), [header]
+    for at, name in enumerate(NAMES, start=1):
+        lines.append(ways[at % len(ways)].replace("{}", name, 1).replace("{}", str(at)))
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    _, readings = _read(photos, tmp_path / "t.csv")
+    assert readings.questions == []
+    assert [each.partition(" from ")[0] for each in readings.taken[1:]] == taken
