@@ -35,8 +35,8 @@ def _read(photos: Path, header: str, values: list) -> ColumnReading:
     "header",
     ["Apples", "Apple count", "AppleCount", "n_apples", "Number of apples", "No. of apples", "# apples", "Total apples",
      "Apples (n)", "Apples per photo", "Manzanas", "Número de manzanas", "numero de manzanas", "N° de manzanas",
-     "Maçãs", "Contagem de maçãs", "Äpfel", "Anzahl Äpfel", "Pommes", "Nombre de pommes", "苹果", "苹果数量", "苹果个数",
-     "苹果数"],
+     "Maçãs", "Contagem de maçãs", "Äpfel", "Anzahl Äpfel", "Pommes", "Nombre de pommes", "苹果", "苹果数量",
+     "苹果个数", "苹果数"],
 )  # fmt: skip
 def test_headers_of_counts_in_six_languages_are_known(photos, header):
     for values in (COUNTS, IN_ORDER):

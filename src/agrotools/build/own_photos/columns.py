@@ -441,7 +441,7 @@ def _details(
 def _crop_of_names(header: str, texts: Sequence[str]) -> str | None:
     """Return the crop that the names tell together, or the only one on which each of them is known."""
     labels = ColumnNames.of(Column(column=header, ask="disease"), texts).labels
-    only = {crops for crops in labels.unclear.values()}
+    only = set(labels.unclear.values())
     if labels.crop is None and len(only) == 1 and len(crops := only.pop()) == 1:
         return crops[0]
     return labels.crop
