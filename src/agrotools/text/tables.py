@@ -1,6 +1,6 @@
 """Tables: CSV files with any delimiter in one of several encodings, and sheets of xlsx files.
 
-Rows are read one by one, so memory use does not grow with the length of the table. They are numbered as in a
+Rows of large tables are read one by one, so memory use does not grow with their length. They are numbered as in a
 spreadsheet: the header is row 1, unless there are titles or empty rows above it.
 """
 
@@ -28,6 +28,9 @@ Row = tuple[int, tuple[str, ...]]
 
 WORKBOOKS = (".xlsx", ".xlsm")
 """Endings of files with sheets."""
+Record = tuple[int, list[str]]
+"""Number of a row, and its cells as they are in the file."""
+
 DELIMITERS = (",", ";", "\t", "|")
 ENCODINGS = ("utf-8", "gb18030", "latin-1", "utf-16")
 _DETECTED_BYTES = 1 << 24
@@ -48,6 +51,8 @@ _LARGEST_WORKBOOK = 300_000_000
 """Most bytes of a workbook when unpacked: a small file can hold gigabytes of one character."""
 _MOST_EMPTY_CELLS = 5_000_000
 """Most cells without content that are passed over: about two seconds."""
+_MOST_KEPT_CELLS = 1_000_000
+"""Most cells of a sheet that are kept in memory: about 100 MB."""
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 """Escape of Excel for a character that XML does not allow, or that would be lost, such as a carriage return."""
 _CJK_TEXT = re.compile("[\u4e00-\u9fff\u3000-\u303f\uff00-\uffef]")
@@ -164,10 +169,11 @@ def _open_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
             f"{path} cannot be read: {error.strerror}", hint="check that you may read it"
         ) from error
 
-    def records() -> Iterator[list[str]]:
+    def records() -> Iterator[Record]:
         with path.open(newline="", encoding=codec, errors="strict") as file, _cells_of_any_length():
             first = [line for line in [file.readline()] if not _SEPARATOR.fullmatch(line)]
-            yield from csv.reader(chain(first, file), delimiter=delimiter, strict=True)
+            rows = csv.reader(chain(first, file), delimiter=delimiter, strict=True)
+            yield from enumerate(rows, start=1)
 
     return _table(path, records, encoding=encoding, delimiter=delimiter)
 
@@ -262,10 +268,11 @@ def _has_text(path: Path, sheet: str) -> bool:
 
 def _open_sheet(path: Path, name: str | None, *, allow_formulas: bool) -> Table:
     sheets = sheets_of(path)
-    if name is None:
-        chosen = next(
-            (each for each in sheets if _has_text(path, each.name)), next(iter(sheets), None)
-        )
+    if name is None and len(sheets) > 1:
+        with_text = (each for each in sheets if _has_text(path, each.name))
+        chosen = next(with_text, sheets[0])
+    elif name is None:
+        chosen = next(iter(sheets), None)
     else:
         chosen = next((each for each in sheets if each.name == name), None)
     if chosen is None:
@@ -280,17 +287,19 @@ def _open_sheet(path: Path, name: str | None, *, allow_formulas: bool) -> Table:
     layout = _layout_of(path, chosen.part)
     merged = [_Merged(*place) for place in layout.merged]
 
-    def records() -> Iterator[list[str]]:
+    def records() -> Iterator[Record]:
         with _opened_book(path) as book:
-            for row in _rows_of_sheet(book, chosen.name):
-                yield _without_end([_cell_text(cell) for cell in row])
+            for number, row in enumerate(_rows_of_sheet(book, chosen.name), start=1):
+                if texts := _without_end([_cell_text(cell) for cell in row]):
+                    yield number, texts
 
+    kept = _KeptRecords(records)
     # A title that is merged over all columns would be a full row of names.
     upright = [each for each in merged if each.first_column == each.last_column]
     table = _table(
         path,
-        lambda: _filled(records(), upright),
-        lambda: _filled(records(), merged),
+        lambda: _filled(kept.read(), upright),
+        lambda: _filled(kept.read(), merged),
         sheet=chosen.name,
     )
     hidden = _hidden_text(table, layout.hidden_rows, layout.hidden_columns)
@@ -318,24 +327,44 @@ class _Merged(NamedTuple):
     last_column: int
 
 
-def _filled(records: Iterable[list[str]], ranges: Sequence[_Merged]) -> Iterator[list[str]]:
+class _KeptRecords:
+    """Records of a sheet, which are kept after the first reading if they are few: parsing takes most of the time."""
+
+    def __init__(self, records: Callable[[], Iterator[Record]]) -> None:
+        self._records = records
+        self._kept: list[Record] | None = None
+
+    def read(self) -> Iterator[Record]:
+        """Yield the records, each as a copy that may be changed."""
+        if self._kept is not None:
+            yield from ((number, [*cells]) for number, cells in self._kept)
+            return
+        kept, n_cells = list[Record](), 0
+        for number, cells in self._records():
+            n_cells += len(cells)
+            if n_cells <= _MOST_KEPT_CELLS:
+                kept.append((number, [*cells]))
+            yield number, cells
+        self._kept = kept if n_cells <= _MOST_KEPT_CELLS else None
+
+
+def _filled(records: Iterable[Record], ranges: Sequence[_Merged]) -> Iterator[Record]:
     """Yield the rows with the value of each merged range in all of its cells, where the row has a text of its own."""
     beginning: dict[int, list[_Merged]] = {}
     for each in ranges:
         beginning.setdefault(each.first_row, []).append(each)
     current: list[tuple[_Merged, str]] = []
-    for number, record in enumerate(records, start=1):
+    for number, record in records:
         current = [(each, text) for each, text in current if each.last_row >= number]
         for each in beginning.get(number, ()):
             written = record[each.first_column - 1 : each.first_column]
             current += [(each, text) for text in written if text]
-        if record:
-            for each, text in current:
-                last = min(each.last_column, _MOST_COLUMNS)
-                record += [""] * (last - len(record))
-                for place in range(each.first_column - 1, last):
-                    record[place] = record[place] or text
-        yield record
+        for each, text in current:
+            last = min(each.last_column, _MOST_COLUMNS)
+            record += [""] * (last - len(record))
+            for place in range(each.first_column - 1, last):
+                record[place] = record[place] or text
+        yield number, record
 
 
 _ROW_TAG = re.compile(rb"<(?:\w+:)?row\b([^>]*)>")
@@ -450,16 +479,16 @@ def _formula_without_value(path: Path, sheet: str) -> str:
 
 def _table(
     path: Path,
-    records: Callable[[], Iterator[list[str]]],
-    below: Callable[[], Iterator[list[str]]] | None = None,
+    records: Callable[[], Iterator[Record]],
+    below: Callable[[], Iterator[Record]] | None = None,
     **more: Any,
 ) -> Table:
     """Return the table of ``records``; ``below`` are the same rows as they are read below the header."""
 
-    def guarded(read: Callable[[], Iterator[list[str]]]) -> Iterator[tuple[int, list[str]]]:
+    def guarded(read: Callable[[], Iterator[Record]]) -> Iterator[Record]:
         number = 0
         try:
-            for number, record in enumerate(read(), start=1):
+            for number, record in read():
                 yield number, record
         except UnicodeDecodeError as error:
             why = f"{path.name} is not in {more.get('encoding')}: {error.reason} after row {number}"

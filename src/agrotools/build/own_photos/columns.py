@@ -456,7 +456,9 @@ def _crop_in(text: str) -> str | None:
 
 
 def can_be_returned(name: str, names: ColumnNames) -> bool:
-    """Return True if the knowledge base has a name, or a pack has it as a label."""
+    """Return True if the knowledge base has a name, or a pack has it as a label, and it is not in doubt ("rust?")."""
+    if name.endswith(("?", "？")):
+        return False
     return names.is_known(name) or any(name in info.classes for info in list_packs()[0])
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agrotools.build.own_photos.columns import read_column
 from agrotools.build.own_photos.table import match_rows
@@ -16,11 +16,15 @@ _WHY_NAMED = 3
 
 
 class _Tried(NamedTuple):
-    """A sheet, its rows with a photo (0: none, or no column that may be an answer), and why it cannot be read."""
+    """A sheet, its rows with a photo (0: none, or no column that may be an answer), and why it cannot be read.
+
+    ``content``: its header and those rows.
+    """
 
     sheet: Sheet
     n_rows: int
     fault: str = ""
+    content: tuple[Any, ...] = ()
 
 
 def choose_sheet(
@@ -43,7 +47,7 @@ def choose_sheet(
         _say_what_is_left(sheets, chosen, readings)
         return chosen
     tried = [_tried(images, answers, sheet, given) for sheet in sheets]
-    with_rows = [each for each in tried if each.n_rows and not each.sheet.is_hidden]
+    with_rows = _different([each for each in tried if each.n_rows and not each.sheet.is_hidden])
     if not with_rows:
         raise NoFileError(
             f"no visible sheet of {answers.name} has photos and answers: {_why(tried)}",
@@ -68,7 +72,14 @@ def _tried(images: Path, answers: Path, sheet: Sheet, given: Mapping[str, str]) 
     others = [header for header in seen.table.columns if header != seen.images_column]
     readings = [read_column(header, seen) for header in others]
     has_answers = any(each.column.is_asked or each.doubt or each.is_unknown for each in readings)
-    return _Tried(sheet, len(seen.matched) if has_answers else 0, "it has no answers")
+    content = (seen.table.columns, *(each.cells for each in seen.matched))
+    return _Tried(sheet, len(seen.matched) if has_answers else 0, "it has no answers", content)
+
+
+def _different(tried: list[_Tried]) -> list[_Tried]:
+    """Return the sheets without copies of an earlier one: they hold no other values."""
+    contents = [each.content for each in tried]
+    return [each for at, each in enumerate(tried) if each.content not in contents[:at]]
 
 
 def _why(tried: list[_Tried]) -> str:
