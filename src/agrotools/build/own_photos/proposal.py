@@ -131,10 +131,13 @@ def _which_crop(column: Column, unclear: Mapping[str, Sequence[str]]) -> str:
     )
     if column.crop:
         instead = "correct the crop, or write these names with their crop, as in 'bean rust'"
-        return f"Is {column.crop!r} the crop of all photos of {column.column!r}? {known}: {instead}"
+        return (
+            f"{known}: {instead}. Is {column.crop!r} the crop of all photos of {column.column!r}?"
+        )
+    several = f'for photos of several crops, set ask = "class" and quantity = "{column.ask}"'
     return (
-        f"Which crop do the photos of {column.column!r} show? {known}. Names with their crop need none: 'bean rust'. "
-        f'For photos of several crops: ask = "class", quantity = "{column.ask}"'
+        f"{known}. Names with their crop need none ('bean rust'); {several}. "
+        f"Which crop do the photos of {column.column!r} show?"
     )
 
 
@@ -151,7 +154,7 @@ def _which_names(column: Column, unknown: Mapping[str, int]) -> str:
     return (
         f"The knowledge base has none of the names of {column.column!r}, so that no tool result can match one: "
         f"{listed}{more}. Write names that agrotools tools kb search finds, or choose {CLASS!r} and train a pack on "
-        "your photos"
+        f"your photos. What does {column.column!r} hold?"
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from agrotools.build.own_photos.columns import read_column
 from agrotools.build.own_photos.table import match_rows
-from agrotools.core import BenchmarkError
+from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.base import NoFileError
 from agrotools.core.readings import Choice, Question, Readings
 from agrotools.text.tables import Sheet, sheets_of
@@ -40,6 +40,8 @@ def choose_sheet(
         UsageError: there is no given sheet.
     """
     sheets = sheets_of(answers)
+    if not sheets and "sheet" in given:
+        raise UsageError(f"{answers.name} has no sheets", hint="leave out --set sheet")
     if not sheets:
         return None
     if len(sheets) == 1 or "sheet" in given:
@@ -59,7 +61,8 @@ def choose_sheet(
         tuple(Choice(each.sheet.name, f"{each.n_rows} rows with a photo") for each in with_rows),
     )
     chosen = readings.choose(question)
-    _say_what_is_left(sheets, chosen, readings)
+    faults = {each.sheet.name: each.fault for each in tried if "formula" in each.fault}
+    _say_what_is_left(sheets, chosen, readings, faults)
     return chosen
 
 
@@ -93,7 +96,15 @@ def _names(sheets: tuple[Sheet, ...]) -> str:
     )
 
 
-def _say_what_is_left(sheets: tuple[Sheet, ...], chosen: str, readings: Readings) -> None:
+def _say_what_is_left(
+    sheets: tuple[Sheet, ...],
+    chosen: str,
+    readings: Readings,
+    faults: Mapping[str, str] | None = None,
+) -> None:
+    """Name the sheets that are not read, with ``faults``: why sheets that may be meant cannot be read."""
     for sheet in sheets:
         if sheet.name != chosen:
-            readings.leave(f'{"hidden sheet" if sheet.is_hidden else "sheet"} "{sheet.name}"')
+            what = "hidden sheet" if sheet.is_hidden else "sheet"
+            fault = (faults or {}).get(sheet.name)
+            readings.leave(f'{what} "{sheet.name}"' + (f" ({fault})" if fault else ""))
