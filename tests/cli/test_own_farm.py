@@ -335,6 +335,7 @@ def test_a_build_that_is_killed_goes_on_with_the_same_command(
 ):
     _build(farm)
     _ask_for(farm, 12)
+    shutil.rmtree(farm / "made")
     command = [sys.executable, "-m", "agrotools", "build", "--images",
                str(farm / "photos"), "--answers", str(farm / "answers.csv"), "--out", str(farm / "made")]  # fmt: skip
     monkeypatch.setenv("AGROTOOLS_CACHE", str(farm / "cache"))

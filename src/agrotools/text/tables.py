@@ -64,8 +64,8 @@ class Table:
 
     ``encoding`` and ``delimiter`` are set for CSV files, ``sheet`` for xlsx files, ``is_counts`` for annotations.
     ``header``: its row. ``alike``: groups of columns whose names in the header differ at most in case. ``hidden``: what
-    is read although the workbook hides it; empty for nothing. ``merged``: number of merged ranges of a sheet; all
-    cells of such a range have its value.
+    is read although the workbook hides it; empty for nothing. ``merged``: number of merged ranges of a sheet
+    that were filled.
     """
 
     path: Path
@@ -135,10 +135,12 @@ def open_table(
     delimiter: str | None = None,
     sheet: str | None = None,
     allow_formulas: bool = False,
+    fill_merged: bool = False,
 ) -> Table:
     """Open the table in ``path``; settings that are None are detected. The sheet is the first visible one with text.
 
     ``allow_formulas``: read cells of xlsx files with formulas that no program has computed yet as empty ones.
+    ``fill_merged``: all cells of a merged range have its value, not only the first.
 
     Raises:
         BenchmarkError: the file does not exist, is of another type, is empty, has no header or is not in that encoding,
@@ -147,7 +149,7 @@ def open_table(
     if not path.is_file():
         raise NoFileError(f"there is no table {path}", hint="give a .csv or .xlsx file")
     if path.suffix.lower() in WORKBOOKS:
-        return _open_sheet(path, sheet, allow_formulas=allow_formulas)
+        return _open_sheet(path, sheet, allow_formulas=allow_formulas, fill_merged=fill_merged)
     if path.suffix.lower() in (".xls", ".ods", ".numbers"):
         raise NoFileError(f"{path.name} cannot be read", hint="save it as .xlsx or .csv")
     return _open_csv(path, encoding, delimiter)
@@ -266,7 +268,7 @@ def _has_text(path: Path, sheet: str) -> bool:
         return any(_cell_text(cell) for row in _rows_of_sheet(book, sheet) for cell in row)
 
 
-def _open_sheet(path: Path, name: str | None, *, allow_formulas: bool) -> Table:
+def _open_sheet(path: Path, name: str | None, *, allow_formulas: bool, fill_merged: bool) -> Table:
     sheets = sheets_of(path)
     if name is None and len(sheets) > 1:
         with_text = (each for each in sheets if _has_text(path, each.name))
@@ -285,7 +287,7 @@ def _open_sheet(path: Path, name: str | None, *, allow_formulas: bool) -> Table:
             why, hint="open it in Excel or LibreOffice and save it, or save it as .csv there"
         )
     layout = _layout_of(path, chosen.part)
-    merged = [_Merged(*place) for place in layout.merged]
+    merged = [_Merged(*place) for place in layout.merged] if fill_merged else []
 
     def records() -> Iterator[Record]:
         with _opened_book(path) as book:

@@ -196,7 +196,7 @@ def match_rows(
     wanted = settings.pop("images_column", None)
     annotated = read_marks(answers, hint=FORMATS)
     table = (
-        open_table(answers, **settings)
+        open_table(answers, **settings, fill_merged=True)
         if annotated is None
         else _counts(answers, annotated, pictures, skipped)
     )
