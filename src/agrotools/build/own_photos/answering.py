@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.columns import column_as
-from agrotools.build.own_photos.plan import NOTHING, RATING, Column, Plan, measures
+from agrotools.build.own_photos.plan import NOTHING, RATING, Column, Plan, countables, measures
 from agrotools.build.own_photos.proposal import (
     NAMES,
     OpenQuestion,
@@ -124,6 +124,8 @@ def _changed_column(column: Column, answer: Answer, value: str, seen: DetectedTa
         return column_as(column.column, value, seen, column.second)
     else:
         fields[answer.key] = value.split(",") if answer.key in _LISTS else value
+    if answer.key == "target" and (thing := countables().get(value)):
+        fields |= {"objects": thing.objects, "objects_zh": thing.objects_zh}
     return Column.model_validate(fields)
 
 

@@ -260,17 +260,19 @@ def _ids(said: Header, texts: Sequence[str]) -> str:
         return "they name things, as the header says"
     counts_things = said.measures or said.is_plural
     may_be = words_in(further, words_of("may_name_it")) or not counts_things
-    if may_be and _are_consecutive(texts):
-        return "each number once and none is missing: they name things"
+    if may_be and _count_up(texts):
+        return "they count up and none is missing: they name things"
     return ""
 
 
-def _are_consecutive(texts: Sequence[str]) -> bool:
-    """Return True for whole numbers of which each occurs once and none is left out, in any order."""
-    numbers = sorted(int(text) for text in texts if text.isdecimal())
-    if len(numbers) < max(_FEWEST_NUMBERED, len(texts)):
+def _count_up(texts: Sequence[str]) -> bool:
+    """Return True for whole numbers of which none is left out, each once or in the order of the rows: 1, 1, 2, 3, 3."""
+    numbers = [int(text) for text in texts if text.isdecimal()]
+    if len(numbers) < len(texts) or len(set(numbers)) < _FEWEST_NUMBERED:
         return False
-    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    none_is_missing = max(numbers) - min(numbers) + 1 == len(set(numbers))
+    each_once = len(set(numbers)) == len(numbers)
+    return none_is_missing and (each_once or numbers == sorted(numbers))
 
 
 def _doubt(said: Header, measure: Measure, numbers: _Numbers) -> str:
