@@ -67,13 +67,15 @@ def test_headers_of_measures_in_six_languages_are_known(photos, ask, headers):
 @pytest.mark.parametrize(
     ("header", "values", "proposed"),
     [
-        ("Severity (0-9)", RATINGS, "rating"), ("Severity", RATINGS, "rating"), ("Cover class", RATINGS, "rating"),
+        ("Severity (0-9)", RATINGS, "rating"), ("Severity", RATINGS, "rating"),
+        ("Severity", [0.5, 1, 4.5] * 4, "rating"), ("Cover class", RATINGS, "rating"),
         ("Braun-Blanquet cover", RATINGS, "rating"), ("Schweregrad (1-9)", RATINGS, "rating"),
         ("Escala de severidad", RATINGS, "rating"), ("严重度等级", RATINGS, "rating"),
         ("Lesion count", COUNTS, "nothing"), ("Plants per m2", COUNTS, "nothing"), ("Plants/m2", COUNTS, "nothing"),
         ("Apples x1000", COUNTS, "nothing"),
         ("Apples (log10)", [0.3, 1.2] * 6, "nothing"), ("Apples", [0.3, 1.2] * 6, "nothing"),
-        ("Ripe apples", COUNTS, "nothing"), ("Tree no", COUNTS, "nothing"), ("Tree", COUNTS, "nothing"),
+        ("Ripe apples", COUNTS, "nothing"),
+        ("Apples and pears", COUNTS, "nothing"), ("Tree no", COUNTS, "nothing"), ("Tree", COUNTS, "nothing"),
         ("Severity reduction (%)", SHARES, "nothing"), ("Weed control cover", SHARES, "nothing"),
         ("Trunk diameter (cm)", SHARES, "nothing"), ("Severity", [250] * 6 + [12] * 6, "nothing"),
         ("infected neighbour", ["yes", "no"] * 6, "nothing"), ("Disease", ["yes", "no"] * 6, "nothing"),

@@ -11,7 +11,7 @@ from agrotools.build.own_photos.building import answers_of
 from agrotools.build.own_photos.plan import Column, Plan, SkippedRows
 from agrotools.build.own_photos.proposal import propose_plan
 from agrotools.build.own_photos.sheets import choose_sheet
-from agrotools.build.own_photos.table import match_rows
+from agrotools.build.own_photos.table import Images, match_rows
 from agrotools.core import BenchmarkError
 from agrotools.core.readings import Readings
 
@@ -182,6 +182,10 @@ def test_photos_are_found_under_the_name_of_the_phone(photos, tmp_path: Path):
     seen = match_rows(photos, table, None, readings := Readings())
     assert [each.image.name for each in seen.matched] == NAMES[1:]
     assert "11 by the name alone: IMG_2.jpg for IMG_2.HEIC" in readings.taken[0]
+    images = Images(photos)
+    assert [
+        images.find_by_stem(cell) for cell in ("south/IMG_2.HEIC", "south/IMG_2.jpg", "IMG_2")
+    ] == [None] * 3
 
 
 def test_photos_that_are_not_used_are_named(photos):

@@ -291,7 +291,7 @@ def _doubt(said: Header, measure: Measure, numbers: _Numbers) -> str:
     ):
         return "its numbers are not whole"
     if _may_be_rating(said, measure, numbers):
-        return f"its whole numbers up to {max(values):g} may be a rating or percent"
+        return f"its numbers up to {max(values):g} may be a rating or percent"
     if (
         measure.unit == "%"
         and numbers.share([not 0 <= each <= 100 for each in values]) > 1 - _ENOUGH
@@ -301,11 +301,12 @@ def _doubt(said: Header, measure: Measure, numbers: _Numbers) -> str:
 
 
 def _may_be_rating(said: Header, measure: Measure, numbers: _Numbers) -> bool:
-    """Return True for small whole numbers without a unit where shares are expected."""
+    """Return True for small whole numbers or halves without a unit where shares are expected."""
     if measure.unit != "%" or said.unit or set(numbers.units) != {None}:
         return False
     values = [number.value for number in numbers.values]
-    return all(each == round(each) for each in values) and 1 < max(values) <= _LARGEST_RATING
+    are_steps = all(2 * each == round(2 * each) for each in values)
+    return are_steps and 1 < max(values) <= _LARGEST_RATING
 
 
 def _number_details(measure: Measure, said: Header, numbers: _Numbers) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def read_header(header: str, kind: Kind | None) -> Header:
         known += [*measure.words, *measure.also]
     if target is not None and measure is not None and measure.name in ("count", "diameter"):
         # "苹果数" is a number of apples, although "果数" is a word, too.
-        rest = _without(rest, [each.word for each in things])
+        rest = _without(rest, [each.word for each in _of_one_thing(things)])
     further = _without(rest, known).split()
     if measure is not None and measure.name != "count":
         further = _without_names(further)
@@ -94,6 +94,17 @@ def _things_in(text: str) -> list[_Noun]:
         if not things or each.start >= things[-1].end:
             things.append(each)
     return things
+
+
+def _of_one_thing(things: list[_Noun]) -> list[_Noun]:
+    """Return the last noun and those that stand before it in the singular: "apple trees", not "apples and pears"."""
+    own = things[-1:]
+    for each in reversed(things[:-1]):
+        is_before = own[0].start - each.end <= 1
+        if not is_before or (each.is_plural and not _is_cjk(each.word)):
+            break
+        own = [each, *own]
+    return own
 
 
 def _words_of_thing(thing: Countable) -> Iterable[tuple[str, bool]]:

@@ -69,12 +69,21 @@ class Images:
         return sorted(path.name for path in self.paths[:1000])[:3]
 
     def find_by_stem(self, cell: str) -> Path | None:
-        """Return the only picture that has the name in a cell but for the suffix: IMG_1.jpg of IMG_1.HEIC."""
-        name = _plain(cell.replace("\\", "/")).rpartition("/")[2]
-        if not _IMAGE_NAME.search(name):
+        """Return the only picture that has the name in a cell but for its suffix: IMG_1.jpg of IMG_1.HEIC.
+
+        A folder in the cell must be that of the picture.
+        """
+        written = _plain(cell.replace("\\", "/").removeprefix("./"))
+        path = PurePosixPath(written)
+        if not _IMAGE_NAME.search(path.name):
             return None
-        alike = self._at.get(("stem", PurePosixPath(name).stem), [])
-        return alike[0] if len(alike) == 1 and not alike[0].is_symlink() else None
+        alike = self._at.get(("stem", path.stem), [])
+        if len(alike) != 1 or alike[0].is_symlink():
+            return None
+        place = PurePosixPath(_plain(alike[0].relative_to(self.folder).as_posix()))
+        is_same_name = place.suffix == path.suffix  # it is then in another folder
+        has_other_folder = len(path.parts) > 1 and path.parent != place.parent
+        return None if is_same_name or has_other_folder else alike[0]
 
     def find(self, cell: str) -> Path | None:
         """Return the picture that a cell names, or None; CellFault if it is outside the folder or not unique.
@@ -215,7 +224,7 @@ def match_rows(
         except CellFault as fault:
             skipped.add(column, fault.reason, fault.hint, row, cells[place][:60])
             continue
-        if image is None and (image := pictures.find_by_stem(cells[place])):
+        if image is None and not table.is_counts and (image := pictures.find_by_stem(cells[place])):
             by_stem.append(f"{image.name} for {cells[place]}")
         if image is None:
             what = (
