@@ -70,7 +70,9 @@ def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, b
     )
     run, counts = imported(file, benchmark)
     assert named(counts, "rows without a sample") == ("row 3 (sample x)",)
-    assert named(counts, "repeated rows (with the same answer, or with none)") == ("row 1 (sample q0)",)
+    assert named(counts, "repeated rows (with the same answer, or with none)") == (
+        "row 1 (sample q0)",
+    )
     assert run.scores["fas"].value == 1
     assert named(counts, "samples without a row")[0] == "q2"
     assert len(named(counts, "samples without a row")) == 18
@@ -713,9 +715,13 @@ def test_thousands_and_sentences_stay_as_they_are(tmp_path, sums):
 def test_the_reference_is_not_scored_as_predictions(tmp_path, sums):
     gold = numbers(lambda n, mean: mean)
     with pytest.raises(
-        UsageError, match=r"column mean of a\.jsonl equals the right answer in all 10"
+        UsageError, match=r"column mean of a\.jsonl equals the right answer in \(nearly\) all 10"
     ):
         imported(write_lines(tmp_path / "a.jsonl", gold), sums)
+    rounded = [{"id": row["id"], "mean": f"{row['mean']:.1f}"} for row in gold]
+    rounded[3]["mean"] = "99.5"  # another version
+    with pytest.raises(UsageError, match=r"column mean of r\.jsonl equals the right answer"):
+        imported(write_lines(tmp_path / "r.jsonl", rounded), sums)
     answers = [
         {"id": row["id"], "answer": row["mean"] + 1, "model_output": "It is about 4 t/ha."}
         for row in gold
@@ -737,6 +743,17 @@ def test_the_reference_is_not_scored_as_predictions(tmp_path, sums):
         ("Error: 500 Internal Server Error", True),
         ("HTTP 503", True),
         ("Rate limit exceeded", True),
+        ("The model is overloaded. Please try again later.", True),
+        ("Engine overloaded", True),
+        ("Server overloaded, please retry", True),
+        ("please wait a moment, the system is busy", True),
+        ("upstream connect error or disconnect/reset before headers", True),
+        ("ReadTimeout", True),
+        ("ServiceUnavailableError", True),
+        ("429 RESOURCE_EXHAUSTED", True),
+        ("[ERROR] 429", True),
+        ("The model is linear.", False),
+        ("The system is drip irrigation", False),
         ("I'm sorry, I cannot see a mean.", False),
         ("500 kg/ha", False),
         ("Error: 12 t/ha", False),

@@ -133,3 +133,25 @@ def test_a_reading_knows_no_gold_and_agrees_with_at_most_one(form: str, words: l
         total += score_slot(gold, others, text).value
     assert all(reading == readings[0] for reading in readings)
     assert total <= 1
+
+
+@pytest.mark.parametrize(
+    ("written", "number"),
+    [
+        ("(66.2 + 68.9 + 66.3) / 3 = 67.13 mm", 67.13),
+        ("53.3282 * 3 = 26.6641 mm", None),  # a false equation
+        ("~~33.5~~ 67.1 mm", 67.1),
+        ("<b>67.1</b> mm", 67.1),
+    ],
+)
+def test_what_is_struck_out_is_not_read_and_a_false_equation_is_asked_about(written, number):
+    items = asked_items(FORMS["e-apples-046"])
+    form = f"mean_diameter: {written}"
+    value = read_values(items, read_submission(form, items) or {})["mean_diameter"]
+    assert value.number == (None if number is None else (number, number))
+    assert is_complete(form, items, listed=True) == (number is not None)
+
+
+def test_a_name_twice_in_an_object_has_two_values():
+    items = asked_items(FORMS["e-apples-046"])
+    assert not is_complete('{"mean_diameter": 33.5, "mean_diameter": 67.1}', items, listed=True)

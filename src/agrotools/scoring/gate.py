@@ -30,6 +30,7 @@ from agrotools.scoring.statistics import (
     Interval,
     cluster_sums,
     estimate_difference,
+    rare_deviations,
     ratio_spread,
 )
 from agrotools.scoring.summary import (
@@ -61,9 +62,15 @@ class DropBound(FrozenModel):
         """Return the probability that a true drop of ``beyond`` more than the allowed one is found; None if unknown."""
         if not self.error:
             return None
-        return 1 - float(
-            special.nctdtr(self.degrees, beyond / self.error, special.stdtrit(self.degrees, LEVEL))
-        )
+        margin = (self.drop - self.lower) / self.error
+        power = 1 - float(special.nctdtr(self.degrees, beyond / self.error, margin))
+        if power != power:  # nctdtr gives NaN for drops of many standard errors
+            return float(beyond / self.error > margin)
+        return power
+
+
+_EQUAL = 1e-9
+"""Largest standard error of differences that are all equal, but for rounding."""
 
 
 def drop_bound(
@@ -73,9 +80,8 @@ def drop_bound(
 ) -> DropBound:
     """Return the mean of ``old - new``, paired unit by unit, with its lower bound.
 
-    If all differences are equal, the bound is the lowest mean that k clusters cannot exclude: with 95 % confidence
-    the share of clusters that would deviate is below ``1 - 0.05 ** (1/k)``, and none can deviate beyond -1, or -2 if
-    there are scores below 0.
+    The bound is at least as low as what k clusters cannot exclude of large deviations, of which few or none were seen
+    (:func:`agrotools.scoring.statistics.rare_deviations`).
 
     Raises:
         UsageError: fewer than ten clusters.
@@ -91,11 +97,12 @@ def drop_bound(
         )
     spread = ratio_spread(sizes, sums, squares)
     drop, error, degrees = float(spread.mean), float(spread.error), float(spread.degrees)
-    if error < 1e-9:
-        most = 2.0 if min(np.min(new), np.min(old)) < 0 else 1.0
-        lower, error, degrees = drop - (1 - (1 - LEVEL) ** (1 / k)) * (most + drop), 0.0, 0.0
+    # As old - new: a rare gain of the new run that was not seen lowers the drop.
+    lower = rare_deviations(old, new, sums / sizes, drop).lower(LEVEL)
+    if error < _EQUAL:
+        error, degrees = 0.0, 0.0
     else:
-        lower = drop - float(special.stdtrit(degrees, LEVEL)) * error
+        lower = min(lower, drop - float(special.stdtrit(degrees, LEVEL)) * error)
     return DropBound(drop=drop, lower=lower, error=error, degrees=degrees, n=n, n_clusters=k)
 
 

@@ -145,11 +145,10 @@ def estimate_difference(
     if k < MIN_CLUSTERS:
         return Estimate(value=mean, n=n, n_clusters=k)
     spread = ratio_spread(sizes, sums, squares)
-    values = np.concatenate([np.asarray(first), np.asarray(second)])
-    most = 2.0 if np.min(values) < 0 < np.max(values) else 1.0  # lost points are all below 0
-    rare = _rare_deviations(sums / sizes, mean, most)
+    rare = rare_deviations(first, second, sums / sizes, mean)
+    within = Interval(lower=rare.lower(_UPPER), upper=rare.upper(_UPPER))
     if spread.error < _ROUNDING:
-        return Estimate(value=mean, interval=rare.interval, n=n, n_clusters=k, p=rare.p)
+        return Estimate(value=mean, interval=within, n=n, n_clusters=k, p=rare.p())
     resampled = bootstrap_ratios(sizes, sums, draws=draws, seed=seed)
     # The percentiles are widened by the ratio of the standard error to that of the draws.
     widening = float(
@@ -158,8 +157,8 @@ def estimate_difference(
     tail = float(special.ndtr(-_t_quantile(1 - (1 - LEVEL) / 2, spread.degrees) * widening))
     lower, upper = np.quantile(resampled, [tail, 1 - tail])
     interval = Interval(
-        lower=min(float(lower), rare.interval.lower),
-        upper=max(float(upper), rare.interval.upper),
+        lower=min(float(lower), within.lower),
+        upper=max(float(upper), within.upper),
     )
     return Estimate(
         value=mean,
@@ -167,45 +166,76 @@ def estimate_difference(
         n=n,
         n_clusters=k,
         detectable=_detectable(float(spread.error), float(spread.degrees)),
-        p=max(_p_value(resampled, sums, spread, widening), rare.p),
+        p=max(_p_value(resampled, sums, spread, widening), rare.p()),
     )
 
 
 _UPPER = 1 - (1 - LEVEL) / 2
 
 
-class _Rare(NamedTuple):
-    """What rare large deviations leave open: the interval of the mean, and its p-value."""
-
-    interval: Interval
-    p: float
-
-
 _FAR = 0.5
 """Part of the largest possible deviation from which a cluster deviates far."""
 
 
-def _rare_deviations(differences: FloatArray, mean: float, most: float) -> _Rare:
-    """Return how far the mean may lie from what the clusters show, if more of them deviate far than were seen.
+class RareDeviations(NamedTuple):
+    """Numbers of clusters that deviate far below and above the mean, and the room there is on each side."""
 
-    The number of clusters that deviate far to a side is binomial, so that its share has a limit (Clopper and Pearson
-    1934, 97.5 %). ``differences``: mean of each cluster, -``most`` to ``most``.
-    """
-    k = len(differences)
+    n_clusters: int
+    mean: float
+    n_below: int
+    n_above: int
+    below: float
+    above: float
 
-    def reach(far: int, room: float) -> float:
-        share = 1.0 if far == k else float(special.betaincinv(far + 1, k - far, _UPPER))
+    def lower(self, level: float) -> float:
+        """Return the lowest mean that the clusters cannot exclude at a level, if more deviate far than were seen."""
+        return self.mean - self._reach(self.n_below, self.below, level)
+
+    def upper(self, level: float) -> float:
+        """Return the highest such mean."""
+        return self.mean + self._reach(self.n_above, self.above, level)
+
+    def p(self) -> float:
+        """Return the level, both sides together, at which these limits begin to contain zero."""
+        far, room = (self.n_below, self.below) if self.mean > 0 else (self.n_above, self.above)
+        k = self.n_clusters
+        share = min(1.0, far / k + abs(self.mean) / room)
+        return 1.0 if far == k else min(1.0, 2 * float(special.betaincc(far + 1, k - far, share)))
+
+    def _reach(self, far: int, room: float, level: float) -> float:
+        k = self.n_clusters
+        share = 1.0 if far == k else float(special.betaincinv(far + 1, k - far, level))
         return (share - far / k) * room
 
+
+def rare_deviations(
+    first: Sequence[float] | FloatArray,
+    second: Sequence[float] | FloatArray,
+    clusters: FloatArray,
+    mean: float,
+) -> RareDeviations:
+    """Return what is known of large deviations of ``first - second``.
+
+    The number of clusters that deviate far to a side is binomial, so that its share has an exact limit (Clopper and
+    Pearson 1934). No difference is beyond [-1, 1], or [-2, 2] if there are scores below and above 0.
+
+    Args:
+        first: scores of one run.
+        second: scores of the other one.
+        clusters: mean difference of each cluster.
+        mean: mean of all differences.
+    """
+    values = np.concatenate([np.asarray(first), np.asarray(second)])
+    most = 2.0 if np.min(values) < 0 < np.max(values) else 1.0  # lost points are all below 0
     below, above = most + mean, most - mean
-    n_below = int(np.sum(differences < mean - _FAR * below))
-    n_above = int(np.sum(differences > mean + _FAR * above))
-    interval = Interval(lower=mean - reach(n_below, below), upper=mean + reach(n_above, above))
-    # p is the level at which the interval begins to contain zero, on the side where zero lies.
-    far, room = (n_below, below) if mean > 0 else (n_above, above)
-    share = min(1.0, far / k + abs(mean) / room)
-    p = 1.0 if far == k else 2 * float(special.betaincc(far + 1, k - far, share))
-    return _Rare(interval, min(1.0, p))
+    return RareDeviations(
+        n_clusters=len(clusters),
+        mean=mean,
+        n_below=int(np.sum(clusters < mean - _FAR * below)),
+        n_above=int(np.sum(clusters > mean + _FAR * above)),
+        below=below,
+        above=above,
+    )
 
 
 def estimate_unpaired(

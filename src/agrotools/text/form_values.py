@@ -9,9 +9,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
+from math import log10
 from typing import NamedTuple
 
 from agrotools.core.form_item import FormItem
+from agrotools.text.expression_syntax import ExpressionError
+from agrotools.text.expressions import evaluate
 from agrotools.text.normalise import CJK, late_pattern, normalise, stemmer
 from agrotools.text.quantities import (
     NUMBER_WORD,
@@ -584,7 +587,7 @@ def _result(item: FormItem, plain: str, others: frozenset[str]) -> str:
     while len(parts) > 1 and (
         _is_of_item(item, parts[0], others)
         or _SYMBOL.fullmatch(parts[0])
-        or _is_calculation(parts[0])
+        or (_is_calculation(parts[0]) and not _is_wrong(parts[0], parts[1]))
     ):
         parts.pop(0)
     return _BRACKETED_MARGIN.sub(r"± \1", " = ".join(parts))
@@ -593,6 +596,37 @@ def _result(item: FormItem, plain: str, others: frozenset[str]) -> str:
 def _is_calculation(text: str) -> bool:
     """True for a text with signs of calculation: ``(66.2 mm + 68.9 mm) / 2``, ``10 rows x 19 trees``."""
     return bool(_OPERATED.search(text)) and _turning_words().isdisjoint(_tokens(text))
+
+
+def _is_wrong(calculation: str, result: str) -> bool:
+    """True for ``53.3 * 3 = 26.7``; False if the calculation cannot be followed."""
+    told = quantity_head(result)
+    plain = _NO_ARITHMETIC.sub("", calculation.translate(_ARITHMETIC)).replace(",", "")
+    try:
+        value = evaluate(plain)
+    except ExpressionError:
+        return False
+    if told is None or isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    # Percent are written without their factor, and amounts in another unit than their parts.
+    low = told.quantity.low
+    return value != low if not low else not _is_power_of_ten(value / low)
+
+
+_ARITHMETIC = str.maketrans({"×": "*", "x": "*", "·": "*", "÷": "/"})
+_NO_ARITHMETIC = late_pattern(r"[^\d.,+*/()\s-]+|\^\S+")
+
+
+def _is_power_of_ten(ratio: float) -> bool:
+    """True if two numbers have the same digits, but for rounding."""
+    if ratio <= 0:
+        return False
+    exponent = log10(ratio)
+    return abs(exponent - round(exponent)) < _SAME_DIGITS
+
+
+_SAME_DIGITS = 0.02
+"""Largest difference of two logarithms of numbers with the same digits: 5 %, the rounding of two digits."""
 
 
 def _starts(item: FormItem, text: str, others: frozenset[str]) -> Iterator[int]:
@@ -739,6 +773,8 @@ _UNIT_WORD = late_pattern(r"[^\W\d_]+|%")
 _ANGLED = late_pattern(r"<([^<>]*\d[^<>]*)>")
 _TEX_SPACE = late_pattern(r"\\[,;: !]|\\q?quad|(?<=[\d}])~|(?<=\{)~")
 _BOLD = late_pattern(r"\*\*(?![-+]?\d)|`|(?<![*\w])\*(?=[^\W\d])|(?<=[^\W\d])\*(?![*\w])")
+_STRUCK = late_pattern(r"~~[^~\n]*~~|<(?P<tag>s|del|strike)>[^<>\n]*</(?P=tag)>")
+_TAG = late_pattern(r"</?(?:b|strong|i|em|u|code|mark|span)>", re.IGNORECASE)
 _RAISED = late_pattern(r"<sup>([-−+]?\d+)</sup>")
 _TEX_TEXT = late_pattern(r"\\(?:text|math)(?:rm|bf|it|sf)?\s?\{([^{}]*)\}")
 _FRACTION = late_pattern(r"\\[dt]?frac\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
@@ -753,14 +789,23 @@ _MINUS_WORD = late_pattern(r"(?<![^\W_])(?:minus|negative|负)\s?(?=\d)", re.IGN
 _WIDE_BRACKETS = str.maketrans("（）", "()")
 
 
+def _as_quotient(fraction: re.Match[str]) -> str:
+    parts = (f"({part})" if _OPERATED.search(part) else part for part in fraction.groups())
+    return "/".join(parts)
+
+
 def without_tex(text: str) -> str:
-    """Return ``text`` without the signs of TeX and HTML: ``24,000 m^{2}``, ``$3.2\\text{ ha}$``, ``m<sup>2</sup>``."""
+    """Return ``text`` without what is struck out, and without the signs of TeX and HTML.
+
+    ``24,000 m^{2}``, ``$3.2\\text{ ha}$``, ``m<sup>2</sup>``, ``~~8~~ 9``.
+    """
+    text = _TAG.sub("", _STRUCK.sub(" ", text))
     text = _BOLD.sub("", _RAISED.sub(r"^\1", text))
     for sign, plain in _TEX_SIGNS.items():
         text = text.replace(sign, plain)
     while (shorter := _TEX_TEXT.sub(r"\1", _TEX_SPACE.sub(" ", text))) != text:
         text = shorter
-    return _TEX.sub("", _FRACTION.sub(r"\1/\2", text))
+    return _TEX.sub("", _FRACTION.sub(_as_quotient, text))
 
 
 _INCHES = late_pattern(r"(?<=\d)\s?[\"″]$")

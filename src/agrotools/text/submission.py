@@ -113,7 +113,7 @@ def _last_object(text: str, items: Sequence[FormItem], names: Mapping[str, str])
         return None
     for start, end in reversed([*values_in(text)]):
         try:
-            value = loads(text[start:end])
+            value = _with_repeated_names(text[start:end]) or loads(text[start:end])
         except NotJson:
             continue
         for fields in _objects(value):
@@ -127,6 +127,28 @@ def _last_object(text: str, items: Sequence[FormItem], names: Mapping[str, str])
             if values.keys() >= {each.name for each in items}:
                 return _Form(values, "\n".join((*more, text[end:])))
     return None
+
+
+def _with_repeated_names(text: str) -> Any:
+    """Return an object in which a name stands twice, its values as a list; None if none does.
+
+    A reader of JSON keeps the last value alone, and two values are no answer.
+    """
+    is_repeated = False
+
+    def joined(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal is_repeated
+        values: dict[str, list[Any]] = {}
+        for name, value in pairs:
+            values.setdefault(name, []).append(value)
+        is_repeated = is_repeated or any(len(each) > 1 for each in values.values())
+        return {name: each[0] if len(each) == 1 else each for name, each in values.items()}
+
+    try:
+        value = json.loads(text, object_pairs_hook=joined)
+    except (ValueError, RecursionError):
+        return None
+    return value if is_repeated else None
 
 
 def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
