@@ -440,8 +440,9 @@ def test_tolerances_in_the_forms_of_files(root):
         (key, *item) for key, sizes in forms.items() for item in sizes.items()
     ):
         assert _one(root, [call], {**number, key: size}).answer[0].margin == margin
+    assert _one(root, [call], {**number, "tolerance": 2}).answer[0].abs_tol == 2
     with pytest.raises(BenchmarkError, match="its tolerance 2 is relative, 1 or more"):
-        _one(root, [call], {**number, "tolerance": 2})
+        _one(root, [call], {**number, "rel_tol": 2})
 
 
 def test_what_the_user_has_to_decide_is_noted(root):
@@ -466,5 +467,5 @@ def test_charts_are_read_from_objects():
     (series,) = chart_of({"kind": "line", "data": {"year": [1, 2], "a": [3, 4]}}).series
     assert (series.name, series.x, series.y) == ("a", (1, 2), (3, 4))
     assert chart_of({"kind": "bar", "data": {"u": 3, "v": 4}}).series[0].x == ("u", "v")
-    for data in ([{"week": 1, "height": 2}], "u"):
-        assert chart_of({"kind": "bar", "data": data}) is None
+    assert chart_of({"kind": "bar", "data": [{"week": 1, "height": 2}]}).series[0].y == (2,)
+    assert chart_of({"kind": "bar", "data": "u"}) is None

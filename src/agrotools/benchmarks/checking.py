@@ -4,13 +4,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from agrotools.benchmarks.loading import default_data_root, load_benchmark
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, Sample, UsageError
 from agrotools.core.base import Progress, no_progress
+from agrotools.core.readings import Readings
 from agrotools.plugin.contracts import BenchmarkPlugin, ExpectedCount
 from agrotools.plugin.installed import benchmark_id, plugin_of
+
+Options = Mapping[str, str | int | bool]
 
 
 class EntryFault(NamedTuple):
@@ -101,17 +105,27 @@ def file_roots(name: str, data_root: Path | None) -> list[Path]:
         return []
 
 
-def check_benchmark(name: str, data_root: Path | None, progress: Progress = no_progress) -> Checkup:
+def check_benchmark(
+    name: str,
+    data_root: Path | None,
+    progress: Progress = no_progress,
+    options: Options = MappingProxyType({}),
+    readings: Readings | None = None,
+) -> Checkup:
     """Find the files of the benchmark ``name`` below ``data_root``, read all of them, and compare the counts.
 
+    ``options``: as of ``eval``, for files that may be read in two ways; ``readings``: how they were read.
+
     Raises:
-        UsageError: there is no such benchmark, or it needs a folder and none was given.
+        UsageError: there is no such benchmark, it needs a folder and none was given, or it takes no options.
+        UndecidedError: the files may be read in two ways.
     """
     name = benchmark_id(name)
     plugin: BenchmarkPlugin = BENCHMARKS.get(name)
     data_root = default_data_root(plugin, data_root)
     try:
-        found = (plugin.files.check or partial(_loaded_check, name))(data_root, progress)
+        check = plugin.files.check or partial(_loaded_check, name)
+        found = check(data_root, progress, **_of_user(plugin, options, readings))
     except BenchmarkError as error:
         return Checkup(name, (), 0, 0, (), (), (), error.message, error.hint or "")
     expected = plugin.paper.counts if found.expected is None else found.expected
@@ -125,8 +139,25 @@ def check_benchmark(name: str, data_root: Path | None, progress: Progress = no_p
     )
 
 
+def _of_user(
+    plugin: BenchmarkPlugin, options: Options, readings: Readings | None
+) -> dict[str, Any]:
+    """Return the arguments of a check that say how the user's files are read; UsageError if it takes none."""
+    if plugin.takes_readings:
+        return {"options": options, "readings": readings or Readings()}
+    if options:
+        raise UsageError(
+            f"the files of {plugin.name} have one reading", hint="--option is for: agrotools"
+        )
+    return {}
+
+
 def propose_map_of(
-    name: str, data_root: Path | None, progress: Progress = no_progress
+    name: str,
+    data_root: Path | None,
+    progress: Progress = no_progress,
+    options: Options = MappingProxyType({}),
+    readings: Readings | None = None,
 ) -> list[str]:
     """Write a field map for the files of the benchmark ``name``, and return lines on what they hold."""
     plugin: BenchmarkPlugin = BENCHMARKS.get(benchmark_id(name))
@@ -134,7 +165,8 @@ def propose_map_of(
         raise UsageError(
             f"{name} has files of a known form", hint="--propose-map is for: agrotools"
         )
-    return plugin.files.propose(default_data_root(plugin, data_root), progress)
+    of_user = _of_user(plugin, options, readings)
+    return plugin.files.propose(default_data_root(plugin, data_root), progress, **of_user)
 
 
 def _loaded_check(name: str, data_root: Path | None, progress: Progress) -> FileCheck:

@@ -51,7 +51,7 @@ def plugin_of(
     """
     plain = {
         name: facts[name]
-        for name in ("name", "about", "takes_options", "without_tools")
+        for name in ("name", "about", "takes_options", "takes_readings", "without_tools")
         if name in facts
     }
     described = facts.get("metrics", {}).items()

@@ -16,6 +16,7 @@ from agrotools.cli.output import (
     print_json,
     terminal_progress,
 )
+from agrotools.cli.reading import new_readings, print_readings
 
 if TYPE_CHECKING:
     from agrotools.benchmarks.checking import Checkup
@@ -101,17 +102,20 @@ def check(
     quality: bool = False,
     schema: bool = False,
     propose_map: bool = False,
+    option: list[str] | None = None,
+    yes: bool = False,
     as_json: bool = False,
 ) -> None:
     """Check a benchmark. NAME: missing and broken files, and counts beside the published ones. DIR: every file, hash,
     sample, tool, argument, reference and answer.
 
     Exit code 0: no errors (whatever --quality finds), and the decisive counts agree; 1: something is broken or
-    different; 2: no such benchmark or folder, or no files of it there.
+    different; 2: no such benchmark or folder, or no files of it there; 4: the files may be read in two ways.
     """
     from agrotools.benchmarks.checking import check_benchmark, propose_map_of
     from agrotools.core import BENCHMARKS, UsageError
     from agrotools.plugin.installed import benchmark_id
+    from agrotools.runner.config import benchmark_options
 
     if schema:
         from agrotools.benchmarks.validate import format_schema
@@ -124,10 +128,10 @@ def check(
         from agrotools.formats.benchmark import HEADER_FILE
         from agrotools.runner.store import has_manifest
 
-        if folder or propose_map:
+        if folder or propose_map or option:
             raise UsageError(
                 f"{name} is a benchmark folder",
-                hint="FILES and --propose-map are for a benchmark's name",
+                hint="FILES, --propose-map and --option are for a benchmark's name",
             )
         if (
             has_manifest(Path(name)) and not (Path(name) / HEADER_FILE).exists()
@@ -138,14 +142,19 @@ def check(
         raise UsageError(
             f"--quality is for a benchmark folder, and {name} is none", hint="give the folder"
         )
+    readings, options = new_readings(yes=yes), benchmark_options(option or ())
     if propose_map:
-        typer.echo("\n".join(propose_map_of(name, folder, terminal_progress())))
+        lines = propose_map_of(name, folder, terminal_progress(), options, readings)
+        print_readings(readings)
+        typer.echo("\n".join(lines))
         return
-    result = check_benchmark(name, folder, terminal_progress())
+    result = check_benchmark(name, folder, terminal_progress(), options, readings)
+    print_readings(readings)
     if as_json:
         faults = [fault._asdict() for fault in result.faults]
         counts = [{**count._asdict(), "agrees": count.agrees} for count in result.counts]
-        print_json({**result._asdict(), "faults": faults, "counts": counts, "sound": result.sound})
+        checked = {**result._asdict(), "faults": faults, "counts": counts, "sound": result.sound}
+        print_json({**checked, **readings.as_data()})
     else:
         _print_check(result)
     raise typer.Exit(2 if result.missing else 0 if result.sound else 1)

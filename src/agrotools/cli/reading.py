@@ -10,6 +10,7 @@ from agrotools.cli.output import command_line
 if TYPE_CHECKING:
     from agrotools.core.base import UndecidedError
     from agrotools.core.readings import Question, Readings
+    from agrotools.formats.benchmark import Benchmark
 
 
 def new_readings(*, yes: bool) -> "Readings":
@@ -40,6 +41,19 @@ def print_readings(readings: "Readings", word: str = "read") -> None:
         typer.echo(f"{word}: {', '.join(readings.taken)}", err=True)
     if readings.left:
         typer.echo(f"not read: {', '.join(readings.left)}", err=True)
+
+
+def readings_of(benchmark: "Benchmark") -> "Readings":
+    """Return how the files of a loaded benchmark were read, as its header says; nothing for a known form."""
+    from agrotools.core.readings import Readings
+
+    readings = Readings()
+    metadata = benchmark.header.metadata
+    for key, say in (("read", readings.take), ("not_read", readings.leave)):
+        listed = metadata.get(key)
+        for what in listed if isinstance(listed, list) else ():
+            say(str(what))
+    return readings
 
 
 def answering_hint(error: "UndecidedError") -> str:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from agrotools.agents import ModelAgent
     from agrotools.benchmarks.checking import FileCheck
     from agrotools.benchmarks.loading import Loading
-    from agrotools.core.base import Progress
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models import Model
     from agrotools.report.layout import Notes, Part
@@ -334,10 +333,12 @@ class BenchmarkFiles(NamedTuple):
     :class:`~agrotools.core.AgrotoolsError` if they are missing. None if the benchmark needs no files."""
     roots: Callable[[Path | None], Sequence[Path]] | None = None
     """Function that returns the folders that file paths are relative to, for the images of a report."""
-    check: "Callable[[Path | None, Progress], FileCheck] | None" = None
-    """Function that reads all files for ``agrotools benchmarks check``; None to load the benchmark instead."""
-    propose: "Callable[[Path | None, Progress], list[str]] | None" = None
-    """Function that writes a field map for files of unknown form, and returns lines on what they hold."""
+    check: "Callable[..., FileCheck] | None" = None
+    """Function of data root and progress that reads all files for ``agrotools benchmarks check``; None to load the
+    benchmark instead."""
+    propose: "Callable[..., list[str]] | None" = None
+    """Function of data root and progress that writes a field map for files of unknown form, and returns lines on what
+    they hold."""
 
 
 class Targets(NamedTuple):
@@ -363,6 +364,8 @@ class BenchmarkPlugin:
     about: str = ""
     """One-line description for ``agrotools benchmarks list``."""
     takes_options: bool = False
+    takes_readings: bool = False
+    """True if ``files.check`` and ``files.propose`` take the user's ``options`` and ``readings``, by these names."""
     """True if the loader accepts ``--option``; it must reject unknown options."""
     without_tools: bool = False
     """True if the questions have neither files nor reference calls."""

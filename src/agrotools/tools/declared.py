@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
@@ -60,7 +61,7 @@ def declared_tools(
     """Return all tools that files list or call, by name; one without a schema takes the arguments of its calls."""
     found: dict[str, tuple[str, Schema]] = {}
     for value in listed:
-        for name, description, schema in _schemas(parsed(value)):
+        for name, description, schema in schemas_in(parsed(value)):
             found.setdefault(name, (description, schema))
     for name, arguments in calls:
         _, schema = found.setdefault(name, ("", {"type": "object", "properties": {}}))
@@ -94,8 +95,11 @@ def declared_tools(
     return tools
 
 
-def _schemas(value: Any) -> Iterator[tuple[str, str, Schema]]:
-    """Yield name, description and schema of each tool in a value: as functions of OpenAI, MCP, or GTA declare them."""
+def schemas_in(value: Any) -> Iterator[tuple[str, str, Schema]]:
+    """Yield name, description and schema of each tool in a value: as functions of OpenAI, MCP, or GTA declare them.
+
+    A tool may also list its arguments by name: ``{"image": "path of the image"}``.
+    """
     if is_object(value) and not {"name", "function"} & {*value}:
         value = [{"name": name, **tool} for name, tool in value.items() if is_object(tool)]
     for item in value if is_list(value) else [value]:
@@ -107,21 +111,52 @@ def _schemas(value: Any) -> Iterator[tuple[str, str, Schema]]:
             None,
         )
         if isinstance(inputs := tool.get("inputs"), list):
-            types = {
-                each["name"]: {"type": _TYPES.get(str(each.get("type")), "string")}
-                for each in inputs
-            }
-            facts = {
-                each["name"]: {key: each[key] for key in _FACTS if each.get(key) is not None}
-                for each in inputs
-            }
-            schema = {
-                "type": "object",
-                "properties": {name: types[name] | facts[name] for name in types},
-            }
-            schema["required"] = [each["name"] for each in inputs if not each.get("optional")]
-        if isinstance(schema, dict) and isinstance(schema.setdefault("properties", {}), dict):
-            yield tool["name"].strip(), str(tool.get("description") or ""), schema
+            schema = _of_inputs(inputs)
+        if isinstance(schema, dict) and "properties" not in schema:
+            schema = {"type": "object", "properties": _described(schema)}
+        if isinstance(schema, dict) and isinstance(schema["properties"], dict):
+            plain = {**without_nulls(schema), "properties": _only_schemas(schema["properties"])}
+            yield tool["name"].strip(), str(tool.get("description") or ""), plain
+
+
+def _of_inputs(inputs: list[Any]) -> Schema:
+    """Return the schema of inputs as GTA lists them."""
+    named = [each for each in inputs if is_object(each) and isinstance(each.get("name"), str)]
+    properties: Schema = {}
+    for each in named:
+        facts = {key: each[key] for key in _FACTS if each.get(key) is not None}
+        properties[each["name"]] = {"type": _TYPES.get(str(each.get("type")), "string"), **facts}
+    required = [each["name"] for each in named if not each.get("optional")]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _only_schemas(properties: Schema) -> Schema:
+    return {
+        str(name): without_nulls(about) if is_object(about) else {}
+        for name, about in properties.items()
+    }
+
+
+def without_nulls(value: Any) -> Any:
+    """Return a value without the nulls of its objects, which a header in TOML cannot hold."""
+    if is_object(value):
+        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+    if is_list(value):
+        return [without_nulls(each) for each in value if each is not None]
+    return value
+
+
+def _described(arguments: Schema) -> Schema:
+    """Return the schemas of arguments that are listed by name, with a type, a description, or a schema."""
+    described: Schema = {}
+    for name, about in arguments.items():
+        if isinstance(about, dict):
+            kind = _TYPES.get(str(about.get("type")), about.get("type", "string"))
+            described[name] = {**about, "type": kind}
+        elif name not in ("type", "required"):
+            kind = _TYPES.get(str(about), "")
+            described[name] = {"type": kind} if kind else {"description": str(about)}
+    return described
 
 
 def of_name(name: str, table: Mapping[str, Any]) -> Any:
@@ -132,36 +167,154 @@ def of_name(name: str, table: Mapping[str, Any]) -> Any:
     return table[name] if name in table else next(patterns, None)
 
 
-_KIND = ("kind", "chart_type", "chart", "plot_type", "type")
-_DATA = ("series", "y", "data", "values")
+_KIND = (
+    "kind",
+    "chart_type",
+    "plot_type",
+    "graph_type",
+    "figure_type",
+    "chart",
+    "plot",
+    "mark",
+    "type",
+)
+_DATA = (
+    "series",
+    "y",
+    "datasets",
+    "data",
+    "values",
+    "y_values",
+    "y_data",
+    "heights",
+    "counts",
+    "points",
+    "bars",
+    "ys",
+)
+_X = ("x", "labels", "categories", "x_values", "x_data", "names", "bands", "index", "xs")
+_INNER = ("spec", "data", "chart", "plot", "figure", "value", "params")
+"""Keys of an object that may hold the chart, or its data."""
+_KINDS = {
+    **{"column": "bar", "barh": "bar", "curve": "line", "timeseries": "line", "trend": "line"},
+    **{
+        "histogram": "hist",
+        "boxplot": "box",
+        "heat_map": "heatmap",
+        "bars": "bar",
+        "lines": "line",
+    },
+}
+"""Our kind of chart by other names of it."""
+_LABELS = {
+    **{
+        "x_label": ("xlabel", "x_axis", "xaxis", "x_title"),
+        "y_label": ("ylabel", "y_axis", "yaxis", "y_title"),
+    },
+    **{
+        "title": ("chart_title", "plot_title", "name"),
+        "x_unit": (),
+        "y_unit": ("unit",),
+        "legend": (),
+    },
+}
+"""Other names of the words of a chart."""
+_NAME = ("name", "label", "series", "legend")
+_Y = ("y", "values", "data", "y_values", "value", "counts")
 
 
 def chart_of(given: Mapping[str, Any]) -> PlotSpec | None:
-    """Return the chart that an object describes by our series, a table of columns, or categories; None if by none."""
-    kind = next((given[name] for name in _KIND if isinstance(given.get(name), str)), "")
-    kind = kind.removesuffix(" chart").strip().lower()
-    more = {name: given[name] for name in PlotSpec.model_fields if given.get(name) is not None}
+    """Return the chart that an object describes by our series, columns, rows, or categories; None if by none."""
+    told = next((given[name] for name in _KIND if isinstance(given.get(name), str)), "")
+    objects = (given.get(name) for name in _INNER)
+    inner: Schema = next((value for value in objects if isinstance(value, dict)), {})
+    told = told or next((inner[name] for name in _KIND if isinstance(inner.get(name), str)), "")
+    data: Any = given.get("data")
+    if not told and is_list(data):  # traces of Plotly
+        kinds = (each.get("type") for each in data if is_object(each))
+        told = next((kind for kind in kinds if isinstance(kind, str)), "")
+    more = _words_of_chart({**inner, **given})
+    series = _first_series(given) or _first_series(inner)
+    kind = _plain_kind(told)
     try:
-        series = _series(
-            next((given[name] for name in _DATA if given.get(name)), None), given.get("x")
-        )
         kind = "grouped_bar" if kind == "bar" and len(series) > 1 else kind
         return PlotSpec.model_validate({**more, "kind": kind, "series": series})
     except (ValidationError, TypeError):
         return None
 
 
+def _plain_kind(told: str) -> str:
+    words = re.sub(r"(chart|plot|graph|_|-|\s)+$", "", told.strip().lower().replace(" ", "_"))
+    return _KINDS.get(words, words)
+
+
+def _words_of_chart(given: Mapping[str, Any]) -> Schema:
+    """Return title, labels and units under our names."""
+    words: Schema = {}
+    for name, others in _LABELS.items():
+        found = next((given[key] for key in (name, *others) if given.get(key) is not None), None)
+        if isinstance(found, str | bool):
+            words[name] = found
+    return words
+
+
+def _first_series(given: Mapping[str, Any]) -> list[Schema]:
+    x = next((given[name] for name in _X if is_list(given.get(name))), None)
+    for name in _DATA:
+        if given.get(name):
+            with suppress(TypeError, ValueError):
+                if found := _series(given[name], x):
+                    return found
+    return []
+
+
 def _series(data: Any, x: Any) -> list[Schema]:
-    if is_list(data) and not all(is_object(each) for each in data):
-        data = {"": data}
-    if is_object(data) and not any(is_list(value) for value in data.values()):
-        return [{"name": "", "x": [*data], "y": [*data.values()]}]
-    if is_object(data):
-        columns = [*data.items()]
-        if x is None and len(columns) > 1:  # the first column of a table
-            x, columns = columns[0][1], columns[1:]
-        data = [{"name": name, "y": y} for name, y in columns]
-    rows = data if is_list(data) else []
+    """Return the series of lists of numbers, of objects that are series or points, or of a table of columns."""
+    if is_list(data) and data and all(is_object(each) for each in data):
+        if all(any(is_list(each.get(key)) for key in _Y) for each in data):
+            return [_one_series(each, x) for each in data]
+        return _of_points(data)
+    if is_list(data):
+        are_points = bool(data) and all(is_list(each) and len(each) == 2 for each in data)
+        data = {"x": [x for x, _ in data], "y": [y for _, y in data]} if are_points else {"": data}
+    if not is_object(data):
+        return []
+    plain = {name: value for name, value in data.items() if _is_number(value)}
+    if plain and len(plain) == len(data):
+        return [{"name": "", "x": [*plain], "y": [*plain.values()]}]
+    columns = {name: value for name, value in data.items() if is_list(value)}
+    if x is None:
+        own = next((name for name in _X if name in columns), None)
+        own = own or (
+            next(iter(columns)) if len(columns) > 1 else None
+        )  # the first column of a table
+        x = columns.pop(own) if own else None
+    numbers = {name: y for name, y in columns.items() if all(map(_is_number, y))}
     return [
-        {"name": "", "x": x or [*range(1, len(each.get("y") or ()) + 1)], **each} for each in rows
+        {"name": "" if name in _Y else name, "x": x or [*range(1, len(y) + 1)], "y": y}
+        for name, y in numbers.items()
     ]
+
+
+def _one_series(given: Mapping[str, Any], x: Any) -> Schema:
+    y = next(given[name] for name in _Y if is_list(given.get(name)))
+    own = next((given[name] for name in _X if is_list(given.get(name))), None)
+    name = next((given[key] for key in _NAME if isinstance(given.get(key), str)), "")
+    return {"name": name, "x": own or x or [*range(1, len(y) + 1)], "y": y}
+
+
+def _of_points(rows: list[Schema]) -> list[Schema]:
+    """Return the series of rows with a value each: the first field is x, and each other field of numbers is one."""
+    names = [name for name in rows[0] if all(name in row for row in rows)]
+    x = next((name for name in names if not all(_is_number(row[name]) for row in rows)), None)
+    x = x or next(iter(names), None)
+    others = [name for name in names if name != x and all(_is_number(row[name]) for row in rows)]
+    points = [row[x] for row in rows] if x else []
+    return [
+        {"name": name if len(others) > 1 else "", "x": points, "y": [row[name] for row in rows]}
+        for name in others
+    ]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -9,22 +9,26 @@ import hashlib
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 import tomli_w
 
 from agrotools.benchmarks.checking import EntryFault, FileCheck, shorten
 from agrotools.benchmarks.loading import Loading, find_below, settings_of
-from agrotools.benchmarks.values import value_at
-from agrotools.build.export.gta_entries import MAP_FILE, FieldMap, entries_in, entry_files, read_map
-from agrotools.build.export.gta_in import Source, import_entries
+from agrotools.benchmarks.released.containers import Contents, data_files, read_contents
+from agrotools.benchmarks.released.entries import Entries, marks_of, read_entries
+from agrotools.benchmarks.released.fields import QUESTIONS, ROLE_KEYS, Asker
+from agrotools.build.export.gta_entries import MAP_FILE, FieldMap, read_map
+from agrotools.build.export.gta_in import KnownOfEntries, Source, import_entries
 from agrotools.core import BenchmarkError, FrozenModel, ToleranceSlot, UsageError
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import cache_dir, read_text, sha256_of_file, write_whole
+from agrotools.core.readings import Readings
 from agrotools.formats.benchmark import Benchmark, load_folder
 from agrotools.tools import get_tool
 from agrotools.tools.declared import of_name
@@ -39,11 +43,22 @@ class ReleasedSettings(FrozenModel):
 
     map: str = ""
     """Field map (TOML); default: ``agrotools-map.toml`` in the folder of the files, or the one in the package."""
+    answer: str = ""
+    """Field of the right answer, where two may be it."""
+    calls: str = ""
+    """Field of the reference calls, where two may be it."""
+    tolerance: str = ""
+    """Kind of a tolerance that states none: ``abs``, ``rel`` or ``percent``."""
+
+    @property
+    def given(self) -> dict[str, str]:
+        """Answers to questions on the files."""
+        return {name: value for name in QUESTIONS if (value := getattr(self, name))}
 
 
 def find_entries(data_root: Path | None, *, itself: bool = True) -> Path:
     """Return the folder ``agrotools`` below ``data_root``, or that folder ``itself``; NoFileError if it has no data."""
-    find, get = partial(entry_files, fields=read_map(MAP)), "agrotools benchmarks get agrotools"
+    find, get = partial(data_files, only=read_map(MAP).file), "agrotools benchmarks get agrotools"
     itself = itself and data_root is not None
     return find_below(
         "agrotools", data_root, ["agrotools"], find, "JSON or parquet files", get, itself=itself
@@ -55,48 +70,85 @@ def find_folder(data_root: Path | None) -> Path:
     return find_entries(data_root, itself=False)
 
 
-def load_released(loading: Loading) -> Benchmark:
+def load_released(loading: Loading, readings: Readings | None = None) -> Benchmark:
     """Load the questions below ``loading.data_root``.
+
+    ``readings``: takes what was read as what; it is in the header's metadata (``read``, ``not_read``), too.
 
     Raises:
         UsageError: an option is unknown, or pyarrow is needed and not installed.
+        UndecidedError: two fields may be the answer or the calls, or a tolerance may be of two kinds.
         BenchmarkError: the files are missing, or no entry can be read with the map; the message lists the reasons.
     """
     settings = settings_of(ReleasedSettings, "agrotools", loading.options)
-    target = converted_folder(loading.data_root, settings.map)
+    readings = readings or Readings()
+    target = converted_folder(loading.data_root, settings)
     if not (target / "benchmark.toml").is_file():
-        root = find_entries(loading.data_root)
-        _, fields = map_for(root, settings.map)
-        entries = entries_in(root, fields)
-        try:
-            import_entries(entries, root, fields, target, loading.progress)
-        except BenchmarkError as error:
-            names = ", ".join(
-                dict.fromkeys(
-                    name for row in entries.values() if isinstance(row, dict) for name in row
-                )
-            )
-            first = shorten(str(next(iter(entries.values()), "none")), 1500)
-            hint = f"say in {root / MAP_FILE} where they are, [TABLE] key = ... (--propose-map); fields: {names}"
-            error.hint = "; ".join([hint, f"first entry: {first}", *_not_read(root, fields)])
-            raise
-    return load_folder(target)
+        asker = Asker(readings, settings.given, {})
+        read = _read(loading.data_root, settings, asker)
+        readings.settle()
+        # Answers of the user belong to this command: another one without them asks again.
+        answered = settings.model_copy(update=asker.chosen)
+        target = converted_folder(loading.data_root, answered)
+        _convert(read, find_entries(loading.data_root), target, readings, loading.progress)
+    benchmark = load_folder(target)
+    for what in _texts(benchmark, "read"):
+        readings.take(what)
+    for what in _texts(benchmark, "not_read"):
+        readings.leave(what)
+    return benchmark
 
 
-def check_released(data_root: Path | None, progress: Progress) -> FileCheck:
-    """Check the files: entries that cannot be read, by reason, and fields that are not read."""
-    benchmark = load_released(Loading(data_root, progress=progress))
-    metadata: dict[str, Any] = benchmark.header.metadata
+def _texts(benchmark: Benchmark, key: str) -> list[str]:
+    listed = benchmark.header.metadata.get(key)
+    return [str(each) for each in listed] if isinstance(listed, list) else []
+
+
+def _read(data_root: Path | None, settings: ReleasedSettings, asker: Asker) -> Entries:
     root = find_entries(data_root)
-    path, fields = map_for(root)
+    _, fields = map_for(root, settings.map)
+    return read_entries(root, fields, read_map(MAP), asker)
+
+
+def _convert(
+    read: Entries, root: Path, target: Path, readings: Readings, progress: Progress
+) -> None:
+    """Write the benchmark folder ``target``; a BenchmarkError without readable entries says what they look like."""
+    known = KnownOfEntries(read.faults, read.found.left, read.contents.folders, readings.as_data())
+    try:
+        import_entries(read.entries, root, read.fields, target, progress, known)
+    except BenchmarkError as error:
+        names = ", ".join(
+            dict.fromkeys(name for row in read.rows for name in row if name[0] != "(")
+        )
+        first = shorten(str(next(iter(read.rows), "none")), 1500)
+        hint = f"say in {root / MAP_FILE} where they are, [TABLE] key = ... (--propose-map); fields: {names}"
+        error.hint = "; ".join([hint, f"first entry: {first}", *_not_read(root, read.contents)])
+        raise
+
+
+def check_released(
+    data_root: Path | None,
+    progress: Progress,
+    options: Mapping[str, str | int | bool] = MappingProxyType({}),
+    readings: Readings | None = None,
+) -> FileCheck:
+    """Check the files: entries that cannot be read, by reason, and fields that are not read."""
+    readings = readings or Readings()
+    benchmark = load_released(Loading(data_root, options, progress), readings)
+    metadata: dict[str, Any] = benchmark.header.metadata
+    settings = settings_of(ReleasedSettings, "agrotools", options)
+    root = find_entries(data_root)
+    path, fields = map_for(root, settings.map)
     faults = [
         EntryFault(str(key), reason)
         for reason, keys in metadata.get("unread", {}).items()
         for key in keys
     ]
-    files = tuple(str(path) for path in entry_files(root, fields)[:_SHOWN])
+    contents = read_contents(root, marks_of(fields, read_map(MAP)), fields.file, fields.entries)
+    files = tuple(str(path) for path in contents.files[:_SHOWN])
     notes = [str(note) for note in metadata["notes"] if "could not be read" not in str(note)]
-    notes += [*_notes(path, benchmark), *_not_read(root, fields)]
+    notes += [*_notes(path, benchmark), *_not_read(root, contents)]
     hint = (
         "eval leaves these entries out and counts them; correct the map: --propose-map"
         if faults
@@ -141,15 +193,18 @@ def _notes(path: Path, benchmark: Benchmark) -> Iterator[str]:
             yield f"lines without effect under [{table}]: {', '.join(lines)}"
 
 
-def _not_read(root: Path, fields: FieldMap) -> list[str]:
+def _not_read(root: Path, contents: Contents) -> list[str]:
     """Return a line on the data files below ``root`` that are not read."""
-    others = sorted({*root.rglob("[!.]*")} - {*entry_files(root, fields), root / MAP_FILE})
+    others = sorted({*root.rglob("[!.]*")} - {*contents.files, root / MAP_FILE})
     names = ", ".join(str(path.relative_to(root)) for path in others if path.suffix in _DATA)
     return (
         [f'files that are not read (file = "..." reads one alone): {shorten(names, 300)}']
         if names
         else []
     )
+
+
+_DEFAULTS = ReleasedSettings()
 
 
 def map_for(root: Path, given: str = "") -> tuple[Path, FieldMap]:
@@ -163,53 +218,78 @@ def map_for(root: Path, given: str = "") -> tuple[Path, FieldMap]:
     return path, read_map(path, MAP)
 
 
-def converted_folder(data_root: Path | None, given: str = "") -> Path:
-    """Return the folder in the cache for these files and this map; it may not exist yet."""
-    root, digest = (
-        find_entries(data_root),
-        hashlib.sha256(MAP.read_bytes() + version("agrotools").encode()),
-    )
-    map_path, fields = map_for(root, given)
-    for path in (map_path, *entry_files(root, fields)):
+def converted_folder(data_root: Path | None, settings: ReleasedSettings = _DEFAULTS) -> Path:
+    """Return the folder in the cache for these files, map and answers; it may not exist yet."""
+    root = find_entries(data_root)
+    digest = hashlib.sha256(MAP.read_bytes() + version("agrotools").encode())
+    map_path, fields = map_for(root, settings.map)
+    for path in (map_path, *data_files(root, fields.file)):
         digest.update(f"{path} {sha256_of_file(path)}\n".encode())
+    digest.update(str(sorted(settings.given.items())).encode())
     return cache_dir("benchmarks") / f"agrotools-{digest.hexdigest()[:10]}"
 
 
-_KEYS = {
-    "sample": "id query tools family task_type source",
-    "files": "at",
-    "calls": "at final",
-    "answer": "at options",
-}
 _HEAD = 'Proposed field map; other keys are as in the package. [tools]: what runs the calls; "" plays back results.'
 
 
-def propose_map(data_root: Path | None, progress: Progress) -> list[str]:
+def propose_map(
+    data_root: Path | None,
+    progress: Progress,
+    options: Mapping[str, str | int | bool] = MappingProxyType({}),
+    readings: Readings | None = None,
+) -> list[str]:
     """Write a proposed map beside the released files; return lines on what was found.
+
+    The map answers the questions on the files by the proposed readings, and names the others in its comments.
 
     Raises:
         UsageError: there is such a file already.
         BenchmarkError: the files are missing.
     """
-    root = find_entries(data_root)
+    root, readings = find_entries(data_root), readings or Readings()
     target = root / MAP_FILE
     if target.exists():
         raise UsageError(f"{target} exists already", hint="edit it, or remove it")
-    _, fields = map_for(root)
-    entries = entries_in(root, fields)
+    settings = settings_of(ReleasedSettings, "agrotools", options)
+    read = _read(data_root, settings, Asker(readings, settings.given, {}))
+    found = [f"{len(read.rows)} entries in {root}"]
+    document = _places(read, found)
+    document["defaults"] = {"tol_kind": read.tolerance} if read.tolerance else {}
+    _propose_tools(read, Source(root, read.fields, read.entries), document, found)
+    found += [f"decide: {question}" for question in readings.questions]
+    comments = "".join(f"# {line}\n" for line in [_HEAD, *found])
+    written = {table: keys for table, keys in document.items() if keys}
+    write_whole(target, (comments + tomli_w.dumps(written)).encode())
+    found.append(f"map written: {target}")
+    try:
+        benchmark = load_released(Loading(data_root, {"map": str(target)}, progress))
+    except BenchmarkError as error:
+        return [*found, error.message, f"  {error.hint}"]
+    forms = Counter(
+        " and ".join(dict.fromkeys(slot.type for slot in sample.answer))
+        for sample in benchmark.samples
+    )
+    notes = cast(list[str], benchmark.header.metadata["notes"])
+    return [*found, *(f"answer {form}: {count}" for form, count in forms.most_common()), *notes]
+
+
+def _places(read: Entries, found: list[str]) -> dict[str, dict[str, Any]]:
+    """Return the tables of a map with the places that were found, and add a line on each to ``found``."""
     document: dict[str, dict[str, Any]] = {"tools": {}, "arguments": {}}
-    found = [f"{len(entries)} entries in {root}"]
-    for table, key in ((table, key) for table, keys in _KEYS.items() for key in keys.split()):
-        paths = [path.strip() for path in re.split(r"[|+]", getattr(fields, table)[key])]
-        paths = [
-            path
-            for path in paths
-            if any(value_at(each, path) not in (None, "", []) for each in entries.values())
-        ]
-        found.append(f"{table}.{key}: {', '.join(paths) or 'not found'}")
-        if paths:
-            document.setdefault(table, {})[key] = (" + " if table == "files" else "|").join(paths)
-    for name, tool in Source(root, fields, entries).declared.items():
+    for role, (table, key) in ROLE_KEYS.items():
+        path = read.found.paths[role]
+        found.append(f"{table}.{key}: {path or 'not found'}")
+        if path:
+            document.setdefault(table, {})[key] = path
+    return document
+
+
+def _propose_tools(
+    read: Entries, source: Source, document: dict[str, dict[str, Any]], found: list[str]
+) -> None:
+    """Add to a map what runs the calls of each tool, and which of its arguments are ours."""
+    fields = read.fields
+    for name, tool in source.declared.items():
         ours = of_name(name, fields.proposals) or of_name(tool.description, fields.proposals) or ""
         document["tools"][name] = ours
         found.append(f"tool {name}({', '.join(tool.agreement)}): {ours or 'recorded results'}")
@@ -222,16 +302,3 @@ def propose_map(data_root: Path | None, progress: Progress) -> list[str]:
                 for each in others
                 if not others[each]
             ]
-    comments = "".join(f"# {line}\n" for line in [_HEAD, *found])
-    write_whole(target, (comments + tomli_w.dumps(document)).encode())
-    found.append(f"map written: {target}")
-    try:
-        benchmark = load_released(Loading(data_root, {"map": str(target)}, progress))
-    except BenchmarkError as error:
-        return [*found, error.message, f"  {error.hint}"]
-    forms = Counter(
-        " and ".join(dict.fromkeys(slot.type for slot in sample.answer))
-        for sample in benchmark.samples
-    )
-    notes = cast(list[str], benchmark.header.metadata["notes"])
-    return [*found, *(f"answer {form}: {count}" for form, count in forms.most_common()), *notes]

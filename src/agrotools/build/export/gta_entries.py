@@ -1,7 +1,6 @@
 """Entries of third-party JSON, read with a field map, and their answers, in the forms of data sets, as slots."""
 
 import ast
-import hashlib
 import re
 import tomllib
 from collections import Counter
@@ -154,61 +153,9 @@ class Entry(NamedTuple):
     words: str
 
 
-def entry_files(folder: Path, fields: FieldMap) -> list[Path]:
-    """Return the file that the map names, else ``agrotools.jsonl``, or all parquet files, else JSON, else tables."""
-    if fields.file or (folder / "agrotools.jsonl").is_file():
-        return [folder / (fields.file or "agrotools.jsonl")]
-    there = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.startswith(".")
-    ]
-    forms = ((".parquet",), (".json", ".jsonl"), (".csv", ".tsv"))
-    return next(
-        filter(None, ([path for path in there if path.suffix in form] for form in forms)), []
-    )
-
-
 def entries_in(folder: Path, fields: FieldMap) -> dict[str, Any]:
-    """Return all entries in ``folder`` by position; pictures inside parquet files are written to :func:`pictures`.
-
-    An object with a question is an entry, with what else its folder holds if it is the only one there. Rows of several
-    files complete the entry with their id, if they have no question or agree with it.
-    """
-    files, query, rows = entry_files(folder, fields), fields.sample["query"], list[Any]()
-    contents = {path: content_of(path) for path in files if path.suffix == ".json"}
-    single = {
-        path: each
-        for path, each in contents.items()
-        if isinstance(each, dict) and value_at(each, query)
-    }
-    in_folder = Counter(path.parent for path in single)
-    for path in files:
-        if path in single:
-            rows.append(
-                _in_folder(path.parent)
-                if in_folder[path.parent] == 1
-                else {"id": path.stem, **single[path]}
-            )
-        elif in_folder[path.parent] != 1:
-            rows += map(_plain, read_rows(path, fields.entries))
-    objects = sorted(
-        (row for row in rows if isinstance(row, dict)), key=lambda row: not value_at(row, query)
-    )
-    if len(files) > 1 and objects and value_at(objects[0], query):
-        by_id: dict[str, list[dict[str, Any]]] = {}
-        for row in objects:  # first those with a question
-            same, asks = (
-                by_id.setdefault(str(value_at(row, fields.sample["id"], id(row))), []),
-                value_at(row, query),
-            )
-            if len(same) == 1 and (
-                not asks or all(same[0].get(key, value) == value for key, value in row.items())
-            ):
-                same[0].update({**row, **same[0]})
-            elif asks:
-                same.append(row)
-        rows = [row for same in by_id.values() for row in same]
+    """Return the entries of the file that the map names, by position."""
+    rows = read_rows(folder / fields.file, fields.entries)
     return {str(number): row for number, row in enumerate(rows)}
 
 
@@ -220,38 +167,8 @@ def content_of(path: Path) -> Any:
         return None
 
 
-def _in_folder(folder: Path) -> dict[str, Any]:
-    """Return the entry of a folder: the keys of its objects, and each other content by the name of its file."""
-    contents = {
-        path.stem: content_of(path)
-        for path in sorted(folder.iterdir())
-        if path.suffix in (".json", ".txt")
-    }
-    entry = {"id": folder.name}
-    for content in contents.values():
-        entry = {**content, **entry} if isinstance(content, dict) else entry
-    return {**contents, **entry}
-
-
-def _plain(value: Any) -> Any:
-    """Return a value of a row as JSON; pictures are written, and named by their path."""
-    if isinstance(value, dict):
-        if isinstance(value.get("bytes"), bytes):
-            digest, name = (
-                hashlib.sha256(value["bytes"]).hexdigest()[:16],
-                Path(str(value.get("path") or "x.png")).name,
-            )
-            (pictures() / digest).mkdir(parents=True, exist_ok=True)
-            (pictures() / digest / name).write_bytes(value["bytes"])
-            return {"path": f"{digest}/{name}"}
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
-
-
 def pictures() -> Path:
-    """Return the folder in the cache of pictures that were inside parquet files."""
+    """Return the folder in the cache of pictures that were inside cells of rows."""
     return cache_dir("benchmarks") / "pictures"
 
 

@@ -12,7 +12,8 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path, PurePosixPath
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import orjson
 from pydantic import JsonValue, ValidationError
@@ -71,18 +72,36 @@ def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> Bench
     return import_entries(entries_in(folder, fields), folder, fields, out, progress)
 
 
+class KnownOfEntries(NamedTuple):
+    """What is known of entries before they are converted.
+
+    ``faults``: entries that could not be read, with the reason; ``left``: fields that are not read, with their number;
+    ``folders``: more folders of their files; ``metadata``: more fields of the header's metadata.
+    """
+
+    faults: Mapping[str, str] = MappingProxyType({})
+    left: Mapping[str, int] = MappingProxyType({})
+    folders: Sequence[Path] = ()
+    metadata: Mapping[str, Any] = MappingProxyType({})
+
+
 def import_entries(
     entries: Mapping[str, Any],
     folder: Path,
     fields: FieldMap,
     out: Path,
     progress: Progress = no_progress,
+    known: KnownOfEntries | None = None,
 ) -> BenchmarkHeader:
     """Convert ``entries``, whose files are in ``folder``; errors as in :func:`build_gta`."""
-    source = Source(folder, fields, entries)
+    known = known or KnownOfEntries(left=unread_fields(entries, fields))
+    source = Source(folder, fields, entries, known.folders)
     samples: list[Sample] = []
     seen: set[str] = set()
     unread: dict[str, list[str]] = {}
+    for key, reason in known.faults.items():
+        unread.setdefault(reason, []).append(key)
+    number_of_all = len(entries) + len(known.faults)
     with replace_folder(out) as partial:
         (partial / FILES_FOLDER).mkdir()
         for number, (key, content) in enumerate(entries.items(), start=1):
@@ -102,14 +121,16 @@ def import_entries(
         if not samples:
             hint = f"give a field map, --source gta=MAP.toml; {DEFAULT_MAP} is one"
             raise BenchmarkError(
-                f"none of the {len(entries)} entries can be read. {reasons}", hint=hint
+                f"none of the {number_of_all} entries can be read. {reasons}", hint=hint
             )
-        left = unread_fields(entries, fields)
+        left = known.left
         others = Counter(
             each.task_type for each in samples if each.task_type not in FAMILY_OF_TASK_TYPE
         )
-        lost = len(entries) - len(samples)
-        notes = [f"{lost} of {len(entries)} entries could not be read. {reasons}"] if unread else []
+        lost = number_of_all - len(samples)
+        notes = (
+            [f"{lost} of {number_of_all} entries could not be read. {reasons}"] if unread else []
+        )
         notes += (
             [f"fields that the map does not read, with their number: {count_list(left)}"]
             if left
@@ -121,6 +142,7 @@ def import_entries(
             "unread_fields": left,
             "notes": notes,
             "note": " ".join(notes),
+            **known.metadata,
         }
         header = _header(source, samples, metadata)
         write_benchmark(partial, header, samples)
@@ -141,8 +163,15 @@ def _map_of(place: Path) -> tuple[Path, FieldMap]:
 class Source:
     """Folder of entries, its files, and the tools that it declares."""
 
-    def __init__(self, folder: Path, fields: FieldMap, entries: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        fields: FieldMap,
+        entries: Mapping[str, Any],
+        more_folders: Sequence[Path] = (),
+    ) -> None:
         self.folder, self.fields = folder, fields
+        self._folders = dict.fromkeys([folder, *more_folders])
         self.declared: dict[str, DeclaredTool] = {}
         if fields.unknown_tools == "declare":
             for name in {*fields.tools.values(), *fields.arguments} - {*tool_names(), ""}:
@@ -166,11 +195,14 @@ class Source:
             )
 
     @cached_property
-    def _by_name(self) -> dict[str, list[tuple[str, ...]]]:
-        by_name: dict[str, list[tuple[str, ...]]] = {}
-        for path in self.folder.rglob("*"):
-            if path.is_file() and path.resolve().is_relative_to(self.folder.resolve()):
-                by_name.setdefault(path.name, []).append(path.relative_to(self.folder).parts)
+    def _by_name(self) -> dict[str, dict[tuple[str, ...], Path]]:
+        """Return the files by name and by the parts of their path in their folder."""
+        by_name: dict[str, dict[tuple[str, ...], Path]] = {}
+        for folder in self._folders:
+            for path in folder.rglob("*"):
+                if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
+                    parts = path.relative_to(folder).parts
+                    by_name.setdefault(path.name, {}).setdefault(parts, path)
         return by_name
 
     def find(self, path: str) -> Path:
@@ -182,14 +214,14 @@ class Source:
         )
         if parts and (stored := pictures().joinpath(*parts)).is_file():
             return stored
-        there = self._by_name.get(parts[-1], []) if parts else []
+        there = self._by_name.get(parts[-1], {}) if parts else {}
         ours = sorted((each for each in there if parts[-len(each) :] == each), key=len)[-1:]
         found = ours or [each for each in there if each[-len(parts) :] == parts]
         if len(found) != 1:
             raise BenchmarkError(
                 f"there {'are several files' if found else 'is no file'} {path!r} ([files] at, path)"
             )
-        return self.folder.joinpath(*found[0])
+        return there[found[0]]
 
     def tool(self, name: str) -> str:
         """Return the name of a tool in samples: as the files declare it, or of the tool that the map makes it."""
