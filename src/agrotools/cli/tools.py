@@ -244,27 +244,39 @@ def zones(
     out: Path = Path("agrotools-out"),
     value: list[str] | None = None,
     band: list[str] | None = None,
+    id_field: str | None = None,
+    layer: str | None = None,
+    scale: float | None = None,
+    offset: float | None = None,
+    yes: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Measure plots or other zones in rasters of one or many dates: a table, a map and, of many dates, a chart.
+    """Measure plots or other zones in rasters of one or many dates: a table, GeoJSON, a map and, of dates, a chart.
 
     A grid is x=500000,y=5000000,rows=20,columns=50,width=1.5,length=6,rotation=12,gap=0.5, from its upper left corner.
     """
+    from agrotools.cli.reading import new_readings, print_readings
     from agrotools.cli.tool_text import named_values
     from agrotools.tools.zones import measure_zones
 
+    readings = new_readings(yes=yes)
     table = measure_zones(
         rasters,
         zones,
         values=value or (),
         bands=named_values(band or ()) or None,
+        id_field=id_field,
+        layer=layer,
+        scale=scale,
+        offset=offset,
         out=out,
         progress=lambda line: typer.echo(line, err=True),
+        readings=readings,
     )
+    print_readings(readings)
     if as_json:
-        print_json(
-            {"rows": table.rows, "notes": table.notes, "files": [str(path) for path in table.files]}
-        )
+        files = [str(path) for path in table.files]
+        print_json({"rows": table.rows, "notes": table.notes, "files": files, **readings.as_data()})
         return
     for line in (*table.notes, *map(str, table.files)):
         typer.echo(line)

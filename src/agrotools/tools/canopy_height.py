@@ -1,5 +1,6 @@
 """Height and ground cover of vegetation from rasters of heights."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from agrotools.core import Arguments, Artifact, ToolError
+from agrotools.core import Arguments, Artifact, SampleFile, ToolError
 from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments, normalise_set
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.result import ResultPart
@@ -213,6 +214,53 @@ def estimate_canopy_height(
     )
 
 
+_JUDGED_PX = 10_000_000
+"""Pixels of a large raster by which its heights are judged: a third of a second."""
+
+
+def judge_heights(source: "RasterSource", info: SampleFile | None) -> tuple[list[str], list[str]]:
+    """Return notes and flags on the heights of a raster: may they be heights, what is their unit?
+
+    A raster of over 20 million pixels is judged by blocks spread over it.
+
+    Raises:
+        ToolError: as :func:`estimate_canopy_height`.
+    """
+    from agrotools.tools.pictures import WHOLE_PX, choose_scale
+    from agrotools.vision.blocks import (
+        BLOCK_PX,
+        RunningStatistics,
+        block_boxes,
+        spread_boxes,
+        tile_shape,
+    )
+
+    scale = choose_scale(None, info.gsd_m if info else None, source.sampling.gsd_m)
+    boxes: list[Box] | None = None
+    notes: list[str] = []
+    if source.width * source.height > WHOLE_PX:
+        every = [*block_boxes((0, 0, source.width, source.height), tile_shape(source))]
+        boxes = spread_boxes(every, _JUDGED_PX // BLOCK_PX)
+    statistics = RunningStatistics([_LEAST_TREE_M])
+    try:
+        measured = _measure(source, None, None, None, scale.gsd_m, statistics, boxes)
+        if boxes is not None:
+            looked_at = f"{measured.region_px / 1e6:.0f} million pixels spread over the raster"
+            notes.append(f"heights are judged by {looked_at}")
+    except ToolError as error:
+        if error.kind != "nothing_found" or boxes is None:
+            raise
+        statistics = RunningStatistics([_LEAST_TREE_M])  # there may be data beside these blocks
+        measured = _measure(source, None, None, None, scale.gsd_m, statistics)
+    flags = [*measured.flags, *scale.flags]
+    if scale.gsd_m is None:
+        flags.append("no_scale")
+    if not statistics.at_least(_LEAST_TREE_M):
+        flags.append("no_canopy")
+    canopy = f"canopy is where height >= {_LEAST_TREE_M:g} m"
+    return [*measured.notes, *scale.notes, *notes, canopy], flags
+
+
 class _Measurement(NamedTuple):
     box: Box
     region_px: int
@@ -310,9 +358,11 @@ def _measure(
     given_scale: float | None,
     gsd_m: float | None,
     statistics: "RunningStatistics",
+    boxes: Sequence[Box] | None = None,
 ) -> _Measurement:
+    """Measure a region, or the ``boxes`` alone, which tile a part of it."""
     from agrotools.vision.alignment import align
-    from agrotools.vision.blocks import RasterThumbnail, raster_blocks
+    from agrotools.vision.blocks import Block, RasterThumbnail, raster_blocks
 
     refuse_many_bands(source)
     unit = height_scale_of(source, given_scale)
@@ -335,7 +385,11 @@ def _measure(
     picture = RasterThumbnail(box, _MAP_SIDE)
     negative = below_ground = 0
     check = HeightCheck(source, gsd_m)
-    for block in raster_blocks(source, [1], box):
+    if boxes is None:
+        blocks = raster_blocks(source, [1], box)
+    else:
+        blocks = (Block(each, each, source.read([1], each)) for each in boxes)
+    for block in blocks:
         values = (
             block.values[0] if ground is None else block.values[0] - ground.read([1], block.box)[0]
         )
@@ -351,7 +405,7 @@ def _measure(
             values = np.maximum(values, np.float32(0))
         statistics.add(values)
         picture.add(block.box, heights)
-    region_px = (box[2] - box[0]) * (box[3] - box[1])
+    region_px = sum((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in boxes or [box])
     if not statistics.count:
         where = source.name if terrain is None else f"{source.name} and {terrain.name}"
         why = f"{where} hold no data {'in the region' if region else 'anywhere'}"

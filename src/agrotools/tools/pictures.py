@@ -159,7 +159,7 @@ def read_field_picture(
     name = info.name if info else path.name
     if file_format(path, shown_as=name) in ("tiff", "envi"):
         with open_raster(path, shown_as=name) as source:
-            return _read_raster(source, bands, region, info)
+            return read_field_raster(source, bands, region, info)
     return _read_photo(path, bands, region, info, name)
 
 
@@ -194,12 +194,13 @@ def _read_photo(
     )
 
 
-def _read_raster(
+def read_field_raster(
     source: RasterSource,
     bands: Mapping[str, int | str] | None,
     region: Box | None,
     info: SampleFile | None,
 ) -> FieldPicture:
+    """Read an open raster as :func:`read_field_picture` does."""
     roles, assumed = raster_roles(source, bands, info)
     notes, flags = [*source.sampling.notes, *assumed], [*source.sampling.flags]
     box, clipped = clipped_region(region, source.width, source.height, source.name)

@@ -1,25 +1,30 @@
-"""Polygons of zones from GeoJSON, GeoPackage and shapefile, and which of them lie on top of each other.
+"""Polygons of zones from GeoJSON, GeoPackage, shapefile and KML, and which of them lie on top of each other.
 
 OGR opens far more than files: a virtual layer or a web service is a small text that may have any name. So the content
-decides what a file is. GeoJSON is read here, without OGR. Of the other two formats, OGR sees a copy in a folder of its
-own, with a fixed name and with the companions of the format alone.
+decides what a file is. GeoJSON and KML are read without OGR. Of the other two formats, OGR sees a copy in a folder of
+its own, with a fixed name and with the companions of the format alone.
 """
 
 import json
+import math
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
+from xml.etree.ElementTree import ParseError
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.core.base import import_of_extra
+from agrotools.core.base import count_text, import_of_extra
+from agrotools.core.readings import Choice, Question, Readings
+from agrotools.tools.zone_kml import FOLDER, is_kml, read_kml
+from agrotools.tools.zone_names import name_zones
 
 import_of_zones = partial(
     import_of_extra, extra="zones", message="zones need packages that are not installed"
@@ -30,10 +35,13 @@ MOST_ZONES = 100_000
 """Largest number of zones of a table: about four minutes of processor time for each raster."""
 _MOST_BYTES = 500_000_000
 """Largest size of a file of zones: 100,000 polygons of 100 corners each as GeoJSON have about 400 MB."""
-_NAMES = ("id", "plot_id", "zone_id", "plot", "zone", "name")
-"""Fields that name zones; the first one with different values is used."""
-_READABLE = "zones are read from GeoJSON (.geojson), GeoPackage (.gpkg) and shapefile (.shp)"
+_READABLE = (
+    "zones are read from GeoJSON (.geojson), GeoPackage (.gpkg), shapefile (.shp) and KML (.kml; "
+    "unpack KMZ first)"
+)
 
+_HEAD_BYTES = 4_000
+"""Bytes from which the format is told: KML may begin with a comment."""
 _SHAPEFILE_CODE = b"\x00\x00\x27\x0a"
 _SQLITE = b"SQLite format 3\x00"
 _GEOPACKAGE_IDS = (b"GPKG", b"GP10", b"GP11")
@@ -47,6 +55,12 @@ _CRS_NAME = re.compile(r"(?:urn:ogc:def:crs:)?(EPSG|OGC):(?:[\d.]*:)?(\w+)", re.
 """Names of coordinate reference systems in GeoJSON. PROJ would also open files and addresses under other names."""
 _POLYGON_TYPES = (3, 6)
 """Numbers of polygons and multipolygons in shapely."""
+_KINDS_OF_POLYGONS = ("Polygon", "Surface", "Unknown", "Geometry")
+"""Words in the kind of a layer that may hold polygons; the last two are of layers of any shapes."""
+_MOST_MEASURED = 10_000
+"""Largest number of polygons of a layer whose area a question gives: a tenth of a second."""
+_MOST_NAMED = 12
+"""Folders that a line names."""
 
 _LEAST_OVERLAP = 0.01
 """Share of the smaller zone from which an overlap is flagged: outlines drawn by hand share slivers along edges."""
@@ -59,36 +73,54 @@ _MOST_PAIRS = 5_000_000
 class Zones:
     """Zones of a file or a grid.
 
-    ``polygons``: of shapely, (n,). ``crs``: coordinate reference system, None if it is that of the raster. ``flags``:
-    of all zones.
+    ``polygons``: of shapely, (n,), valid. ``crs``: coordinate reference system, None if it is that of the raster.
+    ``fields``: values of the zones by the name of the field in their file. ``repaired``: zones whose outline crossed
+    itself, bool (n,), or None if there is none. ``flags``: of all zones.
     """
 
     names: list[str]
     polygons: NDArray[Any]
     crs: Any
+    fields: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    repaired: NDArray[np.bool_] | None = None
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
 
-def read_zones(path: Path) -> Zones:
-    """Read the zones of a file. ToolError ``file_not_found``, ``unreadable_file`` (another format, damaged),
-    ``invalid_argument`` (other shapes than polygons, unknown coordinate reference system), ``limit``."""
+class _Content(NamedTuple):
+    """Shapes of a file, (n,), with their fields. ``place``: the layer that they are from; empty without layers."""
+
+    shapes: NDArray[Any]
+    fields: Mapping[str, Sequence[Any]]
+    crs: Any
+    place: str = ""
+
+
+def read_zones(
+    path: Path,
+    *,
+    id_field: str | None = None,
+    layer: str | None = None,
+    readings: Readings | None = None,
+) -> Zones:
+    """Read the zones of a file.
+
+    Args:
+        id_field: field that names the zones, or several with commas between them; None: to be found.
+        layer: layer of a GeoPackage, or folder of a KML file.
+        readings: is told what was read; several layers of polygons, or fields that name the zones, are a question.
+
+    Raises:
+        ToolError: ``file_not_found``, ``unreadable_file`` (another format, damaged), ``invalid_argument`` (no polygons,
+            unknown coordinate reference system, unknown layer or field, equal names of plots), ``limit``.
+    """
     shapely = import_of_zones("shapely")
-    kind = _kind_of(path)
-    if kind == ".geojson":
-        polygons, fields, crs = _read_geojson(path)
-    else:
-        polygons, fields, crs = _read_by_ogr(path, kind)
-    polygons = np.where(shapely.is_missing(polygons), shapely.Polygon(), polygons)
-    if not len(polygons) or not np.isin(shapely.get_type_id(polygons), _POLYGON_TYPES).all():
-        raise ToolError(
-            "invalid_argument", f"{path.name} holds other shapes than polygons", argument="zones"
-        )
-    if not np.isfinite(shapely.get_coordinates(polygons)).all():
-        raise ToolError(
-            "invalid_argument", f"{path.name} has corners that are no numbers", argument="zones"
-        )
-    notes, flags = [], []
+    readings = readings or Readings()
+    content = _content_of(path, layer, readings)
+    polygons, fields = _polygons_of(content, path.name, readings)
+    notes: list[str] = []
+    flags: list[str] = []
+    crs = content.crs
     if crs == _WGS84 and not _are_degrees(shapely.total_bounds(polygons)):
         crs = None
         notes.append(f"{path.name}: the corners of zones are no degrees of longitude and latitude")
@@ -97,9 +129,75 @@ def read_zones(path: Path) -> Zones:
             f"{path.name}: the coordinate reference system is assumed to be that of the raster"
         )
         flags.append("crs_assumed")
-    names, of_names, flags_of_names = _names_of(fields, len(polygons), path.name)
-    polygons = shapely.make_valid(polygons, method="structure")
-    return Zones(names, polygons, crs, (*notes, *of_names), (*flags, *flags_of_names))
+    naming = name_zones(fields, len(polygons), path.name, given=id_field, readings=readings)
+    crossed = ~shapely.is_valid(polygons)
+    return Zones(
+        names=naming.names,
+        polygons=shapely.make_valid(polygons, method="structure"),
+        crs=crs,
+        fields=fields,
+        repaired=crossed if crossed.any() else None,
+        notes=(*notes, *naming.notes),
+        flags=(*flags, *naming.flags),
+    )
+
+
+def _content_of(path: Path, layer: str | None, readings: Readings) -> _Content:
+    """Return the shapes of a file of any of the formats."""
+    kind = _kind_of(path)
+    if kind == ".kml":
+        return _read_kml(path, layer, readings)
+    if kind == ".gpkg":
+        return _read_by_ogr(path, kind, layer, readings)
+    if layer is not None:
+        why = f"{path.name} has no layers"
+        raise ToolError("invalid_argument", why, argument="layer", hint="omit the layer")
+    return _read_geojson(path) if kind == ".geojson" else _read_by_ogr(path, kind, None, readings)
+
+
+def _polygons_of(
+    content: _Content, file: str, readings: Readings
+) -> tuple[NDArray[Any], dict[str, list[Any]]]:
+    """Return the polygons of a file with their fields, and say what was read of it.
+
+    A feature without a shape is an empty polygon.
+    """
+    shapely = import_of_zones("shapely")
+    shapes = np.where(shapely.is_missing(content.shapes), shapely.Polygon(), content.shapes)
+    are_polygons = np.isin(shapely.get_type_id(shapes), _POLYGON_TYPES)
+    if not are_polygons.any():
+        what = "no shapes" if not len(shapes) else "other shapes than polygons"
+        raise ToolError("invalid_argument", f"{file} holds {what}", argument="zones")
+    polygons = shapes[are_polygons]
+    if not np.isfinite(shapely.get_coordinates(polygons)).all():
+        raise ToolError(
+            "invalid_argument", f"{file} has corners that are no numbers", argument="zones"
+        )
+    others = len(shapes) - len(polygons)
+    if others:
+        readings.leave(f"{count_text(others, 'shape')} of {file} other than polygons")
+    found = count_text(len(polygons), "polygon")
+    readings.take(f"{content.place} of {file} ({found})" if content.place else f"{file} ({found})")
+    kept = np.flatnonzero(are_polygons).tolist()
+    fields = {
+        name: [_plain(values[place]) for place in kept] for name, values in content.fields.items()
+    }
+    return polygons, fields
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a field as None, text, a number or true or false."""
+    if isinstance(value, np.generic):
+        if isinstance(value, np.datetime64):
+            return None if np.isnat(value) else str(value)
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
 
 
 def _kind_of(path: Path) -> str:
@@ -112,7 +210,7 @@ def _kind_of(path: Path) -> str:
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
-            head = file.read(100)
+            head = file.read(_HEAD_BYTES)
     except OSError as error:
         raise _unreadable(path, str(error.strerror)) from error
     if size > _MOST_BYTES:
@@ -124,6 +222,8 @@ def _kind_of(path: Path) -> str:
         return ".shp"
     if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
         return ".geojson"
+    if is_kml(head):
+        return ".kml"
     raise _unreadable(path, "it is of another format")
 
 
@@ -139,8 +239,7 @@ def _refuse_many(count: int, name: str) -> None:
         raise ToolError("limit", why, argument="zones", hint="split the file into parts")
 
 
-def _read_geojson(path: Path) -> tuple[NDArray[Any], Mapping[str, Sequence[Any]], str | None]:
-    """Return polygons, fields by name in small letters, and the coordinate reference system of a GeoJSON file."""
+def _read_geojson(path: Path) -> _Content:
     shapely = import_of_zones("shapely")
     try:
         document = json.loads(path.read_text(encoding="utf-8-sig"))
@@ -152,22 +251,15 @@ def _read_geojson(path: Path) -> tuple[NDArray[Any], Mapping[str, Sequence[Any]]
         raise _unreadable(path, f"it is no valid GeoJSON ({error})"[:200]) from error
     except shapely.GEOSException as error:
         raise _unreadable(path, f"it is no valid GeoJSON ({error})"[:200]) from error
-    records = [one.get("properties") or {} for one in features]
-    records = [
-        {str(key).lower(): value for key, value in record.items()}
-        if isinstance(record, Mapping)
-        else {}
-        for record in records
-    ]
-    fields = {
-        name: [record.get(name) for record in records]
-        for name in _NAMES
-        if any(record.get(name) is not None for record in records)
-    }
-    # The standard has a place for an id outside the properties.
-    if "id" not in fields and any("id" in one for one in features):
-        fields["id"] = [one.get("id") for one in features]
-    return polygons, fields, _crs_of_geojson(document, path)
+    records = [one.get("properties") for one in features]
+    records = [record if isinstance(record, Mapping) else {} for record in records]
+    names = [*dict.fromkeys(name for record in records for name in record)]
+    fields = {str(name): [record.get(name) for record in records] for name in names}
+    ids = [one.get("id") for one in features]
+    # The standard has a place for an id outside the properties, which programs fill with the place in the file from 0.
+    if None not in ids and [*map(str, ids)] != [*map(str, range(len(ids)))]:
+        fields.setdefault("id", ids)
+    return _Content(polygons, fields, _crs_of_geojson(document, path))
 
 
 def _features_of(document: Any) -> list[Mapping[str, Any]]:
@@ -200,8 +292,39 @@ def _crs_of_geojson(document: Mapping[str, Any], path: Path) -> str | None:
     return f"{found[1].upper()}:{found[2]}"
 
 
-def _read_by_ogr(path: Path, kind: str) -> tuple[NDArray[Any], Mapping[str, Sequence[Any]], Any]:
-    """Return what :func:`_read_geojson` does of a GeoPackage or shapefile: of its first layer of polygons."""
+def _read_kml(path: Path, layer: str | None, readings: Readings) -> _Content:
+    """Return the placemarks with polygons of all folders, or of the folder ``layer``."""
+    shapely = import_of_zones("shapely")
+    try:
+        found = read_kml(path)
+    except (ValueError, ParseError, OSError, RecursionError, shapely.GEOSException) as error:
+        raise _unreadable(path, f"it is no valid KML ({error})"[:200]) from error
+    _refuse_many(len(found.polygons), path.name)
+    if found.others:
+        readings.leave(f"{count_text(found.others, 'placemark')} of {path.name} without a polygon")
+    if found.links:
+        readings.leave(f"{count_text(found.links, 'link')} of {path.name} to other files")
+    folders = found.fields.get(FOLDER, [])
+    different = [*dict.fromkeys(folder for folder in folders if folder)]
+    listed = ", ".join(f'"{folder}"' for folder in different[:_MOST_NAMED])
+    if layer is None:
+        word = "folder" if len(different) == 1 else "folders"
+        return _Content(
+            found.polygons, found.fields, _WGS84, f"{word} {listed}" if different else ""
+        )
+    if layer not in different:
+        why = f"{path.name} has no folder {layer!r} with polygons; it has {listed or 'none'}"
+        raise ToolError("invalid_argument", why, argument="layer", candidates=tuple(different[:20]))
+    for other in different:
+        if other != layer:
+            readings.leave(f'folder "{other}"')
+    chosen = [place for place, folder in enumerate(folders) if folder == layer]
+    fields = {name: [values[place] for place in chosen] for name, values in found.fields.items()}
+    return _Content(found.polygons[chosen], fields, _WGS84, f'folder "{layer}"')
+
+
+def _read_by_ogr(path: Path, kind: str, layer: str | None, readings: Readings) -> _Content:
+    """Return the shapes of the layer of polygons of a GeoPackage or shapefile."""
     shapely, pyogrio = import_of_zones("shapely"), import_of_zones("pyogrio")
     with TemporaryDirectory() as folder:
         copy = Path(folder) / f"zones{kind}"
@@ -210,11 +333,10 @@ def _read_by_ogr(path: Path, kind: str) -> tuple[NDArray[Any], Mapping[str, Sequ
         except OSError as error:
             raise _unreadable(path, str(error.strerror)) from error
         try:
-            layers = pyogrio.list_layers(copy).tolist()
-            layer = next((name for name, kind in layers if "Polygon" in (kind or "")), layers[0][0])
-            about = pyogrio.read_info(copy, layer=layer, force_feature_count=True)
+            chosen = _layer_of(copy, path.name, layer, readings)
+            about = pyogrio.read_info(copy, layer=chosen, force_feature_count=True)
             _refuse_many(about["features"], path.name)
-            about, _, shapes, values = pyogrio.raw.read(copy, layer=layer, force_2d=True)
+            about, _, shapes, values = pyogrio.raw.read(copy, layer=chosen, force_2d=True)
             polygons = shapely.from_wkb(shapes)
         except (
             pyogrio.errors.DataSourceError,
@@ -226,11 +348,67 @@ def _read_by_ogr(path: Path, kind: str) -> tuple[NDArray[Any], Mapping[str, Sequ
             reason = str(error).replace(str(copy), path.name)
             raise _unreadable(path, reason) from error
     fields = {
-        name.lower(): column.tolist()
-        for name, column in zip(about["fields"], values, strict=True)
-        if name.lower() in _NAMES
+        name: _with_whole_numbers(column, dtype)
+        for name, column, dtype in zip(about["fields"], values, about["dtypes"], strict=True)
     }
-    return polygons, fields, about["crs"] or None
+    place = f'layer "{chosen}"' if kind == ".gpkg" else ""
+    return _Content(polygons, fields, about["crs"] or None, place)
+
+
+def _layer_of(copy: Path, file: str, given: str | None, readings: Readings) -> str:
+    """Return the layer to read. Several with polygons are a question, unless one is ``given``."""
+    pyogrio = import_of_zones("pyogrio")
+    kinds = dict(pyogrio.list_layers(copy).tolist())
+    counts: dict[str, int] = {}
+    for name, kind in kinds.items():
+        if kind and any(word in kind for word in _KINDS_OF_POLYGONS):
+            about = pyogrio.read_info(copy, layer=name, force_feature_count=True)
+            counts[name] = about["features"]
+    filled = [name for name in counts if counts[name]] or [*counts] or [*kinds]
+    filled.sort(key=lambda name: -counts.get(name, 0))  # plots are more than boundaries
+    if given is not None and given not in filled:
+        why = f"{file} has no layer {given!r} with polygons; it has {', '.join(filled)}"
+        raise ToolError("invalid_argument", why, argument="layer", candidates=tuple(filled[:20]))
+    choices = [Choice(name, _size_of(copy, name, counts.get(name, 0))) for name in filled]
+    question = Question(f"Which layer of {file} holds the zones?", "--layer", tuple(choices))
+    chosen = readings.choose(question, given)
+    for name, kind in kinds.items():
+        if name != chosen:
+            what = f"layer {name}" if kind else f"table {name}"
+            readings.leave(f"{what} of {file}")
+    return chosen
+
+
+def _size_of(copy: Path, layer: str, count: int) -> str:
+    """Return the number of polygons of a layer and, if its system has a unit of length, their area."""
+    pyogrio, shapely = import_of_zones("pyogrio"), import_of_zones("shapely")
+    number = count_text(count, "polygon")
+    if count > _MOST_MEASURED:
+        return number
+    about, _, shapes, _ = pyogrio.raw.read(copy, layer=layer, columns=[], force_2d=True)
+    unit_m = _unit_of(about["crs"])
+    area = float(shapely.area(shapely.from_wkb(shapes)).sum())
+    return f"{number}, {area * unit_m**2:.4g} m²" if unit_m else number
+
+
+def _unit_of(crs: str | None) -> float | None:
+    """Return the metres per unit of a projected coordinate reference system."""
+    from rasterio.crs import CRS
+    from rasterio.errors import CRSError
+
+    try:
+        known = CRS.from_user_input(crs) if crs else None
+        return known.linear_units_factor[1] if known is not None and known.is_projected else None
+    except CRSError:
+        return None
+
+
+def _with_whole_numbers(values: NDArray[Any], dtype: str) -> list[Any]:
+    """Return a column; whole numbers, which are read as fractions where some are missing, are whole again."""
+    column = values.tolist() if values.dtype.kind != "M" else [*values]
+    if not dtype.startswith("int") or values.dtype.kind != "f":
+        return column
+    return [None if math.isnan(value) else int(value) for value in column]
 
 
 def _copy_with_companions(path: Path, copy: Path) -> None:
@@ -248,24 +426,6 @@ def _copy_with_companions(path: Path, copy: Path) -> None:
 def _are_degrees(bounds: NDArray[Any]) -> bool:
     """Return True if a bounding box (x, y, x, y) can be in longitude and latitude. One without corners is NaN."""
     return not (np.abs(bounds) > (360, 90, 360, 90)).any()
-
-
-def _names_of(
-    fields: Mapping[str, Sequence[Any]], count: int, file: str
-) -> tuple[list[str], tuple[str, ...], tuple[str, ...]]:
-    """Return the names of zones, with notes and flags on why they are numbers or not of the first field."""
-    notes: list[str] = []
-    for field in (name for name in _NAMES if name in fields):
-        names = [f"{v:.15g}" if isinstance(v, float) else str(v) for v in fields[field]]
-        lacking = sum(name.strip() in ("", "None", "nan") for name in names)
-        equal = count - len(set(names))
-        if not lacking and not equal:
-            return names, (*notes, f"{file}: zones are named by the field {field}"), ()
-        fault = f"no value for {lacking} zones" if lacking else "equal values"
-        notes.append(f"{file}: the field {field} has {fault}, so it names no zones")
-    numbers = [str(number) for number in range(1, count + 1)]
-    note = f"{file}: zones are numbered in the order of the file"
-    return numbers, (*notes, note), ("zones_numbered",) if notes else ()
 
 
 def overlapping(polygons: NDArray[Any]) -> NDArray[np.bool_] | None:

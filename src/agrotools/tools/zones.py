@@ -1,14 +1,11 @@
 """Measurements per zone, such as a plot of a field trial, in georeferenced rasters of one or many dates.
 
-A pixel counts with the share of its area that lies in the zone (exactextract; Baston 2023); those without data do not.
+A pixel counts with the share of its area that lies in the zone; those without data do not.
 """
 
-import csv
-import io
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -16,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.core.base import number_text
-from agrotools.core.files import write_whole
-from agrotools.tools.pictures import WHOLE_PX, raster_roles, read_field_picture
-from agrotools.tools.workspace import file_info
+from agrotools.core.base import count_text
+from agrotools.core.readings import Readings
+from agrotools.tools.zone_files import ABOUT, Row, ZoneMap, picture_under, write_files
 from agrotools.tools.zone_shapes import (
     MOST_ZONES,
     Zones,
@@ -27,17 +23,22 @@ from agrotools.tools.zone_shapes import (
     overlapping,
     read_zones,
 )
-from agrotools.vision import Box, Index, Role
-from agrotools.vision.formats import MAX_PIXELS
-from agrotools.vision.overlay import LONGEST_SIDE, draw_heat_map
-from agrotools.vision.rasters import RasterSource, band_number, metres_per_degree, open_raster
-from agrotools.vision.vegetation import INDICES, choose_index, doubt_of_cover, segment
+from agrotools.tools.zone_values import (
+    BlockCache,
+    Measured,
+    Statistics,
+    quantities_of,
+    refuse_large_zones,
+)
+from agrotools.tools.zone_weights import LEAST_SHARE, PixelShares
+from agrotools.vision.rasters import (
+    RasterSource,
+    Scaling,
+    StatedScaling,
+    metres_per_degree,
+    open_raster,
+)
 
-Row = dict[str, str | float | None]
-_Quantity = tuple[dict[str, str], Callable[[Box], NDArray[np.float32]]]
-"""Operations of exactextract by column, and a function that reads the values of a box."""
-_Measured = tuple[list[_Quantity], Sequence[str], Sequence[str]]  # with notes and flags
-_Bands = Mapping[str, int | str] | None
 _GRID = {
     "x": None,
     "y": None,
@@ -51,24 +52,58 @@ _GRID = {
 _GRID_HINT = (
     "a grid is x=500000,y=5000000,rows=20,columns=50,width=1.5,length=6,rotation=12,gap=0.5"
 )
-_ABOUT = ("zone", "raster", "date", "area_m2", "pixels", "valid_pct", "flags")
-"""Columns of every table; the measured quantities stand before the flags."""
 _DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
+_YEAR = re.compile(r"((?:19|20)\d\d)(?:[-_.]?(0[1-9]|1[0-2]))?")
+"""Name of a folder of a year or a month."""
+_FOLDERS_WITH_DATES = 3
+"""Number of folders above a raster whose names may hold its date: flights are stored as DATE/product/raster.tif."""
 _READ_PX = 2**22
 """Largest number of pixels of a zone that are read at once."""
-_MOST_LINES = 12
 _PROGRESS_ZONES = 1_000
 """Number of zones after which a line of progress is given: about two seconds."""
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""First characters of a cell that spreadsheet programs compute (OWASP, CSV injection)."""
+_FARTHEST_PX = 1e9
+"""Distance from a raster, pixels, beyond which a corner is nowhere: no raster is as large."""
+_SAME_AREA = 1e-6
+"""Relative difference up to which a zone lies whole in a raster."""
+_LISTED = 3
+"""Rasters or zones that a line names."""
 
 
 class ZoneTable(NamedTuple):
     rows: list[Row]
     """Of a raster and zone ``zone``, ``raster``, ``date``, ``area_m2`` (None if the scale is unknown), ``pixels`` (with
-    data), ``valid_pct`` (their share of the zone, percent), values (None without data) and ``flags``."""
+    data of every value), ``valid_pct`` (their share of the zone, percent), values (None without data), ``flags`` and
+    the fields of the file of zones."""
     notes: tuple[str, ...]
     files: tuple[Path, ...]
+
+
+class _Raster(NamedTuple):
+    """Raster of a date. ``label``: shortest end of its path that no other raster has."""
+
+    path: Path
+    label: str
+    date: str
+
+
+class _Placed(NamedTuple):
+    """Zones in pixels of a raster: x is the column, y the row, downwards. ``inside``: their parts in the raster."""
+
+    polygons: NDArray[Any]
+    inside: NDArray[Any]
+    areas: NDArray[np.float64]
+    areas_inside: NDArray[np.float64]
+
+
+class _Found(NamedTuple):
+    """What was found in a zone. ``pixels``: with data of every value. ``figures``: by column."""
+
+    pixels: float = 0.0
+    figures: Mapping[str, float | None] = {}
+    pixels_of_values: Mapping[str, float] = {}
+    """pixels with data, by value"""
+    beyond: tuple[str, ...] = ()
+    """quantities of which some values are impossible"""
 
 
 def measure_zones(
@@ -77,13 +112,18 @@ def measure_zones(
     *,
     values: Sequence[str] = (),
     bands: Mapping[str, int | str] | None = None,
+    id_field: str | None = None,
+    layer: str | None = None,
+    scale: float | None = None,
+    offset: float | None = None,
     out: Path | str | None = None,
     progress: Callable[[str], None] | None = None,
+    readings: Readings | None = None,
 ) -> ZoneTable:
-    """Measure zones in rasters (GeoTIFF, ENVI), one for each date, which is read from the name of the file.
+    """Measure zones in rasters (GeoTIFF, ENVI), one for each date, which is read from the name of the file or folder.
 
     Args:
-        zones: GeoJSON, GeoPackage or shapefile of polygons in any coordinate reference system; or a grid:
+        zones: GeoJSON, GeoPackage, shapefile or KML of polygons in any coordinate reference system; or a grid:
             ``x=500000,y=5000000,rows=20,columns=50,width=1.5,length=6,rotation=12,gap=0.5``. x and y are its upper left
             corner in the system of the first raster; width and length of a plot and the gap between plots are in its
             unit (metres if that is degrees); rotation about the corner is in degrees counter-clockwise.
@@ -91,85 +131,172 @@ def measure_zones(
             ``estimate_canopy_height``), an index such as ``ndvi``, or the number or name of a band. Default: cover; of
             a raster with one band, height and the band.
         bands: role (R, G, B, RE, NIR) to number or name of a band, where the file does not say it.
-        out: folder for ``zones.csv``, ``zones_map.png`` (first value, last date) and ``zones_chart.png`` (dates).
+        id_field: field that names the zones, or several with commas between them (``block,plot``); ``row-number``: the
+            place in the file. Default: the field with a usual name in which no two zones are equal.
+        layer: layer of a GeoPackage, or folder of a KML file, that holds the zones.
+        scale: what the numbers of all bands are multiplied by; default: as the file says.
+        offset: what is then added, as -1000 for numbers of Sentinel-2 since 2022; default: as the file says.
+        out: folder for ``zones.csv``, ``zones.geojson``, ``zones_map.png`` (first value, last date) and
+            ``zones_chart.png`` (dates).
         progress: called with a line of text after every 1,000 zones.
+        readings: is told what was read, and puts questions on it; by default nobody answers.
 
     Raises:
         UsageError: the extra ``zones`` is not installed.
+        UndecidedError: several layers may hold the zones, or several fields may name them.
         ToolError: ``invalid_argument``, ``file_not_found``, ``unreadable_file``, ``missing_metadata`` (a raster without
             a coordinate reference system), ``nothing_found`` (no zone in the rasters), ``limit`` (over 100,000 zones,
             or a large file), and as the tools.
     """
-    shapely = import_of_zones("shapely")
-    paths = [Path(path) for path in ([rasters] if isinstance(rasters, Path | str) else rasters)]
-    dates = {path: "-".join(found.groups()) for path in paths if (found := _DATE.search(path.stem))}
-    if len({*dates.values()}) == len(paths):
-        paths.sort(key=dates.__getitem__)
+    readings = readings or Readings()
+    given = [rasters] if isinstance(rasters, Path | str) else rasters
+    in_order = _rasters_of([Path(path) for path in given], readings)
+    stated = _stated(scale, offset)
     read: Zones | None = None
     overlaps: NDArray[np.bool_] | None = None
     rows: list[Row] = []
     notes: list[str] = []
-    polygons, gsd_m = np.empty(0), None
-    for path in paths:
-        with open_raster(path, argument="rasters") as source:
+    untold: list[str] = []
+    shown: ZoneMap | None = None
+    for raster in in_order:
+        with open_raster(
+            raster.path, argument="rasters", shown_as=raster.label, stated=stated
+        ) as source:
+            _say_scaling(source, readings)
             if read is None:
-                is_grid = "=" in str(zones) and not Path(zones).is_file()
-                read = _grid(str(zones), source) if is_grid else read_zones(Path(zones))
+                read = _zones_of(zones, source, id_field, layer, readings)
+                readings.settle()
                 notes += read.notes
                 overlaps = overlapping(read.polygons)
                 if overlaps is None:
                     notes.append("too many zones are near each other to say which ones overlap")
-            polygons = _in_pixels(read, source)
-            operations, of_raster, flags = _quantities(source, path, values, bands)
-            inside = shapely.clip_by_rect(polygons, 0, -source.height, source.width, 0)
-            measured = _extract(
-                polygons,
-                shapely.area(inside),
-                -shapely.bounds(inside)[:, 3],
-                operations,
-                source,
-                progress,
-            )
+            placed = _placed_in(read, source)
+            measured = quantities_of(source, raster.path, values, bands)
+            found = _extract(placed, measured, source, progress)
             gsd_m = source.sampling.gsd_m
-        notes += [f"{path.name}: {note}" for note in of_raster]
-        parts = zip(
-            read.names,
-            _flags_of_overlap(overlaps, len(read.names)),
-            shapely.area(polygons).tolist(),
-            shapely.area(inside).tolist(),
-            measured,
-            strict=True,
-        )
-        for name, of_overlap, area, part, found in parts:
-            pixels = found.pop("pixels", 0.0)
-            of_zone = (
-                ["outside"] if not part else ["partly_outside"] if part < area * (1 - 1e-6) else []
-            )
-            of_zone += [] if pixels >= part / 2 else ["mostly_no_data"] if pixels else ["no_data"]
-            row: Row = {"zone": name, "raster": path.name, "date": dates.get(path, "")}
-            row |= {
-                "area_m2": gsd_m and area * gsd_m**2,
-                "pixels": pixels,
-                "valid_pct": 100 * pixels / (area or 1),
-            }
-            all_flags = dict.fromkeys((*of_zone, *of_overlap, *read.flags, *flags))
-            rows.append({**row, **found, "flags": " ".join(all_flags)})
-    quantities = [*dict.fromkeys(column for row in rows for column in row if column not in _ABOUT)]
-    if not quantities:
+            if out is not None and raster is in_order[-1]:
+                picture = picture_under(source, raster.path, bands, placed.inside)
+                shown = ZoneMap(read, placed.inside, gsd_m, picture, source.dataset.crs)
+        notes += [f"{raster.label}: {note}" for note in measured.notes]
+        notes += _notes_on_values(raster, found, measured)
+        if raster is in_order[0]:
+            notes += _notes_on_repairs(read, placed, gsd_m)
+        flags = _flags_of(read, overlaps, placed, found, measured)
+        rows += _rows_of(read, raster, placed, found, flags, measured, gsd_m)
+        untold += measured.untold
+    assert read is not None
+    columns = [*dict.fromkeys(column for row in rows for column in row if column not in ABOUT)]
+    if not columns:
         hint = "check the coordinate reference systems"
         raise ToolError("nothing_found", "no zone lies in the rasters", argument="zones", hint=hint)
-    rows = [
-        {column: row.get(column) for column in (*_ABOUT[:-1], *quantities, _ABOUT[-1])}
-        for row in rows
+    table = _table_of(rows, read, [*dict.fromkeys((*untold, *columns))])
+    files: tuple[Path, ...] = ()
+    if out is not None and shown is not None:
+        files, more = write_files(Path(out), table, shown, columns)
+        notes += more
+    return ZoneTable(table, tuple(dict.fromkeys(notes)), files)
+
+
+def _rasters_of(paths: Sequence[Path], readings: Readings) -> list[_Raster]:
+    """Return the rasters, each once, with labels and dates; in the order of their dates if all have different ones."""
+    different: dict[Path, Path] = {}
+    for path in paths:
+        if path.absolute() in different:
+            readings.leave(f"{path}, which is given twice")
+        different.setdefault(path.absolute(), path)
+    labels = _labels_of([*different])
+    rasters = [
+        _Raster(path, label, _date_of(path))
+        for path, label in zip(different.values(), labels, strict=True)
     ]
-    files = () if out is None else _write(Path(out), rows, polygons, quantities[0], gsd_m)
-    return ZoneTable(rows, tuple(dict.fromkeys(notes)), files)
+    dates = [raster.date for raster in rasters]
+    if "" not in dates and len(set(dates)) == len(dates):
+        rasters.sort(key=lambda raster: raster.date)
+    if len(rasters) <= _LISTED:
+        for raster in rasters:
+            readings.take(f"{raster.label} {f'of {raster.date}' if raster.date else '(no date)'}")
+    else:
+        known = sorted(filter(None, dates))
+        span = f"of {known[0]} to {known[-1]}" if known else "(no dates)"
+        lacking = f", {dates.count('')} without a date" if known and "" in dates else ""
+        readings.take(f"{len(rasters)} rasters {span}{lacking}")
+    return rasters
 
 
-def _flags_of_overlap(overlaps: NDArray[np.bool_] | None, count: int) -> list[tuple[str, ...]]:
-    if overlaps is None:
-        return [("overlaps_not_checked",)] * count
-    return [("overlaps_zone",) if overlap else () for overlap in overlaps.tolist()]
+def _labels_of(paths: Sequence[Path]) -> list[str]:
+    """Return the end of each path from which rasters of one name are told apart: ``2023/ortho.tif``."""
+    parts = [path.parts for path in paths]
+    labels: list[str] = []
+    for path in parts:
+        same = [other for other in parts if other[-1] == path[-1]]
+        length = 1
+        while len({other[-length:] for other in same}) < len(same):
+            length += 1
+        labels.append("/".join(part.strip("/\\") for part in path[-length:]))
+    return labels
+
+
+def _date_of(path: Path) -> str:
+    """Return the date in the name of a raster, else in that of a folder near it; else the year or month of a folder."""
+    folders = [*reversed(path.parts[:-1])][:_FOLDERS_WITH_DATES]
+    for name in (path.stem, *folders):
+        if found := _DATE.search(name):
+            return "-".join(found.groups())
+    for name in folders:
+        if found := _YEAR.fullmatch(name):
+            return "-".join(filter(None, found.groups()))
+    return ""
+
+
+def _stated(scale: float | None, offset: float | None) -> StatedScaling | None:
+    """Return the scaling that the user states, if any."""
+    for name, value in (("scale", scale), ("offset", offset)):
+        if value is not None and not math.isfinite(value):
+            raise ToolError("invalid_argument", f"{name} must be a number", argument=name)
+    if scale == 0:
+        raise ToolError("invalid_argument", "scale must not be 0", argument="scale")
+    return None if scale is None and offset is None else StatedScaling(scale, offset)
+
+
+def _say_scaling(source: RasterSource, readings: Readings) -> None:
+    """Say how the numbers of a raster become values.
+
+    Raises:
+        ToolError: ``invalid_argument``: one of scale and offset is stated, while the file says both.
+    """
+    plain = Scaling()
+    in_file = {source.scaling_in_file(band) for band in source.data_bands} - {plain}
+    if in_file and source.stated is not None and None in source.stated:
+        which = "offset" if source.stated.offset is None else "scale"
+        said = next(iter(in_file))
+        why = (
+            f"{source.name} says scale {said.scale:g} and offset {said.offset:g}, and one is given"
+        )
+        raise ToolError("invalid_argument", why, argument=which, hint=f"give {which}, too")
+    used = {source.scaling_of(band) for band in source.data_bands} - {plain}
+    who = "the file" if source.stated is None else "the command"
+    for scaling in sorted(used):
+        how = f"times {scaling.scale:g} plus {scaling.offset:g}"
+        readings.take(f"numbers of {source.name} {how} (as {who} says)")
+
+
+def _zones_of(
+    zones: Path | str,
+    source: RasterSource,
+    id_field: str | None,
+    layer: str | None,
+    readings: Readings,
+) -> Zones:
+    """Return the zones of a file or a grid."""
+    if "=" not in str(zones) or Path(zones).is_file():
+        return read_zones(Path(zones), id_field=id_field, layer=layer, readings=readings)
+    for name, value in (("id", id_field), ("layer", layer)):
+        if value is not None:
+            why = f"{name} is for a file of zones, not for a grid"
+            raise ToolError("invalid_argument", why, argument=name, hint=f"omit {name}")
+    grid = _grid(str(zones), source)
+    readings.take(f"a grid of {len(grid.names)} plots, named ROW-COLUMN")
+    return grid
 
 
 def _grid(text: str, source: RasterSource) -> Zones:
@@ -205,271 +332,254 @@ def _grid(text: str, source: RasterSource) -> Zones:
     return Zones(names, polygons, crs)
 
 
-def _in_pixels(zones: Zones, source: RasterSource) -> NDArray[Any]:
-    """Return the polygons in pixels of a raster: x is the column, y is the row with a minus sign."""
+def _placed_in(zones: Zones, source: RasterSource) -> _Placed:
+    """Return the zones in pixels of a raster. A zone that has no place in its system is empty."""
+    shapely = import_of_zones("shapely")
+    corners, zone = shapely.get_coordinates(zones.polygons, return_index=True)
+    xs, ys = _in_system_of(source, zones.crs, corners)
+    with np.errstate(all="ignore"):
+        columns, rows = ~source.dataset.transform * (xs, ys)
+        pixels = np.stack([columns, rows], axis=1)
+        is_placed = (np.abs(pixels) < _FARTHEST_PX).all(axis=1)
+    lost = np.unique(zone[~is_placed])
+    if len(corners) and len(lost) == len(np.unique(zone)):
+        x, y = corners[0]
+        why = f"the corners of the zones (the first is {x:.9g}, {y:.9g}) have no place in {source.name}"
+        hint = "check the coordinate reference system of the zones and of the raster"
+        raise ToolError("invalid_argument", why, argument="zones", hint=hint)
+    pixels[~is_placed] = 0
+    polygons = shapely.set_coordinates(zones.polygons.copy(), pixels)
+    polygons[lost] = shapely.Polygon()
+    # Outlines may cross themselves in another system, far from the middle of a projection.
+    crossed = ~shapely.is_valid(polygons)
+    polygons[crossed] = shapely.make_valid(polygons[crossed], method="structure")
+    inside = shapely.clip_by_rect(polygons, 0, 0, source.width, source.height)
+    return _Placed(polygons, inside, shapely.area(polygons), shapely.area(inside))
+
+
+def _in_system_of(
+    source: RasterSource, crs: Any, corners: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return x and y of corners, (n, 2) in ``crs``, in the coordinate reference system of a raster; infinite where
+    there is no place."""
     from rasterio._err import CPLE_BaseError  # rasterio has no public class of errors of PROJ
     from rasterio.crs import CRS
     from rasterio.errors import RasterioError
     from rasterio.warp import transform
 
-    shapely, crs = import_of_zones("shapely"), source.dataset.crs
-    if crs is None and zones.crs is not None:
-        why, hint = (
-            f"{source.name} has no coordinate reference system",
-            "georeference it, or give a grid in pixels",
-        )
+    of_raster = source.dataset.crs
+    if of_raster is None and crs is not None:
+        why = f"{source.name} has no coordinate reference system"
+        hint = "georeference it, or give a grid in pixels"
         raise ToolError("missing_metadata", why, argument="rasters", hint=hint)
-    xs, ys = shapely.get_coordinates(zones.polygons).T
+    xs, ys = corners.T
     try:
-        of_zones = CRS.from_user_input(zones.crs) if zones.crs else crs
-        if of_zones != crs:
-            xs, ys = map(np.asarray, transform(of_zones, crs, xs, ys)[:2])
-    except (RasterioError, CPLE_BaseError, ValueError) as error:
-        raise ToolError(
-            "invalid_argument",
-            f"zones cannot be placed in {source.name}: {error}",
-            argument="zones",
-            hint="check the coordinate reference system of the zones",
-        ) from error
-    columns, rows = ~source.dataset.transform * (xs, ys)
-    placed = np.nan_to_num(
-        np.stack([columns, -rows], axis=1), posinf=1e12
-    )  # infinite where there is no place
-    return shapely.set_coordinates(zones.polygons.copy(), placed)
+        of_zones = CRS.from_user_input(crs) if crs else of_raster
+        if of_zones != of_raster:
+            xs, ys = map(np.asarray, transform(of_zones, of_raster, xs, ys)[:2])
+    except (RasterioError, CPLE_BaseError, ValueError, OverflowError) as error:
+        reason = " ".join(str(error).split())[:_LONGEST_REASON]
+        why = f"zones cannot be placed in {source.name}: {reason}"
+        hint = "check the coordinate reference systems of the zones and of the raster"
+        raise ToolError("invalid_argument", why, argument="zones", hint=hint) from error
+    return xs, ys
 
 
-def _quantities(
-    source: RasterSource, path: Path, values: Sequence[str], bands: _Bands
-) -> _Measured:
-    measured: _Measured = ([], source.sampling.notes, source.sampling.flags)
-    for value in values or (("cover",) if len(source.data_bands) > 1 else ("height", "1")):
-        if value == "height":
-            from agrotools.tools.canopy_height import estimate_canopy_height
-
-            judged, read = estimate_canopy_height(chm=path), partial(_heights, source)
-            more = (
-                [({"heights": "values", "weights": "coverage"}, read)],
-                judged.notes,
-                judged.flags,
-            )
-        elif value == "cover" or value in INDICES:
-            more = _plants(source, path, value, bands)
-        else:
-            number = band_number(value, source.band_names, source.name)
-            numbers = [
-                number,
-                *(source.data_bands if source.border is not None else ()),
-            ]  # a border is in all bands
-            more = (
-                [(_moments(f"band_{number}"), lambda box, of=numbers: source.read(of, box)[0])],
-                (),
-                (),
-            )
-        measured = [*measured[0], *more[0]], [*measured[1], *more[1]], [*measured[2], *more[2]]
-    return measured
-
-
-def _moments(name: str) -> dict[str, str]:
-    return {
-        f"{name}_mean": "mean",
-        f"{name}_sd": "stdev",
-        f"{name}_min": "min",
-        f"{name}_max": "max",
-    }
-
-
-def _heights(source: RasterSource, box: Box) -> NDArray[np.float32]:
-    from agrotools.tools.canopy_height import height_scale_of, in_metres
-
-    return np.maximum(
-        in_metres(source.read([1], box)[0], height_scale_of(source, None).metres), np.float32(0)
-    )
-
-
-def _height_statistics(heights: NDArray[Any], weights: NDArray[Any]) -> dict[str, float]:
-    """Return the statistics of ``estimate_canopy_height``; quantiles are interpolated by rank, as by numpy."""
-    order = np.argsort(heights)[: np.count_nonzero(np.isfinite(heights))]
-    heights, weights = heights[order].astype(np.float64), weights[order]
-    if not weights.sum():
-        return {}
-    ranks = np.arange(order.size) * weights + (order.size - 1) * (np.cumsum(weights) - weights)
-    mean, cover = np.average(heights, weights=weights), np.average(heights >= 2, weights=weights)
-    median, p95 = np.interp([0.5 * ranks[-1], 0.95 * ranks[-1]], ranks, heights)
-    sd = np.average((heights - mean) ** 2, weights=weights) ** 0.5
-    names = ("mean_m", "median_m", "p95_m", "max_m", "sd_m", "cover_pct")
-    return dict(
-        zip(names, map(float, (mean, median, p95, heights[-1], sd, 100 * cover)), strict=True)
-    )
-
-
-def _plants(source: RasterSource, path: Path, value: str, bands: _Bands) -> _Measured:
-    """Return plant cover as the tool for it finds plants in the whole raster, and its index; or an index alone."""
-    from agrotools.tools.crop_weed.large_rasters import sample_threshold
-    from agrotools.tools.crop_weed.photographs import remarks_on_photo
-
-    roles, notes = raster_roles(source, bands, file_info(path))
-    index = choose_index(cast(Index, "auto" if value == "cover" else value), roles)
-    used: dict[Role, int] = {role: roles[role] for role in INDICES[index].bands}
-    sampled = sample_threshold(source, used, index, (0, 0, source.width, source.height))
-    read = lru_cache(maxsize=1)(partial(sampled.read, source, used))
-    of_index: _Quantity = (_moments(index), lambda box: read(box)[0])
-    if value != "cover":
-        return [of_index], notes, ()
-    notes, flags, percent = (
-        (*notes, *sampled.notes, *sampled.cut.notes),
-        sampled.cut.flags,
-        np.float32(100),
-    )
-    if source.width * source.height <= WHOLE_PX and bands is None:
-        picture = read_field_picture(path, None, None, file_info(path))
-        plants, photo = segment(index, picture.bands, picture.valid), picture.photo
-        if photo is not None and (doubt := doubt_of_cover(photo, plants)):
-            notes, flags = (*notes, f"plant cover cannot be told: {doubt}"), ("low_confidence",)
-            percent = np.float32(np.nan)
-        elif photo is not None:
-            of_photo = remarks_on_photo(photo, plants)
-            notes, flags = (*notes, *of_photo.notes), (*flags, *of_photo.flags)
-    cover: _Quantity = ({"veg_pct": "mean"}, lambda box: percent * read(box)[1])
-    return [cover, of_index], notes, flags
+_LONGEST_REASON = 160
+"""Characters of a reason of PROJ, which may hold two whole coordinate reference systems."""
 
 
 def _extract(
-    polygons: NDArray[Any],
-    areas: Any,
-    tops: Any,
-    quantities: Sequence[_Quantity],
+    placed: _Placed,
+    measured: Measured,
     source: RasterSource,
     progress: Callable[[str], None] | None,
-) -> list[dict[str, Any]]:
-    """Return the columns, and ``pixels`` with data, of each polygon that has an area in the raster."""
-    extract = import_of_zones("exactextract")
-    if "heights" in quantities[0][0] and max(areas) > MAX_PIXELS:
-        why = f"a zone has over {MAX_PIXELS // 1_000_000} million pixels, too many for percentiles of height"
-        raise ToolError(
-            "limit", why, argument="zones", hint="cut it into parts, or measure the band alone"
-        )
-
-    class Raster(extract.raster.NumPyRasterSource):
-        def read_window(self, x: int, y: int, columns: int, rows: int) -> NDArray[np.float32]:
-            box = (x, y, x + columns, y + rows)
-            return self.read(box) if columns and rows else np.empty((0, 0), np.float32)
-
-    grid = np.broadcast_to(np.float32(0), source.dataset.shape), 0, -source.height, source.width, 0
-    # An operation does not keep its raster alive, and takes rasters of one name for one.
-    rasters = [Raster(*grid, name=f"raster_{number}") for number in range(len(quantities))]
-    operations = [extract.operation.Operation("count", "pixels", rasters[-1])]
-    for raster, (columns, read) in zip(rasters, quantities, strict=True):
-        raster.read = read
-        operations += [
-            extract.operation.Operation(how, column, raster) for column, how in columns.items()
-        ]
-    rows: list[dict[str, Any]] = [{} for _ in polygons]
-    from_top = [k for k in np.argsort(tops).tolist() if areas[k]]  # neighbours share blocks
-    for done, k in enumerate(from_top):
+) -> list[_Found]:
+    """Return what was found in each zone."""
+    refuse_large_zones(measured.layers, placed.areas_inside)
+    found = [_Found() for _ in placed.polygons]
+    blocks = BlockCache(source, measured.layers)
+    order = _neighbours_first(placed, blocks)
+    for done, zone in enumerate(order):
         if progress and done and done % _PROGRESS_ZONES == 0:
-            progress(f"{source.name}: {done} of {len(from_top)} zones")
-        polygon: Any = polygons[k]
-        feature = {"type": "Feature", "properties": {}, "geometry": polygon.__geo_interface__}
-        (feature,) = extract.exact_extract(
-            rasters, [feature], operations, max_cells_in_memory=_READ_PX
+            progress(f"{source.name}: {done} of {len(order)} zones")
+        found[zone] = _measure_zone(placed.inside[zone], measured, blocks)
+    return found
+
+
+def _neighbours_first(placed: _Placed, blocks: BlockCache) -> list[int]:
+    """Return the zones with an area in the raster, in the order of a curve through all blocks that seldom leaves a
+    neighbourhood (Morton 1966), so that a block is read once."""
+    shapely = import_of_zones("shapely")
+    some = np.flatnonzero(placed.areas_inside > 0)
+    left, top, right, bottom = shapely.bounds(placed.inside[some]).T
+    columns = ((left + right) / 2 // blocks.width).astype(np.int64)
+    rows = ((top + bottom) / 2 // blocks.height).astype(np.int64)
+    keys = np.zeros(len(some), np.int64)
+    for bit in range(_BITS):
+        keys |= ((columns >> bit) & 1) << (2 * bit)
+        keys |= ((rows >> bit) & 1) << (2 * bit + 1)
+    return some[np.lexsort((left, top, keys))].tolist()
+
+
+_BITS = 24
+"""Bits of the number of a row or column of blocks: rasters have up to 2^31 pixels a side, blocks at least 100."""
+
+
+def _measure_zone(polygon: Any, measured: Measured, blocks: BlockCache) -> _Found:
+    """Return what was found in the part of a zone that lies in the raster, read in strips if it is large."""
+    shares = PixelShares(polygon)
+    left, top, right, bottom = shares.box
+    statistics = [Statistics(quantity) for quantity in measured.quantities]
+    pixels = 0.0
+    step = max(1, _READ_PX // (right - left))
+    for start in range(top, bottom, step):
+        end = min(start + step, bottom)
+        of_rows = shares.of_rows(start, end)
+        touched = np.flatnonzero(of_rows > LEAST_SHARE)
+        weights = of_rows.ravel()[touched]
+        values = blocks.read((left, start, right, end))
+        values = values.reshape(len(values), -1).take(touched, axis=1)
+        there = np.isfinite(values)
+        if there.all():
+            for one, of_one in zip(statistics, values, strict=True):
+                one.add(of_one, weights)
+            pixels += float(weights.sum())
+            continue
+        for one, of_one, known in zip(statistics, values, there, strict=True):
+            one.add(of_one[known], weights[known])
+        pixels += float(weights[there.all(axis=0)].sum())
+    figures: dict[str, float | None] = {}
+    for one in statistics:
+        figures |= one.figures()
+    of_values = {one.quantity.value: one.weight for one in statistics}
+    beyond = [one.quantity.name for one in statistics if one.weight and one.is_beyond]
+    return _Found(pixels, figures, of_values, tuple(beyond))
+
+
+def _notes_on_values(raster: _Raster, found: Sequence[_Found], measured: Measured) -> list[str]:
+    """Return notes on impossible values, by quantity."""
+    notes: list[str] = []
+    for quantity in measured.quantities:
+        zones = sum(quantity.name in one.beyond for one in found)
+        if zones:
+            low, high = quantity.limits
+            where = count_text(zones, "zone")
+            hint = "do its numbers have a scale or an offset (--scale, --offset)?"
+            notes.append(
+                f"{raster.label}: {quantity.name} is beyond {low:g} to {high:g} in {where}: {hint}"
+            )
+    return [*dict.fromkeys(notes)]
+
+
+def _notes_on_repairs(zones: Zones, placed: _Placed, gsd_m: float | None) -> list[str]:
+    """Return notes on outlines that cross themselves, with the area that is measured."""
+    if zones.repaired is None:
+        return []
+    shapely = import_of_zones("shapely")
+    notes: list[str] = []
+    for place in np.flatnonzero(zones.repaired)[:_LISTED].tolist():
+        area = float(placed.areas[place])
+        size = f"{area * gsd_m**2:.4g} m²" if gsd_m else f"{area:.4g} pixels"
+        parts = count_text(int(shapely.get_num_geometries(placed.polygons[place])), "part")
+        name = zones.names[place]
+        notes.append(f"zone {name}: its outline crosses itself; repaired to {size} in {parts}")
+    more = int(zones.repaired.sum()) - _LISTED
+    if more > 0:
+        notes.append(f"{count_text(more, 'more outline')} crossed themselves and were repaired")
+    return notes
+
+
+def _flags_of(
+    zones: Zones,
+    overlaps: NDArray[np.bool_] | None,
+    placed: _Placed,
+    found: Sequence[_Found],
+    measured: Measured,
+) -> list[str]:
+    """Return the flags of each zone, with spaces between them."""
+    flags: list[str] = []
+    for place, one in enumerate(found):
+        of_zone = _flags_of_place(
+            float(placed.areas[place]), float(placed.areas_inside[place]), one
         )
-        found = {one.name: feature["properties"][one.name] for one in operations}
-        if "heights" in found:
-            found |= _height_statistics(found.pop("heights"), found.pop("weights"))
-        rows[k] = {name: value if value == value else None for name, value in found.items()}
+        if one.beyond:
+            of_zone.append("out_of_range")
+        if overlaps is None:
+            of_zone.append("overlaps_not_checked")
+        elif overlaps[place]:
+            of_zone.append("overlaps_zone")
+        if zones.repaired is not None and zones.repaired[place]:
+            of_zone.append("outline_repaired")
+        flags.append(" ".join(dict.fromkeys((*of_zone, *zones.flags, *measured.flags))))
+    return flags
+
+
+def _flags_of_place(area: float, area_inside: float, found: _Found) -> list[str]:
+    """Return flags on what part of a zone lies in the raster, and what part of that has data."""
+    flags: list[str] = []
+    if not area_inside:
+        return ["outside"]
+    if area_inside < area * (1 - _SAME_AREA):
+        flags.append("partly_outside")
+    if not found.pixels:
+        flags.append("no_data")
+    elif found.pixels < area_inside / 2:
+        flags.append("mostly_no_data")
+    return flags
+
+
+def _rows_of(
+    zones: Zones,
+    raster: _Raster,
+    placed: _Placed,
+    found: Sequence[_Found],
+    flags: Sequence[str],
+    measured: Measured,
+    gsd_m: float | None,
+) -> list[Row]:
+    """Return the rows of a raster."""
+    rows: list[Row] = []
+    for place, (name, one) in enumerate(zip(zones.names, found, strict=True)):
+        area = float(placed.areas[place])
+        row: Row = {
+            "zone": name,
+            "raster": raster.label,
+            "date": raster.date,
+            "area_m2": area * gsd_m**2 if gsd_m else None,
+            "pixels": one.pixels,
+            "valid_pct": 100 * one.pixels / (area or 1),
+        }
+        row |= one.figures
+        if measured.are_several:
+            for value, pixels in one.pixels_of_values.items():
+                row[f"{value}_valid_pct"] = 100 * pixels / (area or 1)
+        row["flags"] = flags[place]
+        rows.append(row)
     return rows
 
 
-def _write(
-    folder: Path, rows: Sequence[Row], polygons: NDArray[Any], column: str, gsd_m: float | None
-) -> tuple[Path, ...]:
-    text, known = io.StringIO(), [row for row in rows if row[column] is not None]
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(map(_cell, rows[0]))
-    for row in rows:
-        table.writerow(map(_cell, row.values()))
-    files = {
-        "zones.csv": text.getvalue().encode(),
-        "zones_map.png": _map(rows, polygons, column, gsd_m),
-    }
-    if len(rows) > len(polygons) and known:
-        files["zones_chart.png"] = _chart(known, len(polygons), column)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        write_whole(folder / name, content)
-    return tuple(folder / name for name in files)
+def _table_of(rows: Sequence[Row], zones: Zones, columns: Sequence[str]) -> list[Row]:
+    """Return the rows, each with all columns, and with the fields of its zone behind them."""
+    names = (*ABOUT[:-1], *columns, ABOUT[-1])
+    fields = _field_columns(zones.fields, names)
+    table: list[Row] = []
+    for place, row in enumerate(rows):
+        whole: Row = {name: row.get(name) for name in names}
+        for field, column in fields.items():
+            whole[column] = zones.fields[field][place % len(zones.names)]
+        table.append(whole)
+    return table
 
 
-def _cell(value: str | float | None) -> str | float | None:
-    """Return a value for CSV: text that a spreadsheet program would compute gets an apostrophe before it."""
-    if isinstance(value, float):
-        return number_text(value)
-    if isinstance(value, str) and value.startswith(_FORMULA_STARTS) and not _is_number(value):
-        return f"'{value}"
-    return value
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _map(rows: Sequence[Row], polygons: NDArray[Any], column: str, gsd_m: float | None) -> bytes:
-    """Draw the polygons of the last raster in the colours of a column."""
-    import cv2
-    from rasterio import Affine
-    from rasterio.features import rasterize
-
-    last = rows[-len(polygons) :]
-    shapes: list[Any] = [
-        (polygon, math.nan if row[column] is None else row[column])
-        for polygon, row in zip(polygons, last, strict=True)
-        if "outside" not in str(row["flags"]).split()
-    ] or [(polygons[0], math.nan)]
-    bounds = np.array([polygon.bounds for polygon, _ in shapes])
-    (left, bottom), (right, top) = bounds[:, :2].min(axis=0), bounds[:, 2:].max(axis=0)
-    factor = max(right - left, top - bottom) / LONGEST_SIDE
-    shape = (math.ceil((top - bottom) / factor), math.ceil((right - left) / factor))
-    drawn = np.full(shape, np.nan, np.float32)
-    rasterize(shapes, out=drawn, transform=Affine(factor, 0, left, 0, -factor, top))
-    there = drawn[np.isfinite(drawn)]
-    low, high = (float(there.min()), float(there.max())) if there.size else (0.0, 1.0)
-    title = f"{column} by zone, {last[0]['date'] or last[0]['raster']}"
-    gsd_m = gsd_m and gsd_m * factor
-    picture = draw_heat_map(
-        drawn, low=low, high=high, unit="", grey_below=low, title=title, legend=(), gsd_m=gsd_m
-    )
-    return cv2.imencode(".png", picture[..., ::-1])[1].tobytes()
-
-
-def _chart(rows: Sequence[Row], count: int, column: str) -> bytes:
-    """Draw a column by date: a line for each zone, or boxes of many zones."""
-    from agrotools.core import PlotSpec
-    from agrotools.tools.plotting.drawing import draw
-    from agrotools.tools.plotting.tool import prepare_data
-
-    x = (
-        "date"
-        if len({row["date"] for row in rows}) == len({row["raster"] for row in rows})
-        else "raster"
-    )
-    are_lines = count <= _MOST_LINES and len({(row["zone"], row[x]) for row in rows}) == len(rows)
-    series: dict[Any, tuple[str, list[Any], list[Any]]] = {}
-    for row in rows:
-        _, xs, ys = series.setdefault(key := row["zone" if are_lines else x], (str(key), [], []))
-        xs.append(row[x])
-        ys.append(row[column])
-    kind = "line" if are_lines else "box"
-    data = prepare_data(
-        kind,
-        [(name, xs if are_lines else None, ys) for name, xs, ys in series.values()],
-        "none",
-        [],
-    )
-    assert data is not None
-    title = f"{column} by zone"
-    spec = PlotSpec(kind=kind, series=data.series, title=title, y_label=column, legend=are_lines)
-    return draw(spec, data, y_limits=None, annotate=False, fmt="png")[0]
+def _field_columns(fields: Mapping[str, Any], taken: Sequence[str]) -> dict[str, str]:
+    """Return the column of each field: its name, with ``field_`` before it where the table has such a column."""
+    used = {name.casefold() for name in taken}
+    columns: dict[str, str] = {}
+    for field in fields:
+        column = field
+        while column.casefold() in used:
+            column = f"field_{column}"
+        used.add(column.casefold())
+        columns[field] = column
+    return columns

@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -158,6 +158,20 @@ class Scale(NamedTuple):
     flags: tuple[str, ...] = ()
 
 
+class Scaling(NamedTuple):
+    """How stored numbers become values: number times ``scale`` plus ``offset``."""
+
+    scale: float = 1.0
+    offset: float = 0.0
+
+
+class StatedScaling(NamedTuple):
+    """Scaling that a user states; None: as in the file."""
+
+    scale: float | None
+    offset: float | None
+
+
 def metres_per_degree(latitude: float) -> tuple[float, float]:
     """Return metres per degree of (longitude, latitude) on the WGS 84 ellipsoid.
 
@@ -239,6 +253,7 @@ class RasterSource:
 
     ``alpha_band``: 1-based number of the band whose zeros hide the others. ``border``: stored value, in all bands, of a
     black or white border that nothing in the file declares to be no data. Both are None if there is none.
+    ``stated``: scaling of all bands that the user states, instead of that in the file.
     """
 
     dataset: Any
@@ -247,6 +262,21 @@ class RasterSource:
     sampling: Scale
     alpha_band: int | None
     border: float | None
+    stated: StatedScaling | None = field(default=None, kw_only=True)
+
+    def scaling_of(self, band: int) -> Scaling:
+        """Return the scaling of a band (1-based): as stated, else as in the file."""
+        in_file = self.scaling_in_file(band)
+        if self.stated is None:
+            return in_file
+        scale, offset = self.stated
+        return Scaling(
+            in_file.scale if scale is None else scale, in_file.offset if offset is None else offset
+        )
+
+    def scaling_in_file(self, band: int) -> Scaling:
+        """Return the scaling of a band (1-based) that the file states."""
+        return Scaling(self.dataset.scales[band - 1], self.dataset.offsets[band - 1])
 
     @property
     def count(self) -> int:
@@ -332,12 +362,35 @@ class RasterSource:
             raise damaged(self.name, self.argument, error) from error
         return values
 
+    def read_resized(
+        self, bands: Sequence[int], region: Box, shape: tuple[int, int]
+    ) -> NDArray[np.float32]:
+        """Read every n-th pixel of bands for a picture of ``shape`` (rows, columns), float32 (bands, rows, columns),
+        as stored, NaN without data. ToolError ``unreadable_file``."""
+        from rasterio.windows import Window
+
+        x0, y0, x1, y1 = region
+        window = Window(x0, y0, x1 - x0, y1 - y0)  # pyright: ignore[reportCallIssue]
+        size = (len(bands), *shape)
+        try:
+            data = self.dataset.read(list(bands), window=window, out_shape=size)
+            missing = self.dataset.read_masks(list(bands), window=window, out_shape=size) == 0
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise damaged(self.name, self.argument, error) from error
+        if self.border is not None:
+            missing |= (data == self.border).all(axis=0)
+        values = data.astype(np.float32)
+        values[missing] = np.nan
+        return values
+
     def _to_physical(
         self, data: NDArray[Any], band: int, window: Any, values: NDArray[np.float32]
     ) -> None:
         """Write the physical values of ``data`` into ``values``, which may be the same array."""
         missing = self._missing(data, band, window)
-        scale, offset = self.dataset.scales[band - 1], self.dataset.offsets[band - 1]
+        scale, offset = self.scaling_of(band)
         if missing is not None and data.dtype.kind == "f":
             np.putmask(
                 data, missing, np.nan
@@ -398,10 +451,14 @@ class RasterSource:
 
 @contextmanager
 def open_raster(
-    path: Path, *, argument: str = "image", shown_as: str | None = None
+    path: Path,
+    *,
+    argument: str = "image",
+    shown_as: str | None = None,
+    stated: StatedScaling | None = None,
 ) -> Iterator[RasterSource]:
-    """Open a raster for reading. ToolError ``file_not_found``, ``unreadable_file`` (another format, damaged, complex
-    numbers), ``limit`` (blocks too large to decode)."""
+    """Open a raster for reading. ``stated``: scaling instead of that in the file. ToolError ``file_not_found``,
+    ``unreadable_file`` (another format, damaged, complex numbers), ``limit`` (blocks too large to decode)."""
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
     if kind not in RASTER_DRIVERS:
@@ -432,7 +489,9 @@ def open_raster(
                 flags += ("border_without_mark",)
             hidden = None if blanks.is_kept else blanks.border
             sampling = sampling._replace(notes=sampling.notes + notes, flags=sampling.flags + flags)
-            yield RasterSource(dataset, name, argument, sampling, blanks.alpha_band, hidden)
+            yield RasterSource(
+                dataset, name, argument, sampling, blanks.alpha_band, hidden, stated=stated
+            )
 
 
 class Place(NamedTuple):

@@ -31,6 +31,7 @@ from agrotools.vision.blocks import (
     block_boxes,
     raster_blocks,
     sample_into,
+    spread_boxes,
     tile_shape,
 )
 from agrotools.vision.formats import clipped_region, file_format
@@ -123,13 +124,9 @@ def sample_threshold(
         boxes = [region]
     typical = max((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in boxes)
     sample_size = min(len(boxes), max(12, _SAMPLE_PX // typical))
-    # Steps by the golden ratio spread any number of blocks evenly and avoid a single column of tiles.
-    chosen = sorted(
-        {int(len(boxes) * ((k * 0.6180339887498949) % 1.0)) for k in range(sample_size)}
-    )
     read = [
-        dict(zip(used, source.read(list(used.values()), boxes[number]), strict=True))
-        for number in chosen
+        dict(zip(used, source.read(list(used.values()), box), strict=True))
+        for box in spread_boxes(boxes, sample_size)
     ]
     factor = 1.0
     if "B" in used and source.dtype != "uint8":
