@@ -2,6 +2,10 @@
 
     python performance/zones.py [--side 20000, at least 5000] [--case colour|heights] [--folder DIR]
 
+Of heights, exactextract (if it is installed) measures the same plots, with figures that agrotools has, too: count,
+mean, standard deviation, maximum, median and 95th percentile. Both run in a process of their own, one after the other.
+Compare the processor time where other programs run.
+
 The raster (three bands of 8 bits, or heights as float32; deflate, tiles of 512, a corner without data) and plots turned
 by 5 degrees, some outside, are the same for the same side. The process is fresh. 40 plots are compared with plain code:
 rasterio reads the box of a plot, and a pixel weighs as much as shapely says of its area lies in the plot.
@@ -14,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +45,7 @@ def main() -> None:
         "--folder", type=Path, help="where the raster is made and left; default: a temporary folder"
     )
     parser.add_argument("--only", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--by-exactextract", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     width, length = 0.8 * options.side * GSD / COLUMNS, 0.8 * options.side * GSD / ROWS
     if options.only:
@@ -48,22 +54,23 @@ def main() -> None:
         table = at.measure_zones(
             options.only, f"x={X - 1},y={Y - 1},rows={ROWS},columns={COLUMNS},{size}"
         )
-        figures = (
-            f"{time.perf_counter() - started:.1f} s, {time.process_time() - cpu:.1f} s of processor"
-        )
-        print(json.dumps([f"{figures}, peak {peak_mb():.0f} MB", table.rows]))
+        print(json.dumps([time_since(started, cpu), table.rows]))
+        return
+    if options.by_exactextract:
+        print(json.dumps(by_exactextract(options.by_exactextract, width, length)))
         return
     with tempfile.TemporaryDirectory(prefix="zones-") as scratch:
         path = (options.folder or Path(scratch)) / f"{options.case}_{options.side}.tif"
         if not path.exists():
             make_raster(path, options.side, options.case)
-        command = [sys.executable, __file__, "--only", path, "--side", str(options.side)]
-        figures, rows = json.loads(
-            subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        )
+        figures, rows = in_a_process("--only", path, options.side)
         print(
             f"{len(rows)} plots, {sum('outside' in row['flags'] for row in rows)} outside or partly: {figures}"
         )
+        if options.case == "heights" and find_spec("exactextract"):
+            of_others, theirs = in_a_process("--by-exactextract", path, options.side)
+            print(f"exactextract: {of_others}")
+            print_differences(rows, theirs)
         inside = [row for row in rows if row["pixels"]]
         chosen = inside[:: len(inside) // 40]
         with open_raster(path) as source:
@@ -80,6 +87,57 @@ def main() -> None:
             print(
                 f"{column}: largest relative difference {max(abs(a - b) / max(abs(a), 1) for a, b in pairs):.1e}"
             )
+
+
+def time_since(started: float, cpu: float) -> str:
+    """Return how long this process has worked, and its largest memory."""
+    seconds = time.perf_counter() - started
+    return (
+        f"{seconds:.1f} s, {time.process_time() - cpu:.1f} s of processor, peak {peak_mb():.0f} MB"
+    )
+
+
+def in_a_process(option: str, path: Path, side: int) -> Any:
+    """Return what this script prints with a hidden option, in a fresh process."""
+    command = [sys.executable, __file__, option, path, "--side", str(side)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def by_exactextract(path: Path, width: float, length: float) -> tuple[str, list[dict[str, Any]]]:
+    """Return the time of exactextract, and its figures of the plots."""
+    from exactextract import exact_extract
+
+    features: list[dict[str, Any]] = []
+    for row, column in np.ndindex(ROWS, COLUMNS):
+        right, down = corners_of(row, column, width, length)
+        xs = X - 1 + right * math.cos(TURN) + down * math.sin(TURN)
+        ys = Y - 1 + right * math.sin(TURN) - down * math.cos(TURN)
+        outline = shapely.Polygon(np.stack([xs, ys], axis=1)).__geo_interface__
+        features.append({"type": "Feature", "properties": {}, "geometry": outline})
+    started, cpu = time.perf_counter(), time.process_time()
+    figures = ["count", "mean", "stdev", "max", "median", "quantile(q=0.95)"]
+    found = exact_extract(str(path), features, figures)
+    return time_since(started, cpu), [feature["properties"] for feature in found]
+
+
+def print_differences(rows: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> None:
+    """Print the largest relative differences from exactextract, whose percentiles are not interpolated."""
+    same = {"pixels": "count", "mean_m": "mean", "sd_m": "stdev", "max_m": "max"}
+    for column, name in (same | {"median_m": "median", "p95_m": "quantile_95"}).items():
+        pairs = [
+            (row[column], other[name])
+            for row, other in zip(rows, theirs, strict=True)
+            if row["pixels"]
+        ]
+        largest = max(abs(ours - other) / max(abs(other), 1) for ours, other in pairs)
+        print(f"  {column}: largest relative difference from exactextract {largest:.1e}")
+
+
+def corners_of(row: int, column: int, width: float, length: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the corners of a plot in metres to the right and down, before it is turned."""
+    right = column * 1.1 * width + np.array([0, width, width, 0])
+    down = row * (length + 0.1 * width) + np.array([0, 0, length, length])
+    return right, down
 
 
 def make_raster(path: Path, side: int, case: str) -> None:
@@ -115,8 +173,7 @@ def cut_out(
 ) -> dict[str, float]:
     """Return the figures of a plot by plain code; ``threshold``: of the index, in the raster of colours."""
     row, column = (int(part) - 1 for part in zone.split("-"))
-    right = column * 1.1 * width + np.array([0, width, width, 0])
-    down = row * (length + 0.1 * width) + np.array([0, 0, length, length])
+    right, down = corners_of(row, column, width, length)
     across = (right * math.cos(TURN) + down * math.sin(TURN) - 1) / GSD
     along = (1 - right * math.sin(TURN) + down * math.cos(TURN)) / GSD
     plot = shapely.Polygon(np.stack([across, along], axis=1))

@@ -55,7 +55,10 @@ def test_public_names_of_package_tools_and_plugins():
             *("out", "progress", "options"),
         ],
         "load_benchmark": ["name_or_path", "data_root", "progress", "options", "quick"],
-        "measure_zones": ["rasters", "zones", "values", "bands", "out", "progress"],
+        "measure_zones": [
+            *("rasters", "zones", "values", "bands", "id_field", "layer", "scale", "offset"),
+            *("out", "progress", "readings"),
+        ],
         "merge": ["runs", "out", "allow_missing"],
         "read_run": ["path"],
         "score": ["run", "allow_invalid"],

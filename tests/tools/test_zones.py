@@ -5,23 +5,28 @@ import json
 import math
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
+import rasterio
 from rasterio.transform import from_origin
 from rasterio.warp import transform
 
 import agrotools as at
+from agrotools.core import ToolError, UndecidedError
+from agrotools.core.readings import Readings
 from agrotools.tools import zone_shapes
 from agrotools.tools.canopy_height import estimate_canopy_height
 from agrotools.tools.crop_weed.tool import measure_crop_weed_area
+from agrotools.tools.zone_values import BlockCache
 from support.picture_files import write_raster
 from support.tool_errors import tool_error
 
-pytest.importorskip("exactextract", reason="needs the extra zones")
 pyogrio = pytest.importorskip("pyogrio", reason="needs the extra zones")
 shapely = pytest.importorskip("shapely", reason="needs the extra zones")
 
@@ -142,7 +147,8 @@ def test_two_dates_give_a_row_each_in_order_a_map_and_a_chart(tmp_path: Path) ->
     assert all(
         a["veg_pct"] < b["veg_pct"] for a, b in zip(table.rows[:4], table.rows[4:], strict=True)
     )
-    assert {path.name for path in table.files} == {"zones.csv", "zones_map.png", "zones_chart.png"}
+    names = {"zones.csv", "zones.geojson", "zones_map.png", "zones_chart.png"}
+    assert {path.name for path in table.files} == names
 
 
 def test_grids_that_are_none_and_zones_elsewhere_are_refused(tmp_path: Path) -> None:
@@ -246,13 +252,16 @@ def test_damaged_geojson_is_refused(tmp_path: Path, text: str) -> None:
     assert error.kind in ("unreadable_file", "invalid_argument")
 
 
-def test_equal_names_give_numbers_with_a_flag(tmp_path: Path) -> None:
+def test_equal_numbers_of_plots_that_nothing_tells_apart_are_refused(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     plots = geojson(tmp_path / "a.geojson", ("A", 0), ("A", 5), **IN_METRES)
-    rows = at.measure_zones(path, plots).rows
+    error = tool_error(at.measure_zones, path, plots)
+    assert error.kind == "invalid_argument"
+    assert "plot" in error.message
+    rows = at.measure_zones(path, plots, id_field="row-number").rows
     assert [(row["zone"], row["flags"]) for row in rows] == [
-        ("1", "zones_numbered"),
-        ("2", "zones_numbered"),
+        ("row 1", "zones_numbered"),
+        ("row 2", "zones_numbered"),
     ]
 
 
@@ -303,3 +312,288 @@ def test_doubt_of_the_tool_on_a_photograph_reaches_the_table(tmp_path: Path) -> 
     (row,) = at.measure_zones(path, zones(tmp_path / "a.gpkg", (0, 0, 50, 50))).rows
     assert of_tool
     assert of_tool <= {*str(row["flags"]).split()}
+
+
+def fields_of(path: Path, *records: dict[str, Any]) -> Path:
+    """Write squares of 3 m beside each other with these fields, in the system of the raster."""
+    plots = [(None, 3.5 * place) for place in range(len(records))]
+    document = json.loads(geojson(path, *plots, **IN_METRES).read_text(encoding="utf-8"))
+    for feature, record in zip(document["features"], records, strict=True):
+        feature["properties"] = record
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def test_figures_are_those_of_exactextract(tmp_path: Path) -> None:
+    extract = pytest.importorskip("exactextract", reason="the figures are compared with it")
+    values = np.where(np.random.default_rng(2).random(HEIGHTS.shape) < 0.1, -9999, HEIGHTS)
+    path = raster(tmp_path / "chm.tif", values.astype(np.float32), nodata=-9999)
+    ring = shapely.Point(X + 4, Y - 4).buffer(3).difference(shapely.Point(X + 4, Y - 4).buffer(1.3))
+    two = shapely.union(ring, shapely.box(X + 8.03, Y - 11.07, X + 11.02, Y - 8.01))
+    star = shapely.Polygon([(X + 7, Y - 1), (X + 9.3, Y - 5), (X + 13, Y - 2), (X + 9, Y - 2.7)])
+    shapes = [two, star]
+    file = tmp_path / "a.gpkg"
+    names = [np.array(["two", "star"], object)]
+    geometry = shapely.to_wkb(np.array([shapely.MultiPolygon(two.geoms), star], object))
+    pyogrio.raw.write(file, geometry, names, ["plot"], crs="EPSG:32633", geometry_type="Unknown")
+    rows = at.measure_zones(path, file).rows
+    features = [
+        {"type": "Feature", "properties": {}, "geometry": shape.__geo_interface__}
+        for shape in shapes
+    ]
+    what = ["count", "mean", "stdev", "min", "max"]
+    for row, found in zip(rows, extract.exact_extract(str(path), features, what), strict=True):
+        of_band = [row["pixels"], *(row[f"band_1_{name}"] for name in ("mean", "sd", "min", "max"))]
+        assert of_band == pytest.approx([found["properties"][name] for name in what], rel=1e-6)
+
+
+def test_a_zone_read_in_strips_and_blocks_gives_the_figures_of_one_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS, tiled=True, blockxsize=16, blockysize=16)
+    grid = f"x={X + 2},y={Y - 1},rows=2,columns=2,width=4.05,length=4.55,rotation=-9,gap=0.1"
+    whole = at.measure_zones(path, grid).rows
+    monkeypatch.setattr("agrotools.tools.zones._READ_PX", 300)
+    monkeypatch.setattr("agrotools.tools.zone_values._BLOCK_PX", 512)
+    monkeypatch.setattr("agrotools.tools.zone_values._KEPT_VALUES", 512 * 3)
+    monkeypatch.setattr("agrotools.tools.zone_values._AT_ONCE", 50)
+    for row, of_whole in zip(at.measure_zones(path, grid).rows, whole, strict=True):
+        numbers = [column for column, value in of_whole.items() if isinstance(value, float)]
+        assert len(numbers) >= 12
+        for column in numbers:
+            assert row[column] == pytest.approx(of_whole[column], rel=1e-9), column
+
+
+def test_neighbouring_zones_read_a_block_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS, tiled=True, blockxsize=16, blockysize=16)
+    monkeypatch.setattr("agrotools.tools.zone_values._BLOCK_PX", 256)
+    read: list[Any] = []
+    computed = BlockCache._computed
+    monkeypatch.setattr(
+        BlockCache,
+        "_computed",
+        lambda self, row, column: read.append((row, column)) or computed(self, row, column),
+    )
+    grid = f"x={X},y={Y},rows=12,columns=12,width=0.9,length=0.9,rotation=-3,gap=0.05"
+    at.measure_zones(path, grid, values=["1"])
+    assert len(read) == len(set(read))
+
+
+def test_repeated_plots_are_named_with_their_block_and_all_fields_are_in_the_table(
+    tmp_path: Path,
+) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    plots = fields_of(
+        tmp_path / "a.geojson",
+        {"Block": "A", "PlotNo": 1, "date": "sown", "tags": ["x"]},
+        {"Block": "A", "PlotNo": 2, "date": None, "tags": []},
+        {"Block": "B", "PlotNo": 1, "date": "sown", "tags": []},
+    )
+    readings = Readings()
+    rows = at.measure_zones(path, plots, readings=readings).rows
+    assert [row["zone"] for row in rows] == ["A-1", "A-2", "B-1"]
+    assert [(row["Block"], row["PlotNo"], row["field_date"], row["tags"]) for row in rows] == [
+        ("A", 1, "sown", '["x"]'),
+        ("A", 2, None, "[]"),
+        ("B", 1, "sown", "[]"),
+    ]
+    assert any("Block and PlotNo" in line for line in readings.taken)
+
+
+def test_two_fields_with_other_names_are_a_question(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    plots = fields_of(tmp_path / "a.geojson", {"plot": 7, "id": 1}, {"plot": 8, "id": 2})
+    with pytest.raises(UndecidedError) as raised:
+        at.measure_zones(path, plots)
+    assert raised.value.answers == ("--id=plot",)
+    rows = at.measure_zones(path, plots, id_field="id").rows
+    assert [row["zone"] for row in rows] == ["1", "2"]
+    same = fields_of(tmp_path / "b.geojson", {"plot": "01", "id": 1}, {"plot": "02", "id": 2})
+    assert [row["zone"] for row in at.measure_zones(path, same).rows] == ["01", "02"]
+
+
+def test_layers_of_polygons_are_a_question_and_the_others_are_named(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    file = tmp_path / "a.gpkg"
+    layers = {"boundary": [(0, 0, 100, 60)], "plots": [(0, 0, 30, 30), (40, 0, 30, 30)]}
+    for layer, boxes in layers.items():
+        shapes = [shapely.box(X + x / 10, Y - 6, X + (x + w) / 10, Y) for x, _, w, _ in boxes]
+        pyogrio.raw.write(
+            file,
+            shapely.to_wkb(shapes),
+            [np.arange(len(shapes))],
+            ["plot"],
+            layer=layer,
+            crs="EPSG:32633",
+            geometry_type="Polygon",
+            append=file.exists(),
+        )
+    with pytest.raises(UndecidedError) as raised:
+        at.measure_zones(path, file)
+    assert raised.value.answers == ("--layer=plots",)
+    assert "boundary (1 polygon, 60 m²)" in raised.value.message
+    readings = Readings()
+    (row,) = at.measure_zones(path, file, layer="boundary", readings=readings).rows
+    assert row["area_m2"] == pytest.approx(60)
+    assert readings.left == ["layer plots of a.gpkg"]
+    assert tool_error(at.measure_zones, path, file, layer="trees").kind == "invalid_argument"
+
+
+KML = """<?xml version="1.0" encoding="UTF-8"?>
+<kml xmlns="http://www.opengis.net/kml/2.2"><Document>{}</Document></kml>"""
+PLACEMARK = (
+    "<Placemark><name>{}</name><ExtendedData><Data name='variety'><value>Ibis</value></Data></ExtendedData>"
+    "<Polygon><outerBoundaryIs><LinearRing><coordinates>{}</coordinates></LinearRing></outerBoundaryIs></Polygon>"
+    "</Placemark>"
+)
+
+
+def kml(path: Path, folders: dict[str, list[tuple[str, float]]]) -> Path:
+    """Write folders of squares of 3 m by name and distance from the left edge of the raster."""
+    text = ""
+    for folder, plots in folders.items():
+        text += f"<Folder><name>{folder}</name>"
+        for name, x in plots:
+            box = shapely.get_coordinates(shapely.box(X + x, Y - 3, X + x + 3, Y))
+            degrees = np.transpose(transform("EPSG:32633", "OGC:CRS84", *box.T))
+            corners = " ".join(f"{x:.9f},{y:.9f},0" for x, y in degrees)
+            text += PLACEMARK.format(name, corners)
+        point = "<Point><coordinates>9,45</coordinates></Point>"
+        text += f"<Placemark><name>gate</name>{point}</Placemark></Folder>"
+    path.write_text(KML.format(text), encoding="utf-8")
+    return path
+
+
+def test_kml_is_read_from_all_folders(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    readings = Readings()
+    file = kml(tmp_path / "a.kml", {"block 1": [("A1", 0)], "block 2": [("A2", 5)]})
+    rows = at.measure_zones(path, file, readings=readings).rows
+    assert [(row["zone"], row["folder"], row["variety"]) for row in rows] == [
+        ("A1", "block 1", "Ibis"),
+        ("A2", "block 2", "Ibis"),
+    ]
+    assert rows[1]["area_m2"] == pytest.approx(9, rel=1e-3)
+    assert readings.left == ["2 placemarks of a.kml without a polygon"]
+    (row,) = at.measure_zones(path, file, layer="block 2").rows
+    assert row["zone"] == "A2"
+    equal = kml(tmp_path / "b.kml", {"A": [("1", 0), ("2", 4)], "B": [("1", 8)]})
+    assert [row["zone"] for row in at.measure_zones(path, equal).rows] == ["A-1", "A-2", "B-1"]
+
+
+@pytest.mark.parametrize(
+    "text", ["<kml>", "<!DOCTYPE kml [<!ENTITY a 'b'>]><kml></kml>", KML.format("")]
+)
+def test_damaged_kml_is_refused(tmp_path: Path, text: str) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    (tmp_path / "a.kml").write_text(text, encoding="utf-8")
+    error = tool_error(at.measure_zones, path, tmp_path / "a.kml")
+    assert error.kind in ("unreadable_file", "invalid_argument")
+
+
+def test_rasters_of_one_name_are_told_apart_and_dated_by_their_folders(tmp_path: Path) -> None:
+    paths = [tmp_path / year / "odm" / "ortho.tif" for year in ("2024", "2023")]
+    for path in paths:
+        path.parent.mkdir(parents=True)
+        raster(path, HEIGHTS)
+    grid = f"x={X},y={Y},rows=1,columns=1,width=3,length=3"
+    readings = Readings()
+    rows = at.measure_zones([*paths, paths[0]], grid, values=["1"], readings=readings).rows
+    assert [(row["raster"], row["date"]) for row in rows] == [
+        ("2023/odm/ortho.tif", "2023"),
+        ("2024/odm/ortho.tif", "2024"),
+    ]
+    assert len(readings.left) == 1
+
+
+def test_pixels_with_data_do_not_depend_on_the_order_of_values(tmp_path: Path) -> None:
+    bands = np.repeat(HEIGHTS + 1, 2, axis=0)
+    bands[1, :, 15:] = -9999
+    path = raster(tmp_path / "n.tif", bands, nodata=-9999)
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
+    for values in (["1", "2"], ["2", "1"]):
+        (row,) = at.measure_zones(path, plots, values=values).rows
+        assert row["valid_pct"] == row["band_2_valid_pct"] == pytest.approx(50)
+        assert row["band_1_valid_pct"] == pytest.approx(100)
+        assert row["band_1_mean"] == pytest.approx(bands[0, :30, :30].mean())
+
+
+def test_an_index_beyond_its_limits_is_flagged_and_an_offset_can_be_stated(tmp_path: Path) -> None:
+    numbers = np.full((2, SIDE, SIDE), 1000, np.int16)
+    numbers[0] += 200
+    numbers[1] += np.where(np.arange(SIDE) < 60, 3000, -300).astype(np.int16)
+    path = raster(tmp_path / "n.tif", numbers, names=("red", "nir"))
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30), (70, 0, 30, 30))
+    known, odd = at.measure_zones(path, plots, values=["ndvi"], offset=-1000).rows
+    assert known["ndvi_mean"] == pytest.approx(2800 / 3200)
+    assert known["flags"] == ""
+    assert odd["flags"] == "out_of_range"
+    with rasterio.open(path, "r+") as file:
+        file.scales, file.offsets = (1e-4, 1e-4), (-0.1, -0.1)
+    readings = Readings()
+    (row, _) = at.measure_zones(path, plots, values=["ndvi"], readings=readings).rows
+    assert row["ndvi_mean"] == pytest.approx(2800 / 3200)
+    assert any("-0.1" in line for line in readings.taken)
+    error = tool_error(at.measure_zones, path, plots, values=["ndvi"], offset=-1000)
+    assert error.argument == "scale"
+    for wrong in ({"scale": 0.0}, {"offset": math.nan}):
+        assert tool_error(at.measure_zones, path, plots, **wrong).kind == "invalid_argument"
+
+
+def test_an_outline_that_crosses_itself_is_flagged_with_its_area(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    plots = geojson(tmp_path / "a.geojson", ("A", 0), ("B", 5), **IN_METRES)
+    document = json.loads(plots.read_text(encoding="utf-8"))
+    ring = document["features"][0]["geometry"]["coordinates"][0]
+    ring[1], ring[2] = ring[2], ring[1]
+    plots.write_text(json.dumps(document), encoding="utf-8")
+    table = at.measure_zones(path, plots)
+    assert [row["flags"] for row in table.rows] == ["outline_repaired", ""]
+    assert table.rows[0]["area_m2"] == pytest.approx(4.5)
+    assert any("zone A" in note and "4.5 m²" in note for note in table.notes)
+
+
+@pytest.mark.parametrize("crs", ["EPSG:32633", "EPSG:4326", 'LOCAL_CS["site",UNIT["metre",1]]'])
+@pytest.mark.parametrize("of_zones", ["EPSG::4326", "EPSG::3031", "OGC::CRS84", None])
+@pytest.mark.parametrize("corner", [(1e20, 1e20), (-200.0, 95.0), (0.0, 0.0), (5e5, 5e6)])
+def test_corners_that_do_not_fit_their_system_are_no_bug(
+    tmp_path: Path, crs: str, of_zones: str | None, corner: tuple[float, float]
+) -> None:
+    path = write_raster(tmp_path / "a.tif", HEIGHTS, crs=crs, transform=from_origin(X, Y, GSD, GSD))
+    more = {"crs": {"properties": {"name": f"urn:ogc:def:crs:{of_zones}"}}} if of_zones else {}
+    plots = geojson(tmp_path / "a.geojson", ("A", 0), **more)
+    document = json.loads(plots.read_text(encoding="utf-8"))
+    document["features"][0]["geometry"] = json.loads(
+        shapely.to_geojson(shapely.box(*corner, corner[0] + 3, corner[1] + 3))
+    )
+    plots.write_text(json.dumps(document), encoding="utf-8")
+    with suppress(ToolError):
+        at.measure_zones(path, plots, values=["1"])
+
+
+def test_zones_are_written_back_with_their_values_in_degrees(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30), (40, 0, 30, 30))
+    at.measure_zones(path, plots, values=["1"], out=tmp_path / "out")
+    written = tmp_path / "out" / "zones.geojson"
+    features = json.loads(written.read_text(encoding="utf-8"))["features"]
+    (rows, again) = (at.measure_zones(path, file, values=["1"]).rows for file in (plots, written))
+    assert [feature["properties"] for feature in features] == rows
+    for row, same in zip(rows, again, strict=True):
+        assert same["zone"] == row["zone"]
+        assert same["band_1_mean"] == pytest.approx(row["band_1_mean"], rel=1e-4)
+
+
+def test_the_map_shows_the_picture_between_the_zones(tmp_path: Path) -> None:
+    path = raster(tmp_path / "rgb.tif", field(), photometric="RGB")
+    at.measure_zones(
+        path, zones(tmp_path / "a.gpkg", (20, 20, 30, 30), (70, 70, 30, 30)), out=tmp_path
+    )
+    picture = cv2.imread(str(tmp_path / "zones_map.png"))
+    assert picture is not None
+    # Half of the way between both zones, where no outline and no name is drawn.
+    middle = picture[700:760, 740:800].reshape(-1, 3)
+    soil = (80, 110, 140)  # blue, green, red
+    assert middle.mean(axis=0) == pytest.approx(soil, abs=8)

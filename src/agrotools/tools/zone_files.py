@@ -72,7 +72,7 @@ def write_files(
     notes: list[str] = []
     geojson = _geojson(rows, shown)
     if geojson is None:
-        notes.append("no zones.geojson: the zones have no place on the earth")
+        notes.append("no zones.geojson: nothing says where on the earth the zones lie")
     else:
         files["zones.geojson"] = geojson
     if drawn is not None and shown.picture is not None:
@@ -200,7 +200,8 @@ def _map(rows: Sequence[Row], shown: ZoneMap, picture: Picture, column: str) -> 
     colours = viridis(values, low, high)
     there = np.flatnonzero(shapely.area(shown.inside) > 0).tolist()
     numbered = [(shown.inside[zone], zone + 1) for zone in there]
-    zone_at = rasterize(numbered, out_shape=shape, transform=place_of, dtype="int32")
+    zone_at = np.zeros(shape, np.int32)
+    rasterize(numbered, out=zone_at, transform=place_of)
     sheet = np.full((*shape, 3), 255, np.uint8) if pixels is None else pixels.copy()
     is_zone = zone_at > 0
     tint = 1.0 if pixels is None else _TINT

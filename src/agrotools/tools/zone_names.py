@@ -124,9 +124,12 @@ def _found(fields: Fields, count: int, file: str, readings: Readings) -> Naming:
     ranked = _ranked_fields(fields)
     namings = _by_one_field(fields, ranked)
     if not namings or _rank(namings[0].fields[0]) > 0:
-        together = _by_several_fields(fields, ranked)
+        # Beside another field with a name for each zone, only numbers of plots are worth a question.
+        bases = [field for field in ranked if not _is_group(field) and _repeats(fields, field)]
+        likely = [field for field in bases if not namings or _rank(field) == 0]
+        together = _by_several_fields(fields, likely)
         # Numbers of another field look like those of the plots, which nothing tells apart.
-        doubtful = not together and any(_repeats(fields, field) for field in ranked)
+        doubtful = not together and any(_rank(field) == 0 for field in bases)
         namings = [*together, *namings, *([_by_place(count)] if namings and doubtful else [])]
     namings = _without_equals(namings)
     if not namings:
@@ -140,9 +143,9 @@ def _found(fields: Fields, count: int, file: str, readings: Readings) -> Naming:
 
 
 def _repeats(fields: Fields, field: str) -> bool:
-    """Return True for a field of numbers of plots in which some are equal."""
+    """Return True if some of the values of a field are equal."""
     names = [name for name in _texts(fields[field]) if name is not None]
-    return _rank(field) == 0 and len(set(names)) < len(names)
+    return len(set(names)) < len(names)
 
 
 def _ranked_fields(fields: Fields) -> list[str]:
@@ -208,11 +211,11 @@ def _is_group(field: str) -> bool:
     return _rank(field) == _KINDS.index(_GROUPS)
 
 
-def _by_several_fields(fields: Fields, ranked: Sequence[str]) -> list[Naming]:
-    """Return the names by groups and the likeliest field that repeats, with as few fields as tell all zones apart."""
-    groups = [field for field in ranked if _is_group(field)]
-    bases = [field for field in ranked if field not in groups and None not in _texts(fields[field])]
-    for base in bases[:1]:
+def _by_several_fields(fields: Fields, bases: Sequence[str]) -> list[Naming]:
+    """Return the names by groups and the first of the fields ``bases`` with which they tell all zones apart, with as
+    few groups as that needs."""
+    groups = [field for field in fields if _is_group(field)]
+    for base in bases:
         for number in range(1, _MOST_TOGETHER):
             together = [(*some, base) for some in combinations(groups, number)]
             columns = [(some, _joined([fields[field] for field in some])) for some in together]

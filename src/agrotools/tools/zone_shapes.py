@@ -166,7 +166,7 @@ def _polygons_of(
     shapes = np.where(shapely.is_missing(content.shapes), shapely.Polygon(), content.shapes)
     are_polygons = np.isin(shapely.get_type_id(shapes), _POLYGON_TYPES)
     if not are_polygons.any():
-        what = "no shapes" if not len(shapes) else "other shapes than polygons"
+        what = "other shapes than polygons" if len(shapes) else "no polygons"
         raise ToolError("invalid_argument", f"{file} holds {what}", argument="zones")
     polygons = shapes[are_polygons]
     if not np.isfinite(shapely.get_coordinates(polygons)).all():
@@ -337,7 +337,8 @@ def _read_by_ogr(path: Path, kind: str, layer: str | None, readings: Readings) -
             about = pyogrio.read_info(copy, layer=chosen, force_feature_count=True)
             _refuse_many(about["features"], path.name)
             about, _, shapes, values = pyogrio.raw.read(copy, layer=chosen, force_2d=True)
-            polygons = shapely.from_wkb(shapes)
+            # A table without shapes has None instead of an array.
+            polygons = shapely.from_wkb(np.empty(0, object) if shapes is None else shapes)
         except (
             pyogrio.errors.DataSourceError,
             pyogrio.errors.DataLayerError,
@@ -364,14 +365,18 @@ def _layer_of(copy: Path, file: str, given: str | None, readings: Readings) -> s
         if kind and any(word in kind for word in _KINDS_OF_POLYGONS):
             about = pyogrio.read_info(copy, layer=name, force_feature_count=True)
             counts[name] = about["features"]
-    filled = [name for name in counts if counts[name]] or [*counts] or [*kinds]
+    filled = [name for name in counts if counts[name]] or [*counts][:1] or [*kinds][:1]
+    if not filled:
+        raise ToolError("invalid_argument", f"{file} holds no polygons", argument="zones")
     filled.sort(key=lambda name: -counts.get(name, 0))  # plots are more than boundaries
     if given is not None and given not in filled:
         why = f"{file} has no layer {given!r} with polygons; it has {', '.join(filled)}"
         raise ToolError("invalid_argument", why, argument="layer", candidates=tuple(filled[:20]))
-    choices = [Choice(name, _size_of(copy, name, counts.get(name, 0))) for name in filled]
-    question = Question(f"Which layer of {file} holds the zones?", "--layer", tuple(choices))
-    chosen = readings.choose(question, given)
+    chosen = given or filled[0]
+    if given is None and len(filled) > 1:
+        choices = [Choice(name, _size_of(copy, name, counts[name])) for name in filled]
+        question = Question(f"Which layer of {file} holds the zones?", "--layer", tuple(choices))
+        chosen = readings.choose(question)
     for name, kind in kinds.items():
         if name != chosen:
             what = f"layer {name}" if kind else f"table {name}"

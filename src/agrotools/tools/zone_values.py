@@ -138,7 +138,7 @@ def _quantity_of(
     numbers = [number, *others]
     limits = (-1.0, 1.0) if _is_index(source, number) else _ANY
     quantity = Quantity(f"band_{number}", f"band_{number}", limits)
-    return Measured((Layers((quantity,), lambda box: read(numbers, box)[:1]),))
+    return Measured((Layers((quantity,), lambda box: [read(numbers, box)[0]]),))
 
 
 def _is_index(source: RasterSource, number: int) -> bool:

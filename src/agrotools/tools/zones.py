@@ -378,7 +378,8 @@ def _in_system_of(
         if of_zones != of_raster:
             xs, ys = map(np.asarray, transform(of_zones, of_raster, xs, ys)[:2])
     except (RasterioError, CPLE_BaseError, ValueError, OverflowError) as error:
-        reason = " ".join(str(error).split())[:_LONGEST_REASON]
+        # The rest of the message is a description of both systems, of many lines.
+        reason = " ".join(str(error).partition("{")[0].split())[:_LONGEST_REASON]
         why = f"zones cannot be placed in {source.name}: {reason}"
         hint = "check the coordinate reference systems of the zones and of the raster"
         raise ToolError("invalid_argument", why, argument="zones", hint=hint) from error
@@ -386,7 +387,7 @@ def _in_system_of(
 
 
 _LONGEST_REASON = 160
-"""Characters of a reason of PROJ, which may hold two whole coordinate reference systems."""
+"""Characters of a reason of PROJ."""
 
 
 def _extract(
