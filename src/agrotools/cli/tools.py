@@ -251,7 +251,7 @@ def zones(
     yes: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Measure plots or other zones in rasters of one or many dates: a table, GeoJSON, a map and, of dates, a chart.
+    """Measure plots or other zones in rasters of one or many dates: a table, GeoJSON, a map and a chart of dates.
 
     A grid is x=500000,y=5000000,rows=20,columns=50,width=1.5,length=6,rotation=12,gap=0.5, from its upper left corner.
     """
