@@ -374,11 +374,12 @@ def test_neighbouring_zones_read_a_block_once(
     monkeypatch.setattr(
         BlockCache,
         "_computed",
-        lambda self, row, column: read.append((row, column)) or computed(self, row, column),
+        lambda self, box: read.append(box) or computed(self, box),
     )
-    grid = f"x={X},y={Y},rows=12,columns=12,width=0.9,length=0.9,rotation=-3,gap=0.05"
+    grid = f"x={X + 1},y={Y - 4},rows=3,columns=30,width=0.3,length=3.2,rotation=30,gap=0.05"
     at.measure_zones(path, grid, values=["1"])
     assert len(read) == len(set(read))
+    assert {(x % 16, y % 16) for x, y, *_ in read} == {(0, 0)}
 
 
 def test_repeated_plots_are_named_with_their_block_and_all_fields_are_in_the_table(

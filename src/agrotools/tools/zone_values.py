@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
+from agrotools.tools.crop_weed.large_rasters import HALO_PX, sample_threshold
 from agrotools.tools.pictures import WHOLE_PX, raster_roles, read_field_raster
 from agrotools.tools.workspace import file_info
 from agrotools.vision import Box, Index, Role
@@ -165,8 +166,6 @@ def _heights(source: RasterSource, path: Path, read: _LastRead) -> Measured:
 
 def _plants(source: RasterSource, path: Path, value: str, bands: Bands) -> Measured:
     """Return plant cover as the tool for it finds plants in the whole raster, and its index; or an index alone."""
-    from agrotools.tools.crop_weed.large_rasters import sample_threshold
-
     roles, assumed = raster_roles(source, bands, file_info(path))
     index = choose_index(cast(Index, "auto" if value == COVER else value), roles)
     used: dict[Role, int] = {role: roles[role] for role in INDICES[index].bands}
@@ -204,9 +203,21 @@ def _remarks(
 
 
 class BlockCache:
-    """Values of a raster by block. A block is read and computed once while zones near it are measured."""
+    """Values of a raster around zones. A block is read and computed once while zones near it are measured.
 
-    def __init__(self, source: RasterSource, layers: Sequence[Layers]) -> None:
+    Where the boxes of zones hold fewer pixels than the blocks that they touch, each box is computed alone: GDAL keeps
+    the tiles that neighbours share.
+
+    Args:
+        boxes: of the zones that will be read, int (n, 4): x0, y0, x1, y1.
+
+    Attributes:
+        width, height: of a block, pixels.
+    """
+
+    def __init__(
+        self, source: RasterSource, layers: Sequence[Layers], boxes: NDArray[np.int64]
+    ) -> None:
         self._source = source
         self._layers = layers
         self._depth = sum(len(each.quantities) for each in layers)
@@ -215,10 +226,25 @@ class BlockCache:
         self.height = min(height, max(1, _LARGEST_PX // self.width))
         self._most = max(2, _KEPT_VALUES // (self.width * self.height * self._depth))
         self._blocks: OrderedDict[tuple[int, int], NDArray[np.float32]] = OrderedDict()
+        self._by_block = self._pixels_of_blocks(boxes) < _pixels_of_boxes(boxes)
+
+    def _pixels_of_blocks(self, boxes: NDArray[np.int64]) -> int:
+        """Return the number of pixels of all blocks that the boxes touch."""
+        size = np.array([self.width, self.height])
+        firsts, lasts = boxes[:, :2] // size, (boxes[:, 2:] - 1) // size
+        touched = {
+            (row, column)
+            for (left, top), (right, bottom) in zip(firsts.tolist(), lasts.tolist(), strict=True)
+            for row in range(top, bottom + 1)
+            for column in range(left, right + 1)
+        }
+        return len(touched) * self.width * self.height
 
     def read(self, box: Box) -> NDArray[np.float32]:
         """Return the values of a box, float32 (quantities, rows, columns), NaN without data."""
         x0, y0, x1, y1 = box
+        if not self._by_block:
+            return self._computed(box)
         values = np.empty((self._depth, y1 - y0, x1 - x0), np.float32)
         for row in range(y0 // self.height, -(-y1 // self.height)):
             for column in range(x0 // self.width, -(-x1 // self.width)):
@@ -236,16 +262,21 @@ class BlockCache:
         if place not in self._blocks:
             while len(self._blocks) >= self._most:
                 self._blocks.popitem(last=False)
-            self._blocks[place] = self._computed(row, column)
+            left, top = column * self.width, row * self.height
+            right = min(left + self.width, self._source.width)
+            bottom = min(top + self.height, self._source.height)
+            self._blocks[place] = self._computed((left, top, right, bottom))
         self._blocks.move_to_end(place)
         return self._blocks[place]
 
-    def _computed(self, row: int, column: int) -> NDArray[np.float32]:
-        left, top = column * self.width, row * self.height
-        right = min(left + self.width, self._source.width)
-        bottom = min(top + self.height, self._source.height)
-        box = (left, top, right, bottom)
+    def _computed(self, box: Box) -> NDArray[np.float32]:
         return np.stack([values for each in self._layers for values in each.read(box)])
+
+
+def _pixels_of_boxes(boxes: NDArray[np.int64]) -> int:
+    """Return the number of pixels of boxes, with what is read around them to find plants."""
+    sides = boxes[:, 2:] - boxes[:, :2] + 2 * HALO_PX
+    return int(np.prod(sides, axis=1).sum())
 
 
 @dataclass

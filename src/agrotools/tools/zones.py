@@ -399,8 +399,13 @@ def _extract(
     """Return what was found in each zone."""
     refuse_large_zones(measured.layers, placed.areas_inside)
     found = [_Found() for _ in placed.polygons]
-    blocks = BlockCache(source, measured.layers)
-    order = _neighbours_first(placed, blocks)
+    zones = np.flatnonzero(placed.areas_inside > 0)
+    if not len(zones):
+        return found
+    bounds = import_of_zones("shapely").bounds(placed.inside[zones])
+    boxes = np.hstack([np.floor(bounds[:, :2]), np.ceil(bounds[:, 2:])]).astype(np.int64)
+    blocks = BlockCache(source, measured.layers, boxes)
+    order = zones[_neighbours_first(boxes, blocks.width, blocks.height)].tolist()
     for done, zone in enumerate(order):
         if progress and done and done % _PROGRESS_ZONES == 0:
             progress(f"{source.name}: {done} of {len(order)} zones")
@@ -408,19 +413,17 @@ def _extract(
     return found
 
 
-def _neighbours_first(placed: _Placed, blocks: BlockCache) -> list[int]:
-    """Return the zones with an area in the raster, in the order of a curve through all blocks that seldom leaves a
+def _neighbours_first(boxes: NDArray[np.int64], width: int, height: int) -> NDArray[np.intp]:
+    """Return the order of boxes, (n, 4), along a curve through all blocks of this size that seldom leaves a
     neighbourhood (Morton 1966), so that a block is read once."""
-    shapely = import_of_zones("shapely")
-    some = np.flatnonzero(placed.areas_inside > 0)
-    left, top, right, bottom = shapely.bounds(placed.inside[some]).T
-    columns = ((left + right) / 2 // blocks.width).astype(np.int64)
-    rows = ((top + bottom) / 2 // blocks.height).astype(np.int64)
-    keys = np.zeros(len(some), np.int64)
+    left, top, right, bottom = boxes.T
+    columns = (left + right) // 2 // width
+    rows = (top + bottom) // 2 // height
+    keys = np.zeros(len(boxes), np.int64)
     for bit in range(_BITS):
         keys |= ((columns >> bit) & 1) << (2 * bit)
         keys |= ((rows >> bit) & 1) << (2 * bit + 1)
-    return some[np.lexsort((left, top, keys))].tolist()
+    return np.lexsort((left, top, keys))
 
 
 _BITS = 24
