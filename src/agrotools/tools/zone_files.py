@@ -187,26 +187,15 @@ def _natural_colours(
 def _map(rows: Sequence[Row], shown: ZoneMap, picture: Picture, column: str) -> bytes:
     """Draw the zones with their names in the colours of a column, over the picture of the raster if there is one."""
     import cv2
-    from rasterio import Affine
-    from rasterio.features import rasterize
 
     shapely = import_of_zones("shapely")
-    (left, top, right, bottom), factor, pixels = picture
-    shape = max(1, math.ceil((bottom - top) / factor)), max(1, math.ceil((right - left) / factor))
-    place_of = Affine(factor, 0, left, 0, factor, top)
+    (left, top, _, _), factor, _ = picture
     values = np.array([np.nan if row[column] is None else row[column] for row in rows], np.float32)
     known = values[np.isfinite(values)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     colours = viridis(values, low, high)
     there = np.flatnonzero(shapely.area(shown.inside) > 0).tolist()
-    numbered = [(shown.inside[zone], zone + 1) for zone in there]
-    zone_at = np.zeros(shape, np.int32)
-    rasterize(numbered, out=zone_at, transform=place_of)
-    sheet = np.full((*shape, 3), 255, np.uint8) if pixels is None else pixels.copy()
-    is_zone = zone_at > 0
-    tint = 1.0 if pixels is None else _TINT
-    fill = colours[zone_at[is_zone] - 1].astype(np.float32)
-    sheet[is_zone] = (tint * fill + (1 - tint) * sheet[is_zone]).astype(np.uint8)
+    sheet = _tinted(shown, picture, colours, there)
     outlined = there if len(there) <= _MOST_OUTLINED else []
     marks = [
         Mark(
@@ -223,6 +212,26 @@ def _map(rows: Sequence[Row], shown: ZoneMap, picture: Picture, column: str) -> 
     gsd_m = shown.gsd_m * factor if shown.gsd_m else None
     drawn = draw_marks(sheet, marks, legend=legend, gsd_m=gsd_m, title=title)
     return cv2.imencode(".png", drawn[..., ::-1])[1].tobytes()
+
+
+def _tinted(
+    shown: ZoneMap, picture: Picture, colours: NDArray[np.uint8], zones: Sequence[int]
+) -> NDArray[np.uint8]:
+    """Return the picture, or a white one, with the areas of zones in their colours, uint8 (rows, columns, 3)."""
+    from rasterio import Affine
+    from rasterio.features import rasterize
+
+    (left, top, right, bottom), factor, pixels = picture
+    shape = max(1, math.ceil((bottom - top) / factor)), max(1, math.ceil((right - left) / factor))
+    zone_at = np.zeros(shape, np.int32)  # 0 where there is none
+    numbered = [(shown.inside[zone], zone + 1) for zone in zones]
+    rasterize(numbered, out=zone_at, transform=Affine(factor, 0, left, 0, factor, top))
+    sheet = np.full((*shape, 3), 255, np.uint8) if pixels is None else pixels.copy()
+    is_zone = zone_at > 0
+    tint = 1.0 if pixels is None else _TINT
+    fill = colours[zone_at[is_zone] - 1].astype(np.float32)
+    sheet[is_zone] = (tint * fill + (1 - tint) * sheet[is_zone]).astype(np.uint8)
+    return sheet
 
 
 def _colour(pixel: NDArray[np.uint8]) -> Colour:

@@ -152,49 +152,83 @@ def measure_zones(
     given = [rasters] if isinstance(rasters, Path | str) else rasters
     in_order = _rasters_of([Path(path) for path in given], readings)
     stated = _stated(scale, offset)
-    read: Zones | None = None
-    overlaps: NDArray[np.bool_] | None = None
-    rows: list[Row] = []
-    notes: list[str] = []
-    untold: list[str] = []
+    collected: _Collected | None = None
     shown: ZoneMap | None = None
     for raster in in_order:
         with open_raster(
             raster.path, argument="rasters", shown_as=raster.label, stated=stated
         ) as source:
             _say_scaling(source, readings)
-            if read is None:
-                read = _zones_of(zones, source, id_field, layer, readings)
+            if collected is None:
+                collected = _Collected(_zones_of(zones, source, id_field, layer, readings))
                 readings.settle()
-                notes += read.notes
-                overlaps = overlapping(read.polygons)
-                if overlaps is None:
-                    notes.append("too many zones are near each other to say which ones overlap")
-            placed = _placed_in(read, source)
+            placed = _placed_in(collected.zones, source)
             measured = quantities_of(source, raster.path, values, bands)
             found = _extract(placed, measured, source, progress)
-            gsd_m = source.sampling.gsd_m
+            collected.add(raster, placed, measured, found, source.sampling.gsd_m)
             if out is not None and raster is in_order[-1]:
                 picture = picture_under(source, raster.path, bands, placed.inside)
-                shown = ZoneMap(read, placed.inside, gsd_m, picture, source.dataset.crs)
-        notes += [f"{raster.label}: {note}" for note in measured.notes]
-        notes += _notes_on_values(raster, found, measured)
-        if raster is in_order[0]:
-            notes += _notes_on_repairs(read, placed, gsd_m)
-        flags = _flags_of(read, overlaps, placed, found, measured)
-        rows += _rows_of(read, raster, placed, found, flags, measured, gsd_m)
-        untold += measured.untold
-    assert read is not None
-    columns = [*dict.fromkeys(column for row in rows for column in row if column not in ABOUT)]
-    if not columns:
-        hint = "check the coordinate reference systems"
-        raise ToolError("nothing_found", "no zone lies in the rasters", argument="zones", hint=hint)
-    table = _table_of(rows, read, [*dict.fromkeys((*untold, *columns))])
+                gsd_m, crs = source.sampling.gsd_m, source.dataset.crs
+                shown = ZoneMap(collected.zones, placed.inside, gsd_m, picture, crs)
+    if collected is None:
+        raise ToolError("invalid_argument", "there are no rasters", argument="rasters")
+    rows, notes = collected.table(), collected.notes
     files: tuple[Path, ...] = ()
     if out is not None and shown is not None:
-        files, more = write_files(Path(out), table, shown, columns)
-        notes += more
-    return ZoneTable(table, tuple(dict.fromkeys(notes)), files)
+        files, more = write_files(Path(out), rows, shown, collected.columns)
+        notes = [*notes, *more]
+    return ZoneTable(rows, tuple(dict.fromkeys(notes)), files)
+
+
+class _Collected:
+    """Rows of the rasters so far, with notes.
+
+    ``columns``: measured ones. Those that stay empty stand in the table, too.
+    """
+
+    def __init__(self, zones: Zones) -> None:
+        self.zones = zones
+        self.notes = [*zones.notes]
+        self._overlaps = overlapping(zones.polygons)
+        if self._overlaps is None:
+            self.notes.append("too many zones are near each other to say which ones overlap")
+        self._rows: list[Row] = []
+        self._untold: list[str] = []
+
+    def add(
+        self,
+        raster: _Raster,
+        placed: _Placed,
+        measured: Measured,
+        found: Sequence[_Found],
+        gsd_m: float | None,
+    ) -> None:
+        """Add what was found in a raster; ``gsd_m``: metres per pixel."""
+        self.notes += [f"{raster.label}: {note}" for note in measured.notes]
+        self.notes += _notes_on_values(raster, found, measured)
+        if not self._rows:
+            self.notes += _notes_on_repairs(self.zones, placed, gsd_m)
+        flags = _flags_of(self.zones, self._overlaps, placed, found, measured)
+        self._rows += _rows_of(self.zones, raster, placed, found, flags, measured, gsd_m)
+        self._untold += measured.untold
+
+    @property
+    def columns(self) -> list[str]:
+        names = (column for row in self._rows for column in row if column not in ABOUT)
+        return [*dict.fromkeys(names)]
+
+    def table(self) -> list[Row]:
+        """Return the rows, each with all columns.
+
+        Raises:
+            ToolError: ``nothing_found``: nothing was measured.
+        """
+        if not self.columns:
+            hint = "check the coordinate reference systems"
+            why = "no zone lies in the rasters"
+            raise ToolError("nothing_found", why, argument="zones", hint=hint)
+        columns = [*dict.fromkeys((*self._untold, *self.columns))]
+        return _table_of(self._rows, self.zones, columns)
 
 
 def _rasters_of(paths: Sequence[Path], readings: Readings) -> list[_Raster]:
