@@ -354,8 +354,9 @@ def test_a_zone_read_in_strips_and_blocks_gives_the_figures_of_one_read(
     grid = f"x={X + 2},y={Y - 1},rows=2,columns=2,width=4.05,length=4.55,rotation=-9,gap=0.1"
     whole = at.measure_zones(path, grid).rows
     monkeypatch.setattr("agrotools.tools.zones._READ_PX", 300)
-    monkeypatch.setattr("agrotools.tools.zone_values._BLOCK_PX", 512)
-    monkeypatch.setattr("agrotools.tools.zone_values._KEPT_VALUES", 512 * 3)
+    monkeypatch.setattr("agrotools.tools.zone_values._SIDE_PX", 32)
+    monkeypatch.setattr("agrotools.tools.zone_values._BREAK_EVEN", 0.0)
+    monkeypatch.setattr("agrotools.tools.zone_values._KEPT_VALUES", 32 * 32 * 3)
     monkeypatch.setattr("agrotools.tools.zone_values._AT_ONCE", 50)
     for row, of_whole in zip(at.measure_zones(path, grid).rows, whole, strict=True):
         numbers = [column for column, value in of_whole.items() if isinstance(value, float)]
@@ -368,7 +369,7 @@ def test_neighbouring_zones_read_a_block_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS, tiled=True, blockxsize=16, blockysize=16)
-    monkeypatch.setattr("agrotools.tools.zone_values._BLOCK_PX", 256)
+    monkeypatch.setattr("agrotools.tools.zone_values._SIDE_PX", 16)
     read: list[Any] = []
     computed = BlockCache._computed
     monkeypatch.setattr(

@@ -67,18 +67,13 @@ def raster_blocks(
 def block_boxes(region: Box, tile: tuple[int, int], block_px: int = BLOCK_PX) -> Iterator[Box]:
     """Yield boxes of about ``block_px`` pixels that tile the region, cut at boundaries of tiles (rows, columns)."""
     x0, y0, x1, y1 = region
-    wide, high = block_size(x1 - x0, tile, block_px)
+    rows, columns = tile
+    across = max(1, min(-(-(x1 - x0) // columns), block_px // (rows * columns)))
+    wide = across * columns
+    high = rows * max(1, block_px // (rows * min(wide, x1 - x0)))
     for top in range(y0 // high * high, y1, high):
         for left in range(x0 // wide * wide, x1, wide):
             yield max(x0, left), max(y0, top), min(x1, left + wide), min(y1, top + high)
-
-
-def block_size(width: int, tile: tuple[int, int], block_px: int) -> tuple[int, int]:
-    """Return width and height of blocks of whole tiles (rows, columns) in a region of this width."""
-    rows, columns = tile
-    across = max(1, min(-(-width // columns), block_px // (rows * columns)))
-    wide = across * columns
-    return wide, rows * max(1, block_px // (rows * min(wide, width)))
 
 
 def spread_boxes(boxes: Sequence[Box], number: int) -> list[Box]:
