@@ -24,6 +24,7 @@ from agrotools.tools import zone_shapes
 from agrotools.tools.canopy_height import estimate_canopy_height
 from agrotools.tools.crop_weed.tool import measure_crop_weed_area
 from agrotools.tools.zone_values import BlockCache
+from support.command import run_command
 from support.picture_files import write_raster
 from support.tool_errors import tool_error
 
@@ -599,3 +600,21 @@ def test_the_map_shows_the_picture_between_the_zones(tmp_path: Path) -> None:
     middle = picture[700:760, 740:800].reshape(-1, 3)
     soil = (80, 110, 140)  # blue, green, red
     assert middle.mean(axis=0) == pytest.approx(soil, abs=8)
+
+
+def test_the_command_asks_in_one_error_and_yes_takes_what_was_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    raster(Path("chm.tif"), HEIGHTS)
+    fields_of(Path("a.geojson"), {"plot": 7, "id": 1}, {"plot": 8, "id": 2})
+    command = ["tools", "zones", "chm.tif", "--zones", "a.geojson", "--out", "out"]
+    asked = run_command(*command)
+    assert asked.returncode == 4
+    assert "--id=plot" in asked.stderr
+    assert not Path("out").exists()
+    taken = run_command(*command, "--yes", "--json")
+    assert taken.returncode == 0
+    document = json.loads(taken.stdout)
+    assert [row["zone"] for row in document["rows"]] == ["7", "8"]
+    assert any("plot" in line for line in document["read"])
