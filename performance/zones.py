@@ -116,7 +116,7 @@ def by_exactextract(path: Path, width: float, length: float) -> tuple[str, list[
         features.append({"type": "Feature", "properties": {}, "geometry": outline})
     started, cpu = time.perf_counter(), time.process_time()
     figures = ["count", "mean", "stdev", "max", "median", "quantile(q=0.95)"]
-    found = exact_extract(str(path), features, figures)
+    found: Any = exact_extract(str(path), features, figures)
     return time_since(started, cpu), [feature["properties"] for feature in found]
 
 
