@@ -407,12 +407,14 @@ def test_repeated_plots_are_named_with_their_block_and_all_fields_are_in_the_tab
 
 def test_two_fields_with_other_names_are_a_question(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
-    plots = fields_of(tmp_path / "a.geojson", {"plot": 7, "id": 1}, {"plot": 8, "id": 2})
+    plots = fields_of(tmp_path / "a.geojson", {"plot": 7, "id": 41}, {"plot": 8, "id": 40})
     with pytest.raises(UndecidedError) as raised:
         at.measure_zones(path, plots)
     assert raised.value.answers == ("--id=plot",)
     rows = at.measure_zones(path, plots, id_field="id").rows
-    assert [row["zone"] for row in rows] == ["1", "2"]
+    assert [row["zone"] for row in rows] == ["41", "40"]
+    counted = fields_of(tmp_path / "c.geojson", {"id": 1, "plot": 7}, {"id": 2, "plot": 8})
+    assert [row["zone"] for row in at.measure_zones(path, counted).rows] == ["7", "8"]
     same = fields_of(tmp_path / "b.geojson", {"plot": "01", "id": 1}, {"plot": "02", "id": 2})
     assert [row["zone"] for row in at.measure_zones(path, same).rows] == ["01", "02"]
 
@@ -607,7 +609,7 @@ def test_the_command_asks_in_one_error_and_yes_takes_what_was_printed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     raster(Path("chm.tif"), HEIGHTS)
-    fields_of(Path("a.geojson"), {"plot": 7, "id": 1}, {"plot": 8, "id": 2})
+    fields_of(Path("a.geojson"), {"plot": 7, "id": 41}, {"plot": 8, "id": 40})
     command = ["tools", "zones", "chm.tif", "--zones", "a.geojson", "--out", "out"]
     asked = run_command(*command)
     assert asked.returncode == 4

@@ -204,7 +204,18 @@ def _by_one_field(fields: Fields, ranked: Sequence[str]) -> list[Naming]:
     """Return the names by each field that can name all zones; by one of groups only if there is no other."""
     able = [field for field in ranked if not _fault(_texts(fields[field]))]
     chosen = [field for field in able if not _is_group(field)] or able
+    # Programs number features by themselves: beside a field of the user such an id names nothing.
+    chosen = [field for field in chosen if not _is_running_id(field, fields)] or chosen
     return [Naming([str(name) for name in _texts(fields[field])], (field,)) for field in chosen]
+
+
+def _is_running_id(field: str, fields: Fields) -> bool:
+    """Return True for an id that counts the features of the file from 0 or 1 on."""
+    names = _texts(fields[field])
+    is_id = _rank(field) == _KINDS.index(_IDS)
+    return is_id and any(
+        names == [str(start + place) for place in range(len(names))] for start in (0, 1)
+    )
 
 
 def _is_group(field: str) -> bool:
