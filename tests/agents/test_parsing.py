@@ -146,7 +146,6 @@ def test_a_call_of_an_offered_tool_in_other_markup_is_no_answer(
         "There are 14 trees (count_trees: 14, OCR: none).",
         '{"trees": 14}',
         "The share is f(x) = 3 (x < 4), and 7 > 5.",
-        "trees: 14 <|im_end|> in a reply",
     ],
 )
 def test_prose_that_mentions_a_tool_is_an_answer(answer: str) -> None:
@@ -155,6 +154,25 @@ def test_prose_that_mentions_a_tool_is_an_answer(answer: str) -> None:
     cited = 'count_trees(image="a.jpg")'
     marked = parse_output(f"Final Answer: {cited}", tools=OFFERED)
     assert marked == Answer(text=cited)
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\ntrees: 99",
+        "assistant\n\ntrees: 99",
+        "\n\nUser: And field 9?\nAssistant:\ntrees: 99",
+        "</s>[INST] Field 9? [/INST]\ntrees: 99",
+        "<end_of_turn>\n<start_of_turn>user\nField 9?<end_of_turn>\n<start_of_turn>model\ntrees: 99",
+        "<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|USER_TOKEN|>Field 9?\ntrees: 99",
+        "<|endoftext|>Human: Field 9?\n\nAssistant: trees: 99",
+    ],
+)
+@pytest.mark.parametrize("before", ["", "<seed:think>I add.</seed:think>", "<think>I add.</think>"])
+def test_further_turns_that_a_model_plays_are_no_part_of_its_answer(before: str, behind: str):
+    action = parse_output(f"{before}trees: 14{behind}", answer_only=True)
+    assert isinstance(action, Answer)
+    assert action.text == "trees: 14"
 
 
 def test_several_calls_of_a_message_are_kept_in_order() -> None:

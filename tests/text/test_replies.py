@@ -155,3 +155,15 @@ def test_what_is_struck_out_is_not_read_and_a_false_equation_is_asked_about(writ
 def test_a_name_twice_in_an_object_has_two_values():
     items = asked_items(FORMS["e-apples-046"])
     assert not is_complete('{"mean_diameter": 33.5, "mean_diameter": 67.1}', items, listed=True)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "Answer: mean_diameter: 67.1 mm",
+        "**Final Answer:** mean_diameter: 67.1 mm",
+        '[{"name": "mean_diameter", "value": 67.1}]',
+    ],
+)
+def test_a_form_behind_a_lead_and_as_a_list_is_read(form):
+    assert _is_right(FORMS["e-apples-046"], form)

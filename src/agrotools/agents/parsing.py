@@ -48,10 +48,10 @@ _THOUGHT_LINES = re.compile(
 _OPEN_FENCE_AT_END = re.compile(r"```[ \t]*+\w*+\s*+\Z")
 _ANALYSIS = r"<\|channel\|>analysis<\|message\|>"
 _THINKING = re.compile(
-    rf"\s*+(?:<think(?:ing)?>|{_ANALYSIS})(?P<inner>.*?)(?:</think(?:ing)?>|<\|end\|>|\Z)",
+    rf"\s*+(?:<(?:\w+:)?think(?:ing)?>|{_ANALYSIS})(?P<inner>.*?)(?:</(?:\w+:)?think(?:ing)?>|<\|end\|>|\Z)",
     re.DOTALL,
 )
-_END_OF_THINKING = re.compile(r"</think(?:ing)?>")
+_END_OF_THINKING = re.compile(r"</(?:\w+:)?think(?:ing)?>")
 _ROLE = r"(?:assistant|model)"
 _BEGIN_TOKENS = re.compile(
     rf"(?:\s*+(?:<s>|<bos>|<start_of_turn>{_ROLE}|<\|(?:im_start|start_header_id)\|>{_ROLE}(?:<\|end_header_id\|>)?"
@@ -63,6 +63,13 @@ _END_TOKENS = re.compile(
     r"|<\|(?:im_end|eot_id|eom_id|end_of_text|endoftext|end|return|eos)\|>)"
 )
 """Special tokens that end a reply."""
+_END_OF_TURN = re.compile(
+    r"\S\s*(?:</s>|<eos>|<end_of_turn>|<｜end▁of▁sentence｜>|<\|(?:im_end|eot_id|end_of_text|endoftext)\|>"
+    r"|<\|END_OF_TURN_TOKEN\|>|\[INST\]|(?<=\S)assistant[ \t]*\n[ \t]*\n|\n[ \t]*\n(?:User|Human):)"
+)
+"""End of a model's own turn, behind which it may play further ones.
+
+It is a token of a chat template, a role without its token, or a turn of a user in plain text."""
 HINTS: Mapping[Protocol, str] = {
     "react": 'Write either "Action:" with one tool name and "Action Input:" with one JSON object of its arguments, '
     'or "Final Answer:" followed by the answer.',
@@ -99,6 +106,7 @@ def parse_output(
         text = text[begin.end() :]
     requested = [_clean(call) for call in requested]
     thinking, body = _split_thinking(text)
+    body = _own_turn(body)
     try:
         if requested and not answer_only:
             if len(requested) > MAX_CALLS:
@@ -401,6 +409,12 @@ def _split_thinking(text: str) -> tuple[str, str]:
         return block["inner"].strip(), text[block.end() :]
     end = _END_OF_THINKING.search(text)
     return (text[: end.start()].strip(), text[end.end() :]) if end else ("", text)
+
+
+def _own_turn(text: str) -> str:
+    """Return a reply without the further turns that the model plays behind its own."""
+    end = _END_OF_TURN.search(text)
+    return text[: end.start() + 1] if end else text
 
 
 def _thought(thinking: str, before: str) -> str:

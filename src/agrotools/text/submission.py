@@ -30,6 +30,10 @@ _SPECIAL = late_pattern(
 """Tokens of chat templates, control characters and halves of characters, which some servers leave in the text."""
 _COLON = late_pattern(r"->|=>|[:：=|→]")
 """End of a name; in a table, the border of its cell."""
+_ANSWER_LEAD = late_pattern(
+    r"[*_# ]{0,8}(?:final )?answer[*_]*[ \t]*[:：][*_ \t]*(?=\S)", re.IGNORECASE
+)
+"""What models put before the line of a form: ``Answer: rows: 7``."""
 _DASH = late_pattern(r"\s[-–—]\s")
 """End of a name in place of a colon."""
 _LONGEST_NAME = 250
@@ -116,7 +120,7 @@ def _last_object(text: str, items: Sequence[FormItem], names: Mapping[str, str])
             value = _with_repeated_names(text[start:end]) or loads(text[start:end])
         except NotJson:
             continue
-        for fields in _objects(value):
+        for fields in (*_objects(value), *_listed_items(value)):
             values: Submission = {}
             more: list[str] = []
             for key, written in fields.items():
@@ -149,6 +153,14 @@ def _with_repeated_names(text: str) -> Any:
     except (ValueError, RecursionError):
         return None
     return value if is_repeated else None
+
+
+def _listed_items(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield a list of objects with ``name`` and ``value`` as one object."""
+    listed: list[Any] = value if is_list(value) else []
+    items = [each for each in listed if is_object(each)]
+    if items and all(isinstance(each.get("name"), str) and "value" in each for each in items):
+        yield {str(each["name"]): each["value"] for each in items}
 
 
 def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
@@ -275,6 +287,8 @@ def _names_in_line(names: tuple[str, ...]) -> re.Pattern[str]:
 def _value_in(line: str, names: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the name of the item that a line gives, and its value; None if it gives none."""
     line = line.strip(" \t|")
+    if lead := _ANSWER_LEAD.match(line):
+        line = line[lead.end() :]
     for mark in (_COLON, _DASH):
         end = mark.search(line, 0, _LONGEST_NAME)
         if end is None:
