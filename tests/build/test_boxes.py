@@ -1,6 +1,7 @@
 """Annotations as tools write them, and the numbers of objects that become answers about own photos."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,8 +10,9 @@ from PIL import Image
 
 from agrotools.build.own_photos.building import answers_of
 from agrotools.build.own_photos.proposal import propose_plan
-from agrotools.build.own_photos.table import match_rows
-from agrotools.core import BenchmarkError
+from agrotools.build.own_photos.table import DetectedTable, match_rows
+from agrotools.core import BenchmarkError, UndecidedError
+from agrotools.core.readings import Readings
 
 BOX = [10, 10, 20, 20]
 NO_IMAGE = {"version": "5.4.1", "flags": {}, "imageData": None, "imageHeight": 60, "imageWidth": 80}
@@ -67,6 +69,19 @@ def _task(image: str, *done: list[tuple[str, str]], **more: object) -> dict[str,
     }
 
 
+def _result_task(data: Mapping[str, str], *results: Mapping[str, object]) -> dict[str, object]:
+    return {"data": data, "annotations": [{"result": results}]}
+
+
+def _labelled(key: str, y: int, target: str = "image", label: str = "apple") -> dict[str, object]:
+    at = {"x": 1, "y": y, "width": 3, "height": 4, "rectanglelabels": [label]}
+    return {"id": key, "type": "rectanglelabels", "to_name": target, "value": at}
+
+
+def _said(field: str, key: str = "", **value: object) -> dict[str, object]:
+    return {"id": key or field, "from_name": field, "to_name": "img", "value": value}
+
+
 CVAT = """<?xml version="1.0" encoding="utf-8"?>\n<annotations><version>1.1</version><meta/>
 <image id="0" name="field/a.jpg" width="80" height="60"><tag label="pear"/>
 <box label="apple" xtl="1" ytl="1" xbr="9" ybr="9" outside="0"/>
@@ -87,6 +102,7 @@ def _voc(picture: str, *lefts: int) -> str:
 VIA_CSV = "filename,file_size,file_attributes,region_count,region_id,region_shape_attributes,region_attributes\n"
 VIA_SHAPE = '"{""name"":""point"",""cx"":5,""cy"":6}","{""fruit"":""apple""}"'
 BOXES_CSV = "image_path,xmin,ymin,xmax,ymax,label\n"
+TENSORFLOW = "filename,width,height,class,xmin,ymin,xmax,ymax\n"
 TWO = {"a.jpg": {"apple": 2}, "b.jpg": {"apple": 0}}
 
 READ = {
@@ -162,6 +178,90 @@ READ = {
          "set/notes.json": '{"categories": [], "info": {}}'},
         TWO,
     ),
+    "coco, outlines beside boxes of zeros": (
+        {"x.json": _coco(*[{"image_id": 1, "category_id": 1, "bbox": [0, 0, 0, 0], "segmentation": [[x, 1, 9, 1, 9, 9]]}
+                           for x in (1, 3)])}, TWO,
+    ),
+    "coco, masks and keypoints beside boxes of zeros": (
+        {"x.json": _coco({"image_id": 1, "category_id": 1, "bbox": [0, 0, 0, 0],
+                          "segmentation": {"counts": "a", "size": [9, 9]}},
+                         {"image_id": 1, "category_id": 1, "bbox": [], "keypoints": [4, 5, 2]})}, TWO,
+    ),
+    "coco, boxes without area alone": (
+        {"x.json": _coco(*[{"image_id": 1, "category_id": 1, "bbox": [0, 0, 0, 0]}] * 2,
+                         {"image_id": 2, "category_id": 1})},
+        {"b.jpg": {"apple": 1}},
+    ),
+    "pascal voc, outlines beside boxes of zeros": (
+        {"set/a.xml": _voc("a.jpg", 1, 2).replace("40", "2").replace("</bndbox>", "</bndbox><polygon><x1>1</x1>"
+         "<y1>1</y1><x2>9</x2><y2>1</y2><x3>9</x3><y3>9</y3></polygon>").replace("<x1>1<", "<x1>2<", 1),
+         "set/b.xml": _voc("b.jpg")}, TWO,
+    ),
+    "classes that differ in case": (
+        {"x.json": _coco({"image_id": 1, "category_id": 1}, {"image_id": 1, "category_id": 2},
+                         categories=((1, "Red apple"), (2, "red_apples")))},
+        {"a.jpg": {"Red apple": 2}, "b.jpg": {"Red apple": 0}},
+    ),
+    "pascal voc, photos and files renamed, old names inside": (
+        {"set/a.xml": _voc("DSC_1.jpg", 1, 2), "set/b.xml": _voc("DSC_2.jpg")}, TWO,
+    ),
+    "pascal voc, files with other names": (
+        {"set/1.xml": _voc("a.jpg", 1, 2), "set/2.xml": _voc("b.jpg")}, TWO,
+    ),
+    "labelme, renamed": (
+        {"set/a.json": _labelme("DSC_1.jpg", *[("apple", "point", [[float(x), 1.0]], None) for x in (1, 2)]),
+         "set/b.json": _labelme("DSC_2.jpg")}, TWO,
+    ),
+    "label studio, boxes without a class": (
+        {"x.json": json.dumps([_result_task({"image": "a.jpg"}, *[
+            {"id": key, "type": "rectangle", "value": {"x": 1, "y": y, "width": 3, "height": 4}}
+            for key, y in (("r", 1), ("s", 2))]), _task("b.jpg", [])])},
+        {"a.jpg": {"object": 2}, "b.jpg": {"object": 0}},
+    ),
+    "label studio, a thumbnail before the picture": (
+        {"x.json": json.dumps([_result_task({"thumb": thumb, "image": image}, *results) for thumb, image, results in (
+            ("b.jpg", "a.jpg", [_labelled("r", 1), _labelled("s", 2)]), ("c.jpg", "b.jpg", []))])}, TWO,
+    ),
+    "label studio, two pictures of a task": (
+        {"x.json": json.dumps([_result_task({"before": "a.jpg", "after": "b.jpg"}, _labelled("r", 1, "before"),
+                                            _labelled("s", 2, "before"), _labelled("t", 2, "after", "pear"))])},
+        {"a.jpg": {"apple": 2, "pear": 0}, "b.jpg": {"apple": 0, "pear": 1}},
+    ),
+    "tensorflow": (
+        {"x.csv": f"{TENSORFLOW}a.jpg,80,60,apple,1,1,5,5\na.jpg,80,60,apple,2,1,5,5\nb.jpg,80,60,pear,1,1,5,5\n"},
+        {"a.jpg": {"apple": 2, "pear": 0}, "b.jpg": {"apple": 0, "pear": 1}},
+    ),
+    "tensorflow of roboflow, a table for each part": (
+        {"set/train/_annotations.csv": f"{TENSORFLOW}a_jpg.rf.0a1b.jpg,80,60,apple,1,1,5,5\n"
+                                       "a_jpg.rf.0a1b.jpg,80,60,apple,2,1,5,5\n",
+         "set/valid/_annotations.csv": f"{TENSORFLOW}b_jpg.rf.0a1c.jpg,80,60,pear,1,1,5,5\n", "set/README.txt": "By\n"},
+        {"a.jpg": {"apple": 2, "pear": 0}, "b.jpg": {"apple": 0, "pear": 1}},
+    ),
+    "createml": (
+        {"x.json": json.dumps([
+            {"image": "a.jpg", "annotations": [
+                {"label": "apple", "coordinates": {"x": x, "y": 9, "width": 8, "height": 8}} for x in (9, 12)]},
+            {"image": "b.jpg", "annotations": []}])}, TWO,
+    ),
+    "createml, older": (
+        {"x.json": json.dumps([
+            {"imagefilename": "a.jpg", "annotation": [
+                {"label": "apple", "coordinates": {"x": x, "y": 9, "width": 8, "height": 8}} for x in (9, 12)]},
+            {"imagefilename": "b.jpg", "annotation": []}])}, TWO,
+    ),
+    "yolo, keypoints with their visibility": (
+        {"set/labels/a.txt": "0 0.5 0.5 0.1 0.1 0.5 0.5 2 0.52 0.5 1 0 0 0\n"
+                             "0 0.2 0.5 0.1 0.1 0.2 0.5 2 0.2 0.5 2 0 0 0\n",
+         "set/labels/b.txt": "", "set/data.yaml": "kpt_shape: [3, 3]\nnames: [apple]\n"}, TWO,
+    ),
+    "yolo, keypoints without a word on them": (
+        {"set/a.txt": "0 0.5 0.5 0.1 0.1 0.5 0.5 2 0.52 0.5 0\n0 0.2 0.5 0.1 0.1 0.2 0.5 2 0.2 0.5 2\n",
+         "set/b.txt": "", "set/classes.txt": "apple\n"}, TWO,
+    ),
+    "yolo, keypoints without visibility": (
+        {"set/a.txt": "0 0.5 0.5 0.1 0.1 0.5 0.5 0.6 0.6 0.7 0.7\n0 0.2 0.5 0.1 0.1 0.5 0.5 0.6 0.6 0.7 0.7\n",
+         "set/b.txt": "", "set/data.yaml": "names:\n- apple\nkpt_shape:\n- 3\n- 2\n"}, TWO,
+    ),
     "yolo of darknet": (
         {"set/obj/a.txt": "1 0.5 0.5 0.1 0.1\n1 0.2 0.5 0.1 0.1\n", "set/obj/b.txt": "", "set/train.txt": "obj/a.jpg\n",
          "set/obj.names": "pear\napple\n", "set/obj.data": "classes = 2\n"},
@@ -193,7 +293,7 @@ def test_objects_are_counted_by_picture_and_class(photos: Path, case: str):
     counts: dict[str, dict[str, object]] = {}
     for column in propose_plan(seen, "x").plan.columns:
         assert column.ask == "count"
-        assert column.target == column.column
+        assert column.target == re.sub(r"[\W_]+", " ", column.column).lower()
         for image, count in answers_of(seen, column, seen.skipped).items():
             counts.setdefault(image.name, {})[column.column] = count
     assert counts == expected
@@ -236,6 +336,26 @@ FAULTS = {
     },
     "damaged or cut off": {"x.json": "{"},
     "looks like JSON-MIN": {"x.json": '[{"image": "a.jpg", "label": [], "annotation_id": 3}]'},
+    "an object has the score 0.87, as the output of a model": {
+        "x.json": _coco({"image_id": 1, "category_id": 1, "score": 0.87})
+    },
+    "an object has the confidence 0.5": {
+        "x.csv": BOXES_CSV.replace("\n", ",confidence\n") + "a.jpg,1,1,5,5,apple,0.5\n"
+    },
+    "an object has the score 0.6": {
+        "set/a.json": _labelme("a.jpg", ("apple", "point", [[1, 1]], None)).replace(
+            '"label"', '"score": 0.6, "label"'
+        )
+    },
+    "an object has the confidence 0.7": {
+        "x.json": json.dumps(
+            [{"image": "a.jpg", "annotations": [{"label": "apple", "confidence": 0.7}]}]
+        )
+    },
+    "line 1 is not a box": {
+        "set/a.txt": "0 0.1 0.1 0.2 0.1 0.2 0.2 0.93\n",
+        "set/classes.txt": "apple\n",
+    },
     "looks like results of COCO": {"x.json": '[{"image_id": 1, "category_id": 1, "score": 0.9}]'},
 }
 
@@ -245,7 +365,116 @@ def test_annotations_that_cannot_be_used_say_why(photos: Path, says: str):
     with pytest.raises(BenchmarkError) as told:
         match_rows(photos, _write(photos.parent, FAULTS[says]))
     assert says in told.value.message
-    assert told.value.hint or says.startswith(("has", "predictions", "which"))
+    assert told.value.hint or says.startswith(("has", "predictions", "which", "line"))
+
+
+SHIFTED = {
+    "pascal voc": ({"set/a.xml": _voc("b.jpg", 1, 2), "set/b.xml": _voc("c.jpg")}, "filename"),
+    "labelme": (
+        {
+            "set/a.json": _labelme(
+                "b.jpg", *[("apple", "point", [[float(x), 1.0]], None) for x in (1, 2)]
+            ),
+            "set/b.json": _labelme("c.jpg"),
+        },
+        "imagePath",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SHIFTED)
+def test_it_is_asked_which_name_counts_if_two_names_are_those_of_different_photos(
+    photos: Path, case: str
+):
+    files, inside = SHIFTED[case]
+    answers = _write(photos.parent, files)
+    readings = Readings()
+    counts = _numbers(match_rows(photos, answers, None, readings))
+    assert counts == {"a.jpg": "2", "b.jpg": "0"}
+    with pytest.raises(UndecidedError, match=inside) as told:
+        readings.settle()
+    assert told.value.answers == ("--set=images_column=file",)
+    for field, expected in (("file", counts), (inside, {"b.jpg": "2", "c.jpg": "0"})):
+        decided = Readings()
+        seen = match_rows(photos, answers, None, decided, {"images_column": field})
+        assert _numbers(seen) == expected
+        assert not decided.questions
+        # The plan keeps the answer.
+        again = Readings()
+        plan = propose_plan(seen, "x").plan
+        assert _numbers(match_rows(photos, answers, plan, again)) == expected
+        assert not again.questions
+
+
+def _numbers(seen: DetectedTable, column: int = 1) -> dict[str, str]:
+    return {matched.image.name: matched.cells[column] for matched in seen.matched}
+
+
+def test_it_is_asked_which_picture_of_a_task_was_annotated_if_nothing_tells(photos: Path):
+    result = {**_labelled("r", 1), "to_name": "img"}
+    task = _result_task({"left": "a.jpg", "right": "b.jpg"}, result)
+    readings = Readings()
+    match_rows(photos, _write(photos.parent, {"x.json": json.dumps([task])}), None, readings)
+    (question,) = readings.questions
+    assert [choice.value for choice in question.choices] == ["data.left", "data.right"]
+
+
+def test_it_is_asked_which_attribute_is_the_class_if_regions_have_several(photos: Path):
+    regions = [_region(1, fruit="apple", ripe="yes"), _region(2, fruit="pear", ripe="yes")]
+    answers = _write(photos.parent, {"x.json": _via(regions)})
+    readings = Readings()
+    match_rows(photos, answers, None, readings)
+    (question,) = readings.questions
+    assert question.choices == (("fruit", "apple, pear"), ("ripe", "yes"))
+    seen = match_rows(photos, answers, None, Readings(), {"attribute": "ripe"})
+    assert seen.table.columns[1:] == ("yes",)
+    assert _numbers(seen) == {"a.jpg": "2", "b.jpg": "0"}
+
+
+def test_numbers_and_choices_of_label_studio_are_columns_of_their_own(photos: Path):
+    tasks = [
+        _result_task({"image": "a.jpg"}, _said("apples", number=3), _said("state", choices=["rust"])),
+        _result_task({"image": "b.jpg"}, _said("apples", number=0), _said("state", choices=["rust", "scab"]),
+                     _said("remark", text=["wet"])),
+        _result_task({"image": "c.jpg"}, {**_labelled("r", 1), "to_name": "img"}, _said("size", "r", number=7)),
+    ]  # fmt: skip
+    tasks[2]["predictions"] = [{"result": [_said("apples", number=9)]}]
+    readings = Readings()
+    seen = match_rows(photos, _write(photos.parent, {"x.json": json.dumps(tasks)}), None, readings)
+    assert seen.table.columns == ("photo", "apple", "apples", "state")
+    assert [matched.cells[1:] for matched in seen.matched] == [
+        ("", "3", "rust"), ("", "0", ""), ("1", "", "")
+    ]  # fmt: skip
+    assert [*map(str, readings.taken)] == [
+        "numbers from apples",
+        "choices from state",
+        "boxes from x.json (Label Studio)",
+        "photo from data.image",
+    ]
+    assert readings.left == [
+        '"state" where it has several choices',
+        '"remark" of Label Studio',
+        '"size" of Label Studio',
+        "predictions of models",
+    ]
+
+
+def test_what_was_read_of_a_folder_is_said(photos: Path):
+    files = {
+        "set/a.xml": _voc("a.jpg", 1).replace("apple", "Apple"),
+        "set/b.xml": _voc("b.jpg", 1, 2),
+        "set/info.json": '{"by": "us"}',
+        "set/boxes.csv": f"{BOXES_CSV}a.jpg,1,1,5,5,apple\n",
+    }
+    readings = Readings()
+    match_rows(photos, _write(photos.parent, files), None, readings)
+    assert readings.taken == [
+        "boxes from set (Pascal VOC)",
+        'classes "apple" and "Apple" as one',
+        "photo from the name of its annotation file",
+    ]
+    assert readings.left == ["info.json", "boxes.csv"]
+    assert not readings.questions
 
 
 def test_what_a_class_is_called_is_what_is_counted_and_equal_names_in_folders_are_not_mixed_up(

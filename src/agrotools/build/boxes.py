@@ -1,47 +1,45 @@
-"""Objects that people marked in pictures: COCO, YOLO, LabelMe, VIA, Label Studio, CVAT, Pascal VOC and DeepForest."""
+"""Objects that people marked in pictures, in any of the forms of :mod:`~agrotools.build.annotation_formats`."""
 
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import unquote
+from typing import Any
+from unicodedata import normalize
 from xml.etree import ElementTree
 
+from agrotools.build.annotation_formats import (
+    OWN_NAME,
+    Annotations,
+    Mark,
+    Marked,
+    Reader,
+    has_area,
+    read_box_table,
+    read_file,
+    read_yolo,
+)
 from agrotools.core import BenchmarkError
-from agrotools.core.files import read_text
+from agrotools.core.readings import Choice, Question, Readings
 from agrotools.text.tables import Table, open_table
-
-
-class Mark(NamedTuple):
-    """An object, a part of one ``group`` or a region of several; ``shape``: x, y of two corners or of a polygon."""
-
-    label: str
-    shape: tuple[float, ...]
-    group: str = ""
-    is_crowd: bool = False
-
-
-class Marked(NamedTuple):
-    """A picture and its marks: once for each person who annotated it, also without a mark."""
-
-    name: str
-    """Name in the annotations, which may differ from ``original``, the one before an upload."""
-    marks: list[Mark]
-    original: str = ""
-
+from agrotools.tools.counting.tool import singular
 
 FORMATS = (
-    "known are COCO, LabelMe, VIA, Label Studio (.json), CVAT for images, Pascal VOC (.xml), and folders of them or of"
-    " YOLO labels; CVAT, Label Studio and Roboflow export COCO JSON"
+    "known are COCO, LabelMe, VIA, Label Studio, CreateML (.json), CVAT for images, Pascal VOC (.xml), tables of boxes"
+    " as TensorFlow, DeepForest and VIA have them (.csv), and folders of them or of YOLO labels; CVAT, Label Studio and"
+    " Roboflow export COCO JSON"
 )
-_ROUNDING = 1e-3  # of a side: boxes reach beyond the picture where digits are truncated
+_NO_AREA = "box has no area"
+_SHOWN = 5
+"""Files or classes that a line names."""
 
 
 def count_marks(marks: Iterable[Mark]) -> tuple[dict[str, int | None], Counter[tuple[str, str]]]:
-    """Return the number of objects by class, None beside a region of several, and the (class, fault) of other marks."""
+    """Return the number of objects by class, and the (class, fault) of other marks.
+
+    The number is None, unknown, beside a region of several objects, and where no mark of the class has an area.
+    """
     seen, counts, faults = set[Any](), dict[str, int | None](), Counter[tuple[str, str]]()
     for number, (name, shape, group, is_crowd) in enumerate(marks):
         label, count = name or "object", counts.get(name or "object", 0)
@@ -52,30 +50,68 @@ def count_marks(marks: Iterable[Mark]) -> tuple[dict[str, int | None], Counter[t
                 label,
                 "has a region of several objects (iscrowd; set it to 0 for masks of one), so no number",
             ] = 1
-        elif len(shape) > 2 and any(max(side) == min(side) for side in (shape[::2], shape[1::2])):
-            faults[label, "box has no area"] += 1
+        elif not has_area(shape):
+            faults[label, _NO_AREA] += 1
         elif key in seen:
             faults[label, "box occurs twice and is counted once"] += not group
         else:
             counts[label] = count + 1
         seen.add(key)
+    for label, fault in faults:
+        if fault == _NO_AREA:
+            counts.setdefault(label, None)
     return counts, +faults
 
 
-def read_marks(path: Path, attribute: str = "", hint: str | None = None) -> list[Marked] | None:
-    """Return the annotated pictures of a file or folder, None for a table of others; BenchmarkError if that fails.
+def read_marks(
+    path: Path,
+    attribute: str = "",
+    hint: str | None = None,
+    readings: Readings | None = None,
+    given: Mapping[str, str] | None = None,
+) -> list[Marked] | None:
+    """Return the annotated pictures of a file or folder, None for a table of others.
 
-    ``attribute``: the attribute of VIA that is the class, by default one with a usual name, or else any.
+    Args:
+        attribute: the attribute of VIA that is the class, whether or not a region has it; "" for one that is found.
+        hint: of the errors.
+        readings: what is said about the files.
+        given: answers to questions, by name.
+
+    Raises:
+        BenchmarkError: a file is damaged, of no known form, or the output of a model.
+        UsageError: an answer that is given is none of the choices.
     """
-    found, file = dict[str, list[Marked]](), path
+    readings = readings or Readings()
+    reader = Reader(readings, attribute, given or {})
+    suffix = path.suffix.lower()
+    if not path.is_dir() and suffix not in (".json", ".xml", ".csv"):
+        return None
+    found = dict[str, list[Marked]]()
+    unread: list[Path] = []
+    files = sorted(path.rglob("[!.]*.*")) if path.is_dir() else [path]
+
+    def add(file: Path, read: Annotations) -> None:
+        if read.pictures:
+            found.setdefault(read.format, []).extend(read.pictures)
+        else:
+            unread.append(file)
+
+    file = path
     try:
-        if path.is_file() and path.suffix.lower() == ".csv":
-            return _of_table(open_table(path))
-        if path.suffix.lower() not in (".json", ".xml") and not path.is_dir():
-            return None
-        for file in sorted(path.rglob("[!.]*.*")) if path.is_dir() else [path]:
-            found.setdefault(file.suffix.lower(), []).extend(_of_file(file, attribute))
-        found[".txt"] = list(_yolo(path))
+        for file in files:
+            if file.suffix.lower() in (".json", ".xml"):
+                add(file, read_file(file, path, reader))
+        file = path
+        if labels := list(read_yolo(path, reader)):
+            found["YOLO"] = labels
+        for file in files:
+            if file.suffix.lower() != ".csv":
+                continue
+            # Beside other annotations, a table repeats them most often.
+            is_alone = all(format_.startswith("table") for format_ in found)
+            table = _opened(file, path) if is_alone else None
+            add(file, read_box_table(table, reader) if table else Annotations())
     except (
         OSError,
         ValueError,
@@ -84,243 +120,141 @@ def read_marks(path: Path, attribute: str = "", hint: str | None = None) -> list
         AttributeError,
         ElementTree.ParseError,
     ) as error:
-        match error:
-            case KeyError():
-                reason = f"an entry lacks {error}"
-            case json.JSONDecodeError() | ElementTree.ParseError():
-                reason = f"it is damaged or cut off: {error}"
-            case OSError() | ValueError():
-                reason = str(error)
-            case _:
-                reason = "an entry has another form than its format says"
         raise BenchmarkError(
-            f"{file} cannot be read as annotations: {reason}", hint=hint
+            f"{file} cannot be read as annotations: {_reason(error)}", hint=hint
         ) from error
-    if len(kinds := [kind for kind, pictures in found.items() if pictures]) != 1:
-        what = (
-            f"annotations of several kinds ({', '.join(kinds)})"
-            if kinds
+    if suffix == ".csv" and not found:
+        return None
+    if len(found) != 1:
+        fault = (
+            f"annotations of several kinds ({', '.join(found)})"
+            if found
             else "no annotations that are known"
         )
-        raise BenchmarkError(f"{path} holds {what}", hint=hint)
-    return found[kinds[0]]
+        raise BenchmarkError(f"{path} holds {fault}", hint=hint)
+    ((format_, pictures),) = found.items()
+    what = "boxes" if any(picture.marks for picture in pictures) else "annotations"
+    readings.take(f"{what} from {path.name} ({format_})")
+    for what in _some([each.name for each in unread]):
+        readings.leave(what)
+    return _with_one_spelling(pictures, readings)
 
 
-def _of_file(file: Path, attribute: str) -> Iterable[Marked]:
-    if file.suffix.lower() == ".xml":
-        root = ElementTree.parse(file).getroot()
-        return [_voc(root, file.stem)] if root.tag == "annotation" else _cvat(root)
-    match json.loads(file.read_bytes()) if file.suffix.lower() == ".json" else None:
-        case {"images": list(), "annotations": list(), "categories": list()} as data:
-            return _coco(data)
-        case {"shapes": list(shapes), "imagePath": str(picture)}:
-            marks = [
-                Mark(_text(one["label"]), _shape(one), _text(one.get("group_id"))) for one in shapes
-            ]
-            return [Marked(picture, marks)]
-        case {"_via_img_metadata": dict(data)} | dict(data) if all(
-            "regions" in of for of in data.values()
-        ):
-            for one in data.values():
-                several = (
-                    one["regions"].values() if isinstance(one["regions"], dict) else one["regions"]
-                )
-                one["regions"] = [_via(region, attribute) for region in several]
-            return [Marked(one["filename"], one["regions"]) for one in data.values()]
-        case [{"data": dict()}, *_] as data:
-            return _label_studio(data)
-        case [{"annotation_id": _}, *_]:
-            raise ValueError("it looks like JSON-MIN of Label Studio: export JSON or COCO instead")
-        case [{"image_id": _, "category_id": _}, *_]:
-            raise ValueError(
-                "it looks like results of COCO: give the file with images, annotations and categories"
-            )
-        case _:
-            return ()
+def _opened(file: Path, path: Path) -> Table | None:
+    """Return a table; None for a file of a folder that is no table, as it may be any file.
 
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value).strip().removesuffix(".0")
-
-
-def _shape(at: Mapping[str, Any]) -> tuple[float, ...]:
-    if at.keys() >= {"x", "y", "width", "height"}:
-        return at["x"], at["y"], at["x"] + at["width"], at["y"] + at["height"]
-    points = (
-        zip(at["all_points_x"], at["all_points_y"], strict=True)
-        if "all_points_x" in at
-        else at.get("points", ())
-    )
-    points = (
-        [*points][:1] if at.get("shape_type") == "circle" else points
-    )  # its centre, without a point of its edge
-    return tuple(float(number) for point in points for number in point)
-
-
-def _via(region: Mapping[str, Any], attribute: str = "") -> Mark:
-    of = region["region_attributes"]
-    texts = {key.lower(): _text(of[key]) for key in of if isinstance(of[key], str | int)}
-    usual = (
-        [attribute.lower()]
-        if attribute
-        else ["label", "class", "name", "type", "category", "species", *texts]
-    )
-    return Mark(
-        next((texts[key] for key in usual if texts.get(key)), ""),
-        _shape(region["shape_attributes"]),
-    )
-
-
-def _coco(data: Any) -> Iterable[Marked]:
-    labels = {_text(one["id"]): _text(one["name"]) for one in data["categories"]}
-    pictures = {
-        _text(one["id"]): Marked(one["file_name"], [], (one.get("extra") or {}).get("name", ""))
-        for one in data["images"]
-    }
-    if len(pictures) < len(data["images"]):
-        raise ValueError("several pictures have the same id")
-    for number, one in enumerate(data["annotations"], start=1):
-        image, of = ids = [_text(one.get(key)) for key in ("image_id", "category_id")]
-        for key, given, known in zip(("image", "category"), ids, (pictures, labels), strict=True):
-            if given not in known:
-                why = f"annotation {one.get('id', number)} has the {key}_id {given or 'null'}"
-                raise ValueError(
-                    f"{why}, but no {key} has this id: add the {key}, or remove the annotation"
-                )
-        shape = _shape(
-            dict(zip(("x", "y", "width", "height"), one.get("bbox") or (), strict=False))
-        )
-        mark = Mark(labels[of], shape, "", _text(one.get("iscrowd")).lower() in ("1", "true"))
-        pictures[image].marks.append(mark)
-    return pictures.values()
-
-
-def _voc(root: ElementTree.Element, stem: str) -> Marked:
-    marks: list[Mark] = []
-    for one in root.iterfind("object"):
-        box = [one.findtext(f"bndbox/{side}") or "nan" for side in ("xmin", "ymin", "xmax", "ymax")]
-        marks.append(Mark(one.findtext("name", "").strip(), tuple(map(float, box))))
-    return Marked(root.findtext("filename", "").strip() or stem, marks)
-
-
-def _label_studio(tasks: Any) -> Iterator[Marked]:
-    for task in tasks:
-        texts = [
-            unquote(str(text)).replace("?d=", "/").partition("?")[0]
-            for text in task["data"].values()
-        ]
-        name = next((text for text in texts if re.search(r"\.\w{3,4}$", text)), "")
-        for done in task.get("annotations", task.get("completions", ())):
-            values = [(one.get("value", {}), one.get("id", "")) for one in done["result"]]
-            labelled = [
-                (at, key, group) for at, group in values for key in at if key.endswith("labels")
-            ]
-            if not done.get("was_cancelled"):
-                yield Marked(
-                    name,
-                    [Mark(label, _shape(at), of) for at, key, of in labelled for label in at[key]],
-                )
-
-
-def _cvat(root: ElementTree.Element) -> Iterator[Marked]:
-    if root.find("track") is not None:
-        raise ValueError("it holds the tracks of a video: export it as 'CVAT for images'")
-    for image in root.iter("image"):
-        marks: list[Mark] = []
-        for one in image.iterfind("*[@label]"):
-            corners = " ".join(one.get(side, "") for side in ("xtl", "ytl", "xbr", "ybr"))
-            shape = tuple(map(float, re.findall(r"-?[\d.]+", one.get("points", corners))))
-            if one.tag != "tag" and one.get("outside") != "1":
-                marks.append(Mark(one.attrib["label"], shape, one.get("group_id", "").lstrip("0")))
-        yield Marked(image.attrib["name"], marks)
-
-
-def _of_table(table: Table) -> list[Marked] | None:
-    """Return the pictures of a table with a row for each mark, DeepForest's or VIA's; None for any other table."""
-    columns, sides = (
-        {column.removeprefix("#") for column in table.columns},
-        ("xmin", "ymin", "xmax", "ymax"),
-    )
-    is_via = columns >= {"filename", "region_shape_attributes", "region_attributes"}
-    if not is_via and not columns >= {"image_path", "label", *sides}:
+    Raises:
+        BenchmarkError: the file is the only one, and no table.
+    """
+    try:
+        return open_table(file)
+    except BenchmarkError:
+        if file == path:
+            raise
         return None
-    used = (
-        "filename",
-        "region_shape_attributes",
-        "region_attributes",
-        "image_path",
-        "label",
-        *sides,
-    )
-    table.check_names(*used, *(f"#{column}" for column in used))
-    pictures: dict[str, list[Mark]] = {}
-    for row in (
-        {key.removeprefix("#"): text for key, text in row.items()} for _, row in table.named_rows()
-    ):
-        marks = pictures.setdefault(row["filename" if is_via else "image_path"], [])
-        if is_via and (at := json.loads(row["region_shape_attributes"])):
-            marks.append(
-                _via(
-                    {
-                        "shape_attributes": at,
-                        "region_attributes": json.loads(row["region_attributes"]),
-                    }
-                )
-            )
-        elif any(
-            box := tuple(float(row.get(side) or 0) for side in sides)
-        ):  # else nothing is in the picture
-            marks.append(Mark(row["label"].strip(), box))
-    return [*map(Marked, pictures, pictures.values())]
 
 
-def _yolo(folder: Path) -> Iterator[Marked]:
-    texts = {file: read_text(file) for file in sorted(folder.rglob("[!.]*.txt"))}
-    # Other texts, as lists of pictures and terms of use, do not begin with the number of a class.
-    labels = {
-        file: text for file, text in texts.items() if re.match(r"\s*($|\d+(\.0)?\s+[\d.])", text)
-    }
-    names = _class_names(folder) if any(map(str.strip, labels.values())) else {}
-    for file in labels:
-        picture = f"/{file.relative_to(folder).with_suffix('').as_posix()}".replace(
-            "/labels/", "/images/"
-        )[1:]
-        yield Marked(picture, list(yolo_marks(file, names)))
+def _reason(error: Exception) -> str:
+    match error:
+        case KeyError():
+            return f"an entry lacks {error}"
+        case json.JSONDecodeError() | ElementTree.ParseError():
+            return f"it is damaged or cut off: {error}"
+        case OSError() | ValueError():
+            return str(error)
+        case _:
+            return "an entry has another form than its format says"
 
 
-def yolo_marks(path: Path, names: Mapping[int, str]) -> Iterator[Mark]:
-    """Yield the marks in a YOLO label file; BenchmarkError for a line that is neither a box nor a polygon in it."""
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
-        fault, of, shape = "", 0.0, list[float]()
-        with suppress(ValueError):
-            of, *shape = map(float, line.split())
-        if len(shape) < 4 or len(shape) == 5:
-            fault = "is not a box (class, centre x, centre y, width, height) or polygon; predictions have a confidence"
-        elif of not in names:
-            fault = f"is of class {of:g}, which has no name"
-        elif not all(-_ROUNDING <= value <= 1 + _ROUNDING for value in shape):
-            fault = "has a box that no picture holds"
-        if fault and line.strip():
-            raise BenchmarkError(f"{path}, line {number} {fault}: {line[:80]}")
-        if not fault:
-            x, y, width, height, *more = shape
-            box = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
-            yield Mark(names[int(of)], tuple(shape) if more else box)
+def _some(names: Sequence[str]) -> list[str]:
+    """Return the first names, and the number of the others."""
+    others = len(names) - _SHOWN
+    return [*names[:_SHOWN], *([f"{others} other files"] if others > 0 else [])]
 
 
-def _class_names(folder: Path) -> dict[int, str]:
-    """Return the names in ``classes.txt``, ``obj.names`` or ``data.yaml`` of a folder, or of up to two above it."""
-    above = (file for place in folder.resolve().parents[:2] for file in sorted(place.glob("*.*")))
-    for file in (*sorted(folder.rglob("[!.]*.*")), *above):
-        if file.name == "classes.txt" or file.suffix == ".names":
-            return dict(enumerate(filter(None, map(str.strip, read_text(file).splitlines()))))
-        block = r"^names:[^\S\n]*([\[{][^\]}]*|(?:#.*)?(?:\n(?:[ \t-].*)?)+)"
-        yaml = read_text(file) if file.suffix in (".yaml", ".yml") else ""
-        if found := re.search(block, yaml, re.MULTILINE):
-            items = re.findall(
-                r"(?:^|[\n,\[{])\s*(?:-|(\d+)\s*:)?[^\S\n]*([^\s,#\[{].*?)\s*(?=[,\n#]|$)", found[1]
-            )
-            return {int(key or place): name.strip("'\"") for place, (key, name) in enumerate(items)}
-    raise ValueError(
-        f"{folder} has no names of classes: add classes.txt, with a name in each line, or data.yaml"
-    )
+def _with_one_spelling(pictures: list[Marked], readings: Readings) -> list[Marked]:
+    """Return the pictures with one name for classes that differ in case, word breaks or number alone, and say so."""
+    counts = Counter(mark.label for picture in pictures for mark in picture.marks)
+    groups: dict[str, list[str]] = {}
+    for label, _ in counts.most_common():
+        groups.setdefault(_plain_class(label), []).append(label)
+    names = {label: group[0] for group in groups.values() for label in group}
+    for group in groups.values():
+        if len(group) > 1:
+            readings.take(f"classes {' and '.join(map(_quoted, group))} as one")
+    return [
+        picture._replace(marks=[mark._replace(label=names[mark.label]) for mark in picture.marks])
+        for picture in pictures
+    ]
+
+
+def _plain_class(label: str) -> str:
+    """Return what a class has in common with other spellings of it."""
+    if not re.search(r"[^\W\d_]", label):
+        return label
+    words = re.sub(r"[-_\s]+", " ", normalize("NFKC", label)).strip().casefold()
+    return singular(words)
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
+
+
+def find_photos(
+    annotated: Sequence[Marked],
+    photo_of: Callable[[str], Path | None],
+    readings: Readings,
+    wanted: str | None = None,
+) -> tuple[list[Path | None], str]:
+    """Return the photo of each annotated picture, None where there is none, and the field that had to be chosen.
+
+    Which name counts is a question if two names of a picture are those of different photos: photos and annotation files
+    that were renamed together keep the old names inside the files.
+
+    Args:
+        photo_of: returns the photo of a name.
+        readings: what is said about the files.
+        wanted: the field that counts, if it was chosen before.
+
+    Returns:
+        The photos in the order of the pictures, and the field; "" if all names of each picture are those of one photo.
+    """
+    photos = [
+        {field: photo for field, name in one.names.items() if (photo := photo_of(name))}
+        for one in annotated
+    ]
+    unsure = [
+        (one, found)
+        for one, found in zip(annotated, photos, strict=True)
+        if len(set(found.values())) > 1
+    ]
+    if wanted is not None and any(wanted in one.names for one in annotated):
+        first = wanted
+    else:
+        first = _chosen_field(unsure, readings) if unsure else ""
+    results: list[Path | None] = []
+    for one, found in zip(annotated, photos, strict=True):
+        field = first if first in found else next(iter(found), "")
+        if field:
+            readings.take(f"photo from {_FIELD_WORDS.get(field, field)}")
+        original = photo_of(one.original) if one.original and not field else None
+        results.append(found.get(field) or original)
+    return results, first
+
+
+_FIELD_WORDS = {OWN_NAME: "the name of its annotation file"}
+
+
+def _chosen_field(unsure: Sequence[tuple[Marked, Mapping[str, Path]]], readings: Readings) -> str:
+    """Return the field that names the photo in pictures whose fields name different ones."""
+    fields = list(dict.fromkeys(field for _, found in unsure for field in found))
+    others = f" (and {len(unsure) - 1} others)" if len(unsure) > 1 else ""
+    choices: list[Choice] = []
+    for field in fields:
+        one, found = next(each for each in unsure if field in each[1])
+        own = one.names.get(OWN_NAME)
+        of = f"annotation file {own}" if own else f"a picture with {field} {one.names[field]}"
+        choices.append(Choice(field, f"{of} belongs to {found[field].name}{others}"))
+    listed = " and ".join(_FIELD_WORDS.get(field, field) for field in fields)
+    text = f"The names in {listed} are those of different photos. Which one counts?"
+    return readings.choose(Question(text, "--set=images_column", tuple(choices)))

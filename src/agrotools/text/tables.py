@@ -62,10 +62,10 @@ _CJK_TEXT = re.compile("[\u4e00-\u9fff\u3000-\u303f\uff00-\uffef]")
 class Table:
     """A table. ``columns`` are the unique names in the header; ``rows()`` reads the rows below it that have text.
 
-    ``encoding`` and ``delimiter`` are set for CSV files, ``sheet`` for xlsx files, ``is_counts`` for annotations.
-    ``header``: its row. ``alike``: groups of columns whose names in the header differ at most in case. ``hidden``: what
-    is read although the workbook hides it; empty for nothing. ``merged``: number of merged ranges of a sheet
-    that were filled.
+    ``encoding`` and ``delimiter`` are set for CSV files, ``sheet`` for xlsx files. ``header``: its row. ``alike``:
+    groups of columns whose names in the header differ at most in case. ``hidden``: what is read although the workbook
+    hides it; empty for nothing. ``merged``: number of merged ranges of a sheet that were filled. ``counted``: columns
+    with the numbers of objects in annotations.
     """
 
     path: Path
@@ -76,7 +76,7 @@ class Table:
     sheet: str | None = None
     header: int = 1
     alike: tuple[tuple[str, ...], ...] = ()
-    is_counts: bool = False
+    counted: tuple[str, ...] = ()
     hidden: str = ""
     merged: int = 0
 
@@ -84,6 +84,11 @@ class Table:
     def namesakes(self) -> frozenset[str]:
         """Columns that share their name with another, but for case."""
         return frozenset(chain.from_iterable(self.alike))
+
+    @property
+    def is_of_annotations(self) -> bool:
+        """True for a table that was made from annotations."""
+        return self.encoding is None and self.sheet is None
 
     def check_names(self, *names: str) -> None:
         """Raise NoFileError if several columns have one of these names, which are in lower case."""
@@ -116,8 +121,8 @@ class Table:
     @property
     def described(self) -> str:
         """Description of the file's format."""
-        if self.is_counts:
-            return "numbers of annotated objects"
+        if self.is_of_annotations:
+            return "annotations"
         below = f", header in row {self.header}" if self.header > 1 else ""
         if self.sheet is not None:
             hidden = f"; {self.hidden}" if self.hidden else ""

@@ -75,12 +75,12 @@ def read_column(header: str, seen: DetectedTable, second: str | None = None) -> 
     texts = texts_of(header, seen, second)
     if not texts:
         return ColumnReading(Column(column=header, ask=NOTHING), EMPTY)
-    if seen.table.is_counts:
+    if header in seen.table.counted:
         # Its own words are what is counted: a ripe apple is not any apple.
         target = singular(re.sub(r"[\W_]+", " ", header).strip().casefold()[:80])
         thing = countables().get(target)
         counted = Column(column=header, ask="count", target=target, objects=thing and thing.objects)
-        return ColumnReading(counted, seen.table.described)
+        return ColumnReading(counted, "numbers of annotated objects")
     if _UNNAMED.fullmatch(header) and [*map(int, filter(str.isdecimal, texts))] == sorted(
         {int(text) if text.isdecimal() else -1 for text in texts}
     ):
@@ -167,7 +167,7 @@ def second_observers(table: Table) -> dict[str, str]:
 def _numbered(table: Table) -> dict[str, dict[str, str]]:
     """Return the columns that end in a letter or digit, by their stem and that ending."""
     stems: dict[str, dict[str, str]] = {}
-    for header in () if table.is_counts else table.columns:
+    for header in (column for column in table.columns if column not in table.counted):
         if match := re.fullmatch(r"(.*\w)[\W_]+([1-9a-z])[\W_]*", header.casefold()):
             stems.setdefault(match[1], {})[match[2]] = header
     return stems

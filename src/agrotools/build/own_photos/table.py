@@ -10,7 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from agrotools.build.boxes import FORMATS, Marked, count_marks, read_marks
+from agrotools.build.annotation_formats import Marked
+from agrotools.build.boxes import FORMATS, count_marks, find_photos, read_marks
 from agrotools.build.own_photos.cells import CellFault, is_empty
 from agrotools.build.own_photos.plan import Plan, SkippedRows
 from agrotools.core import BenchmarkError
@@ -189,7 +190,12 @@ def match_rows(
 ) -> DetectedTable:
     """Read the table and keep the rows whose picture is in the folder.
 
-    ``given``: values of :data:`SETTINGS` that count instead of those of the plan.
+    Args:
+        images: the folder of the pictures.
+        answers: the table, or annotations.
+        plan: says how the table is read; None to detect it.
+        readings: what is said about the files.
+        given: values of :data:`SETTINGS` that count instead of those of the plan.
 
     Raises:
         BenchmarkError: the table cannot be read, or no row belongs to a picture.
@@ -203,11 +209,11 @@ def match_rows(
         **(given or {}),
     }
     wanted = settings.pop("images_column", None)
-    annotated = read_marks(answers, hint=FORMATS)
+    annotated = read_marks(answers, hint=FORMATS, readings=readings, given=given)
     table = (
         open_table(answers, **settings, fill_merged=True)
         if annotated is None
-        else _counts(answers, annotated, pictures, skipped)
+        else _counts(answers, annotated, pictures, skipped, readings, wanted)
     )
     if picture := next((column for column in table.columns if _IMAGE_NAME.search(column)), None):
         why = f"the first row of {table.path.name} contains {picture!r}, the name of a picture"
@@ -224,7 +230,9 @@ def match_rows(
         except CellFault as fault:
             skipped.add(column, fault.reason, fault.hint, row, cells[place][:60])
             continue
-        if image is None and not table.is_counts and (image := pictures.find_by_stem(cells[place])):
+        # Photos of annotations have been looked for already, with the folders in their names.
+        is_by_stem = image is None and not table.is_of_annotations
+        if is_by_stem and (image := pictures.find_by_stem(cells[place])):
             by_stem.append(f"{image.name} for {cells[place]}")
         if image is None:
             what = (
@@ -253,7 +261,7 @@ def _say_what_was_read(
 ) -> None:
     if table.sheet is not None:
         readings.take(f'sheet "{table.sheet}"')
-    if not table.is_counts:
+    if not table.is_of_annotations:
         alike = f" ({len(by_stem)} by the name alone: {by_stem[0]})" if by_stem else ""
         readings.take(f"photo from column {images_column}{alike}")
     if table.merged:
@@ -276,24 +284,48 @@ def _copies(images: Iterable[Path]) -> dict[Path, Path]:
     return copies
 
 
-def _counts(path: Path, annotated: Sequence[Marked], images: Images, skipped: SkippedRows) -> Table:
-    """Return a table with a row for each annotated picture and a column for each class; empty cells are unknown."""
-    counted = [(one, *count_marks(one.marks)) for one in annotated]
-    labels = sorted({label for _, counts, _ in counted for label in counts})
-    alike = Counter(re.split(r"[\\/]", name)[-1] for name in {one.name for one in annotated})
+def _counts(
+    path: Path,
+    annotated: Sequence[Marked],
+    images: Images,
+    skipped: SkippedRows,
+    readings: Readings,
+    wanted: str | None,
+) -> Table:
+    """Return a table with a row for each annotated picture, a column for each class, and one for each value.
+
+    Empty cells are unknown.
+    """
+    counted = [count_marks(one.marks) for one in annotated]
+    labels = sorted({label for counts, _ in counted for label in counts})
+    fields = sorted({field for one in annotated for field in one.values})
+    names = {name for one in annotated for name in one.names.values()}
+    alike = Counter(re.split(r"[\\/]", name)[-1] for name in names)
+    photos, chosen = find_photos(
+        annotated, lambda name: _annotated_image(images, name, alike), readings, wanted
+    )
     rows: list[Row] = []
-    for number, ((name, _, original), counts, faults) in enumerate(counted, start=2):
-        found = (_annotated_image(images, each, alike) for each in (name, original) if each)
-        image = next(filter(None, found), None)
+    for number, (one, image, (counts, faults)) in enumerate(
+        zip(annotated, photos, counted, strict=True), start=2
+    ):
         for label, fault in faults if image else ():
-            skipped.add(label, fault, "correct the annotation", number, name)
-        texts = ("" if (count := counts.get(label, 0)) is None else str(count) for label in labels)
-        rows.append(
-            (number, (image.relative_to(images.folder).as_posix() if image else name, *texts))
-        )
-    columns = unique_names(["photo", *labels])
-    alike = columns_alike(columns[1:], labels)
-    return Table(path, columns, lambda: iter(rows), alike=alike, is_counts=True)
+            skipped.add(label, fault, "correct the annotation", number, one.name)
+        # A number or choice may be said instead of marking the objects, so that they are not known to be absent.
+        otherwise = None if one.values and not one.marks else 0
+        numbers = [counts.get(label, otherwise) for label in labels]
+        texts = ["" if count is None else str(count) for count in numbers]
+        values = [one.values.get(field, "") for field in fields]
+        photo = image.relative_to(images.folder).as_posix() if image else one.name
+        rows.append((number, (photo, *texts, *values)))
+    names_of_columns = [*labels, *fields]
+    columns = unique_names([wanted or chosen or "photo", *names_of_columns])
+    return Table(
+        path,
+        columns,
+        lambda: iter(rows),
+        alike=columns_alike(columns[1:], names_of_columns),
+        counted=columns[1 : len(labels) + 1],
+    )
 
 
 def _annotated_image(images: Images, name: str, alike: Mapping[str, int]) -> Path | None:

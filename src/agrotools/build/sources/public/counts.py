@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from agrotools.build.boxes import count_marks, yolo_marks
+from agrotools.build.annotation_formats import yolo_marks
+from agrotools.build.boxes import count_marks
 from agrotools.build.sources.land import FRUIT_QUESTIONS, fruit_subjects
 from agrotools.build.sources.part import DataSet, Part, photo_pairs, photo_thing
 from agrotools.build.sources.reading import (
@@ -163,7 +164,11 @@ def deepnir(data: DataSet) -> Part:
         existing_items(data, place, labelled)
         for stem, path in images.items():  # one without a label file shows no fruit
             marks = yolo_marks(labels[stem], {0: fruit}) if stem in labels else ()
-            pictures.append(Counted(fruit, path, count_marks(marks)[0].get(fruit) or 0))
+            count = count_marks(marks)[0].get(fruit, 0)
+            if count is None:
+                data.dropped["pictures whose boxes have no area"] += 1
+            else:
+                pictures.append(Counted(fruit, path, count))
     if not pictures:
         raise BenchmarkError(f"{data.folder} has no picture in its test part")
     subjects = _subjects(

@@ -211,13 +211,14 @@ def read_outlines(path: Path, left_out: Counter[str]) -> dict[str, dict[int, Out
     ``left_out`` counts unusable ones. BenchmarkError: the file has another format.
     """
     outlines: dict[str, dict[int, Outline]] = {}
-    for name, marks, _ in read_marks(path, "apple_ID") or ():
+    for annotated in read_marks(path, "apple_ID") or ():
+        name = annotated.name
         if Path(name).name != name or name in outlines:
             raise BenchmarkError(
                 f"{path} cannot be read: picture {name!r} is named twice or leads elsewhere"
             )
         pieces = outlines.setdefault(name, {})
-        for number, shape, *_ in marks:
+        for number, shape, *_ in annotated.marks:
             if not number.strip("0"):
                 left_out["outlines without the number of an apple"] += 1
             elif len(shape) < 6:
