@@ -419,7 +419,9 @@ def _gain_cells(summary: Summary, metrics: Sequence[str], notes: Notes) -> Itera
     for metric in metrics:
         reason = _NO_SLOT.format(METRICS[metric].label)
         yield difference_cell(gain[metric].overall) if metric in gain else notes.dash(reason)
-    yield Cell((detectable_points([gain["fas"].overall]) or DASH,), "dim")
+    # A few questions may all be without an answer, and such have no FAS.
+    detectable = detectable_points([gain["fas"].overall]) if "fas" in gain else None
+    yield Cell((detectable or DASH,), "dim")
 
 
 def general_notes(summaries: Sequence[Summary]) -> list[str]:
