@@ -9,7 +9,10 @@ from typing import NoReturn
 
 _INTERRUPTED = 130
 """Exit code of a command that a signal has ended (``STOPPED`` in :mod:`agrotools.cli.output`, imported too late)."""
-_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STOP_SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+"""As in :mod:`agrotools.core.processes`, which is imported too late. Windows has no SIGHUP."""
 
 
 def main() -> None:

@@ -9,10 +9,8 @@ first call returns the form of the answer. The program reports its usage with ``
 import asyncio
 import json
 import logging
-import os
 import shlex
 import shutil
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -33,7 +31,7 @@ from agrotools.agents.mcp_server import (
 )
 from agrotools.agents.task import SendUsage, ToolDescription, ToolReply, to_reply
 from agrotools.core import InfrastructureError, UsageError
-from agrotools.core.processes import kill_descendants
+from agrotools.core.processes import kill_descendants, kill_group
 from agrotools.sandbox.agents import Isolation, code_hash, interpreter_of
 
 if TYPE_CHECKING:
@@ -83,8 +81,7 @@ async def _read_end(stream: asyncio.StreamReader | None, end: bytearray, most: i
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)  # Process.kill may reap it, unseen by asyncio
+    kill_group(process.pid)  # Process.kill may reap it, unseen by asyncio
 
 
 @dataclass(eq=False)

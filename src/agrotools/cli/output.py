@@ -2,7 +2,6 @@
 
 import io
 import os
-import select
 import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -98,12 +97,12 @@ def redirect_unread_streams() -> bool:
 
 def _has_no_reader(stream: TextIO | None) -> bool:
     """True if the stream is a pipe whose reader has closed it."""
-    poll = select.poll()
+    from agrotools.core.systems import has_no_reader
+
     try:
-        poll.register(stream.fileno() if stream else -1, 0)
+        return stream is not None and has_no_reader(stream.fileno())
     except (OSError, ValueError):
         return False
-    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def address_printer(about: str) -> Callable[[str], None]:

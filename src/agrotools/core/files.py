@@ -24,6 +24,7 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.core.base import FrozenModel, RunStoreError, UsageError
+from agrotools.core.systems import PRIVATE_BINARY, is_own, user_name_part
 
 Line = TypeVar("Line", bound=FrozenModel)
 
@@ -139,7 +140,9 @@ def sync(path: Path) -> None:
     Raises:
         OSError: syncing failed.
     """
-    number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    if os.name == "nt" and path.is_dir():
+        return  # Windows cannot open a folder, and writes its names immediately
+    number = os.open(path, os.O_RDONLY | PRIVATE_BINARY)
     try:
         os.fsync(number)
     except OSError as error:
@@ -164,7 +167,7 @@ class Journal:
     def __init__(self, path: Path, sync_every_s: float = SYNC_EVERY_S) -> None:
         self.path = path
         self._sync_every_s = sync_every_s
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | PRIVATE_BINARY, 0o644)
         self._end = os.fstat(self._file).st_size
         self._torn = False
         self._unsynced = False
@@ -357,13 +360,13 @@ def provide_home() -> None:
     os.environ.pop("HOME", None)  # an empty one hides that of the user's account
     if Path(os.path.expanduser("~")).is_absolute():  # noqa: PTH111
         return
-    folder = Path(tempfile.gettempdir(), f"agrotools-home-{os.getuid()}")
+    folder = Path(tempfile.gettempdir(), f"agrotools-home-{user_name_part()}")
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        is_own = folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
+        can_be_used = is_own(folder) and not folder.is_symlink()
     except OSError:
-        is_own = False
-    if not is_own:
+        can_be_used = False
+    if not can_be_used:
         raise UsageError(
             f"there is no home folder, and {folder} cannot be used",
             hint="set HOME to your own folder",

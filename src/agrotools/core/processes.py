@@ -12,9 +12,18 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals of Ctrl-C, of a job's end, and of a terminal that is gone."""
+if TYPE_CHECKING:
+    import asyncio
+
+STOP_SIGNALS = tuple(
+    signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+"""Signals of Ctrl-C, of a job's end, and of a terminal that is gone. Windows lacks the last."""
+KILL = getattr(signal, "SIGKILL", 9)
+"""Number of the signal that no process can ignore. Windows has no signal of this kind, but kills with any number."""
 TOKEN = "AGROTOOLS_GUARDED"
 """Environment variable that identifies the processes of a guarded program, even if they leave its session."""
 NOT_STARTED = 127
@@ -37,7 +46,7 @@ def kill_descendants(token: str, session: int | None = None) -> None:
         ]
         for pid in found:
             with suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, KILL)
         if not found:
             return
 
@@ -78,7 +87,7 @@ def guard(grace_s: float, token: str, command: list[str]) -> int:
             stdin=subprocess.DEVNULL,
             env={**os.environ, TOKEN: token},
             start_new_session=True,
-            preexec_fn=_prepare,
+            preexec_fn=_prepare if os.name == "posix" else None,
         )
     except OSError as error:
         sys.stderr.write(f"{command[0]}: {error.strerror or error}\n")
@@ -90,11 +99,11 @@ def guard(grace_s: float, token: str, command: list[str]) -> int:
         _signal_group(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(grace_s)
-        _signal_group(process.pid, signal.SIGKILL)
+        _signal_group(process.pid, KILL)
 
     threading.Thread(target=stop, daemon=True).start()
     code = process.wait()
-    _signal_group(process.pid, signal.SIGKILL)  # also what it left behind
+    _signal_group(process.pid, KILL)  # also what it left behind
     kill_descendants(token, process.pid)
     return code if code >= 0 else 128 - code
 
@@ -106,12 +115,28 @@ def _prepare() -> None:
     if sys.platform == "linux":
         import ctypes
 
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, KILL, 0, 0, 0)
+
+
+def kill_process(process: "subprocess.Popen[Any]") -> None:
+    """Kill a process, unless it has ended."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(process.pid, KILL)
+
+
+def kill_group(leader: int) -> None:
+    """Kill a process that leads a group, and its group where there are groups."""
+    _signal_group(leader, KILL)
 
 
 def _signal_group(leader: int, number: int) -> None:
+    # macOS forbids it for a group that has just ended, and Windows says no more than that it failed.
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, number)
+        if hasattr(os, "killpg"):
+            os.killpg(leader, number)
+        else:
+            os.kill(leader, number)  # on Windows, it kills with any number
 
 
 @contextmanager
@@ -131,10 +156,28 @@ def on_stop_signal(act: Callable[[], object]) -> Generator[None]:
                 None,
             ):  # nohup ignores SIGHUP, and a shell Ctrl-C in its background jobs
                 with suppress(RuntimeError, ValueError):
-                    loop.add_signal_handler(number, act)
-                    stack.callback(signal.signal, number, before)  # instead of the default action
-                    stack.callback(loop.remove_signal_handler, number)
+                    # It is put back last, instead of the default action that the loop leaves.
+                    stack.callback(signal.signal, number, before)
+                    _handle_in_loop(loop, number, act, stack)
         yield
+
+
+def _handle_in_loop(
+    loop: "asyncio.AbstractEventLoop",
+    number: signal.Signals,
+    act: Callable[[], object],
+    stack: ExitStack,
+) -> None:
+    """Call ``act`` in the loop at a signal until ``stack`` ends, also in a loop of Windows, which has no handlers."""
+    try:
+        loop.add_signal_handler(number, act)
+        stack.callback(loop.remove_signal_handler, number)
+    except NotImplementedError:
+
+        def handle(_number: int, _frame: FrameType | None) -> None:
+            loop.call_soon_threadsafe(act)
+
+        signal.signal(number, handle)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ from agrotools.core import (
 from agrotools.core.base import NoFileError, command_line, from_valid, without_collecting
 from agrotools.core.files import read_text, sha256_of_file
 from agrotools.core.form_item import asked_items
+from agrotools.core.systems import PRIVATE_BINARY, read_at
 from agrotools.text.answer_form import answer_form
 
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
@@ -462,14 +463,16 @@ class _SampleLines:
         """
         try:
             if self._file is None:
-                self._file = os.open(self._folder / SAMPLES_FILE, os.O_RDONLY)
+                self._file = os.open(
+                    self._folder / SAMPLES_FILE, os.O_RDONLY | PRIVATE_BINARY
+                )
                 weakref.finalize(self, os.close, self._file)
             end = (
                 self._offsets[at + 1]
                 if at + 1 < len(self._offsets)
                 else os.fstat(self._file).st_size
             )
-            sample = _parsed(os.pread(self._file, end - self._offsets[at], self._offsets[at]))
+            sample = _parsed(read_at(self._file, end - self._offsets[at], self._offsets[at]))
         except (OSError, ValidationError):
             sample = None
         if sample is None or self.ids[at] != sample.id:

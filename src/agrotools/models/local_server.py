@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -28,7 +27,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from agrotools.core import UsageError
 from agrotools.core.base import LocalServerError
-from agrotools.core.processes import NOT_STARTED, kill_descendants, on_stop_signal
+from agrotools.core.processes import (
+    KILL,
+    NOT_STARTED,
+    kill_descendants,
+    kill_process,
+    on_stop_signal,
+)
 from agrotools.models.local_models import fetch, local_model, model_file
 
 if TYPE_CHECKING:
@@ -365,7 +370,7 @@ class _ServerProcess:
         text = "\n".join(lines)
         if code == NOT_STARTED:
             hint = "check that the program can be run"
-        elif _OUT_OF_MEMORY.search(text) or code == 128 + signal.SIGKILL:
+        elif _OUT_OF_MEMORY.search(text) or code == 128 + KILL:
             memory = (
                 "it ran out of memory"
                 if _OUT_OF_MEMORY.search(text)
@@ -388,7 +393,7 @@ class _ServerProcess:
         try:
             self.process.wait(2 * _GRACE_S)
         except subprocess.TimeoutExpired:
-            self.process.kill()
+            kill_process(self.process)
             self.process.wait()
         kill_descendants(self.token)
 

@@ -4,8 +4,8 @@ It is a script, not a module of the package, so that it starts without importing
 """
 
 import argparse
-import signal
 import sys
+import threading
 from importlib.metadata import version
 
 
@@ -51,7 +51,7 @@ def main() -> None:
         params.sampling.seed = options.seed
     server = xllamacpp.Server(params)
     sys.stderr.write(f"listening on {server.listening_address}\n")
-    signal.pause()
+    threading.Event().wait()  # until a signal ends it
 
 
 if __name__ == "__main__":

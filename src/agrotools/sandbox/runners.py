@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
 from agrotools.core import UsageError
+from agrotools.core.systems import HAS_GROUPS, has_poll
 
 Stage = Literal["start", "code", "code_reading_host"]
 """``start``: for a worker that is being set up. ``code``: for untrusted code in a separate file system.
@@ -41,7 +42,7 @@ _WRITING = (
     | os.O_CREAT
     | os.O_TRUNC
     | os.O_APPEND
-    | (getattr(os, "O_TMPFILE", 0) & ~os.O_DIRECTORY)
+    | (getattr(os, "O_TMPFILE", 0) & ~getattr(os, "O_DIRECTORY", 0))
 )
 
 
@@ -326,6 +327,11 @@ def missing(runner: str) -> tuple[str, str] | None:
     if runner not in (*RUNNERS, NONE):
         raise UsageError(
             f"there is no sandbox {runner!r}", hint=f"one of {', '.join((*RUNNERS, NONE))}"
+        )
+    if not (HAS_GROUPS and has_poll()):
+        return (
+            "it needs Linux (without isolation, macOS will do)",
+            "use Linux, on Windows also in its subsystem for Linux (WSL) or a container",
         )
     if runner == NONE:
         return None

@@ -55,7 +55,7 @@ def select_runner(name: str | None = None) -> str:
     name = name or os.environ.get(RUNNER_VARIABLE, "").strip() or None
     if name is not None:
         result = probe(name)
-        if result.holds or name == NONE:
+        if result.holds or (name == NONE and missing(name) is None):
             return name
         raise SandboxUnavailable(
             f"the sandbox {name} fails on this machine: {result.message}", hint=result.hint

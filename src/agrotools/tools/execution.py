@@ -24,6 +24,7 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.base import from_valid
+from agrotools.core.processes import KILL
 from agrotools.tools import get_tool
 from agrotools.tools.arguments import OPTIONAL_HINT
 from agrotools.tools.cache import ResultCache
@@ -373,9 +374,7 @@ class ToolExecutor:
                 ) from None
             # An earlier call may have damaged the worker, and a machine that is short of memory kills innocent
             # processes.
-            return failure(
-                _error_of_death(log, status, broken), log
-            ), used or status == -signal.SIGKILL
+            return failure(_error_of_death(log, status, broken), log), used or status == -KILL
         worker.spent |= bool(reply[0].pop("spent", False))
         if reply[0].get("error", {}).get("kind") == "limit":
             worker.spent = True
@@ -410,7 +409,7 @@ def _error_of_death(log: str, status: int | None, broken: BrokenFrame) -> ErrorI
         return ErrorInfo(
             kind="tool_failed", message=f"the connection to the tool broke: {broken}", hint=hint
         )
-    if status == -signal.SIGKILL or any(
+    if status == -KILL or any(
         words in log for words in ("bad_alloc", "MemoryError", "Cannot allocate")
     ):
         return OUT_OF_MEMORY

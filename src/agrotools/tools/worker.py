@@ -6,11 +6,9 @@ error. The process ends when its input ends, so that no worker outlives the proc
 
 import faulthandler
 import importlib
+import mmap
 import os
 import random
-import resource
-import select
-import signal
 import sys
 import threading
 import time
@@ -21,6 +19,12 @@ from typing import Any, BinaryIO
 
 from agrotools.core import Artifact, ErrorInfo, SampleFile, ToolError
 from agrotools.core.base import words_of
+from agrotools.core.systems import (
+    HAS_GROUPS,
+    end_with_parent,
+    limit_memory,
+    wait_for_writer_end,
+)
 from agrotools.tools.result import (
     OUT_OF_MEMORY,
     Reply,
@@ -36,14 +40,13 @@ from agrotools.tools.workspace import CallContext, call_context
 _LARGEST_SHARE = 0.75
 """A worker is replaced once its memory exceeds this share of its limit, so that leaks do not affect calls."""
 _OF_MEMORY = ("Insufficient memory", "bad_alloc", "Cannot allocate memory")
-_PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
     memory_mb, parent = int(sys.argv[1]), int(sys.argv[2])
     requests, replies = _private_streams()
     _end_with_parent(parent, requests)
-    _limit(memory_mb)
+    limit_memory(memory_mb * 2**20)
     with suppress(
         OSError, AttributeError
     ):  # yield to the parent, which serves all samples while this serves one
@@ -157,7 +160,7 @@ def _reset_state() -> None:
 def _private_memory() -> int:
     """Return the memory that counts against the limit in bytes, 0 if it is unknown."""
     with suppress(OSError):
-        return int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+        return int(Path("/proc/self/statm").read_text().split()[5]) * mmap.PAGESIZE
     return 0
 
 
@@ -172,35 +175,22 @@ def _private_streams() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _end_with_parent(parent: int, requests: BinaryIO) -> None:
-    """End this process with its parent, even during a call: by the kernel on Linux, else by a thread on our input."""
-    with suppress(OSError, AttributeError, ImportError):
-        import ctypes
+    """End this process with its parent, even during a call: by the kernel on Linux, else by a thread on our input.
 
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    On Windows, it ends after the call, when it reads on. The Python of a virtual environment starts another one there,
+    which is the parent.
+    """
+    if not HAS_GROUPS:
+        return
+    end_with_parent()
     if os.getppid() != parent:
         os._exit(1)
 
     def watch() -> None:
-        poll = select.poll()
-        poll.register(requests.fileno(), 0)
-        poll.poll()
+        wait_for_writer_end(requests.fileno())
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True, name="watch for the parent's end").start()
-
-
-def _limit(memory_mb: int) -> None:
-    # Memory that can be written, not address space: CUDA reserves 16 GB of addresses before the first byte is used.
-    limits = {resource.RLIMIT_DATA: memory_mb * 2**20, resource.RLIMIT_CORE: 0}
-    for limit, value in limits.items():
-        _, most = resource.getrlimit(limit)
-        if most != resource.RLIM_INFINITY:
-            value = min(value, most)
-        try:
-            resource.setrlimit(limit, (value, value))
-        except (ValueError, OSError):
-            if sys.platform == "linux":  # macOS does not limit memory
-                raise
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ a size limit for each kind of frame. The workers here are reused.
 
 import asyncio
 import os
-import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -16,6 +15,8 @@ from typing import IO, Any
 
 from agrotools.core import InfrastructureError
 from agrotools.core.files import cache_dir, hub_cache
+from agrotools.core.processes import kill_group
+from agrotools.core.systems import read_at
 from agrotools.tools.result import HEADER, BrokenFrame, Reply, pack_frame, unpack_frame
 
 START_TIMEOUT_S = 120.0
@@ -56,8 +57,10 @@ def worker_environment(threads: int = 1) -> dict[str, str]:
         "GDAL_PAM_ENABLED": "NO",
         "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
     }
-    # some installations of Python do not start without the first two; GPUs that are others' stay out of use
-    for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", RUNNER_VARIABLE, "CUDA_VISIBLE_DEVICES"):
+    # some installations of Python do not start without their libraries, and none on Windows without its folders; GPUs
+    # that are others' stay out of use
+    needed = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP")
+    for name in (*needed, RUNNER_VARIABLE, "CUDA_VISIBLE_DEVICES"):
         if name in os.environ:
             environment[name] = os.environ[name]
     return environment
@@ -136,10 +139,7 @@ class Worker:
     def kill(self) -> None:
         """Kill the worker and its process group immediately."""
         if self._process.returncode is None:
-            with suppress(
-                ProcessLookupError, PermissionError
-            ):  # macOS forbids it for one that has just ended
-                os.killpg(self.pid, signal.SIGKILL)
+            kill_group(self.pid)
 
     async def exit_status(self) -> int | None:
         """Return the exit status of a worker that ended, or None if its channel broke and it had to be killed."""
@@ -159,7 +159,7 @@ class Worker:
     def read_log(self) -> str:
         """Return the end of the running call's output; the worker empties the log before each call."""
         size = os.fstat(self._log.fileno()).st_size
-        return os.pread(self._log.fileno(), 8000, max(0, size - 8000)).decode(errors="replace")
+        return read_at(self._log.fileno(), 8000, max(0, size - 8000)).decode(errors="replace")
 
 
 class WorkerPool:

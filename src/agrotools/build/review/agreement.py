@@ -4,13 +4,11 @@ The journal is an append-only file, synced to disk after every line; several pro
 """
 
 import errno
-import fcntl
 import math
 import os
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean, pvariance
@@ -28,6 +26,7 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.core.files import read_lines, sync
+from agrotools.core.systems import locked
 
 Verdict = Literal["accept", "reject", "edit", "withdraw"]
 """Verdict on a sample; ``withdraw`` cancels an earlier decision, so that the sample is undecided again."""
@@ -346,11 +345,11 @@ class ReviewJournal:
 
     def append(self, decision: Decision) -> bool:
         """Store ``decision`` (OSError if not); True once it is on disk, False if one with its id was already stored."""
-        with self._guard, self.path.open("a+b", buffering=0) as file:
-            with suppress(
-                OSError
-            ):  # some network disks do not support locks; normally only one process writes
-                fcntl.flock(file, fcntl.LOCK_EX)
+        with (
+            self._guard,
+            self.path.open("a+b", buffering=0) as file,
+            locked(file, self.path),
+        ):
             file.seek(0)
             file.truncate(
                 file.read().rfind(b"\n") + 1

@@ -22,7 +22,7 @@ import numpy as np
 import orjson
 
 from agrotools.core import FrozenModel, InfrastructureError
-from agrotools.core.processes import STOP_SIGNALS
+from agrotools.core.processes import STOP_SIGNALS, kill_process
 
 if TYPE_CHECKING:
     from agrotools.build.scenes.scene import Difficulty
@@ -120,7 +120,7 @@ class DrawingProcesses:
 
 def _end(workers: Sequence[Popen[str]]) -> None:
     for worker in workers:
-        worker.kill()
+        kill_process(worker)
     for worker in workers:
         worker.communicate()
 

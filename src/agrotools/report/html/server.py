@@ -22,6 +22,7 @@ import orjson
 
 from agrotools.core import AgrotoolsError, RunStoreError, UsageError
 from agrotools.core.files import MANIFEST_FILE
+from agrotools.core.systems import read_at
 from agrotools.report.html.page import Page, content_hash, page_style
 from agrotools.report.html.pictures import Pictures
 from agrotools.report.html.runs import floor_and_ceiling, opened_runs, summarise
@@ -63,7 +64,7 @@ class _LivePage:
         self._paths, self._data_root = paths, data_root
         self._basis = self._outside_records()
         self.shown = _Shell("", b"", 0.0)
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the page
+        self._file = tempfile.TemporaryFile("a+b")  # noqa: SIM115 - open as long as the page
         weakref.finalize(self, self._file.close)
         self._parts: dict[str, tuple[int, int]] = {}
         pictures = Pictures(1, _PICTURE_BYTES, _LONGEST_SIDE_PX)
@@ -88,7 +89,7 @@ class _LivePage:
     def part(self, name: str) -> bytes:
         """Return a block of details, a long text or a picture; LookupError if there is none of this name."""
         place, size = self._parts[name]
-        return os.pread(self._file.fileno(), size, place)
+        return read_at(self._file.fileno(), size, place)
 
     def read_on(self) -> bool:
         """Add new records; False if something else has changed, so that a new page must be begun."""
