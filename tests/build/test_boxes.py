@@ -222,6 +222,10 @@ READ = {
         {"x.json": json.dumps([_result_task({"thumb": thumb, "image": image}, *results) for thumb, image, results in (
             ("b.jpg", "a.jpg", [_labelled("r", 1), _labelled("s", 2)]), ("c.jpg", "b.jpg", []))])}, TWO,
     ),
+    "label studio, a thumbnail, and no word on what was annotated": (
+        {"x.json": json.dumps([_result_task({"thumb": thumb, "image": image}, *results) for thumb, image, results in (
+            ("b.jpg", "a.jpg", [_labelled("r", 1, "img"), _labelled("s", 2, "img")]), ("c.jpg", "b.jpg", []))])}, TWO,
+    ),
     "label studio, two pictures of a task": (
         {"x.json": json.dumps([_result_task({"before": "a.jpg", "after": "b.jpg"}, _labelled("r", 1, "before"),
                                             _labelled("s", 2, "before"), _labelled("t", 2, "after", "pear"))])},
@@ -230,6 +234,14 @@ READ = {
     "tensorflow": (
         {"x.csv": f"{TENSORFLOW}a.jpg,80,60,apple,1,1,5,5\na.jpg,80,60,apple,2,1,5,5\nb.jpg,80,60,pear,1,1,5,5\n"},
         {"a.jpg": {"apple": 2, "pear": 0}, "b.jpg": {"apple": 0, "pear": 1}},
+    ),
+    "a table of boxes with other names": (
+        {"x.csv": "Image,XMin,YMin,XMax,YMax,Class_Name\na.jpg,1,1,5,5,apple\na.jpg,2,1,5,5,apple\n"
+                  "b.jpg,0,0,0,0,apple\n"}, TWO,
+    ),
+    "a table of boxes without area": (
+        {"x.csv": f"{BOXES_CSV}a.jpg,0,0,0,0,apple\na.jpg,0,0,0,0,apple\nb.jpg,1,1,5,5,apple\n"},
+        {"b.jpg": {"apple": 1}},
     ),
     "tensorflow of roboflow, a table for each part": (
         {"set/train/_annotations.csv": f"{TENSORFLOW}a_jpg.rf.0a1b.jpg,80,60,apple,1,1,5,5\n"
@@ -355,6 +367,11 @@ FAULTS = {
     "line 1 is not a box": {
         "set/a.txt": "0 0.1 0.1 0.2 0.1 0.2 0.2 0.93\n",
         "set/classes.txt": "apple\n",
+    },
+    "nobody has finished a task": {
+        "x.json": json.dumps(
+            [{"data": {"image": "a.jpg"}, "annotations": [], "predictions": [{"result": []}]}]
+        )
     },
     "looks like results of COCO": {"x.json": '[{"image_id": 1, "category_id": 1, "score": 0.9}]'},
 }

@@ -272,7 +272,7 @@ def _coco_shape(annotation: Mapping[str, Any]) -> tuple[float, ...]:
     """
     outline = annotation.get("segmentation") or ()
     bbox = annotation.get("bbox") or ()
-    box = _corners(*bbox) if len(bbox) == 4 else ()
+    box = _corners(*map(float, bbox)) if len(bbox) == 4 else ()
     if isinstance(outline, list):
         polygon = tuple(float(number) for part in outline for number in part)
         if len(polygon) >= 6 and has_area(polygon):
@@ -322,6 +322,8 @@ def _label_studio(tasks: Sequence[Mapping[str, Any]], reader: Reader) -> Iterato
         [done for done in task.get("annotations", task.get("completions", ())) if _is_done(done)]
         for task in tasks
     ]
+    if not any(finished):
+        raise ValueError("nobody has finished a task of Label Studio in it")
     targets = {
         _target(one, names)
         for names, several in zip(named, finished, strict=True)
@@ -329,7 +331,8 @@ def _label_studio(tasks: Sequence[Mapping[str, Any]], reader: Reader) -> Iterato
         for one in done["result"]
     } - {""}
     for names, several in zip(named, finished, strict=True):
-        annotated = {field: name for field, name in names.items() if field in targets} or names
+        annotated = {field: name for field, name in names.items() if field in targets}
+        annotated = annotated or _usual_one(names) or names
         for field in names.keys() - annotated.keys():
             readings.leave(f"data.{field}")
         for done in several:
@@ -364,6 +367,12 @@ def _pictures_of(task: Mapping[str, Any]) -> dict[str, str]:
     }
     fields = sorted(texts, key=lambda field: field.lower() not in _USUAL_PICTURE)
     return {field: texts[field] for field in fields if re.search(r"\.\w{3,4}$", texts[field])}
+
+
+def _usual_one(names: Mapping[str, str]) -> dict[str, str]:
+    """Return the only field with a usual name for the picture, beside a thumbnail, say; nothing if there are more."""
+    usual = {field: name for field, name in names.items() if field.lower() in _USUAL_PICTURE}
+    return usual if len(usual) == 1 else {}
 
 
 def _target(one: Mapping[str, Any], names: Mapping[str, str]) -> str:
@@ -425,11 +434,9 @@ def _cvat(root: ElementTree.Element, reader: Reader) -> Iterator[Marked]:
 
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
-_TABLES = {
-    "table of DeepForest": ("image_path", "label"),
-    "table of TensorFlow": ("filename", "class"),
-}
-"""Tables with a row for each box in columns of :data:`_SIDES`: column of the picture, and of the class."""
+_PICTURE_COLUMNS = ("image_path", "filename", "file_name", "image", "image_name")
+_CLASS_COLUMNS = ("label", "class", "class_name", "category")
+"""Columns of tables with a row for each box: DeepForest has image_path and label, TensorFlow filename and class."""
 _VIA_COLUMNS = ("filename", "region_shape_attributes", "region_attributes")
 
 
@@ -443,11 +450,12 @@ def read_box_table(table: Table, reader: Reader) -> Annotations:
     columns = {column.removeprefix("#").casefold() for column in table.columns}
     if columns >= {*_VIA_COLUMNS}:
         return Annotations("table of VIA", _via_table(_plain_rows(table, _VIA_COLUMNS), reader))
-    for format_, (image, label) in _TABLES.items():
-        if columns >= {image, label, *_SIDES}:
-            rows = _plain_rows(table, (image, label, *_SIDES))
-            return Annotations(format_, _box_rows(rows, image, label))
-    return Annotations()
+    image = next((column for column in _PICTURE_COLUMNS if column in columns), "")
+    label = next((column for column in _CLASS_COLUMNS if column in columns), "")
+    if not image or not label or not columns >= {*_SIDES}:
+        return Annotations()
+    rows = _plain_rows(table, (image, label, *_SIDES))
+    return Annotations("table of boxes", _box_rows(rows, image, label))
 
 
 def _plain_rows(table: Table, used: Iterable[str]) -> list[dict[str, str]]:

@@ -248,13 +248,13 @@ _FIELD_WORDS = {OWN_NAME: "the name of its annotation file"}
 def _chosen_field(unsure: Sequence[tuple[Marked, Mapping[str, Path]]], readings: Readings) -> str:
     """Return the field that names the photo in pictures whose fields name different ones."""
     fields = list(dict.fromkeys(field for _, found in unsure for field in found))
-    others = f" (and {len(unsure) - 1} others)" if len(unsure) > 1 else ""
     choices: list[Choice] = []
     for field in fields:
         one, found = next(each for each in unsure if field in each[1])
-        own = one.names.get(OWN_NAME)
-        of = f"annotation file {own}" if own else f"a picture with {field} {one.names[field]}"
-        choices.append(Choice(field, f"{of} belongs to {found[field].name}{others}"))
-    listed = " and ".join(_FIELD_WORDS.get(field, field) for field in fields)
-    text = f"The names in {listed} are those of different photos. Which one counts?"
+        choices.append(Choice(field, f"{one.name} is {found[field].name}"))
+    words = [_FIELD_WORDS.get(field, field) for field in fields]
+    text = (
+        f"{len(unsure)} annotated pictures have one photo by {words[0]} and another by {' or '.join(words[1:])}."
+        " Which one counts?"
+    )
     return readings.choose(Question(text, "--set=images_column", tuple(choices)))
