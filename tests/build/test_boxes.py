@@ -11,7 +11,7 @@ from PIL import Image
 from agrotools.build.own_photos.building import answers_of
 from agrotools.build.own_photos.proposal import propose_plan
 from agrotools.build.own_photos.table import DetectedTable, match_rows
-from agrotools.core import BenchmarkError, UndecidedError
+from agrotools.core import BenchmarkError, UndecidedError, UsageError
 from agrotools.core.readings import Readings
 
 BOX = [10, 10, 20, 20]
@@ -444,6 +444,13 @@ def test_it_is_asked_which_attribute_is_the_class_if_regions_have_several(photos
     (question,) = readings.questions
     assert question.choices == (("fruit", "apple, pear"), ("ripe", "yes"))
     seen = match_rows(photos, answers, None, Readings(), {"attribute": "ripe"})
+    plan = propose_plan(seen, "x").plan
+    assert plan.attribute == "ripe"
+    again = Readings()
+    assert match_rows(photos, answers, plan, again).table.columns == seen.table.columns
+    assert not again.questions
+    with pytest.raises(UsageError, match="there is no size"):
+        match_rows(photos, answers, None, Readings(), {"attribute": "size"})
     assert seen.table.columns[1:] == ("yes",)
     assert _numbers(seen) == {"a.jpg": "2", "b.jpg": "0"}
 

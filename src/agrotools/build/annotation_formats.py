@@ -30,13 +30,15 @@ class Marked(NamedTuple):
 
     ``names``: its name by the field that holds it, the most likely one first: ``{"file": "b", "filename": "a.jpg"}``,
     where :data:`OWN_NAME` stands for the name of the annotation file itself. ``original``: its name before an upload.
-    ``values``: what was said of the whole picture, by the name of the question: ``{"apples": "3"}``.
+    ``values``: what was said of the whole picture, by the name of the question: ``{"apples": "3"}``. ``attribute``: the
+    attribute of its objects that is their class, if it had to be chosen.
     """
 
     names: Mapping[str, str]
     marks: list[Mark]
     original: str = ""
     values: Mapping[str, str] = {}
+    attribute: str = ""
 
     @property
     def name(self) -> str:
@@ -177,14 +179,14 @@ def _via(pictures: Sequence[Mapping[str, Any]], reader: Reader) -> list[Marked]:
         for one in pictures
     ]
     attributes = [[_via_attributes(region) for region in several] for several in regions]
-    fields = _class_fields([one for several in attributes for one in several], reader)
+    fields, chosen = _class_fields([one for several in attributes for one in several], reader)
     found: list[Marked] = []
     for picture, of_picture, texts in zip(pictures, regions, attributes, strict=True):
         marks = [
             Mark(_first_of(each, fields), _shape(region["shape_attributes"]))
             for region, each in zip(of_picture, texts, strict=True)
         ]
-        found.append(Marked({"filename": picture["filename"]}, marks))
+        found.append(Marked({"filename": picture["filename"]}, marks, attribute=chosen))
     return found
 
 
@@ -201,33 +203,34 @@ def _first_of(texts: Mapping[str, str], fields: Iterable[str]) -> str:
     return next((texts[field] for field in fields if field in texts), "")
 
 
-def _class_fields(regions: Sequence[Mapping[str, str]], reader: Reader) -> list[str]:
-    """Return the attributes of which the first that a region has is its class.
+def _class_fields(regions: Sequence[Mapping[str, str]], reader: Reader) -> tuple[list[str], str]:
+    """Return the attributes of which the first that a region has is its class, and the one that had to be chosen.
 
     Which one it is, is a question if regions have several, unless one of them has a usual name.
     """
     if reader.attribute:
-        return [reader.attribute.lower()]
+        return [reader.attribute.lower()], ""
+    given = reader.given.get("attribute")
     all_fields = list(dict.fromkeys(field for region in regions for field in region))
     beside_others = {field for region in regions if len(region) > 1 for field in region}
     several = [field for field in all_fields if field in beside_others]
+    if not several and given is None:
+        return all_fields, ""
     usual = [field for field in _USUAL_CLASS if field in several]
-    if len(usual) == 1:
+    if len(usual) == 1 and given is None:
         several = usual
-    if not several:
-        return all_fields
     choices = tuple(
         Choice(field, ", ".join(_most_common(region.get(field, "") for region in regions)))
-        for field in sorted(several, key=lambda field: field not in usual)
+        for field in sorted(several or all_fields, key=lambda field: field not in usual)
     )
     question = Question("Which attribute is the class of an object?", "--set=attribute", choices)
-    chosen = reader.readings.choose(question, reader.given.get("attribute"))
+    chosen = reader.readings.choose(question, given)
     others = [field for field in all_fields if field != chosen]
     reader.readings.take(f"class from attribute {chosen}")
     for field in others:
         if field in beside_others:
             reader.readings.leave(f"attribute {field}")
-    return [chosen, *others]
+    return [chosen, *others], chosen if len(choices) > 1 else ""
 
 
 _SHOWN = 5

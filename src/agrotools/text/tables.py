@@ -65,7 +65,7 @@ class Table:
     ``encoding`` and ``delimiter`` are set for CSV files, ``sheet`` for xlsx files. ``header``: its row. ``alike``:
     groups of columns whose names in the header differ at most in case. ``hidden``: what is read although the workbook
     hides it; empty for nothing. ``merged``: number of merged ranges of a sheet that were filled. ``counted``: columns
-    with the numbers of objects in annotations.
+    with the numbers of objects in annotations. ``attribute``: the chosen attribute of objects that is their class.
     """
 
     path: Path
@@ -77,6 +77,7 @@ class Table:
     header: int = 1
     alike: tuple[tuple[str, ...], ...] = ()
     counted: tuple[str, ...] = ()
+    attribute: str | None = None
     hidden: str = ""
     merged: int = 0
 

@@ -185,6 +185,8 @@ class Plan(FrozenModel):
     encoding: str | None = None
     delimiter: Annotated[str | None, Field(min_length=1, max_length=1)] = None
     sheet: str | None = None
+    attribute: str | None = None
+    """Attribute of the objects in annotations of VIA that is their class."""
     columns: tuple[Column, ...] = ()
 
     def column(self, name: str) -> Column | None:

@@ -255,6 +255,7 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
         encoding=table.encoding,
         delimiter=table.delimiter,
         sheet=table.sheet,
+        attribute=table.attribute,
         columns=tuple(column.model_copy(update=unused) for column in columns),
     )
     return Proposal(plan, notes)

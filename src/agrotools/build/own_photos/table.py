@@ -177,7 +177,7 @@ class DetectedTable:
         ]
 
 
-SETTINGS = ("encoding", "delimiter", "sheet", "images_column")
+SETTINGS = ("encoding", "delimiter", "sheet", "images_column", "attribute")
 """Keys of a plan that say how the table is read; its columns depend on them."""
 
 
@@ -209,7 +209,9 @@ def match_rows(
         **(given or {}),
     }
     wanted = settings.pop("images_column", None)
-    annotated = read_marks(answers, hint=FORMATS, readings=readings, given=given)
+    attribute = settings.pop("attribute", None)
+    of_class = {"attribute": attribute} if attribute else None
+    annotated = read_marks(answers, hint=FORMATS, readings=readings, given=of_class)
     table = (
         open_table(answers, **settings, fill_merged=True)
         if annotated is None
@@ -325,6 +327,7 @@ def _counts(
         lambda: iter(rows),
         alike=columns_alike(columns[1:], names_of_columns),
         counted=columns[1 : len(labels) + 1],
+        attribute=next((one.attribute for one in annotated if one.attribute), None),
     )
 
 
