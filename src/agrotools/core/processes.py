@@ -156,28 +156,31 @@ def on_stop_signal(act: Callable[[], object]) -> Generator[None]:
                 None,
             ):  # nohup ignores SIGHUP, and a shell Ctrl-C in its background jobs
                 with suppress(RuntimeError, ValueError):
-                    # It is put back last, instead of the default action that the loop leaves.
-                    stack.callback(signal.signal, number, before)
-                    _handle_in_loop(loop, number, act, stack)
+                    is_of_loop = _handle_in_loop(loop, number, act)
+                    stack.callback(signal.signal, number, before)  # instead of the default action
+                    if is_of_loop:
+                        stack.callback(loop.remove_signal_handler, number)
         yield
 
 
 def _handle_in_loop(
-    loop: "asyncio.AbstractEventLoop",
-    number: signal.Signals,
-    act: Callable[[], object],
-    stack: ExitStack,
-) -> None:
-    """Call ``act`` in the loop at a signal until ``stack`` ends, also in a loop of Windows, which has no handlers."""
+    loop: "asyncio.AbstractEventLoop", number: signal.Signals, act: Callable[[], object]
+) -> bool:
+    """Call ``act`` in the loop at a signal; return False if the loop, one of Windows, has no handlers of signals.
+
+    Raises:
+        RuntimeError, ValueError: this thread does not get signals.
+    """
     try:
         loop.add_signal_handler(number, act)
-        stack.callback(loop.remove_signal_handler, number)
     except NotImplementedError:
 
         def handle(_number: int, _frame: FrameType | None) -> None:
             loop.call_soon_threadsafe(act)
 
         signal.signal(number, handle)
+        return False
+    return True
 
 
 if __name__ == "__main__":

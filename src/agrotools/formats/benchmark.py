@@ -463,9 +463,7 @@ class _SampleLines:
         """
         try:
             if self._file is None:
-                self._file = os.open(
-                    self._folder / SAMPLES_FILE, os.O_RDONLY | PRIVATE_BINARY
-                )
+                self._file = os.open(self._folder / SAMPLES_FILE, os.O_RDONLY | PRIVATE_BINARY)
                 weakref.finalize(self, os.close, self._file)
             end = (
                 self._offsets[at + 1]
