@@ -143,7 +143,7 @@ def _of_user(
     plugin: BenchmarkPlugin, options: Options, readings: Readings | None
 ) -> dict[str, Any]:
     """Return the arguments of a check that say how the user's files are read; UsageError if it takes none."""
-    if plugin.takes_readings:
+    if plugin.files.takes_readings:
         return {"options": options, "readings": readings or Readings()}
     if options:
         raise UsageError(

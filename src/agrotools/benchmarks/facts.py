@@ -51,7 +51,7 @@ def plugin_of(
     """
     plain = {
         name: facts[name]
-        for name in ("name", "about", "takes_options", "takes_readings", "without_tools")
+        for name in ("name", "about", "takes_options", "without_tools")
         if name in facts
     }
     described = facts.get("metrics", {}).items()
@@ -59,7 +59,12 @@ def plugin_of(
     return BenchmarkPlugin(
         **plain,
         load=load,
-        files=BenchmarkFiles(facts.get("needs", "nothing"), download, **files),
+        files=BenchmarkFiles(
+            facts.get("needs", "nothing"),
+            download,
+            takes_readings=facts.get("takes_readings", False),
+            **files,
+        ),
         slots=slots,
         metrics=metrics
         or {

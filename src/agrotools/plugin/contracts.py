@@ -339,6 +339,8 @@ class BenchmarkFiles(NamedTuple):
     propose: "Callable[..., list[str]] | None" = None
     """Function of data root and progress that writes a field map for files of unknown form, and returns lines on what
     they hold."""
+    takes_readings: bool = False
+    """True if ``check`` and ``propose`` take the user's ``options`` and ``readings``, by these names."""
 
 
 class Targets(NamedTuple):
@@ -364,8 +366,6 @@ class BenchmarkPlugin:
     about: str = ""
     """One-line description for ``agrotools benchmarks list``."""
     takes_options: bool = False
-    takes_readings: bool = False
-    """True if ``files.check`` and ``files.propose`` take the user's ``options`` and ``readings``, by these names."""
     """True if the loader accepts ``--option``; it must reject unknown options."""
     without_tools: bool = False
     """True if the questions have neither files nor reference calls."""

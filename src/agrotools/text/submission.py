@@ -287,8 +287,12 @@ def _names_in_line(names: tuple[str, ...]) -> re.Pattern[str]:
 def _value_in(line: str, names: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the name of the item that a line gives, and its value; None if it gives none."""
     line = line.strip(" \t|")
-    if lead := _ANSWER_LEAD.match(line):
-        line = line[lead.end() :]
+    lead = _ANSWER_LEAD.match(line)
+    value = _named_value(line, names)  # first, because an item may be called answer
+    return _named_value(line[lead.end() :], names) if value is None and lead else value
+
+
+def _named_value(line: str, names: Mapping[str, str]) -> tuple[str, str] | None:
     for mark in (_COLON, _DASH):
         end = mark.search(line, 0, _LONGEST_NAME)
         if end is None:
