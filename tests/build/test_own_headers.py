@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from agrotools.build.own_photos import cells
-from agrotools.build.own_photos.columns import ColumnReading, read_column
+from agrotools.build.own_photos.columns import ColumnReading, read_column, second_observers
 from agrotools.build.own_photos.table import match_rows
 
 COUNTS = [3, 5, 0, 7, 12, 4, 4, 9, 1, 0, 6, 2]
@@ -34,7 +34,8 @@ def _read(photos: Path, header: str, values: list) -> ColumnReading:
 @pytest.mark.parametrize(
     "header",
     ["Apples", "Apple count", "AppleCount", "n_apples", "Number of apples", "No. of apples", "# apples", "Total apples",
-     "Apples (n)", "Apples per photo", "Manzanas", "Número de manzanas", "numero de manzanas", "N° de manzanas",
+     "Apples (n)", "Apples per photo", "How many apples do you see?",
+     "Manzanas", "Número de manzanas", "numero de manzanas", "N° de manzanas",
      "Maçãs", "Contagem de maçãs", "Äpfel", "Anzahl Äpfel", "Pommes", "Nombre de pommes", "苹果", "苹果数量",
      "苹果个数", "苹果数"],
 )  # fmt: skip
@@ -146,3 +147,26 @@ def test_faults_of_formulas_are_no_labels(photos):
     reading = _read(photos, "Disease", ["#N/A", "coffee rust", "healthy", "#¡REF!"] * 3)
     assert reading.column.ask == "disease"
     assert "2 different" in reading.note
+
+
+def test_a_column_tree_beside_a_count_names_the_tree(photos):
+    rows = "".join(f"{n}.jpg,{n % 3 + 1},{n},{COUNTS[n - 1]}\n" for n in range(1, 13))
+    path = photos.parent / "t.csv"
+    path.write_text(f"photo,Row,Tree,Number of apples\n{rows}", encoding="utf-8")
+    reading = read_column("Tree", match_rows(photos, path))
+    assert (reading.column.ask, reading.doubt) == ("nothing", "")
+
+
+def test_columns_of_observers_are_pairs(photos):
+    rows = "".join(f"{n}.jpg,{COUNTS[n - 1]},{COUNTS[n - 1]}\n" for n in range(1, 13))
+    path = photos.parent / "t.csv"
+    path.write_text(f"photo,apples_obs1,apples_obs2\n{rows}", encoding="utf-8")
+    seen = match_rows(photos, path)
+    assert second_observers(seen.table) == {"apples_obs1": "apples_obs2"}
+    reading = read_column("apples_obs1", seen, "apples_obs2")
+    assert (reading.column.ask, reading.column.target, reading.doubt) == ("count", "apple", "")
+
+
+def test_a_rating_that_counts_up_names_nothing(photos):
+    reading = _read(photos, "Vigour rating (0-9)", IN_ORDER[:9])
+    assert "they name things" not in reading.note

@@ -156,7 +156,8 @@ def kind_of(texts: Sequence[str], header: str = "") -> Kind | None:
 
 
 def second_observers(table: Table) -> dict[str, str]:
-    """Return pairs of columns of one stem, as ``rust_1`` and ``rust_2`` or ``name A`` and ``name B``."""
+    """Return pairs of columns of one stem: ``rust_1`` and ``rust_2``, ``name A`` and ``name B``, ``x_obs1``, ``x_obs2``.
+    """
     return {
         of[min(of)]: of[max(of)]
         for of in _numbered(table).values()
@@ -167,8 +168,10 @@ def second_observers(table: Table) -> dict[str, str]:
 def _numbered(table: Table) -> dict[str, dict[str, str]]:
     """Return the columns that end in a letter or digit, by their stem and that ending."""
     stems: dict[str, dict[str, str]] = {}
+    observers = "|".join(words_of("observer"))
+    ending = rf"(.*\w)[\W_]+(?:(?:{observers})[\W_]*)?([1-9a-z])[\W_]*"
     for header in (column for column in table.columns if column not in table.counted):
-        if match := re.fullmatch(r"(.*\w)[\W_]+([1-9a-z])[\W_]*", header.casefold()):
+        if match := re.fullmatch(ending, header.casefold()):
             stems.setdefault(match[1], {})[match[2]] = header
     return stems
 
@@ -225,6 +228,8 @@ def _read_numbers(header: str, texts: Sequence[str], seen: DetectedTable) -> Col
         )
     if measure.unit is None and _is_other_quantity(said, numbers):
         return ColumnReading(left, f"{note}; a number of things is no such quantity")
+    if _names_one(said, measure) and (counting := _counting_column(header, seen.table)):
+        return ColumnReading(left, f"{note}; they name each {said.target}, beside {counting!r}")
     if doubt := _doubt(said, measure, numbers):
         is_rating = _may_be_rating(said, measure, numbers) or words_in(
             " ".join(said.further), words_of("rating")
@@ -258,6 +263,8 @@ def _ids(said: Header, texts: Sequence[str]) -> str:
     further = " ".join(said.further)
     if words_in(further, words_of("names_it")):
         return "they name things, as the header says"
+    if words_in(further, words_of("rating")):
+        return ""
     counts_things = said.measures or said.is_plural
     may_be = words_in(further, words_of("may_name_it")) or not counts_things
     if may_be and _count_up(texts):
@@ -275,6 +282,18 @@ def _count_up(texts: Sequence[str]) -> bool:
     return none_is_missing and (each_once or numbers == sorted(numbers))
 
 
+def _names_one(said: Header, measure: Measure) -> bool:
+    """Return True for a header ``Tree``, which may stand above numbers of trees, or above the number of each tree."""
+    is_one = measure.name == "count" and not said.measures and not said.is_plural
+    return is_one and said.target in ("tree", "plant")
+
+
+def _counting_column(header: str, table: Table) -> str:
+    """Return another column whose header counts things in the plural, as ``Number of apples``; empty if none does."""
+    others = (column for column in table.columns if column != header)
+    return next((column for column in others if read_header(column, "number").is_plural), "")
+
+
 def _doubt(said: Header, measure: Measure, numbers: _Numbers) -> str:
     """Return why numbers may be something else than the measure of their header; empty if nothing speaks for it."""
     values = [number.value for number in numbers.values]
@@ -282,8 +301,7 @@ def _doubt(said: Header, measure: Measure, numbers: _Numbers) -> str:
         return f"its header has more than {measure.name!r}: {' '.join(said.further)!r}"
     if said.unit and (measure.unit is None or not compatible(said.unit, measure.unit)):
         return f"its header gives the unit {said.unit}"
-    names_one = measure.name == "count" and not said.measures and not said.is_plural
-    if names_one and said.target in ("tree", "plant"):
+    if _names_one(said, measure):
         return f"it may hold the number of one {said.target}"
     if (
         measure.unit is None
