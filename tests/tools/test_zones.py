@@ -615,6 +615,7 @@ def test_the_command_asks_in_one_error_and_yes_takes_what_was_printed(
     assert asked.returncode == 4
     assert "--id=plot" in asked.stderr
     assert not Path("out").exists()
+    assert run_command(*command, "--layer", "a", "--layer", "b").returncode == 2
     taken = run_command(*command, "--yes", "--json")
     assert taken.returncode == 0
     document = json.loads(taken.stdout)

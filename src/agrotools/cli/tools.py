@@ -245,7 +245,7 @@ def zones(
     value: list[str] | None = None,
     band: list[str] | None = None,
     id_field: str | None = None,
-    layer: str | None = None,
+    layer: list[str] | None = None,
     scale: float | None = None,
     offset: float | None = None,
     yes: bool = False,
@@ -257,8 +257,13 @@ def zones(
     """
     from agrotools.cli.reading import new_readings, print_readings
     from agrotools.cli.tool_text import named_values
+    from agrotools.core import UsageError
     from agrotools.tools.zones import measure_zones
 
+    if layer and len(layer) > 1:
+        raise UsageError(
+            "--layer names one layer", hint="measure each layer by itself, with an --out of its own"
+        )
     readings = new_readings(yes=yes)
     table = measure_zones(
         rasters,
@@ -266,7 +271,7 @@ def zones(
         values=value or (),
         bands=named_values(band or ()) or None,
         id_field=id_field,
-        layer=layer,
+        layer=layer[0] if layer else None,
         scale=scale,
         offset=offset,
         out=out,

@@ -156,8 +156,7 @@ def kind_of(texts: Sequence[str], header: str = "") -> Kind | None:
 
 
 def second_observers(table: Table) -> dict[str, str]:
-    """Return pairs of columns of one stem: ``rust_1`` and ``rust_2``, ``name A`` and ``name B``, ``x_obs1``, ``x_obs2``.
-    """
+    """Return pairs of columns of one stem: ``rust_1`` and ``rust_2``, ``name A`` and ``name B``, ``obs1``, ``obs2``."""
     return {
         of[min(of)]: of[max(of)]
         for of in _numbered(table).values()
