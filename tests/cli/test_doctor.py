@@ -32,7 +32,11 @@ def found(exit_code: int = 0) -> dict[str, Any]:
 
 def without_sandboxes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probing, "_probes", {})
-    monkeypatch.setattr(probing, "missing", lambda runner: ("it is not there", f"install {runner}"))
+
+    def missing(runner: str) -> tuple[str, str] | None:
+        return None if runner == probing.NONE else ("it is not there", f"install {runner}")
+
+    monkeypatch.setattr(probing, "missing", missing)
 
 
 def test_what_runs_code_here() -> None:

@@ -24,7 +24,7 @@ CALL = {"expression": "2 + 3"}
 def reply(body: Body) -> web.Response:
     """A tool call at first, and then the answer."""
     if any(message["role"] == "assistant" for message in body["messages"]):
-        return completion("Thought: That is all.\nFinal Answer: 5 ü")
+        return completion("Thought: That is all.\nFinal Answer: 5 ü,\nin my own words")
     if "tools" in body:
         return completion("A sum.", [("calculate", json.dumps(CALL))])
     return completion(f"Thought: A sum.\nAction: calculate\nAction Input: {json.dumps(CALL)}")

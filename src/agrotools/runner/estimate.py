@@ -202,7 +202,8 @@ def request_size(
 
 
 PREVIEWED = ScriptedModel(
-    lambda _messages, _tools, _settings: "(answer of the model)", name="the model"
+    lambda _messages, _tools, _settings: "(answer of the model,\nin its own words)",
+    name="the model",
 )
 """Model of a preview, which only says that it answers."""
 
