@@ -389,8 +389,8 @@ def _check_abstaining(at: SampleUnderCheck) -> Iterator[Remark]:
             hint,
         )
     abstaining = [slot for slot in sample.answer if isinstance(slot, AbstainSlot)]
-    if at.steps and not all(shows_no_answer(slot, at.recorded) for slot in abstaining):
-        message, hint = "the recorded results give an answer", "ask for what the files do not show"
+    if at.steps and not all(shows_no_answer(slot, at.truths) for slot in abstaining):
+        message, hint = "the true results give an answer", "ask for what the files do not show"
         yield "shows_answer", "answer[0]", message, hint
 
 

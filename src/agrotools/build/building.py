@@ -131,7 +131,12 @@ async def _sample(
     try:
         refused = next((slot for slot in instance.slots if isinstance(slot, AbstainSlot)), None)
         reference = await record_reference(
-            instance.calls, instance.files, root, executor, toolset, to_failure=refused is not None
+            instance.calls,
+            instance.files,
+            root,
+            executor,
+            toolset,
+            to_failure=refused is not None and not instance.has_known_truth,
         )
         if refused is None:
             _check_answers(instance.slots, reference)
@@ -179,10 +184,14 @@ def _check_answers(slots: Sequence[Slot], reference: ReferenceTrajectory) -> Non
 
 
 def _check_no_answer(slot: AbstainSlot, reference: ReferenceTrajectory) -> None:
-    """Raise ChainBroken if the results of the real tools do not show that there is no answer."""
+    """Raise ChainBroken if the true results do not show that there is no answer.
+
+    They are those of the real tools, unless the source knows better (``has_known_truth``).
+    """
     observations = [step.observation for step in reference.steps if step.observation]
     lacking = any(each.error and each.error.kind == MISSING_BACKEND for each in observations)
-    if lacking or not shows_no_answer(slot, [each.result for each in observations]):
+    truths = [None if step.truth is None else dict(step.truth) for step in reference.steps]
+    if lacking or not shows_no_answer(slot, truths):
         raise ChainBroken(
             "the tools answer what has no answer",
             f"{slot.reason}: the results show no reason to refuse",

@@ -362,11 +362,13 @@ def shows_no_answer(slot: AbstainSlot, results: Results) -> bool:
     """True if ``results`` show that there is no answer.
 
     That is if ``from`` of the slot is true or, without one, if no ``from`` of the slots that are asked for has a value.
+    An empty text is no value: it stands for a label that is none of those offered.
     """
     if slot.from_ is not None:
         return _value_or_none(slot.from_, results) is True
     return all(
-        each.from_ is None or _value_or_none(each.from_, results) is None for each in slot.asks
+        each.from_ is None or _value_or_none(each.from_, results) in (None, "")
+        for each in slot.asks
     )
 
 

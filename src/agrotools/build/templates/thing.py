@@ -164,13 +164,18 @@ class Subject:
 
 @dataclass(frozen=True)
 class QuestionInstance:
-    """A question about given things with its answer: a sample without observations. ``words`` fill the wording."""
+    """A question about given things with its answer: a sample without observations. ``words`` fill the wording.
+
+    ``has_known_truth``: it has no answer, and its calls have the results of perfect tools, which say so; real tools may
+    say otherwise. Else an unanswerable question is dropped if the real tools answer it.
+    """
 
     files: tuple[SampleFile, ...]
     calls: tuple[PlannedCall, ...]
     slots: tuple[Slot, ...]
     answer_type: AnswerType
     words: Mapping[str, str]
+    has_known_truth: bool = False
 
     def query(self, wording: str) -> str:
         return wording.format(**self.words)
