@@ -21,7 +21,7 @@ _FEWEST_DRAWN = 20
 _WITH = {
     "--scenes": ("--queries", "--language"),
     "--choose": ("--images", "--by"),
-    "--answers": ("--images", "--plan", "--set", "--yes"),
+    "--answers": ("--images", "--plan", "--set", "--yes", "--strangers"),
     "--source": ("--queries", "--allow-missing"),
     "--all-sources": ("--queries", "--allow-missing"),
 }
@@ -41,6 +41,7 @@ def build(
     plan: Path | None = None,
     settings: list[str] | None = None,
     yes: bool = False,
+    strangers: Path | None = None,
     scenes: int | None = None,
     language: Literal["en", "zh"] | None = None,
 ) -> None:
@@ -61,6 +62,7 @@ def build(
     given = {
         "--scenes": scenes, "--choose": choose, "--answers": answers, "--source": source, "--all-sources": all_sources,
         "--images": images, "--by": by, "--plan": plan, "--set": settings, "--yes": yes or None, "--queries": queries,
+        "--strangers": strangers,
         "--language": language, "--allow-missing": allow_missing or None,
     }  # fmt: skip
     _check_options([name for name, value in given.items() if value is not None])
@@ -88,6 +90,7 @@ def build(
                 plan,
                 yes=yes,
                 given=settings or (),
+                strangers=strangers.expanduser() if strangers is not None else None,
                 progress=terminal_progress(),
             )
         print_result(header, out, started)

@@ -28,12 +28,14 @@ def build_from_table(
     *,
     yes: bool,
     given: Sequence[str] = (),
+    strangers: Path | None = None,
     progress: "Progress",
 ) -> "BenchmarkHeader":
     """Build a benchmark from photos and a table, by an existing plan or a new one.
 
     ``given``: values of the plan, ``KEY=VALUE`` or ``COLUMN.KEY=VALUE``. Open questions are put on the terminal; in a
     script the build stops with one command that answers them all, unless ``yes`` takes the readings that are printed.
+    ``strangers``: folder of pictures that show none of the names in the table.
     The plan is written once nothing is open.
     """
     from agrotools.build.own_photos.answering import (
@@ -45,9 +47,10 @@ def build_from_table(
     from agrotools.build.own_photos.building import build_from_photos
     from agrotools.build.own_photos.plan import read_plan, write_plan
     from agrotools.build.own_photos.sheets import choose_sheet
-    from agrotools.build.own_photos.table import match_rows
+    from agrotools.build.own_photos.table import Images, match_rows
 
     _check_target(out)
+    others = Images(strangers, "--strangers") if strangers is not None else None
     answers = answers.resolve() if answers.is_dir() else answers
     plan_path = plan_file or answers.with_name(f"{answers.stem}{PLAN_ENDING}")
     if plan_file is not None and not plan_file.parent.is_dir():
@@ -74,7 +77,7 @@ def build_from_table(
         write_plan(plan_path, plan)
         typer.echo(f"plan: written to {plan_path}; edit it and run the same command again")
     _print_plan(plan)
-    built = build_from_photos(seen, plan, out, progress)
+    built = build_from_photos(seen, plan, out, progress, others)
     _print_built(built)
     return built.header
 
@@ -97,6 +100,10 @@ def _print_built(built: "BuiltBenchmark") -> None:
     for word, lines in said.items():
         for line in lines:
             typer.echo(f"{word}: {line}")
+    for check in built.tool_checks:
+        typer.echo(check.sentence())
+        for line in check.table():
+            typer.echo(f"  {line}")
 
 
 def print_next_steps(out: Path) -> None:

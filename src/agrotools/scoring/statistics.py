@@ -320,6 +320,20 @@ def adjusted(differences: "Sequence[Estimate]") -> list[Estimate]:
     return results
 
 
+def exact_share_interval(hits: int, n: int) -> tuple[float, float]:
+    """Return the lower and upper end of the 95 % interval of ``hits / n``, by Clopper and Pearson (1934).
+
+    Raises:
+        ValueError: ``n`` is not positive, or ``hits`` is not in 0 to ``n``.
+    """
+    if not 0 <= hits <= n or n == 0:
+        raise ValueError(f"{hits} of {n} is no share")
+    tail = (1 - LEVEL) / 2
+    lower = 0.0 if hits == 0 else float(special.betaincinv(hits, n - hits + 1, tail))
+    upper = 1.0 if hits == n else float(special.betaincinv(hits + 1, n - hits, 1 - tail))
+    return lower, upper
+
+
 def mean_interval(
     sizes: FloatArray, sums: FloatArray, squares: FloatArray, *, floor: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:

@@ -9,15 +9,18 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from PIL import Image
+from pydantic import JsonValue
 
 from agrotools.benchmarks import load_folder
+from agrotools.build.choosing import Chosen
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
 from agrotools.build.own_photos.columns import CLASS, EMPTY
@@ -39,16 +42,25 @@ from agrotools.build.own_photos.proposal import (
 from agrotools.build.own_photos.questions import (
     ColumnNames,
     Pictured,
+    compared_columns,
     grouped,
     note_of,
     subjects_of,
     templates_for,
     tolerance_of,
 )
-from agrotools.build.own_photos.table import PHONE_SUFFIXES, DetectedTable
+from agrotools.build.own_photos.strangers import named_column, stranger_subject, with_strangers
+from agrotools.build.own_photos.table import PHONE_SUFFIXES, DetectedTable, Images
+from agrotools.build.own_photos.tool_check import (
+    METADATA_KEY,
+    ToolCheck,
+    stored_checks,
+    tool_checks,
+)
 from agrotools.build.review.agreement import cohens_kappa, weighted_kappa
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Originals, Part
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Sample, SampleFile, ToolError, UnresolvedRef
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.record import Results, resolve_ref
@@ -178,14 +190,21 @@ class BuiltBenchmark:
     """Photographs whose copies were freed from places, names, dates or descriptions."""
     agreements: tuple[str, ...] = ()
     label_checks: tuple[str, ...] = ()
+    tool_checks: tuple[ToolCheck, ...] = ()
+    """How often the tool agrees with the table, by column."""
 
 
 def build_from_photos(
-    seen: DetectedTable, plan: Plan, out: Path, progress: Progress = no_progress
+    seen: DetectedTable,
+    plan: Plan,
+    out: Path,
+    progress: Progress = no_progress,
+    strangers: Images | None = None,
 ) -> BuiltBenchmark:
     """Build the benchmark from all columns without open questions and write it to ``out``, completely or not at all.
 
-    Rows with names that no tool result can match are left out.
+    Rows with names that no tool result can match are left out. ``strangers``: pictures that show none of the names of
+    the table; one question about each has no answer.
 
     BenchmarkError: no column or picture can be used, or ``out`` holds something else. InfrastructureError: no worker.
     """
@@ -209,6 +228,12 @@ def build_from_photos(
         originals = Originals(Path(scratch))
         part_of, n_cleaned = _stored(seen, plan, columns, values, originals, progress)
         part = _part(columns, part_of, plan, originals, skipped)
+        paired = None
+        if strangers is not None:
+            column = _column_for_strangers(columns, part_of)
+            shown = _stored_strangers(strangers, column, plan, originals, part_of, skipped)
+            part = replace(part, subjects=[*part.subjects, *(subject for subject, _ in shown)])
+            paired = partial(_with_strangers, strangers=shown, column=column, skipped=skipped)
         try:
             header = assembled(
                 [part],
@@ -217,6 +242,7 @@ def build_from_photos(
                 version="1",
                 description=plan.description,
                 progress=progress,
+                paired=paired,
             )
         except BenchmarkError as error:
             left_out = skipped.lines()[:_MOST_REASONS]
@@ -226,7 +252,11 @@ def build_from_photos(
             raise BenchmarkError(why, hint=error.hint) from error
     samples, used = load_folder(out).samples, dict[str, int]()
     for column, pictured in part_of.items():
-        of_column = (sample for sample in samples if sample.metadata["column"] == column)
+        of_column = (
+            sample
+            for sample in samples
+            if sample.metadata["column"] == column and sample.answerable
+        )
         shown = {str(file.sha256) for sample in of_column for file in sample.files}
         used[column] = len(shown)
         names = {str(each.file.sha256): each.name for each in pictured}
@@ -241,8 +271,76 @@ def build_from_photos(
     )
     agreements = tuple(said for _, said in agreed.values() if said)
     return BuiltBenchmark(
-        header, used, skipped, tuple(warnings), n_cleaned, agreements, tuple(checks)
+        header,
+        used,
+        skipped,
+        tuple(warnings),
+        n_cleaned,
+        agreements,
+        tuple(checks),
+        tuple(stored_checks(header.metadata)),
     )
+
+
+def _column_for_strangers(
+    columns: Sequence[Column], part_of: Mapping[str, list[Pictured]]
+) -> Column:
+    """Return the column whose questions are asked about strangers.
+
+    Raises:
+        BenchmarkError: no column holds names.
+    """
+    column = named_column([each for each in columns if part_of[each.column]])
+    if column is None:
+        raise BenchmarkError(
+            "no column holds names, so that nothing can be asked about strangers",
+            hint="add a column of names (such as diseases) to the table, or leave out --strangers",
+        )
+    return column
+
+
+def _stored_strangers(
+    strangers: Images,
+    column: Column,
+    plan: Plan,
+    originals: Originals,
+    part_of: Mapping[str, list[Pictured]],
+    skipped: SkippedRows,
+) -> list[tuple[Subject, SampleFile]]:
+    """Return the strangers that can be opened and are none of the photos, each once."""
+    known = {str(each.file.sha256) for pictured in part_of.values() for each in pictured}
+    stored: list[tuple[Subject, SampleFile]] = []
+    for path in sorted(strangers.paths):
+        if fault := _fault_of(path, column):
+            reason = f"cannot be used: {fault.message.replace(path.name, 'it', 1)}"
+            hint = fault.hint or "replace it by one that opens"
+            skipped.add("stranger", reason, hint, example=path.name)
+            continue
+        file = _stored_file(path, column, plan, originals, set())
+        if str(file.sha256) in known:
+            reason = "is one of the photos, or a copy of another stranger"
+            skipped.add("stranger", reason, "remove it from one folder", example=path.name)
+            continue
+        known.add(str(file.sha256))
+        subject = stranger_subject(len(stored) + 1, file, path, strangers.folder, column)
+        stored.append((subject, file))
+    if not stored:
+        raise BenchmarkError(
+            f"none of the pictures in {strangers.folder} can be shown as a stranger",
+            hint="--strangers names a folder of pictures of other things than the photos",
+        )
+    return stored
+
+
+def _with_strangers(
+    chosen: list[Chosen],
+    subjects: list[Subject],  # noqa: ARG001 (the hook of ``assembled`` has it)
+    *,
+    strangers: Sequence[tuple[Subject, SampleFile]],
+    column: Column,
+    skipped: SkippedRows,
+) -> list[Chosen]:
+    return with_strangers(chosen, strangers, column, skipped)
 
 
 def _stored(
@@ -321,7 +419,7 @@ def _unknown_names(
 
 
 def _part(
-    asked: Iterable[Column],
+    columns: Sequence[Column],
     part_of: Mapping[str, list[Pictured]],
     plan: Plan,
     originals: Originals,
@@ -333,8 +431,9 @@ def _part(
     for name, pictured in part_of.items():
         for each in pictured:
             columns_of.setdefault(str(each.file.sha256), {*map(str, each.slices.items())}).add(name)
-    groups = grouped({digest: frozenset(names) for digest, names in columns_of.items()})
-    for number, column in enumerate(asked):
+    columns_by_hash = {digest: frozenset(names) for digest, names in columns_of.items()}
+    groups = grouped(columns_by_hash, compared_columns(plan))
+    for number, column in enumerate(columns):
         pictured = part_of[column.column]
         if not pictured:
             continue
@@ -359,7 +458,19 @@ def _part(
         samples=plan.samples,
         files=originals.files,
         metadata={"dropped": [*skipped.lines()]},
+        described=partial(_described, columns=columns, part_of=part_of),
     )
+
+
+def _described(
+    samples: Sequence[Sample],
+    *,
+    columns: Sequence[Column],
+    part_of: Mapping[str, list[Pictured]],
+) -> dict[str, JsonValue]:
+    """Return what the header says about the finished samples: how often the tool agrees with the table."""
+    checks = tool_checks(samples, columns, part_of)
+    return {METADATA_KEY: [check.model_dump(mode="json", exclude_none=True) for check in checks]}
 
 
 def _select_pictures(

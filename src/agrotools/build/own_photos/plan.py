@@ -180,6 +180,8 @@ class Plan(FrozenModel):
     images_column: str
     languages: Annotated[tuple[Language, ...], Field(min_length=1)] = ("en",)
     samples: Annotated[int, Field(ge=1, le=20_000)] = 100
+    pairs: bool = False
+    """True: some questions compare photos, which then are one cluster."""
     note: _PLAIN = ""
     """Context that the asker knows of every photo, e.g. "Coffee leaf on white paper"."""
     encoding: str | None = None

@@ -8,7 +8,7 @@ import json
 import math
 import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -254,19 +254,35 @@ class Pictured(NamedTuple):
     """File name of the photo, which the benchmark's copy does not have."""
 
 
-def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
+def grouped(
+    columns_of: Mapping[str, frozenset[str]], compared: Collection[str] = ()
+) -> list[list[str]]:
     """Group the hashes of pictures of the same slices and columns; samples are built from one group each, a cluster.
 
-    A group has two pictures, or four if there are enough for ten such groups. ``columns_of``: columns and slices by
-    hash.
+    A group has one picture, so that each photo is a cluster. Pictures with an answer in a ``compared`` column are
+    two in a group, or four if there are enough for ten such groups. ``columns_of``: columns and slices by hash.
     """
     alike: dict[frozenset[str], list[str]] = {}
     for digest in sorted(columns_of):
         alike.setdefault(columns_of[digest], []).append(digest)
-    size = _MOST_TOGETHER if len(columns_of) >= _CLUSTERS * _MOST_TOGETHER else 2
-    return [
-        members[k : k + size] for members in alike.values() for k in range(0, len(members), size)
-    ]
+    together = _MOST_TOGETHER if len(columns_of) >= _CLUSTERS * _MOST_TOGETHER else 2
+    groups: list[list[str]] = []
+    for columns, members in alike.items():
+        size = 1 if columns.isdisjoint(compared) else together
+        groups += [members[k : k + size] for k in range(0, len(members), size)]
+    return groups
+
+
+def compared_columns(plan: Plan) -> set[str]:
+    """Return the columns with questions about several photos: all with ``pairs``, else those of yes and no.
+
+    A lone yes or no is guessed half of the time, so that there is no question about a single photo with one.
+    """
+    return {
+        column.column
+        for column in plan.columns
+        if column.is_asked and (plan.pairs or measures()[column.ask].kind == "yes")
+    }
 
 
 def subjects_of(

@@ -14,7 +14,6 @@ from PIL import Image
 
 from agrotools.build.own_photos.plan import Column
 from agrotools.build.own_photos.proposal import MOST_QUESTIONS, QUESTIONS_A_PHOTO
-from agrotools.build.own_photos.questions import grouped
 from agrotools.build.own_photos.table import Images
 from agrotools.build.sources.part import first_few
 from agrotools.core import ToolError, UsageError
@@ -129,12 +128,9 @@ def choose_photos(photos: Sequence[Photo], count: int) -> list[Photo]:
 def precision_lines(chosen: Sequence[Photo]) -> Iterator[str]:
     """Yield how well a score will be known if no photos are alike, and by the clusters of the tables."""
     n, questions = len(chosen), min(MOST_QUESTIONS, QUESTIONS_A_PHOTO * len(chosen))
-    clusters = len(
-        grouped({photo.path: frozenset(map(str, enumerate(photo.values))) for photo in chosen})
-    )
-    asked = [questions // clusters + (place < questions % clusters) for place in range(clusters)]
+    asked = [questions // n + (place < questions % n) for place in range(n)]
     yield "half width of the 95 % interval of a score on photos like those of the folder, in points:"
-    alike = f"{questions} questions (of a new plan) in {clusters} clusters of photos that are alike"
+    alike = f"{questions} questions (of a new plan) on {min(n, questions)} photos"
     for what, sizes in (f"{n} photos that are not alike", [1] * n), (alike, [*filter(None, asked)]):
         (half, effect), (less, _) = (planned_half_width(sizes, mean) for mean in (0.5, 0.8))
         known = f"±{100 * half + 0.5:.0f} at 50 %, ±{100 * less + 0.5:.0f} at 80 %, design effect {effect:.2f}"

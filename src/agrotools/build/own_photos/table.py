@@ -35,10 +35,11 @@ class Images:
     Case, Unicode form of accents (macOS has another than spreadsheets) and kind of spaces of a name do not matter.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, option: str = "--images") -> None:
+        """Find the pictures of a folder, which ``option`` of the command line names."""
         if not folder.is_dir():
             raise NoFileError(
-                f"{folder} is not a folder", hint="--images names the folder of the pictures"
+                f"{folder} is not a folder", hint=f"{option} names the folder of the pictures"
             )
         self.folder = folder.resolve()
         self.paths: list[Path] = []

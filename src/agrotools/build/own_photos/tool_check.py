@@ -1,0 +1,234 @@
+"""How often the tool agrees with a grower's table, photo by photo, from the reference calls of a finished build."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from statistics import fmean
+
+from agrotools.build.own_photos.plan import Column, Measure, measures
+from agrotools.build.own_photos.questions import ColumnNames, Pictured, tolerance_of
+from agrotools.build.references import MISSING_BACKEND
+from agrotools.core import FrozenModel, Observation, Sample, UnresolvedRef
+from agrotools.core.record import resolve_ref
+from agrotools.scoring.statistics import exact_share_interval
+
+METADATA_KEY = "tool_check"
+"""Key of the checks in the metadata of a benchmark's header."""
+_PHOTOS_NAMED = 12
+"""Photos that a sentence names: about as many as fit on two lines."""
+
+
+class LabelCount(FrozenModel):
+    """What the tool called the photos of one label of the table."""
+
+    label: str
+    right: int
+    otherwise: int
+    not_named: int
+
+
+class ToolCheck(FrozenModel):
+    """Comparison of a column with what its tool returned.
+
+    ``agreed`` of ``n`` photos have the value of the table (numbers: within the tolerance); ``lower`` and ``upper``: 95 %
+    interval of that share, from 0 to 1. ``silent``: photos without a result, ``otherwise``: photos with another name.
+    ``labels``: counts by label, for names. ``mean_difference``: mean absolute difference in ``unit``, for numbers.
+    """
+
+    column: str
+    tool: str
+    kind: str
+    n: int
+    agreed: int
+    lower: float
+    upper: float
+    silent: tuple[str, ...] = ()
+    otherwise: tuple[str, ...] = ()
+    labels: tuple[LabelCount, ...] = ()
+    mean_difference: float | None = None
+    unit: str | None = None
+    abs_tol: float = 0.0
+    rel_tol: float = 0.0
+
+    def sentence(self) -> str:
+        """Return the comparison in one sentence."""
+        share = f"{self.agreed} of {self.n} photos"
+        interval = f"({100 * self.lower:.0f} to {100 * self.upper:.0f} %)"
+        if self.kind == "number":
+            text = f"{self.column}: the tool is within {self._tolerance()} of you on {share} {interval}"
+            if self.mean_difference is not None:
+                unit = f" {self.unit}" if self.unit else ""
+                text += f"; it differs by {self.mean_difference:.3g}{unit} on average"
+            return text + _named("no value", self.silent)
+        text = f"{self.column}: the tool names {share} as you do {interval}"
+        return text + _named("another name", self.otherwise) + _named("no name", self.silent)
+
+    def _tolerance(self) -> str:
+        parts = [f"{self.abs_tol:g}{f' {self.unit}' if self.unit else ''}"] if self.abs_tol else []
+        parts += [f"{100 * self.rel_tol:g} % of the value"] if self.rel_tol else []
+        return " or ".join(parts)
+
+    def table(self) -> list[str]:
+        """Return the counts by label as lines of a table; empty for numbers and where there is one label."""
+        if len(self.labels) < 2:
+            return []
+        width = max(len("label"), *(len(each.label) for each in self.labels))
+        lines = [f"{'label':{width}}  named right  named otherwise  not named"]
+        lines += [
+            f"{each.label:{width}}  {each.right:11}  {each.otherwise:15}  {each.not_named:9}"
+            for each in self.labels
+        ]
+        return lines
+
+
+def _named(what: str, photos: Sequence[str]) -> str:
+    if not photos:
+        return ""
+    more = len(photos) - _PHOTOS_NAMED
+    listed = ", ".join(photos[:_PHOTOS_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"; {what}: {listed}"
+
+
+def stored_checks(metadata: Mapping[str, object]) -> list[ToolCheck]:
+    """Return the checks in the metadata of a benchmark's header; empty if it has none."""
+    listed = metadata.get(METADATA_KEY)
+    return [ToolCheck.model_validate(each) for each in listed] if isinstance(listed, list) else []
+
+
+def tool_checks(
+    samples: Sequence[Sample], columns: Sequence[Column], part_of: Mapping[str, Sequence[Pictured]]
+) -> list[ToolCheck]:
+    """Return a check of each column whose tool was run on at least one of its photos.
+
+    Calls whose tool lacks a back-end on this machine say nothing about it, and are left out.
+    """
+    checks = (
+        _check(column, part_of[column.column], _observations(samples, column)) for column in columns
+    )
+    return [check for check in checks if check is not None]
+
+
+def _observations(samples: Sequence[Sample], column: Column) -> dict[str, Observation]:
+    """Return what the tool of a column returned, by the hash of the photo."""
+    tool = measures()[column.ask].tool
+    seen: dict[str, Observation] = {}
+    for sample in samples:
+        if sample.reference is None or sample.metadata.get("column") != column.column:
+            continue
+        if not sample.answerable:
+            continue  # The photo of a stranger has no label.
+        hashes = {file.name: str(file.sha256) for file in sample.files}
+        for step in sample.reference.steps:
+            photos = [hashes[name] for name in step.arguments.values() if _is_in(name, hashes)]
+            if step.tool != tool or step.observation is None or len(photos) != 1:
+                continue
+            error = step.observation.error
+            if error is None or error.kind != MISSING_BACKEND:
+                seen[photos[0]] = step.observation
+    return seen
+
+
+def _is_in(name: object, hashes: Mapping[str, str]) -> bool:
+    return isinstance(name, str) and name in hashes
+
+
+def _check(
+    column: Column, pictured: Sequence[Pictured], seen: Mapping[str, Observation]
+) -> ToolCheck | None:
+    shown = [each for each in pictured if str(each.file.sha256) in seen]
+    if not shown:
+        return None
+    measure = measures()[column.ask]
+    results = [_result(seen[str(each.file.sha256)], measure) for each in shown]
+    if measure.kind == "number":
+        return _number_check(column, measure, shown, results)
+    return _name_check(column, measure, shown, results)
+
+
+def _result(observation: Observation, measure: Measure) -> object:
+    """Return the value that a tool gave for a measure; None if it gave none."""
+    if observation.result is None:
+        return None
+    with suppress(UnresolvedRef):
+        return resolve_ref(f"steps[0].observation.{measure.answer}", [observation.result])
+    return None
+
+
+def _number_check(
+    column: Column, measure: Measure, shown: Sequence[Pictured], results: Sequence[object]
+) -> ToolCheck:
+    absolute, relative = tolerance_of(column, measure)
+    silent: list[str] = []
+    differences: list[float] = []
+    agreed = 0
+    for each, result in zip(shown, results, strict=True):
+        if not isinstance(result, int | float):
+            silent.append(each.name)
+            continue
+        value = float(each.value)
+        differences.append(abs(result - value))
+        agreed += differences[-1] <= max(absolute, relative * abs(value))
+    lower, upper = exact_share_interval(agreed, len(shown))
+    return ToolCheck(
+        column=column.column,
+        tool=measure.tool,
+        kind=measure.kind,
+        n=len(shown),
+        agreed=agreed,
+        lower=lower,
+        upper=upper,
+        silent=tuple(silent),
+        mean_difference=fmean(differences) if differences else None,
+        unit=measure.unit,
+        abs_tol=absolute,
+        rel_tol=relative,
+    )
+
+
+def _name_check(
+    column: Column, measure: Measure, shown: Sequence[Pictured], results: Sequence[object]
+) -> ToolCheck:
+    is_name = measure.kind == "name"
+    names = ColumnNames.of(column, [str(each.value) for each in shown] if is_name else [])
+    right: Counter[str] = Counter()
+    otherwise: Counter[str] = Counter()
+    not_named: Counter[str] = Counter()
+    others: list[str] = []
+    silent: list[str] = []
+    for each, result in zip(shown, results, strict=True):
+        label = str(each.value) if is_name else "yes" if each.value else "no"
+        if result is None:
+            not_named[label] += 1
+            silent.append(each.name)
+        elif (result in names.ids_of(label)) if is_name else _says(result) is bool(each.value):
+            right[label] += 1
+        else:
+            otherwise[label] += 1
+            others.append(each.name)
+    lower, upper = exact_share_interval(right.total(), len(shown))
+    labels = sorted({*right, *otherwise, *not_named})
+    return ToolCheck(
+        column=column.column,
+        tool=measure.tool,
+        kind=measure.kind,
+        n=len(shown),
+        agreed=right.total(),
+        lower=lower,
+        upper=upper,
+        silent=tuple(silent),
+        otherwise=tuple(others),
+        labels=tuple(
+            LabelCount(
+                label=label,
+                right=right[label],
+                otherwise=otherwise[label],
+                not_named=not_named[label],
+            )
+            for label in labels
+        ),
+    )
+
+
+def _says(result: object) -> bool:
+    """Return the yes or no of a tool: whether it is a weed, or the kind of its best candidate is not healthy."""
+    return result if isinstance(result, bool) else result != "healthy"
