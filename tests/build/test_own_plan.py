@@ -1,5 +1,6 @@
 """What columns are taken for, what is asked of their owner, and the plan that keeps it."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from agrotools.build.own_photos.proposal import open_questions, propose_plan
 from agrotools.build.own_photos.questions import (
     ColumnNames,
     Pictured,
+    compared_columns,
     grouped,
     subjects_of,
     templates_for,
@@ -418,12 +420,30 @@ def test_columns_of_one_kind_share_no_wording():
 def test_pictures_of_the_same_columns_are_grouped_and_ten_clusters_come_first():
     leaf, apple = frozenset({"severity", "disease"}), frozenset({"apples"})
     few = {f"{number:02d}": leaf if number % 2 else apple for number in range(30)}
-    groups = grouped(few)
+    groups = grouped(few, leaf | apple)
     assert max(map(len, groups)) == 2
     assert len(groups) >= 10
     assert all(len({few[digest] for digest in group}) == 1 for group in groups)
     assert sorted(digest for group in groups for digest in group) == sorted(few)
-    assert max(map(len, grouped({str(number): leaf for number in range(40)}))) == 4
+    assert max(map(len, grouped({str(number): leaf for number in range(40)}, leaf))) == 4
+
+
+def test_each_picture_is_a_group_unless_its_column_is_compared():
+    leaf, apple = frozenset({"disease"}), frozenset({"apples"})
+    both = {f"{number:02d}": leaf if number % 2 else apple for number in range(20)}
+    assert sorted(grouped(both)) == [[digest] for digest in sorted(both)]
+    sizes = Counter(len(group) for group in grouped(both, {"apples"}))
+    assert sizes == {1: 10, 2: 5}
+
+
+@pytest.mark.parametrize(("pairs", "compared"), [(False, {"ill"}), (True, {"ill", "Disease"})])
+def test_only_yes_and_no_are_compared_unless_the_plan_asks_for_pairs(pairs, compared):
+    columns = (
+        Column(column="Disease", ask="disease"),
+        Column(column="ill", ask="diseased"),
+        Column(column="Field", ask="slice"),
+    )
+    assert compared_columns(Plan(images_column="p", columns=columns, pairs=pairs)) == compared
 
 
 MEASURED = [4.0, 30.0, 12.0, 21.0, 8.0, 26.0, 16.0, 9.0]

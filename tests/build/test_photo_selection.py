@@ -119,10 +119,15 @@ def test_a_score_is_known_as_well_as_was_said(mean: float):
     population = draw.permutation(3000) < 3000 * mean
     scores = np.array([draw.choice(population, 200, replace=False).mean() for _ in range(4000)])
     assert np.mean(np.abs(scores - mean) <= alone + 1e-9) >= 0.95
-    assert "100 questions (of a new plan) in 50 clusters" in lines[2]
-    # Two questions on each cluster: the second has the score of the first in half of the clusters.
+    assert "100 questions (of a new plan) on 100 photos" in lines[2]
+    first = draw.random((4000, 100)) < mean
+    assert np.mean(np.abs(first.mean(axis=1) - mean) <= together + 1e-9) >= 0.95
+    # Two questions on each photo: the second has the score of the first in half of the photos.
+    lines = list(precision_lines([Photo(str(at), ("a",), at) for at in range(50)]))
+    assert "100 questions (of a new plan) on 50 photos" in lines[2]
+    found = re.search(f"±(\\d+) at {100 * mean:.0f} %", lines[2])
+    assert found
     first, other = draw.random((2, 4000, 50)) < mean
     second = np.where(draw.random((4000, 50)) < 0.5, first, other)
-    assert (
-        np.mean(np.abs((first * 0.5 + second * 0.5).mean(axis=1) - mean) <= together + 1e-9) >= 0.95
-    )
+    off = np.abs((first * 0.5 + second * 0.5).mean(axis=1) - mean)
+    assert np.mean(off <= float(found[1]) / 100 + 1e-9) >= 0.95

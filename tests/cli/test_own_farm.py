@@ -22,6 +22,7 @@ from agrotools.build.own_photos.nearest import nearest_names
 from agrotools.build.own_photos.plan import read_plan
 from agrotools.build.own_photos.proposal import open_questions, propose_plan
 from agrotools.build.own_photos.table import match_rows
+from agrotools.build.own_photos.tool_check import stored_checks
 from agrotools.cli.main import app
 from agrotools.cli.reading import _ask_on_terminal
 from agrotools.core import BenchmarkError, UndecidedError, UsageError
@@ -150,9 +151,8 @@ def test_photos_and_a_table_become_a_sound_benchmark(farm: Path):
     assert validate_folder(farm / "made") == []
     samples = load_folder(farm / "made").samples
     assert len(samples) == 22
-    assert {"lesion_severity", "crop_disease", "plotting"} <= {
-        sample.task_type for sample in samples
-    }
+    assert {sample.task_type for sample in samples} == {"lesion_severity", "crop_disease"}
+    assert {len(sample.files) for sample in samples} == {1}
     truths = {
         step.truth["severity_pct"]
         for sample in samples
@@ -535,6 +535,97 @@ def test_class_folders_lose_what_the_tool_names_wrongly_alone(
         assert not (right and wrong), sample.id
         lost, n = lost + len(wrong), n + len(implied)
     assert 100 * lost / n <= most_lost
+
+
+def _strangers(folder: Path, number: int) -> Path:
+    """Write pictures of one colour each: a tool names a disease in none of them."""
+    folder.mkdir()
+    for at in range(number):
+        Image.new("RGB", (90, 60), (200, 40 + at, 160)).save(folder / f"car_{at}.png")
+    return folder
+
+
+def test_strangers_get_questions_of_the_photos_that_have_no_answer(farm: Path):
+    strangers = _strangers(farm / "cars", 3)
+    shutil.copyfile(farm / "photos" / "leaf_3.jpg", strangers / "leaf.jpg")
+    (strangers / "broken.jpg").write_bytes(b"\xff\xd8\xff\xe0 no photo")
+    done = _build(farm, "--yes", "--strangers", str(strangers))
+    assert done.exit_code == 0, done.output
+    assert validate_folder(farm / "made") == []
+    assert "stranger: 1 x 'leaf.jpg' is one of the photos" in done.output
+    assert "stranger: 1 x 'broken.jpg' cannot be used" in done.output
+    samples = {sample.id: sample for sample in load_folder(farm / "made").samples}
+    asked = [sample for sample in samples.values() if not sample.answerable]
+    names = {own_name(file, sample) for sample in asked for file in sample.files}
+    assert names == {"car_0.png", "car_1.png", "car_2.png"}
+    for sample in asked:
+        own = samples[sample.twin]
+        assert own.query == sample.query
+        assert own.metadata["column"] == "Disease"
+        assert sample.groups["strangers"] == "cars"
+        assert sample.answer[0].reason == "wrong_subject"
+        assert [step.truth["abstained"] for step in sample.reference.steps] == [True]
+
+
+def test_a_stranger_that_the_tool_names_stays_and_is_an_error_of_the_tool(farm: Path):
+    """A leaf that is told to be something else: the tool names a disease, or says that it is healthy."""
+    (farm / "others").mkdir()
+    for at in range(4):
+        _leaf(100 + at, at / 8).save(farm / "others" / f"other_{at}.jpg")
+    _build(farm, "--yes", "--strangers", str(farm / "others"))
+    assert validate_folder(farm / "made") == []
+    samples = load_folder(farm / "made").samples
+    asked = [sample for sample in samples if not sample.answerable]
+    assert len(asked) == 4, "whatever the tool says"
+    run = farm / "run"
+    arguments = ["eval", str(farm / "made"), "--model", "baseline:oracle", "--mode", "end-to-end"]
+    shown = CliRunner().invoke(app, [*arguments, "--out", str(run)], catch_exceptions=False)
+    assert re.search(r"Named something on \d of 4 strangers \(others", shown.output)
+    summary = json.loads((run / "scores.json").read_text())["summary"]
+    metric = summary["modes"]["end-to-end"]["metrics"]["false_confidence"]
+    named = [each for each in asked if (shown_results(each.reference)[0] or {}).get("best")]
+    assert metric["by_group"]["strangers"]["others"]["n"] == 4
+    assert metric["by_group"]["strangers"]["others"]["value"] <= len(named) / 4
+    CliRunner().invoke(app, ["attribute", str(run)], catch_exceptions=False)
+    parts = json.loads((run / "attribution.json").read_text())["run"]["parts"]
+    assert {*parts} <= {"tool:diagnose_pest_disease", "tool:analyze_lesions"}
+
+
+def test_strangers_need_names_and_pictures(farm: Path):
+    rows = "".join(f"leaf_{number}.jpg,{number}\n" for number in range(1, 7))
+    (farm / "t.csv").write_text(f"photo,apples\n{rows}")
+    with pytest.raises(BenchmarkError, match="no column holds names"):
+        _build(farm, "--strangers", str(_strangers(farm / "cars", 1)), table="t.csv")
+    assert not (farm / "made").exists()
+    with pytest.raises(BenchmarkError, match="is not a folder") as refused:
+        _build(farm, "--strangers", str(farm / "none"), table="t.csv")
+    assert "--strangers" in str(refused.value.hint)
+
+
+def test_the_build_says_on_how_many_photos_the_tool_agrees(farm: Path):
+    done = _build(farm, "--yes")
+    header = load_folder(farm / "made").header
+    severity, disease = stored_checks(header.metadata)
+    assert severity.sentence() in done.output
+    assert disease.sentence() in done.output
+    assert (disease.kind, severity.kind) == ("name", "number")
+    counted = [each.right + each.otherwise + each.not_named for each in disease.labels]
+    assert sum(counted) == disease.n
+    assert sum(each.right for each in disease.labels) == disease.agreed
+    assert sum(each.not_named for each in disease.labels) == len(disease.silent)
+    assert {each.label for each in disease.labels} == {"bean rust", "healthy"}
+    assert severity.mean_difference is not None
+    assert disease.lower <= disease.agreed / disease.n <= disease.upper
+
+
+def test_questions_compare_photos_only_if_the_plan_says_so(farm: Path):
+    _build(farm, "--yes")
+    alone = load_folder(farm / "made").samples
+    assert {len(sample.files) for sample in alone} == {1}
+    _build(farm, "--yes", "--set", "pairs=true", out="paired")
+    paired = load_folder(farm / "paired").samples
+    assert 2 in {len(sample.files) for sample in paired}
+    assert len({each.cluster for each in paired}) < len({each.cluster for each in alone})
 
 
 def _labelled_photos(folder: Path, names: Sequence[str], header: str = "bean disease") -> None:

@@ -56,6 +56,8 @@ LINES, WIDTH = 25, 100
 """Most lines of the screen, and its width on a wide terminal."""
 _MOST_RUNS, _MOST_PLACES, _MOST_FAULT_LINES = 6, 2, 10
 _REFUSALS = (FALSE_CONFIDENCE, FALSE_REFUSAL)
+_STRANGERS = "strangers"
+"""Group of samples about pictures that show nothing of what own photos are asked about; by their folder."""
 _LEAST_LOST = 0.005
 _RECORDED = "The ceiling is from stored tool results; for your tools run --model baseline:oracle."
 _ORDER = ("floor", "planner", "model", "ceiling")
@@ -561,7 +563,19 @@ def _refusals(part: ModeSummary) -> str:
         if refused
         else []
     )
-    return f"{'; '.join(texts)}." if texts else ""
+    sentences = [f"{'; '.join(texts)}."] if texts else []
+    return " ".join([*sentences, *_strangers(part)])
+
+
+def _strangers(part: ModeSummary) -> Iterator[str]:
+    """Yield on how many pictures of something else a name was given, with the interval; nothing without such ones."""
+    metric = part.metrics.get(FALSE_CONFIDENCE)
+    groups = metric.by_group.get(_STRANGERS, {}) if metric is not None else {}
+    for folder, estimate in groups.items():
+        text = f"Named something on {_share_text(estimate, part)} strangers ({folder}"
+        if interval := estimate.interval:
+            text += f"; {100 * interval.lower:.0f} to {100 * interval.upper:.0f} %"
+        yield f"{text})."
 
 
 def _share_text(estimate: Estimate, part: ModeSummary) -> str:

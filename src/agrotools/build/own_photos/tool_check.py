@@ -30,8 +30,9 @@ class LabelCount(FrozenModel):
 class ToolCheck(FrozenModel):
     """Comparison of a column with what its tool returned.
 
-    ``agreed`` of ``n`` photos have the value of the table (numbers: within the tolerance); ``lower`` and ``upper``: 95 %
-    interval of that share, from 0 to 1. ``silent``: photos without a result, ``otherwise``: photos with another name.
+    ``agreed`` of ``n`` photos have the value of the table (numbers: within the tolerance); ``lower`` and ``upper``:
+    95 % interval of that share, from 0 to 1. ``silent``: photos without a result. ``otherwise``: photos with another
+    name.
     ``labels``: counts by label, for names. ``mean_difference``: mean absolute difference in ``unit``, for numbers.
     """
 
@@ -55,7 +56,7 @@ class ToolCheck(FrozenModel):
         share = f"{self.agreed} of {self.n} photos"
         interval = f"({100 * self.lower:.0f} to {100 * self.upper:.0f} %)"
         if self.kind == "number":
-            text = f"{self.column}: the tool is within {self._tolerance()} of you on {share} {interval}"
+            text = f"{self.column}: the tool agrees with you on {share} {interval}, within {self._tolerance()}"
             if self.mean_difference is not None:
                 unit = f" {self.unit}" if self.unit else ""
                 text += f"; it differs by {self.mean_difference:.3g}{unit} on average"
@@ -119,17 +120,14 @@ def _observations(samples: Sequence[Sample], column: Column) -> dict[str, Observ
             continue  # The photo of a stranger has no label.
         hashes = {file.name: str(file.sha256) for file in sample.files}
         for step in sample.reference.steps:
-            photos = [hashes[name] for name in step.arguments.values() if _is_in(name, hashes)]
+            given = step.arguments.values()
+            photos = [hashes[name] for name in given if isinstance(name, str) and name in hashes]
             if step.tool != tool or step.observation is None or len(photos) != 1:
                 continue
             error = step.observation.error
             if error is None or error.kind != MISSING_BACKEND:
                 seen[photos[0]] = step.observation
     return seen
-
-
-def _is_in(name: object, hashes: Mapping[str, str]) -> bool:
-    return isinstance(name, str) and name in hashes
 
 
 def _check(

@@ -1,0 +1,61 @@
+"""The agreement of a tool with a grower's table, as a sentence and a table."""
+
+import pytest
+
+from agrotools.build.own_photos.tool_check import LabelCount, ToolCheck
+from agrotools.scoring.statistics import exact_share_interval
+
+
+def _check(**more) -> ToolCheck:
+    facts = {"column": "Disease", "tool": "diagnose_pest_disease", "kind": "name", "n": 25}
+    lower, upper = exact_share_interval(24, 25)
+    return ToolCheck.model_validate({**facts, "agreed": 24, "lower": lower, "upper": upper, **more})
+
+
+def test_names_in_a_sentence():
+    assert _check(silent=("IMG_2013.jpg",)).sentence() == (
+        "Disease: the tool names 24 of 25 photos as you do (80 to 100 %); no name: IMG_2013.jpg"
+    )
+    both = _check(otherwise=("a.jpg",), silent=("b.jpg", "c.jpg")).sentence()
+    assert both.endswith("; another name: a.jpg; no name: b.jpg, c.jpg")
+    assert _check().sentence().endswith("(80 to 100 %)")
+
+
+def test_many_photos_are_counted():
+    names = tuple(f"{number}.jpg" for number in range(40))
+    assert _check(silent=names).sentence().endswith("11.jpg and 28 more")
+
+
+def test_numbers_in_a_sentence():
+    check = _check(
+        column="Severity", kind="number", abs_tol=2, rel_tol=0.2, unit="%", mean_difference=3.141
+    )
+    assert check.sentence() == (
+        "Severity: the tool agrees with you on 24 of 25 photos (80 to 100 %), within 2 % or 20 % of the value; "
+        "it differs by 3.14 % on average"
+    )
+
+
+def test_the_table_has_a_row_for_each_label():
+    labels = [
+        LabelCount(label="healthy", right=5, otherwise=0, not_named=1),
+        LabelCount(label="rust", right=4, otherwise=2, not_named=0),
+    ]
+    head, *rows = _check(labels=labels).table()
+    assert head.split("  ")[0].strip() == "label"
+    assert [row.split() for row in rows] == [["healthy", "5", "0", "1"], ["rust", "4", "2", "0"]]
+    assert _check(labels=labels[:1]).table() == []
+
+
+@pytest.mark.parametrize(
+    ("hits", "n", "lower", "upper"),
+    [(24, 25, 0.796, 0.999), (0, 10, 0.0, 0.308), (10, 10, 0.692, 1.0), (5, 10, 0.187, 0.813)],
+)
+def test_the_interval_is_that_of_clopper_and_pearson(hits, n, lower, upper):
+    assert exact_share_interval(hits, n) == pytest.approx((lower, upper), abs=1e-3)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(1, 0), (0, 0), (3, 2), (-1, 5)])
+def test_no_share_is_refused(hits, n):
+    with pytest.raises(ValueError, match="no share"):
+        exact_share_interval(hits, n)
