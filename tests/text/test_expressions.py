@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.core import UnresolvedRef
+from agrotools.core import AbstainSlot, ExactSlot, UnresolvedRef
 from agrotools.text.expressions import (
     FUNCTIONS,
     ExpressionError,
     evaluate,
     evaluate_from,
     evaluate_steps,
+    shows_no_answer,
 )
 
 whole = st.integers(-(10**12), 10**12)
@@ -194,3 +195,20 @@ def test_values_that_observations_imply(expression, value):
 def test_references_without_a_value_are_unresolved(expression):
     with pytest.raises(UnresolvedRef):
         evaluate_from(expression, RESULTS)
+
+
+@pytest.mark.parametrize(
+    ("best", "shows"), [(None, True), ("smut", True), ("rust", False)], ids=str
+)
+def test_a_name_that_is_not_offered_is_no_answer(best, shows):
+    asked = ExactSlot.model_validate(
+        {
+            "name": "name",
+            "label": "disease",
+            "value": "rust",
+            "choices": ["rust", "blight"],
+            "from": "'rust' if steps[0].observation.best == 'rust' else ''",
+        }
+    )
+    slot = AbstainSlot(name="refusal", label="none", reason="wrong_subject", asks=(asked,))
+    assert shows_no_answer(slot, [{"best": best}]) is shows
