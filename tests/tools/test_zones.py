@@ -621,3 +621,13 @@ def test_the_command_asks_in_one_error_and_yes_takes_what_was_printed(
     document = json.loads(taken.stdout)
     assert [row["zone"] for row in document["rows"]] == ["7", "8"]
     assert any("plot" in line for line in document["read"])
+
+
+def test_fields_of_the_user_keep_their_digits(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    given = {"plot": 7, "lat": 51.123456789, "yield_kg": 7345.125, "seeds": 1234567.5}
+    plots = fields_of(tmp_path / "a.geojson", given, {**given, "plot": 8})
+    at.measure_zones(path, plots, out=tmp_path / "out")
+    with (tmp_path / "out" / "zones.csv").open() as file:
+        row = next(csv.DictReader(file))
+    assert {name: float(row[name]) for name in given} == given

@@ -90,9 +90,23 @@ def _csv(rows: Sequence[Row]) -> bytes:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(map(_cell, rows[0]))
+    measured = [*rows[0]].index(_LAST_MEASURED) + 1
     for row in rows:
-        table.writerow(map(_cell, row.values()))
+        cells = [*row.values()]
+        own = (_exact(value) for value in cells[measured:])
+        table.writerow(map(_cell, (*cells[:measured], *own)))
     return text.getvalue().encode()
+
+
+_LAST_MEASURED = "flags"
+"""Last column of a table before the fields of the user's file."""
+
+
+def _exact(value: str | float | None) -> str | float | None:
+    """Return a value of the user's file with all of its digits: a latitude, a yield."""
+    if not isinstance(value, float):
+        return value
+    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def _cell(value: str | float | None) -> str | float | None:
