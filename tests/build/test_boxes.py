@@ -523,3 +523,21 @@ def test_what_a_class_is_called_is_what_is_counted_and_equal_names_in_folders_ar
     assert (
         "'south/a.jpg' (row 3) names a picture that is not in the folder" in seen.skipped.lines()[0]
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("data.yaml", "nc: 2\nnames: ['leaf', 'apple']\n"),
+        ("notes.json", '{"categories": [{"id": 1, "name": "apple"}, {"id": 0, "name": "leaf"}]}'),
+    ],
+)
+def test_two_files_with_other_names_of_classes_are_refused(photos: Path, name: str, content: str):
+    labels = photos.parent / "labels"
+    labels.mkdir()
+    files = {"a.txt": "0 0.5 0.5 0.2 0.2\n", "classes.txt": "apple\nleaf\n", name: content}
+    for file, text in files.items():
+        (labels / file).write_text(text)
+    why = rf"class 0 is apple in classes.txt, and leaf in {name}"
+    with pytest.raises(BenchmarkError, match=why):
+        match_rows(photos, labels)

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -562,7 +563,7 @@ def _has_keypoints(numbers: Sequence[float], keypoints: tuple[int, int] | None) 
 
 def _keypoints(folder: Path) -> tuple[int, int] | None:
     """Return the number of keypoints and of values of one, as a ``.yaml`` file of a folder or above it says."""
-    for file in _settings_of(folder):
+    for file in chain.from_iterable(_settings_places(folder)):
         if file.suffix in (".yaml", ".yml"):
             found = re.search(
                 r"^kpt_shape:[\s\[-]*(\d+)[\s,-]+(\d+)", read_text(file), re.MULTILINE
@@ -572,25 +573,54 @@ def _keypoints(folder: Path) -> tuple[int, int] | None:
     return None
 
 
-def _settings_of(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder, and those in up to two folders above it, where names of classes stand."""
-    yield from sorted(folder.rglob("[!.]*.*"))
-    for place in folder.resolve().parents[:2]:
-        yield from sorted(place.glob("*.*"))
+def _settings_places(folder: Path) -> list[Iterable[Path]]:
+    """Return the files of a folder, and those of each of up to two folders above it, where settings stand."""
+    above = folder.resolve().parents[:2]
+    return [sorted(folder.rglob("[!.]*.*")), *(sorted(place.glob("*.*")) for place in above)]
 
 
 def _class_names(folder: Path) -> dict[int, str]:
-    """Return the names in ``classes.txt``, ``obj.names`` or ``data.yaml`` of a folder, or of up to two above it."""
-    for file in _settings_of(folder):
-        if file.name == "classes.txt" or file.suffix == ".names":
-            return dict(enumerate(filter(None, map(str.strip, read_text(file).splitlines()))))
-        block = r"^names:[^\S\n]*([\[{][^\]}]*|(?:#.*)?(?:\n(?:[ \t-].*)?)+)"
-        yaml = read_text(file) if file.suffix in (".yaml", ".yml") else ""
-        if found := re.search(block, yaml, re.MULTILINE):
-            items = re.findall(
-                r"(?:^|[\n,\[{])\s*(?:-|(\d+)\s*:)?[^\S\n]*([^\s,#\[{].*?)\s*(?=[,\n#]|$)", found[1]
-            )
-            return {int(key or place): name.strip("'\"") for place, (key, name) in enumerate(items)}
+    """Return the names in ``classes.txt``, ``obj.names``, ``notes.json`` or ``data.yaml`` of a folder.
+
+    If it has none of these, they may stand in up to two folders above it.
+
+    Raises:
+        ValueError: there are no names, or two files give a number different ones.
+    """
+    for files in _settings_places(folder):
+        found = [(file, names) for file in files if (names := _names_in(file))]
+        if not found:
+            continue
+        file, names = found[0]
+        for other, others in found[1:]:
+            number = next((n for n in names if others.get(n, names[n]) != names[n]), None)
+            if number is not None:
+                raise ValueError(
+                    f"class {number} is {names[number]} in {file.name}, and {others[number]} in {other.name}: "
+                    "remove the file that is not of these annotations"
+                )
+        return names
     raise ValueError(
         f"{folder} has no names of classes: add classes.txt, with a name in each line, or data.yaml"
     )
+
+
+_YAML_NAMES = re.compile(
+    r"^names:[^\S\n]*([\[{][^\]}]*|(?:#.*)?(?:\n(?:[ \t-].*)?)+)", re.MULTILINE
+)
+_YAML_ITEM = re.compile(r"(?:^|[\n,\[{])\s*(?:-|(\d+)\s*:)?[^\S\n]*([^\s,#\[{].*?)\s*(?=[,\n#]|$)")
+
+
+def _names_in(file: Path) -> dict[int, str]:
+    """Return the names of classes by their numbers that a file gives; empty if it gives none."""
+    if file.name == "classes.txt" or file.suffix == ".names":
+        lines = map(str.strip, read_text(file).splitlines())
+        return {number: name for number, name in enumerate(lines) if name}
+    if file.name == "notes.json":  # of Label Studio
+        with suppress(ValueError, TypeError, KeyError):
+            listed = json.loads(read_text(file))["categories"]
+            return {int(each["id"]): str(each["name"]) for each in listed}
+    if file.suffix in (".yaml", ".yml") and (found := _YAML_NAMES.search(read_text(file))):
+        items = enumerate(_YAML_ITEM.findall(found[1]))
+        return {int(key or place): name.strip("'\"") for place, (key, name) in items}
+    return {}
