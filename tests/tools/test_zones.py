@@ -631,3 +631,19 @@ def test_fields_of_the_user_keep_their_digits(tmp_path: Path) -> None:
     with (tmp_path / "out" / "zones.csv").open() as file:
         row = next(csv.DictReader(file))
     assert {name: float(row[name]) for name in given} == given
+
+
+def test_an_index_in_the_name_of_a_raster_is_no_height(tmp_path: Path) -> None:
+    path = raster(tmp_path / "ndvi_2024-06-01.tif", HEIGHTS / 40)
+    plots = fields_of(tmp_path / "a.geojson", {"plot": 7})
+    table = at.measure_zones(path, plots)
+    assert "mean_m" not in table.rows[0]
+    assert "band_1_mean" in table.rows[0]
+    assert any("NDVI" in note for note in table.notes)
+
+
+def test_a_day_that_no_calendar_has_is_no_date(tmp_path: Path) -> None:
+    plots = fields_of(tmp_path / "a.geojson", {"plot": 7})
+    for name, date in (("f_20240230.tif", ""), ("f_20240229.tif", "2024-02-29")):
+        (row,) = at.measure_zones(raster(tmp_path / name, HEIGHTS), plots).rows
+        assert row["date"] == date

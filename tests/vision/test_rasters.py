@@ -57,6 +57,12 @@ def test_a_band_that_is_not_there(wanted: int | str) -> None:
     )
 
 
+def test_two_roles_are_never_one_band() -> None:
+    error = tool_error(chosen_roles, {"R": 1, "NIR": "1"}, (None, None), file="a.tif")
+    assert error.kind == "invalid_argument"
+    assert "same band 1" in error.message
+
+
 def test_bands_come_in_the_order_asked_for_and_in_part(tmp_path: Path) -> None:
     path = write_raster(tmp_path / "a.tif", VALUES, ("red", "green", "nir"))
     with open_raster(path) as source:

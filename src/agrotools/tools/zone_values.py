@@ -1,6 +1,7 @@
 """What is measured in zones: the quantities of a raster, their values by block, and their statistics in a zone."""
 
 import math
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -104,19 +105,31 @@ def quantities_of(
 ) -> Measured:
     """Return what is measured in a raster. ToolError as of the tools."""
     was_asked = bool(values)
-    if not values:
-        values = ("cover",) if len(source.data_bands) > 1 else ("height", "1")
+    remarks: list[str] = []
+    if not values and len(source.data_bands) > 1:
+        values = ("cover",)
+    elif not values and (index := _index_in(path.stem)):
+        values = ("1",)
+        remarks = [f"{path.name} is measured as {index}, as its name says, not as heights"]
+    elif not values:
+        values = ("height", "1")
     read = _LastRead(source)
     parts = [_quantity_of(source, path, value, bands, read) for value in dict.fromkeys(values)]
     notes = [note for part in parts for note in part.notes]
     flags = [flag for part in parts for flag in part.flags]
     return Measured(
         tuple(layer for part in parts for layer in part.layers),
-        (*source.sampling.notes, *dict.fromkeys(notes)),
+        (*source.sampling.notes, *remarks, *dict.fromkeys(notes)),
         (*source.sampling.flags, *dict.fromkeys(flags)),
         tuple(column for part in parts for column in part.untold),
         are_several=len(set(values)) > 1 and was_asked,
     )
+
+
+def _index_in(name: str) -> str:
+    """Return the index of vegetation that the name of a raster holds, as a word of its own; empty if it holds none."""
+    words = re.split(r"[^a-z]+", name.casefold())
+    return next((index.upper() for index in INDICES if index in words), "")
 
 
 class _LastRead:

@@ -3,6 +3,7 @@
 A pixel counts with the share of its area that lies in the zone; those without data do not.
 """
 
+import calendar
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -274,12 +275,16 @@ def _date_of(path: Path) -> str:
     """Return the date in the name of a raster, else in that of a folder near it; else the year or month of a folder."""
     folders = [*reversed(path.parts[:-1])][:_FOLDERS_WITH_DATES]
     for name in (path.stem, *folders):
-        if found := _DATE.search(name):
+        if (found := _DATE.search(name)) and _is_day(*map(int, found.groups())):
             return "-".join(found.groups())
     for name in folders:
         if found := _YEAR.fullmatch(name):
             return "-".join(filter(None, found.groups()))
     return ""
+
+
+def _is_day(year: int, month: int, day: int) -> bool:
+    return day <= calendar.monthrange(year, month)[1]
 
 
 def _stated(scale: float | None, offset: float | None) -> StatedScaling | None:
@@ -308,6 +313,16 @@ def _say_scaling(source: RasterSource, readings: Readings) -> None:
         )
         raise ToolError("invalid_argument", why, argument=which, hint=f"give {which}, too")
     used = {source.scaling_of(band) for band in source.data_bands} - {plain}
+    for scaling in used:
+        if scaling.scale == 0 or not (
+            math.isfinite(scaling.scale) and math.isfinite(scaling.offset)
+        ):
+            raise ToolError(
+                "unreadable_file",
+                f"{source.name} says scale {scaling.scale:g} and offset {scaling.offset:g}",
+                argument="rasters",
+                hint="state both with --scale and --offset",
+            )
     who = "the file" if source.stated is None else "the command"
     for scaling in sorted(used):
         how = f"times {scaling.scale:g} plus {scaling.offset:g}"

@@ -115,7 +115,11 @@ def chosen_roles(
             raise ToolError("invalid_argument", why, argument="bands", hint=hint)
         if role in roles:
             raise ToolError("invalid_argument", f"bands: {role} is given twice", argument="bands")
-        roles[role] = band_number(selector, names, file)
+        number = band_number(selector, names, file)
+        if other := next((known for known, one in roles.items() if one == number), None):
+            why = f"bands: {other} and {role} are the same band {number} of {file}"
+            raise ToolError("invalid_argument", why, argument="bands")
+        roles[role] = number
     return roles
 
 
