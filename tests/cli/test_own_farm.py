@@ -596,9 +596,8 @@ def test_a_stranger_that_the_tool_names_stays_and_is_an_error_of_the_tool(
     made = str(tmp_path / "made")
     arguments = ["eval", made, "--model", "baseline:oracle", "--mode", "end-to-end", "--out"]
     shown = CliRunner().invoke(app, [*arguments, str(run)], catch_exceptions=False)
-    assert re.search(
-        r"Named something on \d+ of 12 strangers \(mirrored; \d+ to \d+ %\)", shown.output
-    )
+    said = " ".join(shown.output.split())  # lines are broken where the terminal ends
+    assert re.search(r"Named something on \d+ of 12 strangers \(mirrored; \d+ to \d+ %\)", said)
     summary = json.loads((run / "scores.json").read_text())["summary"]
     metric = summary["modes"]["end-to-end"]["metrics"]["false_confidence"]
     assert 0 < metric["by_group"]["strangers"]["mirrored"]["value"] <= len(named) / len(asked)
