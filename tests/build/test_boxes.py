@@ -541,3 +541,24 @@ def test_two_files_with_other_names_of_classes_are_refused(photos: Path, name: s
     why = rf"class 0 is apple in classes.txt, and leaf in {name}"
     with pytest.raises(BenchmarkError, match=why):
         match_rows(photos, labels)
+
+
+def test_a_photo_with_a_box_outside_it_has_no_number(photos: Path):
+    inside, outside = [1, 1, 9, 9], [900, 900, 20, 20]
+    boxes = ((1, inside), (2, inside), (2, outside))
+    marks = [{"image_id": number, "category_id": 1, "bbox": box} for number, box in boxes]
+    seen = match_rows(photos, _write(photos.parent, {"x.json": _coco(*marks)}))
+    assert [(matched.image.name, matched.cells[1]) for matched in seen.matched] == [
+        ("a.jpg", "1"), ("b.jpg", "")
+    ]  # fmt: skip
+    assert any("outside the picture" in line for line in seen.skipped.lines())
+
+
+def test_a_photo_that_exif_turns_may_be_annotated_as_it_is_shown(photos: Path):
+    turned = Image.new("RGB", (80, 60), (90, 90, 90))
+    exif = turned.getexif()
+    exif[0x0112] = 6  # shown as 60 x 80
+    turned.save(photos / "a.jpg", exif=exif)
+    marks = {"image_id": 1, "category_id": 1, "bbox": [10, 65, 9, 9]}
+    seen = match_rows(photos, _write(photos.parent, {"x.json": _coco(marks)}))
+    assert seen.matched[0].cells[1] == "1"

@@ -9,6 +9,8 @@ from typing import Any
 from unicodedata import normalize
 from xml.etree import ElementTree
 
+from PIL import Image
+
 from agrotools.build.annotation_formats import (
     OWN_NAME,
     Annotations,
@@ -61,6 +63,36 @@ def count_marks(marks: Iterable[Mark]) -> tuple[dict[str, int | None], Counter[t
         if fault == _NO_AREA:
             counts.setdefault(label, None)
     return counts, +faults
+
+
+def marks_outside(annotated: Marked, photo: Path) -> list[Mark]:
+    """Return the marks of a picture that no pixel of a photo is in: the photo is then not the one that was annotated.
+
+    A photo that its EXIF data turn may have been annotated as it is stored or as it is shown.
+    """
+    try:
+        with Image.open(photo) as picture:
+            sizes = [picture.size, picture.size[::-1]] if _is_turned(picture) else [picture.size]
+    except (OSError, ValueError, Image.DecompressionBombError):
+        return []  # what is wrong with the file is said where it is read
+    return [mark for mark in annotated.marks if not any(_is_in(mark.shape, size) for size in sizes)]
+
+
+_ORIENTATION = 0x0112
+"""Number of the EXIF tag of the orientation; from 5 on, width and height change places."""
+
+
+def _is_turned(picture: Image.Image) -> bool:
+    return int(picture.getexif().get(_ORIENTATION, 1)) >= 5
+
+
+def _is_in(shape: Sequence[float], size: tuple[int, int]) -> bool:
+    """Return True if a box or outline and a picture of this width and height overlap, or it has no shape."""
+    if len(shape) < 2:
+        return True
+    across, down = shape[::2], shape[1::2]
+    width, height = size
+    return min(across) < width and max(across) >= 0 and min(down) < height and max(down) >= 0
 
 
 def read_marks(

@@ -11,7 +11,13 @@ from typing import Any, NamedTuple
 from unicodedata import normalize
 
 from agrotools.build.annotation_formats import Marked
-from agrotools.build.boxes import FORMATS, count_marks, find_photos, read_marks
+from agrotools.build.boxes import (
+    FORMATS,
+    count_marks,
+    find_photos,
+    marks_outside,
+    read_marks,
+)
 from agrotools.build.own_photos.cells import CellFault, is_empty
 from agrotools.build.own_photos.plan import Plan, SkippedRows
 from agrotools.core import BenchmarkError
@@ -316,6 +322,10 @@ def _counts(
         # A number or choice may be said instead of marking the objects, so that they are not known to be absent.
         otherwise = None if one.values and not one.marks else 0
         numbers = [counts.get(label, otherwise) for label in labels]
+        if image and (outside := [mark.label or "object" for mark in marks_outside(one, image)]):
+            fault = "box lies outside the picture, which may be another photo of that name"
+            skipped.add(outside[0], fault, "check which photo was annotated", number, one.name)
+            numbers = [None] * len(labels)
         texts = ["" if count is None else str(count) for count in numbers]
         values = [one.values.get(field, "") for field in fields]
         photo = image.relative_to(images.folder).as_posix() if image else one.name
