@@ -15,10 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agrotools.core import Slot
-from agrotools.core.form_item import asked_items
-from agrotools.scoring.slots import score_slot
-from agrotools.text.form_values import read_values
-from agrotools.text.submission import read_submission
 
 TESTS = Path(__file__).parents[1] / "tests" / "text"
 LONGEST = 8
@@ -48,7 +44,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     sys.path.insert(0, str(TESTS))
-    from test_replies import FORMS, PIECES, possible_golds
+    from test_replies import FORMS, PIECES, read_with_each_gold
 
     random_ = random.Random(arguments.seed)
     names = sorted(FORMS)
@@ -57,14 +53,7 @@ def main() -> None:
         slots = FORMS[random_.choice(names)]
         slot = random_.choice(slots)
         text = made_text(slots, PIECES, random_)
-        total = 0.0
-        readings: list[object] = []
-        for gold in possible_golds(slot):
-            swapped = [gold if each.name == slot.name else each for each in slots]
-            items = asked_items(swapped)
-            submitted = read_submission(text, items)
-            readings.append(submitted and read_values(items, submitted))
-            total += score_slot(gold, swapped, text).value
+        readings, total = read_with_each_gold(slots, slot, text)
         n_read += readings[0] is not None
         n_two_golds += total > 1
         n_knowing += any(reading != readings[0] for reading in readings)

@@ -115,6 +115,19 @@ def possible_golds(slot: Slot) -> list[Slot]:
     return [slot.model_copy(update={"value": value}) for value in values]
 
 
+def read_with_each_gold(slots: Sequence[Slot], slot: Slot, text: str) -> tuple[list[Any], float]:
+    """Return the readings of a text with each gold that ``slot`` might have, and the sum of its scores."""
+    readings: list[Any] = []
+    total = 0.0
+    for gold in possible_golds(slot):
+        swapped = [gold if each.name == slot.name else each for each in slots]
+        items = asked_items(swapped)
+        submitted = read_submission(text, items)
+        readings.append(submitted and read_values(items, submitted))
+        total += score_slot(gold, swapped, text).value
+    return readings, total
+
+
 @given(
     st.sampled_from(sorted(FORMS)), st.lists(st.sampled_from(PIECES), min_size=1, max_size=8), st.data()
 )  # fmt: skip
@@ -123,14 +136,7 @@ def test_a_reading_knows_no_gold_and_agrees_with_at_most_one(form: str, words: l
     slot = data.draw(st.sampled_from(slots))
     lines = [f"{each.name}: {' '.join(words)}" for each in slots]
     text = data.draw(st.sampled_from(["\n".join(lines), " ".join(words)]))
-    readings: list[Any] = []
-    total = 0.0
-    for gold in possible_golds(slot):
-        others = [gold if each.name == slot.name else each for each in slots]
-        items = asked_items(others)
-        submitted = read_submission(text, items)
-        readings.append(submitted and read_values(items, submitted))
-        total += score_slot(gold, others, text).value
+    readings, total = read_with_each_gold(slots, slot, text)
     assert all(reading == readings[0] for reading in readings)
     assert total <= 1
 

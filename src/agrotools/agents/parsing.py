@@ -58,13 +58,13 @@ _BEGIN_TOKENS = re.compile(
     r"|<\|(?:begin_of_text|startoftext|assistant)\|>|<｜(?:begin▁of▁sentence|Assistant)｜>))+",
 )
 """Special tokens that chat templates put before a reply, and that some programs leave in its text."""
-_END_TOKENS = re.compile(
-    r"(?:</s>|<eos>|<pad>|<end_of_turn>|<｜end▁of▁sentence｜>"
-    r"|<\|(?:im_end|eot_id|eom_id|end_of_text|endoftext|end|return|eos)\|>)"
+_TURN_TOKEN = (
+    r"</s>|<eos>|<end_of_turn>|<｜end▁of▁sentence｜>|<\|(?:im_end|eot_id|end_of_text|endoftext)\|>"
 )
+_END_TOKENS = re.compile(rf"(?:{_TURN_TOKEN}|<pad>|<\|(?:eom_id|end|return|eos)\|>)")
 """Special tokens that end a reply."""
 _END_OF_TURN = re.compile(
-    r"\S\s*(?:</s>|<eos>|<end_of_turn>|<｜end▁of▁sentence｜>|<\|(?:im_end|eot_id|end_of_text|endoftext)\|>"
+    rf"\S\s*(?:{_TURN_TOKEN}"
     r"|<\|END_OF_TURN_TOKEN\|>|\[INST\]|(?<=\S)assistant[ \t]*\n[ \t]*\n|\n[ \t]*\n(?:User|Human):)"
 )
 """End of a model's own turn, behind which it may play further ones.

@@ -9,7 +9,7 @@ from typing import Any
 from unicodedata import normalize
 from xml.etree import ElementTree
 
-from PIL import Image
+from PIL import ExifTags, Image
 
 from agrotools.build.annotation_formats import (
     OWN_NAME,
@@ -78,12 +78,12 @@ def marks_outside(annotated: Marked, photo: Path) -> list[Mark]:
     return [mark for mark in annotated.marks if not any(_is_in(mark.shape, size) for size in sizes)]
 
 
-_ORIENTATION = 0x0112
-"""Number of the EXIF tag of the orientation; from 5 on, width and height change places."""
+_FIRST_TURNED = 5
+"""First orientation of EXIF in which width and height change places."""
 
 
 def _is_turned(picture: Image.Image) -> bool:
-    return int(picture.getexif().get(_ORIENTATION, 1)) >= 5
+    return int(picture.getexif().get(ExifTags.Base.Orientation, 1)) >= _FIRST_TURNED
 
 
 def _is_in(shape: Sequence[float], size: tuple[int, int]) -> bool:

@@ -18,8 +18,7 @@ class FormItem:
         aliases: other names of ``choices``; empty if one of them has other names where one is correct, because they
             may be written for the gold alone.
         takes_several: True if several of ``choices`` may be correct together.
-        context: names and labels of the other items of the form.
-        other_options: their options.
+        other_options: options of the other items of the form.
     """
 
     name: str
@@ -33,7 +32,6 @@ class FormItem:
     )
     takes_several: bool = False
     free_text: bool = False
-    context: tuple[str, ...] = ()
     other_options: tuple[str, ...] = ()
 
 
@@ -71,6 +69,5 @@ def asked_items(slots: Sequence[Slot]) -> tuple[FormItem, ...]:
 
 
 def _with_others(item: FormItem, others: Sequence[FormItem]) -> FormItem:
-    context = chain.from_iterable((other.name, other.label) for other in others)
     options = chain.from_iterable(other.choices for other in others)
-    return replace(item, context=tuple(context), other_options=tuple(options))
+    return replace(item, other_options=tuple(options))

@@ -203,9 +203,8 @@ class RareDeviations(NamedTuple):
         return 1.0 if far == k else min(1.0, 2 * float(special.betaincc(far + 1, k - far, share)))
 
     def _reach(self, far: int, room: float, level: float) -> float:
-        k = self.n_clusters
-        share = 1.0 if far == k else float(special.betaincinv(far + 1, k - far, level))
-        return (share - far / k) * room
+        share = _highest_share(far, self.n_clusters, level)
+        return (share - far / self.n_clusters) * room
 
 
 def rare_deviations(
@@ -330,8 +329,12 @@ def exact_share_interval(hits: int, n: int) -> tuple[float, float]:
         raise ValueError(f"{hits} of {n} is no share")
     tail = (1 - LEVEL) / 2
     lower = 0.0 if hits == 0 else float(special.betaincinv(hits, n - hits + 1, tail))
-    upper = 1.0 if hits == n else float(special.betaincinv(hits + 1, n - hits, 1 - tail))
-    return lower, upper
+    return lower, _highest_share(hits, n, 1 - tail)
+
+
+def _highest_share(hits: int, n: int, level: float) -> float:
+    """Return the one-sided upper limit of ``hits / n`` at a level, by Clopper and Pearson (1934)."""
+    return 1.0 if hits == n else float(special.betaincinv(hits + 1, n - hits, level))
 
 
 def mean_interval(
