@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, cast
-from zipfile import ZipFile
 
 from agrotools.benchmarks.values import SUFFIXES, TABLES, read_json, read_rows
 from agrotools.core import UsageError
@@ -19,11 +18,9 @@ from agrotools.runner.prediction_names import IDS, column_kind, snake_case
 from agrotools.runner.reply_objects import fields_of
 from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.text.submission import name_key
-from agrotools.text.tables import Table, open_table
+from agrotools.text.tables import Table, open_table, sheets_of
 
 Row = Mapping[str, Any]
-_LARGEST_WORKBOOK = 300_000_000
-"""Most bytes of a workbook when unpacked, as of the reader of tables: a small file can hold gigabytes."""
 _FEWEST_COLUMNS = 2
 """Columns of a table of predictions: an id, and a prediction."""
 
@@ -119,7 +116,7 @@ def _check_suffix(file: Path) -> None:
 
 def _table_form(file: Path, ids: Collection[str], items: Collection[str]) -> tuple[_Form, str]:
     """Return the rows of a table, or of the sheets of a workbook that hold predictions, and what is hidden in them."""
-    sheets = _sheets(file) if file.suffix == ".xlsx" else {}
+    sheets = {sheet.name: not sheet.is_hidden for sheet in sheets_of(file)}
     if len(sheets) < 2:
         table = open_table(file, delimiter=TABLES[file.suffix], allow_formulas=True)
         return _Form(_table_rows(table, items)), table.hidden
@@ -139,23 +136,6 @@ def _table_form(file: Path, ids: Collection[str], items: Collection[str]) -> tup
         return _Form(_table_rows(tables[read[0]], items), f'sheet "{read[0]}"', left=left), hidden
     named = [{"sheet": sheet, **row} for sheet in read for row in _table_rows(tables[sheet], items)]
     return _Form([*named], left=left), hidden
-
-
-def _sheets(file: Path) -> dict[str, bool]:
-    """Return whether each sheet of a workbook is visible; nothing if its reader will refuse it."""
-    try:
-        from openpyxl import load_workbook
-
-        with ZipFile(file) as parts:
-            if sum(part.file_size for part in parts.infolist()) > _LARGEST_WORKBOOK:
-                return {}
-        book = load_workbook(file, read_only=True)
-    except Exception:
-        return {}
-    try:
-        return {sheet.title: sheet.sheet_state == "visible" for sheet in book.worksheets}
-    finally:
-        book.close()
 
 
 def _table_rows(table: Table, items: Collection[str]) -> list[Row]:
