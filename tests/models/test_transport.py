@@ -65,6 +65,30 @@ async def test_a_reply_is_read_in_every_form_and_in_pieces_of_any_size(
     assert "X-Early" not in response.headers
 
 
+@pytest.mark.parametrize("read_while_idle", [True, False])
+async def test_a_reply_that_comes_unasked_is_nobodys(read_while_idle: bool) -> None:
+    connections: list[asyncio.StreamWriter] = []
+
+    async def answer(
+        _reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int
+    ) -> None:
+        connections.append(writer)
+        writer.write(reply(b"reply %d" % number))
+
+    async with raw_server(answer) as server:
+        transport = Transport(f"{server.base_url}/chat/completions", {}, WIRE)
+        first = await transport.post(b"{}")
+        connections[0].write(reply(b"unasked"))
+        if read_while_idle:
+            await asyncio.sleep(0.05)
+        second = await transport.post(b"{}")
+        third = await transport.post(b"{}")
+        await transport.close()
+    assert [first.body, second.body, third.body] == [b"reply 1", b"reply 2", b"reply 3"]
+    assert connections[0] is not connections[1]
+    assert connections[1] is connections[2]
+
+
 BROKEN = {
     "not HTTP": b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
     "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",

@@ -126,7 +126,7 @@ class StormConfig(EvalConfig):
 
     @property
     def _wire(self) -> WireSettings:
-        return super()._wire.model_copy(update={"first_wait_s": 0.02, "longest_wait_s": 0.4})
+        return super()._wire.model_copy(update={"first_wait_s": 0.02, "longest_wait_s": 0.8})
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_every_sample_ends_for_the_right_reason(tmp_path: Path):
     with fault_server_beside(partial(respond, {case.sample: case for case in planned})) as server:
         config = StormConfig(
             benchmark=str(benchmark), model="stormy", base_url=server.base_url, mode="end-to-end", out=run,
-            timeout_s=1.5, stall_s=0.4, attempts=7, retry_wall_s=60,
+            timeout_s=1.5, stall_s=0.4, attempts=9, retry_wall_s=60,
         )  # fmt: skip
         evaluation.evaluate(config, io.StringIO())
         assert settled(lambda: server.open_connections) == 0

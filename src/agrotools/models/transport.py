@@ -227,12 +227,14 @@ class Transport:
         """Return the session of the running event loop, created on first use."""
         import aiohttp
 
+        from agrotools.models.connections import CleanConnector
+
         if self._loop is not (loop := asyncio.get_running_loop()):  # another one, which has ended
             self._session, self._loop = None, loop
         if self._session is None or self._session.closed:
             self._session = aiohttp.ClientSession(
                 # The number of open requests is limited before they get here.
-                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, ssl=_trusted()),
+                connector=CleanConnector(limit=0, ttl_dns_cache=300, ssl=_trusted()),
                 timeout=aiohttp.ClientTimeout(total=self._wire.timeout_s, sock_connect=CONNECT_S),
                 headers=self._headers,
                 cookie_jar=aiohttp.DummyCookieJar(),
