@@ -8,7 +8,7 @@ from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
 _PASSES = 2
-"""Passes of the event loop before an idle connection is used: the first one polls its socket, the second one reads it."""
+"""Passes of the event loop before an idle connection is used: the first polls its socket, the second reads it."""
 
 
 class CleanConnector(aiohttp.TCPConnector):
@@ -17,7 +17,8 @@ class CleanConnector(aiohttp.TCPConnector):
     Some servers and proxies send a second reply that nobody asked for. aiohttp would hand it to the next request.
     """
 
-    async def connect(
+    # The timeout is aiohttp's own argument.
+    async def connect(  # noqa: ASYNC109
         self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
     ) -> Connection:
         """Return an idle connection without unread bytes, or a new one."""
