@@ -17,8 +17,7 @@ class CleanConnector(aiohttp.TCPConnector):
     Some servers and proxies send a second reply that nobody asked for. aiohttp would hand it to the next request.
     """
 
-    # The timeout is aiohttp's own argument.
-    async def connect(  # noqa: ASYNC109
+    async def connect(
         self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
     ) -> Connection:
         """Return an idle connection without unread bytes, or a new one."""
