@@ -18,7 +18,10 @@ class CleanConnector(aiohttp.TCPConnector):
     """
 
     async def connect(
-        self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+        self,
+        req: ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's own
     ) -> Connection:
         """Return an idle connection without unread bytes, or a new one."""
         while True:
