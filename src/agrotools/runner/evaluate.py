@@ -348,6 +348,9 @@ def _pace(config: EvalConfig, server: "LocalServer | None", stats: WireStats | N
     if server is not None:
         # Another sample would overwrite the prompt of one that waits for its tool.
         return Pace(server.slots, stats)
+    if concurrency == 1:
+        # One sample at a time: a server with one slot keeps the prompt of its conversation while a tool runs.
+        return Pace(1, stats)
     return Pace(concurrency + max(concurrency, HANDFUL) if concurrency else _MOST_SAMPLES, stats)
 
 
