@@ -1,7 +1,8 @@
-"""``--concurrency 1`` means one sample at a time, so that a server with one slot keeps the prompt of its conversation."""
+"""``--concurrency 1`` means one sample at a time: a server with one slot keeps the prompt of its conversation."""
 
 import io
 import itertools
+import json
 import re
 from pathlib import Path
 
@@ -32,9 +33,8 @@ def test_a_conversation_ends_before_the_next_one_begins(
         (field,) = set(re.findall(r"Field (\d) gave", text))
         asked.append(field)
         if "Observation:" not in str(body["messages"][2:]):
-            return completion(
-                'Thought: Add.\nAction: calculate\nAction Input: {"expression": "%s + 1"}' % field
-            )
+            arguments = json.dumps({"expression": f"{field} + 1"})
+            return completion(f"Thought: Add.\nAction: calculate\nAction Input: {arguments}")
         return completion("Final Answer: mean: 3.75")
 
     with serving(respond) as server:
