@@ -391,7 +391,7 @@ def test_arguments_that_are_written_alike_are_not_marked_for_what_another_change
         each.name: each.mark
         for each in agreements(mine, step, sample().model_copy(update={"files": files}))
     }
-    assert marks == {"image": "✓", "target": "✓", "region": "✗", "chm": "✗", "mode": "✓"}
+    assert marks == {"image": "✓", "target": "✓", "region": "✗", "chm": "✗"}
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,22 @@
 """What models get of a tool: it is short, and it refuses no call that the tool takes."""
 
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from PIL import Image
 
 from agrotools.core import PROTOCOLS, Protocol, ToolError, ToolSpec
 from agrotools.tools import AGROTOOLS, get_tool, tool_names, tool_specs
 from support.prompt_size import CHARACTERS_PER_TOKEN, system_text
 
-MOST_TOKENS = 4000
+MOST_TOKENS = 3300
+MOST_SHOWN = 9
+"""Arguments of detect_change, which compares two files with two masks."""
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -24,13 +28,59 @@ def test_instructions_with_all_tools_are_short(protocol: Protocol) -> None:
 def test_the_offered_schema_names_all_arguments_and_choices(name: str) -> None:
     spec = get_tool(name).spec
     offered: Any = spec.offered()["parameters"]
+    everything: Any = spec.offered(all_arguments=True)["parameters"]
     Draft202012Validator.check_schema(offered)
-    assert facts(offered) == facts(spec.parameters)
+    Draft202012Validator.check_schema(everything)
+    assert facts(offered) == facts(spec.shown_parameters)
+    assert facts(everything) == facts(spec.parameters)
+
+
+@pytest.mark.parametrize("name", AGROTOOLS)
+def test_a_model_is_shown_few_arguments_and_every_required_one(name: str) -> None:
+    spec = get_tool(name).spec
+    shown: Any = spec.offered()["parameters"]
+    assert len(shown["properties"]) <= MOST_SHOWN
+    assert {*shown.get("required", ())} <= {*shown["properties"]}
+    assert not {*shown["properties"]} & {*spec.expert}
+
+
+def test_a_setting_that_no_model_is_shown_may_be_given() -> None:
+    tool = get_tool("count_objects")
+    given: Any = {"image": "a.jpg", "target": "tree", "score_min": 0.9, "window_a_m": 1.5}
+    assert tool.validate(given).items() >= given.items()
+
+
+def test_a_0_that_an_optional_argument_does_not_allow_is_read_as_not_given(
+    tmp_path: Path,
+) -> None:
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    tool = get_tool("count_objects")
+    given: Any = {"image": "a.png", "target": "tree", "gsd_m": 0, "expected_size_px": 0.0}
+    given |= {"score_min": 0, "min_height_m": 0}
+    read = tool.validate(given)
+    assert read["gsd_m"] is None
+    assert read["expected_size_px"] is None
+    assert (read["score_min"], read["min_height_m"]) == (0, 0)
+    with pytest.raises(ToolError, match="gsd_m must be a number"):
+        tool.validate({**given, "gsd_m": -1})
+    with pytest.raises(ToolError, match="gsd_m must be a number"):
+        tool(**{**given, "image": tmp_path / "a.png"})  # a person who writes 0 is told
+
+
+def test_an_error_names_the_arguments_that_a_model_is_shown() -> None:
+    tool = get_tool("count_objects")
+    with pytest.raises(ToolError) as caught:
+        tool.validate({"image": "a.jpg", "colour_of_the_sky": "blue"})
+    text = f"{caught.value.message} {caught.value.hint}"
+    assert "min_height_m" in text
+    assert "window_a_m" not in text
 
 
 def test_defaults_that_are_numbers_are_offered() -> None:
-    offered: Any = get_tool("count_objects").spec.offered()["parameters"]["properties"]
-    defaults = {name: each["default"] for name, each in offered.items() if "default" in each}
+    offered: Any = get_tool("count_objects").spec.offered(all_arguments=True)["parameters"]
+    defaults = {
+        name: each["default"] for name, each in offered["properties"].items() if "default" in each
+    }
     assert defaults == {"min_height_m": 2.0, "score_min": 0.3, "window_a_m": 0.6, "window_b": 0.085}
 
 

@@ -43,6 +43,7 @@ def description(tool: Tool[..., Any]) -> list[Part]:
     required: Any = spec.parameters.get("required", [])
     properties: dict[str, Any] = spec.parameters["properties"]  # pyright: ignore[reportAssignmentType]
     arguments: list[tuple[str, str]] = []
+    settings: list[tuple[str, str]] = []
     for name, schema in properties.items():
         is_file = spec.agreement[name] == "file" and schema.get("type") == "string"
         default = spec.defaults.get(name)
@@ -53,7 +54,8 @@ def description(tool: Tool[..., Any]) -> list[Part]:
         kind = (
             f"{'a file' if is_file else describe_schema(schema)}{leavable * (name not in required)}"
         )
-        arguments.append((f"--{name.replace('_', '-')}", f"{text}{kind}"))
+        rows = settings if name in spec.expert else arguments
+        rows.append((f"--{name.replace('_', '-')}", f"{text}{kind}"))
     schema, results = result_schema(tool)["properties"], dict[str, str]()
     for name, field in tool.result_type.model_fields.items():
         kind, text = describe_schema(schema[name]), field.description or ""
@@ -66,7 +68,10 @@ def description(tool: Tool[..., Any]) -> list[Part]:
     results = {name: text for name, text in results.items() if name not in basis} | basis
     certified = f"Accuracy: {certificate(tool.name, tool.version)['text']}"
     title = f"{tool.name} ({tool.category}, version {tool.version})"
-    tables = [_words_table("Arguments", arguments), _words_table("Results", results.items())]
+    tables = [_words_table("Arguments", arguments)]
+    if settings:
+        tables.append(_words_table("Settings for experts (no model is shown them)", settings))
+    tables.append(_words_table("Results", results.items()))
     beyond = [f"\n{text}" for text in [_sections(tool)] if text]
     return [*paragraph([title, certified, "", spec.description]), *tables, *paragraph(beyond)]
 

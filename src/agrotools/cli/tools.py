@@ -64,7 +64,7 @@ def list_tools(as_json: bool = False) -> None:
 
 @sub_command(app, "tools describe")
 def describe(tool: str, as_json: bool = False) -> None:
-    """Describe a tool: purpose, arguments, results and errors; as JSON the schema that models see."""
+    """Describe a tool: purpose, arguments, results and errors. In JSON, `expert` names those no model is shown."""
     from agrotools.cli.tool_text import description, result_schema
     from agrotools.report.terminal import print_parts
     from agrotools.tools.result import certificate
@@ -294,6 +294,7 @@ def serve(
     http: bool = False,
     port: int | None = None,
     output_schemas: bool = False,
+    all_arguments: bool = False,
     timeout: float = 60.0,
     tool_workers: int = 2,
     config: Literal["claude-desktop", "claude-code", "cursor", "vscode"] | None = None,
@@ -333,12 +334,19 @@ def serve(
         options += [("--tool-workers", tool_workers)] * (tool_workers != ServerOptions.workers)
         arguments = [text for name, value in options if value for text in (name, str(value))]
         arguments += ["--output-schemas"] * output_schemas
+        arguments += ["--all-arguments"] * all_arguments
         content, place = client_configuration(config, arguments)
         typer.echo(f"# {place}", err=True)
         typer.echo(content)
         return
     chosen = ServerOptions(
-        folder, names, tool_backends(backend or []), output_schemas, tool_workers, timeout
+        folder,
+        names,
+        tool_backends(backend or []),
+        output_schemas,
+        all_arguments,
+        tool_workers,
+        timeout,
     )
     if not http:
         if sys.stdin.isatty():

@@ -3,7 +3,7 @@
 Families and task types are those of the AgroTools benchmark (arXiv 2605.22366, section 3.1).
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, FiniteFloat, JsonValue
 
@@ -127,8 +127,17 @@ class ToolSpec(FrozenModel):
     parameters: dict[str, JsonValue]
     agreement: dict[str, AgreementKind]
     defaults: dict[str, JsonValue]
+    expert: tuple[str, ...] = ()
+    """Arguments that calls may give and that no model is shown: settings of experts, with a default."""
 
-    def offered(self, *, open_maps: bool = False) -> dict[str, Any]:
+    @property
+    def shown_parameters(self) -> dict[str, Any]:
+        """JSON Schema of the arguments without those of experts."""
+        properties = cast("dict[str, Any]", self.parameters.get("properties", {}))
+        shown = {name: each for name, each in properties.items() if name not in self.expert}
+        return {**self.parameters, "properties": shown}
+
+    def offered(self, *, open_maps: bool = False, all_arguments: bool = False) -> dict[str, Any]:
         """Return name, description and parameters as models, agents and MCP clients get them.
 
         The schema leaves out :data:`CONVENTIONS` and what only the tool needs to check a call: a model reads the tokens
@@ -136,12 +145,15 @@ class ToolSpec(FrozenModel):
         stay, because small models fill in every argument, and 0 where they know no number.
 
         ``open_maps`` states that objects with free keys take any: Pydantic AI otherwise declares that they take none.
+        ``all_arguments`` shows the arguments of experts, too.
         """
         description = " ".join(self.description.split())
         return {
             "name": self.name,
             "description": description,
-            "parameters": _offered(self.parameters, open_maps),
+            "parameters": _offered(
+                self.parameters if all_arguments else self.shown_parameters, open_maps
+            ),
         }
 
 

@@ -131,6 +131,8 @@ class FolderTools:
     names: Sequence[str]
     executor: ToolExecutor
     workspace: FolderWorkspace
+    all_arguments: bool = False
+    """Whether the settings of experts are listed, too; calls may give them in any case."""
 
     @property
     def service(self) -> ToolService:
@@ -138,8 +140,11 @@ class FolderTools:
         return ToolService(self._descriptions, self._call, self._read)
 
     def _descriptions(self, _headers: Headers) -> list[ToolDescription]:
-        tools = [ToolDescription(**spec.offered(open_maps=True)) for spec in tool_specs(self.names)]
-        return [*tools, LIST_FILES]
+        offered = [
+            spec.offered(open_maps=True, all_arguments=self.all_arguments)
+            for spec in tool_specs(self.names)
+        ]
+        return [*(ToolDescription(**each) for each in offered), LIST_FILES]
 
     async def _call(
         self, tool: str, arguments: dict[str, Any], _headers: Headers, report: ReportProgress
@@ -237,6 +242,7 @@ class ServerOptions:
     tools: Sequence[str] = AGROTOOLS
     backends: Mapping[str, str] = field(default_factory=dict[str, str])
     output_schemas: bool = False
+    all_arguments: bool = False
     workers: int = 2
     timeout_s: float = 60.0
 
@@ -314,7 +320,7 @@ async def _server(options: ServerOptions) -> AsyncGenerator["Server[Any]"]:
     async with ToolExecutor(
         options.workers, options.timeout_s, cache=cache, backends=options.backends
     ) as executor:
-        tools = FolderTools(names, executor, workspace)
+        tools = FolderTools(names, executor, workspace, options.all_arguments)
         schemas = {name: encoded_schema(name) for name in names} if options.output_schemas else None
         yield tool_server(tools.service, instructions=INSTRUCTIONS, output_schemas=schemas)
 

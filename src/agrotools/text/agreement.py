@@ -228,7 +228,8 @@ def compare_arguments(
     Returns:
         One row per argument that is present in either call or differs, in the order of the tool's schema.
 
-    An argument present in only one call is compared with its default; if it has no default, it does not agree.
+    An argument present in only one call is compared with its default; if it has no default, it does not agree. An
+    argument that no model is shown (``spec.expert``) counts only if the policy gives it.
     """
     arguments, gold = (
         (predicted, reference)
@@ -240,6 +241,7 @@ def compare_arguments(
     names = [
         name for name in spec.agreement if name in merged or (resolved and not _same(name, call))
     ]
+    names = [name for name in names if name not in spec.expert or name in predicted]
     names += list(islice((name for name in merged if name not in spec.agreement), MOST_UNKNOWN))
     return [_row(name, call, predicted, reference) for name in names]
 

@@ -23,7 +23,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
 from agrotools.core import AgreementKind, Arguments, FileKind, SampleFile, ToolError, plain_message
-from agrotools.core.taxonomy import CONVENTIONS
+from agrotools.core.taxonomy import CONVENTIONS, ToolSpec
 
 Resolve = Callable[[str], Path]
 """Function from the name of a file to its path; raises ToolError if the file does not exist."""
@@ -441,20 +441,20 @@ _OWN_WORDS = frozenset({"region", "file_name", "value_error", "fault"})
 
 
 def argument_error(
-    tool: str,
-    schema: dict[str, Any],
+    spec: ToolSpec,
     arguments: Mapping[str, Any],
     words: Mapping[str, str],
     found: ValidationError,
 ) -> ToolError:
     """Return one ``invalid_argument`` error for all faults; ``words``: allowed values of each argument."""
+    schema: dict[str, Any] = spec.parameters
     errors = found.errors(include_url=False)
     faults: dict[tuple[str | int, ...], ErrorDetails] = {}
     for error in errors:
         faults.setdefault(path_in(arguments, error), error)
     inside = {path[:depth] for path in faults for depth in range(len(path))}
     paths = [path for path in faults if path not in inside]
-    messages = [_fault(schema, words, path, faults[path]) for path in paths[:MOST_FAULTS]]
+    messages = [_fault(spec, words, path, faults[path]) for path in paths[:MOST_FAULTS]]
     if len(paths) > MOST_FAULTS:
         messages.append(f"and {len(paths) - MOST_FAULTS:,} more faults")
     faulty = {str(path[0]) for path in paths[:MOST_FAULTS] if path}
@@ -463,7 +463,7 @@ def argument_error(
         "invalid_argument",
         "; ".join(messages),
         argument=named[0] if named else None,
-        hint=_hint(tool, schema, {error["type"] for error in errors}, named),
+        hint=_hint(spec, {error["type"] for error in errors}, named),
     )
 
 
@@ -484,11 +484,12 @@ def path_in(arguments: Mapping[str, Any], error: ErrorDetails) -> tuple[str | in
 
 
 def _fault(
-    schema: dict[str, Any],
+    spec: ToolSpec,
     words: Mapping[str, str],
     path: tuple[str | int, ...],
     error: ErrorDetails,
 ) -> str:
+    schema: dict[str, Any] = spec.parameters
     name = _describe_value(path)
     allowed = words.get(str(path[0])) if len(path) == 1 else None
     if allowed is None and path and (found := schema_at(schema, path)):
@@ -501,7 +502,8 @@ def _fault(
         close = get_close_matches(str(path[-1])[:_LONGEST_NAME], known, n=3, cutoff=0.5)
         if close:
             return f"unknown argument {name}; did you mean {' or '.join(close)}?"
-        return f"unknown argument {name}; arguments: {', '.join(known)}"
+        shown = [each for each in known if len(path) > 1 or each not in spec.expert]
+        return f"unknown argument {name}; arguments: {', '.join(shown)}"
     if error["type"] == "finite_number":
         return f"{name} must be a finite number, is {error['input']}"
     if error["type"] in _OWN_WORDS:
@@ -514,12 +516,11 @@ def _fault(
 OPTIONAL_HINT = "optional, leave out unless the question needs it"
 
 
-def _hint(
-    tool: str, schema: dict[str, Any], types: set[str], at_fault: Sequence[str]
-) -> str | None:
+def _hint(spec: ToolSpec, types: set[str], at_fault: Sequence[str]) -> str | None:
     if types & {"missing", "extra_forbidden"}:
-        return f"{tool} takes {_names_in(schema)}"
-    optional = [name for name in at_fault if name not in schema.get("required", ())]
+        return f"{spec.name} takes {_names_in(spec.shown_parameters)}"
+    required = cast("list[str]", spec.parameters.get("required", []))
+    optional = [name for name in at_fault if name not in required]
     return f"{OPTIONAL_HINT}: {', '.join(optional)}" if optional else None
 
 

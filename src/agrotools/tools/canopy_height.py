@@ -110,7 +110,12 @@ def _resolved(call: Arguments, _known: ReferenceCall) -> Arguments:
     )
 
 
-@tool(category="segmentation", version="2", resolves=_resolved)
+@tool(
+    category="segmentation",
+    version="2",
+    resolves=_resolved,
+    expert=("image", "stat", "height_bins_m"),
+)
 def estimate_canopy_height(
     image: ImageFile | None = None,
     chm: HeightFile | None = None,

@@ -107,6 +107,7 @@ def tool(
     cacheable: bool = True,
     files_by_last_part: bool = False,
     resolves: Resolver | None = None,
+    expert: Sequence[str] = (),
 ) -> Callable[[Callable[P, R]], "Tool[P, R]"]:
     """Declare a typed function as a tool.
 
@@ -127,6 +128,8 @@ def tool(
             published benchmarks. No other file is opened.
         resolves: function that resolves arguments which do not speak for themselves: aliases, ``auto``, arguments
             overridden by another one. Calls with equal resolved arguments agree. It must be fast and open no file.
+        expert: arguments with a default that models are not shown, because few callers need them: settings of the
+            method. Every call may give them.
 
     Raises:
         ToolDeclarationError: the docstring or the type of an argument is missing, a default does not match its type...
@@ -135,7 +138,7 @@ def tool(
     def declare(function: Callable[P, R]) -> Tool[P, R]:
         return Tool(
             function, category, version, significant_digits, backends, data_files, backend_files, cacheable,
-            files_by_last_part, resolves,
+            files_by_last_part, resolves, tuple(expert),
         )  # fmt: skip
 
     return declare
@@ -155,6 +158,7 @@ class Tool(Generic[P, R]):
     cacheable: bool
     files_by_last_part: bool
     resolver: Resolver | None
+    expert: tuple[str, ...]
 
     def __post_init__(self) -> None:
         self.name: str = self.function.__name__
@@ -212,7 +216,8 @@ class Tool(Generic[P, R]):
         nothing else is converted but what :meth:`read` reads. ToolError ``invalid_argument``, with all faults in one
         message.
         """
-        return self._read(arguments, None)[1].model_dump(mode="json", by_alias=True)
+        model = self._read(arguments, None, zero_is_none=True)[1]
+        return model.model_dump(mode="json", by_alias=True)
 
     def resolve(self, arguments: Arguments, known: ReferenceCall) -> Arguments:
         """Return the :meth:`validate` arguments as the tool interprets them; ToolError if it would refuse the call."""
@@ -288,17 +293,25 @@ class Tool(Generic[P, R]):
 
     def read(self, arguments: Arguments) -> Arguments:
         """Return the arguments with those read as JSON that are text where the tool takes none: ``"[0, 0, 9, 9]"``,
-        ``"0.02"``, ``"null"``; an optional one that must not be empty, but is, is null. Arguments that are not valid
-        even then are returned as they are."""
+        ``"0.02"``, ``"null"``; an optional one that must not be empty, but is, is null, and one that must be above 0,
+        but is 0: models fill in every argument that they are shown. Arguments that are not valid even then are returned
+        as they are."""
         try:
-            return self._read(arguments, None)[0]
+            return self._read(arguments, None, zero_is_none=True)[0]
         except ToolError:
             return arguments
 
     def _read(
-        self, arguments: Mapping[str, Any], resolve: Resolve | None
+        self,
+        arguments: Mapping[str, Any],
+        resolve: Resolve | None,
+        *,
+        zero_is_none: bool = False,
     ) -> tuple[dict[str, Any], BaseModel]:
-        """Return the arguments as they are read, and the model of them."""
+        """Return the arguments as they are read, and the model of them.
+
+        ``zero_is_none``: a 0 that an optional argument does not allow is null. People who write 0 get the error.
+        """
         for name, value in arguments.items():
             if _has_too_many_elements(value):
                 message = f"{name} holds more than {MOST_ELEMENTS:,} elements"
@@ -310,11 +323,13 @@ class Tool(Generic[P, R]):
             try:
                 return read, self._validated(read, resolve)
             except ValidationError as found:
-                before, read = read, _read_texts(read, found, self.spec.defaults)
+                before = read
+                if zero_is_none:
+                    read = _without_zeros(read, found, self.spec.defaults)
                 if read is before:
-                    raise argument_error(
-                        self.name, self.spec.parameters, read, self._in_words, found
-                    ) from None
+                    read = _read_texts(read, found, self.spec.defaults)
+                if read is before:
+                    raise argument_error(self.spec, read, self._in_words, found) from None
 
     def _validated(self, arguments: Mapping[str, Any], resolve: Resolve | None) -> BaseModel:
         try:
@@ -380,6 +395,10 @@ class Tool(Generic[P, R]):
             agreement[name] = kind
             if (default := self._parameters[name].default) is not inspect.Parameter.empty:
                 defaults[name] = self._checked_default(name, types[name], default)
+        if unknown := [name for name in self.expert if name not in defaults]:
+            raise ToolDeclarationError(
+                f"{self.name}: {', '.join(unknown)} cannot be left to experts: no argument with a default"
+            )
         self._in_words = {
             name: "the name of a file"
             if agreement[name] == "file" and schema["type"] == "string"
@@ -394,6 +413,7 @@ class Tool(Generic[P, R]):
             parameters=parameters,
             agreement=agreement,
             defaults=defaults,
+            expert=self.expert,
         )
 
     def _checked_default(self, name: str, annotation: Any, default: Any) -> JsonValue:
@@ -432,7 +452,26 @@ _TAKES_TEXT = frozenset(
 """Types of errors about a text where a text is taken."""
 _EMPTY = ("", [], {})
 """Values that models give for an optional argument instead of leaving it out, where the tool takes no such value."""
+_BELOW_RANGE = frozenset({"greater_than", "greater_than_equal"})
+"""Types of errors about a number that is too small."""
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
+
+
+def _without_zeros(
+    arguments: dict[str, Any], found: ValidationError, defaults: Arguments
+) -> dict[str, Any]:
+    """Return a copy without the optional arguments that are 0 below their range; the same if there are none."""
+    zeros = {
+        path[0]
+        for error in found.errors(include_url=False)
+        if error["type"] in _BELOW_RANGE
+        and len(path := path_in(arguments, error)) == 1
+        and path[0] in defaults
+        and error["input"] == 0
+    }
+    if not zeros:
+        return arguments
+    return {name: None if name in zeros else value for name, value in arguments.items()}
 
 
 def _read_texts(

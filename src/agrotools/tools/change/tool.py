@@ -56,7 +56,13 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     return call if call["target"] == "vegetation" else drop_arguments(call, "threshold")
 
 
-@tool(category="change", version="4", resolves=_resolve, data_files=("pond_evidence.json",))
+@tool(
+    category="change",
+    version="4",
+    resolves=_resolve,
+    data_files=("pond_evidence.json",),
+    expert=("register", "min_area_m2", "threshold", "label_map", "method"),
+)
 def detect_change(
     before: ImageFile,
     after: ImageFile,

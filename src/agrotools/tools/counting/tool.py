@@ -85,6 +85,7 @@ def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
     backends=("offline", RULES, LEARNED, VLM),
     backend_files=weight_files,
     resolves=_resolve,
+    expert=("expected_size_px", "mode", "return_boxes", "score_min", "window_a_m", "window_b"),
 )
 def count_objects(
     image: ImageFile,
@@ -104,8 +105,8 @@ def count_objects(
 ) -> ObjectCount:
     """Count objects of one kind: count, density_per_ha, sizes, boxes, centres, scores.
 
-    Modes: crown_chm: trees in a canopy height raster (chm or image; reliable); crown_rgb: trees in a colour picture
-    (unreliable); plant: plants on soil; fruit; blob: round spots on a plain background. Other targets are refused.
+    Targets: trees in a canopy height raster (chm or image; reliable) or a colour picture (unreliable); plants on soil;
+    fruit; round spots on a plain background. Others are refused.
 
     Raises:
         ToolError: ``backend_unavailable`` (no detector for the target), ``missing_metadata`` (crown_chm without pixel

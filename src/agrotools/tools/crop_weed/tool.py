@@ -71,6 +71,7 @@ def _from_label_raster(label_raster: object, label_map: object, image: SampleFil
     resolves=_resolve,
     data_files=(head_files, *STRANGENESS_FILES),
     backends=("offline", UNTRAINED),
+    expert=("index", "separation"),
 )
 def measure_crop_weed_area(
     image: ImageFile,

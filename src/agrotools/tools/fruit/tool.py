@@ -51,7 +51,25 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     return {**drop_arguments(call, *of_camera), **seen}
 
 
-@tool(category="measurement", version="2", resolves=_resolve, data_files=NET_FILES)
+@tool(
+    category="measurement",
+    version="2",
+    resolves=_resolve,
+    data_files=NET_FILES,
+    expert=(
+        "fy_px",
+        "cx_px",
+        "cy_px",
+        "focal_mm",
+        "sensor_width_mm",
+        "calibrated_width_px",
+        "calibrated_height_px",
+        "depth_unit_mm",
+        "min_diameter_mm",
+        "max_diameter_mm",
+        "min_visibility",
+    ),
+)
 def measure_fruit_size(
     image: ImageFile,
     depth: DepthFile | None = None,
@@ -80,7 +98,7 @@ def measure_fruit_size(
 ) -> FruitSizes:
     """Measure the diameter of each fruit: fruits, mean_diameter_mm, median_diameter_mm, size_classes.
 
-    Needs depth or distance_mm, and the focal length (fx_px, or focal_mm with sensor_width_mm) unless the file has it.
+    Needs depth or distance_mm, and the focal length fx_px unless the file has it.
     Other kinds of fruit need boxes.
 
     Raises:

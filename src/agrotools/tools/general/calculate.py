@@ -27,7 +27,13 @@ class Calculation(ToolResult):
     """the parts of the expression in the order of evaluation, each with its value"""
 
 
-@tool(category="analytics", version="1", significant_digits=None, cacheable=False)
+@tool(
+    category="analytics",
+    version="1",
+    significant_digits=None,
+    cacheable=False,
+    expert=("precision",),
+)
 def calculate(
     expression: Annotated[str, Agree("expression"), Field(min_length=1, max_length=500)],
     variables: Annotated[

@@ -47,6 +47,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     resolves=_resolve,
     data_files=(*MODEL_FILES, *STRANGENESS_FILES),
     backends=("offline", RULES),
+    expert=("healthy_reference", "min_lesion_px", "sensitivity"),
 )
 def analyze_lesions(
     image: ImageFile,

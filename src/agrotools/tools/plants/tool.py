@@ -96,7 +96,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     return call if call["scale_cm_px"] is None else drop_arguments(call, "scale_marker")
 
 
-@tool(category="measurement", version="2", resolves=_resolve)
+@tool(category="measurement", version="2", resolves=_resolve, expert=("ground_y_px", "species"))
 def measure_weed_phenotype(
     image: ImageFile,
     scale_cm_px: Annotated[float | None, Field(gt=0, le=1000)] = None,

@@ -268,7 +268,12 @@ class Plot(ToolResult):
     figure: Artifact
 
 
-@tool(category="analytics", version="1", significant_digits=12)
+@tool(
+    category="analytics",
+    version="1",
+    significant_digits=12,
+    expert=("y_limits", "annotate", "sort", "fmt"),
+)
 def plot(
     kind: Annotated[PlotKind, Agree("choice")],
     series: Annotated[

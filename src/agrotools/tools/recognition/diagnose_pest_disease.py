@@ -131,6 +131,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
         pest_pack_files,
     ),
     backend_files=backend_files,
+    expert=("top_k",),
 )
 def diagnose_pest_disease(
     image: ImageFile,

@@ -82,6 +82,7 @@ def _key(name: str, names: "KbNames") -> str:
     backends=BACKENDS,
     data_files=("nets/weeds.json", "nets/weeds.onnx", *STRANGENESS_FILES, kb_files),
     backend_files=backend_files,
+    expert=("top_k",),
 )
 def identify_weed(
     image: ImageFile,

@@ -89,7 +89,9 @@ def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     return {**call, "query": entry.id} if entry else call
 
 
-@tool(category="recognition", version="3", resolves=_resolve, data_files=kb_files)
+@tool(
+    category="recognition", version="3", resolves=_resolve, data_files=kb_files, expert=("top_k",)
+)
 def lookup_agronomy(
     query: Annotated[str, Agree("text"), Field(min_length=2, max_length=300)],
     topic: Literal[

@@ -42,6 +42,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     resolves=_resolve,
     backends=("offline", LEARNED, VLM),
     backend_files=weight_files,
+    expert=("question",),
 )
 def describe_region(
     image: ImageFile,
