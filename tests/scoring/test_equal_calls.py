@@ -222,6 +222,8 @@ def test_calls_agree_where_the_tool_does_the_same(tmp_path: Path, case: dict[str
     results = [result_or_fault(place, tool, call) for call in calls]
     for expected, of in zip(results, calls, strict=True):
         for actual, call in zip(results, calls, strict=True):
+            if {*get_tool(tool).spec.expert} & (of.keys() - call.keys()):
+                continue  # a model is not shown these settings, so the reference's do not count
             if place.agrees(tool, call, of, expected if "fault" not in expected else None):
                 assert alike(numbers(actual), numbers(expected)), (call, of)
 

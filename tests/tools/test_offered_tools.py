@@ -174,7 +174,7 @@ def test_a_tool_with_a_single_kind_of_item_is_offered_without_a_union() -> None:
     limits = [{"type": "number", "minimum": low} for low in (0, 1)]
     values_of = {"default": {"type": "array", "items": {"anyOf": limits}}}
     parameters: Any = {"type": "object", "properties": values_of, "additionalProperties": False}
-    texts = {"name": "t", "category": "c", "version": "1", "description": "One.\n\nTwo."}
+    texts: Any = {"name": "t", "category": "c", "version": "1", "description": "One.\n\nTwo."}
     spec = ToolSpec(**texts, parameters=parameters, agreement={}, defaults={})
     assert spec.offered() == {
         "name": "t",

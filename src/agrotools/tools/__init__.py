@@ -136,10 +136,13 @@ def tool_specs(
 
 def tool_versions(specs: Iterable[ToolSpec]) -> dict[str, str]:
     """Return the version and the hash of the specification of each tool, as the manifest of a run holds them."""
-    return {
-        spec.name: f"{spec.version}:{sha256_of_json(spec.model_dump(mode='json'))[:12]}"
-        for spec in specs
-    }
+    return {spec.name: f"{spec.version}:{_hash_of(spec)[:12]}" for spec in specs}
+
+
+def _hash_of(spec: ToolSpec) -> str:
+    # Without settings of experts, a specification has the hash that it had before tools could have any.
+    content = spec.model_dump(mode="json", exclude=None if spec.expert else {"expert"})
+    return sha256_of_json(content)
 
 
 def _spec(name: str, may_be_absent: Container[str], declared: Sequence[DeclaredTool]) -> ToolSpec:

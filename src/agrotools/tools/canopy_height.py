@@ -115,6 +115,7 @@ def _resolved(call: Arguments, _known: ReferenceCall) -> Arguments:
     version="2",
     resolves=_resolved,
     expert=("image", "stat", "height_bins_m"),
+    example={"chm": "raster"},
 )
 def estimate_canopy_height(
     image: ImageFile | None = None,

@@ -108,6 +108,7 @@ def tool(
     files_by_last_part: bool = False,
     resolves: Resolver | None = None,
     expert: Sequence[str] = (),
+    example: Mapping[str, JsonValue] | None = None,
 ) -> Callable[[Callable[P, R]], "Tool[P, R]"]:
     """Declare a typed function as a tool.
 
@@ -130,6 +131,8 @@ def tool(
             overridden by another one. Calls with equal resolved arguments agree. It must be fast and open no file.
         expert: arguments with a default that models are not shown, because few callers need them: settings of the
             method. Every call may give them.
+        example: arguments of a short valid call, which the error of an invalid call shows. An argument that is a file
+            has the kind of the file as its value: ``image``, ``raster``, ``depth``, ``mask``.
 
     Raises:
         ToolDeclarationError: the docstring or the type of an argument is missing, a default does not match its type...
@@ -138,7 +141,7 @@ def tool(
     def declare(function: Callable[P, R]) -> Tool[P, R]:
         return Tool(
             function, category, version, significant_digits, backends, data_files, backend_files, cacheable,
-            files_by_last_part, resolves, tuple(expert),
+            files_by_last_part, resolves, tuple(expert), dict(example or {}),
         )  # fmt: skip
 
     return declare
@@ -159,6 +162,7 @@ class Tool(Generic[P, R]):
     files_by_last_part: bool
     resolver: Resolver | None
     expert: tuple[str, ...]
+    example: dict[str, JsonValue]
 
     def __post_init__(self) -> None:
         self.name: str = self.function.__name__
@@ -179,6 +183,7 @@ class Tool(Generic[P, R]):
         self.takes_files = any(takes_path(annotation) for annotation in types.values())
         self._model = self._argument_model(types)
         self.spec: ToolSpec = self._declared_spec(types)
+        self._check_example()
         update_wrapper(self, self.function)
 
     @property
@@ -415,6 +420,16 @@ class Tool(Generic[P, R]):
             defaults=defaults,
             expert=self.expert,
         )
+
+    def _check_example(self) -> None:
+        if not self.example:
+            return
+        try:
+            self.validate(self.example)
+        except ToolError as error:
+            raise ToolDeclarationError(
+                f"{self.name}: the example is no valid call: {error}"
+            ) from error
 
     def _checked_default(self, name: str, annotation: Any, default: Any) -> JsonValue:
         adapter: TypeAdapter[Any] = TypeAdapter(annotation)

@@ -29,6 +29,7 @@ from agrotools.tools import get_tool
 from agrotools.tools.arguments import OPTIONAL_HINT
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.contract import Tool
+from agrotools.tools.example_calls import example_hint
 from agrotools.tools.result import OUT_OF_MEMORY, BrokenFrame, Reply, failure, with_artifact_names
 from agrotools.tools.services import (
     IMAGES,
@@ -194,13 +195,17 @@ class ToolExecutor:
         """
         outcome = await self._outcome(call, workspace, toolset)
         error = outcome.observation.error
-        if error is None or error.kind not in _OF_FILES or error.argument not in call.arguments:
+        if error is None or call.tool not in toolset:
             return outcome
-        if error.argument in cast(
-            "Sequence[str]", self._find_tool(call.tool).spec.parameters.get("required", ())
-        ):
-            return outcome
-        hint = "; ".join(filter(None, [f"{OPTIONAL_HINT}: {error.argument}", error.hint]))
+        tool = self._find_tool(call.tool)
+        hints = [error.hint]
+        if error.kind == "invalid_argument":
+            hints.append(example_hint(tool, call.arguments, workspace.files))
+        elif error.kind in _OF_FILES and error.argument in call.arguments:
+            required = cast("Sequence[str]", tool.spec.parameters.get("required", ()))
+            if error.argument not in required:
+                hints.insert(0, f"{OPTIONAL_HINT}: {error.argument}")
+        hint = "; ".join(filter(None, hints)) or None
         return replace(
             outcome, observation=Observation(error=error.model_copy(update={"hint": hint}))
         )

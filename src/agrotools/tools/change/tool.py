@@ -62,6 +62,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     resolves=_resolve,
     data_files=("pond_evidence.json",),
     expert=("register", "min_area_m2", "threshold", "label_map", "method"),
+    example={"before": "image", "after": "image", "target": "farmland"},
 )
 def detect_change(
     before: ImageFile,

@@ -86,6 +86,7 @@ def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
     backend_files=weight_files,
     resolves=_resolve,
     expert=("expected_size_px", "mode", "return_boxes", "score_min", "window_a_m", "window_b"),
+    example={"image": "image", "target": "tree"},
 )
 def count_objects(
     image: ImageFile,

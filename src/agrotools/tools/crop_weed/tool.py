@@ -72,6 +72,7 @@ def _from_label_raster(label_raster: object, label_map: object, image: SampleFil
     data_files=(head_files, *STRANGENESS_FILES),
     backends=("offline", UNTRAINED),
     expert=("index", "separation"),
+    example={"image": "image"},
 )
 def measure_crop_weed_area(
     image: ImageFile,

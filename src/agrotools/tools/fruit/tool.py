@@ -69,6 +69,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
         "max_diameter_mm",
         "min_visibility",
     ),
+    example={"image": "image", "depth": "depth"},
 )
 def measure_fruit_size(
     image: ImageFile,

@@ -33,6 +33,7 @@ class Calculation(ToolResult):
     significant_digits=None,
     cacheable=False,
     expert=("precision",),
+    example={"expression": "a / b * 100", "variables": {"a": 12, "b": 48}},
 )
 def calculate(
     expression: Annotated[str, Agree("expression"), Field(min_length=1, max_length=500)],

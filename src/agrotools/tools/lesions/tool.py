@@ -48,6 +48,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     data_files=(*MODEL_FILES, *STRANGENESS_FILES),
     backends=("offline", RULES),
     expert=("healthy_reference", "min_lesion_px", "sensitivity"),
+    example={"image": "image"},
 )
 def analyze_lesions(
     image: ImageFile,

@@ -74,7 +74,13 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     return {**call, "index": call["index"] or 1}
 
 
-@tool(category="measurement", version="3", resolves=_resolve, expert=("pad_px", "inner"))
+@tool(
+    category="measurement",
+    version="3",
+    resolves=_resolve,
+    expert=("pad_px", "inner"),
+    example={"image": "image", "mark_color": "red"},
+)
 def extract_marked_region(
     image: ImageFile,
     mark_color: Literal[

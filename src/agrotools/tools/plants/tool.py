@@ -96,7 +96,13 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     return call if call["scale_cm_px"] is None else drop_arguments(call, "scale_marker")
 
 
-@tool(category="measurement", version="2", resolves=_resolve, expert=("ground_y_px", "species"))
+@tool(
+    category="measurement",
+    version="2",
+    resolves=_resolve,
+    expert=("ground_y_px", "species"),
+    example={"image": "image", "scale_marker": {"type": "circle", "size_cm": 2.5}},
+)
 def measure_weed_phenotype(
     image: ImageFile,
     scale_cm_px: Annotated[float | None, Field(gt=0, le=1000)] = None,

@@ -273,6 +273,10 @@ class Plot(ToolResult):
     version="1",
     significant_digits=12,
     expert=("y_limits", "annotate", "sort", "fmt"),
+    example={
+        "kind": "bar",
+        "series": [{"name": "yield", "x": ["north", "south"], "y": [4.2, 5.1]}],
+    },
 )
 def plot(
     kind: Annotated[PlotKind, Agree("choice")],

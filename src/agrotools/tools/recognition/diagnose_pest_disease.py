@@ -132,6 +132,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     ),
     backend_files=backend_files,
     expert=("top_k",),
+    example={"image": "image", "kind": "disease"},
 )
 def diagnose_pest_disease(
     image: ImageFile,

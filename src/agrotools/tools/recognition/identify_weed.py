@@ -83,6 +83,7 @@ def _key(name: str, names: "KbNames") -> str:
     data_files=("nets/weeds.json", "nets/weeds.onnx", *STRANGENESS_FILES, kb_files),
     backend_files=backend_files,
     expert=("top_k",),
+    example={"image": "image"},
 )
 def identify_weed(
     image: ImageFile,

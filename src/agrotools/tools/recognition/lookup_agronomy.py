@@ -90,7 +90,12 @@ def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
 
 
 @tool(
-    category="recognition", version="3", resolves=_resolve, data_files=kb_files, expert=("top_k",)
+    category="recognition",
+    version="3",
+    resolves=_resolve,
+    data_files=kb_files,
+    expert=("top_k",),
+    example={"query": "leaf rust of coffee", "topic": "symptoms"},
 )
 def lookup_agronomy(
     query: Annotated[str, Agree("text"), Field(min_length=2, max_length=300)],
