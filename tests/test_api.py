@@ -73,7 +73,7 @@ def test_public_names_of_package_tools_and_plugins():
                 "backend_files",
                 "cacheable",
             ),
-            *("files_by_last_part", "resolves", "expert", "example"),
+            *("files_by_last_part", "resolves", "expert", "example", "unusable"),
         ],
     }
     assert all(inspect.getdoc(getattr(at, name)) for name in at.__all__)
@@ -107,7 +107,7 @@ def test_public_names_of_package_tools_and_plugins():
         "run_code": ["code", "call", "limits", "runner"],
         "save_artifact": ["name", "kind", "content"],
         "tool_names": [],
-        "tool_specs": ["names", "may_be_absent", "declared"],
+        "tool_specs": ["names", "may_be_absent", "declared", "backends"],
     }
     assert tools.tool is at.tool
     assert all(getattr(tools, name) is not None for name in tools.__all__)

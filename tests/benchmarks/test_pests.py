@@ -62,7 +62,7 @@ def test_two_commands_make_a_recogniser(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(ToolError) as caught:
         nearest(image)
     assert (
-        caught.value.hint
+        caught.value.setup
         == "make one: agrotools benchmarks get pests, then agrotools tools packs train pests"
     )
     (mirror / "train/termites/0.jpg").write_bytes(b"no picture")

@@ -459,7 +459,9 @@ async def waiting_server(
 ) -> AsyncGenerator[tuple[Any, ToolExecutor]]:
     """Serve ``calculate`` and a tool that does not end, in one worker."""
     known = {"wait": slow_tools.wait, "calculate": get_tool("calculate")}
-    monkeypatch.setattr(serving, "tool_specs", lambda names: [known[name].spec for name in names])
+    monkeypatch.setattr(
+        serving, "tool_specs", lambda names, **_: [known[name].spec for name in names]
+    )
     async with ToolExecutor(1, timeout_s, find_tool=known.__getitem__) as executor:
         yield (
             tool_server(FolderTools(tuple(known), executor, open_workspace(workspace)).service),

@@ -232,7 +232,7 @@ def test_a_fault_of_a_text_is_named_with_the_others_read() -> None:
     [
         ({"top_k": 11}, "top_k must be a whole number from 1 to 10, is 11"),
         ({"mode": "tree"}, 'mode must be one of leaf, field, is "tree"'),
-        ({"fx_px": 0}, "fx_px must be a number above 0, is 0"),
+        ({"fx_px": -1}, "fx_px must be a number above 0, is -1"),
         ({"fx_px": float("nan")}, "fx_px"),
         ({"image": 3}, "image must be the name of a file, is 3"),
         ({"image": " "}, "image must be the name of a file"),
@@ -257,14 +257,14 @@ def test_a_refusal_names_the_argument_and_what_is_allowed(arguments, says):
 
 
 def test_the_hint_says_what_may_be_left_out():
-    assert refusal(image="a.jpg", region=[1], fx_px=0).hint.endswith(
+    assert refusal(image="a.jpg", region=[1], fx_px=-1).hint.endswith(
         "question needs it: region, fx_px"
     )
     assert refusal(image=3).hint is None
 
 
 def test_all_faults_of_a_call_are_in_one_message_with_the_known_arguments():
-    error = refusal(top_k=0, mode="tree", fx=3, region=[1])
+    error = refusal(top_k=-1, mode="tree", fx=3, region=[1])
     for part in (
         "image is missing",
         "top_k must be",

@@ -67,6 +67,21 @@ def test_a_0_that_an_optional_argument_does_not_allow_is_read_as_not_given(
         tool(**{**given, "image": tmp_path / "a.png"})  # a person who writes 0 is told
 
 
+def test_a_choice_that_cannot_work_here_is_not_offered(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AGROTOOLS_PACKS", str(tmp_path))
+
+    def kinds(backends: dict[str, str] | None) -> Any:
+        (spec,) = tool_specs(["diagnose_pest_disease"], backends=backends)
+        return spec.offered()["parameters"]["properties"]["kind"]["enum"]
+
+    assert kinds({}) == ["disease", "auto"]
+    assert kinds({"diagnose_pest_disease": "vlm"}) == ["pest", "disease", "auto"]
+    assert kinds(None) == ["pest", "disease", "auto"]
+    get_tool("diagnose_pest_disease").validate({"image": "a.jpg", "kind": "pest"})
+
+
 def test_an_error_names_the_arguments_that_a_model_is_shown() -> None:
     tool = get_tool("count_objects")
     with pytest.raises(ToolError) as caught:

@@ -138,12 +138,9 @@ _ITEMS_KEPT = (400, 200, 100, 50, 20, 10, 5)
 
 
 def error_data(error: ErrorInfo) -> dict[str, Any]:
-    """Return a tool error as a model sees it: without empty fields."""
-    return {
-        key: value
-        for key, value in error.model_dump(mode="json", exclude_none=True).items()
-        if value not in ([], "")
-    }
+    """Return a tool error as a model sees it: without empty fields, and without what only a person can do."""
+    shown = error.model_dump(mode="json", exclude_none=True, exclude={"setup"})
+    return {key: value for key, value in shown.items() if value not in ([], "")}
 
 
 def observation_data(step: Step) -> str:

@@ -253,6 +253,7 @@ def tool_result(observation: Mapping[str, Any]) -> dict[str, Any]:
             info.message,
             argument=info.argument,
             hint=info.hint,
+            setup=info.setup,
             candidates=info.candidates,
         )
     result = observation.get("result")

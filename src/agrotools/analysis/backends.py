@@ -177,7 +177,7 @@ def _result(
             return None
         if error.kind not in _NO_ANSWER:
             raise UsageError(
-                f"{backend} on {picture.path.name}: {error.message}", hint=error.hint
+                f"{backend} on {picture.path.name}: {error.message}", hint=error.advice
             ) from error
         if tool == COUNTING:
             return _Result(_count_of(picture), refused=True)

@@ -93,7 +93,7 @@ def _sandbox() -> dict[str, Any]:
         facts["workers"] = pool_size()
         facts["active"] = select_runner()
     except AgrotoolsError as error:
-        facts["problem"], facts["hint"] = error.message, error.hint
+        facts["problem"], facts["hint"] = error.message, error.advice
     return facts
 
 

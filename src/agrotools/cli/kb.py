@@ -51,7 +51,7 @@ def search(
     except ToolError as error:
         if error.kind != "invalid_argument":
             raise
-        raise UsageError(error.message, hint=error.hint) from None
+        raise UsageError(error.message, hint=error.advice) from None
     if as_json:
         print_json(result.model_dump(mode="json"))
         return

@@ -318,7 +318,7 @@ def _told(error: Exception) -> tuple[str, str | None, int] | None:
     if isinstance(error, UndecidedError) and error.answers:
         return error.message, answering_hint(error), UNDECIDED
     if code is not None and isinstance(error, AgrotoolsError):
-        return error.message, error.hint, code
+        return error.message, error.advice, code
     if code is not None and isinstance(
         error, OSError
     ):  # a full disk or an unreadable file can occur in any command

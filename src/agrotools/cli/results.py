@@ -108,7 +108,9 @@ def _report_asking(run: Path, judged: "JudgedRun", helper: "PricedModel") -> boo
         questions = count_text(judged.without_images, "question")
         lines.append(f"warning: of {questions} it saw the names of images, not the images")
     if error := judged.error:
-        lines.append(f"warning: {error.message}" + (f"\nhint: {error.hint}" if error.hint else ""))
+        lines.append(
+            f"warning: {error.message}" + (f"\nhint: {error.advice}" if error.advice else "")
+        )
     typer.echo("\n".join(lines), err=True)
     return judged.missing > 0
 

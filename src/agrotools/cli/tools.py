@@ -119,7 +119,11 @@ def run(
         _fail(error.message, error.hint, {"kind": "usage"}, as_json, BAD_USAGE)
     except ToolError as error:
         _fail(
-            error.message, error.hint, error.info.model_dump(), as_json, code_of(error) or NOT_DONE
+            error.message,
+            error.advice,
+            error.info.model_dump(),
+            as_json,
+            code_of(error) or NOT_DONE,
         )
     except ArtifactWriteError as error:
         message, hint = (

@@ -11,9 +11,9 @@ from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 
@@ -258,6 +258,8 @@ class ErrorInfo(FrozenModel):
     message: str
     argument: str | None = None
     hint: str | None = None
+    setup: Annotated[str | None, Field(exclude_if=lambda text: text is None)] = None
+    """What only the person who runs the tools can do: install, train, download. No model is shown it."""
     candidates: tuple[str, ...] = ()
 
 
@@ -269,8 +271,13 @@ class AgrotoolsError(Exception):
         self.message = message
         self.hint = hint
 
+    @property
+    def advice(self) -> str | None:
+        """What a person can do about it."""
+        return self.hint
+
     def __str__(self) -> str:
-        return f"{self.message} ({self.hint})" if self.hint else self.message
+        return f"{self.message} ({self.advice})" if self.advice else self.message
 
 
 def words_of(error: BaseException) -> str:
@@ -360,7 +367,10 @@ class BudgetReached(AgrotoolsError):
 
 
 class ToolError(AgrotoolsError):
-    """A tool call failed. ``argument`` names the invalid argument, ``hint`` what to change."""
+    """A tool call failed. ``argument`` names the invalid argument, ``hint`` what to change in the call.
+
+    ``setup`` says what only the person who runs the tools can do: install, train, download.
+    """
 
     def __init__(
         self,
@@ -369,9 +379,11 @@ class ToolError(AgrotoolsError):
         *,
         argument: str | None = None,
         hint: str | None = None,
+        setup: str | None = None,
         candidates: tuple[str, ...] = (),
     ) -> None:
         super().__init__(message, hint=hint)
+        self.setup = setup
         self.kind: ToolErrorKind = kind
         self.argument = argument
         self.candidates = candidates
@@ -383,5 +395,10 @@ class ToolError(AgrotoolsError):
             message=self.message,
             argument=self.argument,
             hint=self.hint,
+            setup=self.setup,
             candidates=self.candidates,
         )
+
+    @property
+    def advice(self) -> str | None:
+        return "; ".join(filter(None, (self.hint, self.setup))) or None

@@ -127,7 +127,7 @@ class ToolSpec(FrozenModel):
     parameters: dict[str, JsonValue]
     agreement: dict[str, AgreementKind]
     defaults: dict[str, JsonValue]
-    expert: tuple[str, ...] = ()
+    expert: Annotated[tuple[str, ...], Field(exclude_if=lambda names: not names)] = ()
     """Arguments that calls may give and that no model is shown: settings of experts, with a default."""
 
     @property

@@ -127,7 +127,10 @@ def prepare_run(
             max_steps=settings.max_steps,
             benchmark=benchmark,
             specs=partial(
-                tool_specs, may_be_absent=settings.recorded, declared=benchmark.header.declared
+                tool_specs,
+                may_be_absent=settings.recorded,
+                declared=benchmark.header.declared,
+                backends=settings.backends,
             ),
             agent=config.agent,
         ),

@@ -254,7 +254,7 @@ async def _execute(
                 items,
                 RunContext(source, benchmark, store, executor, pace, *limits),
                 workers=min(len(items), pace.most),
-                on_finished=_reporting(bar, source, has_budget=bool(config.budget)),
+                on_finished=_reporting(bar, source, store, has_budget=bool(config.budget)),
                 on_tick=bar.tick,
                 stop=stop,
                 on_interrupt=lambda in_flight: bar.note(
@@ -296,16 +296,22 @@ def _set_timeout(
 
 
 def _reporting(
-    bar: Progress, source: PolicySource, *, has_budget: bool
+    bar: Progress, source: PolicySource, store: RunStore, *, has_budget: bool
 ) -> Callable[[Record], None]:
-    """Return a callback that counts a record in ``bar`` and reports the first invalid ones, and the first silence of an
-    agent that alone knows the cost, if that is limited."""
+    """Return a callback that counts a record in ``bar`` and reports the first invalid ones, the first silence of an
+    agent that alone knows the cost, if that is limited, and once what only a person can do for a tool."""
     n_named, stats = 0, source.stats
     reports_cost = has_budget and source.meter is not None and source.meter.endpoint is None
 
     def finished(record: Record) -> None:
         nonlocal n_named, reports_cost
         bar.finished(record)
+        for call in record.trajectory.calls if record.trajectory else ():
+            error = call.observation.error if call.observation else None
+            if error is None or error.setup is None or call.call is None:
+                continue
+            if store.add_setup(call.call.tool, error.setup):
+                bar.note(f"{call.call.tool}: {error.message}; {error.setup}")
         if reports_cost and not record.agent_replies and record.invalid is None:
             reports_cost = False
             bar.note(

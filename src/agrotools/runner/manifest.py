@@ -82,6 +82,8 @@ class Manifest(FrozenModel):
     usage: Annotated[dict[str, int], Field(exclude_if=lambda usage: not usage)] = {}
     """``input_tokens``, ``output_tokens`` and, if the server reports them, ``cached_tokens`` of all replies of the wire
     (of invocations that were not killed)."""
+    setup: Annotated[dict[str, tuple[str, ...]], Field(exclude_if=lambda setup: not setup)] = {}
+    """By tool, what only the person who runs the tools can do about its errors; no model was shown it."""
     privileged: bool = False
     sealed: bool | None = None
     """True if the model is an agent that could not reach the gold, False if it might have; None for other models."""
@@ -217,6 +219,14 @@ def sum_usage(*usages: Mapping[str, int]) -> dict[str, int]:
     """Return the sums of the tokens of several manifests; a count of 0 stays, because it was reported."""
     return {
         name: sum(usage.get(name, 0) for usage in usages) for name in dict.fromkeys(chain(*usages))
+    }
+
+
+def sum_setup(*found: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Return what several manifests say can be done, by tool."""
+    return {
+        tool: tuple(dict.fromkeys(text for each in found for text in each.get(tool, ())))
+        for tool in dict.fromkeys(chain(*found))
     }
 
 

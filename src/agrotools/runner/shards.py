@@ -22,7 +22,14 @@ from agrotools.models.metered import SPEND_FILE
 from agrotools.models.probe import PROBE_FILE
 from agrotools.runner.estimate import expected_requests
 from agrotools.runner.judging import SPEND_FILE as JUDGES_SPEND_FILE
-from agrotools.runner.manifest import IDENTITY, Manifest, Shard, spell_difference, sum_usage
+from agrotools.runner.manifest import (
+    IDENTITY,
+    Manifest,
+    Shard,
+    spell_difference,
+    sum_setup,
+    sum_usage,
+)
 from agrotools.runner.plan import Plan
 from agrotools.runner.prompts import PROMPTS_FILE, add_prompts, complete_lines
 from agrotools.runner.records import RecordIndex, record_index
@@ -279,6 +286,7 @@ def _with_all_machines(shards: Sequence[_ShardRun]) -> Manifest:
         "python": " / ".join(dict.fromkeys(each.python for each in manifests)),
         "libraries": {name: " / ".join(versions) for name, versions in libraries.items()},
         "usage": sum_usage(*(each.usage for each in manifests)),
+        "setup": sum_setup(*(each.setup for each in manifests)),
     }
     if any(each.sealed is False for each in manifests):
         update["sealed"] = False

@@ -38,6 +38,7 @@ from agrotools.runner.manifest import (
     manifest_json,
     merged,
     parse_manifest,
+    sum_setup,
     sum_usage,
 )
 from agrotools.runner.prompts import PromptLog, Request
@@ -103,6 +104,16 @@ class RunStore:
         self.manifest = self.manifest.model_copy(update={"endpoint": names, "usage": sums})
         with self._writing():
             _write_manifest(self.folder, self.manifest)
+
+    def add_setup(self, tool: str, text: str) -> bool:
+        """Add what a person can do about errors of a tool to the manifest; False if it is there."""
+        if text in self.manifest.setup.get(tool, ()):
+            return False
+        setup = sum_setup(self.manifest.setup, {tool: (text,)})
+        self.manifest = self.manifest.model_copy(update={"setup": setup})
+        with self._writing():
+            _write_manifest(self.folder, self.manifest)
+        return True
 
     def append(self, record: Record, requests: Sequence[Request] = ()) -> None:
         """Write one record, preceded by the requests that were sent to a model for it; both are synced within a second.

@@ -58,7 +58,7 @@ def open_embedder(name: str | None = None, folder: Path | None = None) -> Embedd
             hint = "give their folder with --embedder-path; nothing is downloaded"
             raise UsageError(f"the embedder {name} needs its files", hint=hint)
     except ToolError as error:
-        raise UsageError(error.message, hint=error.hint) from error
+        raise UsageError(error.message, hint=error.advice) from error
     cached = lru_cache(maxsize=_CACHE_SIZE)(encode)
 
     def similarity(first: str, second: str) -> float:

@@ -142,7 +142,7 @@ class FolderTools:
     def _descriptions(self, _headers: Headers) -> list[ToolDescription]:
         offered = [
             spec.offered(open_maps=True, all_arguments=self.all_arguments)
-            for spec in tool_specs(self.names)
+            for spec in tool_specs(self.names, backends=self.executor.backends)
         ]
         return [*(ToolDescription(**each) for each in offered), LIST_FILES]
 
@@ -215,7 +215,9 @@ async def _reporting(
 
 def _shown(error: ErrorInfo) -> dict[str, Any]:
     hint = {"hint": "list_files names the files"} if error.kind in _ABOUT_NAMES else {}
-    return {**hint, **error_data(error)}
+    # Who reads this may tell the person that set the server up.
+    setup = {"setup": error.setup} if error.setup else {}
+    return {**hint, **error_data(error), **setup}
 
 
 def _error(error: AgrotoolsError) -> dict[str, Any]:

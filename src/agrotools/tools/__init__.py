@@ -7,7 +7,7 @@ Use :func:`get_tool` for a name that is known only at run time. The package also
 writing tools, running code in a sandbox and searching a text corpus.
 """
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -122,32 +122,41 @@ def get_tool(name: str, declared: Iterable[DeclaredTool] = ()) -> "Tool[..., Any
 
 
 def tool_specs(
-    names: Iterable[str], may_be_absent: Container[str] = (), declared: Sequence[DeclaredTool] = ()
+    names: Iterable[str],
+    may_be_absent: Container[str] = (),
+    declared: Sequence[DeclaredTool] = (),
+    backends: Mapping[str, str] | None = None,
 ) -> list[ToolSpec]:
     """Return the specifications of these tools, in the given order; those of ``declared`` before installed ones.
 
-    A tool in ``may_be_absent`` that is not installed or cannot be imported gets a placeholder with its name.
+    A tool in ``may_be_absent`` that is not installed or cannot be imported gets a placeholder with its name. With
+    ``backends``, the back-end of each tool that does not use its default, choices that cannot work here are left out.
 
     Raises:
         UsageError: any other tool is not installed or cannot be imported.
     """
-    return [_spec(name, may_be_absent, declared) for name in names]
+    return [_spec(name, may_be_absent, declared, backends) for name in names]
 
 
 def tool_versions(specs: Iterable[ToolSpec]) -> dict[str, str]:
     """Return the version and the hash of the specification of each tool, as the manifest of a run holds them."""
-    return {spec.name: f"{spec.version}:{_hash_of(spec)[:12]}" for spec in specs}
+    return {
+        spec.name: f"{spec.version}:{sha256_of_json(spec.model_dump(mode='json'))[:12]}"
+        for spec in specs
+    }
 
 
-def _hash_of(spec: ToolSpec) -> str:
-    # Without settings of experts, a specification has the hash that it had before tools could have any.
-    content = spec.model_dump(mode="json", exclude=None if spec.expert else {"expert"})
-    return sha256_of_json(content)
-
-
-def _spec(name: str, may_be_absent: Container[str], declared: Sequence[DeclaredTool]) -> ToolSpec:
+def _spec(
+    name: str,
+    may_be_absent: Container[str],
+    declared: Sequence[DeclaredTool],
+    backends: Mapping[str, str] | None,
+) -> ToolSpec:
     try:
-        return get_tool(name, declared).spec
+        tool = get_tool(name, declared)
+        if backends is None or name in may_be_absent:
+            return tool.spec
+        return tool.spec_here(backends.get(name))
     except UsageError:
         if name not in may_be_absent:
             raise

@@ -17,7 +17,7 @@ import os
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from copy import deepcopy
 from dataclasses import dataclass
@@ -109,6 +109,7 @@ def tool(
     resolves: Resolver | None = None,
     expert: Sequence[str] = (),
     example: Mapping[str, JsonValue] | None = None,
+    unusable: Callable[[str | None], Mapping[str, Collection[str]]] | None = None,
 ) -> Callable[[Callable[P, R]], "Tool[P, R]"]:
     """Declare a typed function as a tool.
 
@@ -133,6 +134,8 @@ def tool(
             method. Every call may give them.
         example: arguments of a short valid call, which the error of an invalid call shows. An argument that is a file
             has the kind of the file as its value: ``image``, ``raster``, ``depth``, ``mask``.
+        unusable: function from a back-end (None: the default) to the choices of arguments that cannot work on this
+            machine, by argument. Models are not shown them.
 
     Raises:
         ToolDeclarationError: the docstring or the type of an argument is missing, a default does not match its type...
@@ -141,7 +144,7 @@ def tool(
     def declare(function: Callable[P, R]) -> Tool[P, R]:
         return Tool(
             function, category, version, significant_digits, backends, data_files, backend_files, cacheable,
-            files_by_last_part, resolves, tuple(expert), dict(example or {}),
+            files_by_last_part, resolves, tuple(expert), dict(example or {}), unusable,
         )  # fmt: skip
 
     return declare
@@ -163,6 +166,7 @@ class Tool(Generic[P, R]):
     resolver: Resolver | None
     expert: tuple[str, ...]
     example: dict[str, JsonValue]
+    unusable: Callable[[str | None], Mapping[str, Collection[str]]] | None
 
     def __post_init__(self) -> None:
         self.name: str = self.function.__name__
@@ -185,6 +189,18 @@ class Tool(Generic[P, R]):
         self.spec: ToolSpec = self._declared_spec(types)
         self._check_example()
         update_wrapper(self, self.function)
+
+    def spec_here(self, backend: str | None) -> ToolSpec:
+        """Return the specification without the choices that cannot work on this machine with ``backend``."""
+        unusable = self.unusable(backend) if self.unusable else {}
+        if not any(unusable.values()):
+            return self.spec
+        parameters = deepcopy(self.spec.parameters)
+        properties = cast("dict[str, dict[str, Any]]", parameters["properties"])
+        for name, choices in unusable.items():
+            kept = [each for each in properties[name]["enum"] if each not in choices]
+            properties[name]["enum"] = kept
+        return self.spec.model_copy(update={"parameters": parameters})
 
     @property
     def target(self) -> str:

@@ -24,6 +24,7 @@ class ToolWithoutFunction(Tool[..., Any]):
     def __init__(self, spec: DeclaredTool) -> None:
         self.name, self.spec, self.resolver = spec.name, spec, None
         self.backends, self.declared_files, self.backend_files = ("recorded",), (), None
+        self.expert, self.example, self.unusable = spec.expert, {}, None
 
     def read(self, arguments: Arguments) -> Arguments:
         return arguments

@@ -74,7 +74,7 @@ def check_backend(tool: Tool[..., Any], backend: str) -> None:
         tool.files_for(backend)
     except ToolError as error:
         raise UsageError(
-            f"back-end {backend} of {tool.name}: {error.message}", hint=error.hint
+            f"back-end {backend} of {tool.name}: {error.message}", hint=error.advice
         ) from error
 
 

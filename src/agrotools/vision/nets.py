@@ -47,9 +47,9 @@ def checked_arrays(path: Path, sha256: str, *, what: str, hint: str) -> Arrays:
     return arrays
 
 
-def unusable_weights(what: str, why: str, hint: str) -> ToolError:
-    """Return the error for weights that cannot be used."""
-    return ToolError("backend_unavailable", f"{what} {why}", hint=hint)
+def unusable_weights(what: str, why: str, setup: str) -> ToolError:
+    """Return the error for weights that cannot be used; ``setup``: what to do about it."""
+    return ToolError("backend_unavailable", f"{what} {why}", setup=setup)
 
 
 def pack_arrays(arrays: dict[str, NDArray[np.generic]]) -> tuple[bytes, str]:

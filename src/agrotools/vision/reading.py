@@ -201,7 +201,7 @@ def read_labels(
     if kind in ("jpeg", "heic", "avif"):
         why = f"{name} is a {kind.upper()}: its compression changes values, so they are no class numbers"
         raise ToolError(
-            "unreadable_file", why, argument=argument, hint="save masks as PNG or GeoTIFF"
+            "unreadable_file", why, argument=argument, setup="save masks as PNG or GeoTIFF"
         )
     if kind in ("tiff", "envi"):
         with open_raster(path, argument=argument, shown_as=shown_as) as raster:

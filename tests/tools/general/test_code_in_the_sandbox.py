@@ -174,7 +174,7 @@ def test_without_a_sandbox_it_says_where_to_look(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(ToolError, match="neither bubblewrap") as caught:
         Solver(command=ROOTS)
     assert caught.value.kind == "backend_unavailable"
-    assert "agrotools doctor" in str(caught.value.hint)
+    assert "agrotools doctor" in str(caught.value.advice)
 
 
 @pytest.mark.parametrize(
@@ -232,4 +232,4 @@ def test_without_sympy_a_solver_is_unavailable_and_the_code_is_not_wrong(
     with pytest.raises(ToolError, match="needs sympy") as missing:
         tool.function(**arguments)
     assert missing.value.kind == "backend_unavailable"
-    assert "[solve]" in str(missing.value.hint)
+    assert "[solve]" in str(missing.value.advice)

@@ -47,7 +47,7 @@ def test_without_the_extra_it_says_what_to_install(label, tmp_path, monkeypatch)
     ):
         read_text(image=label)
     assert caught.value.kind == "backend_unavailable"
-    assert caught.value.hint == install_command("ocr")
+    assert caught.value.setup == install_command("ocr")
     assert ocr.ocr_files() == ()
 
 

@@ -101,7 +101,7 @@ def test_unknown_crops_and_pests_need_a_pack(tmp_path: Path) -> None:
     assert (error.kind, error.argument) == ("backend_unavailable", "crop")
     assert error.candidates == ("bean", "coffee", "blackgram")
     assert "% of the leaf has lost its green" in error.message
-    assert "packs train --images DIR" in (error.hint or "")
+    assert "packs train --images DIR" in (error.setup or "")
     error = fault(saved(tmp_path, LEAVES["coffee_rust"]), kind="pest")
     assert (error.kind, error.argument) == ("backend_unavailable", "kind")
 

@@ -73,7 +73,7 @@ def test_what_is_unknown_or_not_sure_is_not_named(tmp_path: Path, net_folder: Pa
     error = fault(saved(tmp_path, between))  # pyright: ignore[reportArgumentType]
     assert (error.kind, len(error.candidates)) == ("low_confidence", 3)
     assert {"weed.lantana", "weed.siam_weed"} & set(error.candidates)
-    assert "packs train" in (error.hint or "")
+    assert "packs train" in (error.setup or "")
     near: Any = tuple(
         round(0.7 * a + 0.3 * b) for a, b in zip(WEEDS["lantana"], WEEDS["negative"], strict=True)
     )
@@ -136,7 +136,7 @@ def test_a_pack_names_own_plants(tmp_path: Path) -> None:
     assert fault(saved(tmp_path, (90, 140, 250), size=48), "pack:mine").kind == "low_confidence"
     error = fault(image, "pack:other")
     assert error.kind == "backend_unavailable"
-    assert "mine" in (error.hint or "")
+    assert "mine" in (error.setup or "")
 
 
 def test_a_pack_of_diseases_is_flagged(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def fault(path: Path) -> ToolError:
     with pytest.raises(ToolError) as caught:
         read_net(path).predict(noisy_picture((1, 2, 3)))
     assert caught.value.kind == "backend_unavailable"
-    assert caught.value.hint
+    assert caught.value.advice
     return caught.value
 
 

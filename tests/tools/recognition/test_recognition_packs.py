@@ -132,7 +132,7 @@ def test_groups_are_not_cut_apart(tmp_path: Path) -> None:
 def test_packs_are_found_by_name_and_by_path(pack: Path) -> None:
     with pytest.raises(ToolError, match="there is no pack mine") as caught:
         load_pack("mine")
-    assert "packs train" in (caught.value.hint or "")
+    assert "packs train" in (caught.value.setup or "")
     assert list_packs() == ([], [])
     shutil.copytree(pack, packs_folder() / "mine")
     assert load_pack("mine").info.classes == load_pack(str(pack)).info.classes

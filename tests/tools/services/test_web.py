@@ -179,7 +179,7 @@ def test_without_a_key_nothing_is_asked(tmp_path: Path) -> None:
         ToolExecutor(backends={"GoogleSearch": "serper"})
     with pytest.raises(ToolError, match="not done offline") as caught:
         search_web(query="rye")
-    assert "SERPER_API_KEY" in str(caught.value.hint)
+    assert "SERPER_API_KEY" in str(caught.value.setup)
 
 
 async def test_workers_search_without_having_the_key(

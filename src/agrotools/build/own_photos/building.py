@@ -249,7 +249,7 @@ def build_from_photos(
             if not left_out:
                 raise
             why = f"{error.message}; left out: {'; '.join(left_out)}"
-            raise BenchmarkError(why, hint=error.hint) from error
+            raise BenchmarkError(why, hint=error.advice) from error
     samples, used = load_folder(out).samples, dict[str, int]()
     for column, pictured in part_of.items():
         of_column = (

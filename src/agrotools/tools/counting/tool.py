@@ -415,7 +415,7 @@ def mode_for(target: str, has_chm: bool) -> Mode:
             return "crown_chm" if mode == "crown_rgb" and has_chm else mode
     offline = ", ".join(f"{mode} ({what})" for mode, what in DETECTORS.items())
     why = f"no offline detector finds {target[:60]!r}: that needs a learned back-end; offline detectors: {offline}"
-    hint = "choose a mode yourself if one of them fits, e.g. mode='blob' for round things on a plain background"
+    hint = "for round things on a plain background, give the target 'spot'"
     raise ToolError("backend_unavailable", why, argument="target", hint=hint)
 
 

@@ -300,8 +300,7 @@ def separate_crop_in_picture(
         )
     notes.append(
         "crop and weeds are not separated. What helps: a label raster (label_raster), a picture with several rows, or a"
-        " head trained on such pictures; for carrots: agrotools benchmarks get field; for your own, in DIR/cwfid:"
-        " agrotools tools packs train crop-weed --data DIR"
+        " head trained on such pictures"
     )
     return Separation(None, "none", rows, tuple(notes), (*flags, NOT_SEPARATED))
 

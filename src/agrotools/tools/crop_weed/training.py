@@ -126,7 +126,7 @@ def read_training_pictures(folder: Path) -> list[TrainingPicture]:
             image = TrainingImage(sha256=sha256_of_file(path), fingerprint=fingerprint(pixels))
             pictures.append(TrainingPicture(image, pixels, classes, plants & (classes == 0)))
     except ToolError as error:
-        raise BenchmarkError(f"{truth}: {error.message}", hint=error.hint) from error
+        raise BenchmarkError(f"{truth}: {error.message}", hint=error.advice) from error
     except (orjson.JSONDecodeError, KeyError, TypeError) as error:
         raise BenchmarkError(f"{truth} is not of the expected form: {error!r}") from error
     if len(pairs_by_hash(picture.image.sha256 for picture in pictures)) < 4:

@@ -62,18 +62,18 @@ def run_in_sandbox(code: str, *, argument: str) -> CodeRun:
             raise ToolError(
                 "tool_failed",
                 f"the sandbox was lost: {message}",
-                hint="try again; see agrotools doctor",
+                hint="try again",
+                setup="agrotools doctor says what the sandbox needs",
             )
 
 
 def require_sympy() -> None:
     """Refuse to go on without SymPy: code that is right would fail in the sandbox like code that is wrong."""
     if find_spec("sympy") is None:
-        hint = install_command("solve")
         raise ToolError(
             "backend_unavailable",
             "solving equations needs sympy, which is not installed",
-            hint=hint,
+            setup=install_command("solve"),
         )
 
 

@@ -77,7 +77,9 @@ def chosen_backend(
     ways += [more] if more else []
     why = f"{does} is not done offline by a method of our own"
     raise ToolError(
-        "backend_unavailable", why, hint=f"choose its back-end with --backend: {'; or '.join(ways)}"
+        "backend_unavailable",
+        why,
+        setup=f"choose its back-end with --backend: {'; or '.join(ways)}",
     )
 
 

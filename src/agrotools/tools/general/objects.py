@@ -295,8 +295,8 @@ def _outline_learned(
     models = backend.removeprefix(LEARNED).split("+")
     if len(models) != 2:
         why = "outlines need two models: one that finds things by their name and one that outlines what is in a box"
-        hint = f"write learned:{KINDS['grounding-dino'].example}+{KINDS['sam2'].example}"
-        raise ToolError("backend_unavailable", why, hint=hint)
+        setup = f"write learned:{KINDS['grounding-dino'].example}+{KINDS['sam2'].example}"
+        raise ToolError("backend_unavailable", why, setup=setup)
     finder, outliner = map(find_weights, models)
     found = find_by_text(source.pixels, source.box, text, finder, score_min=score_min)
     masks = masks_in_boxes(source.pixels, found.boxes, outliner)

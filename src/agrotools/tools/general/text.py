@@ -208,14 +208,14 @@ def _engine() -> Any:
             if there
             else "it needs rapidocr, which is not installed"
         )
-        raise ToolError("backend_unavailable", f"reading text: {why}", hint=install_command(EXTRA))
+        raise ToolError("backend_unavailable", f"reading text: {why}", setup=install_command(EXTRA))
     try:
         from rapidocr import RapidOCR  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise ToolError(
             "backend_unavailable",
             f"rapidocr cannot be imported: {error}",
-            hint=install_command(EXTRA),
+            setup=install_command(EXTRA),
         ) from error
     logging.getLogger("RapidOCR").disabled = True
     paths = {f"{part}.model_path": str(path) for part, path in zip(_PARTS, files, strict=True)}

@@ -234,12 +234,13 @@ def name_by_recogniser(
     narrowed_by: str,
     more: str,
     hint: str,
+    setup: str,
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
     """Return the candidates of a recogniser, among the ``allowed`` labels if given, and flags.
 
     If these have a total probability below 0.5, the flag ``contradicts_`` plus ``narrowed_by`` (the restricting
-    argument) is set. ToolError ``low_confidence``: the picture is unlike those that the recogniser knows; ``more`` and
-    ``hint`` are parts of the message.
+    argument) is set. ToolError ``low_confidence``: the picture is unlike those that the recogniser knows; ``more``,
+    ``hint`` and ``setup`` are parts of the message.
     """
     judgement, flags = recogniser.judge(looked.part), recogniser.flags
     mask = None
@@ -259,12 +260,17 @@ def name_by_recogniser(
     ]
     candidates = candidates_of([one for one in ranked if one[0] in named], entry_of, top_k)
     if not judgement.is_known:
-        raise unknown_names(looked, recogniser.name, candidates, more, hint)
+        raise unknown_names(looked, recogniser.name, candidates, more, hint, setup)
     return candidates, flags
 
 
 def unknown_names(
-    looked: ImagePart, by: str, candidates: Sequence[Candidate], more: str, hint: str
+    looked: ImagePart,
+    by: str,
+    candidates: Sequence[Candidate],
+    more: str,
+    hint: str,
+    setup: str | None = None,
 ) -> ToolError:
     """Return the error for a picture that is unlike the pictures a recogniser knows."""
     near = (
@@ -277,6 +283,7 @@ def unknown_names(
         f"{looked.name} is unlike the pictures that the {by} knows, so nothing is named{near}{more}",
         argument="image",
         hint=hint,
+        setup=setup,
         candidates=tuple(identifier(one) for one in candidates),
     )
 

@@ -103,6 +103,12 @@ class Diagnosis(ToolResult):
     """the picture with the leaf and the candidates"""
 
 
+def _unusable(backend: str | None) -> dict[str, tuple[str, ...]]:
+    """Pests have no shipped net: without a pack, the tool's own back-end names none."""
+    has_pests = backend not in (None, "offline") or bool(pest_pack_files())
+    return {"kind": () if has_pests else ("pest",)}
+
+
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Normalise the crop name, and treat ``auto`` as ``disease`` for the shipped net, where both give the same."""
     from agrotools.knowledge.kb_names import shipped_names
@@ -133,6 +139,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     backend_files=backend_files,
     expert=("top_k",),
     example={"image": "image", "kind": "disease"},
+    unusable=_unusable,
 )
 def diagnose_pest_disease(
     image: ImageFile,
@@ -205,7 +212,7 @@ def _by_recogniser(
                 "backend_unavailable",
                 'no pest recogniser is here; damage on leaves of coffee and chilli is named with kind "auto"',
                 argument="kind",
-                hint="make one: agrotools benchmarks get pests, then agrotools tools packs train pests",
+                setup="make one: agrotools benchmarks get pests, then agrotools tools packs train pests",
             )
         backend = PACK + PESTS
     words = evidence.describe()
@@ -218,10 +225,18 @@ def _by_recogniser(
     entry_of = names.of_shipped if of_pack is None else of_pack.get
     allowed, notes = _allowed(recogniser, crop, names, entry_of, words)
     subject = "pest" if kind == "pest" else "leaf"
-    hint = f"take one {subject} that fills the picture, or its region; for others, {_TRAIN}"
+    hint = f"take one {subject} that fills the picture, or its region"
     more = f"; seen: {words}" if words else ""
     candidates, flags = name_by_recogniser(
-        recogniser, looked, allowed, entry_of, top_k, narrowed_by="crop", more=more, hint=hint
+        recogniser,
+        looked,
+        allowed,
+        entry_of,
+        top_k,
+        narrowed_by="crop",
+        more=more,
+        hint=hint,
+        setup=f"for others, {_TRAIN}",
     )
     if recogniser.is_shipped and crop is None:
         flags = (*flags, "crop_not_given")
@@ -362,7 +377,7 @@ def _unknown_crop(crop: str, who: str, known: tuple[str, ...], words: str) -> To
         "backend_unavailable",
         f"{who} knows no leaves of {crop}, but of {', '.join(known) or 'none that the knowledge base names'}{seen}",
         argument="crop",
-        hint=_TRAIN,
+        setup=_TRAIN,
         candidates=known,
     )
 
@@ -379,8 +394,13 @@ def names_to_choose(
     }
     if not entries:
         why = f"the knowledge base names no {' or '.join(_KINDS[kind])} of {crop} to choose from"
-        hint = "leave crop out, or add entries: agrotools tools kb add"
-        raise ToolError("backend_unavailable", why, argument="crop", hint=hint)
+        raise ToolError(
+            "backend_unavailable",
+            why,
+            argument="crop",
+            hint="leave crop out",
+            setup="add entries: agrotools tools kb add",
+        )
     healthy = {} if kind == "pest" else {HEALTHY: None}
     return dict(list(entries.items())[: MOST_NAMES - len(healthy)]) | healthy
 

@@ -159,9 +159,17 @@ def _by_recogniser(
         return names.of_shipped(label) if recogniser.is_shipped else names.of_name(label, _KINDS)
 
     allowed, notes, strange = _allowed(recogniser, candidates, entry_of)
-    hint = f"take one plant from above, or give its region; for plants it does not know, {_TRAIN}"
+    hint = "take one plant from above, or give its region"
     ranking, flags = name_by_recogniser(
-        recogniser, looked, allowed, entry_of, top_k, narrowed_by="candidates", more="", hint=hint
+        recogniser,
+        looked,
+        allowed,
+        entry_of,
+        top_k,
+        narrowed_by="candidates",
+        more="",
+        hint=hint,
+        setup=f"for other plants, {_TRAIN}",
     )
     if not recogniser.is_shipped and _knows_problems_only(recogniser.labels, names):
         notes = (
@@ -204,12 +212,13 @@ def _allowed(
     )
     if not allowed:
         why = f"the {recogniser.name} knows none of these: {', '.join(unknown[:8])}"
-        hint = f"it knows {', '.join(recogniser.labels[:20])}; for other species, {_TRAIN}"
+        hint = f"it knows {', '.join(recogniser.labels[:20])}"
         raise ToolError(
             "backend_unavailable",
             why,
             argument="candidates",
             hint=hint,
+            setup=f"for other species, {_TRAIN}",
             candidates=recogniser.labels[:20],
         )
     if not unknown:

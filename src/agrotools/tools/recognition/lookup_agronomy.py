@@ -141,9 +141,7 @@ def lookup_agronomy(
             hint="give a name, symptoms or a question",
         )
     index, loaded = knowledge_base()
-    faults = (
-        f"{len(loaded.faults)} faults in files of the knowledge base; see: agrotools tools kb check"
-    )
+    faults = f"{len(loaded.faults)} faults in files of the knowledge base"
     notes, flags = ([faults], ["broken_entries"]) if loaded.faults else ([], [])
     if kb_id is not None and index.get(kb_id) is None:
         close = closest_ids(kb_id, (entry.id for entry in loaded.entries))

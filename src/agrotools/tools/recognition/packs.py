@@ -168,12 +168,12 @@ def pack_files(name_or_path: str) -> tuple[Path, ...]:
     try:
         folder = pack_path(name_or_path)
     except UsageError as error:
-        raise ToolError("backend_unavailable", error.message, hint=error.hint) from error
+        raise ToolError("backend_unavailable", error.message, setup=error.hint) from error
     if not (folder / DESCRIPTION).is_file():
         known = [info.name for info in list_packs()[0]]
         there = f"packs here: {', '.join(known)}" if known else "there are none here yet"
-        hint = f"{there}; train one: agrotools tools packs train --images DIR --out {name_or_path}"
-        raise ToolError("backend_unavailable", f"there is no pack {name_or_path}", hint=hint)
+        setup = f"{there}; train one: agrotools tools packs train --images DIR --out {name_or_path}"
+        raise ToolError("backend_unavailable", f"there is no pack {name_or_path}", setup=setup)
     return folder / DESCRIPTION, folder / WEIGHTS
 
 

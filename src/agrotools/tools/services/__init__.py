@@ -106,7 +106,7 @@ def request_service(request: ServiceRequest) -> dict[str, Any]:
     try:
         return run_now(answer(request))
     except (UsageError, InfrastructureError) as error:
-        raise ToolError("backend_unavailable", error.message, hint=error.hint) from None
+        raise ToolError("backend_unavailable", error.message, setup=error.hint) from None
 
 
 def run_now(reply: Coroutine[Any, Any, T]) -> T:
@@ -163,11 +163,11 @@ async def answer_sandbox(body: dict[str, Any]) -> dict[str, Any]:
     try:
         result = await asyncio.to_thread(run_code, body["code"], call="solution")
     except SandboxUnavailable as error:
-        why, hint = (
+        raise ToolError(
+            "backend_unavailable",
             f"code cannot be run here: {error.message}",
-            "agrotools doctor says what the sandbox needs",
-        )
-        raise ToolError("backend_unavailable", why, hint=hint) from None
+            setup="agrotools doctor says what the sandbox needs",
+        ) from None
     return {
         "value": result.value,
         "pictures": [base64.b64encode(artifact.content).decode() for artifact in result.artifacts],

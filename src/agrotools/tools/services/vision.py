@@ -59,7 +59,7 @@ def ask_model(
     model = vision_in_use()
     if model is None:
         raise ToolError(
-            "backend_unavailable", "the back-end vlm has no model to ask", hint=NAME_A_MODEL
+            "backend_unavailable", "the back-end vlm has no model to ask", setup=NAME_A_MODEL
         )
     schema = reply_type.model_json_schema()
     form = f"Reply with one JSON object and nothing else. Its JSON Schema:\n{orjson.dumps(schema).decode()}"

@@ -73,7 +73,7 @@ class VisionEndpoint:
         try:
             return asyncio.run(answer_and_close())
         except InfrastructureError as error:
-            raise ToolError("backend_unavailable", error.message, hint=error.hint) from error
+            raise ToolError("backend_unavailable", error.message, setup=error.hint) from error
 
     def cost(self) -> str:
         """Return the tokens and cost of the replies so far in words, empty if there were none."""
