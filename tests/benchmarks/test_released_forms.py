@@ -31,7 +31,7 @@ def folder(tmp_path, monkeypatch):
 def test_a_form_is_read_without_questions_and_its_proposed_map_gives_the_same(folder, write):
     write(folder)
     readings = Readings()
-    assert differences(load_released(Loading(folder.parent), readings).samples) == []
+    assert differences(load_released(Loading(folder.parent, readings=readings)).samples) == []
     assert readings.questions == []
     propose_map_of("agrotools", folder.parent)
     assert (folder / "agrotools-map.toml").is_file()
@@ -79,7 +79,7 @@ def test_what_may_be_read_in_two_ways_is_asked(folder, fields, option, readings)
         assert (slot.margin if option == "tolerance" else slot.value) == wanted
     with pytest.raises(UndecidedError):  # an answer holds for its command alone
         load_benchmark("agrotools", root)
-    accepted = load_released(Loading(root), Readings(accept=True)).samples[0].answer
+    accepted = load_released(Loading(root, readings=Readings(accept=True))).samples[0].answer
     assert accepted == _answer(root, **{option: first})
     lines = propose_map_of("agrotools", root)
     assert any(line.startswith("decide: ") for line in lines)
@@ -189,7 +189,7 @@ def test_a_file_that_cannot_be_read_stops_only_where_it_may_have_rows(folder):
     root = _write(folder, gold="14")
     (folder / "scores.csv").write_bytes(b"\xff\xfe\x00model")
     readings = Readings()
-    assert len(load_released(Loading(root), readings).samples) == 1
+    assert len(load_released(Loading(root, readings=readings)).samples) == 1
     assert "file scores.csv" in readings.left
     (folder / "more.json").write_text('[{"question": ')
     with pytest.raises(BenchmarkError, match=r"more\.json is not JSON"):

@@ -43,12 +43,15 @@ def test_an_answer_given_with_the_command_settles_its_question():
 def test_yes_takes_the_proposed_reading_and_asks_nobody():
     readings = Readings(lambda _: pytest.fail("nobody is asked"), accept=True)
     assert readings.choose(LAYER) == "plots"
+    assert readings.answers == ["--layer=plots"]
     readings.settle()
 
 
 def test_a_terminal_is_asked_at_once():
     readings = Readings(lambda question: question.choices[-1].value)
     assert readings.choose(LAYER) == "boundary"
+    assert readings.choose(SHEET, given="2026") == "2026"
+    assert readings.answers == ["--layer=boundary"]  # an option says the other one already
     readings.settle()
 
 

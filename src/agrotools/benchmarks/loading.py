@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from agrotools.core import BENCHMARKS, BenchmarkError, FrozenModel, UsageError
 from agrotools.core.base import NoFileError, Progress, no_progress, suggestion
 from agrotools.core.files import cache_dir
+from agrotools.core.readings import Readings
 from agrotools.core.registry import report_plugin_faults
 from agrotools.formats.benchmark import HEADER_FILE, Benchmark, load_folder
 from agrotools.plugin.contracts import BenchmarkPlugin
@@ -32,6 +33,9 @@ class Loading(NamedTuple):
 
     ``files_later``: files are needed only after :meth:`Benchmark.prepare`, so a loader may leave them to it.
     ``questions_only``: no file is needed.
+
+    ``readings``: asks the user where the files may be read in two ways, and takes how they were read; without it, such
+    files end in an error.
     """
 
     data_root: Path | None = None
@@ -40,6 +44,7 @@ class Loading(NamedTuple):
     quick: bool = False
     files_later: bool = False
     questions_only: bool = False
+    readings: Readings | None = None
 
 
 def data_folder() -> Path:

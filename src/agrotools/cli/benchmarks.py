@@ -200,7 +200,12 @@ def describe_one(
 
     options = benchmark_options(option) if option else {}
     loading = Loading(
-        data_root, options, terminal_progress(), files_later=True, questions_only=True
+        data_root,
+        options,
+        terminal_progress(),
+        files_later=True,
+        questions_only=True,
+        readings=new_readings(yes=False),
     )
     benchmark = load_as(name, loading)
     described = describe(benchmark)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from agrotools.cli.output import command_line, count_text, stop_message, terminal_progress
+from agrotools.cli.reading import new_readings
 
 if TYPE_CHECKING:
     from agrotools.formats.benchmark import BenchmarkHeader
@@ -244,7 +245,7 @@ def export(
 
     A folder with other content is never overwritten.
     """
-    from agrotools.benchmarks import load_benchmark
+    from agrotools.benchmarks.loading import Loading, load_as
     from agrotools.build.export.folder import copy_benchmark, describe_benchmark
     from agrotools.build.export.huggingface import export_huggingface
     from agrotools.core import UsageError
@@ -264,7 +265,7 @@ def export(
     if is_run:
         hint = "--format parquet, scores or predictions; agrotools report makes a page"
         raise UsageError(f"{benchmark} is a run: {format} is a format of benchmarks", hint=hint)
-    loaded = load_benchmark(benchmark)
+    loaded = load_as(benchmark, Loading(readings=new_readings(yes=False)))
     in_place = out is None or out.expanduser().resolve() == loaded.root
     if in_place and (format != "croissant" or not place.is_dir()):
         raise UsageError("name another folder to write", hint="--out FOLDER")

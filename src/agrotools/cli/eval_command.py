@@ -11,7 +11,6 @@ from agrotools.cli.output import allow_closed_pipe, command_line, count_text, st
 
 if TYPE_CHECKING:
     from agrotools.analysis.study import Study
-    from agrotools.core import UndecidedError
     from agrotools.runner.config import EvalConfig
 
 
@@ -33,9 +32,14 @@ def evaluate(
     from contextlib import nullcontext
 
     from agrotools.cli.planning import ask_before_spending, offer_download, planned_run, print_plans
-    from agrotools.cli.reading import print_readings, readings_of
+    from agrotools.cli.reading import (
+        answered_options,
+        new_readings,
+        print_readings,
+        readings_of,
+    )
     from agrotools.cli.results import Evaluated, ask_judges, check_judges, show_runs
-    from agrotools.core import AgrotoolsError, UndecidedError, UsageError
+    from agrotools.core import AgrotoolsError, UsageError
     from agrotools.models.endpoint import without_keys
     from agrotools.runner.build import load_for_run
     from agrotools.runner.config import benchmark_options, check_models, read_config, tool_backends
@@ -71,18 +75,14 @@ def evaluate(
         runs: list[Evaluation] = []
         failure: AgrotoolsError | None = None
         with stop_message("no sample was run", ""):
-            try:
-                loaded = load_for_run(first, sys.stderr, () if dry_run else configs)
-            except UndecidedError as error:
-                if not yes:
-                    raise
-                answers = _answered_options(error)
-                configs = [
-                    each.model_copy(update={"options": {**each.options, **answers}})
-                    for each in configs
-                ]
-                first = configs[0]
-                loaded = load_for_run(first, sys.stderr)
+            readings = new_readings(yes=yes)
+            loaded = load_for_run(first, sys.stderr, () if dry_run else configs, readings)
+            # The run keeps the answers, so that its files are read in the same way again.
+            answers = answered_options(readings)
+            configs = [
+                each.model_copy(update={"options": {**each.options, **answers}}) for each in configs
+            ]
+            first = configs[0]
         print_readings(readings_of(loaded))
         if first.quick and "mode" not in first.model_fields_set and "end-to-end" in loaded.modes:
             configs = [each.model_copy(update={"mode": "end-to-end"}) for each in configs]
@@ -118,13 +118,6 @@ def evaluate(
         if failure:
             raise failure
         raise typer.Exit(code or int(missing))
-
-
-def _answered_options(error: "UndecidedError") -> dict[str, str]:
-    """Return the options of the benchmark by which the proposed readings of its files are taken."""
-    from agrotools.runner.config import benchmark_options
-
-    return benchmark_options([answer.removeprefix("--option=") for answer in error.answers])
 
 
 def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConfig"]) -> Path:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from agrotools.cli.output import command_line, count_text, print_json, terminal_progress
+from agrotools.cli.reading import new_readings
 
 if TYPE_CHECKING:
     from agrotools.core import Record, Score
@@ -230,7 +231,8 @@ def _preview(benchmark: str, sample: str, options: dict[str, Any], *, as_json: b
         name: value for name, value in options.items() if value is not None
     }
     (config,) = read_config(None, given, [PREVIEWED.name])
-    prepared = prepare_run(config, load_for_run(config, sys.stderr), PREVIEWED)
+    loaded = load_for_run(config, sys.stderr, readings=new_readings(yes=False))
+    prepared = prepare_run(config, loaded, PREVIEWED)
     if sample not in prepared.plan.ids:
         raise UsageError(
             f"{benchmark} has no sample {sample!r}", hint=_similar(sample, prepared.plan.ids)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, get_args
 import typer
 from typer.core import TyperGroup
 
+from agrotools.cli.output import PARAMETERS
+
 if TYPE_CHECKING:
     from typer._click import Context, HelpFormatter
 
@@ -121,6 +123,7 @@ def documented(words: str, command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_groups(**values: Any) -> None:
+        PARAMETERS[:] = values
         for name, (group, fields) in groups.items():
             chosen = {field: values.pop(field) for field in fields}
             values[name] = group(chosen) if group is OptionTable else group(**chosen)

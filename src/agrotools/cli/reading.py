@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agrotools.cli.output import command_line
+from agrotools.cli.output import PARAMETERS, command_line
 
 if TYPE_CHECKING:
     from agrotools.core.base import UndecidedError
@@ -56,7 +56,21 @@ def readings_of(benchmark: "Benchmark") -> "Readings":
     return readings
 
 
-def answering_hint(error: "UndecidedError") -> str:
-    """Return the hint with the command that answers all questions of ``error`` with the proposed values."""
+def answered_options(readings: "Readings") -> dict[str, str]:
+    """Return the answers that the user gave, or ``--yes``, as options of the benchmark (``--option``)."""
+    from agrotools.runner.config import benchmark_options
+
+    return benchmark_options([answer.removeprefix("--option=") for answer in readings.answers])
+
+
+def answering_hint(error: "UndecidedError") -> str | None:
+    """Return the hint with the command that answers all questions of ``error`` with the proposed values.
+
+    A command without ``--option`` cannot answer questions on the files of a benchmark: the hint of the error stays.
+    """
+    are_of_benchmark = any(answer.startswith("--option=") for answer in error.answers)
+    if are_of_benchmark and not {"option", "options"} & {*PARAMETERS}:
+        return error.hint
     answered = command_line(*sys.argv[1:], *error.answers)
-    return f"answer them in one command (change the values): {answered}\n  or add --yes to take these readings"
+    hint = f"answer them in one command (change the values): {answered}"
+    return f"{hint}\n  or add --yes to take these readings" if "yes" in PARAMETERS else hint

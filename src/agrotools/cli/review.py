@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from agrotools.cli.output import address_printer, count_text, print_json, terminal_progress
+from agrotools.cli.reading import new_readings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +55,13 @@ def review(
         )
     if not (apply or summary):
         require_extra()
-    material = open_material(what, log=log, data_root=data_root, progress=terminal_progress())
+    material = open_material(
+        what,
+        log=log,
+        data_root=data_root,
+        progress=terminal_progress(),
+        readings=new_readings(yes=False),
+    )
     journal = ReviewJournal(material.journal)
     decisions = journal.decisions()
     if summary:

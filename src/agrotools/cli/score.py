@@ -17,7 +17,7 @@ from agrotools.cli.output import (
     stop_message,
     terminal_progress,
 )
-from agrotools.cli.reading import new_readings, print_readings
+from agrotools.cli.reading import answered_options, new_readings, print_readings
 
 if TYPE_CHECKING:
     from agrotools.core.readings import Readings
@@ -67,7 +67,16 @@ def score(
         readings = new_readings(yes=yes)
         runs = [
             make_run(
-                predictions, benchmark, data, option or [], model, out, chosen, readings, as_json
+                predictions,
+                benchmark,
+                data,
+                option or [],
+                model,
+                out,
+                chosen,
+                readings,
+                as_json,
+                yes=yes,
             )
         ]
     elif model or out or option or column or only or repeated or decimal or yes:
@@ -134,14 +143,25 @@ def make_run(
     chosen: "Chosen",
     readings: "Readings",
     as_json: bool,
+    *,
+    yes: bool,
 ) -> Path:
     """Make a run of a file of predictions, print what was matched, and return its folder."""
-    from agrotools.benchmarks import load_benchmark
+    from agrotools.benchmarks.loading import Loading, load_as
+    from agrotools.core import UndecidedError
+    from agrotools.core.readings import Readings
     from agrotools.runner.config import benchmark_options
     from agrotools.runner.predictions import import_predictions
 
     settings = benchmark_options(options)
-    loaded = load_benchmark(benchmark, data, options=settings)
+    of_files = new_readings(yes=yes)
+    try:
+        loaded = load_as(benchmark, Loading(data, settings, readings=of_files))
+    except UndecidedError:
+        # The proposed readings are good enough to find the questions on the predictions, too; nothing is scored.
+        readings.questions += of_files.questions
+        loaded = load_as(benchmark, Loading(data, settings, readings=Readings(accept=True)))
+    settings |= answered_options(of_files)
     run, counts = import_predictions(
         file.expanduser(),
         loaded,
@@ -152,6 +172,7 @@ def make_run(
         chosen=chosen,
         readings=readings,
     )
+    print_readings(of_files)
     print_readings(readings, "scored")
     matched = ", ".join(f"{number} by {column}" for column, number in counts.by.items())
     typer.echo(

@@ -64,6 +64,8 @@ class Readings:
         """What was not read: ``sheet "Notes"``."""
         self.questions: list[Question] = []
         """Questions that nobody has answered yet."""
+        self.answers: list[str] = []
+        """Answers to questions that no option gave, of the user or of ``--yes``, as words of a command line."""
 
     def take(self, what: str) -> None:
         """Say what was read, once."""
@@ -89,11 +91,14 @@ class Readings:
             raise UsageError(f"{question.answered(given)}: there is no {given}", hint=listed)
         if len(values) == 1 and not question.is_open:
             return values[0]
-        if self._ask is not None and not self._accept:
-            return self._ask(question)
-        if not self._accept and question not in self.questions:
-            self.questions.append(question)
-        return values[0]
+        proposed = values[0]
+        if not self._accept and self._ask is None:
+            if question not in self.questions:
+                self.questions.append(question)
+            return proposed
+        chosen = proposed if self._accept or self._ask is None else self._ask(question)
+        self.answers.append(question.answered(chosen))
+        return chosen
 
     def settle(self) -> None:
         """Raise an error with all questions that nobody has answered.

@@ -20,6 +20,7 @@ from agrotools.benchmarks.loading import load_as
 from agrotools.benchmarks.validate import check_for_run
 from agrotools.core import BENCHMARKS, Mode, UsageError
 from agrotools.core.files import sha256_of_json
+from agrotools.core.readings import Readings
 from agrotools.models import Model
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.config import (
@@ -67,18 +68,32 @@ class PreparedRun(NamedTuple):
 
 
 def load_for_run(
-    config: EvalConfig, progress: TextIO, checked: Sequence[EvalConfig] = ()
+    config: EvalConfig,
+    progress: TextIO,
+    checked: Sequence[EvalConfig] = (),
+    readings: Readings | None = None,
 ) -> Benchmark:
     """Load the benchmark that ``config`` names.
 
-    The endpoints of ``checked`` are checked as in :func:`~agrotools.runner.config.contacting_progress`.
+    Args:
+        progress: where long preparations are shown.
+        checked: their endpoints are checked as in :func:`~agrotools.runner.config.contacting_progress`.
+        readings: asks where the files may be read in two ways.
 
     Raises:
+        UndecidedError: the files may be read in two ways, and nobody says in which.
         UsageError, EndpointRefusal, EndpointUnreachable: a model cannot be used.
         NoFileError: the samples of a folder have errors by which calls cannot be made or answers are scored wrongly.
     """
     report = contacting_progress(checked, progress)
-    loading = Loading(config.data_root, config.options, report, config.quick, files_later=True)
+    loading = Loading(
+        config.data_root,
+        config.options,
+        report,
+        config.quick,
+        files_later=True,
+        readings=readings,
+    )
     benchmark = load_as(config.benchmark, loading)
     if config.benchmark not in BENCHMARKS:
         check_for_run(benchmark, {"unknown_tool"} if RECORDED in config.backends.values() else ())

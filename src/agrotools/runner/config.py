@@ -252,7 +252,11 @@ def read_config(
     """
     values = dict(read_toml(file)) if file else {}
     model_value = values.pop("model", None)
+    of_file = values.get("options")
     values.update(options)
+    if isinstance(of_file, dict) and "options" in options:
+        # One more option of the benchmark, such as the answer to a question, leaves those of the file as they are.
+        values["options"] = {**of_file, **options["options"]}
     check_keys(values, EvalConfig.model_fields, str(file or ""), options)
     if not isinstance(model_value, str | list | None):
         raise UsageError(

@@ -7,6 +7,7 @@ the map does not read is reported: fields with their number, and entries with th
 import fnmatch
 import hashlib
 import re
+import shlex
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -25,7 +26,7 @@ from agrotools.benchmarks.released.entries import Entries, marks_of, read_entrie
 from agrotools.benchmarks.released.fields import QUESTIONS, ROLE_KEYS, Asker
 from agrotools.build.export.gta_entries import MAP_FILE, FieldMap, read_map
 from agrotools.build.export.gta_in import KnownOfEntries, Source, import_entries
-from agrotools.core import BenchmarkError, FrozenModel, ToleranceSlot, UsageError
+from agrotools.core import BenchmarkError, FrozenModel, ToleranceSlot, UndecidedError, UsageError
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import cache_dir, read_text, sha256_of_file, write_whole
 from agrotools.core.readings import Readings
@@ -70,10 +71,10 @@ def find_folder(data_root: Path | None) -> Path:
     return find_entries(data_root, itself=False)
 
 
-def load_released(loading: Loading, readings: Readings | None = None) -> Benchmark:
+def load_released(loading: Loading) -> Benchmark:
     """Load the questions below ``loading.data_root``.
 
-    ``readings``: takes what was read as what; it is in the header's metadata (``read``, ``not_read``), too.
+    ``loading.readings`` takes what was read as what; it is in the header's metadata (``read``, ``not_read``), too.
 
     Raises:
         UsageError: an option is unknown, or pyarrow is needed and not installed.
@@ -81,12 +82,12 @@ def load_released(loading: Loading, readings: Readings | None = None) -> Benchma
         BenchmarkError: the files are missing, or no entry can be read with the map; the message lists the reasons.
     """
     settings = settings_of(ReleasedSettings, "agrotools", loading.options)
-    readings = readings or Readings()
+    readings = loading.readings or Readings()
     target = converted_folder(loading.data_root, settings)
     if not (target / "benchmark.toml").is_file():
         asker = Asker(readings, settings.given, {})
         read = _read(loading.data_root, settings, asker)
-        readings.settle()
+        _settle(readings, find_entries(loading.data_root))
         # Answers of the user belong to this command: another one without them asks again.
         answered = settings.model_copy(update=asker.chosen)
         target = converted_folder(loading.data_root, answered)
@@ -97,6 +98,20 @@ def load_released(loading: Loading, readings: Readings | None = None) -> Benchma
     for what in _texts(benchmark, "not_read"):
         readings.leave(what)
     return benchmark
+
+
+def _settle(readings: Readings, root: Path) -> None:
+    """Raise an error with the questions that nobody has answered; its hint holds for any caller."""
+    try:
+        readings.settle()
+    except UndecidedError as error:
+        options = " ".join(answer.removeprefix("--option=") for answer in error.answers)
+        command = f"agrotools benchmarks check agrotools {shlex.quote(str(root))} --propose-map"
+        error.hint = (
+            f"{command} writes these readings into a map beside the files, which all commands read;"
+            f" or give them as options of the benchmark: {options}"
+        )
+        raise
 
 
 def _texts(benchmark: Benchmark, key: str) -> list[str]:
@@ -135,7 +150,7 @@ def check_released(
 ) -> FileCheck:
     """Check the files: entries that cannot be read, by reason, and fields that are not read."""
     readings = readings or Readings()
-    benchmark = load_released(Loading(data_root, options, progress), readings)
+    benchmark = load_released(Loading(data_root, options, progress, readings=readings))
     metadata: dict[str, Any] = benchmark.header.metadata
     settings = settings_of(ReleasedSettings, "agrotools", options)
     root = find_entries(data_root)

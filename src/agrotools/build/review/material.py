@@ -23,6 +23,7 @@ from agrotools.build.review.agreement import (
 from agrotools.core import BenchmarkError, FrozenModel, RunStoreError, Sample, UsageError
 from agrotools.core.base import Progress, benchmark_title, command_line, no_progress
 from agrotools.core.files import MANIFEST_FILE
+from agrotools.core.readings import Readings
 from agrotools.formats.benchmark import HEADER_FILE, QUALITY_FILE
 from agrotools.formats.writing import replace_folder
 from agrotools.report.html.pictures import benchmark_roots
@@ -81,17 +82,19 @@ def open_material(
     log: Path | None = None,
     data_root: Path | None = None,
     progress: Progress = no_progress,
+    readings: Readings | None = None,
 ) -> Material:
     """Open a benchmark folder, a benchmark known by name, or a run folder for review.
 
     ``log``: file of the decisions. Default: ``review.jsonl`` in the folder or, for a benchmark by name (whose folder is
     rebuilt when a file in it changes), ``NAME.review.jsonl`` in the working directory. ``data_root``: the folder of a
-    run's benchmark, if it has moved. BenchmarkError, RunStoreError, UsageError: ``what`` is broken, or neither.
+    run's benchmark, if it has moved. ``readings``: asks where the files of a benchmark by name may be read in two ways.
+    BenchmarkError, RunStoreError, UsageError: ``what`` is broken, or neither.
     """
     folder = Path(what).expanduser()
     if what in BENCHMARKS:
         loading = Loading(
-            progress=progress, files_later=True
+            progress=progress, files_later=True, readings=readings
         )  # scenes are drawn when their samples are opened
         return _of_benchmark(load_as(what, loading), log or Path(f"{what}.review.jsonl"))
     if not folder.is_dir():
