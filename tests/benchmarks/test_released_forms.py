@@ -66,6 +66,11 @@ def _answer(root, **options):
             "tolerance",
             {"abs": 0.5, "rel": 20},
         ),
+        (
+            {"gold": 40, "type": "tolerance", "unit": "%", "tolerance": "5%"},
+            "percent",
+            {"relative": 2, "points": 5},
+        ),
     ],
 )
 def test_what_may_be_read_in_two_ways_is_asked(folder, fields, option, readings):
@@ -76,7 +81,7 @@ def test_what_may_be_read_in_two_ways_is_asked(folder, fields, option, readings)
     assert caught.value.answers == (f"--option={option}={first}",)
     for given, wanted in readings.items():
         slot = _answer(root, **{option: given})[0]
-        assert (slot.margin if option == "tolerance" else slot.value) == wanted
+        assert (slot.value if option == "answer" else slot.margin) == wanted
     with pytest.raises(UndecidedError):  # an answer holds for its command alone
         load_benchmark("agrotools", root)
     accepted = load_released(Loading(root, readings=Readings(accept=True))).samples[0].answer
@@ -235,6 +240,54 @@ def test_tolerances_in_any_form(stated, fields):
 def test_what_is_no_tolerance_is_named(stated):
     with pytest.raises(BenchmarkError, match="no number"):
         read_tolerance(stated, None, bare_kind)
+
+
+_PERCENT = {"type": "tolerance", "unit": "%"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"gold": "40 %", "type": "tolerance", "tolerance": "±5%"},
+        {"gold": {"value": 40, "unit": "percent", "tolerance": "5 percent"}, "type": "tolerance"},
+        {"gold": 40, **_PERCENT, "tolerance": {"value": 5, "unit": "percent"}},
+        {"gold": 40, **_PERCENT, "tolerance_percent": 5},
+        {"gold": 40, "type": "tolerance", "tolerance": "5%", "question": "What is it in percent?"},
+        {"gold": [{"name": "cover", "value": 40, "unit": "%"}], "type": "tolerance", "eps": "5%"},
+    ],
+)
+def test_a_tolerance_in_percent_of_an_answer_in_percent_is_asked_about(folder, fields):
+    root = _write(folder, **fields)
+    with pytest.raises(UndecidedError) as caught:
+        load_benchmark("agrotools", root)
+    assert caught.value.answers == ("--option=percent=relative",)
+    for given, margin in {"relative": 2, "points": 5}.items():
+        assert _answer(root, percent=given)[0].margin == margin
+
+
+@pytest.mark.parametrize(
+    ("fields", "margin"),
+    [
+        ({**_PERCENT, "tolerance": "5% relative"}, 2),
+        ({**_PERCENT, "tolerance": "5 % of the true value"}, 2),
+        ({**_PERCENT, "rel_tol": "5%"}, 2),
+        ({**_PERCENT, "tolerance_type": "relative", "tolerance": "5%"}, 2),
+        ({**_PERCENT, "tolerance": {"type": "relative", "value": 0.05}}, 2),
+        ({**_PERCENT, "abs_tol": "5%"}, 5),
+        ({**_PERCENT, "tolerance": "5 percentage points"}, 5),
+        ({**_PERCENT, "tolerance": "5 percent points"}, 5),
+        ({**_PERCENT, "tolerance": {"abs": "5%"}}, 5),
+        ({"type": "tolerance", "unit": "mm", "tolerance": "5%"}, 2),
+        ({"type": "tolerance", "tolerance": "5%", "question": "How many trees lean?"}, 2),
+    ],
+)
+def test_a_tolerance_that_says_what_its_percent_is_raises_no_question(folder, fields, margin):
+    assert _answer(_write(folder, gold=40, **fields))[0].margin == margin
+
+
+def test_percent_as_the_kind_of_numbers_without_one_is_percent_of_the_answer(folder):
+    root = _write(folder, gold=40, tolerance=5, **_PERCENT)
+    assert _answer(root, tolerance="percent")[0].margin == 2
 
 
 _ARGUMENTS = {"image": "a.png"}

@@ -279,3 +279,37 @@ def test_a_file_without_entries_is_explained(tmp_path, content, message):
         build_gta(tmp_path / "in", tmp_path / "out")
     with pytest.raises(BenchmarkError, match="there is no"):
         build_gta(tmp_path / "nowhere", tmp_path / "out")
+
+
+def test_a_tolerance_in_percent_of_an_answer_in_percent_is_refused_until_the_map_decides(tmp_path):
+    folder = tmp_path / "published"
+    folder.mkdir()
+    Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(folder / "a.png")
+    call = {"tool": "FruitCounter", "args": {"img": "a.png", "what": "apple"}, "result": {}}
+
+    def margin(of_map, **answer):
+        answer = {"kind": "numeric", "value": 40, "unit": "%", **answer}
+        entry = {
+            "meta": {"uid": "one"},
+            "question": {"en": "How much?"},
+            "images": [{"file_name": "a.png", "modality": "RGB"}],
+            "gold": {"steps": [call], "answer": answer},
+        }
+        (folder / "queries.json").write_text(json.dumps({"data": {"queries": [entry]}}))
+        place = tmp_path / "map.toml"
+        place.write_text(
+            MAP.replace('"pictures/"', '""')
+            .replace('rel_tol = "tol"', 'tol = "tol"\nabs_tol = "points"\nrel_tol = "share"')
+            .replace("rel_tol = 0.1", of_map)
+        )
+        build_gta(place, tmp_path / "out")
+        (slot,) = load_folder(tmp_path / "out").samples[0].answer
+        return slot.margin
+
+    for stated in ("5%", "±5%", {"percent": 5}):
+        with pytest.raises(BenchmarkError, match=r"\[defaults\] percent: relative, points"):
+            margin("", tol=stated)
+        assert margin('percent = "relative"', tol=stated) == 2
+        assert margin('percent = "points"', tol=stated) == 5
+    assert (margin("", points="5%"), margin("", share="5%")) == (5, 2)
+    assert margin("", tol="5%", unit="mm") == 2

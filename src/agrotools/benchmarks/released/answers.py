@@ -21,6 +21,8 @@ from agrotools.tools.declared import chart_of
 
 Plain = dict[str, Any]
 ToleranceKind = Literal["abs", "rel", "percent"]
+PercentSense = Literal["relative", "points"]
+"""What ``5 %`` is, beside an answer that is in percent itself: 5 % of the answer, or 5 percentage points."""
 
 # --- types ------------------------------------------------------------------------------------------------------------
 
@@ -106,6 +108,21 @@ def _kind_in(word: Any) -> ToleranceKind | None:
     return "abs" if words & {"abs", "atol", "absolute", "plus", "epsilon", "eps"} else None
 
 
+def _sense_in(text: Any) -> PercentSense | None:
+    """Return what a text or the name of a field says on percent; None if it says no more than percent."""
+    plain = snake(text).replace("_", " ") if isinstance(text, str) else ""
+    words = {*plain.split()}
+    if words & {"rel", "rtol", "relative", "ratio", "fraction"} or _OF_VALUE.search(plain):
+        return "relative"
+    return "points" if words & {"abs", "atol", "absolute", "points", "point", "pp"} else None
+
+
+_OF_VALUE = re.compile(
+    r"\bof (?:the |its )?(?:\w+ )?(?:value|answer|truth|gold|reference|number)\b"
+)
+"""Words after a tolerance by which it is a share: ``5 % of the true value``."""
+
+
 Bare = Callable[[float], ToleranceKind]
 """Kind of a tolerance that is a number and states no kind."""
 
@@ -116,10 +133,16 @@ def bare_kind(size: float) -> ToleranceKind:
 
 
 class Tolerance(NamedTuple):
-    """Tolerance as ``abs_tol`` or ``rel_tol``, or the ``low`` and ``high`` end of the right values."""
+    """Tolerance as ``abs_tol`` or ``rel_tol``, or the ``low`` and ``high`` end of the right values.
+
+    ``percent``: its size, if it is stated in percent; ``fields`` have it as a share of the answer. ``sense``: what that
+    is beside an answer in percent, if it is stated.
+    """
 
     fields: Plain
     ends: tuple[float, float] | None = None
+    percent: float | None = None
+    sense: PercentSense | None = None
 
 
 def tolerance_in(
@@ -132,29 +155,38 @@ def tolerance_in(
     """
     if not isinstance(scope, dict):
         return None
-    fields, ends = Plain(), None
+    found = Tolerance({})
     stated = value_at(
         scope,
         "tolerance_type|tolerance_kind|tolerance_mode|tol_type|tol_kind|tol_mode|tolerance_unit",
     )
     kind = _kind_in(stated) or (_kind_in(scope.get("mode")) if "tolerance" in scope else None)
+    sense = _sense_in(stated)
     for word in ("match", "match_type", "metric", "method", "type", "kind"):
         kind = kind or _kind_in(scope.get(word))
+        sense = sense or _sense_in(scope.get(word))
     for name, value in cast(Plain, scope).items():
         if value in (None, "", [], {}) or _is_of_type(value):
             continue
         if is_tolerance_name(str(name)):
             if isinstance(value, dict) and part in value:
                 value = value[part]
-            found = read_tolerance(value, _kind_in(str(name)) or kind, bare)
-            fields |= found.fields
-            ends = found.ends or ends
+            of_name = _kind_in(str(name)) or kind
+            one = read_tolerance(value, of_name, bare, _sense_in(str(name)) or sense)
+            found = _joined(found, one)
         elif (is_answer or _IS_RIGHT.search(str(name))) and _RANGE_NAME.search(snake(str(name))):
-            ends = _pair(value) or ends
+            found = found._replace(ends=_pair(value) or found.ends)
     low, high = number_in(value_at(scope, _LOWEST)), number_in(value_at(scope, _HIGHEST))
     if is_answer and low is not None and high is not None and low <= high:
-        ends = (low, high)
-    return Tolerance(fields, ends) if fields or ends else None
+        found = found._replace(ends=(low, high))
+    return found if found.fields or found.ends else None
+
+
+def _joined(first: Tolerance, second: Tolerance) -> Tolerance:
+    """Return a tolerance that is stated in two fields."""
+    last = first if second.percent is None else second
+    ends = second.ends or first.ends
+    return Tolerance({**first.fields, **second.fields}, ends, last.percent, last.sense)
 
 
 def _is_of_type(value: Any) -> bool:
@@ -162,14 +194,18 @@ def _is_of_type(value: Any) -> bool:
     return isinstance(value, dict) and "value" in value and any(map(is_tolerance_name, value))
 
 
-def read_tolerance(value: Any, kind: ToleranceKind | None, bare: Bare) -> Tolerance:
+def read_tolerance(
+    value: Any, kind: ToleranceKind | None, bare: Bare, sense: PercentSense | None = None
+) -> Tolerance:
     """Read ``0.05``, ``"5%"``, ``"±3"``, ``{"abs": 3}``, ``{"type": "relative", "value": 0.05}``, or ``[13, 15]``.
+
+    ``kind`` and ``sense``: as the name of the field says, or another one beside it.
 
     Raises:
         BenchmarkError: it is no tolerance.
     """
     if isinstance(value, dict):
-        return _of_object(cast(Plain, value), kind, bare)
+        return _of_object(cast(Plain, value), kind, bare, sense)
     if pair := _pair(value):
         offset = _offset(pair)
         return Tolerance({}, pair) if offset is None else Tolerance({"abs_tol": offset})
@@ -182,9 +218,12 @@ def read_tolerance(value: Any, kind: ToleranceKind | None, bare: Bare) -> Tolera
         raise BenchmarkError(f"its tolerance {value!r} is no number ([answer] tol)")
     own = _kind_in(re.sub(r"(?<=\d)\s*%", " percent", text))
     has_mark = bool(re.search(r"±|\+\s*/?\s*-|\+-", text)) or _has_unit(text, number)
-    kind = own or kind or ("abs" if has_mark else bare(size))
+    stated = own or kind or ("abs" if has_mark else None)
+    kind = stated or bare(size)
     if kind == "percent":
-        return Tolerance({"rel_tol": size / 100})
+        # Who says that all numbers without a kind are percent means percent of the answer.
+        sense = _sense_in(text) or sense or (None if stated else "relative")
+        return Tolerance({"rel_tol": size / 100}, None, size, sense)
     if kind == "rel" and size >= 1:
         raise BenchmarkError(
             f"its tolerance {value!r} is relative, 1 or more ([defaults] tol_kind: abs, percent)"
@@ -192,23 +231,28 @@ def read_tolerance(value: Any, kind: ToleranceKind | None, bare: Bare) -> Tolera
     return Tolerance({f"{kind}_tol": size})
 
 
-def _of_object(given: Plain, kind: ToleranceKind | None, bare: Bare) -> Tolerance:
+def _of_object(
+    given: Plain, kind: ToleranceKind | None, bare: Bare, sense: PercentSense | None
+) -> Tolerance:
     low, high = number_in(value_at(given, _LOWEST)), number_in(value_at(given, _HIGHEST))
     if low is not None and high is not None:
         return Tolerance({}, (low, high))
     size = value_at(given, _SIZE_KEYS)
     if size is not None:
-        for name in ("unit", "mode", "kind", "type"):
-            own = _kind_in(given.get(name))
-            if own == "percent":  # a relative one, in percent
-                return read_tolerance(size, own, bare)
+        words = [given.get(name) for name in ("unit", "mode", "kind", "type")]
+        sense = next((said for word in words if (said := _sense_in(word))), sense)
+        for word in words:
+            own = _kind_in(word)
+            if own == "percent":
+                return read_tolerance(size, own, bare, sense)
             kind = own or kind
-        return read_tolerance(size, kind, bare)
-    fields = Plain()
+        return read_tolerance(size, kind, bare, sense)
+    found = Tolerance({})
     for name, each in given.items():
         if each not in (None, "") and (own := _kind_in(name)):
-            fields |= read_tolerance(each, own, bare).fields
-    return Tolerance(fields)
+            one = read_tolerance(each, own, bare, _sense_in(name) or sense)
+            found = _joined(found, one._replace(ends=None))
+    return found
 
 
 def _has_unit(text: str, number: re.Match[str] | None) -> bool:
@@ -283,18 +327,22 @@ class Stated(NamedTuple):
     """Objects that may hold its tolerance: the entry, and objects in it."""
     is_undecided: bool = False
     """True if the entry says no more than that the answer is text."""
+    words: str = ""
+    """Question, and answer in words, which may say that the answer is in percent."""
 
 
 class AnswerForm(NamedTuple):
     """How answers are read: ``paths`` of the field map, ``[answer]``, its answer types, and bare tolerances.
 
     ``own``: paths of tolerances that a map of the user gives (``abs_tol``, ``rel_tol``, ``tol``, ``tol_kind``).
+    ``sense``: returns what a tolerance in percent is beside an answer in percent; takes both.
     """
 
     paths: Mapping[str, str]
     types: Mapping[str, AnswerKind]
     bare: Bare
     own: Mapping[str, str]
+    sense: Callable[[float, str], PercentSense]
 
 
 _META = (
@@ -318,7 +366,9 @@ def plain_answer(given: Any, stated: Stated, form: AnswerForm) -> Any:
         return {
             **given,
             **({"type": own} if own else {}),
-            **_margin(given, stated, form, "").fields,
+            **_of_answer(
+                _margin(given, stated, form, ""), _texts_in(given["whitelist"]), stated, form
+            ),
         }
     if isinstance(given, dict):
         chart = chart_of(given)  # its keys may be the categories of a figure
@@ -432,8 +482,48 @@ def _part(one: Any, stated: Stated, form: AnswerForm) -> Plain:
     if kind == "tolerance":
         if "unit" not in part and stated.unit:
             part["unit"] = stated.unit
-        part |= _centred(value, margin)
+        fields = _of_answer(margin, f"{value} {part.get('unit') or ''}".strip(), stated, form)
+        part |= _centred(value, margin._replace(fields=fields))
     return part
+
+
+def _of_answer(margin: Tolerance, answer: str, stated: Stated, form: AnswerForm) -> Plain:
+    """Return the fields of a tolerance for an ``answer``: one in percent is not always a share of it."""
+    if margin.percent is None or not _is_in_percent(answer, stated.words):
+        return margin.fields
+    sense = margin.sense or form.sense(margin.percent, answer)
+    if sense == "relative":
+        return margin.fields
+    others = {name: size for name, size in margin.fields.items() if name != "rel_tol"}
+    return {**others, "abs_tol": margin.percent}
+
+
+def _is_in_percent(answer: str, words: str) -> bool:
+    """True if an answer is in percent, as its unit says, or without one the question or the answer in words."""
+    number = _NUMBER.search(answer)
+    if number is None:
+        return False
+    if rest := answer[number.end() :].strip():
+        found = unit_at(rest, 0)
+        return found is not None and found[0].symbol == "%"
+    return bool(_ASKS_PERCENT.search(words)) or bool(
+        re.search(rf"(?<![\w.]){re.escape(number[0])}\s*(?:%|per ?cent\b)", words)
+    )
+
+
+_ASKS_PERCENT = re.compile(
+    r"\bin (?:%|per ?cent\b|percentage points)|\b(?:what|which) percent(?:age)?\b|\bhow many percent\b"
+    r"|\b(?:what|which) (?:share|fraction|proportion)\b[^?]*\(%\)",
+    re.IGNORECASE,
+)
+"""Words of a question whose answer is in percent."""
+
+
+def _texts_in(value: Any) -> str:
+    """Return the first text in lists of lists, as of GTA's ``whitelist``."""
+    while isinstance(value, list) and value:
+        value = cast(list[Any], value)[0]
+    return value if isinstance(value, str) else ""
 
 
 def _number_of(given: Plain, value: Any) -> Any:
@@ -478,11 +568,13 @@ def _margin(given: Any, stated: Stated, form: AnswerForm, part: str) -> Toleranc
 
 def _of_map(scope: Any, form: AnswerForm) -> Tolerance | None:
     """Return the tolerance at the paths of a map of the user; None if it gives none."""
-    kind = _kind_in(value_at(scope, form.own.get("tol_kind")))
+    word = value_at(scope, form.own.get("tol_kind"))
+    kind = _kind_in(word)
     kinds: dict[str, ToleranceKind | None] = {"abs_tol": "abs", "rel_tol": "rel", "tol": kind}
     for key, of_key in kinds.items():
         if key in form.own and (value := value_at(scope, form.own[key])) not in (None, ""):
-            return read_tolerance(value, of_key, form.bare)
+            sense = _sense_in(word) if key == "tol" else _sense_in(key)
+            return read_tolerance(value, of_key, form.bare, sense)
     return None
 
 

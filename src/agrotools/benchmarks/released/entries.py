@@ -3,11 +3,12 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from agrotools.benchmarks.released.answers import (
     UNDECIDED,
     AnswerForm,
+    PercentSense,
     Stated,
     ToleranceKind,
     bare_kinds,
@@ -77,6 +78,8 @@ class Entries(NamedTuple):
     rows: list[Row]
     tolerance: str
     """Kind of all bare tolerances; empty: each has the kind of its size."""
+    percent: PercentSense | None = None
+    """What tolerances in percent are beside answers in percent; None if there are none, or all say so."""
 
 
 def marks_of(fields: FieldMap, base: FieldMap) -> Marks:
@@ -111,7 +114,7 @@ def read_entries(root: Path, fields: FieldMap, base: FieldMap, asker: Asker) -> 
     found = recognise(rows, fields, own, asker)
     kinds = _bare(rows, found.paths, fields, asker)
     tolerance = kinds["small"] if kinds["small"] == kinds["large"] else ""
-    reader = _EntryReader(contents, found, fields, base, kinds)
+    reader = _EntryReader(contents, found, fields, base, kinds, asker)
     entries: dict[str, Row] = {}
     faults: dict[str, str] = {}
     for number, row in enumerate(rows):
@@ -121,7 +124,14 @@ def read_entries(root: Path, fields: FieldMap, base: FieldMap, asker: Asker) -> 
             faults[str(number)] = error.message
     left = {**found.left, **reader.left_of_files}
     return Entries(
-        entries, faults, contents, found._replace(left=left), _plain_map(fields), rows, tolerance
+        entries,
+        faults,
+        contents,
+        found._replace(left=left),
+        _plain_map(fields),
+        rows,
+        tolerance,
+        reader.percent_sense,
     )
 
 
@@ -173,7 +183,7 @@ def _bare(
         shown = {
             "abs": f"± {example}",
             "rel": f"± {example} times the answer",
-            "percent": f"± {example} %",
+            "percent": f"± {example} % of the answer",
         }
         offered = choices or ["abs", "rel", "percent"]
         listed = [Choice(kind, shown[kind]) for kind in offered]
@@ -222,7 +232,11 @@ def _objects_in(value: Row, apart: Collection[str], before: str, depth: int) -> 
 
 
 class _EntryReader:
-    """Reader of the entries of rows. ``left_of_files``: number of fields of files that are not read."""
+    """Reader of the entries of rows.
+
+    ``left_of_files``: number of fields of files that are not read. ``percent_sense``: what tolerances in percent are
+    beside answers in percent, once that was asked.
+    """
 
     def __init__(
         self,
@@ -231,9 +245,11 @@ class _EntryReader:
         fields: FieldMap,
         base: FieldMap,
         kinds: "Mapping[str, ToleranceKind]",
+        asker: Asker,
     ) -> None:
         self._contents, self._paths, self._fields = contents, found.paths, fields
-        self._kinds = kinds
+        self._kinds, self._asker = kinds, asker
+        self.percent_sense: PercentSense | None = None
         self._inputs: Inputs = inputs_of([*contents.rows, *contents.beside])
         self._shared = [each for value in contents.beside for each in _tools_in(value)]
         # The path of a type in a map is often that of the entry, and its parts have types of their own.
@@ -243,13 +259,26 @@ class _EntryReader:
             for key in ("abs_tol", "rel_tol", "tol", "tol_kind")
             if fields.answer[key] != base.answer[key]
         }
-        self._form = AnswerForm(paths, fields.answer_types, self._bare, own)
+        self._form = AnswerForm(paths, fields.answer_types, self._bare, own, self._percent_sense)
         is_own = fields.calls["final"] != base.calls["final"]
         self._final = fields.calls["final"] if is_own else ""
         self.left_of_files: dict[str, int] = {}
 
     def _bare(self, size: float) -> "ToleranceKind":
         return self._kinds["small" if size < 1 else "large"]
+
+    def _percent_sense(self, size: float, answer: str) -> PercentSense:
+        """Return what a tolerance in percent is beside an answer in percent, as the map says, or as is asked once."""
+        if of_map := self._fields.defaults.percent:
+            return of_map
+        if not self.percent_sense:
+            number = re.search(r"\d+(?:\.\d+)?", answer)
+            margin = f": ± {float(number[0]) * size / 100:g}" if number else ""
+            of_answer = f"± {size:g} % of the answer{margin}"
+            listed = [Choice("relative", of_answer), Choice("points", f"± {size:g} points")]
+            text = f"a tolerance of {size:g} %, of an answer in percent ({answer}), is:"
+            self.percent_sense = cast(PercentSense, self._asker.choose("percent", text, listed))
+        return self.percent_sense
 
     def entry(self, row: Row) -> Row:
         """Return the entry of a row; BenchmarkError if its calls, its files or its tolerance cannot be read."""
@@ -332,7 +361,9 @@ class _EntryReader:
         )
         place = place or next((at for at in places[:1] if values[at] is not NOTHING), "")
         value = values[place] if place else NOTHING
-        stated = self._stated(row, place)
+        stated = self._stated(row, place)._replace(
+            words=f"{self._question(row, trace)}\n{trace.answer}"
+        )
         if stated.kind == "plot" and (chart := chart_in(row)):
             value = chart
         if value is NOTHING and stated.kind == "plot":

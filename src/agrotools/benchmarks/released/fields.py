@@ -83,7 +83,7 @@ class Found(NamedTuple):
     left: dict[str, int]
 
 
-QUESTIONS = ("answer", "calls", "tolerance")
+QUESTIONS = ("answer", "calls", "tolerance", "percent")
 """Options that answer a question on the files."""
 
 

@@ -15,7 +15,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import tomli_w
 
@@ -50,6 +50,8 @@ class ReleasedSettings(FrozenModel):
     """Field of the reference calls, where two may be it."""
     tolerance: str = ""
     """Kind of a tolerance that states none: ``abs``, ``rel`` or ``percent``."""
+    percent: Literal["", "relative", "points"] = ""
+    """What a tolerance of 5 % is beside an answer in percent: 5 % of the answer, or 5 percentage points."""
 
     @property
     def given(self) -> dict[str, str]:
@@ -269,7 +271,8 @@ def propose_map(
     read = _read(data_root, settings, Asker(readings, settings.given, {}))
     found = [f"{len(read.rows)} entries in {root}"]
     document = _places(read, found)
-    document["defaults"] = {"tol_kind": read.tolerance} if read.tolerance else {}
+    decided = {"tol_kind": read.tolerance, "percent": read.percent}
+    document["defaults"] = {key: value for key, value in decided.items() if value}
     _propose_tools(read, Source(root, read.fields, read.entries), document, found)
     found += [f"decide: {question}" for question in readings.questions]
     comments = "".join(f"# {line}\n" for line in [_HEAD, *found])

@@ -33,7 +33,7 @@ from agrotools.knowledge.same_thing import plain_number, plain_yes
 from agrotools.text.loose_json import parsed
 from agrotools.text.normalise import normalise
 from agrotools.text.quantities import read_quantity
-from agrotools.text.units import unit_at
+from agrotools.text.units import canonical_unit, unit_at
 from agrotools.tools.declared import chart_of
 
 MAP_FILE = "agrotools-map.toml"
@@ -54,6 +54,8 @@ class Defaults(FrozenModel):
     abs_tol: Annotated[float, Field(ge=0)] | None = None
     rel_tol: Annotated[float, Field(ge=0)] | None = None
     tol_kind: Literal["rel", "abs", "percent"] = "rel"
+    percent: Literal["relative", "points"] | None = None
+    """What a tolerance in percent is beside an answer in percent."""
     any: bool = False  # one item of a list of exact answers is enough
 
 
@@ -568,7 +570,7 @@ class AnswerReader:
             return number | {
                 "abs_tol": float(stated[1]) if stated else (found.high - found.low) / 2
             }
-        margin = self._margin(scope) or self._margin(self.entry)
+        margin = self._margin(scope, unit) or self._margin(self.entry, unit)
         if margin is None and defaults.abs_tol is None and defaults.rel_tol is None:
             raise BenchmarkError(
                 "its answer is of type tolerance and has none: set [defaults] rel_tol in the map"
@@ -584,19 +586,25 @@ class AnswerReader:
         found = unit_at(words, number.end()) if number else None
         return found[0].symbol if found else None
 
-    def _margin(self, given: Any) -> Plain | None:
-        """Return the tolerance that an object states: in two fields, as ``{"rel": 0.1}``, or as a size of a kind."""
+    def _margin(self, given: Any, unit: Any = None) -> Plain | None:
+        """Return the tolerance that an object states: in two fields, as ``{"rel": 0.1}``, or as a size of a kind.
+
+        ``unit``: that of the answer. BenchmarkError: the tolerance cannot be read, or is in percent as the answer is,
+        and nothing says whether it is a share of the answer or percentage points.
+        """
         default, sizes = self.fields.defaults.tol_kind, Plain()
         stated = {
             kind: size
             for kind in ("abs", "rel")
             if (size := self._at(f"{kind}_tol", given)) is not None
         }
+        is_said = True  # abs or rel, by the name of a field or by a word beside it
         if not stated:
             kind, tol = (
                 str(self._at("tol_kind", given) or "").lower()[:3],
                 parsed(self._at("tol", given)),
             )
+            is_said = kind in ("abs", "rel") or isinstance(tol, dict)
             kind = kind if kind in ("abs", "rel", "per") else "abs" if "±" in str(tol) else default
             stated = tol if isinstance(tol, dict) else {kind: tol}
         for key, tol in stated.items():
@@ -604,7 +612,10 @@ class AnswerReader:
             if tol in (None, ""):
                 continue
             if "%" in text or kind == "per" or (kind == "rel" and default == "percent"):
-                kind, text = "percent", text.removesuffix("%")
+                is_bare = "%" not in text and kind == "rel"
+                said = kind if is_bare or (is_said and kind != "per") else ""
+                kind = self._kind_of_percent(tol, said, unit)
+                text = text.removesuffix("%")
             size = number_in(text) if kind in ("abs", "rel", "percent") else None
             if size is None or (kind == "rel" and size >= 1):
                 fault = (
@@ -615,6 +626,21 @@ class AnswerReader:
                 raise BenchmarkError(f"its tolerance {tol!r} is {fault} ([answer] tol)")
             sizes |= {"rel_tol": size / 100} if kind == "percent" else {f"{kind}_tol": size}
         return sizes or None
+
+    def _kind_of_percent(self, tol: Any, said: str, unit: Any) -> str:
+        """Return the kind of a tolerance in percent: ``percent`` (of the answer), or ``abs`` (percentage points).
+
+        ``said``: ``abs`` or ``rel``, if the entry says so; ``unit``: that of the answer.
+        """
+        is_in_percent = isinstance(unit, str) and canonical_unit(unit) == "%"
+        of_word = {"rel": "relative", "abs": "points"}
+        sense = of_word[said] if said else self.fields.defaults.percent
+        if is_in_percent and sense is None:
+            raise BenchmarkError(
+                f"its tolerance {tol!r} and its answer are in percent: it may be that share of the answer, or that "
+                "many points ([defaults] percent: relative, points)"
+            )
+        return "abs" if is_in_percent and sense == "points" else "percent"
 
     def _figure(self, given: Mapping[str, Any], at: Plain) -> Plain:
         """Return the slot of a figure: what the answer describes, or the last call that drew one."""
