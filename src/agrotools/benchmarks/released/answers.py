@@ -240,7 +240,8 @@ def _of_object(
     size = value_at(given, _SIZE_KEYS)
     if size is not None:
         words = [given.get(name) for name in ("unit", "mode", "kind", "type")]
-        sense = next((said for word in words if (said := _sense_in(word))), sense)
+        for word in words:
+            sense = _sense_in(word) or sense
         for word in words:
             own = _kind_in(word)
             if own == "percent":
