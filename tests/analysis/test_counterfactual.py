@@ -386,6 +386,46 @@ def test_slots_are_split_one_by_one_and_right_ones_keep_their_points():
     assert points(record, tools) == {TREES: 50.0}
 
 
+SHARE = slot("share", TRUE_SHARE, "steps[1].observation.weed_pct")
+
+
+@pytest.mark.parametrize(
+    ("written", "shares"),
+    [
+        # No result gives the share, so the form cannot be complete: its right line is lost by the tool, too.
+        ("trees: 10", {WEEDS: 100.0}),
+        ("trees: 12", {"reading": 50.0, WEEDS: 50.0}),
+        ("trees: 10\nshare: unknown", {WEEDS: 50.0}),
+        ("There are 10 trees.", {"form": 50.0, WEEDS: 50.0}),
+    ],
+)
+def test_a_form_that_lacks_what_no_result_gave_is_lost_by_the_tool(
+    written: str, shares: dict[str, float]
+):
+    tools = Tools()
+    silent = Tools()
+    silent.result = lambda call: (
+        Observation(result={"weed_pct": None})
+        if call.tool == "measure_crop_weed_area"
+        else tools.result(call)
+    )
+    record = record_of(tools, COUNT, SHARE, answer=lambda _: written)
+    steps = [
+        step.model_copy(update={"observation": silent.result(step.call)})
+        if step.call is not None and step.call.tool != "calculate"
+        else step
+        for step in record.trajectory.steps  # pyright: ignore[reportOptionalMemberAccess]
+    ]
+    trajectory = Trajectory(steps=tuple(steps), termination="answered")
+    assert points(record.model_copy(update={"trajectory": trajectory}), silent) == shares
+
+
+def test_a_form_that_lacks_what_a_result_gave_is_lost_by_the_form():
+    tools = Tools()
+    record = record_of(tools, COUNT, SHARE, answer=lambda _: "trees: 10")
+    assert points(record, tools) == {"form": 100.0}
+
+
 def test_an_answer_to_an_unanswerable_question():
     slot_ = AbstainSlot.model_validate(
         {

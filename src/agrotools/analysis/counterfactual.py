@@ -16,7 +16,8 @@ order; a call of the run belongs to the unused step of the same tool with the fe
 * ``reading`` replaced: a slot has the value of its ``from`` over the results. Not replaced, a slot that was read right
   follows the results, and one that was misread stays as it was given.
 * ``form`` replaced: a value that is not given in the answer form, or that an unparseable or cut reply hides, is
-  given in it.
+  given in it. A form without the values that no result of the run gave is no fault of the form: what it does give
+  waits for the results of the missing ones.
 
 A call is run only if its arguments change; every other result is that of the run. A slot that the run got right lost
 nothing and has no shares. If every step that a slot needs is true, the slot is right. The answer to an unanswerable
@@ -45,7 +46,9 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
+from agrotools.core.form_item import asked_items
 from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, resolve_ref
+from agrotools.core.slot import asked_slots
 from agrotools.knowledge.same_thing import same_value
 from agrotools.scoring.attribution import (
     ARGUMENTS,
@@ -76,6 +79,7 @@ from agrotools.scoring.steps import implied_slot
 from agrotools.text.agreement_values import same_json
 from agrotools.text.answer_form import UNKNOWN, format_answer
 from agrotools.text.expressions import shows_no_answer
+from agrotools.text.submission import form_faults
 
 RunCall = Callable[[ToolCall], Awaitable[Observation | None]]
 """Runs a call in the workspace of a sample; None if its result cannot be known without the run's own services."""
@@ -148,6 +152,7 @@ class SampleGame:
         self._chains: dict[Parts, list[Outcome]] = {}
         self._runs: dict[str, Observation | None] = {}
         self._text_scores: dict[tuple[str, str], Fraction] = {}
+        self._awaited = self._awaited_slots()
         self._reading = [self._reading_of(slot) for slot in self.slots]
 
     async def shares(self) -> Shares:
@@ -330,17 +335,36 @@ class SampleGame:
             return [*range(len(self.steps))]
         return sorted({int(match["step"]) for match in REF_PATTERN.finditer(slot.from_)})
 
+    def _awaited_slots(self) -> list[Slot]:
+        """Return the slots whose values the answer lacks, if no result of the run gave one of them; else none."""
+        answer = self.trajectory.answer
+        if answer is None:
+            return []
+        sample = self.record.sample
+        lacking = form_faults(answer, asked_items(sample.answer))
+        slots = [slot for slot in asked_slots(sample.answer) if slot.name in lacking]
+        given = [self._gives_value(slot, self._own_values) for slot in slots]
+        return [] if any(given) else slots
+
+    def _gives_value(self, slot: Slot, values: Sequence[Values | None]) -> bool:
+        """True if a slot has a value over results; what says not how it follows from them could always be given."""
+        return slot.from_ is None or derived_values([slot], values).get(slot.name) is not None
+
     def _reading_of(self, slot: Slot) -> str:
-        """Return how a slot was read over the results of the run: ``right`` (or never), ``misread`` or ``form``."""
+        """Return how a slot was read over the results of the run.
+
+        ``right`` (or never), ``misread``, ``form``, or ``waiting``: right, in a form that lacks awaited slots.
+        """
         answer = self.trajectory.answer
         if answer is None:
             return "form" if self.trajectory.termination not in AT_LIMIT else "right"
         if slot.made_by_tools or any(self.own[at] is None for at in self._needed(slot)):
             return "right"
         if isinstance(slot, AbstainSlot):
-            if lacks_values(self.record.sample, answer):
+            is_shown = shows_no_answer(slot, self._own_values)
+            if lacks_values(self.record.sample, answer) and (is_shown or not self._awaited):
                 return "form"
-            return "misread" if shows_no_answer(slot, self._own_values) else "right"
+            return "misread" if is_shown else "right"
         if slot.from_ is None:
             made = [(at, own.step.observation) for at, own in enumerate(self.own) if own]
             return "misread" if all(self._gives_truth(*each) for each in made) else "right"
@@ -351,6 +375,11 @@ class SampleGame:
         score = score_slot(implied, slots, answer)
         if score.value >= 1:
             return "right"
+        if self._awaited:
+            # Its line alone: the others have no value yet.
+            score = score_slot(implied, [implied], answer)
+            if score.value >= 1:
+                return "waiting"
         return "form" if score.reading.get("rule") in _UNREAD else "misread"
 
     async def _slot_value(self, at: int, parts: Parts) -> Fraction:
@@ -363,11 +392,16 @@ class SampleGame:
         if isinstance(slot, PlotSlot):
             return self._figure_score(slot, actual, parts, outcomes)
         values = [each.values for each in outcomes]
+        if reading == "waiting" and not all(
+            self._gives_value(each, values) or all(outcomes[i].true for i in self._needed(each))
+            for each in self._awaited
+        ):
+            return actual
         same = (same_json(values[i], self._own_values[i], rounded=True) for i in needed)
         added = PLANNING in parts and not self._missing.isdisjoint(
             needed
         )  # also a call that fails is a result
-        changed = ended or reading == "form" or added or not all(same)
+        changed = ended or reading in ("form", "waiting") or added or not all(same)
         if READING not in parts and (reading == "misread" or not changed):
             return actual
         if all(outcomes[i].true for i in needed):
