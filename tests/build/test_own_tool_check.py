@@ -2,7 +2,8 @@
 
 import pytest
 
-from agrotools.build.own_photos.tool_check import LabelCount, ToolCheck
+from agrotools.core import BenchmarkError
+from agrotools.formats.tool_check import LabelCount, ToolCheck, stored_checks
 from agrotools.scoring.statistics import exact_share_interval
 
 
@@ -19,6 +20,20 @@ def test_names_in_a_sentence():
     both = _check(otherwise=("a.jpg",), silent=("b.jpg", "c.jpg")).sentence()
     assert both.endswith("; another name: a.jpg; no name: b.jpg, c.jpg")
     assert _check().sentence().endswith("(80 to 100 %)")
+
+
+def test_a_page_for_other_people_counts_the_photos():
+    text = _check(otherwise=("a.jpg",), silent=("IMG_2013.jpg", "c.jpg")).sentence(
+        with_photos=False
+    )
+    assert text.endswith("; another name: 1 photo; no name: 2 photos")
+
+
+def test_checks_that_someone_changed_are_an_error_with_a_hint():
+    assert stored_checks({}) == []
+    with pytest.raises(BenchmarkError, match=r"metadata\.tool_check") as refused:
+        stored_checks({"tool_check": [{"column": "Disease"}]})
+    assert "build the benchmark again" in str(refused.value.hint)
 
 
 def test_many_photos_are_counted():

@@ -22,15 +22,17 @@ from agrotools.build.own_photos.nearest import nearest_names
 from agrotools.build.own_photos.plan import read_plan
 from agrotools.build.own_photos.proposal import open_questions, propose_plan
 from agrotools.build.own_photos.table import match_rows
-from agrotools.build.own_photos.tool_check import stored_checks
 from agrotools.cli.main import app
 from agrotools.cli.reading import _ask_on_terminal
 from agrotools.core import BenchmarkError, UndecidedError, UsageError
 from agrotools.core.files import sha256_of_file
 from agrotools.core.readings import Readings
+from agrotools.formats.tool_check import stored_checks
 from agrotools.knowledge.kb_names import shipped_names
 from agrotools.report.explain import own_name
 from agrotools.scoring.steps import implied_slot, shown_results
+from support.command import run_command
+from support.report_page import read_report
 
 pytestmark = pytest.mark.tools
 
@@ -631,6 +633,31 @@ def test_the_build_says_on_how_many_photos_the_tool_agrees(farm: Path):
     assert {each.label for each in disease.labels} == {"bean rust", "healthy"}
     assert severity.mean_difference is not None
     assert disease.lower <= disease.agreed / disease.n <= disease.upper
+
+
+def test_a_run_says_on_its_page_and_in_json_what_the_build_found(farm: Path):
+    _build(farm, "--yes", "--strangers", str(_strangers(farm / "cars", 3)))
+    made, run = farm / "made", farm / "run"
+    found = [
+        check.model_dump(mode="json") for check in stored_checks(load_folder(made).header.metadata)
+    ]
+    evaluated = run_command("eval", made, "--model", "baseline:guess", "--out", run, "--json")
+    assert evaluated.returncode == 0, evaluated.stderr
+    assert json.loads(evaluated.stdout)[0]["tool_checks"] == found
+    scored = run_command(
+        "score", run, "--json"
+    )  # as the folder of the benchmark may be gone by then
+    assert json.loads(scored.stdout)[0]["tool_checks"] == found
+    head = read_report(run / "report.html").head
+    disease = next(each for each in found if each["kind"] == "name")
+    sentences = [check.sentence() for check in stored_checks(load_folder(made).header.metadata)]
+    assert [each["text"] for each in head["checks"]] == sentences
+    rows = [
+        [each[name] for name in ("label", "right", "otherwise", "not_named")]
+        for each in disease["labels"]
+    ]
+    assert rows in [each["labels"] for each in head["checks"]]
+    assert any("strangers (cars" in line for line in head["strangers"])
 
 
 def test_questions_compare_photos_only_if_the_plan_says_so(farm: Path):

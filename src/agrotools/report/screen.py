@@ -564,10 +564,10 @@ def _refusals(part: ModeSummary) -> str:
         else []
     )
     sentences = [f"{'; '.join(texts)}."] if texts else []
-    return " ".join([*sentences, *_strangers(part)])
+    return " ".join([*sentences, *stranger_sentences(part)])
 
 
-def _strangers(part: ModeSummary) -> Iterator[str]:
+def stranger_sentences(part: ModeSummary) -> Iterator[str]:
     """Yield on how many pictures of something else a name was given, with the interval; nothing without such ones."""
     metric = part.metrics.get(FALSE_CONFIDENCE)
     groups = metric.by_group.get(_STRANGERS, {}) if metric is not None else {}

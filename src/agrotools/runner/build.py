@@ -21,6 +21,7 @@ from agrotools.benchmarks.validate import check_for_run
 from agrotools.core import BENCHMARKS, Mode, UsageError
 from agrotools.core.files import sha256_of_json
 from agrotools.core.readings import Readings
+from agrotools.formats.tool_check import stored_checks
 from agrotools.models import Model
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.config import (
@@ -296,6 +297,7 @@ def describe_run(
         benchmark_hash=benchmark.content_hash,
         **(cast("DegradedBenchmark", benchmark).manifest_fields if config.degrade else {}),
         synthetic=benchmark.synthetic,
+        tool_checks=tuple(stored_checks(benchmark.header.metadata)),
         model=source.name,
         server=server.identity if server else (),
         server_version=server.version if server else "",

@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 
 from agrotools.core import MODES, FrozenModel, Mode, Protocol
 from agrotools.core.files import sha256_of_json
+from agrotools.formats.tool_check import ToolCheck
 
 
 class Shard(FrozenModel):
@@ -67,6 +68,8 @@ class Manifest(FrozenModel):
     left_out: dict[str, tuple[str, ...]] = {}
     """Ids of the samples that cannot be degraded, by reason."""
     synthetic: bool = False
+    tool_checks: Annotated[tuple[ToolCheck, ...], Field(exclude_if=lambda checks: not checks)] = ()
+    """How often the tools agree with the table of whoever built the benchmark from own photos, as the build found."""
     model: str
     model_hash: str = ""
     """SHA-256 of the script of a scripted model, or over the ends of the model files of ``--serve``; else empty."""
@@ -235,6 +238,7 @@ def merged(old: Manifest, new: Manifest) -> Manifest:
     return old.model_copy(
         update={
             "data_root": new.data_root or old.data_root,
+            "tool_checks": new.tool_checks or old.tool_checks,
             "modes": tuple(dict.fromkeys((*old.modes, *new.modes))),
             "epochs": max(old.epochs, new.epochs),
             "tool_data": new.tool_data | old.tool_data,

@@ -26,6 +26,7 @@ from agrotools.core import (
 from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
 from agrotools.core.form_item import asked_items
 from agrotools.core.readings import Readings
+from agrotools.formats.tool_check import stored_checks
 from agrotools.plugin.contracts import BenchmarkPlugin, PredictionFormat
 from agrotools.plugin.installed import plugin_of, plugins
 from agrotools.runner.build import default_folder
@@ -157,6 +158,7 @@ def import_predictions(
         benchmark_options=dict(options or {}),
         benchmark_hash=benchmark.content_hash,
         synthetic=benchmark.synthetic,
+        tool_checks=tuple(stored_checks(benchmark.header.metadata)),
         model=model or choosing.decided.get("--only=model") or file.stem,
         model_hash=_content_hash(file, choosing.decided),
         protocol=PREDICTIONS,

@@ -417,7 +417,7 @@ def summary_of(
         RunStoreError: the records of ``run`` cannot be read.
     """
     fields = ("benchmark", "benchmark_version", "synthetic", "model", "protocol", "privileged")
-    update = {name: getattr(manifest, name) for name in (*fields, "tools", "quick")}
+    update = {name: getattr(manifest, name) for name in (*fields, "tools", "quick", "tool_checks")}
     conditions = {
         name: value for name in ("degrade", "faults") if (value := getattr(manifest, name))
     }

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import ConfigDict, Field
 
 from agrotools.core import FrozenModel, Mode
+from agrotools.formats.tool_check import ToolCheck
 from agrotools.scoring.statistics import Estimate, Interval, Repeats, adjusted
 
 Part = TypeVar("Part", bound=FrozenModel)
@@ -366,6 +367,8 @@ class Summary(FrozenModel):
     benchmark_options: dict[str, str | int | bool] = {}
     """Options of the benchmark that differ from its defaults."""
     synthetic: bool = False
+    tool_checks: Annotated[tuple[ToolCheck, ...], Field(exclude_if=operator.not_)] = ()
+    """How often the tools agree with the table of whoever built the benchmark from own photos."""
     quick: Annotated[bool, Field(exclude_if=operator.not_)] = False
     """True if only the quick part of the benchmark was run."""
     shard: Annotated[str, Field(exclude_if=operator.not_)] = ""

@@ -51,12 +51,7 @@ from agrotools.build.own_photos.questions import (
 )
 from agrotools.build.own_photos.strangers import named_column, stranger_subject, with_strangers
 from agrotools.build.own_photos.table import PHONE_SUFFIXES, DetectedTable, Images
-from agrotools.build.own_photos.tool_check import (
-    METADATA_KEY,
-    ToolCheck,
-    stored_checks,
-    tool_checks,
-)
+from agrotools.build.own_photos.tool_check import tool_checks
 from agrotools.build.review.agreement import cohens_kappa, weighted_kappa
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Originals, Part
@@ -65,6 +60,7 @@ from agrotools.core import BenchmarkError, Sample, SampleFile, ToolError, Unreso
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.record import Results, resolve_ref
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
+from agrotools.formats.tool_check import METADATA_KEY, ToolCheck, stored_checks
 from agrotools.formats.writing import check_replaceable
 from agrotools.text.units import canonical_unit, convert
 from agrotools.vision.rasters import open_raster

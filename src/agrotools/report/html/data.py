@@ -38,7 +38,7 @@ from agrotools.report.layout import (
     run_names,
     shortened,
 )
-from agrotools.report.screen import headline
+from agrotools.report.screen import headline, stranger_sentences
 from agrotools.report.settings import Setting
 from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.report.trace import StepPart, predicted_steps, taken_steps
@@ -426,6 +426,8 @@ def head_data(
             if measure and (estimate := _headline_of(summary, measure))
             for tasks in [_tasks_of(summary, measure)]
         ],
+        "checks": checks_data(summaries),
+        "strangers": _strangers_data(summaries, names),
         "pairs": list(_pairs(runs, names, differences, comparisons)),
         "differences": incomparable([run.manifest for run in runs]),
         "notes": [
@@ -437,6 +439,34 @@ def head_data(
         "terms": TERMS
         | {METRICS[metric].label: METRICS[metric].meaning for metric in sorted(shown)},
     }
+
+
+def checks_data(summaries: Sequence[Summary], *, with_photos: bool = True) -> list[Data]:
+    """Return how often the tools agree with the table of own photos: a sentence, and counts by label.
+
+    ``with_photos``: the sentence names photos.
+    """
+    checks = dict.fromkeys(check for summary in summaries for check in summary.tool_checks)
+    return [
+        {
+            "text": harmless(check.sentence(with_photos=with_photos)),
+            "labels": [
+                [harmless(each.label), each.right, each.otherwise, each.not_named]
+                for each in check.labels
+            ],
+        }
+        for check in checks
+    ]
+
+
+def _strangers_data(summaries: Sequence[Summary], names: Sequence[str]) -> list[str]:
+    """Return how often each run named something on pictures of something else."""
+    return [
+        harmless(f"{name}, {mode}: {sentence[0].lower()}{sentence[1:]}")
+        for name, summary in zip(names, summaries, strict=True)
+        for mode, part in summary.modes.items()
+        for sentence in stranger_sentences(part)
+    ]
 
 
 def lost_points(runs: Sequence[Run], tallies: Sequence[RunAggregator]) -> list[Data]:

@@ -150,6 +150,21 @@ function lostCard() {
     !exact && !run.outdated && el("p.dim", {}, "All points of a sample are counted for the first part that went wrong. Split between all parts: ", el("code", {}, `agrotools attribute ${run.folder}`)));
 }
 
+// --- the table of own photos ----------------------------------------------------------------------------------------
+
+// How often the tools agree with the table of whoever built the benchmark from own photos, as the build found, and how
+// often each run named something on pictures of something else.
+function checksCard() {
+  if (!head.checks.length && !head.strangers.length) return null;
+  const columns = ["named right", "named otherwise", "not named"];
+  return el("section.card.checks", {}, el("h2", {}, "Your table and the tools", head.checks.length > 0 && el("small.dim", {}, " photo by photo, when the benchmark was built")), head.checks.map(({ text, labels }) => [
+    el("p", {}, text),
+    labels.length > 1 && el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Photos by label" }, el("table.numbers", {},
+      el("thead", {}, el("tr", {}, el("td"), columns.map((name) => el("th", { scope: "col" }, name)))),
+      el("tbody", {}, labels.map(([label, ...counts]) => el("tr", {}, el("th", { scope: "row" }, label), counts.map((number) => el("td", {}, String(number)))))))),
+  ]), head.strangers.map((text) => el("p", {}, text)));
+}
+
 // --- tasks ----------------------------------------------------------------------------------------------
 
 function tasksCard() {
@@ -230,5 +245,5 @@ function notices() {
 }
 
 function drawOverview() {
-  byId("overview").replaceChildren(...[notices(), runsCard(), el("div.columns", {}, lostCard(), tasksCard()), worthCard(), el("p.dim", {}, "Words and abbreviations: press ?, or docs/glossary.md")].filter(Boolean));
+  byId("overview").replaceChildren(...[notices(), runsCard(), checksCard(), el("div.columns", {}, lostCard(), tasksCard()), worthCard(), el("p.dim", {}, "Words and abbreviations: press ?, or docs/glossary.md")].filter(Boolean));
 }

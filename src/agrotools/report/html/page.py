@@ -28,6 +28,7 @@ from agrotools.report.comparison import error_tables
 from agrotools.report.explain import own_name
 from agrotools.report.html.data import (
     Data,
+    checks_data,
     head_data,
     listed_data,
     lost_points,
@@ -320,6 +321,7 @@ class Page:
             for each in (*facts, *head["runs"]):
                 each["folder"] = each["name"]
             head["originals"], head["command"] = [], "agrotools report RUN"
+            head["checks"] = checks_data(summaries, with_photos=False)
             facts, head = self.scrubber.data(facts), self.scrubber.data(head)
             head["shared"] = [self.scrubber.summary()]
         # Tables are scrubbed as they are written; style, script and data, which must stay as they are, follow.

@@ -1,0 +1,106 @@
+"""How often a tool agrees with the table of own photos: found by the build of a benchmark, shown by its runs."""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import ValidationError
+
+from agrotools.core import BenchmarkError, FrozenModel
+from agrotools.core.base import count_text
+
+METADATA_KEY = "tool_check"
+"""Key of the checks in the metadata of a benchmark's header."""
+_PHOTOS_NAMED = 12
+"""Photos that a sentence names: about as many as fit on two lines."""
+
+
+class LabelCount(FrozenModel):
+    """What the tool called the photos of one label of the table."""
+
+    label: str
+    right: int
+    otherwise: int
+    not_named: int
+
+
+class ToolCheck(FrozenModel):
+    """Comparison of a column with what its tool returned.
+
+    ``agreed`` of ``n`` photos have the value of the table (numbers: within the tolerance); ``lower`` and ``upper``:
+    95 % interval of that share, from 0 to 1. ``silent``: photos without a result. ``otherwise``: photos with another
+    name.
+    ``labels``: counts by label, for names. ``mean_difference``: mean absolute difference in ``unit``, for numbers.
+    """
+
+    column: str
+    tool: str
+    kind: str
+    n: int
+    agreed: int
+    lower: float
+    upper: float
+    silent: tuple[str, ...] = ()
+    otherwise: tuple[str, ...] = ()
+    labels: tuple[LabelCount, ...] = ()
+    mean_difference: float | None = None
+    unit: str | None = None
+    abs_tol: float = 0.0
+    rel_tol: float = 0.0
+
+    def sentence(self, *, with_photos: bool = True) -> str:
+        """Return the comparison in one sentence. ``with_photos``: name the photos, else only their number."""
+        share = f"{self.agreed} of {self.n} photos"
+        interval = f"({100 * self.lower:.0f} to {100 * self.upper:.0f} %)"
+        if self.kind == "number":
+            text = f"{self.column}: the tool agrees with you on {share} {interval}, within {self._tolerance()}"
+            if self.mean_difference is not None:
+                unit = f" {self.unit}" if self.unit else ""
+                text += f"; it differs by {self.mean_difference:.3g}{unit} on average"
+            return text + _named("no value", self.silent, with_photos)
+        text = f"{self.column}: the tool names {share} as you do {interval}"
+        text += _named("another name", self.otherwise, with_photos)
+        return text + _named("no name", self.silent, with_photos)
+
+    def _tolerance(self) -> str:
+        parts = [f"{self.abs_tol:g}{f' {self.unit}' if self.unit else ''}"] if self.abs_tol else []
+        parts += [f"{100 * self.rel_tol:g} % of the value"] if self.rel_tol else []
+        return " or ".join(parts)
+
+    def table(self) -> list[str]:
+        """Return the counts by label as lines of a table; empty for numbers and where there is one label."""
+        if len(self.labels) < 2:
+            return []
+        width = max(len("label"), *(len(each.label) for each in self.labels))
+        lines = [f"{'label':{width}}  named right  named otherwise  not named"]
+        lines += [
+            f"{each.label:{width}}  {each.right:11}  {each.otherwise:15}  {each.not_named:9}"
+            for each in self.labels
+        ]
+        return lines
+
+
+def _named(what: str, photos: Sequence[str], with_photos: bool) -> str:
+    if not photos:
+        return ""
+    if not with_photos:
+        return f"; {what}: {count_text(len(photos), 'photo')}"
+    more = len(photos) - _PHOTOS_NAMED
+    listed = ", ".join(photos[:_PHOTOS_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"; {what}: {listed}"
+
+
+def stored_checks(metadata: Mapping[str, object]) -> list[ToolCheck]:
+    """Return the checks in the metadata of a benchmark's header; empty if it has none.
+
+    Raises:
+        BenchmarkError: the metadata were changed, and are no checks.
+    """
+    listed = metadata.get(METADATA_KEY)
+    try:
+        return (
+            [ToolCheck.model_validate(each) for each in listed] if isinstance(listed, list) else []
+        )
+    except ValidationError as error:
+        raise BenchmarkError(
+            f"metadata.{METADATA_KEY} of the benchmark is not what agrotools build writes there",
+            hint="remove this key, or build the benchmark again",
+        ) from error
