@@ -13,10 +13,10 @@ from typing import Any
 
 from accuracy import STUDIES
 from accuracy.page import MEASURED, STRANGERS, UNCERTAINTY, oldest, page
-from accuracy.study import exact_interval
 from accuracy.table import read_rows
 from accuracy.uncertainty import coverages, write_uncertainty
 from agrotools.core.files import read_table
+from agrotools.scoring.statistics import exact_share_interval
 from agrotools.tools.result import CERTIFICATES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "accuracy.md"
@@ -54,7 +54,7 @@ def certificates() -> dict[str, Any]:
 
 
 def _coverage(of: str, share: float, subjects: int) -> dict[str, Any]:
-    low, high = exact_interval(share * subjects, subjects)
+    low, high = exact_share_interval(share * subjects, subjects)
     below = subjects >= FEWEST and low < LEAST
     numbers = {
         "share": round(share, 4),

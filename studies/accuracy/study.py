@@ -23,10 +23,11 @@ import rasterio
 from numpy.typing import NDArray
 from PIL import Image
 from rasterio.transform import from_origin
-from scipy.special import betaincinv, ndtr, stdtrit
+from scipy.special import ndtr, stdtrit
 
 from accuracy.truth import read_truth
 from agrotools.core import Artifact, SampleFile, ToolError
+from agrotools.scoring.statistics import exact_share_interval
 from agrotools.tools import get_tool
 from agrotools.tools.result import ToolResult
 from agrotools.tools.workspace import CallContext, call_context, write_artifact
@@ -238,7 +239,7 @@ def estimate(figure: Figure, seed: int = 0) -> Estimate:
     if figure.is_share:
         unit = max(1.0, float(rows.max()))
         effective = len(rows) ** 2 / sum(len(some) ** 2 for some in members)
-        low, high = exact_interval(value / unit * effective, effective)
+        low, high = exact_share_interval(value / unit * effective, effective)
         return Estimate(value, unit * low, unit * high, len(rows), k)
     draws = np.random.default_rng(seed).integers(0, len(members), (DRAWS, len(members)))
     values = np.array(
@@ -250,13 +251,6 @@ def estimate(figure: Figure, seed: int = 0) -> Estimate:
     if low == high:
         return Estimate(value, None, None, len(rows), k)
     return Estimate(value, float(low), float(high), len(rows), k)
-
-
-def exact_interval(hits: float, subjects: float) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Clopper and Pearson 1934); hits and subjects may be fractions."""
-    tail = (1 - _LEVEL) / 2
-    low = float(betaincinv(hits, subjects - hits + 1, tail)) if hits > 0 else 0.0
-    return low, float(betaincinv(hits + 1, subjects - hits, 1 - tail)) if hits < subjects else 1.0
 
 
 def _mean(rows: Rows) -> float:

@@ -12,8 +12,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from accuracy.study import exact_interval
 from agrotools.core.files import read_table
+from agrotools.scoring.statistics import exact_share_interval
 from agrotools.tools.recognition.candidates import LEAST_SUBJECTS
 
 LEAST_FOR_COVERAGE, LEAST_COVERAGE = 300, 0.85
@@ -164,7 +164,7 @@ def _fruits() -> list[_Cells]:
     rows = []
     for fruit, one in _stored("nets/fruits.json")["counts"].items():
         n = one["photographs"]
-        low, high = exact_interval(one["coverage"] * n, n)
+        low, high = exact_share_interval(one["coverage"] * n, n)
         reason = (
             f"under {LEAST_SUBJECTS} photographs"
             if n < LEAST_SUBJECTS

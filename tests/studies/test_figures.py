@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from accuracy.study import LEAST_CLUSTERS, Columns, estimate, exact_interval, mean_of
+from accuracy.study import LEAST_CLUSTERS, Columns, estimate, mean_of
+from agrotools.scoring.statistics import exact_share_interval
 
 
 def columns_of(**values: Sequence[float]) -> Columns:
@@ -75,7 +76,7 @@ def test_intervals_calibration_and_risk_are_those_by_hand():
             "named", [True] * 30 + [True, False] * 5, clusters=("a",) * 30 + tuple("bcdefghijk")
         )
     )
-    low, high = exact_interval(0.875 * 1600 / 910, 1600 / 910)
+    low, high = exact_share_interval(0.875 * 1600 / 910, 1600 / 910)
     assert (uneven.value, uneven.low, uneven.high) == (
         0.875,
         pytest.approx(low),

@@ -11,7 +11,9 @@ from typing import Any
 
 from support.released_forms import (
     TRUTHS,
+    gold_text,
     messages,
+    paths,
     picture,
     react_text,
     schemas,
@@ -35,7 +37,7 @@ def function_calls(folder: Path) -> None:
         {
             "id": number,
             "query": each.question,
-            "image": [f"pics/{name}" for name in each.pictures],
+            "image": paths(each, "pics"),
             "tools": json.dumps([tool["function"] for tool in schemas()]),
             "answers": json.dumps(
                 [{"name": tool, "arguments": given} for tool, given, _ in each.calls]
@@ -90,7 +92,7 @@ def zipped_pictures(folder: Path) -> None:
         rows.append(
             {
                 "uid": each.id,
-                "images": [f"images/{name}" for name in each.pictures],
+                "images": paths(each, "images"),
                 "trajectory": talk,
                 "gt": gt,
                 "task_name": each.task,
@@ -260,7 +262,7 @@ def pictures_in_messages(folder: Path) -> None:
                     }
                 call["function"]["arguments"] = json.dumps(given)
         scoring = json.dumps({"type": each.kind, "tolerance": each.tolerance, "unit": each.unit})
-        answer = each.gold if isinstance(each.gold, str) else json.dumps(each.gold)
+        answer = gold_text(each)
         rows.append(
             {
                 "messages": talk,
@@ -327,7 +329,7 @@ def lists_beside_each_other(folder: Path) -> None:
         )
         for each in TRUTHS:
             lists = [["so"] * len(each.calls), *zip(*each.calls, strict=True)]
-            answer = each.gold if isinstance(each.gold, str) else json.dumps(each.gold)
+            answer = gold_text(each)
             writer.writerow(
                 [
                     json.dumps(list(each.pictures)),
@@ -398,7 +400,7 @@ def calls_in_json_text(folder: Path) -> None:
         rows.append(
             {
                 "unique_id": each.id,
-                "image": [f"images/{name}" for name in each.pictures],
+                "image": paths(each, "images"),
                 "conversations": turns,
                 "task_category": each.task,
                 "gt_answer": {
@@ -441,7 +443,7 @@ def table_with_base64(folder: Path) -> None:
                 at += line.startswith("Thought")
                 head, _, rest = line.partition(":")
                 text += f"{head} {at}:{rest}\n"
-            answer = each.gold if isinstance(each.gold, str) else json.dumps(each.gold)
+            answer = gold_text(each)
             writer.writerow(
                 [
                     number,
@@ -472,7 +474,7 @@ def calls_as_python(folder: Path) -> None:
             {
                 "idx": each.id,
                 "text": each.question,
-                "img_paths": [f"images/{name}" for name in each.pictures],
+                "img_paths": paths(each, "images"),
                 "solution": lines,
                 "tool_outputs": [out for _, _, out in each.calls],
                 "task": each.task,

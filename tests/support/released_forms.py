@@ -171,6 +171,16 @@ def write_pictures(folder: Path) -> None:
             (folder / name).write_bytes(picture(name))
 
 
+def paths(truth: Truth, folder: str) -> list[str]:
+    """Return the pictures of a question as paths below ``folder``."""
+    return [f"{folder}/{name}" for name in truth.pictures]
+
+
+def gold_text(truth: Truth) -> str:
+    """Return the right answer as a cell of a table: a name as it is, else JSON."""
+    return truth.gold if isinstance(truth.gold, str) else json.dumps(truth.gold)
+
+
 def messages(truth: Truth, *, text_arguments: bool = True) -> list[dict[str, Any]]:
     """Return the messages of OpenAI's chat interface."""
     talk: list[dict[str, Any]] = [
@@ -361,7 +371,7 @@ def react_texts(folder: Path) -> None:
     rows = [
         {
             "qid": number,
-            "images": [f"images/{name}" for name in each.pictures],
+            "images": paths(each, "images"),
             "question": each.question,
             "category": each.family,
             "subcategory": each.task,
@@ -397,7 +407,7 @@ def sharegpt_lines(folder: Path) -> None:
         rows.append(
             {
                 "id": each.id,
-                "images": [f"imgs/{name}" for name in each.pictures],
+                "images": paths(each, "imgs"),
                 "conversations": turns,
                 "tools": json.dumps([tool["function"] for tool in schemas()]),
                 "metadata": metadata,
@@ -413,7 +423,7 @@ def object_with_data(folder: Path) -> None:
         {
             "question_id": each.id,
             "query": each.question,
-            "image_paths": [f"images/{name}" for name in each.pictures],
+            "image_paths": paths(each, "images"),
             "task": {"family": each.family, "type": each.task},
             "reference": {
                 "trajectory": [
@@ -446,9 +456,9 @@ def table_with_json(folder: Path) -> None:
             calls = [
                 {"name": tool, "arguments": given, "result": out} for tool, given, out in each.calls
             ]
-            answer = each.gold if isinstance(each.gold, str) else json.dumps(each.gold)
-            paths = json.dumps([f"images/{name}" for name in each.pictures])
-            facts = (each.id, each.question, paths, each.family, each.task, json.dumps(calls))
+            answer = gold_text(each)
+            files = json.dumps(paths(each, "images"))
+            facts = (each.id, each.question, files, each.family, each.task, json.dumps(calls))
             tolerance = "" if each.tolerance is None else each.tolerance
             row = (*facts, each.kind, answer, tolerance, each.unit or "")
             writer.writerow(dict(zip(names, row, strict=True)))

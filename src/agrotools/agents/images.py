@@ -46,8 +46,6 @@ _MASK_COLOURS: dict[str, tuple[int, int, int]] = {
 
 
 _LARGEST_READ_WHOLE = 50_000_000
-_TURNED = 0x0112
-"""Tag of EXIF for how a picture is to be turned."""
 _PREVIEWS_KEPT = 128
 """About the number of samples in flight, as each takes several hundred kilobytes."""
 
@@ -99,7 +97,7 @@ def make_preview(
 def _as_stored(path: str | Path) -> Preview | None:
     """Return a JPEG without its comments, positions, profiles and thumbnails, if it is so small, in pixels and bytes,
     that re-encoding would only degrade it."""
-    from PIL import Image
+    from PIL import ExifTags, Image
 
     try:
         content = Path(path).read_bytes()
@@ -108,7 +106,7 @@ def _as_stored(path: str | Path) -> Preview | None:
             is_as_seen = (
                 image.mode in ("RGB", "L")
                 and image.format == "JPEG"
-                and image.getexif().get(_TURNED, 1) == 1
+                and image.getexif().get(ExifTags.Base.Orientation, 1) == 1
             )
             segments: list[tuple[str, bytes]] = getattr(image, "applist", [])
     except Exception:  # the reader, which is called next, reports the error

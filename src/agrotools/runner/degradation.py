@@ -28,7 +28,7 @@ import cv2
 import numpy as np
 import rasterio
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import ExifTags, Image
 from pydantic import Field
 from rasterio.io import MemoryFile
 
@@ -349,7 +349,7 @@ def _camera_data(path: Path) -> bytes:
     try:
         with Image.open(path) as image:
             exif = image.getexif()
-            exif.pop(0x0112, None)
+            exif.pop(ExifTags.Base.Orientation, None)
             return exif.tobytes() if len(exif) else b""
     except Exception:
         return b""

@@ -16,6 +16,7 @@ from agrotools.scoring.attribution import CauseTally, ordered_parts
 from agrotools.scoring.metrics import FAS, FLOOR_METRICS, METRICS
 from agrotools.scoring.missing import missing_between, missing_unpaired
 from agrotools.scoring.statistics import (
+    ROUNDING,
     Estimate,
     adjusted,
     estimate_difference,
@@ -42,8 +43,6 @@ from agrotools.scoring.units import (
     paired_units,
     shown_mean,
 )
-
-_ROUNDING = 1e-9
 
 
 def compare(
@@ -213,7 +212,7 @@ def _flips(
 ) -> Flips:
     flips: list[Flip] = []
     for name, mine, other in zip(first.table.ids(pair.samples.tolist()), *pair[1:3], strict=True):
-        if abs(mine - other) <= _ROUNDING:
+        if abs(mine - other) <= ROUNDING:
             continue
         causes, beside = (
             (second.causes, first.causes) if mine > other else (first.causes, second.causes)
@@ -245,7 +244,7 @@ def _by_cause(
     lost: list[tuple[dict[str, float], dict[str, float]]] = []
     names = first.table.ids(pair.samples.tolist())
     for name, mine, other in zip(names, pair.first.tolist(), pair.second.tolist(), strict=True):
-        beside = (second.causes, first.causes) if abs(mine - other) > _ROUNDING else (None, None)
+        beside = (second.causes, first.causes) if abs(mine - other) > ROUNDING else (None, None)
         losses = (
             first.causes.losses(mode, name, mine, beside[0]),
             second.causes.losses(mode, name, other, beside[1]),
@@ -256,7 +255,7 @@ def _by_cause(
         for both in lost
         for each in both
         for cause, loss in each.items()
-        if abs(loss) > _ROUNDING
+        if abs(loss) > ROUNDING
     }
     clusters = clusters_of(pair.samples, first.table, first.table.order_beside(second.table))
     none = np.zeros(len(lost))

@@ -25,6 +25,7 @@ from agrotools.core.base import count_text
 from agrotools.core.form_item import asked_items
 from agrotools.core.record import UNREAD_CALL
 from agrotools.scoring.metrics import FAS_TEXT, SLOT_METRIC, is_invalid, scores_sample
+from agrotools.scoring.statistics import ROUNDING
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary
 from agrotools.text.submission import lacks_form
 from agrotools.tools import get_tool
@@ -63,7 +64,7 @@ class EventCounts:
         """Add a valid record and its score rows."""
         self._n += 1
         of_sample = next((row.value for row in rows if scores_sample(row.metric)), 0.0)
-        self._successes += of_sample >= 1 - 1e-9
+        self._successes += of_sample >= 1 - ROUNDING
         if record.trajectory:
             self._add_trajectory(record, record.trajectory)
         if record.actions is not None:

@@ -27,6 +27,7 @@ from agrotools.scoring.missing import (
 from agrotools.scoring.statistics import (
     LEVEL,
     MIN_CLUSTERS,
+    ROUNDING,
     Interval,
     cluster_sums,
     estimate_difference,
@@ -69,10 +70,6 @@ class DropBound(FrozenModel):
         return power
 
 
-_EQUAL = 1e-9
-"""Largest standard error of differences that are all equal, but for rounding."""
-
-
 def drop_bound(
     new: Sequence[float] | FloatArray,
     old: Sequence[float] | FloatArray,
@@ -99,7 +96,7 @@ def drop_bound(
     drop, error, degrees = float(spread.mean), float(spread.error), float(spread.degrees)
     # As old - new: a rare gain of the new run that was not seen lowers the drop.
     lower = rare_deviations(old, new, sums / sizes, drop).lower(LEVEL)
-    if error < _EQUAL:
+    if error < ROUNDING:
         error, degrees = 0.0, 0.0
     else:
         lower = min(lower, drop - float(special.stdtrit(degrees, LEVEL)) * error)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from agrotools.core import Mode
 from agrotools.core.base import FloatArray, IntArray, np
 from agrotools.scoring.aggregate import RunAggregator
-from agrotools.scoring.statistics import Estimate, estimate_difference, estimate_unpaired
+from agrotools.scoring.statistics import ROUNDING, Estimate, estimate_difference, estimate_unpaired
 from agrotools.scoring.summary import Missing
 
 
@@ -33,10 +33,9 @@ class Limits(NamedTuple):
     @property
     def is_missing(self) -> bool:
         """True if a score of the unit is missing."""
-        return self.high - self.low > _ROUNDING
+        return self.high - self.low > ROUNDING
 
 
-_ROUNDING = 1e-9
 RunLimits = Mapping[Unit, Limits]
 
 

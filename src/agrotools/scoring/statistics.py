@@ -45,8 +45,8 @@ MIN_CLUSTERS = 10
 LEVEL = 0.95
 POWER = 0.80
 BOOTSTRAP_DRAWS = 2_000
-_ROUNDING = 1e-9
-"""Standard errors below this are zero."""
+ROUNDING = 1e-9
+"""Differences of scores, and standard errors, up to this size are zero: they come from the rounding of sums."""
 _FEWEST_DRAWS = 5
 """Minimum number of bootstrap draws beyond zero from which a p-value can be estimated."""
 
@@ -147,7 +147,7 @@ def estimate_difference(
     spread = ratio_spread(sizes, sums, squares)
     rare = rare_deviations(first, second, sums / sizes, mean)
     within = Interval(lower=rare.lower(_UPPER), upper=rare.upper(_UPPER))
-    if spread.error < _ROUNDING:
+    if spread.error < ROUNDING:
         return Estimate(value=mean, interval=within, n=n, n_clusters=k, p=rare.p())
     resampled = bootstrap_ratios(sizes, sums, draws=draws, seed=seed)
     # The percentiles are widened by the ratio of the standard error to that of the draws.
@@ -261,7 +261,7 @@ def estimate_unpaired(
     spreads = [ratio_spread(*part) for part in parts]
     variances = [float(each.error) ** 2 for each in spreads]
     error = sum(variances) ** 0.5
-    if error < _ROUNDING:
+    if error < ROUNDING:
         return Estimate(value=value, n=n, n_clusters=k)
     terms = (
         variance**2 / float(each.degrees) for variance, each in zip(variances, spreads, strict=True)
@@ -319,20 +319,22 @@ def adjusted(differences: "Sequence[Estimate]") -> list[Estimate]:
     return results
 
 
-def exact_share_interval(hits: int, n: int) -> tuple[float, float]:
+def exact_share_interval(hits: float, n: float) -> tuple[float, float]:
     """Return the lower and upper end of the 95 % interval of ``hits / n``, by Clopper and Pearson (1934).
+
+    Both may be fractions: effective numbers of subjects in clusters.
 
     Raises:
         ValueError: ``n`` is not positive, or ``hits`` is not in 0 to ``n``.
     """
-    if not 0 <= hits <= n or n == 0:
+    if not 0 <= hits <= n or n <= 0:
         raise ValueError(f"{hits} of {n} is no share")
     tail = (1 - LEVEL) / 2
     lower = 0.0 if hits == 0 else float(special.betaincinv(hits, n - hits + 1, tail))
     return lower, _highest_share(hits, n, 1 - tail)
 
 
-def _highest_share(hits: int, n: int, level: float) -> float:
+def _highest_share(hits: float, n: float, level: float) -> float:
     """Return the one-sided upper limit of ``hits / n`` at a level, by Clopper and Pearson (1934)."""
     return 1.0 if hits == n else float(special.betaincinv(hits + 1, n - hits, level))
 
@@ -348,7 +350,7 @@ def mean_interval(
     """
     spread = ratio_spread(sizes, sums, squares)
     k = sizes.shape[-1]
-    equal = spread.error < _ROUNDING
+    equal = spread.error < ROUNDING
     width = 1 - floor
     mean = np.where(equal, 0.5, (spread.mean - floor) / width)
     reach = (
@@ -502,7 +504,7 @@ def _t_quantile(probability: float, degrees: "FloatArray | float") -> FloatArray
 
 def _detectable(error: float, degrees: float) -> float | None:
     """Return the smallest difference found with 80 % power at the 5 % level, from the standard error of differences."""
-    if error < _ROUNDING:
+    if error < ROUNDING:
         return None
     return float(_t_quantile(1 - (1 - LEVEL) / 2, degrees) + _t_quantile(POWER, degrees)) * error
 

@@ -251,10 +251,10 @@ def _open_image(path: Path, pillow_format: str, name: str, argument: str) -> "It
 
 def _turn_upright(image: "Image", notes: list[str]) -> "Image":
     """Rotate the image by its EXIF orientation; a damaged EXIF block is ignored."""
-    from PIL import ImageOps
+    from PIL import ExifTags, ImageOps
 
     try:
-        if image.getexif().get(0x0112, 1) not in range(2, 9):
+        if image.getexif().get(ExifTags.Base.Orientation, 1) not in range(2, 9):
             return image
         upright = ImageOps.exif_transpose(image)
     except Exception:

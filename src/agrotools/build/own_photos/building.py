@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from PIL import Image
+from PIL import ExifTags, Image
 from pydantic import JsonValue
 
 from agrotools.benchmarks import load_folder
@@ -66,7 +66,7 @@ from agrotools.text.units import canonical_unit, convert
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image
 
-_CAMERA = {271, 272, 274}
+_CAMERA = {ExifTags.Base.Make, ExifTags.Base.Model, ExifTags.Base.Orientation}
 """EXIF tags that stay: make, model and orientation."""
 _EXPOSURE = {33434, 33437, 34855, 37386, 40962, 40963, 41486, 41487, 41488, 41989}
 """Tags of the EXIF block that stay: exposure, aperture, sensitivity, focal length, size and resolution."""
@@ -107,7 +107,7 @@ def _as_jpeg(path: Path) -> bytes:
     with Image.open(path) as picture:
         profile, exif = (
             picture.info.get("icc_profile"),
-            _camera_data(picture.info.get("exif", b""), _CAMERA - {274}),
+            _camera_data(picture.info.get("exif", b""), _CAMERA - {ExifTags.Base.Orientation}),
         )
     Image.fromarray(pixels).save(
         stream, "JPEG", quality=95, subsampling=0, icc_profile=profile, exif=exif

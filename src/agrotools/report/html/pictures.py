@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-from PIL import Image
+from PIL import ExifTags, Image
 
 from agrotools.agents.images import PREVIEWED_KINDS, Unreadable, make_picture
 from agrotools.benchmarks import BENCHMARKS
@@ -130,7 +130,6 @@ _SHARE_STEP = 1.05
 _CACHE_MB = 1000.0
 _ENCODING = 2
 """Version of the encoding; raised when pictures of the same files look different."""
-_ORIENTATION = 274
 _NO_ARTIFACT_PICTURES = frozenset({"table"})
 
 
@@ -338,7 +337,7 @@ def _plain_image(path: Path, longest_px: int) -> Image.Image | None:
             Image.open(path, formats=("PNG", "JPEG", "WEBP")) as image,
         ):
             usual = image.mode in ("L", "RGB") and image.width * image.height <= _LARGEST_PLAIN
-            if not usual or image.getexif().get(_ORIENTATION, 1) != 1:
+            if not usual or image.getexif().get(ExifTags.Base.Orientation, 1) != 1:
                 return None
             image.thumbnail((longest_px, longest_px), Image.Resampling.BILINEAR, reducing_gap=1.0)
             return image.copy()
