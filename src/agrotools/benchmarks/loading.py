@@ -86,8 +86,10 @@ def find_below(
     )
     places = [path for pattern in patterns for path in sorted(root.glob(pattern))]
     for place in [*places, root] if itself else places:
+        # What is found has paths below the place that is returned, also if the data root is a symbolic link.
+        place = place.resolve()
         if place.is_dir() and (found := find(place)):
-            return place.resolve(), found
+            return place, found
     why = f"{root} contains no {missing} of {name}" if root.is_dir() else f"{root} is no folder"
     hint = f"{hint}; --data-root DIR names the folder of the files"
     raise NoFileError(why if data_root else f"{name} is not downloaded yet", hint=hint)

@@ -42,7 +42,13 @@ def evaluate(
     from agrotools.core import AgrotoolsError, UsageError
     from agrotools.models.endpoint import without_keys
     from agrotools.runner.build import load_for_run
-    from agrotools.runner.config import benchmark_options, check_models, read_config, tool_backends
+    from agrotools.runner.config import (
+        benchmark_options,
+        check_models,
+        read_config,
+        tool_backends,
+        with_default_models,
+    )
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.evaluate import evaluate as execute
 
@@ -82,6 +88,7 @@ def evaluate(
             configs = [
                 each.model_copy(update={"options": {**each.options, **answers}}) for each in configs
             ]
+            configs = with_default_models(configs, config, models, loaded)
             first = configs[0]
         print_readings(readings_of(loaded))
         if first.quick and "mode" not in first.model_fields_set and "end-to-end" in loaded.modes:

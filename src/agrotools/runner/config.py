@@ -21,6 +21,7 @@ from agrotools.benchmarks.loading import Loading, load_as
 from agrotools.core import BENCHMARKS, MODES, FrozenModel, Mode, Protocol, UsageError, plain_message
 from agrotools.core.base import suggestion
 from agrotools.core.files import read_text
+from agrotools.formats.benchmark import facts_of
 from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings, priced_model
 from agrotools.models.endpoint import PricedModel, check_model_name
 from agrotools.models.local_models import LOCAL_OUTPUT_TOKENS
@@ -308,6 +309,25 @@ def _given_doses(option: str, given: Any) -> list[Any]:
     if isinstance(given, list) and not all(str(each).strip() for each in several):
         raise UsageError(f"{option} is empty", hint=f"omit it, or {option} none for a run without")
     return several
+
+
+def with_default_models(
+    configs: Sequence[EvalConfig], file: Path | None, models: Sequence[str], benchmark: Benchmark
+) -> list[EvalConfig]:
+    """Return the configurations, with the default models for questions without reference calls if it has such ones.
+
+    Whether questions have reference calls, which other default models make, may be known only when they are loaded.
+    ``file``, ``models``: as of :func:`read_config`; models that they name stay.
+    """
+    is_named = bool(models) or (file is not None and "model" in read_toml(file))
+    if is_named or all(facts_of(benchmark.samples).reference):
+        return [*configs]
+    first = [each for each in configs if each.model == configs[0].model]
+    return [
+        each.model_copy(update={"model": model})
+        for each in first
+        for model in FIRST_RUN_WITHOUT_TOOLS
+    ]
 
 
 def tool_backends(options: Sequence[str]) -> dict[str, str]:

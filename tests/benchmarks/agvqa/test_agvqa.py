@@ -22,6 +22,7 @@ from agrotools.core import BenchmarkError, UsageError
 from agrotools.scoring.predictions import compare_file
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import format_answer
+from support.command import run_command
 
 MAP = """
 title = "Mine"
@@ -361,3 +362,41 @@ def test_real_replies_score_as_their_authors_have_it(real):
         "same": 100,
         "different": 0,
     }
+
+
+def test_the_folder_of_the_files_may_be_a_link(root, tmp_path_factory):
+    write(root, row())
+    elsewhere = tmp_path_factory.mktemp("links")
+    (elsewhere / "data").symlink_to(root)
+    (elsewhere / "parent").symlink_to(root.parent)
+    for linked in (elsewhere / "data", elsewhere / "parent" / root.name):
+        loaded = load_benchmark("agvqa", linked)
+        assert [file.path for file in loaded.samples[0].files] == ["pictures/weed_thistle.png"]
+        assert loaded.root == root
+        assert check_benchmark("agvqa", linked).usable == 1
+
+
+def test_a_picture_behind_a_link_out_of_the_folder_is_named_as_such(root, tmp_path_factory):
+    write(root, row())
+    (root / "pictures").rename(pictures := tmp_path_factory.mktemp("other") / "pictures")
+    (root / "pictures").symlink_to(pictures)
+    with pytest.raises(BenchmarkError, match=r"pictures/weed_thistle.png leads out of the folder"):
+        load(root)
+    assert load(root, images=str(pictures)).samples[0].files
+
+
+def test_eval_without_a_model_runs_baselines_that_need_no_reference_calls(
+    root, tmp_path, monkeypatch
+):
+    """Only the loaded questions tell that there are no reference calls; models that the user names stay."""
+    monkeypatch.chdir(tmp_path)
+    write(root, row(), row(ask="Which crop?"))
+    ended = run_command("eval", "agvqa", "--data-root", root, "--json")
+    assert ended.returncode == 0, ended.stderr
+    models = [summary["model"] for summary in json.loads(ended.stdout)]
+    assert models == ["baseline:prior", "baseline:random"]
+    named = run_command("eval", "agvqa", "--data-root", root, "-m", "baseline:oracle")
+    assert named.returncode == 2
+    (tmp_path / "eval.toml").write_text('model = "baseline:guess"\n')
+    of_file = run_command("eval", "agvqa", "--data-root", root, "--config", "eval.toml", "--json")
+    assert [each["model"] for each in json.loads(of_file.stdout)] == ["baseline:guess"]

@@ -300,13 +300,15 @@ class _Images:
             raise RowFault("an image is neither a path nor bytes", text)
         if re.match(r"https?://", text):
             raise RowFault("an image is only an address, and nothing is downloaded", text)
+        leads_out = False
         for relative in (text, Path(text).name):
             for base in (*self._tops, row.file.parent, *self._bases):
                 with suppress(OSError, ValueError):  # too long, or with a null character
                     path = (base / relative).resolve()
                     if path.is_file() and any(map(path.is_relative_to, self._tops)):
                         return path
-        raise RowFault(_MISSING, text)
+                    leads_out = leads_out or path.is_file()
+        raise RowFault(_MISSING, f"{text} leads out of the folder" if leads_out else text)
 
 
 _BASE64, _LONGEST_PATH = ("data:", "iVBORw0KGgo", "/9j/"), 1000
