@@ -17,6 +17,7 @@ from agrotools.core import (
     ToolCall,
     Usage,
 )
+from agrotools.formats.tool_check import ToolCheck
 from agrotools.models import Message
 from agrotools.report.html import build_report
 from agrotools.report.html.data import whole_data
@@ -490,3 +491,37 @@ async def test_no_view_has_a_serious_fault(tmp_path: Path):
                 if found := await serious_faults(page):
                     faults[f"{scheme} {view}"] = found
     assert faults == {}
+
+
+async def test_the_overview_shows_on_how_many_photos_the_tools_agree_with_the_table(
+    tmp_path: Path,
+) -> None:
+    """Labels are written by whoever made the table, so that they are text and nothing else."""
+    label = "<img src=x onerror=alert(1)>"
+    counts = [{"label": label, "right": 4, "otherwise": 1, "not_named": 0}]
+    counts += [{"label": "rust", "right": 3, "otherwise": 0, "not_named": 2}]
+    check = ToolCheck.model_validate(
+        {
+            **{"column": "Disease", "tool": "diagnose_pest_disease", "kind": "name"},
+            **{"n": 10, "agreed": 7, "lower": 0.35, "upper": 0.93, "labels": counts},
+            "silent": ("IMG_2013.jpg", "b.jpg"),
+        }
+    )
+    samples = [made_sample(f"s{number}") for number in range(6)]  # a task with fewer is pale
+    write_files(tmp_path, samples)
+    run = write_run(tmp_path / "run", map(right, samples), tool_checks=(check,))
+    report = build_report([run], tmp_path / "report.html").path
+    shared = build_report([run], tmp_path / "shared.html", share=True).path
+    rows = (
+        "[...document.querySelectorAll('.checks tbody tr')].map((row) => "
+        "[...row.children].map((cell) => cell.textContent))"
+    )
+    async with browser() as chromium:
+        page = await opened(chromium, report, width=1400)
+        said = await page.evaluate("document.querySelector('.checks p').textContent")
+        assert said == check.sentence()
+        assert await page.evaluate(rows) == [[label, "4", "1", "0"], ["rust", "3", "0", "2"]]
+        assert await serious_faults(page) == []
+        page = await opened(chromium, shared, width=1400)
+        said = await page.evaluate("document.querySelector('.checks p').textContent")
+        assert said == check.sentence(with_photos=False)
