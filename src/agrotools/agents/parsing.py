@@ -14,6 +14,7 @@ from agrotools.core import Answer, Arguments, CallTools, Protocol, Reply, ToolCa
 from agrotools.core.base import from_valid, without_surrogates
 from agrotools.core.record import UNREAD_CALL
 from agrotools.models import RequestedCall
+from agrotools.text import turns
 from agrotools.text.loose_json import NotJson, dumps, loads, value_at, values_in
 
 MAX_CALLS = 50
@@ -47,29 +48,23 @@ _THOUGHT_LINES = re.compile(
 )
 _OPEN_FENCE_AT_END = re.compile(r"```[ \t]*+\w*+\s*+\Z")
 _ANALYSIS = r"<\|channel\|>analysis<\|message\|>"
+_THINKING_ENDS = r"</(?:\w+:)?think(?:ing)?>|<\|END_THINKING\|>"
 _THINKING = re.compile(
-    rf"\s*+(?:<(?:\w+:)?think(?:ing)?>|{_ANALYSIS})(?P<inner>.*?)(?:</(?:\w+:)?think(?:ing)?>|<\|end\|>|\Z)",
-    re.DOTALL,
+    rf"\s*+(?:<(?:\w+:)?think(?:ing)?>|<\|START_THINKING\|>|{_ANALYSIS})(?P<inner>.*?)"
+    rf"(?:{_THINKING_ENDS}|<\|end\|>|\Z)",
+    re.DOTALL | re.IGNORECASE,
 )
-_END_OF_THINKING = re.compile(r"</(?:\w+:)?think(?:ing)?>")
+_END_OF_THINKING = re.compile(_THINKING_ENDS, re.IGNORECASE)
 _ROLE = r"(?:assistant|model)"
 _BEGIN_TOKENS = re.compile(
     rf"(?:\s*+(?:<s>|<bos>|<start_of_turn>{_ROLE}|<\|(?:im_start|start_header_id)\|>{_ROLE}(?:<\|end_header_id\|>)?"
-    r"|<\|(?:begin_of_text|startoftext|assistant)\|>|<｜(?:begin▁of▁sentence|Assistant)｜>))+",
+    r"|<\|(?:begin_of_text|startoftext|assistant|START_RESPONSE|begin_of_box)\|>|<｜(?:begin▁of▁sentence|Assistant)｜>))+",
 )
 """Special tokens that chat templates put before a reply, and that some programs leave in its text."""
-_TURN_TOKEN = (
-    r"</s>|<eos>|<end_of_turn>|<｜end▁of▁sentence｜>|<\|(?:im_end|eot_id|end_of_text|endoftext)\|>"
+_END_TOKENS = re.compile(
+    rf"(?:{turns.TOKENS}|<pad>|<\|(?:eom_id|end|eos|end_of_box|END_RESPONSE)\|>)"
 )
-_END_TOKENS = re.compile(rf"(?:{_TURN_TOKEN}|<pad>|<\|(?:eom_id|end|return|eos)\|>)")
 """Special tokens that end a reply."""
-_END_OF_TURN = re.compile(
-    rf"\S\s*(?:{_TURN_TOKEN}"
-    r"|<\|END_OF_TURN_TOKEN\|>|\[INST\]|(?<=\S)assistant[ \t]*\n[ \t]*\n|\n[ \t]*\n(?:User|Human):)"
-)
-"""End of a model's own turn, behind which it may play further ones.
-
-It is a token of a chat template, a role without its token, or a turn of a user in plain text."""
 HINTS: Mapping[Protocol, str] = {
     "react": 'Write either "Action:" with one tool name and "Action Input:" with one JSON object of its arguments, '
     'or "Final Answer:" followed by the answer.',
@@ -106,7 +101,9 @@ def parse_output(
         text = text[begin.end() :]
     requested = [_clean(call) for call in requested]
     thinking, body = _split_thinking(text)
-    body = _own_turn(body)
+    if begin := _BEGIN_TOKENS.match(body):
+        body = body[begin.end() :]
+    body = turns.own_turn(body)
     try:
         if requested and not answer_only:
             if len(requested) > MAX_CALLS:
@@ -132,7 +129,9 @@ def parse_output(
             )
         if reader.answer_at is None and not answer_only:
             reader.find_own_words(protocol, marked_only=marked_only)
-        answer = _answer_text(reader.text[reader.answer_at or 0 : reader.answer_end])
+        answer = _answer_text(
+            turns.first_answer(reader.text[reader.answer_at or 0 : reader.answer_end])
+        )
         if not answer:
             raise CallError("the final answer is empty")
         thought = _thought(thinking, reader.before if reader.answer_at is not None else "")
@@ -230,6 +229,8 @@ class _TextReader:
             if objects and (marker is None or objects[-1][0] < marker.start()):
                 start, end = objects.pop()
                 position = end
+                if self._in_further_turn(start):
+                    break
                 if self.answer_at is None:
                     self._add(calls_of(loaded(self.text[start:end], "the call")), start)
             elif marker is None:
@@ -237,6 +238,14 @@ class _TextReader:
             elif marker["answer"]:
                 if self.calls:
                     break
+                if self.answer_at is not None:
+                    earlier = self.text[self.answer_at : marker.start()]
+                    own = turns.first_answer(earlier)
+                    if len(own) < len(
+                        earlier
+                    ):  # another turn, whose answer is not to this question
+                        self.answer_end = self.answer_at + len(own)
+                        break
                 self._begin, self.answer_at, self.answer_end = (
                     marker.start(),
                     marker.end(),
@@ -246,6 +255,8 @@ class _TextReader:
             elif (marker["turn"] or marker["tag"]) and self.calls:
                 break
             elif calls_possible and self.answer_at is None and (marker["call"] or marker["action"]):
+                if self._in_further_turn(marker.start()):
+                    break
                 position = (
                     self._action(marker) if marker["action"] else self._in_markup(marker.start())
                 )
@@ -253,6 +264,13 @@ class _TextReader:
                 position = marker.end()
         if calls_possible and not self.calls and self.answer_at is None and _is_cut_off(self.text):
             raise CallError("the JSON of the call is cut off or its brackets do not match")
+
+    def _in_further_turn(self, start: int) -> bool:
+        """Whether a turn in plain text lies between the calls that were found and ``start``."""
+        if not self.calls:
+            return False
+        between = self.text[self._begin : start]
+        return len(turns.first_answer(between)) < len(between)
 
     def _add(self, calls: Sequence[ToolCall], start: int) -> None:
         if calls and not self.calls:
@@ -409,12 +427,6 @@ def _split_thinking(text: str) -> tuple[str, str]:
         return block["inner"].strip(), text[block.end() :]
     end = _END_OF_THINKING.search(text)
     return (text[: end.start()].strip(), text[end.end() :]) if end else ("", text)
-
-
-def _own_turn(text: str) -> str:
-    """Return a reply without the further turns that the model plays behind its own."""
-    end = _END_OF_TURN.search(text)
-    return text[: end.start() + 1] if end else text
 
 
 def _thought(thinking: str, before: str) -> str:

@@ -28,6 +28,7 @@ from agrotools.scoring.metrics import FAS_TEXT, SLOT_METRIC, is_invalid, scores_
 from agrotools.scoring.statistics import ROUNDING
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary
 from agrotools.text.submission import lacks_form
+from agrotools.text.turns import runs_on
 from agrotools.tools import get_tool
 
 TRUTH_METRIC = "summ_acc_truth"
@@ -72,6 +73,7 @@ class EventCounts:
         self._jaccards.extend(
             _numbers([row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC])
         )
+        self._counts["ran_on"] += any(runs_on(reply.text) for reply in record.replies)
         if _gives_canary(record):
             self._canaries.append(record.sample.id)
         for name, amount in _spent(record).items():
@@ -358,6 +360,14 @@ def warnings_of(
                 f"{mode}: {n_unread} of {count_text(part.n_records, 'sample')} ({share:.1f} %): the server does not "
                 "parse this model's calls. Try --protocol react, or with vLLM --enable-auto-tool-choice "
                 "--tool-call-parser NAME."
+            )
+        n_ran_on = part.counts.ran_on
+        if n_ran_on > REPORTED_SHARE * part.n_records:
+            share = 100 * n_ran_on / part.n_records
+            lines.append(
+                f"{mode}: in {n_ran_on} of {count_text(part.n_records, 'sample')} ({share:.1f} %) the model plays "
+                "further turns behind its own, which are cut off: the server does not stop. Check its chat template "
+                "and stop tokens."
             )
         reasons = part.invalid.reasons
         for cause, n in sorted(part.endings.items(), key=lambda item: (-item[1], item[0])):
