@@ -527,19 +527,20 @@ def test_pixels_with_data_do_not_depend_on_the_order_of_values(tmp_path: Path) -
 
 def test_an_index_beyond_its_limits_is_flagged_and_an_offset_can_be_stated(tmp_path: Path) -> None:
     numbers = np.full((2, SIDE, SIDE), 1000, np.int16)
-    numbers[0] += 200
+    numbers[0] += 350
     numbers[1] += np.where(np.arange(SIDE) < 60, 3000, -300).astype(np.int16)
     path = raster(tmp_path / "n.tif", numbers, names=("red", "nir"))
     plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30), (70, 0, 30, 30))
     known, odd = at.measure_zones(path, plots, values=["ndvi"], offset=-1000).rows
-    assert known["ndvi_mean"] == pytest.approx(2800 / 3200)
-    assert known["flags"] == ""
-    assert odd["flags"] == "out_of_range"
+    assert known["ndvi_mean"] == pytest.approx(2650 / 3350)
+    # A quarter of the numbers lies below the offset.
+    assert known["flags"] == "offset_doubtful"
+    assert odd["flags"] == "out_of_range offset_doubtful"
     with rasterio.open(path, "r+") as file:
         file.scales, file.offsets = (1e-4, 1e-4), (-0.1, -0.1)
     readings = Readings()
     (row, _) = at.measure_zones(path, plots, values=["ndvi"], readings=readings).rows
-    assert row["ndvi_mean"] == pytest.approx(2800 / 3200)
+    assert row["ndvi_mean"] == pytest.approx(2650 / 3350)
     assert any("-0.1" in line for line in readings.taken)
     error = tool_error(at.measure_zones, path, plots, values=["ndvi"], offset=-1000)
     assert error.argument == "scale"
@@ -647,3 +648,79 @@ def test_a_day_that_no_calendar_has_is_no_date(tmp_path: Path) -> None:
     for name, date in (("f_20240230.tif", ""), ("f_20240229.tif", "2024-02-29")):
         (row,) = at.measure_zones(raster(tmp_path / name, HEIGHTS), plots).rows
         assert row["date"] == date
+
+
+def reflectances(offset: int = 1000, dtype: str = "uint16") -> np.ndarray:
+    """Red and infrared of plants and soil, times 10,000, plus an offset."""
+    is_plant = np.arange(SIDE) % 2 == 0
+    red, infrared = np.where(is_plant, 300, 1500), np.where(is_plant, 4500, 2500)
+    bands = np.stack([np.broadcast_to(band, (SIDE, SIDE)) for band in (red, infrared)])
+    return (bands + offset).astype(dtype)
+
+
+WITH_OFFSET = "S2A_MSIL2A_20230611T101559_N0509_R065_T32UQD.tif"
+OLD = "S2A_MSIL2A_20190611T101559_N0212_R065_T32UQD.tif"
+RED_AND_INFRARED = {"R": 1, "NIR": 2}
+TRUE_NDVI = ((4500 - 300) / 4800 + (2500 - 1500) / 4000) / 2
+
+
+def test_the_offset_of_sentinel_2_is_a_question_on_the_rasters_that_may_have_it(
+    tmp_path: Path,
+) -> None:
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
+    new = raster(tmp_path / WITH_OFFSET, reflectances())
+    old = raster(tmp_path / OLD, reflectances(offset=0))
+    asked = {"values": ["ndvi"], "bands": RED_AND_INFRARED}
+    with pytest.raises(UndecidedError) as caught:
+        at.measure_zones([new, old], plots, **asked)
+    assert caught.value.answers == ("--offset=-1000",)
+    rows = at.measure_zones([new, old], plots, **asked, readings=Readings(accept=True)).rows
+    assert [row["ndvi_mean"] for row in rows] == pytest.approx([TRUE_NDVI, TRUE_NDVI])
+    assert [row["flags"] for row in rows] == ["", ""]
+    (row,) = at.measure_zones(new, plots, **asked, offset=0).rows
+    assert row["ndvi_mean"] < TRUE_NDVI - 0.1
+    (row, _) = at.measure_zones([new, old], plots, **asked, offset=-1000).rows
+    assert "offset_doubtful" in str(row["flags"])
+
+
+@pytest.mark.parametrize("evidence", ["tag", "bands", "folder", "reflectances"])
+def test_sentinel_2_is_told_by_tags_names_of_bands_and_folders(
+    tmp_path: Path, evidence: str
+) -> None:
+    folder = tmp_path / ("S2B_MSIL2A_20240601.SAFE" if evidence == "folder" else "x")
+    folder.mkdir()
+    numbers = reflectances()
+    if evidence == "reflectances":
+        numbers = numbers.astype(np.float32) / 10_000
+    names = ("B04", "B08") if evidence in ("bands", "reflectances") else ()
+    path = raster(folder / "a.tif", numbers, names=names)
+    if evidence == "tag":
+        with rasterio.open(path, "r+") as file:
+            file.update_tags(BOA_ADD_OFFSET_VALUES="-1000")
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
+    readings = Readings(accept=True)
+    (row,) = at.measure_zones(
+        path, plots, values=["ndvi"], bands=RED_AND_INFRARED, readings=readings
+    ).rows
+    assert row["ndvi_mean"] == pytest.approx(TRUE_NDVI, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "flag"),
+    [
+        (reflectances(), "offset_unknown"),
+        (reflectances(offset=0), ""),
+        (reflectances(offset=0) * np.array([1e-4, 1])[:, None, None], "unequal_scales"),
+        (reflectances(offset=0) // np.array([6, 1])[:, None, None], "unequal_scales"),
+        (reflectances(offset=0) * 1e-4, ""),
+    ],
+)
+def test_numbers_of_which_an_index_may_be_wrong_are_flagged(
+    tmp_path: Path, numbers: np.ndarray, flag: str
+) -> None:
+    kept = numbers.astype(np.float32) if numbers.dtype.kind == "f" else numbers.astype(np.uint16)
+    path = raster(tmp_path / "n.tif", kept, names=("red", "nir"))
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
+    table = at.measure_zones(path, plots, values=["ndvi"])
+    assert table.rows[0]["flags"] == flag
+    assert bool(table.notes) == bool(flag)

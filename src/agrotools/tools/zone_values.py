@@ -16,6 +16,7 @@ from agrotools.core import ToolError
 from agrotools.tools.crop_weed.large_rasters import sample_threshold
 from agrotools.tools.pictures import WHOLE_PX, raster_roles, read_field_raster
 from agrotools.tools.workspace import file_info
+from agrotools.tools.zone_numbers import doubts_on_numbers
 from agrotools.vision import Box, Index, Role
 from agrotools.vision.blocks import tile_shape
 from agrotools.vision.formats import MAX_PIXELS
@@ -195,16 +196,19 @@ def _plants(source: RasterSource, path: Path, value: str, bands: Bands) -> Measu
     read = partial(sampled.read, source, used)
     limits = (-1.0, 1.0) if index in _NORMALISED else _ANY
     of_index = Quantity(value, index, limits)
+    doubts, of_numbers = doubts_on_numbers(source, used)
+    notes = (*assumed, *doubts)
     if value != COVER:
-        return Measured((Layers((of_index,), lambda box: read(box)[:1], has_halo=True),), assumed)
-    notes = (*assumed, *sampled.notes, *sampled.cut.notes)
-    flags = sampled.cut.flags
+        only = Layers((of_index,), lambda box: read(box)[:1], has_halo=True)
+        return Measured((only,), notes, of_numbers)
+    notes = (*notes, *sampled.notes, *sampled.cut.notes)
+    flags = (*of_numbers, *sampled.cut.flags)
     is_whole = source.width * source.height <= WHOLE_PX and bands is None
     more_notes, more_flags, doubt = _remarks(source, path, index) if is_whole else ((), (), "")
     if doubt:
         notes = (*notes, f"plant cover cannot be told: {doubt}")
         only_index = Layers((of_index,), lambda box: read(box)[:1], has_halo=True)
-        return Measured((only_index,), notes, ("low_confidence",), ("veg_pct",))
+        return Measured((only_index,), notes, (*of_numbers, "low_confidence"), ("veg_pct",))
     both = Layers((Quantity(value, COVER), of_index), lambda box: read(box)[::-1], has_halo=True)
     return Measured((both,), (*notes, *more_notes), (*flags, *more_flags))
 

@@ -17,6 +17,7 @@ from agrotools.core import ToolError
 from agrotools.core.base import count_text
 from agrotools.core.readings import Readings
 from agrotools.tools.zone_files import ABOUT, Row, ZoneMap, picture_under, write_files
+from agrotools.tools.zone_numbers import Offsets, possible_offsets, question_on_offset
 from agrotools.tools.zone_shapes import (
     MOST_ZONES,
     Zones,
@@ -153,11 +154,15 @@ def measure_zones(
     given = [rasters] if isinstance(rasters, Path | str) else rasters
     in_order = _rasters_of([Path(path) for path in given], readings)
     stated = _stated(scale, offset)
+    offsets = {} if offset is not None else _offsets_of(in_order, values, bands, stated, readings)
     collected: _Collected | None = None
     shown: ZoneMap | None = None
     for raster in in_order:
+        scaling = stated
+        if raster.path in offsets:
+            scaling = StatedScaling(scale, offsets[raster.path])
         with open_raster(
-            raster.path, argument="rasters", shown_as=raster.label, stated=stated
+            raster.path, argument="rasters", shown_as=raster.label, stated=scaling
         ) as source:
             _say_scaling(source, readings)
             if collected is None:
@@ -297,6 +302,34 @@ def _stated(scale: float | None, offset: float | None) -> StatedScaling | None:
     return None if scale is None and offset is None else StatedScaling(scale, offset)
 
 
+def _offsets_of(
+    rasters: Sequence[_Raster],
+    values: Sequence[str],
+    bands: Mapping[str, int | str] | None,
+    stated: StatedScaling | None,
+    readings: Readings,
+) -> dict[Path, float]:
+    """Return the offset of each raster of Sentinel-2 that does not say its own; one question for all of them."""
+    doubtful: dict[Path, Offsets] = {}
+    names: list[str] = []
+    for raster in rasters:
+        with open_raster(
+            raster.path, argument="rasters", shown_as=raster.label, stated=stated
+        ) as source:
+            offsets = possible_offsets(source, raster.path, tuple(values), bands)
+        if offsets is not None:
+            doubtful[raster.path] = offsets
+            names.append(raster.label)
+    if not doubtful:
+        return {}
+    first = next(iter(doubtful.values()))
+    answer = float(readings.choose(question_on_offset(names, first)))
+    # Rasters in reflectances and rasters in numbers have offsets of the same meaning.
+    return {
+        path: offsets.proposed if answer else offsets.other for path, offsets in doubtful.items()
+    }
+
+
 def _say_scaling(source: RasterSource, readings: Readings) -> None:
     """Say how the numbers of a raster become values.
 
@@ -305,7 +338,11 @@ def _say_scaling(source: RasterSource, readings: Readings) -> None:
     """
     plain = Scaling()
     in_file = {source.scaling_in_file(band) for band in source.data_bands} - {plain}
-    if in_file and source.stated is not None and None in source.stated:
+    # A scale in the file and an offset that the command states do not contradict each other.
+    are_apart = all(scaling.offset == 0 for scaling in in_file) and (
+        source.stated is not None and source.stated.scale is None
+    )
+    if in_file and not are_apart and source.stated is not None and None in source.stated:
         which = "offset" if source.stated.offset is None else "scale"
         said = next(iter(in_file))
         why = (
