@@ -724,3 +724,36 @@ def test_numbers_of_which_an_index_may_be_wrong_are_flagged(
     table = at.measure_zones(path, plots, values=["ndvi"])
     assert table.rows[0]["flags"] == flag
     assert bool(table.notes) == bool(flag)
+
+
+@pytest.mark.parametrize(
+    ("bands", "flag"),
+    [
+        ({"red": 3, "nir": 2}, "bands_contradict"),
+        ({"red": 4, "nir": 2}, "bands_contradict"),
+        ({"red": 1, "nir": 2}, ""),
+        (None, ""),
+    ],
+)
+def test_a_role_that_the_file_gives_to_another_band_is_said(
+    tmp_path: Path, bands: dict[str, int] | None, flag: str
+) -> None:
+    numbers = np.concatenate([reflectances(offset=0)] * 2)
+    path = raster(tmp_path / "n.tif", numbers, names=("red", "nir", "blue", ""))
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
+    table = at.measure_zones(path, plots, values=["ndvi"], bands=bands)
+    assert table.rows[0]["flags"] == flag
+    assert bool(table.notes) == bool(flag)
+
+
+def test_hints_of_the_command_say_its_options(tmp_path: Path) -> None:
+    path = raster(tmp_path / "n.tif", reflectances())
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
+    asked = run_command("tools", "zones", str(path), "--zones", str(plots), "--value", "ndvi")
+    assert "--band R=3 --band NIR=4" in asked.stderr
+    twice = run_command(
+        *("tools", "zones", str(path), "--zones", str(plots)), *("--band", "R=1", "--band", "R=2")
+    )
+    assert twice.returncode == 2
+    run = run_command("tools", "run", "measure_crop_weed_area", "--image", str(path))
+    assert """--bands '{"R": 3, "NIR": 4}'""" in run.stderr

@@ -99,6 +99,7 @@ def run(
 
     Files are paths on this machine; lists and objects are JSON. `agrotools tools describe TOOL` lists the arguments.
     """
+    from agrotools.cli.option_words import in_options, options_of
     from agrotools.cli.tool_text import parse_arguments, result_table
     from agrotools.core import ToolError, UsageError
     from agrotools.report.terminal import print_parts
@@ -107,6 +108,7 @@ def run(
     from agrotools.tools.workspace import ArtifactWriteError, artifacts_in
 
     implementation = _find(tool, as_json)
+    options = options_of(implementation.spec.parameters["properties"])
     vision = None
     try:
         call = parse_arguments(implementation.spec, arguments, context.args)
@@ -118,13 +120,9 @@ def run(
     except UsageError as error:
         _fail(error.message, error.hint, {"kind": "usage"}, as_json, BAD_USAGE)
     except ToolError as error:
-        _fail(
-            error.message,
-            error.advice,
-            error.info.model_dump(),
-            as_json,
-            code_of(error) or NOT_DONE,
-        )
+        message = in_options(error.message, options)
+        advice = in_options(error.advice, options) if error.advice else None
+        _fail(message, advice, error.info.model_dump(), as_json, code_of(error) or NOT_DONE)
     except ArtifactWriteError as error:
         message, hint = (
             f"{error.filename or out}: {error.strerror or error}",
@@ -162,9 +160,10 @@ def run(
         ]
         print_json({"result": plain, "artifacts": rows, **({"maps": maps} if maps else {})})
     else:
-        print_parts(
-            [result_table(plain, [*paths, *maps], exact=implementation.significant_digits != 6)]
-        )
+        is_exact = implementation.significant_digits != 6
+        table = result_table(plain, [*paths, *maps], exact=is_exact)
+        table.notes = [in_options(note, options) for note in table.notes]
+        print_parts([table])
         for path in (*paths, *maps):
             typer.echo(f"wrote {path}")
 
@@ -259,9 +258,9 @@ def zones(
 
     A grid is x=500000,y=5000000,rows=20,columns=50,width=1.5,length=6,rotation=12,gap=0.5, from its upper left corner.
     """
+    from agrotools.cli.option_words import in_options, with_pairs
     from agrotools.cli.reading import new_readings, print_readings
-    from agrotools.cli.tool_text import named_values
-    from agrotools.core import UsageError
+    from agrotools.core import ToolError, UsageError
     from agrotools.tools.zones import measure_zones
 
     if layer and len(layer) > 1:
@@ -269,26 +268,50 @@ def zones(
             "--layer names one layer", hint="measure each layer by itself, with an --out of its own"
         )
     readings = new_readings(yes=yes)
-    table = measure_zones(
-        rasters,
-        zones,
-        values=value or (),
-        bands=named_values(band or ()) or None,
-        id_field=id_field,
-        layer=layer[0] if layer else None,
-        scale=scale,
-        offset=offset,
-        out=out,
-        progress=lambda line: typer.echo(line, err=True),
-        readings=readings,
-    )
+    try:
+        table = measure_zones(
+            rasters,
+            zones,
+            values=value or (),
+            bands=_bands_of(band or []) or None,
+            id_field=id_field,
+            layer=layer[0] if layer else None,
+            scale=scale,
+            offset=offset,
+            out=out,
+            progress=lambda line: typer.echo(line, err=True),
+            readings=readings,
+        )
+    except ToolError as error:
+        error.message = in_options(error.message, _OPTIONS_OF_ZONES, with_pairs)
+        error.hint = in_options(error.hint or "", _OPTIONS_OF_ZONES, with_pairs) or None
+        raise
+    notes = [in_options(note, _OPTIONS_OF_ZONES, with_pairs) for note in table.notes]
     print_readings(readings)
     if as_json:
         files = [str(path) for path in table.files]
         print_json({"rows": table.rows, "notes": table.notes, "files": files, **readings.as_data()})
         return
-    for line in (*table.notes, *map(str, table.files)):
+    for line in (*notes, *map(str, table.files)):
         typer.echo(line)
+
+
+_OPTIONS_OF_ZONES = {"bands": "--band", "id_field": "--id", "values": "--value"}
+"""Options of ``tools zones`` that have other names than the arguments."""
+
+
+def _bands_of(texts: list[str]) -> dict[str, str]:
+    """Return bands by role. UsageError: a text is not ROLE=BAND, or a role is given twice."""
+    from agrotools.core import UsageError
+
+    bands: dict[str, str] = {}
+    for text in texts:
+        role, sign, band = text.partition("=")
+        if not sign:
+            raise UsageError(f"--band {text}: it is not ROLE=BAND", hint="--band R=3 --band NIR=4")
+        if bands.setdefault(role, band) != band:
+            raise UsageError(f"--band {role} is given twice", hint="give each role one band")
+    return bands
 
 
 def serve(

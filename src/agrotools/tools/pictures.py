@@ -20,6 +20,7 @@ from agrotools.vision.rasters import (
     listed_bands,
     open_raster,
     place_of,
+    role_of,
     roles_by_name,
 )
 from agrotools.vision.reading import (
@@ -244,11 +245,33 @@ def known_roles(
     Roles come from the caller, else from the sample, else from the file."""
     names = source.names(info.bands if info else None)
     if bands is not None:
-        return chosen_roles(bands, names, file=source.name), names, ()
+        chosen = chosen_roles(bands, names, file=source.name)
+        return chosen, names, contradicted_roles(source, names, chosen)
     roles = roles_by_name(names) or source.roles
     if not roles and len(source.data_bands) == len(_CHANNELS) and source.dtype == "uint8":
         return roles_by_name(_CHANNELS), names, ("bands without names: taken as red, green, blue",)
     return roles, names, ()
+
+
+def contradicted_roles(
+    source: RasterSource, names: Sequence[str | None], chosen: Mapping[Role, int]
+) -> tuple[str, ...]:
+    """Return a note on each role that a caller gives to a band, while the file gives that band another one."""
+    by_name = {number: role_of(name) for number, name in enumerate(names, start=1) if name}
+    if not any(by_name.values()):
+        by_name = {number: role for role, number in source.roles.items()}
+    notes: list[str] = []
+    for role, number in chosen.items():
+        own = by_name.get(number)
+        elsewhere = next((other for other, one in by_name.items() if one == role), None)
+        said = names[number - 1] or own
+        if own is not None and own != role:
+            notes.append(f"band {number} of {source.name} is {said} in the file, and {role} here")
+        elif own is None and elsewhere is not None:
+            notes.append(
+                f"band {number} of {source.name} is {role} here; in the file that is band {elsewhere}"
+            )
+    return tuple(notes)
 
 
 def raster_roles(

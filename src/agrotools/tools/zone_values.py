@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.crop_weed.large_rasters import sample_threshold
-from agrotools.tools.pictures import WHOLE_PX, raster_roles, read_field_raster
+from agrotools.tools.pictures import WHOLE_PX, contradicted_roles, raster_roles, read_field_raster
 from agrotools.tools.workspace import file_info
 from agrotools.tools.zone_numbers import doubts_on_numbers
 from agrotools.vision import Box, Index, Role
@@ -192,11 +192,20 @@ def _plants(source: RasterSource, path: Path, value: str, bands: Bands) -> Measu
     roles, assumed = raster_roles(source, bands, file_info(path))
     index = choose_index(cast(Index, "auto" if value == COVER else value), roles)
     used: dict[Role, int] = {role: roles[role] for role in INDICES[index].bands}
-    sampled = sample_threshold(source, used, index, (0, 0, source.width, source.height))
+    try:
+        sampled = sample_threshold(source, used, index, (0, 0, source.width, source.height))
+    except ToolError as error:
+        if error.kind != "nothing_found":
+            raise
+        # The hint of the tool is about a region, which zones do not have.
+        hint = "check the file's nodata value"
+        raise ToolError(error.kind, error.message, argument="rasters", hint=hint) from error
     read = partial(sampled.read, source, used)
     limits = (-1.0, 1.0) if index in _NORMALISED else _ANY
     of_index = Quantity(value, index, limits)
     doubts, of_numbers = doubts_on_numbers(source, used)
+    if bands is not None and contradicted_roles(source, source.band_names, roles):
+        of_numbers = (*of_numbers, "bands_contradict")
     notes = (*assumed, *doubts)
     if value != COVER:
         only = Layers((of_index,), lambda box: read(box)[:1], has_halo=True)
