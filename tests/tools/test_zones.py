@@ -757,3 +757,16 @@ def test_hints_of_the_command_say_its_options(tmp_path: Path) -> None:
     assert twice.returncode == 2
     run = run_command("tools", "run", "measure_crop_weed_area", "--image", str(path))
     assert """--bands '{"R": 3, "NIR": 4}'""" in run.stderr
+
+
+def test_rasters_without_a_date_in_their_names_are_dated_by_a_tag_and_it_is_said(
+    tmp_path: Path,
+) -> None:
+    paths = [raster(tmp_path / name, HEIGHTS) for name in ("b.tif", "a.tif")]
+    for path, day in zip(paths, (12, 11), strict=True):
+        with rasterio.open(path, "r+") as file:
+            file.update_tags(TIFFTAG_DATETIME=f"2024:06:{day} 10:00:00")
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
+    table = at.measure_zones(paths, plots, values=["1"])
+    assert [row["date"] for row in table.rows] == ["2024-06-11", "2024-06-12"]
+    assert len(table.notes) == 2

@@ -3,9 +3,7 @@
 A pixel counts with the share of its area that lies in the zone; those without data do not.
 """
 
-import calendar
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError
 from agrotools.core.base import count_text
 from agrotools.core.readings import Readings
+from agrotools.tools.zone_dates import are_sortable, date_of_tag, dates_of, has_date
 from agrotools.tools.zone_files import ABOUT, Row, ZoneMap, picture_under, write_files
 from agrotools.tools.zone_numbers import Offsets, possible_offsets, question_on_offset
 from agrotools.tools.zone_shapes import (
@@ -54,11 +53,6 @@ _GRID = {
 _GRID_HINT = (
     "a grid is x=500000,y=5000000,rows=20,columns=50,width=1.5,length=6,rotation=12,gap=0.5"
 )
-_DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
-_YEAR = re.compile(r"((?:19|20)\d\d)(?:[-_.]?(0[1-9]|1[0-2]))?")
-"""Name of a folder of a year or a month."""
-_FOLDERS_WITH_DATES = 3
-"""Number of folders above a raster whose names may hold its date: flights are stored as DATE/product/raster.tif."""
 _READ_PX = 2**22
 """Largest number of pixels of a zone that are read at once."""
 _PROGRESS_ZONES = 1_000
@@ -81,11 +75,13 @@ class ZoneTable(NamedTuple):
 
 
 class _Raster(NamedTuple):
-    """Raster of a date. ``label``: shortest end of its path that no other raster has."""
+    """Raster of a date. ``label``: shortest end of its path that no other raster has. ``by_tag``: the date is that of a
+    tag of the file, as it was taken or made."""
 
     path: Path
     label: str
     date: str
+    by_tag: bool = False
 
 
 class _Placed(NamedTuple):
@@ -211,6 +207,10 @@ class _Collected:
     ) -> None:
         """Add what was found in a raster; ``gsd_m``: metres per pixel."""
         self.notes += [f"{raster.label}: {note}" for note in measured.notes]
+        if raster.by_tag:
+            self.notes.append(
+                f"{raster.label}: its date is that of a tag, which may be the day it was made"
+            )
         self.notes += _notes_on_values(raster, found, measured)
         if not self._rows:
             self.notes += _notes_on_repairs(self.zones, placed, gsd_m)
@@ -245,16 +245,21 @@ def _rasters_of(paths: Sequence[Path], readings: Readings) -> list[_Raster]:
             readings.leave(f"{path}, which is given twice")
         different.setdefault(path.absolute(), path)
     labels = _labels_of([*different])
+    paths = [*different.values()]
+    tags = ["" if has_date(path) else _tag_of(path) for path in paths]
+    dates = dates_of(paths, tags)
     rasters = [
-        _Raster(path, label, _date_of(path))
-        for path, label in zip(different.values(), labels, strict=True)
+        _Raster(path, label, date, by_tag=bool(date) and date == date_of_tag(tag))
+        for path, label, date, tag in zip(paths, labels, dates, tags, strict=True)
     ]
-    dates = [raster.date for raster in rasters]
-    if "" not in dates and len(set(dates)) == len(dates):
+    if are_sortable(dates) and len(set(dates)) == len(dates):
         rasters.sort(key=lambda raster: raster.date)
     if len(rasters) <= _LISTED:
         for raster in rasters:
-            readings.take(f"{raster.label} {f'of {raster.date}' if raster.date else '(no date)'}")
+            by = ", as a tag of the file says" if raster.by_tag else ""
+            readings.take(
+                f"{raster.label} {f'of {raster.date}{by}' if raster.date else '(no date)'}"
+            )
     else:
         known = sorted(filter(None, dates))
         span = f"of {known[0]} to {known[-1]}" if known else "(no dates)"
@@ -276,20 +281,13 @@ def _labels_of(paths: Sequence[Path]) -> list[str]:
     return labels
 
 
-def _date_of(path: Path) -> str:
-    """Return the date in the name of a raster, else in that of a folder near it; else the year or month of a folder."""
-    folders = [*reversed(path.parts[:-1])][:_FOLDERS_WITH_DATES]
-    for name in (path.stem, *folders):
-        if (found := _DATE.search(name)) and _is_day(*map(int, found.groups())):
-            return "-".join(found.groups())
-    for name in folders:
-        if found := _YEAR.fullmatch(name):
-            return "-".join(filter(None, found.groups()))
-    return ""
-
-
-def _is_day(year: int, month: int, day: int) -> bool:
-    return day <= calendar.monthrange(year, month)[1]
+def _tag_of(path: Path) -> str:
+    """Return the tag DateTime of a raster; empty if there is none."""
+    try:
+        with open_raster(path) as source:
+            return str(source.dataset.tags().get("TIFFTAG_DATETIME", ""))
+    except ToolError:
+        return ""  # raised again where the raster is measured
 
 
 def _stated(scale: float | None, offset: float | None) -> StatedScaling | None:
