@@ -770,3 +770,80 @@ def test_rasters_without_a_date_in_their_names_are_dated_by_a_tag_and_it_is_said
     table = at.measure_zones(paths, plots, values=["1"])
     assert [row["date"] for row in table.rows] == ["2024-06-11", "2024-06-12"]
     assert len(table.notes) == 2
+
+
+def shapes(path: Path, *geometries: Any) -> Path:
+    """Write shapes of shapely or of GeoJSON, called P0, P1 and so on, in the system of the raster."""
+    features = [
+        {
+            "type": "Feature",
+            "properties": {"plot": f"P{place}"},
+            "geometry": one
+            if one is None or isinstance(one, dict)
+            else json.loads(shapely.to_geojson(one)),
+        }
+        for place, one in enumerate(geometries)
+    ]
+    document = {"type": "FeatureCollection", "features": features, **IN_METRES}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+SQUARE, BESIDE = shapely.box(X, Y - 3, X + 3, Y), shapely.box(X + 4, Y - 3, X + 7, Y)
+POINT, LINE = shapely.Point(X, Y), shapely.LineString([(X, Y), (X + 1, Y)])
+
+
+@pytest.mark.parametrize(
+    ("geometries", "measured", "left"),
+    [
+        ((shapely.GeometryCollection([SQUARE, POINT]), BESIDE), {"P0": "", "P1": ""}, ["1 other"]),
+        ((shapely.GeometryCollection([POINT, LINE]), BESIDE), {"P1": ""}, ["feature 1 (Geom"]),
+        (
+            (shapely.GeometryCollection([shapely.GeometryCollection([SQUARE])]), BESIDE),
+            {"P0": "", "P1": ""},
+            [],
+        ),
+        (
+            (None, BESIDE, {"type": "Polygon", "coordinates": []}),
+            {"P0": "no_outline", "P1": "", "P2": "no_outline"},
+            ["feature 1 (Polygon); feature 3"],
+        ),
+        ((POINT, SQUARE, LINE), {"P1": ""}, ["feature 1 (Point); feature 3 (LineString)"]),
+        ((shapely.force_3d(SQUARE, 7.0), BESIDE), {"P0": "", "P1": ""}, []),
+        (
+            (shapely.Polygon([(X, Y), (X + 1, Y), (X, Y), (X, Y)]), BESIDE),
+            {"P0": "no_outline outline_repaired", "P1": ""},
+            [],
+        ),
+    ],
+)
+def test_shapes_that_are_no_polygons_are_named(
+    tmp_path: Path, geometries: tuple[Any, ...], measured: dict[str, str], left: list[str]
+) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    readings = Readings()
+    table = at.measure_zones(path, shapes(tmp_path / "a.geojson", *geometries), readings=readings)
+    assert {row["zone"]: row["flags"] for row in table.rows} == measured
+    assert len(readings.left) == len(left)
+    assert all(part in line for part, line in zip(left, readings.left, strict=True))
+
+
+def test_parts_of_a_zone_are_measured_together_and_it_is_said(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    readings = Readings()
+    both = shapes(tmp_path / "a.geojson", shapely.MultiPolygon([SQUARE, BESIDE]))
+    (row,) = at.measure_zones(path, both, readings=readings).rows
+    assert row["area_m2"] == pytest.approx(18)
+    assert any("1 of several parts" in line for line in readings.taken)
+
+
+@pytest.mark.parametrize(
+    ("metres", "flag"),
+    [(0.009, ""), (0.02, "partly_outside"), (-0.02, ""), (1.0, "partly_outside")],
+)
+def test_an_outline_along_the_edge_may_be_rounded(tmp_path: Path, metres: float, flag: str) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    size = SIDE * GSD
+    along = shapes(tmp_path / "a.geojson", shapely.box(X - metres, Y - size, X + size, Y))
+    (row,) = at.measure_zones(path, along).rows
+    assert row["flags"] == flag

@@ -55,12 +55,13 @@ _CRS_NAME = re.compile(r"(?:urn:ogc:def:crs:)?(EPSG|OGC):(?:[\d.]*:)?(\w+)", re.
 """Names of coordinate reference systems in GeoJSON. PROJ would also open files and addresses under other names."""
 _POLYGON_TYPES = (3, 6)
 """Numbers of polygons and multipolygons in shapely."""
+_COLLECTION_TYPE = 7
 _KINDS_OF_POLYGONS = ("Polygon", "Surface", "Unknown", "Geometry")
 """Words in the kind of a layer that may hold polygons; the last two are of layers of any shapes."""
 _MOST_MEASURED = 10_000
 """Largest number of polygons of a layer whose area a question gives: a tenth of a second."""
 _MOST_NAMED = 12
-"""Folders that a line names."""
+"""Folders or features that a line names."""
 
 _LEAST_OVERLAP = 0.01
 """Share of the smaller zone from which an overlap is flagged: outlines drawn by hand share slivers along edges."""
@@ -164,6 +165,7 @@ def _polygons_of(
     """
     shapely = import_of_zones("shapely")
     shapes = np.where(shapely.is_missing(content.shapes), shapely.Polygon(), content.shapes)
+    shapes = _with_polygons_of_collections(shapes, file, readings)
     are_polygons = np.isin(shapely.get_type_id(shapes), _POLYGON_TYPES)
     if not are_polygons.any():
         what = "other shapes than polygons" if len(shapes) else "no polygons"
@@ -173,16 +175,55 @@ def _polygons_of(
         raise ToolError(
             "invalid_argument", f"{file} has corners that are no numbers", argument="zones"
         )
-    others = len(shapes) - len(polygons)
-    if others:
-        readings.leave(f"{count_text(others, 'shape')} of {file} other than polygons")
+    _leave_others(shapes, np.flatnonzero(~are_polygons), "other than polygons", file, readings)
+    without = np.flatnonzero(are_polygons & shapely.is_empty(shapes))
+    _leave_others(shapes, without, "without an outline", file, readings)
     found = count_text(len(polygons), "polygon")
+    several = int((shapely.get_num_geometries(polygons) > 1).sum())
+    if several:
+        found += f", {several} of several parts, which are measured together"
     readings.take(f"{content.place} of {file} ({found})" if content.place else f"{file} ({found})")
     kept = np.flatnonzero(are_polygons).tolist()
     fields = {
         name: [_plain(values[place]) for place in kept] for name, values in content.fields.items()
     }
     return polygons, fields
+
+
+def _with_polygons_of_collections(
+    shapes: NDArray[Any], file: str, readings: Readings
+) -> NDArray[Any]:
+    """Return shapes with the polygons of each collection in its place, if it holds any, and say what else it holds."""
+    shapely = import_of_zones("shapely")
+    shapes = shapes.copy()
+    for place in np.flatnonzero(shapely.get_type_id(shapes) == _COLLECTION_TYPE).tolist():
+        # Collections may hold collections; a shape of several polygons is one of the parts, too.
+        parts = [shapes[place]]
+        while any(shapely.get_type_id(part) == _COLLECTION_TYPE for part in parts):
+            parts = shapely.get_parts(parts).tolist()
+        polygons = [part for part in parts if shapely.get_type_id(part) in _POLYGON_TYPES]
+        if polygons:
+            others = count_text(len(parts) - len(polygons), "other shape")
+            if len(parts) > len(polygons):
+                readings.leave(f"{others} of feature {place + 1} of {file} beside its polygons")
+            shapes[place] = shapely.MultiPolygon(shapely.get_parts(polygons).tolist())
+    return shapes
+
+
+def _leave_others(
+    shapes: NDArray[Any], places: NDArray[np.intp], what: str, file: str, readings: Readings
+) -> None:
+    """Say which features are not measured, with the kinds of their shapes."""
+    if not len(places):
+        return
+    chosen: list[Any] = shapes[places].tolist()
+    named = [
+        f"feature {place + 1} ({shape.geom_type})"
+        for place, shape in zip(places.tolist(), chosen, strict=True)
+    ]
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    listed = "; ".join(named[:_MOST_NAMED])
+    readings.leave(f"{count_text(len(named), 'shape')} of {file} {what}: {listed}{more}")
 
 
 def _plain(value: Any) -> Any:
@@ -268,7 +309,9 @@ def _features_of(document: Any) -> list[Mapping[str, Any]]:
         return document["features"]
     if kind == "Feature":
         return [document]
-    if kind in ("Polygon", "MultiPolygon"):
+    if kind == "GeometryCollection":
+        return [{"geometry": geometry} for geometry in document["geometries"]]
+    if "coordinates" in document:
         return [{"geometry": document}]
     raise ValueError(f"its type is {str(kind)[:40]!r}")
 

@@ -59,8 +59,9 @@ _PROGRESS_ZONES = 1_000
 """Number of zones after which a line of progress is given: about two seconds."""
 _FARTHEST_PX = 1e9
 """Distance from a raster, pixels, beyond which a corner is nowhere: no raster is as large."""
-_SAME_AREA = 1e-6
-"""Relative difference up to which a zone lies whole in a raster."""
+_ROUNDED_PX, _ROUNDED_SHARE = 0.1, 1e-3
+"""Distance, pixels, and share of a zone up to which it may stick out of a raster and lies whole in it. An outline drawn
+along the edge sticks out by as much after a change of its system or with 7 decimals of a degree (1 cm)."""
 _LISTED = 3
 """Rasters or zones that a line names."""
 
@@ -85,12 +86,14 @@ class _Raster(NamedTuple):
 
 
 class _Placed(NamedTuple):
-    """Zones in pixels of a raster: x is the column, y the row, downwards. ``inside``: their parts in the raster."""
+    """Zones in pixels of a raster: x is the column, y the row, downwards. ``inside``: their parts in the raster.
+    ``beyond``: how far each sticks out of it, pixels."""
 
     polygons: NDArray[Any]
     inside: NDArray[Any]
     areas: NDArray[np.float64]
     areas_inside: NDArray[np.float64]
+    beyond: NDArray[np.float64]
 
 
 class _Found(NamedTuple):
@@ -438,7 +441,9 @@ def _placed_in(zones: Zones, source: RasterSource) -> _Placed:
     crossed = ~shapely.is_valid(polygons)
     polygons[crossed] = shapely.make_valid(polygons[crossed], method="structure")
     inside = shapely.clip_by_rect(polygons, 0, 0, source.width, source.height)
-    return _Placed(polygons, inside, shapely.area(polygons), shapely.area(inside))
+    left, top, right, bottom = shapely.bounds(polygons).T
+    beyond = np.max([-left, -top, right - source.width, bottom - source.height], axis=0)
+    return _Placed(polygons, inside, shapely.area(polygons), shapely.area(inside), beyond)
 
 
 def _in_system_of(
@@ -587,10 +592,9 @@ def _flags_of(
 ) -> list[str]:
     """Return the flags of each zone, with spaces between them."""
     flags: list[str] = []
+    has_outline = import_of_zones("shapely").area(zones.polygons) > 0
     for place, one in enumerate(found):
-        of_zone = _flags_of_place(
-            float(placed.areas[place]), float(placed.areas_inside[place]), one
-        )
+        of_zone = _flags_of_place(placed, place, one) if has_outline[place] else ["no_outline"]
         if one.beyond:
             of_zone.append("out_of_range")
         if overlaps is None:
@@ -603,12 +607,14 @@ def _flags_of(
     return flags
 
 
-def _flags_of_place(area: float, area_inside: float, found: _Found) -> list[str]:
+def _flags_of_place(placed: _Placed, place: int, found: _Found) -> list[str]:
     """Return flags on what part of a zone lies in the raster, and what part of that has data."""
+    area, area_inside = float(placed.areas[place]), float(placed.areas_inside[place])
     flags: list[str] = []
     if not area_inside:
         return ["outside"]
-    if area_inside < area * (1 - _SAME_AREA):
+    is_rounded = placed.beyond[place] <= _ROUNDED_PX and area - area_inside <= _ROUNDED_SHARE * area
+    if not is_rounded:
         flags.append("partly_outside")
     if not found.pixels:
         flags.append("no_data")
