@@ -235,7 +235,8 @@ def ground_sampling(dataset: Any) -> Scale:
 
 MAX_BLOCK_BYTES = 2**30
 _MAX_VALUES = 4 * MAX_PIXELS
-_UNDECLARED_NODATA = (-9999.0, -32768.0, -32767.0)
+_UNDECLARED_NODATA = (-9999.0, -10_000.0, -32768.0, -32767.0)
+"""Values that programs write where there are no data: -10000 is that of Pix4D."""
 _UNREAL = 1e30
 """Magnitude above which values are missing data: files that do not declare it use -1.7e308 and 3.4e38."""
 _NODATA_CLOSENESS = 4.7e-7
@@ -329,7 +330,7 @@ class RasterSource:
     def read(self, bands: Sequence[int], region: Box | None = None) -> NDArray[np.float32]:
         """Read bands (1-based) as float32 (bands, rows, columns): scale and offset applied, NaN for missing data,
         which are declared in the file (nodata value, mask, alpha band), not finite, beyond 1e30, or, if it declares
-        nothing, -9999, -32768 and -32767. ToolError ``limit``, ``unreadable_file`` (truncated, damaged),
+        nothing, -9999, -10000, -32768 and -32767. ToolError ``limit``, ``unreadable_file`` (truncated, damaged),
         ``region_empty``."""
         from rasterio.windows import Window
 
