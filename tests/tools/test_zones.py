@@ -847,3 +847,61 @@ def test_an_outline_along_the_edge_may_be_rounded(tmp_path: Path, metres: float,
     along = shapes(tmp_path / "a.geojson", shapely.box(X - metres, Y - size, X + size, Y))
     (row,) = at.measure_zones(path, along).rows
     assert row["flags"] == flag
+
+
+def test_the_mark_of_pix4d_for_no_data_is_no_value(tmp_path: Path) -> None:
+    numbers = (reflectances(offset=0) / 10_000).astype(np.float32)
+    numbers[:, :15] = -10_000
+    path = raster(tmp_path / "n.tif", numbers, names=("red", "nir"))
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
+    (row,) = at.measure_zones(path, plots, values=["ndvi"]).rows
+    assert row["ndvi_mean"] == pytest.approx(TRUE_NDVI, rel=1e-4)
+    assert row["valid_pct"] == pytest.approx(50)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_height"),
+    [
+        ("field_reflectance_red.tif", False),
+        ("DJI_20240611103012_0001_MS_RE.TIF", False),
+        ("red_barn_chm.tif", True),
+        ("field_r.tif", True),
+    ],
+)
+def test_a_band_of_light_is_not_measured_as_heights(
+    tmp_path: Path, name: str, is_height: bool
+) -> None:
+    path = raster(tmp_path / name, HEIGHTS / 8)
+    (row,) = at.measure_zones(path, zones(tmp_path / "a.gpkg", (0, 0, 30, 30))).rows
+    assert ("mean_m" in row) == is_height
+
+
+def test_whole_numbers_as_heights_have_no_known_unit(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", (HEIGHTS * 10).astype(np.uint16))
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
+    (row,) = at.measure_zones(path, plots).rows
+    assert "height_unit_assumed_metres" in str(row["flags"])
+    (scaled,) = at.measure_zones(path, plots, scale=0.01).rows
+    assert "height_unit_assumed_metres" not in str(scaled["flags"])
+    assert scaled["mean_m"] == pytest.approx(row["mean_m"] / 100, rel=1e-4)
+
+
+def test_text_of_another_encoding_than_the_file_says_is_refused_with_its_reason(
+    tmp_path: Path,
+) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    file = tmp_path / "a.shp"
+    names = [np.array(["Süd"], object)]
+    outlines = shapely.to_wkb(np.array([SQUARE]))
+    pyogrio.raw.write(
+        *(file, outlines, names, ["plot"]),
+        crs="EPSG:32633",
+        geometry_type="Polygon",
+        encoding="ISO-8859-1",
+    )
+    (row,) = at.measure_zones(path, file).rows
+    assert row["zone"] == "Süd"
+    file.with_suffix(".cpg").write_text("UTF-8")
+    error = tool_error(at.measure_zones, path, file)
+    assert error.kind == "unreadable_file"
+    assert ".cpg" in error.message

@@ -37,7 +37,7 @@ _MOST_BYTES = 500_000_000
 """Largest size of a file of zones: 100,000 polygons of 100 corners each as GeoJSON have about 400 MB."""
 _READABLE = (
     "zones are read from GeoJSON (.geojson), GeoPackage (.gpkg), shapefile (.shp) and KML (.kml; "
-    "unpack KMZ first)"
+    "unpack ZIP and KMZ first)"
 )
 
 _HEAD_BYTES = 4_000
@@ -389,6 +389,10 @@ def _read_by_ogr(path: Path, kind: str, layer: str | None, readings: Readings) -
             IndexError,
             ValueError,
         ) as error:
+            if isinstance(error, UnicodeDecodeError):
+                why = f"the text of {path.name} is not in {error.encoding}, as its .cpg file says"
+                hint = "write the right encoding into the .cpg file, such as ISO-8859-1"
+                raise ToolError("unreadable_file", why, argument="zones", hint=hint) from error
             reason = str(error).replace(str(copy), path.name)
             raise _unreadable(path, reason) from error
     fields = {

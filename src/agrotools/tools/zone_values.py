@@ -20,7 +20,7 @@ from agrotools.tools.zone_numbers import doubts_on_numbers
 from agrotools.vision import Box, Index, Role
 from agrotools.vision.blocks import tile_shape
 from agrotools.vision.formats import MAX_PIXELS
-from agrotools.vision.rasters import RasterSource, band_number
+from agrotools.vision.rasters import RasterSource, Scaling, band_number
 from agrotools.vision.vegetation import INDICES, choose_index, doubt_of_cover, segment
 
 Bands = Mapping[str, int | str] | None
@@ -109,9 +109,9 @@ def quantities_of(
     remarks: list[str] = []
     if not values and len(source.data_bands) > 1:
         values = ("cover",)
-    elif not values and (index := _index_in(path.stem)):
+    elif not values and (what := _index_in(path.stem) or _light_in(path.stem)):
         values = ("1",)
-        remarks = [f"{path.name} is measured as {index}, as its name says, not as heights"]
+        remarks = [f"{path.name} is measured as {what}, as its name says, not as heights"]
     elif not values:
         values = ("height", "1")
     read = _LastRead(source)
@@ -131,6 +131,22 @@ def _index_in(name: str) -> str:
     """Return the index of vegetation that the name of a raster holds, as a word of its own; empty if it holds none."""
     words = re.split(r"[^a-z]+", name.casefold())
     return next((index.upper() for index in INDICES if index in words), "")
+
+
+def _light_in(name: str) -> str:
+    """Return the band of light that the name of a raster holds, as a word of its own; empty if it holds none."""
+    words = [word for word in re.split(r"[^a-z]+", name.casefold()) if word]
+    if _WORDS_OF_HEIGHTS.intersection(words):
+        return ""
+    found = next((word for word in words if word in _WORDS_OF_LIGHT), "")
+    # Cameras of DJI name the files of their bands so: DJI_20240611103012_0001_MS_NIR.
+    is_of_camera = "ms" in words and words[-1] in _BANDS_OF_CAMERAS
+    return words[-1].upper() if is_of_camera else found
+
+
+_WORDS_OF_LIGHT = frozenset("red green blue nir rededge edge reflectance radiance".split())
+_WORDS_OF_HEIGHTS = frozenset("chm dsm dtm dem height heights ndsm".split())
+_BANDS_OF_CAMERAS = frozenset("g r re nir".split())
 
 
 class _LastRead:
@@ -178,6 +194,13 @@ def _heights(source: RasterSource, path: Path, read: _LastRead) -> Measured:
 
     notes, flags = judge_heights(source, file_info(path))
     metres = height_scale_of(source, None).metres
+    is_stated = bool(source.dataset.units[0]) or source.scaling_of(1) != Scaling()
+    if np.dtype(source.dtype).kind in "ui" and not is_stated and source.stated is None:
+        notes.append(
+            "heights are whole numbers, and the file does not say their unit: taken as metres "
+            "(--scale 0.01 for centimetres, --scale 1 for metres)"
+        )
+        flags.append("height_unit_assumed_metres")
 
     def heights_of(box: Box) -> Sequence[NDArray[np.float32]]:
         heights = in_metres(read([1], box)[0], metres)
