@@ -22,6 +22,7 @@ from agrotools.core import ToolError, UndecidedError
 from agrotools.core.readings import Readings
 from agrotools.tools import zone_shapes
 from agrotools.tools.canopy_height import estimate_canopy_height
+from agrotools.tools.change.tool import detect_change
 from agrotools.tools.crop_weed.tool import measure_crop_weed_area
 from agrotools.tools.zone_values import BlockCache
 from support.command import run_command
@@ -905,3 +906,11 @@ def test_text_of_another_encoding_than_the_file_says_is_refused_with_its_reason(
     error = tool_error(at.measure_zones, path, file)
     assert error.kind == "unreadable_file"
     assert ".cpg" in error.message
+
+
+def test_a_change_of_numbers_that_may_have_an_offset_is_flagged(tmp_path: Path) -> None:
+    old = raster(tmp_path / "a.tif", reflectances(offset=0), names=("red", "nir"))
+    new = raster(tmp_path / "b.tif", reflectances(), names=("red", "nir"))
+    result = detect_change(before=old, after=new, target="vegetation")
+    assert "offset_unknown" in result.flags
+    assert "offset_unknown" not in detect_change(before=old, after=old, target="vegetation").flags

@@ -111,9 +111,9 @@ def sample_of(source: RasterSource, used: Mapping[Role, int]) -> BandNumbers | N
 
 
 def doubts_on_numbers(
-    source: RasterSource, used: Mapping[Role, int]
+    source: RasterSource, used: Mapping[Role, int], *, can_be_stated: bool = True
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return notes and flags on values of which an index may be wrong."""
+    """Return notes and flags on values of which an index may be wrong. ``can_be_stated``: the notes say how."""
     sample = sample_of(source, used)
     if sample is None:
         return (), ()
@@ -131,10 +131,10 @@ def doubts_on_numbers(
         )
         flags.append(OFFSET_DOUBTFUL)
     elif not has_offset and source.stated is None and _looks_offset(source, sample):
+        option = "; state --offset=-1000, or --offset=0 if not" if can_be_stated else ""
         notes.append(
             f"the numbers of the darkest band begin at {sample.floor:.4g}: if they are reflectances "
-            "plus 1000, as of Sentinel-2 since 2022, the index is wrong without --offset=-1000; "
-            "--offset=0 says that they are none"
+            f"plus 1000, as of Sentinel-2 since 2022, the index is wrong without the offset{option}"
         )
         flags.append(OFFSET_UNKNOWN)
     return tuple(notes), tuple(flags)

@@ -49,6 +49,7 @@ from agrotools.tools.change.result import (
 )
 from agrotools.tools.pictures import class_names_of, known_roles
 from agrotools.tools.workspace import file_info, shown_name
+from agrotools.tools.zone_numbers import doubts_on_numbers
 from agrotools.vision import Box, Index, Role
 from agrotools.vision.alignment import check_sizes
 from agrotools.vision.blocks import block_boxes
@@ -150,6 +151,14 @@ def _index_change(
     with open_raster_pair(before, after) as pair:
         source = pair.first
         index, numbers = _common_index(pair, before, after, bands)
+        doubts: list[str] = []
+        of_numbers: list[str] = []
+        for raster, chosen in zip((pair.first, pair.second), numbers, strict=True):
+            if len(chosen) > 1:
+                used = dict(zip(INDICES[index].bands, chosen, strict=True))
+                more_notes, more_flags = doubts_on_numbers(raster, used, can_be_stated=False)
+                doubts += [f"{raster.name}: {note}" for note in more_notes]
+                of_numbers += more_flags
 
         def read(box: Box | None) -> list[NDArray[np.float32]]:
             """Return the index of both dates in a box, or of the whole rasters at the size of a panel."""
@@ -224,8 +233,8 @@ def _index_change(
             cover_before_pct=None,
             cover_after_pct=None,
         ),
-        notes=(how, *why, *pair.notes, *frame.scale.notes),
-        flags=(*flags, *pair.flags, *frame.flags),
+        notes=(how, *why, *doubts, *pair.notes, *frame.scale.notes),
+        flags=(*dict.fromkeys((*flags, *of_numbers, *pair.flags, *frame.flags)),),
     )
 
 
