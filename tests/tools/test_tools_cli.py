@@ -202,8 +202,8 @@ class TestRun:
             (["--imag", "x"], "did you mean image"), (["--image"], "--image has no value"),
             (["--image", "--gsd-m", "1"], "--image has no value"), (["stray"], "'stray' is not an option"),
             (["--image", "a", "--image", "b"], "given twice"),
-            (["--gsd-m", "wide"], 'gsd_m must be a number above 0, is "wide"'),
-            (["--gsd-m", "-1"], "gsd_m must be a number above 0, is -1"), (["--region", "1,2,3"], "four numbers"),
+            (["--gsd-m", "wide"], '--gsd-m must be a number above 0, is "wide"'),
+            (["--gsd-m", "-1"], "--gsd-m must be a number above 0, is -1"), (["--region", "1,2,3"], "four numbers"),
             (["--with-mask", "--with-mask"], "given twice"), (["--with-mask=perhaps"], "true or false"),
             (["--arguments", "{"], "not JSON"), (["--arguments", "[1]"], "a JSON object"),
             ([], "image is missing"),
@@ -222,7 +222,7 @@ class TestRun:
         result = run("cli_example", "--image", str(image).replace("field", "feild"), code=2)
         assert "did you mean my field (1).png" in result.stderr
         assert (
-            "hint: give gsd_m"
+            "hint: give --gsd-m"
             in run("cli_example", "--image", str(image), "--fault", "tool", code=2).stderr
         )
         found = json.loads(
@@ -230,7 +230,7 @@ class TestRun:
         )
         assert (found["error"]["kind"], found["error"]["hint"]) == (
             "missing_metadata",
-            "give gsd_m",
+            "give --gsd-m",
         )
 
     @pytest.mark.parametrize(
