@@ -914,3 +914,10 @@ def test_a_change_of_numbers_that_may_have_an_offset_is_flagged(tmp_path: Path) 
     result = detect_change(before=old, after=new, target="vegetation")
     assert "offset_unknown" in result.flags
     assert "offset_unknown" not in detect_change(before=old, after=old, target="vegetation").flags
+
+
+def test_plant_cover_of_numbers_that_may_have_an_offset_is_flagged(tmp_path: Path) -> None:
+    is_plant = np.kron(np.random.default_rng(0).random((15, 15)) < 0.4, np.ones((8, 8), bool))
+    numbers = np.where(is_plant, *reflectances()[:, 0, :2, None, None].transpose(1, 0, 2, 3))
+    path = raster(tmp_path / "b.tif", numbers.astype(np.uint16), names=("red", "nir"))
+    assert "offset_unknown" in measure_crop_weed_area(path).flags

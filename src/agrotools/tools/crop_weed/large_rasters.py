@@ -24,6 +24,7 @@ from agrotools.tools.crop_weed.result import (
     area_result,
 )
 from agrotools.tools.pictures import WHOLE_PX, choose_scale, raster_roles
+from agrotools.tools.zone_numbers import doubts_on_numbers
 from agrotools.vision import Box, Index, Role
 from agrotools.vision.blocks import (
     Block,
@@ -192,8 +193,12 @@ def measure_by_blocks(
         sampled = sample_threshold(source, used, chosen, box)
         cover, shown, count = _segment(source, used, sampled, box)
         scale = choose_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
-        notes = (*source.sampling.notes, *notes, *scale.notes, *sampled.notes, *sampled.cut.notes)
-        flags = (*source.sampling.flags, *clipped, *scale.flags, *sampled.cut.flags)
+        doubts, of_numbers = doubts_on_numbers(source, used, can_be_stated=False)
+        notes = (
+            *(*source.sampling.notes, *notes, *doubts),
+            *(*scale.notes, *sampled.notes, *sampled.cut.notes),
+        )
+        flags = (*source.sampling.flags, *of_numbers, *clipped, *scale.flags, *sampled.cut.flags)
     means, factor = cover.means, cover.factor
     classes = np.where(np.isfinite(means), np.where(means >= 0.5, PLANTS, SOIL), NO_DATA).astype(
         np.uint8

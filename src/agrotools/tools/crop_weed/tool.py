@@ -118,7 +118,15 @@ def _from_picture(
     from agrotools.tools.crop_weed.measure import separate_crop_in_picture
     from agrotools.tools.crop_weed.photographs import remarks_on_photo
     from agrotools.tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, area_result
-    from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
+    from agrotools.tools.pictures import (
+        choose_scale,
+        colour_bands,
+        raster_roles,
+        read_field_picture,
+    )
+    from agrotools.tools.zone_numbers import doubts_on_numbers
+    from agrotools.vision import Role
+    from agrotools.vision.rasters import open_raster
     from agrotools.vision.vegetation import (
         INDICES,
         choose_index,
@@ -135,6 +143,13 @@ def _from_picture(
     notes, flags = [*picture.notes], [*picture.flags]
     values, scaled = colour_bands(picture) if "B" in INDICES[chosen].bands else (picture.bands, ())
     plants = segment(chosen, values, picture.valid)
+    if picture.is_raster:
+        with open_raster(image, shown_as=info.name if info else image.name) as source:
+            roles = raster_roles(source, bands, info)[0]
+            used: dict[Role, int] = {role: roles[role] for role in INDICES[chosen].bands}
+            doubts, of_numbers = doubts_on_numbers(source, used, can_be_stated=False)
+        notes += doubts
+        flags += of_numbers
     if picture.photo is not None and bands is None:
         doubt = doubt_of_cover(picture.photo, plants)
         if doubt is not None:
