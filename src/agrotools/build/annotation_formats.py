@@ -16,6 +16,9 @@ from agrotools.core.files import read_text
 from agrotools.core.readings import Choice, Question, Readings
 from agrotools.text.tables import Table
 
+Size = tuple[int, int]
+"""Width and height of a picture in pixels."""
+
 
 class Mark(NamedTuple):
     """An object, a part of one ``group`` or a region of several; ``shape``: x, y of two corners or of a polygon."""
@@ -32,7 +35,8 @@ class Marked(NamedTuple):
     ``names``: its name by the field that holds it, the most likely one first: ``{"file": "b", "filename": "a.jpg"}``,
     where :data:`OWN_NAME` stands for the name of the annotation file itself. ``original``: its name before an upload.
     ``values``: what was said of the whole picture, by the name of the question: ``{"apples": "3"}``. ``attribute``: the
-    attribute of its objects that is their class, if it had to be chosen.
+    attribute of its objects that is their class, if it had to be chosen. ``size``: its width and height as the file of
+    annotations says, None if it does not. ``is_relative``: marks are in parts of the sides, at any size of the picture.
     """
 
     names: Mapping[str, str]
@@ -40,6 +44,8 @@ class Marked(NamedTuple):
     original: str = ""
     values: Mapping[str, str] = {}
     attribute: str = ""
+    size: Size | None = None
+    is_relative: bool = False
 
     @property
     def name(self) -> str:
@@ -123,6 +129,12 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value).strip().removesuffix(".0")
 
 
+def _size(width: Any, height: Any) -> Size | None:
+    """Return the size that a file says; None for 0 or none, which programs write if they do not know it."""
+    sides = _number(width) or 0, _number(height) or 0
+    return (round(sides[0]), round(sides[1])) if min(sides) >= 1 else None
+
+
 def has_area(shape: Sequence[float]) -> bool:
     """Return False for a box or polygon without width or height. Points, and objects without a shape, need no area."""
     return len(shape) <= 2 or all(max(side) != min(side) for side in (shape[::2], shape[1::2]))
@@ -167,7 +179,8 @@ def _labelme(content: Mapping[str, Any], own_name: str) -> Marked:
     shapes = content["shapes"]
     _check_by_people(shapes)
     marks = [Mark(_text(one["label"]), _shape(one), _text(one.get("group_id"))) for one in shapes]
-    return Marked({OWN_NAME: own_name, "imagePath": content["imagePath"]}, marks)
+    size = _size(content.get("imageWidth"), content.get("imageHeight"))
+    return Marked({OWN_NAME: own_name, "imagePath": content["imagePath"]}, marks, size=size)
 
 
 _USUAL_CLASS = ("label", "class", "name", "type", "category", "species")
@@ -247,7 +260,10 @@ def _coco(data: Mapping[str, Any], reader: Reader) -> Iterable[Marked]:
     labels = {_text(one["id"]): _text(one["name"]) for one in data["categories"]}
     pictures = {
         _text(one["id"]): Marked(
-            {"file_name": one["file_name"]}, [], (one.get("extra") or {}).get("name", "")
+            {"file_name": one["file_name"]},
+            [],
+            (one.get("extra") or {}).get("name", ""),
+            size=_size(one.get("width"), one.get("height")),
         )
         for one in data["images"]
     }
@@ -310,7 +326,8 @@ def _voc(root: ElementTree.Element, own_name: str) -> Marked:
     names = {OWN_NAME: own_name}
     if filename := root.findtext("filename", "").strip():
         names["filename"] = filename
-    return Marked(names, marks)
+    size = _size(root.findtext("size/width"), root.findtext("size/height"))
+    return Marked(names, marks, size=size)
 
 
 _REGIONS = ("rectangle", "polygon", "ellipse", "keypoint", "brush")
@@ -352,7 +369,13 @@ def _label_studio(tasks: Sequence[Mapping[str, Any]], reader: Reader) -> Iterato
                 ]
                 said = {f"data.{field}": name for field, name in of_part.items()}
                 marks = list(_label_studio_marks(results))
-                yield Marked(said or {"data": ""}, marks, "", _label_studio_values(results, reader))
+                yield Marked(
+                    said or {"data": ""},
+                    marks,
+                    values=_label_studio_values(results, reader),
+                    size=_label_studio_size(results),
+                    is_relative=True,
+                )
     if unfinished := sum(not several for several in finished):
         readings.leave(f"{unfinished} of {len(tasks)} tasks, which nobody has finished")
     if any(task.get("predictions") for task in tasks):
@@ -383,6 +406,12 @@ def _target(one: Mapping[str, Any], names: Mapping[str, str]) -> str:
     """Return the field of the picture to which an entry belongs; empty if it does not tell."""
     source = str(one.get("source") or "").lstrip("$")
     return next((field for field in (source, str(one.get("to_name"))) if field in names), "")
+
+
+def _label_studio_size(results: Iterable[Mapping[str, Any]]) -> Size | None:
+    sizes = {_size(one.get("original_width"), one.get("original_height")) for one in results}
+    sizes.discard(None)
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 def _label_studio_marks(results: Iterable[Mapping[str, Any]]) -> Iterator[Mark]:
@@ -434,7 +463,8 @@ def _cvat(root: ElementTree.Element, reader: Reader) -> Iterator[Marked]:
                 reader.readings.leave("tags of pictures")
             elif one.get("outside") != "1":
                 marks.append(Mark(one.attrib["label"], shape, one.get("group_id", "").lstrip("0")))
-        yield Marked({"name": image.attrib["name"]}, marks)
+        size = _size(image.get("width"), image.get("height"))
+        yield Marked({"name": image.attrib["name"]}, marks, size=size)
 
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
@@ -458,7 +488,8 @@ def read_box_table(table: Table, reader: Reader) -> Annotations:
     label = next((column for column in _CLASS_COLUMNS if column in columns), "")
     if not image or not label or not columns >= {*_SIDES}:
         return Annotations()
-    rows = _plain_rows(table, (image, label, *_SIDES))
+    sides = [side for side in ("width", "height") if side in columns]
+    rows = _plain_rows(table, (image, label, *_SIDES, *sides))
     return Annotations("table of boxes", _box_rows(rows, image, label))
 
 
@@ -491,7 +522,8 @@ def _box_rows(rows: Sequence[Mapping[str, str]], image: str, label: str) -> list
         # One box of zeros says that nothing is in the picture; several are objects whose boxes are lost.
         if len(marks) == 1 and not any(marks[0].shape):
             marks.clear()
-    return [Marked({image: name}, marks) for name, marks in pictures.items()]
+    sizes = {row[image]: _size(row.get("width"), row.get("height")) for row in rows}
+    return [Marked({image: name}, marks, size=sizes[name]) for name, marks in pictures.items()]
 
 
 def read_yolo(folder: Path, reader: Reader) -> Iterator[Marked]:

@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -17,6 +18,7 @@ from agrotools.build.annotation_formats import (
     Mark,
     Marked,
     Reader,
+    Size,
     has_area,
     read_box_table,
     read_file,
@@ -65,17 +67,117 @@ def count_marks(marks: Iterable[Mark]) -> tuple[dict[str, int | None], Counter[t
     return counts, +faults
 
 
-def marks_outside(annotated: Marked, photo: Path) -> list[Mark]:
-    """Return the marks of a picture that no pixel of a photo is in: the photo is then not the one that was annotated.
+def photo_sizes(photo: Path) -> list[Size]:
+    """Return the size of a photo, and its turned one if its EXIF data turn it; nothing for one that does not open.
 
     A photo that its EXIF data turn may have been annotated as it is stored or as it is shown.
     """
     try:
         with Image.open(photo) as picture:
-            sizes = [picture.size, picture.size[::-1]] if _is_turned(picture) else [picture.size]
+            width, height = picture.size
+            return [(width, height), (height, width)][: 1 + _is_turned(picture)]
     except (OSError, ValueError, Image.DecompressionBombError):
         return []  # what is wrong with the file is said where it is read
-    return [mark for mark in annotated.marks if not any(_is_in(mark.shape, size) for size in sizes)]
+
+
+def marks_outside(marks: Iterable[Mark], sizes: Sequence[Size]) -> list[Mark]:
+    """Return the marks that no pixel of a photo with one of these sizes is in: it is not the one that was annotated."""
+    if not sizes:
+        return []
+    return [mark for mark in marks if not any(_is_in(mark.shape, size) for size in sizes)]
+
+
+class Fit(StrEnum):
+    """How the size of an annotated picture and that of a photo belong together."""
+
+    SAME = "same"
+    """They are equal, or one is not known."""
+    CHANGED = "changed"
+    """Resized or turned, or another picture."""
+    OTHER = "other"
+    """Another picture, or a part of it."""
+
+
+_ROUNDED = 1
+"""Pixels by which the sides of a resized picture are rounded."""
+
+
+def fit_of(annotated: Marked, sizes: Sequence[Size]) -> Fit:
+    """Return how the size that annotations say fits a photo with one of these sizes."""
+    if annotated.size is None or not sizes:
+        return Fit.SAME
+    wide, high = annotated.size
+    if any(_are_near(annotated.size, size) for size in sizes):
+        return Fit.SAME
+    for width, height in sizes:
+        if _have_one_shape((wide, high), (width, height)):
+            return Fit.SAME if annotated.is_relative else Fit.CHANGED
+        if _have_one_shape((high, wide), (width, height)):
+            return Fit.CHANGED
+    return Fit.OTHER
+
+
+def _are_near(one: Size, other: Size) -> bool:
+    return all(abs(a - b) <= _ROUNDED for a, b in zip(one, other, strict=True))
+
+
+def _have_one_shape(one: Size, other: Size) -> bool:
+    """Return True if one size is the other times a factor, but for rounding."""
+    small, large = sorted((one, other))
+    by_width = large[0] / small[0], large[1] / small[1]
+    return (
+        abs(small[1] * by_width[0] - large[1]) <= _ROUNDED * by_width[0]
+        or abs(small[0] * by_width[1] - large[0]) <= _ROUNDED * by_width[1]
+    )
+
+
+SIZES = "sizes"
+"""Setting that says how objects are taken whose picture has another size than the photo."""
+FITTED, KEPT, LEFT_OUT = "fitted", "kept", "left-out"
+
+
+def choose_sizes(
+    changed: Sequence[tuple[Marked, Path, Sequence[Size]]],
+    readings: Readings,
+    given: str | None = None,
+) -> str:
+    """Return how the objects of pictures are taken whose photos have other sizes: one of the values above.
+
+    Args:
+        changed: the pictures, with their photos and the sizes of these.
+        given: the answer, if it is known.
+
+    Raises:
+        UsageError: the answer is none of the choices.
+    """
+    fitted = sum(len(one.marks) for one, _, _ in changed)
+    kept = sum(len(one.marks) for one, _, at in changed if not marks_outside(one.marks, at))
+    choices = (
+        Choice(FITTED, f"the same pictures, resized or turned: {fitted} objects"),
+        Choice(KEPT, f"their places are those in the photos: {kept} objects"),
+        Choice(LEFT_OUT, "other pictures: nothing is said of these photos"),
+    )
+    one, photo, sizes = changed[0]
+    text = (
+        f"{len(changed)} photos have another size than the picture that was annotated"
+        f" ({photo.name}: {_size_text(sizes[0])}, annotated at {_size_text(one.size)}). How are"
+        " their objects taken?"
+    )
+    chosen = readings.choose(Question(text, f"--set={SIZES}", choices), given)
+    readings.take(f"objects of {len(changed)} photos of other sizes {chosen}")
+    return chosen
+
+
+def _size_text(size: Size | None) -> str:
+    return "x".join(map(str, size or ()))
+
+
+def size_fault(annotated: Marked) -> str:
+    """Return why a photo of another shape is not used, as the continuation of its name."""
+    return (
+        f"has another shape than the picture that was annotated ({_size_text(annotated.size)}),"
+        " which may be another one"
+    )
 
 
 _FIRST_TURNED = 5
@@ -169,7 +271,47 @@ def read_marks(
     readings.take(f"{what} from {path.name} ({format_})")
     for what in _some([each.name for each in unread]):
         readings.leave(what)
+    if format_ in _GROUPING:
+        pictures = _without_groups(pictures, reader)
     return _with_one_spelling(pictures, readings)
+
+
+_GROUPING = ("LabelMe", "CVAT")
+"""Formats in which people may give several shapes a ``group_id``."""
+GROUPS = "groups"
+"""Setting that says what counts where shapes have a ``group_id``: each group, or each shape."""
+_AS_ONE, _EACH = "one-object", "each-shape"
+
+
+def _without_groups(pictures: list[Marked], reader: Reader) -> list[Marked]:
+    """Return the pictures, in which each shape of a group is an object of its own if the user says so.
+
+    It is a question if groups have several shapes of one class: parts of one object, or objects of one tree.
+    """
+    apart = [
+        picture._replace(marks=[mark._replace(group="") for mark in picture.marks])
+        for picture in pictures
+    ]
+    n_together, n_apart = _number_of_objects(pictures), _number_of_objects(apart)
+    if n_together == n_apart:
+        return apart
+    choices = (
+        Choice(_AS_ONE, f"shapes of a group are parts of an object: {n_together} objects"),
+        Choice(_EACH, f"{n_apart} objects"),
+    )
+    text = "Shapes have a group_id. What counts as an object?"
+    question = Question(text, f"--set={GROUPS}", choices)
+    chosen = reader.readings.choose(question, reader.given.get(GROUPS))
+    what = (
+        "shapes with one group_id as one object" if chosen == _AS_ONE else "each shape as an object"
+    )
+    reader.readings.take(what)
+    return pictures if chosen == _AS_ONE else apart
+
+
+def _number_of_objects(pictures: Iterable[Marked]) -> int:
+    counts = (count_marks(picture.marks)[0].values() for picture in pictures)
+    return sum(count or 0 for of_picture in counts for count in of_picture)
 
 
 def _opened(file: Path, path: Path) -> Table | None:

@@ -66,6 +66,8 @@ class Readings:
         """Questions that nobody has answered yet."""
         self.answers: list[str] = []
         """Answers to questions that no option gave, of the user or of ``--yes``, as words of a command line."""
+        self.chosen: dict[str, str] = {}
+        """The reading that was taken of each question, by its option."""
 
     def take(self, what: str) -> None:
         """Say what was read, once."""
@@ -83,6 +85,10 @@ class Readings:
         Raises:
             UsageError: ``given`` is none of the choices.
         """
+        self.chosen[question.option] = value = self._chosen(question, given)
+        return value
+
+    def _chosen(self, question: Question, given: str | None) -> str:
         values = [choice.value for choice in question.choices]
         if given is not None:
             if given in values or question.is_open:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from agrotools.build.boxes import GROUPS, SIZES
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.columns import column_as
 from agrotools.build.own_photos.plan import NOTHING, RATING, Column, Plan, countables, measures
@@ -134,6 +135,8 @@ def decide(plan: Plan, seen: DetectedTable, readings: Readings) -> Plan:
 
     Where nobody answers, the proposed values are taken, and ``readings`` has the questions.
     """
+    chosen = {key: readings.chosen.get(f"--set={key}") for key in (GROUPS, SIZES)}
+    plan = plan.model_copy(update={key: value for key, value in chosen.items() if value})
     for column in plan.columns:
         plan = _decided(plan, column.column, seen, readings)
     return plan

@@ -189,6 +189,10 @@ class Plan(FrozenModel):
     sheet: str | None = None
     attribute: str | None = None
     """Attribute of the objects in annotations of VIA that is their class."""
+    groups: Literal["one-object", "each-shape"] | None = None
+    """What counts in annotations whose shapes have a ``group_id``."""
+    sizes: Literal["fitted", "kept", "left-out"] | None = None
+    """How objects are taken whose annotated picture has another size than the photo."""
     columns: tuple[Column, ...] = ()
 
     def column(self, name: str) -> Column | None:

@@ -12,11 +12,20 @@ from unicodedata import normalize
 
 from agrotools.build.annotation_formats import Marked
 from agrotools.build.boxes import (
+    FITTED,
     FORMATS,
+    GROUPS,
+    LEFT_OUT,
+    SIZES,
+    Fit,
+    choose_sizes,
     count_marks,
     find_photos,
+    fit_of,
     marks_outside,
+    photo_sizes,
     read_marks,
+    size_fault,
 )
 from agrotools.build.own_photos.cells import CellFault, is_empty
 from agrotools.build.own_photos.plan import Plan, SkippedRows
@@ -184,7 +193,9 @@ class DetectedTable:
         ]
 
 
-SETTINGS = ("encoding", "delimiter", "sheet", "images_column", "attribute")
+_OF_ANNOTATIONS = ("attribute", GROUPS, SIZES)
+"""Keys of a plan that say how annotations are read."""
+SETTINGS = ("encoding", "delimiter", "sheet", "images_column", *_OF_ANNOTATIONS)
 """Keys of a plan that say how the table is read; its columns depend on them."""
 
 
@@ -216,13 +227,12 @@ def match_rows(
         **(given or {}),
     }
     wanted = settings.pop("images_column", None)
-    attribute = settings.pop("attribute", None)
-    of_class = {"attribute": attribute} if attribute else None
-    annotated = read_marks(answers, hint=FORMATS, readings=readings, given=of_class)
+    answered = {key: value for key in _OF_ANNOTATIONS if (value := settings.pop(key, None))}
+    annotated = read_marks(answers, hint=FORMATS, readings=readings, given=answered)
     table = (
         open_table(answers, **settings, fill_merged=True)
         if annotated is None
-        else _counts(answers, annotated, pictures, skipped, readings, wanted)
+        else _counts(answers, annotated, pictures, skipped, readings, wanted, answered.get(SIZES))
     )
     if picture := next((column for column in table.columns if _IMAGE_NAME.search(column)), None):
         why = f"the first row of {table.path.name} contains {picture!r}, the name of a picture"
@@ -300,6 +310,7 @@ def _counts(
     skipped: SkippedRows,
     readings: Readings,
     wanted: str | None,
+    sizes_as: str | None,
 ) -> Table:
     """Return a table with a row for each annotated picture, a column for each class, and one for each value.
 
@@ -313,16 +324,33 @@ def _counts(
     photos, chosen = find_photos(
         annotated, lambda name: _annotated_image(images, name, alike), readings, wanted
     )
+    sizes = {image: photo_sizes(image) for image in photos if image}
+    changed = [
+        (one, image, sizes[image])
+        for one, image in zip(annotated, photos, strict=True)
+        if image and fit_of(one, sizes[image]) == Fit.CHANGED
+    ]
+    if changed:
+        sizes_as = choose_sizes(changed, readings, sizes_as)
     rows: list[Row] = []
     for number, (one, image, (counts, faults)) in enumerate(
         zip(annotated, photos, counted, strict=True), start=2
     ):
+        fit = fit_of(one, sizes[image]) if image else Fit.SAME
+        if image and (fit == Fit.OTHER or (fit == Fit.CHANGED and sizes_as == LEFT_OUT)):
+            # It says nothing of this photo, not even that nothing is in it.
+            hint = "check which photo was annotated"
+            skipped.add("picture", size_fault(one), hint, number, image.name)
+            continue
         for label, fault in faults if image else ():
             skipped.add(label, fault, "correct the annotation", number, one.name)
         # A number or choice may be said instead of marking the objects, so that they are not known to be absent.
         otherwise = None if one.values and not one.marks else 0
         numbers = [counts.get(label, otherwise) for label in labels]
-        if image and (outside := [mark.label or "object" for mark in marks_outside(one, image)]):
+        is_fitted = fit == Fit.CHANGED and sizes_as == FITTED
+        frames = [one.size] if is_fitted and one.size else sizes[image] if image else []
+        outside = [mark.label or "object" for mark in marks_outside(one.marks, frames)]
+        if outside:
             fault = "box lies outside the picture, which may be another photo of that name"
             skipped.add(outside[0], fault, "check which photo was annotated", number, one.name)
             numbers = [None] * len(labels)

@@ -1,0 +1,207 @@
+"""Annotations that say another size than the photo has, and shapes that people joined to groups."""
+
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from agrotools.build.annotation_formats import Marked
+from agrotools.build.boxes import Fit, fit_of
+from agrotools.build.own_photos.table import DetectedTable, match_rows
+from agrotools.core import UsageError
+from agrotools.core.readings import Readings
+
+WIDTH, HEIGHT = 80, 60
+BOX = (10, 10, 20, 20)
+FAR_BOX = (100, 90, 20, 20)
+"""Inside a picture of twice the size only."""
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for name in "ab":
+        Image.new("RGB", (WIDTH, HEIGHT), (0, 90, ord(name))).save(folder / f"{name}.jpg")
+    return folder
+
+
+def _coco(size, boxes):
+    width, height = size
+    return json.dumps(
+        {
+            "images": [
+                {"id": 1, "file_name": "a.jpg", "width": width, "height": height},
+                {"id": 2, "file_name": "b.jpg", "width": WIDTH, "height": HEIGHT},
+            ],
+            "annotations": [{"image_id": 1, "category_id": 1, "bbox": box} for box in boxes],
+            "categories": [{"id": 1, "name": "apple"}],
+        }
+    )
+
+
+def _labelme(size, boxes):
+    width, height = size
+    shapes = [
+        {"label": "apple", "shape_type": "rectangle", "points": [[x, y], [x + w, y + h]]}
+        for x, y, w, h in boxes
+    ]
+    content = {"imagePath": "a.jpg", "imageWidth": width, "imageHeight": height, "shapes": shapes}
+    return json.dumps(content)
+
+
+def _xml_boxes(boxes, form: str) -> str:
+    return "".join(form.format(x, y, x + w, y + h) for x, y, w, h in boxes)
+
+
+def _voc(size, boxes):
+    form = (
+        "<object><name>apple</name><bndbox><xmin>{}</xmin><ymin>{}</ymin><xmax>{}</xmax>"
+        "<ymax>{}</ymax></bndbox></object>"
+    )
+    said = "<size><width>{}</width><height>{}</height><depth>3</depth></size>".format(*size)
+    inner = f"<filename>a.jpg</filename>{said}{_xml_boxes(boxes, form)}"
+    return f"<annotation>{inner}</annotation>"
+
+
+def _cvat(size, boxes):
+    inner = _xml_boxes(boxes, '<box label="apple" xtl="{}" ytl="{}" xbr="{}" ybr="{}"/>')
+    image = '<image id="0" name="a.jpg" width="{}" height="{}">'.format(*size)
+    return f"<annotations>{image}{inner}</image></annotations>"
+
+
+def _tensorflow(size, boxes):
+    width, height = size
+    rows = (f"a.jpg,{width},{height},apple,{x},{y},{x + w},{y + h}\n" for x, y, w, h in boxes)
+    return "filename,width,height,class,xmin,ymin,xmax,ymax\n" + "".join(rows)
+
+
+FORMATS = {
+    "coco": ("x.json", _coco),
+    "labelme": ("a.json", _labelme),
+    "voc": ("a.xml", _voc),
+    "cvat": ("x.xml", _cvat),
+    "tensorflow": ("x.csv", _tensorflow),
+}
+
+
+def _read(photos: Path, name: str, text: str, given=None) -> tuple[DetectedTable, Readings]:
+    folder = photos.parent / "marks"
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(text, "utf-8")
+    readings = Readings()
+    return match_rows(photos, folder, None, readings, given), readings
+
+
+def _numbers(seen: DetectedTable) -> dict[str, str]:
+    return {path.name: text for _, path, text in seen.cells_of("apple")}
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("size", [(WIDTH, HEIGHT), (0, 0), (WIDTH, HEIGHT - 1)])
+@pytest.mark.parametrize("form", FORMATS)
+def test_equal_and_unknown_sizes_are_no_question(photos, form: str, size):
+    name, write = FORMATS[form]
+    seen, readings = _read(photos, name, write(size, [BOX]))
+    assert _numbers(seen)["a.jpg"] == "1"
+    assert not readings.questions
+    assert not seen.skipped.lines()
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_picture_of_another_shape_says_nothing_of_the_photo(photos, form: str):
+    name, write = FORMATS[form]
+    # The second format has an entry for the other photo, too; without one, no row is left.
+    text = write((640, 640), [BOX])
+    (photos.parent / "marks").mkdir()
+    if form in ("labelme", "voc"):
+        other = write((WIDTH, HEIGHT), [BOX]).replace("a.jpg", "b.jpg")
+        (photos.parent / "marks" / f"b.{name.split('.')[1]}").write_text(other, "utf-8")
+    elif form == "cvat":
+        same = f'<image name="b.jpg" width="{WIDTH}" height="{HEIGHT}"/></annotations>'
+        text = text.replace("</annotations>", same)
+    elif form == "tensorflow":
+        text += f"b.jpg,{WIDTH},{HEIGHT},apple,1,1,9,9\n"
+    seen, readings = _read(photos, name, text)
+    assert [*_numbers(seen)] == ["b.jpg"]
+    assert not readings.questions
+    assert "a.jpg" in seen.skipped.lines()[0]
+    assert "640x640" in seen.skipped.lines()[0]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("size", [(2 * WIDTH, 2 * HEIGHT), (HEIGHT, WIDTH), (341, 256)])
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_resized_or_turned_picture_is_a_question(photos, form: str, size):
+    name, write = FORMATS[form]
+    _, readings = _read(photos, name, write(size, [BOX]))
+    (question,) = readings.questions
+    assert question.option == "--set=sizes"
+
+
+@pytest.mark.unit
+def test_the_answer_says_which_objects_count(photos):
+    text = _coco((2 * WIDTH, 2 * HEIGHT), [BOX, FAR_BOX])
+    numbers = {}
+    for answer in ("fitted", "kept", "left-out"):
+        seen, readings = _read(photos, "x.json", text, {"sizes": answer})
+        assert not readings.questions
+        numbers[answer] = _numbers(seen)
+    assert numbers == {
+        "fitted": {"a.jpg": "2", "b.jpg": "0"},
+        "kept": {"a.jpg": "", "b.jpg": "0"},
+        "left-out": {"b.jpg": "0"},
+    }
+    with pytest.raises(UsageError, match="there is no both"):
+        _read(photos, "x.json", text, {"sizes": "both"})
+
+
+@pytest.mark.unit
+def test_a_photo_that_its_camera_turns_fits_as_it_is_stored_and_as_it_is_shown(photos):
+    exif = Image.Exif()
+    exif[274] = 6
+    Image.new("RGB", (WIDTH, HEIGHT)).save(photos / "a.jpg", exif=exif)
+    for size in ((WIDTH, HEIGHT), (HEIGHT, WIDTH)):
+        _, readings = _read(photos, "x.json", _coco(size, [BOX]))
+        assert not readings.questions
+
+
+@pytest.mark.unit
+def test_relative_places_fit_a_photo_of_any_size():
+    sizes = [(WIDTH, HEIGHT)]
+    of = Marked({"image": "a.jpg"}, [], size=(2 * WIDTH, 2 * HEIGHT), is_relative=True)
+    assert fit_of(of, sizes) == Fit.SAME
+    assert fit_of(of._replace(is_relative=False), sizes) == Fit.CHANGED
+    assert fit_of(of._replace(size=(WIDTH, WIDTH)), sizes) == Fit.OTHER
+
+
+def _grouped(*groups: int | None) -> str:
+    content = json.loads(_labelme((WIDTH, HEIGHT), [(k, k, 9, 9) for k in range(len(groups))]))
+    for shape, group in zip(content["shapes"], groups, strict=True):
+        shape["group_id"] = group
+    return json.dumps(content)
+
+
+@pytest.mark.unit
+def test_what_counts_in_groups_of_shapes_is_asked(photos):
+    text = _grouped(1, 1, 1, 2, None)
+    seen, readings = _read(photos, "a.json", text)
+    (question,) = readings.questions
+    assert [choice.value for choice in question.choices] == ["one-object", "each-shape"]
+    assert "3 objects" in question.choices[0].gives
+    assert "5 objects" in question.choices[1].gives
+    for answer, number in (("one-object", "3"), ("each-shape", "5")):
+        seen, readings = _read(photos, "a.json", text, {"groups": answer})
+        assert _numbers(seen) == {"a.jpg": number}
+        assert not readings.questions
+        assert any("shape" in what for what in readings.taken)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("groups", [(None, None), (1, 2), (1, None)])
+def test_groups_of_one_shape_are_no_question(photos, groups):
+    seen, readings = _read(photos, "a.json", _grouped(*groups))
+    assert not readings.questions
+    assert _numbers(seen) == {"a.jpg": str(len(groups))}
