@@ -443,8 +443,73 @@ def test_layers_of_polygons_are_a_question_and_the_others_are_named(tmp_path: Pa
     readings = Readings()
     (row,) = at.measure_zones(path, file, layer="boundary", readings=readings).rows
     assert row["area_m2"] == pytest.approx(60)
-    assert readings.left == ["layer plots of a.gpkg"]
+    assert readings.left == ["layer plots of a.gpkg (2 polygons)"]
     assert tool_error(at.measure_zones, path, file, layer="trees").kind == "invalid_argument"
+
+
+def layer_of(
+    file: Path, layer: str, lefts: list[float], crs: str = "EPSG:32633", **fields: list[Any]
+) -> Path:
+    """Write squares of 2 m as a layer of a GeoPackage."""
+    shapes = [shapely.box(X + left, Y - 2, X + left + 2, Y) for left in lefts]
+    pyogrio.raw.write(
+        file,
+        shapely.to_wkb(shapes),
+        [np.array(values) for values in fields.values()],
+        [*fields],
+        layer=layer,
+        crs=crs,
+        geometry_type="Polygon",
+        append=file.exists(),
+    )
+    return file
+
+
+@pytest.mark.parametrize("answer", ["all", ["Block B", "Block A"]])
+def test_several_layers_are_measured_together_with_their_layer_in_a_column(
+    tmp_path: Path, answer: Any
+) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    file = layer_of(tmp_path / "a.gpkg", "Block A", [0, 3, 6], plot=[1, 2, 3])
+    layer_of(file, "Block B", [9], plot=[1], sown=["May"])
+    with pytest.raises(UndecidedError) as raised:
+        at.measure_zones(path, file)
+    assert "all (4 polygons" in raised.value.message
+    readings = Readings()
+    rows = at.measure_zones(path, file, layer=answer, readings=readings).rows
+    found = {row["zone"]: (row["layer"], row["plot"], row["sown"]) for row in rows}
+    assert found == {
+        "Block A-1": ("Block A", 1, None),
+        "Block A-2": ("Block A", 2, None),
+        "Block A-3": ("Block A", 3, None),
+        "Block B-1": ("Block B", 1, "May"),
+    }
+    assert not readings.left
+    # Who takes one layer is told what is left, and how much.
+    at.measure_zones(path, file, readings=(taken := Readings(accept=True)))
+    assert taken.left == ["layer Block B of a.gpkg (1 polygon)"]
+
+
+def test_a_field_called_layer_stays_beside_that_of_the_layers(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    file = layer_of(tmp_path / "a.gpkg", "2025", [0, 6], plot=[1, 2], Layer=["x", "y"])
+    layer_of(file, "2026", [3], plot=[1], Layer=["x"])
+    rows = at.measure_zones(path, file, layer="all").rows
+    assert [(row["zone"], row["Layer"], row["layer_of_file"]) for row in rows] == [
+        ("2025-1", "x", "2025"),
+        ("2025-2", "y", "2025"),
+        ("2026-1", "x", "2026"),
+    ]
+
+
+def test_layers_of_different_systems_are_not_joined(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    file = layer_of(tmp_path / "a.gpkg", "a", [0], plot=[1])
+    layer_of(file, "b", [3], "EPSG:32632", plot=[2])
+    with pytest.raises(UndecidedError) as raised:
+        at.measure_zones(path, file)
+    assert "all (" not in raised.value.message
+    assert tool_error(at.measure_zones, path, file, layer="all").kind == "invalid_argument"
 
 
 KML = """<?xml version="1.0" encoding="UTF-8"?>
@@ -485,6 +550,8 @@ def test_kml_is_read_from_all_folders(tmp_path: Path) -> None:
     assert readings.left == ["2 placemarks of a.kml without a polygon"]
     (row,) = at.measure_zones(path, file, layer="block 2").rows
     assert row["zone"] == "A2"
+    for both in ("all", ["block 1", "block 2"]):
+        assert len(at.measure_zones(path, file, layer=both).rows) == 2
     equal = kml(tmp_path / "b.kml", {"A": [("1", 0), ("2", 4)], "B": [("1", 8)]})
     assert [row["zone"] for row in at.measure_zones(path, equal).rows] == ["A-1", "A-2", "B-1"]
 
@@ -617,7 +684,6 @@ def test_the_command_asks_in_one_error_and_yes_takes_what_was_printed(
     assert asked.returncode == 4
     assert "--id=plot" in asked.stderr
     assert not Path("out").exists()
-    assert run_command(*command, "--layer", "a", "--layer", "b").returncode == 2
     taken = run_command(*command, "--yes", "--json")
     assert taken.returncode == 0
     document = json.loads(taken.stdout)

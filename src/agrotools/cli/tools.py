@@ -260,13 +260,9 @@ def zones(
     """
     from agrotools.cli.option_words import in_options, with_pairs
     from agrotools.cli.reading import new_readings, print_readings
-    from agrotools.core import ToolError, UsageError
+    from agrotools.core import ToolError
     from agrotools.tools.zones import measure_zones
 
-    if layer and len(layer) > 1:
-        raise UsageError(
-            "--layer names one layer", hint="measure each layer by itself, with an --out of its own"
-        )
     readings = new_readings(yes=yes)
     try:
         table = measure_zones(
@@ -275,7 +271,7 @@ def zones(
             values=value or (),
             bands=_bands_of(band or []) or None,
             id_field=id_field,
-            layer=layer[0] if layer else None,
+            layer=layer,
             scale=scale,
             offset=offset,
             out=out,

@@ -34,8 +34,8 @@ _NAMES = frozenset(
 _IDS = frozenset("id identifier ident kennung".split())
 _GROUPS = frozenset(
     "block blk bloc bloque bloco blocco blok rep reps replicate replication repetition repeticion repetizione "
-    "wiederholung wdh site location trial experiment field feld schlag champ campo farm betrieb folder 区组 重复 田 "
-    "повторность блок".split()
+    "wiederholung wdh site location trial experiment field feld schlag champ campo farm betrieb folder "
+    "layer layeroffile 区组 重复 田 повторность блок".split()
 )
 """Fields whose values several plots share. They name zones beside another field, or where there is no other."""
 _KINDS = (_PLOTS, _NAMES, _IDS, _GROUPS)

@@ -63,6 +63,11 @@ _MOST_MEASURED = 10_000
 _MOST_NAMED = 12
 """Folders or features that a line names."""
 
+ALL_LAYERS = "all"
+"""Answer to ``--layer`` that takes every layer with polygons, unless a layer has this name."""
+_LAYER = "layer"
+"""Field with the layer of each zone, if several layers are read."""
+
 _LEAST_OVERLAP = 0.01
 """Share of the smaller zone from which an overlap is flagged: outlines drawn by hand share slivers along edges."""
 _ZONES_AT_ONCE = 16
@@ -101,14 +106,15 @@ def read_zones(
     path: Path,
     *,
     id_field: str | None = None,
-    layer: str | None = None,
+    layer: str | Sequence[str] | None = None,
     readings: Readings | None = None,
 ) -> Zones:
     """Read the zones of a file.
 
     Args:
         id_field: field that names the zones, or several with commas between them; None: to be found.
-        layer: layer of a GeoPackage, or folder of a KML file.
+        layer: layers of a GeoPackage, or folders of a KML file; ``all`` for all. The zones of several GeoPackage layers
+            have a field ``layer``.
         readings: is told what was read; several layers of polygons, or fields that name the zones, are a question.
 
     Raises:
@@ -117,7 +123,8 @@ def read_zones(
     """
     shapely = import_of_zones("shapely")
     readings = readings or Readings()
-    content = _content_of(path, layer, readings)
+    layers = [layer] if isinstance(layer, str) else [*dict.fromkeys(layer or ())]
+    content = _content_of(path, layers, readings)
     polygons, fields = _polygons_of(content, path.name, readings)
     notes: list[str] = []
     flags: list[str] = []
@@ -143,17 +150,17 @@ def read_zones(
     )
 
 
-def _content_of(path: Path, layer: str | None, readings: Readings) -> _Content:
-    """Return the shapes of a file of any of the formats."""
+def _content_of(path: Path, layers: Sequence[str], readings: Readings) -> _Content:
+    """Return the shapes of a file of any of the formats. ``layers``: those to read; none for those that are found."""
     kind = _kind_of(path)
     if kind == ".kml":
-        return _read_kml(path, layer, readings)
+        return _read_kml(path, layers, readings)
     if kind == ".gpkg":
-        return _read_by_ogr(path, kind, layer, readings)
-    if layer is not None:
+        return _read_by_ogr(path, kind, layers, readings)
+    if layers:
         why = f"{path.name} has no layers"
         raise ToolError("invalid_argument", why, argument="layer", hint="omit the layer")
-    return _read_geojson(path) if kind == ".geojson" else _read_by_ogr(path, kind, None, readings)
+    return _read_geojson(path) if kind == ".geojson" else _read_by_ogr(path, kind, (), readings)
 
 
 def _polygons_of(
@@ -335,8 +342,8 @@ def _crs_of_geojson(document: Mapping[str, Any], path: Path) -> str | None:
     return f"{found[1].upper()}:{found[2]}"
 
 
-def _read_kml(path: Path, layer: str | None, readings: Readings) -> _Content:
-    """Return the placemarks with polygons of all folders, or of the folder ``layer``."""
+def _read_kml(path: Path, layers: Sequence[str], readings: Readings) -> _Content:
+    """Return the placemarks with polygons of all folders, or of the folders ``layers``."""
     shapely = import_of_zones("shapely")
     try:
         found = read_kml(path)
@@ -350,24 +357,33 @@ def _read_kml(path: Path, layer: str | None, readings: Readings) -> _Content:
     folders = found.fields.get(FOLDER, [])
     different = [*dict.fromkeys(folder for folder in folders if folder)]
     listed = ", ".join(f'"{folder}"' for folder in different[:_MOST_NAMED])
-    if layer is None:
+    if not layers or (ALL_LAYERS in layers and ALL_LAYERS not in different):
         word = "folder" if len(different) == 1 else "folders"
         return _Content(
             found.polygons, found.fields, _WGS84, f"{word} {listed}" if different else ""
         )
-    if layer not in different:
-        why = f"{path.name} has no folder {layer!r} with polygons; it has {listed or 'none'}"
+    if unknown := [name for name in layers if name not in different]:
+        why = f"{path.name} has no folder {unknown[0]!r} with polygons; it has {listed or 'none'}"
         raise ToolError("invalid_argument", why, argument="layer", candidates=tuple(different[:20]))
     for other in different:
-        if other != layer:
-            readings.leave(f'folder "{other}"')
-    chosen = [place for place, folder in enumerate(folders) if folder == layer]
+        if other not in layers:
+            number = count_text(folders.count(other), "polygon")
+            readings.leave(f'folder "{other}" ({number})')
+    chosen = [place for place, folder in enumerate(folders) if folder in layers]
+    if outside := sum(not folder for folder in folders):
+        readings.leave(f"{count_text(outside, 'polygon')} outside folders")
     fields = {name: [values[place] for place in chosen] for name, values in found.fields.items()}
-    return _Content(found.polygons[chosen], fields, _WGS84, f'folder "{layer}"')
+    return _Content(found.polygons[chosen], fields, _WGS84, _named("folder", layers))
 
 
-def _read_by_ogr(path: Path, kind: str, layer: str | None, readings: Readings) -> _Content:
-    """Return the shapes of the layer of polygons of a GeoPackage or shapefile."""
+def _named(word: str, names: Sequence[str]) -> str:
+    """Return the layers or folders that are read, as they are said."""
+    quoted = [f'"{name}"' for name in names]
+    return f"{word}{'s' * (len(names) > 1)} {', '.join(quoted)}"
+
+
+def _read_by_ogr(path: Path, kind: str, layers: Sequence[str], readings: Readings) -> _Content:
+    """Return the shapes of the layers of polygons of a GeoPackage, or of a shapefile."""
     shapely, pyogrio = import_of_zones("shapely"), import_of_zones("pyogrio")
     with TemporaryDirectory() as folder:
         copy = Path(folder) / f"zones{kind}"
@@ -376,12 +392,12 @@ def _read_by_ogr(path: Path, kind: str, layer: str | None, readings: Readings) -
         except OSError as error:
             raise _unreadable(path, str(error.strerror)) from error
         try:
-            chosen = _layer_of(copy, path.name, layer, readings)
-            about = pyogrio.read_info(copy, layer=chosen, force_feature_count=True)
-            _refuse_many(about["features"], path.name)
-            about, _, shapes, values = pyogrio.raw.read(copy, layer=chosen, force_2d=True)
-            # A table without shapes has None instead of an array.
-            polygons = shapely.from_wkb(np.empty(0, object) if shapes is None else shapes)
+            chosen = _layers_of(copy, path.name, layers, readings)
+            abouts = [
+                pyogrio.read_info(copy, layer=name, force_feature_count=True) for name in chosen
+            ]
+            _refuse_many(sum(about["features"] for about in abouts), path.name)
+            contents = [_read_layer(copy, name) for name in chosen]
         except (
             pyogrio.errors.DataSourceError,
             pyogrio.errors.DataLayerError,
@@ -395,39 +411,90 @@ def _read_by_ogr(path: Path, kind: str, layer: str | None, readings: Readings) -
                 raise ToolError("unreadable_file", why, argument="zones", hint=hint) from error
             reason = str(error).replace(str(copy), path.name)
             raise _unreadable(path, reason) from error
+    content = contents[0] if len(contents) == 1 else _joined(path.name, chosen, contents)
+    return content._replace(place=_named("layer", chosen) if kind == ".gpkg" else "")
+
+
+def _read_layer(copy: Path, layer: str) -> _Content:
+    shapely, pyogrio = import_of_zones("shapely"), import_of_zones("pyogrio")
+    about, _, shapes, values = pyogrio.raw.read(copy, layer=layer, force_2d=True)
+    # A table without shapes has None instead of an array.
+    polygons = shapely.from_wkb(np.empty(0, object) if shapes is None else shapes)
     fields = {
         name: _with_whole_numbers(column, dtype)
         for name, column, dtype in zip(about["fields"], values, about["dtypes"], strict=True)
     }
-    place = f'layer "{chosen}"' if kind == ".gpkg" else ""
-    return _Content(polygons, fields, about["crs"] or None, place)
+    return _Content(polygons, fields, about["crs"] or None)
 
 
-def _layer_of(copy: Path, file: str, given: str | None, readings: Readings) -> str:
-    """Return the layer to read. Several with polygons are a question, unless one is ``given``."""
+def _joined(file: str, layers: Sequence[str], contents: Sequence[_Content]) -> _Content:
+    """Return the shapes of several layers, with a field that says of which layer each is.
+
+    Raises:
+        ToolError: ``invalid_argument``: they have different coordinate reference systems.
+    """
+    if len({content.crs for content in contents}) > 1:
+        systems = ", ".join(
+            f"{layer}: {content.crs or 'none'}"
+            for layer, content in zip(layers, contents, strict=True)
+        )
+        why = f"the layers of {file} have different coordinate reference systems: {systems[:200]}"
+        hint = "measure each layer by itself, with an --out of its own"
+        raise ToolError("invalid_argument", why, argument="layer", hint=hint)
+    names = [*dict.fromkeys(name for content in contents for name in content.fields)]
+    fields = {
+        name: [
+            value
+            for content in contents
+            for value in content.fields.get(name, [None] * len(content.shapes))
+        ]
+        for name in names
+    }
+    own = _LAYER
+    while own.casefold() in map(str.casefold, names):
+        own = f"{own}_of_file"  # the file has a field of that name
+    of_layer = [
+        layer
+        for layer, content in zip(layers, contents, strict=True)
+        for _ in range(len(content.shapes))
+    ]
+    shapes = np.concatenate([content.shapes for content in contents])
+    return _Content(shapes, {own: of_layer, **fields}, contents[0].crs)
+
+
+def _layers_of(copy: Path, file: str, given: Sequence[str], readings: Readings) -> list[str]:
+    """Return the layers to read. Several with polygons are a question, unless some are ``given``."""
     pyogrio = import_of_zones("pyogrio")
     kinds = dict(pyogrio.list_layers(copy).tolist())
     counts: dict[str, int] = {}
+    systems: dict[str, str | None] = {}
     for name, kind in kinds.items():
         if kind and any(word in kind for word in _KINDS_OF_POLYGONS):
             about = pyogrio.read_info(copy, layer=name, force_feature_count=True)
-            counts[name] = about["features"]
+            counts[name], systems[name] = about["features"], about["crs"]
     filled = [name for name in counts if counts[name]] or [*counts][:1] or [*kinds][:1]
     if not filled:
         raise ToolError("invalid_argument", f"{file} holds no polygons", argument="zones")
     filled.sort(key=lambda name: -counts.get(name, 0))  # plots are more than boundaries
-    if given is not None and given not in filled:
-        why = f"{file} has no layer {given!r} with polygons; it has {', '.join(filled)}"
+    means_all = ALL_LAYERS in given and ALL_LAYERS not in filled
+    unknown = [name for name in given if name not in filled]
+    if unknown and not means_all:
+        why = f"{file} has no layer {unknown[0]!r} with polygons; it has {', '.join(filled)}"
         raise ToolError("invalid_argument", why, argument="layer", candidates=tuple(filled[:20]))
-    chosen = given or filled[0]
-    if given is None and len(filled) > 1:
+    chosen = filled if means_all else [*given] or filled[:1]
+    if not given and len(filled) > 1:
         choices = [Choice(name, _size_of(copy, name, counts[name])) for name in filled]
+        if ALL_LAYERS not in filled and len({systems[name] for name in filled}) == 1:
+            total = count_text(sum(counts[name] for name in filled), "polygon")
+            choices.append(Choice(ALL_LAYERS, f"{total}, with their layer in a column"))
         question = Question(f"Which layer of {file} holds the zones?", "--layer", tuple(choices))
-        chosen = readings.choose(question)
+        answer = readings.choose(question)
+        chosen = [answer] if answer in filled else filled
     for name, kind in kinds.items():
-        if name != chosen:
+        if name not in chosen:
             what = f"layer {name}" if kind else f"table {name}"
-            readings.leave(f"{what} of {file}")
+            number = f" ({count_text(counts[name], 'polygon')})" if counts.get(name) else ""
+            readings.leave(f"{what} of {file}{number}")
     return chosen
 
 

@@ -114,7 +114,7 @@ def measure_zones(
     values: Sequence[str] = (),
     bands: Mapping[str, int | str] | None = None,
     id_field: str | None = None,
-    layer: str | None = None,
+    layer: str | Sequence[str] | None = None,
     scale: float | None = None,
     offset: float | None = None,
     out: Path | str | None = None,
@@ -134,7 +134,7 @@ def measure_zones(
         bands: role (R, G, B, RE, NIR) to number or name of a band, where the file does not say it.
         id_field: field that names the zones, or several with commas between them (``block,plot``); ``row-number``: the
             place in the file. Default: the field with a usual name in which no two zones are equal.
-        layer: layer of a GeoPackage, or folder of a KML file, that holds the zones.
+        layer: layers of a GeoPackage, or folders of a KML file, that hold the zones; ``all``: all of them.
         scale: what the numbers of all bands are multiplied by; default: as the file says.
         offset: what is then added, as -1000 for numbers of Sentinel-2 since 2022; default: as the file says.
         out: folder for ``zones.csv``, ``zones.geojson``, ``zones_map.png`` (first value, last date) and
@@ -371,7 +371,7 @@ def _zones_of(
     zones: Path | str,
     source: RasterSource,
     id_field: str | None,
-    layer: str | None,
+    layer: str | Sequence[str] | None,
     readings: Readings,
 ) -> Zones:
     """Return the zones of a file or a grid."""
