@@ -10,8 +10,8 @@ from agrotools.build.own_photos.answering import decide, say_what_is_read, with_
 from agrotools.build.own_photos.building import answers_of
 from agrotools.build.own_photos.plan import Column, Plan, SkippedRows
 from agrotools.build.own_photos.proposal import propose_plan
-from agrotools.build.own_photos.sheets import choose_sheet
-from agrotools.build.own_photos.table import Images, match_rows
+from agrotools.build.own_photos.sheets import choose_sheet, sheets_together
+from agrotools.build.own_photos.table import DetectedTable, Images, match_rows
 from agrotools.core import BenchmarkError
 from agrotools.core.readings import Readings
 
@@ -83,14 +83,67 @@ def test_it_is_asked_which_of_two_sheets_with_photos_is_meant(photos, tmp_path: 
     (question,) = readings.questions
     assert question.option == "--set=sheet"
     assert [tuple(choice) for choice in question.choices] == [
-        ("Block A", "6 rows with a photo"), ("Block B", "6 rows with a photo")
-    ]  # fmt: skip
+        ("Block A", "6 rows with a photo"),
+        ("Block B", "6 rows with a photo"),
+        ("all", "12 rows with a photo, their sheet in a column"),
+    ]
+    assert readings.left == ['sheet "Block B" (6 rows with a photo)']
     chosen = Readings()
     assert choose_sheet(photos, table, {"sheet": "Block B"}, chosen) == "Block B"
     assert chosen.left == ['sheet "Block A"']
     listed = {"Counts": COUNTS, "Photos": [[name] for name, _ in COUNTS]}
     _, readings = _read(photos, _workbook(tmp_path / "u.xlsx", listed))
     assert readings.questions == [], "a list of photos without answers is not meant"
+
+
+def _read_all(photos: Path, table: Path) -> tuple[DetectedTable, Readings]:
+    readings = Readings()
+    sheet = choose_sheet(photos, table, {"sheet": "all"}, readings)
+    assert sheet is not None
+    settings = {"sheet": sheet}
+    together = sheets_together(photos, table, settings, readings)
+    return match_rows(photos, table, None, readings, settings, together), readings
+
+
+def test_all_sheets_are_read_as_one_table_with_their_names(photos, tmp_path: Path):
+    sheets = {
+        "2025": COUNTS[:7],
+        "Notes": [["Trial 7"]],
+        "2026": [["File", "Observer", "apples"], *([name, "Ann", n] for name, n in COUNTS[7:])],
+        "old": COUNTS,
+    }
+    seen, readings = _read_all(photos, _workbook(tmp_path / "t.xlsx", sheets, hidden="old"))
+    assert seen.table.columns == ("Photo", "Apples", "Observer", "sheet")
+    found = {image.name: (cells[1], cells[3]) for _, image, cells in seen.matched}
+    assert found == {
+        name: (str(number), "2025" if number <= 6 else "2026") for name, number in COUNTS[1:]
+    }
+    assert readings.questions == []
+    assert readings.left == ['sheet "Notes"', 'hidden sheet "old"']
+    plan = propose_plan(seen, "x").plan
+    assert plan.sheet == "all"
+    kinds = {column.column: column.ask for column in plan.columns}
+    assert (kinds["Apples"], kinds["sheet"]) == ("count", "slice")
+
+
+def test_a_photo_with_other_answers_on_two_sheets_is_left_out(photos, tmp_path: Path):
+    sheets = {"2025": COUNTS[:3], "2026": [COUNTS[0], [NAMES[0], 9], [NAMES[2], 3]]}
+    seen, _ = _read_all(photos, _workbook(tmp_path / "t.xlsx", sheets))
+    skipped = SkippedRows()
+    column = next(each for each in propose_plan(seen, "x").plan.columns if each.is_asked)
+    answers = answers_of(seen, column, skipped)
+    assert {image.name: value for image, value in answers.items()} == {NAMES[1]: 2, NAMES[2]: 3}
+    (line,) = skipped.lines()
+    assert "1.0 (row 2 of 2025)" in line
+    assert "9.0 (row 2 of 2026)" in line
+
+
+def test_a_sheet_called_all_is_that_sheet(photos, tmp_path: Path):
+    table = _workbook(tmp_path / "t.xlsx", {"all": COUNTS[:7], "more": [COUNTS[0], *COUNTS[7:]]})
+    readings = Readings()
+    assert choose_sheet(photos, table, {"sheet": "all"}, readings) == "all"
+    assert sheets_together(photos, table, {"sheet": "all"}, readings) == ()
+    assert readings.left == ['sheet "more"']
 
 
 def test_a_workbook_without_photos_says_what_its_sheets_lack(photos, tmp_path: Path):

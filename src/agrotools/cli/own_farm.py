@@ -46,7 +46,7 @@ def build_from_table(
     )
     from agrotools.build.own_photos.building import build_from_photos
     from agrotools.build.own_photos.plan import read_plan, write_plan
-    from agrotools.build.own_photos.sheets import choose_sheet
+    from agrotools.build.own_photos.sheets import choose_sheet, sheets_together
     from agrotools.build.own_photos.table import Images, match_rows
 
     _check_target(out)
@@ -66,7 +66,8 @@ def build_from_table(
     given_settings = dict(settings)
     sheet = choose_sheet(images, answers, settings, readings)
     settings |= {"sheet": sheet} if sheet is not None else {}
-    seen = match_rows(images, answers, stored, readings, settings)
+    together = sheets_together(images, answers, settings, readings)
+    seen = match_rows(images, answers, stored, readings, settings, together)
     _print_table(seen)
     plan = stored.model_copy(update=given_settings) if stored else _proposed_plan(seen, out)
     plan = decide(with_answers(plan, words, seen), seen, readings)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, JsonValue, StringConstraints, ValidationError, field_validator
 
 from agrotools.build.own_photos import cells
+from agrotools.build.own_photos.together import SHEET_COLUMNS
 from agrotools.build.templates.wording import Language
 from agrotools.core import FrozenModel, first_error
 from agrotools.core.base import NoFileError
@@ -119,7 +120,16 @@ class Column(FrozenModel):
     """
 
     UNASKED: ClassVar = ("slice", RATING, NOTHING)
-    SLICES: ClassVar = ("block", "day", "device", "date", "地块", "日期", "设备")  # headers
+    SLICES: ClassVar = (
+        "block",
+        "day",
+        "device",
+        "date",
+        "地块",
+        "日期",
+        "设备",
+        *SHEET_COLUMNS,
+    )  # headers
     column: str
     second: str | None = None
     ask: str = UNDECIDED
@@ -169,7 +179,7 @@ class Column(FrozenModel):
 
 class Plan(FrozenModel):
     """Plan for a table. ``samples`` is the maximum number of questions. ``encoding`` and ``delimiter`` are detected and
-    ``sheet`` is the first one if None.
+    ``sheet`` is the first one if None; "all": all visible sheets with photos and answers.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")] = "my-farm"

@@ -1,11 +1,12 @@
 """Which sheet of a workbook holds the photos and their answers: visible sheets first, never one in silence."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from agrotools.build.own_photos.columns import read_column
 from agrotools.build.own_photos.table import match_rows
+from agrotools.build.own_photos.together import ALL_SHEETS
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.base import NoFileError
 from agrotools.core.readings import Choice, Question, Readings
@@ -32,8 +33,8 @@ def choose_sheet(
 ) -> str | None:
     """Return the sheet with photos and answers; None for a table without sheets.
 
-    It is asked which one, if several visible sheets have them. Sheets that are not read are said. ``given``: settings
-    of the table, as for :func:`match_rows`.
+    It is asked which one, if several visible sheets have them; "all" is an answer. Sheets that are not read are said.
+    ``given``: settings of the table, as for :func:`match_rows`.
 
     Raises:
         BenchmarkError: no visible sheet has photos and answers.
@@ -46,24 +47,50 @@ def choose_sheet(
         return None
     if len(sheets) == 1 or "sheet" in given:
         chosen = given.get("sheet", sheets[0].name)
-        _say_what_is_left(sheets, chosen, readings)
+        if chosen in [each.name for each in sheets]:
+            _say_what_is_left(sheets, [chosen], readings)
         return chosen
     tried = [_tried(images, answers, sheet, given) for sheet in sheets]
     with_rows = _different([each for each in tried if each.n_rows and not each.sheet.is_hidden])
     if not with_rows:
-        raise NoFileError(
-            f"no visible sheet of {answers.name} has photos and answers: {_why(tried)}",
-            hint=f"one column must name the photos; --set sheet=NAME reads one of: {_names(sheets)}",
-        )
-    question = Question(
-        f"Which sheet of {answers.name}?",
-        "--set=sheet",
-        tuple(Choice(each.sheet.name, f"{each.n_rows} rows with a photo") for each in with_rows),
-    )
+        raise _no_sheet(answers, sheets, tried)
+    choices = [Choice(each.sheet.name, f"{each.n_rows} rows with a photo") for each in with_rows]
+    if len(choices) > 1 and ALL_SHEETS not in [each.name for each in sheets]:
+        total = sum(each.n_rows for each in with_rows)
+        choices.append(Choice(ALL_SHEETS, f"{total} rows with a photo, their sheet in a column"))
+    question = Question(f"Which sheet of {answers.name}?", "--set=sheet", tuple(choices))
     chosen = readings.choose(question)
     faults = {each.sheet.name: each.fault for each in tried if "formula" in each.fault}
-    _say_what_is_left(sheets, chosen, readings, faults)
+    numbers = {each.sheet.name: f"{each.n_rows} rows with a photo" for each in with_rows}
+    read = [*numbers] if chosen not in numbers else [chosen]
+    _say_what_is_left(sheets, read, readings, faults | numbers)
     return chosen
+
+
+def sheets_together(
+    images: Path, answers: Path, given: Mapping[str, str], readings: Readings
+) -> tuple[str, ...]:
+    """Return the sheets that ``sheet = "all"`` of the ``given`` settings means; none if it means one sheet.
+
+    Raises:
+        BenchmarkError: no visible sheet has photos and answers.
+    """
+    sheets = sheets_of(answers)
+    if given.get("sheet") != ALL_SHEETS or ALL_SHEETS in [each.name for each in sheets]:
+        return ()
+    tried = [_tried(images, answers, sheet, given) for sheet in sheets if not sheet.is_hidden]
+    together = tuple(each.sheet.name for each in _different([one for one in tried if one.n_rows]))
+    if not together:
+        raise _no_sheet(answers, sheets, tried)
+    _say_what_is_left(sheets, together, readings)
+    return together
+
+
+def _no_sheet(answers: Path, sheets: tuple[Sheet, ...], tried: list[_Tried]) -> NoFileError:
+    return NoFileError(
+        f"no visible sheet of {answers.name} has photos and answers: {_why(tried)}",
+        hint=f"one column must name the photos; --set sheet=NAME reads one of: {_names(sheets)}",
+    )
 
 
 def _tried(images: Path, answers: Path, sheet: Sheet, given: Mapping[str, str]) -> _Tried:
@@ -98,13 +125,13 @@ def _names(sheets: tuple[Sheet, ...]) -> str:
 
 def _say_what_is_left(
     sheets: tuple[Sheet, ...],
-    chosen: str,
+    read: Collection[str],
     readings: Readings,
-    faults: Mapping[str, str] | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> None:
-    """Name the sheets that are not read, with ``faults``: why sheets that may be meant cannot be read."""
+    """Name the sheets that are not ``read``, with ``more``: what they hold, or why they cannot be read."""
     for sheet in sheets:
-        if sheet.name != chosen:
+        if sheet.name not in read:
             what = "hidden sheet" if sheet.is_hidden else "sheet"
-            fault = (faults or {}).get(sheet.name)
-            readings.leave(f'{what} "{sheet.name}"' + (f" ({fault})" if fault else ""))
+            known = (more or {}).get(sheet.name)
+            readings.leave(f'{what} "{sheet.name}"' + (f" ({known})" if known else ""))

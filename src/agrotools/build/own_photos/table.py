@@ -29,6 +29,7 @@ from agrotools.build.boxes import (
 )
 from agrotools.build.own_photos.cells import CellFault, is_empty
 from agrotools.build.own_photos.plan import Plan, SkippedRows
+from agrotools.build.own_photos.together import NamedSheet, joined
 from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file
@@ -205,6 +206,7 @@ def match_rows(
     plan: Plan | None = None,
     readings: Readings | None = None,
     given: Mapping[str, str] | None = None,
+    together: Sequence[str] = (),
 ) -> DetectedTable:
     """Read the table and keep the rows whose picture is in the folder.
 
@@ -214,6 +216,7 @@ def match_rows(
         plan: says how the table is read; None to detect it.
         readings: what is said about the files.
         given: values of :data:`SETTINGS` that count instead of those of the plan.
+        together: sheets of a workbook that are read as one table.
 
     Raises:
         BenchmarkError: the table cannot be read, or no row belongs to a picture.
@@ -230,13 +233,14 @@ def match_rows(
     answered = {key: value for key in _OF_ANNOTATIONS if (value := settings.pop(key, None))}
     annotated = read_marks(answers, hint=FORMATS, readings=readings, given=answered)
     table = (
-        open_table(answers, **settings, fill_merged=True)
+        _opened(pictures, answers, settings, together, readings, wanted)
         if annotated is None
         else _counts(answers, annotated, pictures, skipped, readings, wanted, answered.get(SIZES))
     )
     if picture := next((column for column in table.columns if _IMAGE_NAME.search(column)), None):
         why = f"the first row of {table.path.name} contains {picture!r}, the name of a picture"
         raise NoFileError(why, hint="put a row above it that names the columns, e.g. photo,apples")
+    wanted = table.columns[0] if together else wanted
     column = wanted or _image_column(pictures, table, readings)
     for each in plan.columns if plan else ():
         _ = table.place_of(each.column), table.place_of(each.second or column)
@@ -270,15 +274,41 @@ def match_rows(
         why = f"no row of {answers.name} belongs to a picture in {images}: {reasons}"
         hint = f"the folder contains {', '.join(pictures.some_names())}...; write such names into column {column!r}"
         raise BenchmarkError(why, hint=hint)
-    _say_what_was_read(table, column, by_stem, readings)
+    _say_what_was_read(table, column, by_stem, together, readings)
     copies = _copies(each.image for each in matched)
     return DetectedTable(pictures, table, column, tuple(matched), count, skipped, copies)
 
 
+def _opened(
+    images: Images,
+    path: Path,
+    settings: Mapping[str, Any],
+    together: Sequence[str],
+    readings: Readings,
+    wanted: str | None,
+) -> Table:
+    """Return a table, or sheets of a workbook as one, in which the photos are then named in the first column."""
+    if not together:
+        return open_table(path, **settings, fill_merged=True)
+    sheets: list[NamedSheet] = []
+    for sheet in together:
+        table = open_table(path, **{**settings, "sheet": sheet}, fill_merged=True)
+        column = wanted if wanted in table.columns else _image_column(images, table, readings)
+        sheets.append(NamedSheet(table, column))
+    return joined(sheets)
+
+
 def _say_what_was_read(
-    table: Table, images_column: str, by_stem: Sequence[str], readings: Readings
+    table: Table,
+    images_column: str,
+    by_stem: Sequence[str],
+    together: Sequence[str],
+    readings: Readings,
 ) -> None:
-    if table.sheet is not None:
+    if together:
+        listed = " and ".join(f'"{sheet}"' for sheet in together)
+        readings.take(f"sheets {listed}, named in column {table.columns[-1]}")
+    elif table.sheet is not None:
         readings.take(f'sheet "{table.sheet}"')
     if not table.is_of_annotations:
         alike = f" ({len(by_stem)} by the name alone: {by_stem[0]})" if by_stem else ""
