@@ -288,6 +288,19 @@ def _columns_asked(farm: Path) -> set[str]:
     return {str(sample.metadata["column"]) for sample in load_folder(farm / "made").samples}
 
 
+def test_a_plan_is_not_replaced_by_that_of_another_reading(farm: Path):
+    rows = "leaf_1.jpg,leaf_2.jpg,1\nleaf_2.jpg,leaf_1.jpg,2\n"
+    (farm / "t.csv").write_text(f"photo,other,apples\n{rows}")
+    plan = farm / "t.plan.toml"
+    plan.write_text('images_column = "photo"\n[[columns]]\ncolumn = "apples"\nask = "nothing"\n')
+    before = plan.read_text()
+    with pytest.raises(UsageError, match="is the plan for images_column photo") as refused:
+        _build(farm, "--set=images_column=other", table="t.csv")
+    assert "--plan" in str(refused.value.hint)
+    assert plan.read_text() == before
+    assert not (farm / "made").exists()
+
+
 def test_one_command_answers_all_questions_and_the_plan_keeps_the_answers(farm: Path):
     rows = "".join(f"leaf_{n}.jpg;{n};{n};{n + 10}\n" for n in range(1, 10))
     (farm / "t.csv").write_text("photo;Severity (0-9);apples;plant height\n" + rows)

@@ -490,6 +490,24 @@ def test_several_layers_are_measured_together_with_their_layer_in_a_column(
     assert taken.left == ["layer Block B of a.gpkg (1 polygon)"]
 
 
+def test_files_of_an_earlier_run_are_not_overwritten(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    file = layer_of(tmp_path / "a.gpkg", "plots", [0, 3], plot=[1, 2])
+    out = tmp_path / "out"
+    at.measure_zones(path, file, out=out)
+    before = (out / "zones.csv").read_bytes()
+    refused = tool_error(at.measure_zones, path, file, values=["height"], out=out)
+    assert (refused.kind, refused.argument) == ("invalid_argument", "out")
+    assert (out / "zones.csv").read_bytes() == before
+    (out / "zones.csv").unlink()
+    # What stays of it would be taken for a file of this run.
+    assert tool_error(at.measure_zones, path, file, out=out).argument == "out"
+    other = tmp_path / "mine"
+    other.mkdir()
+    (other / "notes.txt").write_text("mine")
+    assert at.measure_zones(path, file, out=other).files
+
+
 def test_a_field_called_layer_stays_beside_that_of_the_layers(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     file = layer_of(tmp_path / "a.gpkg", "2025", [0, 6], plot=[1, 2], Layer=["x", "y"])

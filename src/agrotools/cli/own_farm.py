@@ -60,9 +60,8 @@ def build_from_table(
     stored = read_plan(plan_path) if plan_path.is_file() else None
     if stored is not None:
         typer.echo(f"plan: {plan_path}")
-        # A plan for another sheet has other columns.
-        stored = None if _differ(settings, stored) else stored
-        settings |= {"sheet": stored.sheet} if stored is not None and stored.sheet else {}
+        _refuse_another(settings, stored, plan_path)
+        settings |= {"sheet": stored.sheet} if stored.sheet else {}
     given_settings = dict(settings)
     sheet = choose_sheet(images, answers, settings, readings)
     settings |= {"sheet": sheet} if sheet is not None else {}
@@ -83,9 +82,21 @@ def build_from_table(
     return built.header
 
 
-def _differ(settings: dict[str, str], plan: "Plan") -> bool:
-    """Return True if settings of the command line are not those with which a plan reads its table."""
-    return any(getattr(plan, key) not in (None, value) for key, value in settings.items())
+def _refuse_another(settings: dict[str, str], plan: "Plan", file: Path) -> None:
+    """Refuse settings with which a plan does not read its table: it has other columns, and would be lost.
+
+    Raises:
+        UsageError: there are such settings.
+    """
+    from agrotools.core import UsageError
+
+    for key, value in settings.items():
+        of_plan = getattr(plan, key)
+        if of_plan not in (None, value):
+            raise UsageError(
+                f"{file} is the plan for {key} {of_plan}, not {value}; it was not changed",
+                hint=f"--plan NAME{PLAN_ENDING} writes another plan; or remove that file",
+            )
 
 
 def _print_built(built: "BuiltBenchmark") -> None:

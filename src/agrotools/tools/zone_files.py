@@ -11,6 +11,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from agrotools.core import ToolError
 from agrotools.core.base import number_text
 from agrotools.core.files import write_whole
 from agrotools.tools.pictures import known_roles
@@ -62,24 +63,41 @@ class ZoneMap(NamedTuple):
     crs: Any
 
 
+_FILES = ("zones.csv", "zones.geojson", "zones_map.png", "zones_chart.png")
+
+
+def refuse_used(folder: Path) -> None:
+    """Refuse a folder with files of an earlier run, which would be lost, or stay beside those of another one.
+
+    Raises:
+        ToolError: ``invalid_argument``.
+    """
+    there = [name for name in _FILES if (folder / name).exists()]
+    if there:
+        why = f"{folder} holds {', '.join(there)} of an earlier run; nothing was changed"
+        hint = "name another folder with --out, or remove these files"
+        raise ToolError("invalid_argument", why, argument="out", hint=hint)
+
+
 def write_files(
     folder: Path, rows: Sequence[Row], shown: ZoneMap, columns: Sequence[str]
 ) -> tuple[tuple[Path, ...], list[str]]:
     """Write the files of a table, with notes on those that cannot be written."""
     count = len(shown.zones.names)
     drawn = next((each for each in columns if any(row[each] is not None for row in rows)), None)
-    files: dict[str, bytes] = {"zones.csv": _csv(rows)}
+    table, outlines, map_, chart = _FILES
+    files: dict[str, bytes] = {table: _csv(rows)}
     notes: list[str] = []
     geojson = _geojson(rows, shown)
     if geojson is None:
-        notes.append("no zones.geojson: nothing says where on the earth the zones lie")
+        notes.append(f"no {outlines}: nothing says where on the earth the zones lie")
     else:
-        files["zones.geojson"] = geojson
+        files[outlines] = geojson
     if drawn is not None and shown.picture is not None:
-        files["zones_map.png"] = _map(rows[-count:], shown, shown.picture, drawn)
+        files[map_] = _map(rows[-count:], shown, shown.picture, drawn)
     known = [row for row in rows if drawn is not None and row[drawn] is not None]
     if len(rows) > count and known and drawn is not None:
-        files["zones_chart.png"] = _chart(known, count, drawn)
+        files[chart] = _chart(known, count, drawn)
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         write_whole(folder / name, content)
