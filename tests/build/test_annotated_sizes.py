@@ -9,7 +9,7 @@ from PIL import Image
 from agrotools.build.annotation_formats import Marked
 from agrotools.build.boxes import Fit, fit_of
 from agrotools.build.own_photos.table import DetectedTable, match_rows
-from agrotools.core import UsageError
+from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.readings import Readings
 
 WIDTH, HEIGHT = 80, 60
@@ -205,3 +205,82 @@ def test_groups_of_one_shape_are_no_question(photos, groups):
     seen, readings = _read(photos, "a.json", _grouped(*groups))
     assert not readings.questions
     assert _numbers(seen) == {"a.jpg": str(len(groups))}
+
+
+@pytest.mark.unit
+def test_pictures_of_one_name_with_other_objects_say_nothing(photos):
+    content = json.loads(_coco((WIDTH, HEIGHT), [BOX]))
+    content["images"].append({"id": 3, "file_name": "a.jpg"})
+    other = {"image_id": 3, "category_id": 1, "bbox": [40, 10, 20, 20]}
+    same = {"image_id": 3, "category_id": 1, "bbox": BOX}
+    split = json.dumps({**content, "annotations": [*content["annotations"], other]})
+    seen, _ = _read(photos, "x.json", split)
+    assert _numbers(seen) == {"b.jpg": "0"}
+    assert "a.jpg" in seen.skipped.lines()[0]
+    twice = json.dumps({**content, "annotations": [*content["annotations"], same]})
+    seen, _ = _read(photos, "x.json", twice)
+    assert _numbers(seen) == {"a.jpg": "1", "b.jpg": "0"}
+
+
+@pytest.mark.unit
+def test_an_archive_is_to_be_unpacked(photos, tmp_path: Path):
+    archive = tmp_path / "marks.zip"
+    archive.write_bytes(b"PK\3\4")
+    with pytest.raises(BenchmarkError, match="is an archive") as refused:
+        match_rows(photos, archive)
+    assert "unpack" in str(refused.value.hint)
+    (tmp_path / "folder").mkdir()
+    archive.rename(tmp_path / "folder" / "marks.zip")
+    with pytest.raises(BenchmarkError) as refused:
+        match_rows(photos, tmp_path / "folder")
+    assert refused.value.hint == "unpack marks.zip"
+    _, readings = _read(photos, "a.json", _labelme((WIDTH, HEIGHT), [BOX]))
+    (tmp_path / "folder" / "marks.zip").rename(tmp_path / "marks" / "more.zip")
+    match_rows(photos, tmp_path / "marks", None, readings := Readings())
+    assert readings.left == ["more.zip"]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("above", "is_refused"),
+    [("[pear, apple]", True), ("[apple, pear]", False), ("[weed, crop, stone]", False)],
+)
+def test_the_same_classes_in_another_order_above_the_labels_are_refused(
+    photos, tmp_path: Path, above: str, is_refused: bool
+):
+    labels = tmp_path / "set" / "labels"
+    labels.mkdir(parents=True)
+    (labels / "a.txt").write_text("0 .5 .5 .1 .1\n")
+    (labels / "classes.txt").write_text("apple\npear\n")
+    (labels.parent / "data.yaml").write_text(f"names: {above}\n")
+    if is_refused:
+        with pytest.raises(BenchmarkError, match=r"class 0 is apple in classes.txt, and pear"):
+            match_rows(photos, labels)
+    else:
+        assert _numbers(match_rows(photos, labels)) == {"a.jpg": "1"}
+
+
+@pytest.mark.unit
+def test_further_pages_of_a_photo_are_named(tmp_path: Path):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    pages = [Image.new("RGB", (8, 8), (0, 90, number)) for number in range(3)]
+    pages[0].save(folder / "a.tif", save_all=True, append_images=pages[1:])
+    pages[1].save(folder / "b.tif")
+    (tmp_path / "t.csv").write_text("photo,apples\na.tif,1\nb.tif,2\n")
+    match_rows(folder, tmp_path / "t.csv", None, readings := Readings())
+    assert readings.left == ["page 2 to 3 of a.tif"]
+
+
+@pytest.mark.unit
+@pytest.mark.filterwarnings("ignore:Dataset has no geotransform")
+def test_smaller_copies_in_a_raster_are_no_pages(tmp_path: Path):
+    rasterio = pytest.importorskip("rasterio")
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    shape = {"driver": "GTiff", "width": 512, "height": 512, "count": 3, "dtype": "uint8"}
+    with rasterio.open(folder / "a.tif", "w", tiled=True, **shape) as raster:
+        raster.build_overviews([2, 4])
+    (tmp_path / "t.csv").write_text("photo,apples\na.tif,1\n")
+    match_rows(folder, tmp_path / "t.csv", None, readings := Readings())
+    assert not readings.left

@@ -37,6 +37,7 @@ class Marked(NamedTuple):
     ``values``: what was said of the whole picture, by the name of the question: ``{"apples": "3"}``. ``attribute``: the
     attribute of its objects that is their class, if it had to be chosen. ``size``: its width and height as the file of
     annotations says, None if it does not. ``is_relative``: marks are in parts of the sides, at any size of the picture.
+    ``fault``: why its marks say nothing of the photo, as the continuation of its name; empty if they do.
     """
 
     names: Mapping[str, str]
@@ -46,6 +47,7 @@ class Marked(NamedTuple):
     attribute: str = ""
     size: Size | None = None
     is_relative: bool = False
+    fault: str = ""
 
     @property
     def name(self) -> str:
@@ -282,7 +284,23 @@ def _coco(data: Mapping[str, Any], reader: Reader) -> Iterable[Marked]:
         pictures[image].marks.append(Mark(labels[of], _coco_shape(one), "", is_crowd))
     if any(one.get("keypoints") for one in data["annotations"]):
         reader.readings.leave("keypoints")
-    return pictures.values()
+    return _with_contradictions(pictures.values())
+
+
+def _with_contradictions(pictures: Iterable[Marked]) -> list[Marked]:
+    """Return the pictures, with a fault if another one of COCO has the same name and other marks.
+
+    They may be two photos of one name, or one whose marks are split: in both cases no number is right.
+    """
+    by_name: dict[str, list[Marked]] = {}
+    for one in pictures:
+        by_name.setdefault(one.name, []).append(one)
+    fault = "is the name of several pictures of COCO with other objects"
+    checked: list[Marked] = []
+    for several in by_name.values():
+        is_one = all(sorted(one.marks) == sorted(several[0].marks) for one in several[1:])
+        checked += several[:1] if is_one else [one._replace(fault=fault) for one in several]
+    return checked
 
 
 def _coco_shape(annotation: Mapping[str, Any]) -> tuple[float, ...]:
@@ -619,21 +637,38 @@ def _class_names(folder: Path) -> dict[int, str]:
     Raises:
         ValueError: there are no names, or two files give a number different ones.
     """
-    for files in _settings_places(folder):
-        found = [(file, names) for file in files if (names := _names_in(file))]
+    places = _settings_places(folder)
+    for at, files in enumerate(places):
+        found = _names_of_files(files)
         if not found:
             continue
         file, names = found[0]
         for other, others in found[1:]:
             number = next((n for n in names if others.get(n, names[n]) != names[n]), None)
             if number is not None:
-                raise ValueError(
-                    f"class {number} is {names[number]} in {file.name}, and {others[number]} in {other.name}: "
-                    "remove the file that is not of these annotations"
-                )
+                raise _other_names(number, file, names, other, others)
+        for other, others in _names_of_files(chain.from_iterable(places[at + 1 :])):
+            # Files above may be of other data: only the same names in another order are a contradiction.
+            if names != others and sorted(names.values()) == sorted(others.values()):
+                for number in names.keys() & others.keys():
+                    if others[number] != names[number]:
+                        raise _other_names(number, file, names, other, others)
         return names
     raise ValueError(
         f"{folder} has no names of classes: add classes.txt, with a name in each line, or data.yaml"
+    )
+
+
+def _names_of_files(files: Iterable[Path]) -> list[tuple[Path, dict[int, str]]]:
+    return [(file, names) for file in files if (names := _names_in(file))]
+
+
+def _other_names(
+    number: int, file: Path, names: Mapping[int, str], other: Path, others: Mapping[int, str]
+) -> ValueError:
+    return ValueError(
+        f"class {number} is {names[number]} in {file.name}, and {others[number]} in {other.name}: "
+        "remove the file that is not of these annotations"
     )
 
 

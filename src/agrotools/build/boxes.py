@@ -219,6 +219,8 @@ def read_marks(
     readings = readings or Readings()
     reader = Reader(readings, attribute, given or {})
     suffix = path.suffix.lower()
+    if suffix == ".zip" and path.is_file():
+        raise BenchmarkError(f"{path.name} is an archive", hint="unpack it, and give its folder")
     if not path.is_dir() and suffix not in (".json", ".xml", ".csv"):
         return None
     found = dict[str, list[Marked]]()
@@ -236,6 +238,8 @@ def read_marks(
         for file in files:
             if file.suffix.lower() in (".json", ".xml"):
                 add(file, read_file(file, path, reader))
+            elif file.suffix.lower() == ".zip":
+                unread.append(file)
         file = path
         if labels := list(read_yolo(path, reader)):
             found["YOLO"] = labels
@@ -260,6 +264,9 @@ def read_marks(
     if suffix == ".csv" and not found:
         return None
     if len(found) != 1:
+        archives = [each.name for each in unread if each.suffix.lower() == ".zip"]
+        if archives and not found:
+            hint = f"unpack {', '.join(_some(archives))}"
         fault = (
             f"annotations of several kinds ({', '.join(found)})"
             if found

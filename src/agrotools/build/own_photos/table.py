@@ -10,6 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
+from PIL import Image
+
 from agrotools.build.annotation_formats import Marked
 from agrotools.build.boxes import (
     FITTED,
@@ -275,6 +277,9 @@ def match_rows(
         hint = f"the folder contains {', '.join(pictures.some_names())}...; write such names into column {column!r}"
         raise BenchmarkError(why, hint=hint)
     _say_what_was_read(table, column, by_stem, together, readings)
+    for image in dict.fromkeys(each.image for each in matched):
+        if further := _further_pages(image):
+            readings.leave(f"page 2{f' to {further + 1}' * (further > 1)} of {image.name}")
     copies = _copies(each.image for each in matched)
     return DetectedTable(pictures, table, column, tuple(matched), count, skipped, copies)
 
@@ -316,6 +321,28 @@ def _say_what_was_read(
     if table.merged:
         number = f"{table.merged} merged range{'s' * (table.merged > 1)}"
         readings.take(f"{number} (all cells have the value of their range)")
+
+
+_REDUCED_OR_MASK = 0b101
+"""Bits of the kind of a page of TIFF that are set for a smaller copy of another page, and for a mask of it."""
+_KIND_OF_PAGE = 254
+"""Tag of TIFF."""
+
+
+def _further_pages(image: Path) -> int:
+    """Return the number of pictures in a TIFF file behind the first, which is the photo."""
+    if image.suffix.lower() not in (".tif", ".tiff"):
+        return 0
+    further = 0
+    with (
+        suppress(OSError, ValueError, SyntaxError, Image.DecompressionBombError),
+        Image.open(image) as pages,
+    ):
+        for number in range(1, getattr(pages, "n_frames", 1)):
+            pages.seek(number)
+            kind = int(getattr(pages, "tag_v2", {}).get(_KIND_OF_PAGE, 0))
+            further += not kind & _REDUCED_OR_MASK
+    return further
 
 
 def _copies(images: Iterable[Path]) -> dict[Path, Path]:
@@ -366,6 +393,10 @@ def _counts(
     for number, (one, image, (counts, faults)) in enumerate(
         zip(annotated, photos, counted, strict=True), start=2
     ):
+        if image and one.fault:
+            hint = "keep one of them, or give them different names"
+            skipped.add("picture", one.fault, hint, number, image.name)
+            continue
         fit = fit_of(one, sizes[image]) if image else Fit.SAME
         if image and (fit == Fit.OTHER or (fit == Fit.CHANGED and sizes_as == LEFT_OUT)):
             # It says nothing of this photo, not even that nothing is in it.
