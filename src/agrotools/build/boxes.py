@@ -25,6 +25,7 @@ from agrotools.build.annotation_formats import (
     read_yolo,
 )
 from agrotools.core import BenchmarkError
+from agrotools.core.base import count_text
 from agrotools.core.readings import Choice, Question, Readings
 from agrotools.text.tables import Table, open_table
 from agrotools.tools.counting.tool import singular
@@ -153,18 +154,19 @@ def choose_sizes(
     fitted = sum(len(one.marks) for one, _, _ in changed)
     kept = sum(len(one.marks) for one, _, at in changed if not marks_outside(one.marks, at))
     choices = (
-        Choice(FITTED, f"the same pictures, resized or turned: {fitted} objects"),
-        Choice(KEPT, f"their places are those in the photos: {kept} objects"),
+        Choice(FITTED, f"the same pictures, resized or turned: {count_text(fitted, 'object')}"),
+        Choice(KEPT, f"their places are those in the photos: {count_text(kept, 'object')}"),
         Choice(LEFT_OUT, "other pictures: nothing is said of these photos"),
     )
     one, photo, sizes = changed[0]
     text = (
-        f"{len(changed)} photos have another size than the picture that was annotated"
+        f"The size of {count_text(len(changed), 'photo')} is not that of the picture that was annotated"
         f" ({photo.name}: {_size_text(sizes[0])}, annotated at {_size_text(one.size)}). How are"
         " their objects taken?"
     )
     chosen = readings.choose(Question(text, f"--set={SIZES}", choices), given)
-    readings.take(f"objects of {len(changed)} photos of other sizes {chosen}")
+    number = count_text(len(changed), "photo")
+    readings.take(f"objects of {number} of another size {chosen}")
     return chosen
 
 
@@ -303,8 +305,10 @@ def _without_groups(pictures: list[Marked], reader: Reader) -> list[Marked]:
     if n_together == n_apart:
         return apart
     choices = (
-        Choice(_AS_ONE, f"shapes of a group are parts of an object: {n_together} objects"),
-        Choice(_EACH, f"{n_apart} objects"),
+        Choice(
+            _AS_ONE, f"shapes of a group are parts of an object: {count_text(n_together, 'object')}"
+        ),
+        Choice(_EACH, count_text(n_apart, "object")),
     )
     text = "Shapes have a group_id. What counts as an object?"
     question = Question(text, f"--set={GROUPS}", choices)
