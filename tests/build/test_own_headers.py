@@ -7,6 +7,8 @@ from PIL import Image
 
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.columns import ColumnReading, read_column, second_observers
+from agrotools.build.own_photos.nearest import nearest_names
+from agrotools.build.own_photos.proposal import open_questions, propose_plan
 from agrotools.build.own_photos.table import match_rows
 
 COUNTS = [3, 5, 0, 7, 12, 4, 4, 9, 1, 0, 6, 2]
@@ -170,3 +172,53 @@ def test_columns_of_observers_are_pairs(photos):
 def test_a_rating_that_counts_up_names_nothing(photos):
     reading = _read(photos, "Vigour rating (0-9)", IN_ORDER[:9])
     assert "they name things" not in reading.note
+
+
+@pytest.mark.parametrize(
+    ("header", "cells"),
+    [
+        ("Doença do café", "{}"),
+        ("Cultura;Doença", "café;{}"),
+        ("Crop;Disease", "coffee;{}"),
+    ],
+)
+def test_the_crop_is_that_of_the_header_or_of_a_column_of_crops(photos, header, cells):
+    names = ["ferrugem", "sadia"] * 6
+    lines = [f"{at}.jpg;{cells.format(name)}" for at, name in enumerate(names, start=1)]
+    table = photos.parent / "crops.csv"
+    table.write_text("\n".join([f"photo;{header}", *lines]), encoding="utf-8")
+    seen = match_rows(photos, table)
+    plan = propose_plan(seen, "farm").plan
+    assert (plan.columns[-1].ask, plan.columns[-1].crop) == ("disease", "coffee")
+    assert open_questions(plan, seen) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("miner?", ["coffee leaf miner"]),
+        ("healty", ["healthy"]),
+        ("ferrugen", ["coffee leaf rust"]),
+        ("CLR", ["coffee leaf rust"]),
+        ("ojo de gallo", []),
+        ("xyz", []),
+    ],
+)
+def test_only_names_that_may_be_meant_are_offered(name, near):
+    assert nearest_names(name, "disease", "coffee") == near
+
+
+@pytest.mark.parametrize(
+    ("names", "suggested"),
+    [
+        (["rust", "leaf miner", "healty"], {"names": "healthy"}),
+        (["hongo", "xyz"], {"ask": "class"}),
+    ],
+)
+def test_the_printed_command_keeps_the_rows(photos, names, suggested):
+    table = photos.parent / "unknown.csv"
+    rows = [f"{at}.jpg,{name}" for at, name in enumerate(names * 2, start=1)]
+    table.write_text("\n".join(["photo,Disease", *rows]), encoding="utf-8")
+    seen = match_rows(photos, table)
+    questions = open_questions(propose_plan(seen, "farm").plan, seen)
+    assert {each.key: each.suggested for each in questions} == suggested

@@ -251,20 +251,20 @@ def test_photos_that_are_not_used_are_named(photos):
 
 def test_unknown_names_are_asked_about_and_left_out(photos, tmp_path: Path):
     table = tmp_path / "t.csv"
-    names = ["rust", "leaf miner", "healthy", "sana", "miner?", "#N/A"] * 2
+    names = ["rust", "leaf miner", "healthy", "xyz", "miner?", "#N/A"] * 2
     rows = "".join(f"{photo},{name}\n" for photo, name in zip(NAMES, names, strict=True))
     table.write_text(f"photo,Diagnóstico\n{rows}", encoding="utf-8")
     plan, readings = _read(photos, table)
     assert [question.option for question in readings.questions] == [
-        "--set=Diagnóstico.names.sana", "--set=Diagnóstico.names.miner?"
+        "--set=Diagnóstico.names.xyz", "--set=Diagnóstico.names.miner?"
     ]  # fmt: skip
     assert readings.questions[1].choices[1].value == "coffee leaf miner"
-    assert plan.columns[0].names == {"sana": "nothing", "miner?": "nothing"}
+    assert plan.columns[0].names == {"xyz": "nothing", "miner?": "nothing"}
     assert readings.left == [
-        f"2 x {name} of column Diagnóstico" for name in ("#N/A", "'sana'", "'miner?'")
+        f"2 x {name} of column Diagnóstico" for name in ("#N/A", "'xyz'", "'miner?'")
     ]
     _, readings = _read(
-        photos, table, "Diagnóstico.names.sana=healthy", "Diagnóstico.names.miner?=leaf miner"
+        photos, table, "Diagnóstico.names.xyz=healthy", "Diagnóstico.names.miner?=leaf miner"
     )
     assert readings.questions == []
 
@@ -276,7 +276,7 @@ def test_unknown_names_are_asked_about_and_left_out(photos, tmp_path: Path):
         ("filename,label", "{},coffee rust;{},coffee leaf miner", ["disease"]),
         ("Photo,Severity (%),Disease,Observer", "{},{}.5,coffee rust,Ann;{},{},healthy,Bob",
          ["severity in %", "disease"]),
-        ("Foto,Enfermedad,Severidad (%),Fecha", "{},roya,{}.5,2026-05-01;{},roya,1{},2026-05-02",
+        ("Foto,Enfermedad,Severidad (%),Fecha", "{},roya del café,{}.5,2026-05-01;{},sana,1{},2026-05-02",
          ["disease", "severity in %"]),
         ("Bild,Anzahl Äpfel,Bemerkung", "{},{},nass;{},{},", ["apples"]),
         ("image,trees,Lat,Lon,Elevation (m)", "{},{},45.123,9.2,120;{},{},45.124,9.3,121", ["trees"]),

@@ -28,13 +28,15 @@ class Question(NamedTuple):
     """A question on a file. ``choices``: all readings, the proposed one first.
 
     ``option``: the option that answers it, as in ``--layer`` or ``--set=sheet``; the answer is ``--layer=plots``.
-    ``is_open``: a value that is none of the choices is an answer, too.
+    ``is_open``: a value that is none of the choices is an answer, too. ``suggested``: the answer in the command that
+    a script prints, where it keeps more of the data than the proposed one, which is taken unseen.
     """
 
     text: str
     option: str
     choices: tuple[Choice, ...]
     is_open: bool = False
+    suggested: str = ""
 
     def answered(self, value: str) -> str:
         """Return the word of a command line that answers the question with ``value``."""
@@ -119,7 +121,9 @@ class Readings:
         head = "1 question" if number == 1 else f"{number} questions"
         raise UndecidedError(
             "\n  ".join([f"{head}, each with the readings that are possible:", *listed]),
-            answers=tuple(each.answered(each.choices[0].value) for each in self.questions),
+            answers=tuple(
+                each.answered(each.suggested or each.choices[0].value) for each in self.questions
+            ),
         )
 
     def as_data(self) -> dict[str, Any]:

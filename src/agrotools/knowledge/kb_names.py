@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from agrotools.knowledge.entries import Entry, Kind, kb_files, load, shipped_files
+from agrotools.knowledge.foreign import english_crop, english_names, foreign_words
 from agrotools.knowledge.words import folded
 
 SHIPPED_LABELS = "pool"
@@ -48,8 +49,15 @@ class KbNames:
         return self._by_label.get(label)
 
     def all_of_name(self, name: str) -> Sequence[Entry]:
-        """Return all entries that have this name."""
-        return self._by_name.get(folded(name), ())
+        """Return all entries that have this name, or else those of the English names that it stands for."""
+        if known := self._by_name.get(folded(name)):
+            return known
+        named = (
+            entry
+            for english in english_names(name)
+            for entry in self._by_name.get(folded(english), ())
+        )
+        return [*{entry.id: entry for entry in named}.values()]
 
     def of_name(self, name: str, kinds: Collection[Kind], crop: str | None = None) -> Entry | None:
         """Return the single entry of these kinds that has this name, or None if there is none or more than one.
@@ -72,7 +80,11 @@ class KbNames:
     def meant_by(self, name: str) -> list[Entry]:
         """Return the entries that a name may mean on one crop or another: "leaf spot" also "leaf spot of bean"."""
         named = {entry.id: entry for entry in self.all_of_name(name)}
-        return [*(named | self._without_crop.get(folded(name), {})).values()]
+        # "roya" is a name of coffee rust, and of the rusts of other crops.
+        for form in (name, *english_names(name)):
+            named |= {entry.id: entry for entry in self._by_name.get(folded(form), ())}
+            named |= self._without_crop.get(folded(form), {})
+        return [*named.values()]
 
     def of_kinds(self, kinds: Collection[Kind], crop: str | None = None) -> list[Entry]:
         """Return the entries of these kinds, only those on ``crop`` if it is given."""
@@ -164,8 +176,15 @@ def healthy_crop(name: str) -> str | None:
     if plain in _HEALTHY:
         return ""
     words = _LEAF.sub(" ", plain).split()
-    is_healthy = "healthy" in (words[:1] + words[-1:])
-    return " ".join(word for word in words if word != "healthy") if is_healthy else None
+    if "healthy" in (words[:1] + words[-1:]):
+        return " ".join(word for word in words if word != "healthy")
+    words = [word for word in words if word not in foreign_words("leaf") | foreign_words("joining")]
+    healthy = foreign_words("healthy")
+    if healthy.isdisjoint(words[:1] + words[-1:]):
+        return None
+    crop = " ".join(word for word in words if word not in healthy)
+    # Other words than a crop are another thing: "planta sana con roya".
+    return english_crop(crop) if crop else ""
 
 
 def healthy_label(name: str, crop: str | None = None) -> str | None:
@@ -209,8 +228,8 @@ def concerns(entry: Entry, forms: Collection[str]) -> bool:
 
 
 def _singulars(crop: str) -> set[str]:
-    """Return a folded name and what may be its singular."""
-    plain = folded(crop)
+    """Return the folded English name of a crop and what may be its singular."""
+    plain = folded(english_crop(crop) or crop)
     berry = f"{plain.removesuffix('ies')}y" if plain.endswith("ies") else plain
     return {plain, plain.removesuffix("s"), plain.removesuffix("es"), berry}
 

@@ -9,7 +9,7 @@ diseases and weeds that are described but not named are found by their appearanc
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +36,8 @@ from agrotools.knowledge.evidence import (
     words_before,
     words_behind,
 )
-from agrotools.knowledge.kb_names import concerns, crop_forms
+from agrotools.knowledge.foreign import english_names
+from agrotools.knowledge.kb_names import SHIPPED_LABELS, KbNames, concerns, crop_forms
 from agrotools.knowledge.names import NameMatch, NamesIndex
 from agrotools.knowledge.text_index import AppearanceIndex, Document, SectionsIndex
 from agrotools.knowledge.words import asking_terms, folded, section_asked, similarity, terms
@@ -129,15 +130,38 @@ class KnowledgeIndex:
         if kb_id is not None:
             return self._passages([self._number[kb_id]], [1.0], query, topic, top_k)
         allowed = self._allowed(kind, crop)
-        accepted = [item for item in self.evidence(query, allowed) if item.accepted]
-        if not accepted:
-            return []
+        # A name in another language is searched by the English names that it stands for.
+        asked = (query,) if self.names.exact(query) else english_names(query) or (query,)
+        found = [item for each in asked for item in self.evidence(each, allowed) if item.accepted]
+        if not found:
+            return self._of_foreign_name(query, allowed, topic, top_k)
+        best_of = {item.entry: item for item in sorted(found, key=lambda item: item.score)}
+        accepted = (
+            found if len(asked) == 1 else sorted(best_of.values(), key=lambda item: -item.score)
+        )
         best = accepted[0]
         near = (item for item in accepted if item.score >= best.score - NEAR)
         closest = [item for item in near if best.name < 1.0 or item.name >= 1.0][:top_k]
         return self._passages(
             [item.entry for item in closest], [item.score for item in closest], query, topic, top_k
         )
+
+    def _of_foreign_name(
+        self, query: str, allowed: NDArray[np.bool_], topic: Section | None, top_k: int
+    ) -> list[Hit]:
+        """Return passages on the things that a general name in another language may mean: "ferrugem" any rust.
+
+        Those of which the shipped networks have pictures come first: they are the commonest.
+        """
+        meant = self._kb_names.meant_by(query) if english_names(query) else []
+        numbers = [self._number[entry.id] for entry in meant if allowed[self._number[entry.id]]]
+        numbers.sort(key=lambda number: SHIPPED_LABELS not in self.entries[number].names.datasets)
+        chosen = numbers[:top_k]
+        return self._passages(chosen, [ACCEPTED] * len(chosen), query, topic, top_k)
+
+    @cached_property
+    def _kb_names(self) -> KbNames:
+        return KbNames(self.entries)
 
     def similarly_named(
         self, query: str, *, kind: Kind | None = None, crop: str | None = None

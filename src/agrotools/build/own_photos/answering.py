@@ -193,7 +193,7 @@ def _question(need: OpenQuestion) -> Question:
     choices = [others[0], left_out, *others[1:]] if has_rating_first else [left_out, *others]
     is_open = need.key not in ("ask", "decimal")
     text = f"{need.question} (or {need.or_key})" if need.or_key else need.question
-    return Question(text, _option(need), tuple(choices), is_open=is_open)
+    return Question(text, _option(need), tuple(choices), is_open=is_open, suggested=need.suggested)
 
 
 def say_what_is_read(plan: Plan, seen: DetectedTable, readings: Readings) -> None:

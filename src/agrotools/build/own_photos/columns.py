@@ -28,6 +28,7 @@ from agrotools.build.own_photos.plan import (
 )
 from agrotools.build.own_photos.questions import ColumnNames
 from agrotools.build.own_photos.table import DetectedTable
+from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
 from agrotools.text.decimal_marks import Decimal, detect_decimal
 from agrotools.text.tables import Table
@@ -452,7 +453,9 @@ def _details(
         details |= {"yes": cells.NO, "no": cells.YES}
     # Pests live on more crops than the knowledge base lists, so a crop would exclude some of them.
     if measure.name in ("disease", "diseased"):
-        details["crop"] = _crop_in(f"{header} {seen.images.folder.name}")
+        details["crop"] = (
+            _crop_in(header) or _crop_of_table(header, seen) or _crop_in(seen.images.folder.name)
+        )
     if measure.name == "disease" and details["crop"] is None:
         details["crop"] = _crop_of_names(header, texts)
     return details
@@ -467,12 +470,26 @@ def _crop_of_names(header: str, texts: Sequence[str]) -> str | None:
     return labels.crop
 
 
+def _crop_of_table(header: str, seen: DetectedTable) -> str | None:
+    """Return the crop in a column of crops, if all rows with a cell in the column ``header`` have the same."""
+    for column in seen.table.columns:
+        words = re.sub(r"[\W_]+", " ", column.casefold()).strip()
+        if column == header or words not in words_of("crop"):
+            continue
+        places = [seen.table.place_of(name) for name in (header, column)]
+        rows = [[matched.cells[place] for place in places] for matched in seen.matched]
+        crops = {_crop_in(crop) for cell, crop in rows if not cells.is_empty(cell)}
+        if len(crops) == 1:
+            return crops.pop()
+    return None
+
+
 def _crop_in(text: str) -> str | None:
     words = re.sub(r"[\W_]+", " ", text.casefold())
-    crops = [entry for entry in kb_names().entries if entry.kind == "crop"]
-    return next(
-        (entry.names.en for entry in crops if holds(words, entry.names.en.casefold())), None
-    )
+    crops = [entry.names.en for entry in kb_names().entries if entry.kind == "crop"]
+    if named := next((crop for crop in crops if holds(words, crop.casefold())), None):
+        return named
+    return next((crop for word in words.split() if (crop := english_crop(word))), None)
 
 
 def can_be_returned(name: str, names: ColumnNames) -> bool:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from unicodedata import combining, normalize
 
 from agrotools.build.own_photos.plan import Countable, Kind, Measure, countables, measures
+from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.text.normalise import CJK
 from agrotools.text.units import canonical_unit
@@ -116,7 +117,8 @@ def _without_names(words: list[str]) -> list[str]:
     """Return words without the name of a crop, a disease or a pest: "bean rust severity" is a severity."""
     named = " ".join(words)
     has_letters = re.search(r"[^\W\d_]", named) is not None
-    return [] if has_letters and kb_names().meant_by(named) else words
+    is_name = has_letters and (kb_names().meant_by(named) or english_crop(named))
+    return [] if is_name else words
 
 
 def measures_for(header: str, kind: Kind | None) -> list[Measure]:

@@ -1,18 +1,18 @@
 """Known names that are spelt like a name in a table, to be offered where the knowledge base does not have it."""
 
-from difflib import get_close_matches
 from functools import cache
 
 from agrotools.knowledge.entries import Entry, Kind
+from agrotools.knowledge.foreign import foreign_names, foreign_words
 from agrotools.knowledge.kb_names import kb_names
-from agrotools.knowledge.words import folded
+from agrotools.knowledge.words import edit_distance, folded
 
 _OFFERED = 3
 """Number of names that are offered: one line on the screen holds about three."""
-_COMPARED = 30
-"""Spellings that are kept for the choice: an entry has about ten."""
-_LEAST_LIKE = 0.3
-"""Lowest ratio of difflib for a name to be offered. Names of one crop are few, so that all of them may be."""
+_MOST_EDITS = 0.3
+"""Largest share of letters that may differ: one of four to six, two of seven to nine. Farther names are other words."""
+_LEAST_STEM = 4
+"""Fewest letters of an abbreviation: "miner" is the last word of "leaf miner", "ant" of too many names."""
 _HEALTHY = "healthy"
 
 _KINDS: dict[str, tuple[Kind, ...]] = {
@@ -24,15 +24,29 @@ _KINDS: dict[str, tuple[Kind, ...]] = {
 
 
 def nearest_names(name: str, ask: str, crop: str | None) -> list[str]:
-    """Return up to three known names that are spelt most like ``name``, the best first.
+    """Return up to three known names that a name may be a slip or a short form of, the best first; often none.
 
-    ``ask`` is the measure of the column. With ``crop``, only names on that crop are offered, if there are any.
+    ``ask`` is the measure of the column. Names on other crops are offered only if none on ``crop`` is near.
     """
-    is_of_crop = ask != "weed" and crop is not None and bool(kb_names().of_kinds(_KINDS[ask], crop))
-    spelt = _spellings(ask, crop if is_of_crop else None)
-    least = 0.0 if is_of_crop else _LEAST_LIKE
-    close = get_close_matches(folded(name), spelt, _COMPARED, least)
-    return list(dict.fromkeys(shown for form in close for shown in spelt[form]))[:_OFFERED]
+    written = folded(name)
+    for on in dict.fromkeys((crop, None)):
+        distances: dict[str, float] = {}
+        for form, shown in _spellings(ask, on).items():
+            if (distance := _distance(written, form)) <= _MOST_EDITS:
+                for each in shown:
+                    distances[each] = min(distance, distances.get(each, distance))
+        if distances:
+            return sorted(distances, key=lambda each: distances[each])[:_OFFERED]
+    return []
+
+
+def _distance(written: str, known: str) -> float:
+    """Return the share of letters that differ, 0 for a whole word of a known name or its initials."""
+    longest = max(len(written), len(known))
+    if not written or abs(len(written) - len(known)) > _MOST_EDITS * longest:
+        is_word = len(written) >= _LEAST_STEM and written in known.split()
+        return _MOST_EDITS if is_word else 1.0
+    return edit_distance(written, known) / longest
 
 
 @cache
@@ -44,6 +58,12 @@ def _spellings(ask: str, crop: str | None) -> dict[str, list[str]]:
     for entry in kb_names().of_kinds(_KINDS[ask], crop):
         for form in _forms(entry):
             spelt.setdefault(form, []).append(entry.names.en)
+    if ask != "weed":
+        spelt |= {word: [_HEALTHY] for word in foreign_words("healthy")}
+    for name in foreign_names():
+        for entry in kb_names().meant_by(name):
+            if entry.kind in _KINDS[ask] and (crop is None or kb_names().is_on(entry, crop)):
+                spelt.setdefault(name, []).append(entry.names.en)
     return spelt
 
 

@@ -21,7 +21,7 @@ from agrotools.build.own_photos.columns import (
 )
 from agrotools.build.own_photos.nearest import nearest_names
 from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Plan, countables, measures
-from agrotools.build.own_photos.questions import ColumnNames
+from agrotools.build.own_photos.questions import ColumnNames, crops_of_the_net
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
 from agrotools.text.decimal_marks import detect_decimal
@@ -39,6 +39,8 @@ class OpenQuestion(NamedTuple):
     """Alternative key that would also do."""
     part: str | None = None
     """Name in the table that the question is about, if the key maps names."""
+    suggested: str = ""
+    """Answer that keeps the data, for the command that a script prints."""
 
 
 def open_questions(plan: Plan, seen: DetectedTable) -> list[OpenQuestion]:
@@ -62,8 +64,9 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
         *choices: str,
         or_key: str | None = None,
         part: str | None = None,
+        suggested: str = "",
     ) -> None:
-        lacking.append(OpenQuestion(name, key, question, choices, or_key, part))
+        lacking.append(OpenQuestion(name, key, question, choices, or_key, part, suggested))
 
     if measure.kind == "number" and measure.unit and not column.unit:
         ask(
@@ -93,12 +96,17 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
         unknown = unknown_names(seen, column)
         if unclear := names.labels.unclear:
             ask("crop", _which_crop(column, unclear), *_crops_of(unclear))
-        if unknown and not _known_problems(names):
-            ask("ask", _which_names(column, unknown), CLASS, NOTHING, or_key=NAMES)
+        near_of = {
+            text: nearest_names(column.names.get(text, text), column.ask, column.crop)
+            for text in unknown
+        }
+        if unknown and not _known_problems(names) and not any(near_of.values()):
+            question = _which_names(column, unknown)
+            ask("ask", question, CLASS, NOTHING, or_key=NAMES, suggested=CLASS)
         else:
-            for text, rows in unknown.items():
-                near = nearest_names(column.names.get(text, text), column.ask, column.crop)
-                ask(NAMES, _what_is_meant(column, text, rows), *near, part=text)
+            for text, near in near_of.items():
+                question = _what_is_meant(column, text, unknown[text])
+                ask(NAMES, question, *near, part=text, suggested=near[0] if near else "")
     if measure.kind == "yes" and not column.yes_means:
         ask("yes_means", f"What does a yes in {name!r} mean, as a sentence about the photo?")
     return lacking
@@ -118,9 +126,14 @@ def _what_it_holds(column: Column, seen: DetectedTable) -> OpenQuestion:
 
 
 def _crops_of(unclear: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return crops on which names are known, those of the most names first."""
+    """Return crops on which names are known: those of the most names first, then those that the shipped nets know."""
     counted = Counter(crop for crops in unclear.values() for crop in crops)
-    return sorted(counted, key=lambda crop: (-counted[crop], crop))[:_CROPS_NAMED]
+    of_nets = {*crops_of_the_net()}
+
+    def rank(crop: str) -> tuple[int, bool, str]:
+        return -counted[crop], crop not in of_nets, crop
+
+    return sorted(counted, key=rank)[:_CROPS_NAMED]
 
 
 def _which_crop(column: Column, unclear: Mapping[str, Sequence[str]]) -> str:
@@ -162,7 +175,11 @@ def _what_is_meant(column: Column, name: str, n_cells: int) -> str:
     counted = f"{n_cells} cell{'s' if n_cells > 1 else ''}"
     written = column.names.get(name, name)
     given = f"{name!r} ({counted})" if written == name else f"{written!r}, given for {name!r},"
-    return f"{given} is not in the knowledge base. Which known name does it mean?"
+    is_near = nearest_names(written, column.ask, column.crop)
+    none_near = (
+        "" if is_near else " No known name is near: write one that agrotools tools kb search finds."
+    )
+    return f"{given} is not in the knowledge base.{none_near} Which known name does it mean?"
 
 
 def _near(name: str, column: Column) -> str:

@@ -24,6 +24,7 @@ from agrotools.build.templates.thing import Subject
 from agrotools.build.templates.wording import Language
 from agrotools.core import SampleFile
 from agrotools.knowledge.entries import Entry, Kind
+from agrotools.knowledge.foreign import english_names
 from agrotools.knowledge.kb_names import SHIPPED_LABELS, healthy_crop, healthy_label, kb_names
 from agrotools.text.normalise import CJK
 from agrotools.tools.recognition.candidates import is_negative
@@ -70,7 +71,7 @@ class ColumnNames:
         """Return what the tool may call a thing: its entry, or its name in the table, the label of a pack."""
         if self.is_healthy(name):
             crop, key_of = healthy_crop(name) or self.labels.crop, kb_names().key_of_crop
-            of_net = [on for on in _crops_of_the_net() if not crop or key_of(on) == key_of(crop)]
+            of_net = [on for on in crops_of_the_net() if not crop or key_of(on) == key_of(crop)]
             plain = ["healthy"] if self.labels.crop or not crop else []
             return tuple(
                 dict.fromkeys(
@@ -90,11 +91,12 @@ class ColumnNames:
         return f" in [{', '.join(map(repr, ids))}]"
 
     def english(self, name: str) -> str:
-        """Return a name as used in questions: the table's own, or the English name of a Chinese one."""
+        """Return a name as used in questions: the table's own, or the English name of one in another language."""
         if self.is_healthy(name):
             return "a healthy leaf"
         entry = self.entry_of(name)
-        return entry.names.en if entry and re.search(f"[{CJK}]", name) else _spaced(name)
+        is_foreign = bool(re.search(f"[{CJK}]", name) or english_names(name))
+        return entry.names.en if entry and is_foreign else _spaced(name)
 
     def chinese(self, name: str) -> str:
         if self.is_healthy(name):
@@ -121,7 +123,7 @@ class ColumnNames:
 
 
 @cache
-def _crops_of_the_net() -> tuple[str, ...]:
+def crops_of_the_net() -> tuple[str, ...]:
     labels = (
         label
         for entry in kb_names().entries

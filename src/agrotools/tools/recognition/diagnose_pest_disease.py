@@ -354,11 +354,13 @@ def _crops_of_label(label: str, kind: ProblemKind, names: "KbNames") -> set[str]
 
 def _names_crop(label: str, entry: Entry | None) -> bool:
     """Return True if a label tells its crop, or needs none because it is a scientific name or an id."""
+    from agrotools.knowledge.foreign import english_names
     from agrotools.knowledge.words import folded
 
     if entry is None or label == entry.id or folded(label) == folded(entry.names.sci or ""):
         return entry is not None
-    return any(f" {folded(on)} " in f" {folded(label)} " for on in entry.crops)
+    spelt = [f" {folded(name)} " for name in (label, *english_names(label))]
+    return any(f" {folded(on)} " in name for on in entry.crops for name in spelt)
 
 
 def entry_of_label(
