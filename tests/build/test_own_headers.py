@@ -222,3 +222,13 @@ def test_the_printed_command_keeps_the_rows(photos, names, suggested):
     seen = match_rows(photos, table)
     questions = open_questions(propose_plan(seen, "farm").plan, seen)
     assert {each.key: each.suggested for each in questions} == suggested
+
+
+@pytest.mark.parametrize("header", ["Vigour (0-9)", "Rating 0-9", "Vigour score"])
+def test_small_steps_below_a_scale_are_ratings(photos, header):
+    assert _read(photos, header, RATINGS).column.ask == "rating"
+
+
+def test_a_word_of_a_measure_with_its_unit_is_asked_about(photos):
+    assert _read(photos, "Damage (%)", SHARES).doubt
+    assert _read(photos, "Área lesionada (%)", SHARES).column.ask == "severity"

@@ -296,3 +296,20 @@ def test_ordinary_files_raise_no_question(photos, tmp_path: Path, header, rows, 
     _, readings = _read(photos, tmp_path / "t.csv")
     assert readings.questions == []
     assert [each.partition(" from ")[0] for each in readings.taken[1:]] == taken
+
+
+@pytest.mark.parametrize(
+    ("folders", "n_matched"), [(("photos/2025",), 12), (("photos/2024", "photos/2025"), 0)]
+)
+def test_paths_of_the_table_are_matched_by_their_end(photos, tmp_path: Path, folders, n_matched):
+    written = [f"{folder}/{name}" for folder in folders for name in NAMES]
+    rows = [f"{path},{at}" for at, path in enumerate(written, start=3)]
+    (tmp_path / "t.csv").write_text("\n".join(["photo,Apples", *rows]), encoding="utf-8")
+    readings = Readings()
+    if n_matched == 0:
+        with pytest.raises(BenchmarkError, match="ends like another path"):
+            match_rows(photos, tmp_path / "t.csv", readings=readings)
+    else:
+        seen = match_rows(photos, tmp_path / "t.csv", readings=readings)
+        assert len(seen.matched) == n_matched
+        assert written[0] in readings.taken[0]

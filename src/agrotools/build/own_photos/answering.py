@@ -208,7 +208,8 @@ def say_what_is_read(plan: Plan, seen: DetectedTable, readings: Readings) -> Non
             readings.take(f"{_what(column)} from column {column.column}{second}")
             _say_what_is_left(column, seen, readings)
         else:
-            readings.leave(f"column {column.column}")
+            what = " (ratings, which no tool measures)" if column.ask == RATING else ""
+            readings.leave(f"column {column.column}{what}")
     for name in seen.table.columns:
         if name not in in_plan:
             readings.leave(f"column {name}")

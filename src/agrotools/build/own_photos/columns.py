@@ -62,6 +62,8 @@ _KNOWN, _SOME_KNOWN = 0.5, 0.25
 """Shares of the names that the knowledge base has: labels from the first, perhaps labels from the second."""
 _LARGEST_RATING = 10
 """Largest number of the usual scales: 0 to 5, 1 to 9, 0 to 10."""
+_SCALE = re.compile(r"(?<!\d)[01]\s*(?:-|–|to|a|bis|à)\s*(?:[3-9]|10)(?!\d)")
+"""A scale in a header: ``0-9``, ``1 to 5``."""
 _FEWEST_NUMBERED = 3
 """Fewest rows whose numbers 1, 2, 3... are taken for those of things."""
 _UNNAMED = re.compile(r"(?:column|Unnamed:) \d+")
@@ -222,10 +224,15 @@ def _read_numbers(header: str, texts: Sequence[str], seen: DetectedTable) -> Col
     left = Column(column=header, ask=NOTHING)
     if are_ids := _ids(said, texts):
         return ColumnReading(left, f"{note}; {are_ids}")
+    if measure is None and _is_rating(header, numbers):
+        rating = Column(column=header, ask=RATING)
+        return ColumnReading(rating, f"{note}; a rating", proposed=RATING, is_unknown=True)
     if measure is None:
-        return ColumnReading(
-            left, f"{note}; the header does not say what they measure", is_unknown=True
-        )
+        note += "; the header does not say what they measure"
+        if near := _near_measure(header, said):
+            doubt = f"its header has words of {near.name!r}, and others"
+            return ColumnReading(Column(column=header), note, doubt)
+        return ColumnReading(left, note, is_unknown=True)
     if measure.unit is None and _is_other_quantity(said, numbers):
         return ColumnReading(left, f"{note}; a number of things is no such quantity")
     if _names_one(said, measure) and (counting := _counting_column(header, seen.table)):
@@ -239,6 +246,28 @@ def _read_numbers(header: str, texts: Sequence[str], seen: DetectedTable) -> Col
         return ColumnReading(open_column, f"{note}; {doubt}", doubt, proposed)
     details = _number_details(measure, said, numbers)
     return ColumnReading(Column(column=header, ask=measure.name, **details), note)
+
+
+def _is_rating(header: str, numbers: _Numbers) -> bool:
+    """Return True for small steps below a header with a word of ratings, or with a scale: ``Vigour (0-9)``."""
+    values = [number.value for number in numbers.values]
+    are_steps = all(2 * each == round(2 * each) for each in values)
+    has_word = bool(words_in(header, words_of("rating")) or _SCALE.search(header))
+    is_small = min(values) >= 0 and max(values) <= _LARGEST_RATING
+    return has_word and are_steps and is_small and set(numbers.units) == {None}
+
+
+def _near_measure(header: str, said: Header) -> Measure | None:
+    """Return a measure of the header's unit of which it has a further word: ``Damage (%)``."""
+    return next(
+        (
+            measure
+            for measure in measures().values()
+            if measure.kind == "number" and said.unit and measure.unit == said.unit
+            if words_in(header, measure.also)
+        ),
+        None,
+    )
 
 
 def _measure_in_photos(said: Header, seen: DetectedTable) -> Measure | None:
@@ -382,6 +411,11 @@ def _read_names(header: str, texts: Sequence[str], seen: DetectedTable) -> Colum
         measure, reason = _by_cells(texts)
     if measure is None:
         left = Column(column=header, ask=NOTHING)
+        if 0 < share < _SOME_KNOWN and said.measures and said.measures[0].name != CLASS:
+            doubt = (
+                f"its header has more than {said.measures[0].name!r}: {' '.join(said.further)!r}"
+            )
+            return ColumnReading(Column(column=header), f"{note}; {doubt}", doubt)
         if share < _SOME_KNOWN:
             return ColumnReading(left, f"{note}, no matching question type", is_unknown=True)
         doubt = "some of its names are diseases, pests or weeds that the knowledge base has"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -104,6 +105,23 @@ class Images:
         is_same_name = place.suffix == path.suffix  # it is then in another folder
         has_other_folder = len(path.parts) > 1 and path.parent != place.parent
         return None if is_same_name or has_other_folder else alike[0]
+
+    def find_by_end(self, cell: str) -> Path | None:
+        """Return the picture whose path ends most like the path in a cell: IMG_1.jpg of photos/2025/IMG_1.jpg.
+
+        None if two pictures end equally like it.
+        """
+        written = PurePosixPath(_plain(cell.replace("\\", "/").removeprefix("./")))
+        if len(written.parts) == 1 or ".." in written.parts:
+            return None
+        ends: dict[int, list[Path]] = {}
+        for picture in self._at.get(("name", written.name), []):
+            place = PurePosixPath(_plain(picture.relative_to(self.folder).as_posix()))
+            pairs = zip(reversed(written.parts), reversed(place.parts), strict=False)
+            n_alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            ends.setdefault(n_alike, []).append(picture)
+        best = ends[max(ends)] if ends else []
+        return best[0] if len(best) == 1 and not best[0].is_symlink() else None
 
     def find(self, cell: str) -> Path | None:
         """Return the picture that a cell names, or None; CellFault if it is outside the folder or not unique.
@@ -248,6 +266,7 @@ def match_rows(
         _ = table.place_of(each.column), table.place_of(each.second or column)
     place = table.place_of(column)
     by_stem: list[str] = []
+    by_end: dict[Path, set[str]] = {}
     for row, cells in _rows(table):
         count += 1
         try:
@@ -259,6 +278,10 @@ def match_rows(
         is_by_stem = image is None and not table.is_of_annotations
         if is_by_stem and (image := pictures.find_by_stem(cells[place])):
             by_stem.append(f"{image.name} for {cells[place]}")
+        if image is None and not table.is_of_annotations:
+            image = pictures.find_by_end(cells[place])
+            if image is not None:
+                by_end.setdefault(image, set()).add(cells[place])
         if image is None:
             what = (
                 "does not name a picture"
@@ -271,6 +294,15 @@ def match_rows(
             skipped.add(column, what, "further rows are ignored", row)
         else:
             matched.append(Matched(row, image, cells))
+    # Two paths that end in one name are two photos: 2024/IMG_1.jpg and 2025/IMG_1.jpg.
+    doubtful = {image for image, written in by_end.items() if len(written) > 1}
+    for each in (one for one in matched if one.image in doubtful):
+        what, hint = "ends like another path of the table", "put the pictures into these folders"
+        skipped.add(column, what, hint, each.row, each.cells[place][:60])
+    matched = [each for each in matched if each.image not in doubtful]
+    for image, written in by_end.items():
+        if image not in doubtful:
+            by_stem.append(f"{image.name} for {min(written)}")
     if not matched:
         reasons = "; ".join(skipped.lines()[:3]) or "no rows"
         why = f"no row of {answers.name} belongs to a picture in {images}: {reasons}"
@@ -510,7 +542,7 @@ def _chosen_column(
 def _named_picture(images: Images, cell: str) -> Path | None:
     """Return the picture that a cell names, None also where that is not clear."""
     with suppress(CellFault):
-        return images.find(cell) or images.find_by_stem(cell)
+        return images.find(cell) or images.find_by_stem(cell) or images.find_by_end(cell)
     return None
 
 
