@@ -313,3 +313,12 @@ def test_paths_of_the_table_are_matched_by_their_end(photos, tmp_path: Path, fol
         seen = match_rows(photos, tmp_path / "t.csv", readings=readings)
         assert len(seen.matched) == n_matched
         assert written[0] in readings.taken[0]
+
+
+def test_formulas_without_a_value_are_empty_cells_that_are_named(photos, tmp_path: Path):
+    rows = [*COUNTS[:-2], [NAMES[-2], "=1+1"], [NAMES[-1], "=A1"]]
+    path = _workbook(tmp_path / "t.xlsx", {"2026": rows})
+    seen = match_rows(photos, path)
+    assert [each.cells[1] for each in seen.matched[-3:]] == ["10", "", ""]
+    (line,) = seen.skipped.lines()
+    assert all(part in line for part in ('"2026"', "B12", "B13", "LibreOffice"))

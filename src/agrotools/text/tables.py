@@ -287,7 +287,7 @@ def _open_sheet(path: Path, name: str | None, *, allow_formulas: bool, fill_merg
         what = f"no sheet {name!r}" if sheets else "no sheet with cells"
         listed = ", ".join(sheet.name for sheet in sheets) or "none"
         raise NoFileError(f"{path.name} has {what}", hint=f"its sheets: {listed}")
-    if not allow_formulas and (cell := _formula_without_value(path, chosen.name)):
+    if not allow_formulas and (cell := next(iter(formulas_without_value(path, chosen.name)), "")):
         why = f"{path.name}: cell {cell} has a formula, but not its value, which spreadsheet programs compute"
         raise NoFileError(
             why, hint="open it in Excel or LibreOffice and save it, or save it as .csv there"
@@ -468,8 +468,9 @@ def _hidden_text(table: "Table", rows: set[int], columns: set[int]) -> str:
     return ", ".join(texts)
 
 
-def _formula_without_value(path: Path, sheet: str) -> str:
-    """Return the first cell with a formula that no program has computed; empty without."""
+def formulas_without_value(path: Path, sheet: str) -> tuple[str, ...]:
+    """Return the cells with a formula that no program has computed, of the first 1,000 rows of a sheet."""
+    found: list[str] = []
     with _opened_book(path) as values, _opened_book(path, data_only=False) as formulas:
         pairs = zip(
             _rows_of_sheet(values, sheet, _CHECKED_ROWS),
@@ -481,8 +482,8 @@ def _formula_without_value(path: Path, sheet: str) -> str:
                 # The value of a text that is empty is written, too, with the type of a text.
                 is_unknown = (value.value, value.data_type) == (None, "n")
                 if formula.data_type == "f" and is_unknown:
-                    return formula.coordinate
-    return ""
+                    found.append(formula.coordinate)
+    return tuple(found)
 
 
 def _table(

@@ -60,7 +60,9 @@ def choose_sheet(
         choices.append(Choice(ALL_SHEETS, f"{total} rows with a photo, their sheet in a column"))
     question = Question(f"Which sheet of {answers.name}?", "--set=sheet", tuple(choices))
     chosen = readings.choose(question)
-    faults = {each.sheet.name: each.fault for each in tried if "formula" in each.fault}
+    faults = {
+        each.sheet.name: each.fault for each in tried if "formula" in each.fault and not each.n_rows
+    }
     numbers = {each.sheet.name: f"{each.n_rows} rows with a photo" for each in with_rows}
     read = [*numbers] if chosen not in numbers else [chosen]
     _say_what_is_left(sheets, read, readings, faults | numbers)
@@ -103,7 +105,9 @@ def _tried(images: Path, answers: Path, sheet: Sheet, given: Mapping[str, str]) 
     readings = [read_column(header, seen) for header in others]
     has_answers = any(each.column.is_asked or each.doubt or each.is_unknown for each in readings)
     content = (seen.table.columns, *(each.cells for each in seen.matched))
-    return _Tried(sheet, len(seen.matched) if has_answers else 0, "it has no answers", content)
+    formulas = [line for line in seen.skipped.lines() if "has a formula" in line]
+    fault = "; ".join(["it has no answers", *formulas])
+    return _Tried(sheet, len(seen.matched) if has_answers else 0, fault, content)
 
 
 def _different(tried: list[_Tried]) -> list[_Tried]:

@@ -37,7 +37,14 @@ from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file
 from agrotools.core.readings import Choice, Question, Readings
-from agrotools.text.tables import Row, Table, columns_alike, open_table, unique_names
+from agrotools.text.tables import (
+    Row,
+    Table,
+    columns_alike,
+    formulas_without_value,
+    open_table,
+    unique_names,
+)
 
 PHONE_SUFFIXES = (".heic", ".heif", ".hif", ".avif")
 SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp", *PHONE_SUFFIXES)
@@ -261,6 +268,12 @@ def match_rows(
         why = f"the first row of {table.path.name} contains {picture!r}, the name of a picture"
         raise NoFileError(why, hint="put a row above it that names the columns, e.g. photo,apples")
     wanted = table.columns[0] if together else wanted
+    sheets = together or ([table.sheet] if table.sheet is not None else [])
+    for sheet in sheets:
+        for cell in formulas_without_value(answers, sheet):
+            what = f'sheet "{sheet}"'
+            reason = "has a formula without its value, and is taken as empty"
+            skipped.add(what, reason, "open and save the file in Excel or LibreOffice", None, cell)
     column = wanted or _image_column(pictures, table, readings)
     for each in plan.columns if plan else ():
         _ = table.place_of(each.column), table.place_of(each.second or column)
@@ -326,10 +339,12 @@ def _opened(
 ) -> Table:
     """Return a table, or sheets of a workbook as one, in which the photos are then named in the first column."""
     if not together:
-        return open_table(path, **settings, fill_merged=True)
+        return open_table(path, **settings, fill_merged=True, allow_formulas=True)
     sheets: list[NamedSheet] = []
     for sheet in together:
-        table = open_table(path, **{**settings, "sheet": sheet}, fill_merged=True)
+        table = open_table(
+            path, **{**settings, "sheet": sheet}, fill_merged=True, allow_formulas=True
+        )
         column = wanted if wanted in table.columns else _image_column(images, table, readings)
         sheets.append(NamedSheet(table, column))
     return joined(sheets)
