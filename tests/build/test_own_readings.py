@@ -1,6 +1,7 @@
 """What is read of a table, what is asked, and what is left: sheets, photos, copies, cells."""
 
 import shutil
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -322,3 +323,20 @@ def test_formulas_without_a_value_are_empty_cells_that_are_named(photos, tmp_pat
     assert [each.cells[1] for each in seen.matched[-3:]] == ["10", "", ""]
     (line,) = seen.skipped.lines()
     assert all(part in line for part in ('"2026"', "B12", "B13", "LibreOffice"))
+
+
+def test_dates_and_struck_cells_are_no_values(photos, tmp_path: Path):
+    openpyxl = pytest.importorskip("openpyxl", reason="extra build")
+    rows = [*COUNTS[:-1], [NAMES[-1], date(2026, 3, 5)]]
+    path = _workbook(tmp_path / "t.xlsx", {"2026": rows})
+    book = openpyxl.load_workbook(path)
+    book["2026"]["B2"].font = openpyxl.styles.Font(strike=True)
+    book.save(path)
+    seen = match_rows(photos, path)
+    plan = propose_plan(seen, "x").plan
+    skipped = SkippedRows()
+    answers = answers_of(seen, plan.columns[0], skipped)
+    assert len(answers) == 10
+    lines = " ".join(skipped.lines())
+    assert "is a date" in lines
+    assert "is struck through" in lines

@@ -141,10 +141,12 @@ def open_table(
     delimiter: str | None = None,
     sheet: str | None = None,
     allow_formulas: bool = False,
+    mark_struck: bool = False,
     fill_merged: bool = False,
 ) -> Table:
     """Open the table in ``path``; settings that are None are detected. The sheet is the first visible one with text.
 
+    ``mark_struck``: write :data:`STRUCK` around the text of cells that are struck through.
     ``allow_formulas``: read cells of xlsx files with formulas that no program has computed yet as empty ones.
     ``fill_merged``: all cells of a merged range have its value, not only the first.
 
@@ -155,7 +157,13 @@ def open_table(
     if not path.is_file():
         raise NoFileError(f"there is no table {path}", hint="give a .csv or .xlsx file")
     if path.suffix.lower() in WORKBOOKS:
-        return _open_sheet(path, sheet, allow_formulas=allow_formulas, fill_merged=fill_merged)
+        return _open_sheet(
+            path,
+            sheet,
+            allow_formulas=allow_formulas,
+            fill_merged=fill_merged,
+            mark_struck=mark_struck,
+        )
     if path.suffix.lower() in (".xls", ".ods", ".numbers"):
         raise NoFileError(f"{path.name} cannot be read", hint="save it as .xlsx or .csv")
     return _open_csv(path, encoding, delimiter)
@@ -274,7 +282,18 @@ def _has_text(path: Path, sheet: str) -> bool:
         return any(_cell_text(cell) for row in _rows_of_sheet(book, sheet) for cell in row)
 
 
-def _open_sheet(path: Path, name: str | None, *, allow_formulas: bool, fill_merged: bool) -> Table:
+STRUCK = "~~"
+"""Mark before and behind the text of a cell that is struck through, where it is asked for."""
+
+
+def _open_sheet(
+    path: Path,
+    name: str | None,
+    *,
+    allow_formulas: bool,
+    fill_merged: bool,
+    mark_struck: bool,
+) -> Table:
     sheets = sheets_of(path)
     if name is None and len(sheets) > 1:
         with_text = (each for each in sheets if _has_text(path, each.name))
@@ -298,7 +317,8 @@ def _open_sheet(path: Path, name: str | None, *, allow_formulas: bool, fill_merg
     def records() -> Iterator[Record]:
         with _opened_book(path) as book:
             for number, row in enumerate(_rows_of_sheet(book, chosen.name), start=1):
-                if texts := _without_end([_cell_text(cell) for cell in row]):
+                read = _shown_text if mark_struck else _cell_text
+                if texts := _without_end([read(cell) for cell in row]):
                     yield number, texts
 
     kept = _KeptRecords(records)
@@ -581,6 +601,13 @@ def unique_names(names: list[str]) -> tuple[str, ...]:
         seen[name] += 1
         unique_names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return tuple(unique_names)
+
+
+def _shown_text(cell: Any) -> str:
+    """Return what a cell shows, with marks if it is struck through."""
+    text = _cell_text(cell)
+    font = getattr(cell, "font", None) if text else None
+    return f"{STRUCK}{text}{STRUCK}" if font is not None and font.strike else text
 
 
 def _cell_text(cell: Any) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from agrotools.text.decimal_marks import GROUPED, Decimal
+from agrotools.text.tables import STRUCK
 from agrotools.text.units import canonical_unit
 
 Value = float | bool | str
@@ -18,6 +19,7 @@ NO = ("no", "n", "false", "0", "nein", "non", "não", "nao", "否", "没有", "�
 _NUMBER = re.compile(
     r"(?P<number>[-+]?(?:\d[\d.,' \u00a0]*\d|\d)(?:[eE][-+]?\d+)?)\s*(?P<unit>\D.*)?"
 )
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?")
 _RANGE = re.compile(r"\d\s*(?:-|–|~|to|bis|至|到)\s*\d")
 _COUNTED = re.compile(r"[^\W\d_][^\W\d]*")
 _FORBIDDEN = re.compile(r'[<>\\@{}"\[\]|\x00-\x1f\x7f]')
@@ -55,8 +57,9 @@ def is_fault(text: str) -> bool:
 def quantity(text: str, decimal: Decimal = ".") -> Quantity:
     """Return the number in a cell: ``12``, ``1,234.5``, ``3,5 cm`` (``decimal`` ","), ``35%``, ``12 apples``, ``12个``.
 
-    CellFault for no number, a range, a bound, over 1e12, or text that is neither unit nor noun.
+    CellFault for no number, a date, a range, a bound, over 1e12, or text that is neither unit nor noun.
     """
+    _refuse_date_and_struck(text)
     if text[:1] in "<>≤≥~≈":
         raise CellFault("is a bound or an estimate, not a value", "write one number")
     if _RANGE.search(text):
@@ -89,6 +92,15 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
     )
 
 
+def _refuse_date_and_struck(text: str) -> None:
+    """Raise CellFault for a date, and for text that is struck through in a workbook."""
+    if _DATE.fullmatch(text.strip()):
+        hint = "spreadsheets turn 3-5 into 5 March: write what was meant, in a cell of text"
+        raise CellFault("is a date", hint)
+    if text.startswith(STRUCK) and text.endswith(STRUCK) and text != STRUCK:
+        raise CellFault("is struck through", "clear the cell, or take the line away")
+
+
 def yes_or_no(text: str, yes: Collection[str] = YES, no: Collection[str] = NO) -> bool:
     """Return True for yes and False for no; CellFault for anything else."""
     plain = text.strip().casefold()
@@ -102,7 +114,8 @@ def yes_or_no(text: str, yes: Collection[str] = YES, no: Collection[str] = NO) -
 
 
 def name(text: str) -> str:
-    """Return the cell as a name for questions; CellFault for markup, over 80 characters, or no letter."""
+    """Return the cell as a name for questions; CellFault for a date, markup, over 80 characters, or no letter."""
+    _refuse_date_and_struck(text)
     plain = text.strip().replace("'", "’").replace("`", "’")
     if re.search(r"<[a-zA-Z/!]", plain):
         raise CellFault("contains HTML", "write plain text")

@@ -338,13 +338,12 @@ def _opened(
     wanted: str | None,
 ) -> Table:
     """Return a table, or sheets of a workbook as one, in which the photos are then named in the first column."""
+    settings = {**settings, "fill_merged": True, "allow_formulas": True, "mark_struck": True}
     if not together:
-        return open_table(path, **settings, fill_merged=True, allow_formulas=True)
+        return open_table(path, **settings)
     sheets: list[NamedSheet] = []
     for sheet in together:
-        table = open_table(
-            path, **{**settings, "sheet": sheet}, fill_merged=True, allow_formulas=True
-        )
+        table = open_table(path, **{**settings, "sheet": sheet})
         column = wanted if wanted in table.columns else _image_column(images, table, readings)
         sheets.append(NamedSheet(table, column))
     return joined(sheets)
