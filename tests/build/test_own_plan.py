@@ -9,6 +9,7 @@ from PIL import Image
 from agrotools.build.choosing import ask_subject
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.building import (
+    _why_unused,
     agreed_answers,
     answers_of,
     build_from_photos,
@@ -485,3 +486,14 @@ def test_the_build_names_the_slip_that_explains_most(
     labels: list[float], measured: list[float], line: str
 ):
     assert line in said(labels, measured)
+
+
+@pytest.mark.parametrize(
+    ("value", "n_samples", "says"),
+    [(0.5, 3, "of 0"), (50.0, 10, "are reached"), (50.0, 3, "those of others")],
+)
+def test_a_photo_without_a_question_has_one_reason(value, n_samples, says):
+    column = Column(column="s", ask="severity", unit="%")
+    plan = Plan(name="x", images_column="photo", samples=10, columns=(column,))
+    reason, _ = _why_unused(value, plan, "s", n_samples)
+    assert says in reason

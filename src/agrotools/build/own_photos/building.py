@@ -256,11 +256,10 @@ def build_from_photos(
         shown = {str(file.sha256) for sample in of_column for file in sample.files}
         used[column] = len(shown)
         names = {str(each.file.sha256): each.name for each in pictured}
+        values = {str(each.file.sha256): each.value for each in pictured}
         for digest in sorted(names.keys() - shown):
-            reason = "is in no question of this column: its value is near 0 or others, or samples is reached"
-            skipped.add(
-                column, reason, "lower abs_tol or raise samples in the plan", example=names[digest]
-            )
+            reason, hint = _why_unused(values[digest], plan, column, len(samples))
+            skipped.add(column, reason, hint, example=names[digest])
     warnings, checks = (
         _unknown_names(columns, part_of),
         compare_with_tool(samples, columns, part_of),
@@ -276,6 +275,22 @@ def build_from_photos(
         tuple(checks),
         tuple(stored_checks(header.metadata)),
     )
+
+
+def _why_unused(value: Value, plan: Plan, name: str, n_samples: int) -> tuple[str, str]:
+    """Return why a photo is in no question of a column, and what would change it."""
+    column = plan.column(name)
+    what = "is in no question of this column"
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if column is not None and is_number:
+        tolerance = tolerance_of(column, measures()[column.ask])[0]
+        if abs(value) <= tolerance:
+            return f"{what}: its value is within {tolerance:g} of 0", "lower abs_tol in the plan"
+    if n_samples >= plan.samples:
+        return f"{what}: the {plan.samples} questions of samples are reached", "raise samples"
+    if is_number:
+        return f"{what}: its value is too near those of others", "lower abs_tol in the plan"
+    return f"{what}: too few photos can be compared with it", "add photos with other answers"
 
 
 def _column_for_strangers(
