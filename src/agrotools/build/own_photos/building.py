@@ -281,14 +281,14 @@ def _why_unused(value: Value, plan: Plan, name: str, n_samples: int) -> tuple[st
     """Return why a photo is in no question of a column, and what would change it."""
     column = plan.column(name)
     what = "is in no question of this column"
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if column is not None and is_number:
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if column is not None and number is not None:
         tolerance = tolerance_of(column, measures()[column.ask])[0]
-        if abs(value) <= tolerance:
+        if abs(number) <= tolerance:
             return f"{what}: its value is within {tolerance:g} of 0", "lower abs_tol in the plan"
     if n_samples >= plan.samples:
         return f"{what}: the {plan.samples} questions of samples are reached", "raise samples"
-    if is_number:
+    if number is not None:
         return f"{what}: its value is too near those of others", "lower abs_tol in the plan"
     return f"{what}: too few photos can be compared with it", "add photos with other answers"
 
