@@ -2,10 +2,13 @@
 
     python performance/tiny_gguf.py model.gguf
     python performance/tiny_gguf.py model.gguf --port 8080 --context 1024
+    python performance/tiny_gguf.py mmproj.gguf --vision
 
 It looks at one token only, the last one of the prompt, which the chat template chooses by what is asked (an answer, a
 call in either protocol, what follows a result), and draws one of the replies that real models make: right, malformed,
-empty, or babble without an end. At temperature 0 it is always the right one. Needs ``gguf`` and ``numpy``; with a port
+empty, or babble without an end. At temperature 0 it is always the right one. Its vision part, a second file with random
+weights in pixtral's architecture, turns pictures into tokens of which the reply takes no notice: one for each patch of
+64 x 64 pixels and one for each row of them. Needs ``gguf`` and ``numpy``; with a port
 it is served by llama.cpp's own server, out of ``xllamacpp``.
 """
 
@@ -25,6 +28,8 @@ _TEXTS = (*_PACKAGE.glob("agents/prompts/*.j2"), *_PACKAGE.glob("tools/general/c
 """Of what words prompts are made."""
 EMBEDDING = 64
 CONTEXT = 8192
+PATCH_PX = 64
+"""Edge of what becomes one token of a picture: large, so that pictures of usual sizes fit the context."""
 _WORD = re.compile(r" ?[A-Za-z]+| ?\d+| ?[^\sA-Za-z\d]+|\s+")
 END = "<|im_end|>"
 
@@ -107,6 +112,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("file", type=Path)
+    parser.add_argument("--vision", action="store_true", help="write the vision part")
     parser.add_argument("--port", type=int, help="write nothing, serve the file there")
     parser.add_argument("--context", type=int, default=1024, help="tokens of one conversation")
     parser.add_argument("--slots", type=int, default=2, help="conversations at once")
@@ -114,6 +120,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.port:
         serve(options.file, options.port, options.context, options.slots, options.key)
+    elif options.vision:
+        write_vision(options.file)
     else:
         write_model(options.file)
 
@@ -177,6 +185,47 @@ def write_model(file: Path) -> None:
     for name in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"):
         # Nothing is added to what the last token is.
         writer.add_tensor(f"blk.0.{name}.weight", np.zeros((EMBEDDING, EMBEDDING), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def write_vision(file: Path) -> None:
+    """Write the part that sees pictures to ``file``, for ``--mmproj`` of llama.cpp's server."""
+    draw = np.random.default_rng(2)
+
+    def weights(*shape: int) -> np.ndarray:
+        return draw.normal(0, 0.05, shape).astype(np.float32)
+
+    writer = GGUFWriter(file, "clip")
+    writer.add_bool("clip.has_vision_encoder", True)
+    writer.add_string("clip.projector_type", "pixtral")
+    writer.add_bool("clip.use_silu", True)
+    sizes = {
+        "image_size": 1024,
+        "patch_size": PATCH_PX,
+        "embedding_length": EMBEDDING,
+        "feed_forward_length": EMBEDDING,
+        "projection_dim": EMBEDDING,
+        "block_count": 1,
+        "spatial_merge_size": 1,
+        "attention.head_count": 2,
+    }
+    for name, size in sizes.items():
+        writer.add_uint32(f"clip.vision.{name}", size)
+    writer.add_float32("clip.vision.attention.layer_norm_epsilon", 1e-5)
+    writer.add_array("clip.vision.image_mean", [0.5] * 3)
+    writer.add_array("clip.vision.image_std", [0.5] * 3)
+    writer.add_tensor("v.patch_embd.weight", weights(EMBEDDING, 3, PATCH_PX, PATCH_PX))
+    writer.add_tensor("v.token_embd.img_break", weights(EMBEDDING))
+    for name in ("v.pre_ln", "v.blk.0.ln1", "v.blk.0.ln2"):
+        writer.add_tensor(f"{name}.weight", np.ones(EMBEDDING, np.float32))
+    for name in ("attn_q", "attn_k", "attn_v", "attn_out", "ffn_gate", "ffn_up", "ffn_down"):
+        writer.add_tensor(f"v.blk.0.{name}.weight", weights(EMBEDDING, EMBEDDING))
+    for layer in (1, 2):
+        writer.add_tensor(f"mm.{layer}.weight", weights(EMBEDDING, EMBEDDING))
+        writer.add_tensor(f"mm.{layer}.bias", weights(EMBEDDING))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -19,7 +19,7 @@ from agrotools.models import Endpoint
 from agrotools.models.metered import read_spend
 from agrotools.runner.prompts import StoredPrompts
 from support.benchmark_folders import number_sample, write_folder
-from support.openai_server import Body, error, serving
+from support.openai_server import PICTURE, Body, error, serving
 
 pytestmark = pytest.mark.process
 KEY = "sk-real-key-of-the-user-0123456789"
@@ -30,7 +30,7 @@ import glob, json, os, urllib.error, urllib.request
 from types import SimpleNamespace
 
 KEY = os.environ.get("OPENAI_API_KEY", "")  # as clients that are opened when a module is imported
-IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+IMAGE = {"type": "image_url", "image_url": {"url": "PICTURE"}}
 
 def ask(path, key=KEY, url=None, **body):
     head = {"Authorization": "Bearer " + key, "Content-Type": "application/json"}
@@ -108,7 +108,7 @@ def both(task):
 def here(task):
     return json.loads(ask("/chat/completions", task.endpoint.key, task.endpoint.url,
                           messages=[{"role": "user", "content": "How many?"}]))["choices"][0]["message"]["content"]
-"""
+""".replace("PICTURE", PICTURE)
 
 
 def sse(*events: Any) -> web.Response:

@@ -25,7 +25,7 @@ from agrotools.models import (
     make_model,
 )
 from agrotools.models.openai_compatible import OpenAICompatibleModel
-from support.openai_server import SPEC, Body, Endpoint, completion, error, serve
+from support.openai_server import PICTURE, SPEC, Body, Endpoint, completion, error, serve
 
 pytestmark = pytest.mark.process
 
@@ -68,9 +68,7 @@ async def ask(
 async def test_a_request_carries_messages_tools_settings_and_the_key() -> None:
     messages = [
         Message.of("system", "Be brief."),
-        Message(
-            role="user", content=(TextPart(text="See"), ImagePart(url="data:image/png;base64,AA=="))
-        ),
+        Message(role="user", content=(TextPart(text="See"), ImagePart(url=PICTURE))),
         Message(
             role="assistant",
             tool_calls=(RequestedCall(name="calculate", arguments='{"x": 1}', id="call00000"),),
@@ -92,7 +90,7 @@ async def test_a_request_carries_messages_tools_settings_and_the_key() -> None:
     assert reply.attempts == 1
     assert reply.seconds > 0
     assert endpoint.headers[0]["Authorization"] == f"Bearer {KEY}"
-    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    image = {"type": "image_url", "image_url": {"url": PICTURE}}
     function = {"name": "calculate", "arguments": '{"x": 1}'}
     call = {"id": "call00000", "type": "function", "function": function}
     told = [

@@ -11,17 +11,13 @@ from agrotools.core import EndpointRefusal, InfrastructureError, ToolSpec
 from agrotools.models import Completion, ImagePart, Message, ModelSettings, TextPart, WireSettings
 from agrotools.models.metered import CachedModel, ResponseCache
 from agrotools.models.openai_compatible import OpenAICompatibleModel
-from support.openai_server import SPEC, Body, completion, error, serve
+from support.openai_server import PICTURE, SPEC, Body, completion, error, serve
 
 pytestmark = pytest.mark.process
 
 QUICK = WireSettings(attempts=3, retry_wall_s=5.0, first_wait_s=0.01, longest_wait_s=0.02)
 HELLO = [Message.of("user", "Hello")]
-PICTURE = [
-    Message(
-        role="user", content=(TextPart(text="See"), ImagePart(url="data:image/png;base64,AA=="))
-    )
-]
+PICTURE = [Message(role="user", content=(TextPart(text="See"), ImagePart(url=PICTURE)))]
 Respond = Callable[[Body], web.Response]
 
 

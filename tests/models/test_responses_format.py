@@ -21,9 +21,9 @@ from agrotools.models import (
 )
 from agrotools.models.chat_format import input_items
 from support.benchmark_folders import write_folder
-from support.openai_server import SPEC, ReferenceFollower, completion, serve, serving
+from support.openai_server import PICTURE, SPEC, ReferenceFollower, completion, serve, serving
 
-IMAGE = "data:image/png;base64,AAAA"
+IMAGE = PICTURE
 pytestmark = pytest.mark.process
 
 

@@ -5,7 +5,9 @@ mistakes that models make (odd formats, wrong arguments, wrong tools, early or w
 """
 
 import asyncio
+import base64
 import hashlib
+import io
 import json
 import re
 from collections import defaultdict
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from PIL import Image
 from pydantic import JsonValue
 
 from agrotools.agents.baselines.simple import derived_values
@@ -39,6 +42,11 @@ SPEC = ToolSpec(
     defaults={},
 )
 """A tool that requests of tests offer."""
+PICTURE = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAFklEQVR4nG"
+    "PU6DFiYGBgYmBgYGBgAAAK6ADq34v9kwAAAABJRU5ErkJggg=="
+)
+"""A whole picture of 2 x 2 pixels: the server refuses others, as real ones do."""
 
 
 @dataclass
@@ -64,6 +72,8 @@ async def serve(
     endpoint = Endpoint("")
 
     async def reply_to(request: web.Request, body: Body) -> web.Response:
+        if not all(map(is_whole_picture, pictures_of(body))):
+            return error(400, "Failed to load image or audio file")  # as llama.cpp's server says it
         if greets and is_first_contact(body):
             endpoint.contacts.append(body)
             return completion("yes")
@@ -105,6 +115,28 @@ def text_of(message: Body) -> str:
     if isinstance(content, list):
         return "\n".join(part["text"] for part in content if part["type"] == "text")
     return content or ""
+
+
+def pictures_of(body: Body) -> list[bytes]:
+    """The content of all pictures in a request."""
+    parts = [
+        part
+        for message in body.get("messages", ())
+        if isinstance(message.get("content"), list)
+        for part in message["content"]
+    ]
+    urls = [part["image_url"]["url"] for part in parts if part.get("type") == "image_url"]
+    return [base64.b64decode(url.partition("base64,")[2]) for url in urls]
+
+
+def is_whole_picture(content: bytes) -> bool:
+    """Whether a picture can be decoded to its last row, as real servers do."""
+    try:
+        with Image.open(io.BytesIO(content)) as picture:
+            picture.load()
+    except OSError:
+        return False
+    return True
 
 
 def is_first_contact(body: Body) -> bool:

@@ -52,8 +52,9 @@ QUESTIONS = (
 """First question, and the one sent if the first is refused: a content filter may reject any single text."""
 
 _GREEN = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAATklEQVR42u3PQQkAAAgEsIt20YxuBN/CYAWWTl+LgICA"
-    "gICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgMBlAc+KAPE23tFKAAAAAElFTkSuQmCC"
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAUUlEQVR42u3PMQ0AMAgAMJgabn"
+    "Qieio4SFoHzZqOy14cJyAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgILDvA5sjAWbyYbcdAA"
+    "AAAElFTkSuQmCC"
 )
 """64 x 64 green pixels: several models reject images smaller than 28 x 28."""
 LONG_PROMPT = 16_000
