@@ -490,22 +490,21 @@ def test_several_layers_are_measured_together_with_their_layer_in_a_column(
     assert taken.left == ["layer Block B of a.gpkg (1 polygon)"]
 
 
-def test_files_of_an_earlier_run_are_not_overwritten(tmp_path: Path) -> None:
+def test_files_of_an_earlier_run_are_kept_beside(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     file = layer_of(tmp_path / "a.gpkg", "plots", [0, 3], plot=[1, 2])
     out = tmp_path / "out"
     at.measure_zones(path, file, out=out)
-    before = (out / "zones.csv").read_bytes()
-    refused = tool_error(at.measure_zones, path, file, values=["height"], out=out)
-    assert (refused.kind, refused.argument) == ("invalid_argument", "out")
-    assert (out / "zones.csv").read_bytes() == before
-    (out / "zones.csv").unlink()
-    # What stays of it would be taken for a file of this run.
-    assert tool_error(at.measure_zones, path, file, out=out).argument == "out"
-    other = tmp_path / "mine"
-    other.mkdir()
-    (other / "notes.txt").write_text("mine")
-    assert at.measure_zones(path, file, out=other).files
+    first = (out / "zones.csv").read_bytes()
+    assert at.measure_zones(path, file, out=out).files  # the same again
+    assert not [*out.glob("*_before_*")]
+    done = at.measure_zones(path, file, values=["height"], out=out)
+    assert (out / "zones.csv").read_bytes() != first
+    assert (out / "zones_before_1.csv").read_bytes() == first
+    assert any("zones_before_1.csv" in note for note in done.notes)
+    at.measure_zones(path, file, out=out)
+    assert (out / "zones.csv").read_bytes() == first
+    assert (out / "zones_before_2.csv").exists()
 
 
 def test_a_field_called_layer_stays_beside_that_of_the_layers(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,6 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from agrotools.core import ToolError
 from agrotools.core.base import number_text
 from agrotools.core.files import write_whole
 from agrotools.tools.pictures import known_roles
@@ -66,17 +66,21 @@ class ZoneMap(NamedTuple):
 _FILES = ("zones.csv", "zones.geojson", "zones_map.png", "zones_chart.png")
 
 
-def refuse_used(folder: Path) -> None:
-    """Refuse a folder with files of an earlier run, which would be lost, or stay beside those of another one.
+def _set_aside(folder: Path, files: Mapping[str, bytes]) -> list[str]:
+    """Rename files of an earlier run that hold something else than ``files``, and return notes.
 
-    Raises:
-        ToolError: ``invalid_argument``.
+    A chart or a map that this run does not write would otherwise be taken for one of its own.
     """
-    there = [name for name in _FILES if (folder / name).exists()]
-    if there:
-        why = f"{folder} holds {', '.join(there)} of an earlier run; nothing was changed"
-        hint = "name another folder with --out, or remove these files"
-        raise ToolError("invalid_argument", why, argument="out", hint=hint)
+    notes: list[str] = []
+    for name in _FILES:
+        path = folder / name
+        if not path.is_file() or path.read_bytes() == files.get(name):
+            continue
+        numbers = (path.with_stem(f"{path.stem}_before_{number}") for number in itertools.count(1))
+        kept = next(each for each in numbers if not each.exists())
+        path.rename(kept)
+        notes.append(f"{name} of an earlier run is now {kept.name}")
+    return notes
 
 
 def write_files(
@@ -99,6 +103,7 @@ def write_files(
     if len(rows) > count and known and drawn is not None:
         files[chart] = _chart(known, count, drawn)
     folder.mkdir(parents=True, exist_ok=True)
+    notes += _set_aside(folder, files)
     for name, content in files.items():
         write_whole(folder / name, content)
     return tuple(folder / name for name in files), notes

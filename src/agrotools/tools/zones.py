@@ -15,7 +15,7 @@ from agrotools.core import ToolError
 from agrotools.core.base import count_text
 from agrotools.core.readings import Readings
 from agrotools.tools.zone_dates import are_sortable, date_of_tag, dates_of, has_date
-from agrotools.tools.zone_files import ABOUT, Row, ZoneMap, picture_under, refuse_used, write_files
+from agrotools.tools.zone_files import ABOUT, Row, ZoneMap, picture_under, write_files
 from agrotools.tools.zone_numbers import Offsets, possible_offsets, question_on_offset
 from agrotools.tools.zone_shapes import (
     MOST_ZONES,
@@ -149,8 +149,6 @@ def measure_zones(
             a coordinate reference system), ``nothing_found`` (no zone in the rasters), ``limit`` (over 100,000 zones,
             or a large file), and as the tools.
     """
-    if out is not None:
-        refuse_used(Path(out))
     readings = readings or Readings()
     given = [rasters] if isinstance(rasters, Path | str) else rasters
     in_order = _rasters_of([Path(path) for path in given], readings)
