@@ -28,7 +28,7 @@ from agrotools.tools.services.vision import choose_name, locate_by_model
 from agrotools.tools.services.vision_endpoint import VisionEndpoint
 from agrotools.tools.workspace import CallContext, Workspace, artifacts_in, call_context
 from agrotools.vision.learned import FoundObjects
-from support.openai_server import Body, Endpoint, completion, error, serve
+from support.openai_server import PICTURE, Body, Endpoint, completion, error, serve
 from support.vision_model import Eye
 
 pytestmark = pytest.mark.process
@@ -85,7 +85,9 @@ DESCRIBE = ToolCall(
 )
 
 
-QUESTION = Question("What is this?", (b"jpeg",), {"type": "object"})
+QUESTION = Question(
+    "What is this?", (base64.b64decode(PICTURE.partition(",")[2]),), {"type": "object"}
+)
 
 
 @asynccontextmanager
