@@ -131,8 +131,10 @@ def option_marks(text: str) -> list[re.Match[str]]:
 
 def translated(word: str, table: Mapping[str, str]) -> str:
     """Return the entry of ``table`` whose name has the words of ``word``, or alone has all of them, else ``word``."""
+    if word in table:  # a name without Latin letters has no words
+        return table[word]
     given, names = _words(word), [(own, _words(name)) for name, own in table.items()]
-    same = {own for own, name in names if own == word or name == given}
+    same = {own for own, name in names if own == word or (given and name == given)}
     near = same or {own for own, name in names if given and {*given} <= {*name}}
     return near.pop() if len(near) == 1 else word
 

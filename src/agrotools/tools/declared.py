@@ -77,8 +77,12 @@ def declared_tools(
             if types.get(each, "") in (None, "string")
         }
         numbers = {each for each, kind in types.items() if kind in ("integer", "number")}
+        plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
+        if not re.search(r"[A-Za-z0-9]", plain):  # in another script, in which models can call none
+            plain = f"tool_{len(tools) + 1}"
+            description = f"{name}. {description}".strip()
         tools[name] = DeclaredTool(
-            name=re.sub(r"[^A-Za-z0-9_-]+", "_", name),
+            name=plain,
             category="published",
             version="1",
             description=description,

@@ -96,8 +96,10 @@ def _kind_in(word: Any) -> ToleranceKind | None:
     """Return the kind of tolerance that a word or the name of a field states."""
     if not isinstance(word, str):
         return None
-    if re.search(r"percentage[ _]points?|\bpp\b", word.lower()):
+    if re.search(r"percentage[ _]points?|\bpp\b|百分点|绝对", word.lower()):
         return "abs"
+    if "相对" in word:
+        return "percent" if re.search("%|percent", word) else "rel"
     words = {
         *re.findall(r"[a-z]+|%|±", snake(word.replace("%", " percent ").replace("±", " abs ")))
     }
@@ -110,6 +112,8 @@ def _kind_in(word: Any) -> ToleranceKind | None:
 
 def _sense_in(text: Any) -> PercentSense | None:
     """Return what a text or the name of a field says on percent; None if it says no more than percent."""
+    if isinstance(text, str) and re.search("相对|绝对|百分点", text):
+        return "relative" if "相对" in text else "points"
     plain = snake(text).replace("_", " ") if isinstance(text, str) else ""
     words = {*plain.split()}
     if words & {"rel", "rtol", "relative", "ratio", "fraction"} or _OF_VALUE.search(plain):

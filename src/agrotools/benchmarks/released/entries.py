@@ -14,6 +14,7 @@ from agrotools.benchmarks.released.answers import (
     bare_kinds,
     bare_sizes,
     first_kind,
+    is_tolerance_name,
     other_kinds,
     plain_answer,
 )
@@ -27,6 +28,7 @@ from agrotools.benchmarks.released.containers import (
     read_contents,
 )
 from agrotools.benchmarks.released.fields import (
+    ANSWER_ITEMS,
     RESULTS_NAME,
     ROLE_KEYS,
     Asker,
@@ -37,13 +39,15 @@ from agrotools.benchmarks.released.fields import (
     inputs_of,
     is_unit_name,
     key_in,
+    names_in,
     part_of_steps,
     question_in,
     recognise,
     task_of,
     task_table,
 )
-from agrotools.benchmarks.released.names import snake, with_plain_keys
+from agrotools.benchmarks.released.gold_words import Beside, in_words, items_in, named_parts
+from agrotools.benchmarks.released.names import in_english, snake, with_plain_keys
 from agrotools.benchmarks.released.pictures import (
     FILE_KEYS,
     listed_once,
@@ -53,6 +57,7 @@ from agrotools.benchmarks.released.pictures import (
 from agrotools.benchmarks.released.traces import (
     Inputs,
     Trace,
+    english_call,
     plain_question,
     read_trace,
     text_of,
@@ -122,6 +127,10 @@ def read_entries(root: Path, fields: FieldMap, base: FieldMap, asker: Asker) -> 
             entries[str(number)] = reader.entry(row)
         except BenchmarkError as error:
             faults[str(number)] = error.message
+    for as_what, texts in reader.said.items():
+        asker.readings.take(f"{len(texts)} answers such as {texts[0]} as {as_what}")
+    for name, english in reader.tools.items():
+        asker.readings.take(f"tool {name} as {english}")
     left = {**found.left, **reader.left_of_files}
     return Entries(
         entries,
@@ -213,7 +222,15 @@ def _scopes(row: Row, paths: Mapping[str, str], roles: Sequence[str] = _APART) -
     ``paths``: those of the roles; fields of ``roles`` are left out.
     """
     apart = {path.strip() for role in roles for path in re.split(r"[|+]", paths[role])}
-    return [with_plain_keys(each) for each in _objects_in(row, apart, "", _DEPTH)]
+    return [_with_margins(with_plain_keys(each)) for each in _objects_in(row, apart, "", _DEPTH)]
+
+
+def _with_margins(scope: Row) -> Row:
+    """Return an object, with tolerances that are written for each part, ``mean: 0.5; highest: 1``, by part."""
+    return {
+        name: (named_parts(value) or value) if is_tolerance_name(str(name)) else value
+        for name, value in scope.items()
+    }
 
 
 _DEPTH = 3
@@ -234,7 +251,8 @@ def _objects_in(value: Row, apart: Collection[str], before: str, depth: int) -> 
 class _EntryReader:
     """Reader of the entries of rows.
 
-    ``left_of_files``: number of fields of files that are not read. ``percent_sense``: what tolerances in percent are
+    ``left_of_files``: number of fields of files that are not read. ``said``: texts of answers, by what they were read
+    as. ``tools``: English names of tools that have Chinese ones. ``percent_sense``: what tolerances in percent are
     beside answers in percent, once that was asked.
     """
 
@@ -263,6 +281,8 @@ class _EntryReader:
         is_own = fields.calls["final"] != base.calls["final"]
         self._final = fields.calls["final"] if is_own else ""
         self.left_of_files: dict[str, int] = {}
+        self.said: dict[str, list[str]] = {}
+        self.tools: dict[str, str] = {}
 
     def _bare(self, size: float) -> "ToleranceKind":
         return self._kinds["small" if size < 1 else "large"]
@@ -286,14 +306,18 @@ class _EntryReader:
         final = text_of(value_at(row, self._final)) if self._final else trace.answer
         entry: Row = {"query": self._question(row, trace), "final": final}
         entry["files"] = self._files(row, trace)
-        trace = trace._replace(calls=with_files(trace.calls, entry["files"]))
+        given = with_files(trace.calls, entry["files"])
+        calls = tuple(map(english_call, given))
+        names = zip(given, calls, strict=True)
+        self.tools |= {call.tool: same.tool for call, same in names if call.tool != same.tool}
+        trace = trace._replace(calls=calls)
         entry["calls"] = [
             {"tool": call.tool, "arguments": call.arguments, "thought": call.thought}
             | ({} if call.returned is NOTHING else {"observation": call.returned})
             for call in trace.calls
         ]
         entry |= self._facts(row)
-        entry |= self._answer(row, trace)
+        entry |= self._answer(row, trace, [str(value_at(each, "path")) for each in entry["files"]])
         return entry
 
     def _value(self, row: Row, role: str, default: Any = None) -> Any:
@@ -340,7 +364,9 @@ class _EntryReader:
         if isinstance(family, str):
             facts["family"] = task_of(family.strip(), family_table(self._fields))
         listed = self._value(row, "tools")
-        facts["tools"] = listed if listed is not None else self._shared
+        if isinstance(listed, str):
+            listed = names_in(listed)
+        facts["tools"] = _in_english(listed) if listed is not None else self._shared
         plain = with_plain_keys(row)
         for key in ("options", "answerable"):
             if (value := value_at(plain, self._fields.answer[key])) is not None:
@@ -351,7 +377,7 @@ class _EntryReader:
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
-    def _answer(self, row: Row, trace: Trace) -> Row:
+    def _answer(self, row: Row, trace: Trace, paths: Sequence[str]) -> Row:
         """Return the answer, as ``gt_answer``, and the tolerance of GTA's form, which stands beside it."""
         places = [path for path in self._paths["answer"].split("|") if path]
         values = {path: value_at(row, path, NOTHING) for path in places}
@@ -373,13 +399,23 @@ class _EntryReader:
         is_figure = stated.kind in (None, "plot", "abstain")
         if value is NOTHING or (value is None and not is_figure):
             return {}
-        answer = plain_answer(value, stated, self._form)
+        beside_it = Beside(
+            stated.kind,
+            items_in(value_at(with_plain_keys(row), ANSWER_ITEMS)),
+            {PurePosixPath(path).name: path for path in paths},
+            stated.words,
+            self._say,
+        )
+        answer = plain_answer(in_words(value, beside_it), stated, self._form)
         if isinstance(answer, dict) and answer.get("type") == "plot" and "value" not in answer:
             answer |= _drawn(value, trace, self._question(row, trace))
         beside = {}
         if isinstance(answer, dict) and "whitelist" in answer:
             beside = {key: answer[key] for key in ("abs_tol", "rel_tol") if key in answer}
         return {"gt_answer": answer, **beside}
+
+    def _say(self, as_what: str, text: str) -> None:
+        self.said.setdefault(as_what, []).append(text)
 
     def _stated(self, row: Row, place: str) -> Stated:
         """Return what a row states on the answer at ``place`` beside it."""
@@ -409,9 +445,10 @@ class _EntryReader:
         for path in places:
             value = value_at(row, path)
             items += pictures_in(value, is_named=True) or _as_given(value)
-        items = items or [
-            item for each in trace.pictures for item in pictures_in(each, is_named=True)
-        ]
+        items = items or _listed_in(trace)
+        query = value_at(row, self._paths["query"])
+        if not items and isinstance(query, list):  # the messages of the question hold them
+            items = _listed_in(read_trace(query, self._fields.calls, {}))
         if not items and not places:
             raise BenchmarkError(f"there are no files at {self._fields.files['at']!r} ([files] at)")
         self._note_left(items)
@@ -444,6 +481,26 @@ class _EntryReader:
         is_there = any((folder / beside).is_file() for folder in self._contents.folders)
         placed = beside.as_posix() if is_there else plain
         return {**(item if isinstance(item, dict) else {}), "path": placed}
+
+
+def _listed_in(trace: Trace) -> list[Any]:
+    """Return the pictures in the messages of a trace."""
+    return [item for each in trace.pictures for item in pictures_in(each, is_named=True)]
+
+
+def _in_english(tools: Any) -> Any:
+    """Return a list of tools with the English phrases of Chinese names."""
+    if not isinstance(tools, list):
+        return tools
+    found: list[Any] = []
+    for tool in tools:
+        if isinstance(tool, str):
+            found.append(in_english(tool.strip(), "tools_in_chinese"))
+        elif isinstance(tool, dict) and isinstance(tool.get("name"), str):
+            found.append({**tool, "name": in_english(tool["name"], "tools_in_chinese")})
+        else:
+            found.append(tool)
+    return found
 
 
 def _as_given(value: Any) -> list[Any]:

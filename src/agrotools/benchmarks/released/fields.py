@@ -7,7 +7,7 @@ path that a map of the user gives is taken as it is.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from agrotools.benchmarks.released.answers import (
     kind_of,
 )
 from agrotools.benchmarks.released.containers import GROUP, Row
+from agrotools.benchmarks.released.gold_words import is_sentence
 from agrotools.benchmarks.released.names import snake
 from agrotools.benchmarks.released.pictures import pictures_in
 from agrotools.benchmarks.released.traces import Inputs, Trace, plain_question, read_trace, text_of
@@ -59,7 +60,9 @@ _MODELS_OWN = {*"pred prediction predicted predictions model baseline generated 
 """Words of names of fields with what models answered, which are no part of a question."""
 _NO_INPUT = {*"gold gt answer answers output outputs result results plot chart figure".split()}
 """Words of names of fields whose pictures are no input: figures that were drawn, masks that are right."""
-_STATED_RIGHT = {"gt", "gold", "golden", "truth", "groundtruth", "correct", "right"}
+_STATED_RIGHT = {
+    *"gt gold golden truth groundtruth correct right consensus majority adjudicated agreed".split()
+}
 _EXPECTED = {*"expected reference ref target label labels standard eval evaluation".split()}
 _ANSWERED = {*"answer answers ans solution response output final result results value".split()}
 """Words of names of the right answer, the plainest first."""
@@ -82,6 +85,9 @@ class Found(NamedTuple):
     paths: dict[str, str]
     left: dict[str, int]
 
+
+ANSWER_ITEMS = "answer_items|answer_item|answer_names|answer_name|answer_fields|answer_slots"
+"""Names of fields with the names of the parts of an answer."""
 
 QUESTIONS = ("answer", "calls", "tolerance", "percent")
 """Options that answer a question on the files."""
@@ -255,6 +261,7 @@ def _left(columns: Columns, paths: Mapping[str, str]) -> dict[str, int]:
         is_known = (
             path in read
             or snake(path) in known
+            or snake(path) in ANSWER_ITEMS.split("|")
             or is_unit_name(path)
             or (
                 RESULTS_NAME.search(path.lower()) and all(isinstance(each, list) for each in values)
@@ -414,11 +421,23 @@ def _are_tools(path: str, values: list[Any]) -> bool:
     if _last_words(path) & _CALLED:
         return False
     return all(
-        isinstance(value, dict | list) and len(value) > 0 and _name_tools(value) for value in values
+        isinstance(value, dict | list | str) and len(value) > 0 and _name_tools(value)
+        for value in values
     )
 
 
+def names_in(text: str) -> list[str]:
+    """Return the names in a text, parted by commas or semicolons."""
+    return [name.strip() for name in re.split(r"[,;、，；|\n]", text) if name.strip()]
+
+
+_NAME_OF_TOOL = re.compile(r"[^\W\d][\w.\- &]{1,59}")
+
+
 def _name_tools(value: Any) -> bool:
+    if isinstance(value, str):
+        names = names_in(value)
+        return bool(names) and all(_NAME_OF_TOOL.fullmatch(name) for name in names)
     if isinstance(value, list):
         return all(isinstance(each, str) or _is_tool(each) for each in value)
     return bool(list(schemas_in(value)))
@@ -568,19 +587,31 @@ def _stemmer() -> Any:
 
 @cache
 def task_of(word: str, table: tuple[tuple[str, str], ...]) -> str:
-    """Return our name of a task or family, also by the stems of its words (``tree_count``); else the word."""
+    """Return our name of a task or family, also by the stems of its words (``tree_count``); else the word.
+
+    Two groups call one task an analysis, an interpretation or a detection, so these words may differ.
+    """
     known = dict(table)
     found = translated(word, known)
     if found in known.values():
         return found
-    stems = {" ".join(_stems(name)): ours for name, ours in known.items()}
-    found = translated(" ".join(_stems(word)), stems)
-    return found if found in known.values() else word
+    for left_out in (frozenset[str](), _ON_METHOD):
+        stems = {" ".join(_stems(name, left_out)): ours for name, ours in known.items()}
+        stems.pop("", None)  # names without Latin letters
+        found = translated(" ".join(_stems(word, left_out)), stems)
+        if found in known.values():
+            return found
+    return word
 
 
-def _stems(name: str) -> list[str]:
+_ON_METHOD = frozenset("analysis interpretation detection estimation measurement".split())
+"""Words of names of tasks on what is done, which do not tell one task from another."""
+
+
+def _stems(name: str, left_out: Collection[str] = ()) -> list[str]:
     parted = snake(name).replace("_", " ").split()
-    return _stemmer().stemWords([word for word in parted if word not in ("and", "task", "tasks")])
+    others = {"and", "task", "tasks", *left_out}
+    return _stemmer().stemWords([word for word in parted if word not in others])
 
 
 def task_table(fields: FieldMap) -> tuple[tuple[str, str], ...]:
@@ -687,7 +718,7 @@ def _is_text_word(value: str) -> bool:
 def _answers(columns: Columns, names: str, is_free: Callable[[str], bool]) -> list[str]:
     """Return the fields that may be the right answer, the likeliest first."""
     wanted = [snake(each) for each in names.split("|")]
-    ranked: list[tuple[int, int, int, str]] = []
+    ranked: list[tuple[int, bool, int, int, str]] = []
     for path, values in columns.values.items():
         words = _last_words(path)
         is_apart = not is_free(path) or is_tolerance_name(path) or all(map(_is_talk, values))
@@ -702,10 +733,37 @@ def _answers(columns: Columns, names: str, is_free: Callable[[str], bool]) -> li
         place = wanted.index(snake(path)) if snake(path) in wanted else len(wanted)
         place_of_class = answer_class(path)
         if place < len(wanted) or place_of_class < len(_CLASSES):
-            ranked.append((place_of_class, path.count("."), place, path))
-    found = [path for _, _, _, path in sorted(ranked)]
+            is_said = not words & _SHORT_FORM and all(map(_is_said, values))
+            ranked.append((place_of_class, is_said, path.count("."), place, path))
+    found = _without_annotators([path for *_, path in sorted(ranked)])
     # What is inside an answer is read with it.
     return [path for path in found if not any(path.startswith(f"{outer}.") for outer in found)]
+
+
+_SHORT_FORM = {"value", "values", "short", "normalized", "normalised"}
+"""Words of names of answers beside which the others are the same in a sentence: ``answer_value``."""
+
+
+def _is_said(value: Any) -> bool:
+    return isinstance(value, str) and is_sentence(value)
+
+
+def _without_annotators(paths: list[str]) -> list[str]:
+    """Return the fields of answers without those of single annotators, where a field has what they agreed on."""
+    agreed = [path for path in paths if not _is_of_one(path)]
+    is_final = any(_last_words(path) & _AGREED for path in agreed)
+    return agreed if is_final else paths
+
+
+def _is_of_one(path: str) -> bool:
+    """True for the name of the answer of one of several people: ``answer_annotator2``, ``answer_2``."""
+    return bool(_last_words(path) & _ANNOTATORS) or bool(re.search(r"\d$", path))
+
+
+_ANNOTATORS = {
+    *"annotator annotators rater raters reviewer reviewers expert experts worker labeler coder".split()
+}
+_AGREED = {*"final consensus majority adjudicated agreed gold gt truth".split()}
 
 
 _CLASSES = (_STATED_RIGHT, _EXPECTED, _ANSWERED)
@@ -785,6 +843,8 @@ def _short(value: Any) -> str | None:
     if isinstance(value, dict):
         value = value_at(value, "value|answer|text")
     text = str(value).strip() if isinstance(value, str | int | float) else ""
+    if is_sentence(text):
+        return None
     return text if 0 < len(text.split()) <= _SHORT else None
 
 

@@ -24,6 +24,8 @@ from agrotools.benchmarks.loading import Loading, find_below, settings_of
 from agrotools.benchmarks.released.containers import Contents, data_files, read_contents
 from agrotools.benchmarks.released.entries import Entries, marks_of, read_entries
 from agrotools.benchmarks.released.fields import QUESTIONS, ROLE_KEYS, Asker
+from agrotools.benchmarks.released.names import words
+from agrotools.benchmarks.values import translated
 from agrotools.build.export.gta_entries import MAP_FILE, FieldMap, read_map
 from agrotools.build.export.gta_in import KnownOfEntries, Source, import_entries
 from agrotools.core import BenchmarkError, FrozenModel, ToleranceSlot, UndecidedError, UsageError
@@ -308,7 +310,10 @@ def _propose_tools(
     """Add to a map what runs the calls of each tool, and which of its arguments are ours."""
     fields = read.fields
     for name, tool in source.declared.items():
-        ours = of_name(name, fields.proposals) or of_name(tool.description, fields.proposals) or ""
+        ours = translated(name, words("tools"))
+        if ours == name:  # none of the phrases of the paper
+            ours = of_name(name, fields.proposals) or of_name(tool.description, fields.proposals)
+        ours = ours or ""
         document["tools"][name] = ours
         found.append(f"tool {name}({', '.join(tool.agreement)}): {ours or 'recorded results'}")
         if ours and ours != "plot":

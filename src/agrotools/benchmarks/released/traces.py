@@ -11,8 +11,14 @@ from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 from agrotools.agents.parsing import parse_output
-from agrotools.benchmarks.released.names import with_plain_keys
-from agrotools.benchmarks.values import NOTHING, value_at
+from agrotools.benchmarks.released.names import (
+    argument_name,
+    in_english,
+    known_arguments,
+    with_plain_keys,
+    words,
+)
+from agrotools.benchmarks.values import NOTHING, number_in, value_at
 from agrotools.core import Answer, Arguments, BenchmarkError, CallTools
 from agrotools.text.loose_json import parsed
 
@@ -31,7 +37,7 @@ _HOLDERS = (
 _INNER = (*_HOLDERS, "tool", "content", "parts", "value", "message")
 """Keys of a message or a step that may hold calls, the most likely first."""
 _NO_PLACE = ("observation", "thought", "thoughts")
-_NAME = re.compile(r"[^\W\d][\w.\- ]{0,99}")
+_NAME = re.compile(r"[^\W\d][\w.\- &]{0,99}")
 _WHOLE_CALL = re.compile(r"\s*[\w.]+\(.*\)\s*", re.DOTALL)
 _BRACKETED = re.compile(r"\s*([\w.]+)\[(.*)\]\s*", re.DOTALL)
 """Call as the paper of ReAct writes it, ``Search[apple scab]``."""
@@ -110,6 +116,9 @@ class _Reader:
         """Read a list of messages or steps, one of them, or a text."""
         if isinstance(value, str):
             self._read_text(value)
+        elif isinstance(value, list) and (accepted := self._accepted_calls(value)):
+            for tool, arguments in accepted:
+                self._add_call(tool, arguments)
         elif isinstance(value, list):
             for each in cast(list[Any], value):
                 self.read(each)
@@ -120,6 +129,13 @@ class _Reader:
                 self.read(rows)
             else:
                 self._read_object(value)
+
+    def _accepted_calls(self, items: list[Any]) -> list[tuple[str, Arguments]]:
+        """Return the calls of a list that gives the accepted values of all arguments; empty if it does not."""
+        found = [_of_accepted_values(item) for item in items]
+        calls = [call for call in found if call]
+        is_so = len(calls) == len(items) and not any(tool in self._inputs for tool, _ in calls)
+        return calls if is_so else []
 
     def _read_object(self, item: dict[str, Any]) -> None:
         role = str(self._at(item, "role", "")).lower().strip()
@@ -207,7 +223,8 @@ class _Reader:
         if isinstance(arguments, list) and len(names) >= len(arguments):
             return dict(zip(names, arguments, strict=False))
         if isinstance(arguments, str) and not arguments.lstrip().startswith(("{", "[")):
-            return {names[0] if names else "input": arguments}
+            named = named_in_text(arguments, names)
+            return named or {names[0] if names else "input": arguments}
         fault = f"not JSON: {arguments[:60]!r}" if isinstance(arguments, str) else "not an object"
         raise BenchmarkError(f"the arguments of {tool} are {fault} ([calls] arguments)")
 
@@ -340,7 +357,7 @@ class _Reader:
 
 
 _SPEAKER = re.compile(r"^[ \t]*(?:Assistant|Agent|AI|GPT)[ ]*:[ ]*", re.MULTILINE)
-_STEP = r"^[ \t]*(?:[-*][ ]+)?(?:Step[ ]*\d+[ ]*[:.)-][ ]*|\d+[.)][ ]*)?"
+_STEP = r"^[ \t]*(?:[-*][ ]+)?(?:(?:Step|步骤)[ ]*\d+[ ]*[:：.)-][ ]*|\d+[.)、][ ]*)?"
 _REACT_WORDS = {
     "Action": r"(?:Tool|Tool Name|Tool Call|Function|API|Call)",
     "Action Input": r"(?:Input|Inputs|Arguments|Args|Parameters|Params|Tool Input)",
@@ -350,20 +367,33 @@ _REACT_WORDS = {
 }
 """Words of ReAct, with other words for them at the start of a line."""
 _WRITTEN_STEP = re.compile(
-    _STEP + r"(?:Call[ ]+)?`?(?P<call>[\w.]+\(.*?\))`?[ ]*(?:->|=>|→|:)[ ]*(?P<result>.+)$",
-    re.MULTILINE,
+    _STEP
+    + r"(?:Action[ ]*:[ ]*)?(?:(?:Calls?|Calling|Use|Run)[ ]+|调用[ ]*)?"
+    + r"`?(?P<call>[\w.]+\(.*?\))`?[ ]*(?:->|=>|→|:)[ ]*(?P<result>.+)$",
+    re.MULTILINE | re.IGNORECASE,
 )
 """Step as a call of Python and its result, ``1. count(image="a.png") -> {"count": 3}``."""
 
 
 def _in_words_of_react(text: str) -> str:
     """Return a trace in the words of ReAct, where it has others."""
-    if re.search(r"^[ \t]*Action:", text, re.MULTILINE):
-        return text
+    if not text.isascii():
+        text = _CHINESE_WORD.sub(_word_of_react, text)
     found = _WRITTEN_STEP.sub(r"Action: \g<call>\nObservation: \g<result>", text)
+    if re.search(r"^[ \t]*Action:", text, re.MULTILINE):
+        return found
     for word, others in _REACT_WORDS.items():
         found = re.sub(rf"{_STEP}\**{others}\**[ ]*:\**", f"{word}:", found, flags=re.MULTILINE)
     return found if re.search(r"^Action:", found, re.MULTILINE) else text
+
+
+_CHINESE_WORD = re.compile(rf"{_STEP}([\u4e00-\u9fff]+)\d*[ ]*[:：][ ]*", re.MULTILINE)
+"""Word of a step in Chinese at the start of a line."""
+
+
+def _word_of_react(found: re.Match[str]) -> str:
+    word = words("steps").get(found[1])
+    return f"{word}: " if word else found[0]
 
 
 _OBSERVED = re.compile(
@@ -391,6 +421,11 @@ def _unmarked(text: str) -> str:
     return (tagged[2] if tagged else text).strip()
 
 
+def _unquoted(value: Any) -> Any:
+    is_quoted = isinstance(value, str) and len(value) > 1 and value[0] == value[-1] in "\"'"
+    return value[1:-1] if is_quoted else value
+
+
 def _pairs(arguments: Sequence[Any]) -> dict[str, Any]:
     """Return arguments that are listed as names and values, as columns of objects can hold them; empty if not so."""
     found: dict[str, Any] = {}
@@ -400,6 +435,59 @@ def _pairs(arguments: Sequence[Any]) -> dict[str, Any]:
             return {}
         found[name] = each["value"]
     return found
+
+
+_NAMED = re.compile(r"\s*([^\W\d][\w \-]{0,39}?)\s*[=:：]\s*(\S.*?)\s*", re.DOTALL)
+"""Argument as ``expression = 2 + 3`` or ``图像：a.png``: a short name, and its value."""
+_LISTS = {*"x y labels values categories series x_values y_values".split()}
+"""Names of arguments of charts whose values are lists."""
+
+
+def named_in_text(text: str, names: Sequence[str] = ()) -> Arguments:
+    """Return arguments by name that are written as ``image = a.png; object = tree``; empty if they are not.
+
+    ``names``: arguments of the tool. A single argument counts only under a known name, as an equation is one, too.
+    """
+    parts = [part for part in re.split(r"[;；\n]", text) if part.strip()]
+    if len(parts) == 1:
+        by_comma = re.split(r"[,，]", text)
+        parts = by_comma if all(_NAMED.fullmatch(part) for part in by_comma) else parts
+    found: dict[str, Any] = {}
+    last = ""
+    for part in parts:
+        pair = _NAMED.fullmatch(part)
+        if pair:
+            last = pair[1] if pair[1] in names else argument_name(pair[1])
+            found[last] = pair[2]
+        elif last:  # a value may have the mark between two arguments
+            found[last] = f"{found[last]};{part}"
+        else:
+            return {}
+    if len(found) == 1 and last not in known_arguments() | {*names}:
+        return {}
+    return {name: _value_of(name, value) for name, value in found.items()}
+
+
+def _value_of(name: str, text: str) -> Any:
+    """Return the value of an argument in a text: the list of a chart, JSON, or the text."""
+    if name in _LISTS and not text.startswith("["):
+        items = [item.strip() for item in re.split(r"[,，、]", text)]
+        numbers = [number_in(item) for item in items]
+        if len(items) > 1:
+            return items if None in numbers else numbers
+    return parsed(text)
+
+
+def english_call(call: TracedCall) -> TracedCall:
+    """Return a call with its tool and its arguments in English, where the names are Chinese and known."""
+    given = {
+        name if name.isascii() else argument_name(name): value
+        for name, value in call.arguments.items()
+    }
+    for name in ("type", "kind", "chart_type"):
+        if isinstance(word := given.get(name), str):
+            given[name] = in_english(word, "charts")
+    return call._replace(tool=in_english(call.tool, "tools_in_chinese"), arguments=given)
 
 
 def _rows_of_columns(value: dict[str, Any]) -> list[dict[str, Any]]:
@@ -413,6 +501,22 @@ def _rows_of_columns(value: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 _STEP_KEY = re.compile(r"(?:step|turn|call)?[_ ]?\d+", re.IGNORECASE)
+
+
+def _of_accepted_values(value: Any) -> tuple[str, Arguments] | None:
+    """Return the call of an object that lists the values of each argument that count, as BFCL does; None if none.
+
+    The first value counts: ``{"count": {"image": ["a.png"], "gsd_m": [0.25, ""]}}``.
+    """
+    if not isinstance(value, dict) or len(cast(Arguments, value)) != 1:
+        return None
+    ((tool, arguments),) = value.items()
+    is_tool = isinstance(tool, str) and _NAME.fullmatch(tool) and tool not in _INNER
+    if not is_tool or not isinstance(arguments, dict) or not arguments:
+        return None
+    if not all(isinstance(each, list) and each for each in arguments.values()):
+        return None
+    return tool, {name: each[0] for name, each in arguments.items() if each[0] != ""}
 
 
 def _numbered_steps(value: dict[str, Any]) -> list[Any]:
@@ -433,6 +537,10 @@ def _written(call: str, inputs: Inputs) -> tuple[str, Arguments]:
             return tool, plain[0]
         if len(tree.args) <= len(names):
             return tool, {**dict(zip(names, plain, strict=False)), **named}
+    tool, _, inner = call.strip().removesuffix(")").partition("(")
+    given = named_in_text(inner.strip(), inputs.get(tool, ()))  # texts without quotes, image=a.png
+    if given or not inner.strip():
+        return tool, {name: _unquoted(value) for name, value in given.items()}
     raise BenchmarkError(
         f"the tool {call[:60]!r} is a whole call, with arguments without names ([calls] tool)"
     )

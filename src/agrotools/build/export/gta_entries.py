@@ -462,7 +462,7 @@ class AnswerReader:
         name = self._at("name", own) or (
             "figure" if kind == "plot" else "answer" if whole is None else ""
         )
-        at = _named(str(name or f"answer_{number}"), self._at("label", own))
+        at = _named(str(name or f"answer_{number}"), self._at("label", own), f"answer_{number}")
         if kind == "plot":
             margin = self._margin(own) or self._margin(self.entry) or {}
             if margin.pop("abs_tol", 0):
@@ -654,8 +654,10 @@ class AnswerReader:
         return {"type": "plot", **at, "value": chart.model_dump(mode="json"), "value_from": source}
 
 
-def _named(name: str, label: Any = None) -> Plain:
+def _named(name: str, label: Any = None, otherwise: str = "answer") -> Plain:
+    """Return name and label of a part; a name in another script than ours is the label of ``otherwise``."""
     plain = re.sub(r"\W+", "_", name.lower()).strip("_")
+    plain = plain if re.fullmatch(r"[a-z][a-z0-9_]*", plain) else otherwise
     return {"name": plain, "label": str(label or name.strip()).replace("_", " ")}
 
 

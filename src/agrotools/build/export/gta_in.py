@@ -4,6 +4,7 @@ Nothing is dropped silently: entries that cannot be read are listed with the rea
 (``unread``, ``note``) and on the card.
 """
 
+import hashlib
 import re
 import shutil
 from collections import Counter
@@ -269,7 +270,7 @@ def _read_sample(content: Any, entry: Entry, source: Source) -> Sample:
     ]
     try:
         return Sample(
-            id=re.sub(r"[^A-Za-z0-9_.-]+", "_", sample_id).lstrip("_.-"),
+            id=_plain_id(sample_id),
             query="\n".join([entry.query, *shown]),
             files=files,
             family=family or FAMILY_OF_TASK_TYPE.get(task_type, "unknown"),
@@ -285,6 +286,19 @@ def _read_sample(content: Any, entry: Entry, source: Source) -> Sample:
         )
     except ValidationError as error:
         raise BenchmarkError(first_error(error)) from error
+
+
+def _plain_id(given: str) -> str:
+    """Return an id in the characters that an id may have; ids in other scripts keep apart by a hash."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", given).lstrip("_.-")
+    if given.isascii():
+        return plain
+    digest = hashlib.sha256(given.encode()).hexdigest()[:_ID_DIGITS]
+    return f"{plain}-{digest}" if plain else f"q-{digest}"
+
+
+_ID_DIGITS = 8
+"""Digits of the hash in an id: two of 10,000 ids are alike in one of 80 sets."""
 
 
 def _in_groups(steps: Sequence[ReferenceStep], files: Sequence[Any]) -> tuple[ReferenceStep, ...]:

@@ -1,0 +1,280 @@
+"""Released rows with names and answers in words: in Chinese, as phrases of the paper, as text of several lines."""
+
+import json
+
+import pytest
+
+from agrotools.benchmarks.checking import propose_map_of
+from agrotools.benchmarks.loading import Loading, load_benchmark
+from agrotools.benchmarks.released.fields import task_of, task_table
+from agrotools.benchmarks.released.gold_words import Beside, chart_in_words, in_words
+from agrotools.benchmarks.released.load import MAP, load_released
+from agrotools.benchmarks.released.traces import english_call, named_in_text, read_trace
+from agrotools.build.export.gta_entries import read_map
+from agrotools.core.base import UndecidedError
+from agrotools.core.readings import Readings
+from support.released_forms import picture
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "agrotools").mkdir()
+    return tmp_path / "agrotools"
+
+
+_STEPS = [{"tool": "count", "arguments": {"image": "a.png"}, "observation": "14"}]
+
+
+def _loaded(folder, rows, files=("a.png",)):
+    """Return the benchmark of rows, with the readings that were said; no question may be open."""
+    for name in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(picture(name))
+    (folder / "rows.json").write_text(json.dumps(rows, ensure_ascii=False), "utf-8")
+    readings = Readings()
+    benchmark = load_released(Loading(folder.parent, readings=readings))
+    assert readings.questions == []
+    return benchmark, readings
+
+
+def _row(**fields):
+    return {"question": "How many trees are there?", "image": "a.png", "steps": _STEPS, **fields}
+
+
+_CHINESE = [
+    {
+        "题号": "果-1",
+        "任务类型": "果实与器官计数",
+        "图片": ["果_1.png", "果_2.png"],
+        "问题": "两张图中一共有多少个苹果？",
+        "参考步骤": [
+            {"工具": "目标计数", "输入": "图像：果_1.png；目标：苹果", "输出": "7个"},
+            {"工具": "目标计数", "输入": "图像：果_2.png；目标：苹果", "输出": "5个"},
+            {"工具": "数值计算", "输入": "算式：7+5", "输出": "12"},
+        ],
+        "答案类型": "容差",
+        "标准答案": "12",
+        "单位": "个",
+        "允许误差": "±1",
+    },
+    {
+        "题号": "果-2",
+        "任务类型": "病斑掩膜与严重度分析",
+        "图片": ["果_1.png"],
+        "问题": "病斑和黄化的面积比例各是多少？",
+        "参考步骤": [{"工具": "病斑分析", "输入": "图像：果_1.png", "输出": "8%"}],
+        "答案类型": "容差",
+        "标准答案": "病斑：8；黄化：3",
+        "单位": "%",
+        "允许误差": "病斑：2个百分点；黄化：10%的相对误差",
+    },
+    {
+        "题号": "果-3",
+        "任务类型": "农田坑塘变化分析",
+        "图片": ["果_1.png", "果_2.png"],
+        "问题": "坑塘是否扩大？",
+        "参考步骤": [{"工具": "甲工具", "输入": "前期：果_1.png；后期：果_2.png", "输出": "是"}],
+        "答案类型": "精确",
+        "标准答案": "否",
+    },
+]
+
+
+def test_rows_with_chinese_names_are_read_and_the_tools_have_english_ones(folder):
+    benchmark, readings = _loaded(folder, _CHINESE, ("果_1.png", "果_2.png"))
+    assert benchmark.header.metadata["unread"] == {}
+    first, second, third = benchmark.samples
+    assert [len(sample.files) for sample in benchmark.samples] == [2, 1, 2]
+    assert first.query == "两张图中一共有多少个苹果？"
+    assert first.reference.tools == ("Object_Counting", "Object_Counting", "Numerical_Calculation")
+    assert first.reference.steps[0].arguments == {"image": first.files[0].name, "target": "苹果"}
+    assert first.reference.steps[2].arguments == {"expression": "7+5"}
+    tasks = [sample.task_type for sample in benchmark.samples]
+    assert tasks == ["organ_counting", "lesion_severity", "farm_pond_change"]
+    assert (first.answer[0].value, first.answer[0].abs_tol) == (12, 1)
+    assert [(slot.label, slot.value) for slot in second.answer] == [("病斑", 8), ("黄化", 3)]
+    assert [round(slot.margin, 6) for slot in second.answer] == [2, 0.3]
+    assert third.answer[0].value is False
+    assert len({sample.id for sample in benchmark.samples}) == 3
+    assert "tool 目标计数 as Object Counting" in readings.taken
+    # A tool that nobody knows stays a tool, under a name that models can call.
+    (unknown,) = (tool for tool in third.declared if "甲工具" in tool.description)
+    assert third.reference.tools == (unknown.name,)
+    assert unknown.name.isascii()
+    lines = propose_map_of("agrotools", folder.parent)
+    assert any("Object Counting(image, target): count_objects" in line for line in lines)
+    again = load_benchmark("agrotools", folder.parent).samples
+    assert [sample.answer for sample in again] == [each.answer for each in benchmark.samples]
+
+
+def _calls(text, inputs=()):
+    trace = read_trace(text, read_map(MAP).calls, dict(inputs))
+    calls = map(english_call, trace.calls)
+    return [(call.tool, call.arguments, str(call.returned)) for call in calls], trace.answer
+
+
+@pytest.mark.parametrize(
+    ("text", "tools"),
+    [
+        ("Step 1: call count(image='a.png') -> 14\nStep 2: call add(x=1) -> 15\nAnswer: 15", 2),
+        ("1) Calling count(image='a.png') => 14\n2) Use add(x=1) => 15\nAnswer: 15", 2),
+        ("Action: count(image=a.png) -> 14\nFinal Answer: 15", 1),
+        ("步骤1：调用count(image='a.png') → 14\n最终答案：15", 1),
+        ("动作：count\n动作输入：图像 = a.png\n观察：14\n答案：15", 1),
+    ],
+)
+def test_steps_are_read_from_lines(text, tools):
+    calls, answer = _calls(text)
+    assert calls[0] == ("count", {"image": "a.png"}, "14")
+    assert (len(calls), answer) == (tools, "15")
+
+
+def test_a_result_may_run_over_several_lines():
+    calls, answer = _calls(
+        "Step 1: call look_up(query='lantana') -> toxic;\n   also red\nAnswer: no"
+    )
+    assert (calls[0][2].split(), answer) == (["toxic;", "also", "red"], "no")
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "wanted"),
+    [
+        ("image = a.png; object = tree", (), {"image": "a.png", "object": "tree"}),
+        ("image=a.png, object=tree", (), {"image": "a.png", "object": "tree"}),
+        ("focal length = 26; depth = d.png", (), {"focal_length": "26", "depth": "d.png"}),
+        ("expression = (1+2)/2", (), {"expression": "(1+2)/2"}),
+        (
+            "类型：柱状图；横轴：甲、乙；纵轴：1、2",
+            (),
+            {"type": "柱状图", "x": ["甲", "乙"], "y": [1, 2]},
+        ),
+        ("y_0 = 2*t", (), {}),  # an equation
+        ("y_0 = 2*t", ("y_0",), {"y_0": "2*t"}),
+        ("scab of apple, control", (), {}),
+        ("https://example.org/a;b", (), {}),
+    ],
+)
+def test_arguments_are_read_from_texts(text, names, wanted):
+    assert named_in_text(text, names) == wanted
+
+
+def test_accepted_values_of_arguments_are_calls():
+    listed = [{"agro.count": {"image": ["a.png"], "gsd_m": ["", 0.25]}}, {"add": {"x": [1, 2]}}]
+    calls, _ = _calls(listed)
+    assert [call[:2] for call in calls] == [("agro.count", {"image": "a.png"}), ("add", {"x": 1})]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "wanted"),
+    [
+        ("12±1 trees", "tolerance", [("12", 1.0, "trees")]),
+        ("12±1 trees; 14.2 ± 0.5 m", "tolerance", [("12", 1.0, "trees"), ("14.2", 0.5, "m")]),
+        ("trees: 12 +/- 1; height: 14 m", "tolerance", [("12", 1.0, None), ("14 m", None, None)]),
+    ],
+)
+def test_numbers_are_read_from_words(text, kind, wanted):
+    read = in_words(text, Beside(kind))
+    parts = read if isinstance(read, list) else [read]
+    assert [(each["value"], each.get("abs_tol"), each.get("unit")) for each in parts] == wanted
+
+
+def test_names_of_parts_are_those_beside_the_answer():
+    read = in_words("12±1; 14±2 m", Beside("tolerance", ("tree count", "height")))
+    assert [each["name"] for each in read] == ["tree count", "height"]
+
+
+@pytest.mark.parametrize("text", ["14", "about 14", "There are 14 trees.", "scab", "a: b; c"])
+def test_what_is_no_list_of_numbers_stays(text):
+    assert in_words(text, Beside("tolerance")) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("A; C", ["A", "C"]),
+        ("scab", "scab"),
+        ("是", "yes"),
+        (["scab"], "scab"),
+        ("第2张（b.png）", "images/b.png"),
+        ("scab / Venturia", {"value": "scab", "aliases": ["Venturia", "scab / Venturia"]}),
+        ("unanswerable", {"type": "abstain"}),
+    ],
+)
+def test_exact_answers_are_read_from_words(text, wanted):
+    files = {"a.png": "images/a.png", "b.png": "images/b.png"}
+    read = in_words(text, Beside("exact", files=files))
+    if isinstance(wanted, dict):
+        assert read.items() >= wanted.items()
+    else:
+        assert read == wanted
+
+
+@pytest.mark.parametrize(
+    "text", ["Bar chart: leaf 1 = 8.4 %, leaf 2 = 3 %", "柱状图：leaf 1 8.4，leaf 2 3"]
+)
+def test_charts_are_read_from_words(text):
+    assert chart_in_words(text) == {"kind": "bar", "x": ["leaf 1", "leaf 2"], "y": [8.4, 3.0]}
+
+
+def test_a_text_without_points_is_no_chart():
+    assert chart_in_words("bar chart: see figure.png") is None
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "margin"),
+    [
+        ("By what percentage did it grow?", "40±5 %", 5),
+        ("How many trees are there?", "40±5 %", 2),
+        ("How many trees are there?", "40 trees ± 5%", 2),
+    ],
+)
+def test_a_margin_in_percent_is_of_the_answer_or_points_by_the_question(
+    folder, question, gold, margin
+):
+    row = _row(question=question, gold=gold, answer_type="tolerance")
+    slot = _loaded(folder, [row])[0].samples[0].answer[0]
+    assert (slot.value, slot.margin) == (40, margin)
+
+
+def test_a_margin_in_percent_of_an_answer_of_unknown_unit_is_asked_about(folder):
+    row = _row(question="How much did the pond grow?", gold="40±5 %", answer_type="tolerance")
+    with pytest.raises(UndecidedError) as caught:
+        _loaded(folder, [row])
+    assert caught.value.answers == ("--option=percent=relative",)
+
+
+_OF_PEOPLE = {"answer_annotator1": "14", "answer_annotator2": "15"}
+
+
+@pytest.mark.parametrize("name", ["answer_final", "consensus_answer", "majority"])
+def test_the_answer_that_annotators_agreed_on_is_right(folder, name):
+    benchmark, readings = _loaded(folder, [_row(**_OF_PEOPLE, **{name: "16"})])
+    assert benchmark.samples[0].answer[0].value == "16"
+    assert "field answer_annotator1" in readings.left
+
+
+def test_answers_of_annotators_alone_are_asked_about(folder):
+    with pytest.raises(UndecidedError) as caught:
+        _loaded(folder, [_row(**_OF_PEOPLE)])
+    assert caught.value.answers == ("--option=answer=answer_annotator1",)
+
+
+def test_a_short_answer_comes_before_the_sentences_that_say_it(folder):
+    said = {"answer_en": "There are 14 trees.", "answer_zh": "有14棵树。", "answer_value": "14"}
+    benchmark, _ = _loaded(folder, [_row(**said, answer_type="exact")])
+    assert benchmark.samples[0].answer[0].value == "14"
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        ("Canopy Height Mask Analysis", "canopy_height"),
+        ("Farm Pond Change Detection", "farm_pond_change"),
+        ("Weed-Crop Area Analysis", "weed_crop_area"),
+        ("耕地变化检测", "farmland_change"),
+        ("果园", "果园"),
+    ],
+)
+def test_tasks_are_known_by_the_words_that_tell_them_apart(name, task):
+    assert task_of(name, task_table(read_map(MAP))) == task
