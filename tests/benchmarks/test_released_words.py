@@ -1,5 +1,6 @@
 """Released rows with names and answers in words: in Chinese, as phrases of the paper, as text of several lines."""
 
+import hashlib
 import json
 
 import pytest
@@ -278,3 +279,72 @@ def test_a_short_answer_comes_before_the_sentences_that_say_it(folder):
 )
 def test_tasks_are_known_by_the_words_that_tell_them_apart(name, task):
     assert task_of(name, task_table(read_map(MAP))) == task
+
+
+def _pictures(folder, there, named):
+    """Return the pictures of two rows, by the paths in the rows, and the benchmark."""
+    rows = [
+        _row(image=path, gold="14", question=f"How many trees are in {path}?") for path in named
+    ]
+    benchmark, _ = _loaded(folder, rows, there)
+    hashes = [[file.sha256 for file in sample.files] for sample in benchmark.samples]
+    of_files = {hashlib.sha256(picture(name)).hexdigest(): name for name in there}
+    return [of_files[digest] for (digest,) in hashes], benchmark.header.metadata
+
+
+@pytest.mark.parametrize(
+    ("there", "named", "found"),
+    [
+        # the folder of the authors' machine in front of it
+        (
+            ["pics/A/1.png", "pics/B/1.png"],
+            ["/home/a/pics/A/1.png", "C:\\x\\pics\\B\\1.png"],
+            [0, 1],
+        ),
+        # folders in between have other names
+        (["pics/A/1.png", "pics/B/1.png"], ["/d/img/A/1.png", "/d/img/B/1.png"], [0, 1]),
+        (["1.png", "old/1.png"], ["1.png", "old/1.png"], [0, 1]),
+        (["x/y/1.png", "1.png"], ["y/1.png", "1.png"], [0, 1]),
+    ],
+)
+def test_pictures_are_found_by_the_longest_end_of_their_path(folder, there, named, found):
+    pictures, metadata = _pictures(folder, there, named)
+    assert metadata["unread"] == {}
+    assert pictures == [there[at] for at in found]
+
+
+@pytest.mark.parametrize(
+    ("there", "named"),
+    [
+        (["pics/A/1.png"], ["/d/A/1.png", "/d/B/1.png"]),  # B/1.png is not there
+        (["a/1.png", "b/1.png"], ["a/1.png", "/d/c/1.png"]),  # either may be meant
+        (["pics/A/1.png"], ["pics/A/1.png", "/d/A/1.png"]),
+    ],
+)
+def test_a_picture_that_may_be_another_is_refused(folder, there, named):
+    pictures, metadata = _pictures(folder, there, named)
+    assert pictures == there[:1]
+    assert [*metadata["unread"].values()] == [["1"]]
+
+
+def test_calls_name_pictures_of_one_name_by_their_folders(folder):
+    steps = [{"tool": "change", "arguments": {"before": "A/1.png", "after": "B/1.png"}}]
+    row = _row(
+        gold="no", image=["/d/A/1.png", "/d/B/1.png"], steps=[{**steps[0], "observation": "no"}]
+    )
+    (sample,) = _loaded(folder, [row], ["A/1.png", "B/1.png"])[0].samples
+    names = [file.name for file in sample.files]
+    assert [*sample.reference.steps[0].arguments.values()] == names
+
+
+@pytest.mark.parametrize(
+    ("gold", "language"),
+    [({"answer": "14"}, "en"), ({"answer": "十四棵", "answer_type": "exact"}, "zh")],
+)
+def test_of_a_question_in_two_languages_that_of_the_answers_is_read(folder, gold, language):
+    texts = {"question_en": "How many trees are there?", "question_zh": "有多少棵树？"}
+    row = {**_row(**gold), **texts}
+    del row["question"]
+    benchmark, readings = _loaded(folder, [row])
+    assert benchmark.samples[0].query == texts[f"question_{language}"]
+    assert f"question from question_{language}, the language of the answers" in readings.taken

@@ -28,6 +28,7 @@ from agrotools.benchmarks.values import number_in, translated, value_at
 from agrotools.build.export.gta_entries import FieldMap
 from agrotools.core import FAMILIES, FAMILY_OF_TASK_TYPE, BenchmarkError
 from agrotools.core.readings import Choice, Question, Readings
+from agrotools.text.normalise import CJK
 from agrotools.tools.declared import chart_of, schemas_in
 
 ROLES = (
@@ -219,7 +220,9 @@ def recognise(
     if not paths["answer"] and paths["calls"]:
         asker.readings.take(f"answer from the last words of {paths['calls']}")
     for role in ROLES:
-        if paths[role]:
+        if role == "query" and _LANGUAGE.search(snake(paths[role])):
+            asker.readings.take(f"question from {paths[role]}, the language of the answers")
+        elif paths[role]:
             asker.readings.take(f"{_SPOKEN[role]} from {paths[role]}")
     left = _left(columns, paths)
     for name in left:
@@ -468,7 +471,7 @@ def _questions(
     def fits(path: str, values: list[Any]) -> bool:
         return is_free(path) and all(text_of(value).strip() for value in values)
 
-    named = columns.named(names, fits)
+    named = columns.named(names, fits) or _in_one_language(columns, names, fits)
     # A text that all rows share is an instruction; where it is the only one, it is the question all the same.
     named.sort(key=lambda path: _is_shared(columns.values[path]))
     if named and not (
@@ -489,6 +492,42 @@ def _questions(
     }
     best = max(asking, key=lambda path: asking[path], default=None)
     return [best] if best and asking[best] else []
+
+
+_LANGUAGE = re.compile(r"_(?:(en|eng|english)|zh|cn|chn|chinese)$")
+"""End of the name of a field that is there in two languages: ``question_en``."""
+
+
+def _in_one_language(
+    columns: Columns, names: str, fits: Callable[[str, list[Any]], bool]
+) -> list[str]:
+    """Return the fields of a question that is there in two languages, that in the language of the answers first."""
+    wanted = {snake(each) for each in names.split("|")}
+    found = {
+        path: bool(at[1])
+        for path, values in columns.values.items()
+        if (at := _LANGUAGE.search(snake(path)))
+        and {snake(path)[: at.start()], snake(path)[: at.start()].rpartition(".")[2]} & wanted
+        and fits(path, values)
+    }
+    is_english = not _answers_are_chinese(columns)
+    ordered = sorted(found, key=lambda path: found[path] is not is_english)
+    number = len(columns.rows)
+    return ordered[:1] if ordered and len(columns.values[ordered[0]]) == number else ordered
+
+
+def _answers_are_chinese(columns: Columns) -> bool:
+    """True if the answers are in Chinese, and no field has them in English."""
+    fields = [
+        path
+        for path in columns.values
+        if answer_class(path) < len(_CLASSES) and not _last_words(path) & _NO_ANSWER
+    ]
+    ends = [_LANGUAGE.search(snake(path)) for path in fields]
+    if any(end and end[1] for end in ends):
+        return False
+    texts = [each for path in fields for each in columns.values[path] if isinstance(each, str)]
+    return 2 * sum(bool(re.search(f"[{CJK}]", text)) for text in texts) > len(texts)
 
 
 def _begins_with_question(traces: Mapping[str, _Tried], calls: str) -> bool:

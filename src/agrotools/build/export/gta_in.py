@@ -8,7 +8,7 @@ import hashlib
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import groupby
@@ -137,6 +137,11 @@ def import_entries(
             if left
             else []
         )
+        notes += (
+            [f"files found in other folders than they are named in: {_examples(source.by_end)}"]
+            if source.by_end
+            else []
+        )
         notes += [f"no translation under [task_types]: {count_list(others)}"] if others else []
         metadata = {
             "unread": unread,
@@ -150,6 +155,11 @@ def import_entries(
     return header
 
 
+def _examples(by_end: Mapping[str, str]) -> str:
+    path, found = next(iter(by_end.items()))
+    return f"{len(by_end)}, such as {path} in {found}"
+
+
 def _map_of(place: Path) -> tuple[Path, FieldMap]:
     if place.is_file():
         fields = read_map(place)
@@ -159,6 +169,28 @@ def _map_of(place: Path) -> tuple[Path, FieldMap]:
             f"there is no {place}", hint="give the folder of the JSON file, or a field map"
         )
     return place, read_map(place / MAP_FILE) if (place / MAP_FILE).is_file() else read_map()
+
+
+Parts = tuple[str, ...]
+"""Parts of a path."""
+
+
+def _parts_of(path: str) -> Parts:
+    parts = PurePosixPath(path.replace("\\", "/")).parts
+    return tuple(part for part in parts if part not in ("/", ".", ".."))
+
+
+def _shared_end(first: Parts, second: Parts) -> int:
+    """Return the number of parts, from the last, that two paths share."""
+    pairs = zip(reversed(first), reversed(second), strict=False)
+    return next(
+        (at for at, (one, other) in enumerate(pairs) if one != other), min(len(first), len(second))
+    )
+
+
+def _is_end(first: Parts, second: Parts) -> bool:
+    """True if one path is the end of the other."""
+    return _shared_end(first, second) == min(len(first), len(second))
 
 
 class Source:
@@ -173,6 +205,10 @@ class Source:
     ) -> None:
         self.folder, self.fields = folder, fields
         self._folders = dict.fromkeys([folder, *more_folders])
+        self._paths: set[Parts] = set()
+        """Paths of files in the entries."""
+        self.by_end: dict[str, str] = {}
+        """Files whose folders have other names in the entries, by the path there."""
         self.declared: dict[str, DeclaredTool] = {}
         if fields.unknown_tools == "declare":
             for name in {*fields.tools.values(), *fields.arguments} - {*tool_names(), ""}:
@@ -182,10 +218,9 @@ class Source:
             calls: list[tuple[str, Arguments]] = []
             for key, content in entries.items():
                 with suppress(BenchmarkError):  # reported with the entry
-                    calls += [
-                        (call.tool, call.arguments)
-                        for call in read_entry(key, content, fields).calls
-                    ]
+                    entry = read_entry(key, content, fields)
+                    calls += [(call.tool, call.arguments) for call in entry.calls]
+                    self._paths |= {_parts_of(path) for path in entry.files}
             listed = [value_at(content, fields.sample["tools"]) for content in entries.values()]
             small = [
                 path for path in sorted(folder.rglob("*.json")) if path.stat().st_size <= 1_000_000
@@ -207,22 +242,47 @@ class Source:
         return by_name
 
     def find(self, path: str) -> Path:
-        """Return the file whose path in the folder ends the given one, or ends in it; BenchmarkError if none does."""
-        parts = tuple(
-            part
-            for part in PurePosixPath(path.replace("\\", "/")).parts
-            if part not in ("/", ".", "..")
-        )
+        """Return the file that shares the longest end of its path with the given one, which may be of another machine.
+
+        BenchmarkError: there is none, or several; or two paths of entries would mean one file, and not by all of it.
+        """
+        parts = _parts_of(path)
         if parts and (stored := pictures().joinpath(*parts)).is_file():
             return stored
-        there = self._by_name.get(parts[-1], {}) if parts else {}
-        ours = sorted((each for each in there if parts[-len(each) :] == each), key=len)[-1:]
-        found = ours or [each for each in there if each[-len(parts) :] == parts]
-        if len(found) != 1:
+        found = self._fitting(parts)
+        are_ends = any(_is_end(parts, each) for each in found)
+        if len(found) != 1 or not (are_ends or self._is_alone(parts, found[0])):
+            several = len(found) > 1 and are_ends
             raise BenchmarkError(
-                f"there {'are several files' if found else 'is no file'} {path!r} ([files] at, path)"
+                f"there {'are several files' if several else 'is no file'} {path!r} ([files] at, path)"
             )
-        return there[found[0]]
+        if not are_ends:
+            self.by_end[path] = "/".join(found[0])
+        return self._by_name[parts[-1]][found[0]]
+
+    def _fitting(self, parts: Parts) -> list[Parts]:
+        """Return the files that a path may mean: those that share the longest end with it."""
+        there = self._by_name.get(parts[-1], {}) if parts else {}
+        shared = {each: _shared_end(parts, each) for each in there}
+        longest = max(shared.values(), default=0)
+        found = [each for each, length in shared.items() if length == longest]
+        whole = [each for each in found if len(each) == longest]
+        return whole or found
+
+    def _is_alone(self, parts: Parts, file: Parts) -> bool:
+        """True if no other path in the entries means a file as well as one whose folders have other names."""
+        own = _shared_end(parts, file)
+        others = self._given.get(file, set()) - {parts}
+        return parts in self._paths and all(_shared_end(each, file) < own for each in others)
+
+    @cached_property
+    def _given(self) -> dict[Parts, set[Parts]]:
+        """Return the paths in the entries that mean each file, by the longest end that they share with it."""
+        given: dict[Parts, set[Parts]] = {}
+        for parts in self._paths:
+            for file in self._fitting(parts):
+                given.setdefault(file, set()).add(parts)
+        return given
 
     def tool(self, name: str) -> str:
         """Return the name of a tool in samples: as the files declare it, or of the tool that the map makes it."""
@@ -386,6 +446,7 @@ def _steps(
     )
     known = {end: name for end, name in zip(ends, names, strict=True) if ends.count(end) == 1}
     known |= dict(zip(entry.files, names, strict=True))
+    by_path = [*zip(entry.files, names, strict=True)]
     ids = [str(value_at(item, fields.files["id"])) for item in files_of(content, fields)]
     handles = [
         {f"#{number}", ends[number - 1].rpartition(".")[0], key}
@@ -401,6 +462,7 @@ def _steps(
             known.get(path)
             or known.get(f"{fields.files['folder']}{path}")
             or known.get(Path(path).name)
+            or _only(name for given, name in by_path if given.endswith(f"/{path}"))
         )
         if name or not is_file:
             return name or value
@@ -433,6 +495,12 @@ def _steps(
         )
         seen += str(call.returned)
     return steps
+
+
+def _only(names: Iterable[str]) -> str | None:
+    """Return the only one of some names; None if there is none, or several."""
+    found = [*names]
+    return found[0] if len(found) == 1 else None
 
 
 def observation_of(returned: Any) -> Observation | None:
