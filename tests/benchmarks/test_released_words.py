@@ -1,5 +1,6 @@
 """Released rows with names and answers in words: in Chinese, as phrases of the paper, as text of several lines."""
 
+import csv
 import hashlib
 import json
 
@@ -12,6 +13,7 @@ from agrotools.benchmarks.released.gold_words import Beside, chart_in_words, in_
 from agrotools.benchmarks.released.load import MAP, load_released
 from agrotools.benchmarks.released.traces import english_call, named_in_text, read_trace
 from agrotools.build.export.gta_entries import read_map
+from agrotools.core import BenchmarkError
 from agrotools.core.base import UndecidedError
 from agrotools.core.readings import Readings
 from support.released_forms import picture
@@ -143,7 +145,7 @@ def test_a_result_may_run_over_several_lines():
     [
         ("image = a.png; object = tree", (), {"image": "a.png", "object": "tree"}),
         ("image=a.png, object=tree", (), {"image": "a.png", "object": "tree"}),
-        ("focal length = 26; depth = d.png", (), {"focal_length": "26", "depth": "d.png"}),
+        ("focal length = 26; depth = d.png", (), {"focal_length": 26, "depth": "d.png"}),
         ("expression = (1+2)/2", (), {"expression": "(1+2)/2"}),
         (
             "类型：柱状图；横轴：甲、乙；纵轴：1、2",
@@ -193,7 +195,6 @@ def test_what_is_no_list_of_numbers_stays(text):
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("A; C", ["A", "C"]),
         ("scab", "scab"),
         ("是", "yes"),
         (["scab"], "scab"),
@@ -348,3 +349,172 @@ def test_of_a_question_in_two_languages_that_of_the_answers_is_read(folder, gold
     benchmark, readings = _loaded(folder, [row])
     assert benchmark.samples[0].query == texts[f"question_{language}"]
     assert f"question from question_{language}, the language of the answers" in readings.taken
+
+
+def test_a_list_in_a_text_is_a_list_of_required_items(folder):
+    (sample,) = _loaded(folder, [_row(gold="A; C", answer_type="exact")])[0].samples
+    assert [slot.value for slot in sample.answer] == ["A", "C"]
+    named = _row(gold="A; C", answer_type="exact", **{"Answer item(s)": "left; right"})
+    (sample,) = _loaded(folder, [named])[0].samples
+    assert [(slot.name, slot.value) for slot in sample.answer] == [("left", "A"), ("right", "C")]
+
+
+_BOOK = {
+    "Questions": [
+        ["ID", "Question", "Image(s)", "Answer item(s)", "Gold answer", "Answer type"],
+        [
+            "T-1",
+            "How many trees, and how tall?",
+            "a.png",
+            "trees; height",
+            "12±1; 14±2 m",
+            "tolerance",
+        ],
+        ["T-2", "What disease is it?", "a.png", None, "scab", "exact-match"],
+    ],
+    "Steps": [
+        ["ID", "Step", "Tool", "Arguments", "Output"],
+        ["T-1", 1, "Object Counting", "image = a.png; object = tree", "12"],
+        [None, 2, "Canopy Height Estimation", "image = a.png", "14 m"],
+        ["T-2", 1, "Lesion Analysis", "image = a.png", "scab"],
+    ],
+    "Words": [["Column", "Meaning"], ["ID", "number of the question"]],
+}
+
+
+def _check_book(folder):
+    """Check that the questions and steps of the book are read; return the readings."""
+    (folder / "a.png").write_bytes(picture("a.png"))
+    readings = Readings()
+    samples = load_released(Loading(folder.parent, readings=readings)).samples
+    assert readings.questions == []
+    assert [sample.id for sample in samples] == ["T-1", "T-2"]
+    first = [(slot.name, slot.value, slot.margin) for slot in samples[0].answer]
+    assert first == [("trees", 12, 1), ("height", 14, 2)]
+    tools = ("Object_Counting", "Canopy_Height_Estimation")
+    assert [sample.reference.tools for sample in samples] == [tools, ("Lesion_Analysis",)]
+    assert samples[0].reference.steps[0].arguments == {"image": "a.png", "object": "tree"}
+    return readings
+
+
+def _write_table(path, rows):
+    with path.open("w", newline="", encoding="utf-8-sig") as file:
+        csv.writer(file).writerows(rows)
+
+
+@pytest.mark.parametrize("is_merged", [False, True])
+@pytest.mark.parametrize("with_table", [False, True])
+def test_a_workbook_has_the_steps_in_another_sheet(folder, is_merged, with_table):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in _BOOK.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    if is_merged:
+        book["Steps"].merge_cells("A2:A3")
+    book.save(folder / "annotation.xlsx")
+    if with_table:  # which the card names, and the viewer shows
+        _write_table(folder / "questions.csv", _BOOK["Questions"])
+        card = "---\nconfigs:\n- config_name: default\n  data_files: questions.csv\n---\n"
+        (folder / "README.md").write_text(card)
+    readings = _check_book(folder)
+    assert "annotation.xlsx, sheet Words" in readings.left
+    assert any("annotation.xlsx, sheet Steps" in line for line in readings.taken)
+
+
+def test_a_table_of_steps_completes_one_of_questions(folder):
+    _write_table(folder / "questions.csv", _BOOK["Questions"])
+    _write_table(folder / "steps.csv", _BOOK["Steps"])
+    _check_book(folder)
+
+
+@pytest.mark.parametrize("has_calls", [False, True])
+def test_a_file_that_the_card_does_not_name_is_read_for_calls_alone(folder, has_calls):
+    own = {"steps": _STEPS} if has_calls else {}
+    (folder / "a.png").write_bytes(picture("a.png"))
+    rows = [{"id": f"q{at}", "question": "How many?", "image": "a.png", **own} for at in range(2)]
+    calls = [{"see": {"image": ["a.png"]}}]
+    answers = [{"id": f"q{at}", "gold": "14", "reference_calls": calls} for at in range(2)]
+    (folder / "truth").mkdir()
+    for name, listed in {"rows.jsonl": rows, "truth/rows.jsonl": answers}.items():
+        (folder / name).write_text("\n".join(map(json.dumps, listed)))
+    (folder / "README.md").write_text("---\ndata_files: rows.jsonl\n---\n")
+    readings = Readings()
+    if has_calls:
+        with pytest.raises(BenchmarkError, match="there is no answer"):
+            load_released(Loading(folder.parent, readings=readings))
+        assert "file truth/rows.jsonl" in readings.left
+        return
+    samples = load_released(Loading(folder.parent, readings=readings)).samples
+    assert [sample.reference.tools for sample in samples] == [("see",)] * 2
+    assert [sample.answer[0].value for sample in samples] == ["14"] * 2
+
+
+_OF_ANY = {"values": ["hopper", "N. lugens"], "match": "any_of"}
+_OF_ALL = {"values": ["NIR", "RE"], "match": "all_of"}
+
+
+@pytest.mark.parametrize(
+    ("gold", "kind", "wanted"),
+    [
+        ([{"slot": "n", "values": ["14"], "tolerance": {"value": 2}}], "tolerance", {"n": 14}),
+        (
+            [{"slot": "n", "values": ["14"]}, {"slot": "event", "values": ["grown"]}],
+            "tolerance",
+            {"n": 14, "event": "grown"},
+        ),
+        ([{"slot": "pest", **_OF_ANY}], "exact", {"pest": "hopper"}),
+        ([{"slot": "band", **_OF_ALL}], "exact", {"band_1": "NIR", "band_2": "RE"}),
+        (
+            {"bands": {"value": ["NIR", "RE"]}},
+            "unordered_list",
+            {"bands_1": "NIR", "bands_2": "RE"},
+        ),
+        (
+            {"n": {"value": 14, "atol": 2}, "m": {"value": 3, "rtol": 0.1}},
+            "multi_slot",
+            {"n": 14, "m": 3},
+        ),
+        (["14 mm"], "tolerance", {"answer": 14}),
+    ],
+)
+def test_answers_that_list_values(folder, gold, kind, wanted):
+    (sample,) = _loaded(folder, [_row(gold=gold, checker=kind)])[0].samples
+    assert {slot.name: slot.value for slot in sample.answer} == wanted
+
+
+def test_other_answers_in_full_are_other_words_for_the_same(folder):
+    others = "Take them out; then burn the lot in a safe place || Prune"
+    gold = {"advice": {"value": "Remove the leaves.", "also_ok": others}}
+    (slot,) = _loaded(folder, [_row(gold=gold, answer_type="open")])[0].samples[0].answer
+    (fact,) = slot.facts
+    assert [*fact.phrases] == ["Remove the leaves.", *others.split(" || ")]
+
+
+def test_labels_of_an_arrow_file_have_their_names(folder):
+    arrow = pytest.importorskip("pyarrow")
+    row = _row(gold="14", answer_type=1, task_type=0)
+    kinds, tasks = {"names": ["exact", "tolerance"]}, {"names": ["Farm Pond Change Detection"]}
+    features = {"info": {"features": {"answer_type": kinds, "task_type": tasks}}}
+    table = arrow.Table.from_pylist([row])
+    table = table.replace_schema_metadata({"huggingface": json.dumps(features)})
+    with (
+        arrow.OSFile(str(folder / "data.arrow"), "wb") as file,
+        arrow.ipc.new_stream(file, table.schema) as stream,
+    ):
+        stream.write_table(table)
+    (folder / "a.png").write_bytes(picture("a.png"))
+    (sample,) = load_released(Loading(folder.parent)).samples
+    assert (sample.answer_type, sample.task_type) == ("tolerance", "farm_pond_change")
+
+
+@pytest.mark.parametrize(("place", "at"), [("image_2", 1), ("<image 1>", 0)])
+def test_a_picture_is_named_by_its_place(folder, place, at):
+    steps = [{"tool": "height", "arguments": {"chm": place}, "observation": "9 m"}]
+    row = _row(question="Which is young?", image=["a.png", "b.png"], steps=steps, gold=place)
+    (sample,) = _loaded(folder, [{**row, "answer_type": "exact"}], ["a.png", "b.png"])[0].samples
+    name = sample.files[at].name
+    assert sample.reference.steps[0].arguments == {"chm": name}
+    assert (sample.answer[0].type, sample.answer[0].value) == ("file", name)

@@ -38,8 +38,10 @@ _KIND_WORDS: dict[AnswerKind, str] = {
     "abstain": "unanswerable refusal abstain",
 }
 """Words of the name of an answer type, by our type; the first type with one of the words counts."""
-UNDECIDED = "text string str text-only text_only textual answer value".split()
-"""Types that say no more than that the answer is text, which may be a number with a tolerance."""
+UNDECIDED = (
+    "text string str text-only text_only textual answer value multi_slot multi mixed parts composite"
+).split()
+"""Types that say no more than that the answer is text or has parts, which may be numbers with a tolerance."""
 
 
 def kind_of(word: Any, known: Mapping[str, AnswerKind]) -> AnswerKind | None:
@@ -334,6 +336,8 @@ class Stated(NamedTuple):
     """True if the entry says no more than that the answer is text."""
     words: str = ""
     """Question, and answer in words, which may say that the answer is in percent."""
+    is_one_of_several: bool = False
+    """True for a part beside others: the type that the entry states may be that of the others."""
 
 
 class AnswerForm(NamedTuple):
@@ -384,18 +388,22 @@ def plain_answer(given: Any, stated: Stated, form: AnswerForm) -> Any:
         parts = _listed(value_at(given, form.paths["parts"]))
         own, _ = _own_kind(given, form)
         shared = {name: each for name, each in given.items() if is_on_tolerance(name)}
-        of_parts = stated._replace(kind=own or kind, scopes=(shared, *stated.scopes))
+        of_parts = stated._replace(
+            kind=own or kind, scopes=(shared, *stated.scopes), is_one_of_several=True
+        )
         if parts and _are_objects(parts):
             return [_part(one, of_parts, form) for one in parts]
         are_parts = bool(given) and all(isinstance(each, dict) for each in given.values())
         if are_parts and not own and chart_of(given) is None:
-            return [_part({"name": name, **each}, stated, form) for name, each in given.items()]
+            of_parts = stated._replace(is_one_of_several=len(given) > 1)
+            return [_part({"name": name, **each}, of_parts, form) for name, each in given.items()]
         value = value_at(given, form.paths["value"])
         if isinstance(value, list) and value and _are_objects(value) and (own or kind) != "plot":
             return [_part(one, of_parts, form) for one in value]
         return _of_object_answer(given, stated, form)
     if isinstance(given, list) and given and _are_objects(given) and kind != "plot":
-        return [_part(one, stated, form) for one in given]
+        of_parts = stated._replace(is_one_of_several=len(given) > 1)
+        return [_part(one, of_parts, form) for one in given]
     if given in (None, [], "", {}):
         return {"type": "plot"} if kind == "plot" else given
     if isinstance(given, list):
@@ -464,7 +472,10 @@ def _part(one: Any, stated: Stated, form: AnswerForm) -> Plain:
     paths, given = form.paths, cast(Plain, one)
     given = given if chart_of(given) else with_plain_keys(given)
     own, is_text = _own_kind(given, form)
+    given = _with_value(given, paths)
     kind, value = own or stated.kind, value_at(given, paths["value"])
+    if kind == "tolerance" and stated.is_one_of_several and own is None and _is_name(value):
+        kind = "exact"
     if kind == "tolerance":
         value = _number_of(given, value)
     if kind == "plot":
@@ -481,7 +492,11 @@ def _part(one: Any, stated: Stated, form: AnswerForm) -> Plain:
     part: Plain = {**_named(given, paths), "value": value}
     for key in ("unit", "aliases", "points"):
         if (found := value_at(given, paths[key])) is not None:
-            part[key] = found
+            part[key] = _accepted(found) if key == "aliases" else found
+    others = value_at(given, _OTHER_ANSWERS)
+    if kind == "open_text" and others and isinstance(value, str):
+        part["value"] = [value, *_accepted(others)]  # other words for the whole answer
+        part.pop("aliases", None)
     if kind:
         part["type"] = kind
     if kind == "tolerance":
@@ -490,6 +505,52 @@ def _part(one: Any, stated: Stated, form: AnswerForm) -> Plain:
         fields = _of_answer(margin, f"{value} {part.get('unit') or ''}".strip(), stated, form)
         part |= _centred(value, margin._replace(fields=fields))
     return part
+
+
+_OTHER_ANSWERS = "also_ok|alternatives|alternative_answers"
+"""Names of lists of answers each of which is right, rather than what one of them states."""
+
+
+def _accepted(given: Any) -> list[Any]:
+    """Return the answers in a list, or in a text that parts them by ``||``, or names by semicolons."""
+    if not isinstance(given, str):
+        return _listed(given)
+    mark = "||" if "||" in given or len(given.split()) > _LONG else ";"
+    return [each.strip() for each in given.split(mark) if each.strip()]
+
+
+def _with_value(given: Plain, paths: Mapping[str, str]) -> Plain:
+    """Return a part with its value, where it lists ``values`` of which any counts, or all are required."""
+    listed = given.get("values", given.get("accepted_values"))
+    if not isinstance(listed, list) or value_at(given, paths["value"]) is not None:
+        return given
+    words = {*snake(str(given.get("match", given.get("mode", "")))).split("_")}
+    if "any" in words and len(listed) > 1:
+        return {**given, "value": listed[0], "aliases": listed[1:]}
+    return {**given, "value": listed[0] if len(listed) == 1 else listed} if listed else given
+
+
+def _is_name(value: Any) -> bool:
+    """True for a text without a number."""
+    return isinstance(value, str) and not re.search(r"\d", value)
+
+
+def flat(answer: Any) -> Any:
+    """Return an answer in which each item of a list, in a part whose items are all required, is a part."""
+    if not isinstance(answer, list):
+        return answer
+    parts: list[Any] = []
+    for part in cast(list[Any], answer):
+        items = _listed(part.get("value")) if isinstance(part, dict) else []
+        if not items or part.get("type") not in (None, "exact") or _are_objects(items):
+            parts.append(part)
+            continue
+        name = str(part.get("name") or "answer")
+        parts += [
+            {**part, "name": f"{name}_{at}", "type": "exact", "value": item}
+            for at, item in enumerate(items, start=1)
+        ]
+    return parts
 
 
 def _of_answer(margin: Tolerance, answer: str, stated: Stated, form: AnswerForm) -> Plain:

@@ -28,17 +28,21 @@ from agrotools.core import BenchmarkError
 from agrotools.core.base import arrow_and_parquet
 from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.text.loose_json import NotJson, loads, parsed
+from agrotools.text.tables import WORKBOOKS, open_table, sheets_of
 from agrotools.tools.declared import schemas_in
 
 Row = dict[str, Any]
 
-FORMS = ((".parquet", ".arrow"), (".json", ".jsonl", ".ndjson"), (".csv", ".tsv"))
+FORMS = ((".parquet", ".arrow"), (".json", ".jsonl", ".ndjson"), (".csv", ".tsv"), WORKBOOKS)
 """Files that may have rows: a set that is there in several forms is read from the first."""
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".json.gz", ".jsonl.gz", ".csv.gz")
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif", ".jp2")
 OUR_FILE = "agrotools.jsonl"
 """File in the form that the documentation describes; beside it, no other file is read."""
-_NO_ROWS = ("dataset_info.json", "dataset_infos.json", "state.json", "croissant.json")
+_NO_ROWS = (
+    *("dataset_dict.json", "dataset_info.json", "dataset_infos.json", "state.json"),
+    "croissant.json",
+)
 """Files on a data set, beside its rows."""
 _DEPTH = 2
 """Levels of an object in which rows are looked for: ``{"data": {"test": [...]}}``."""
@@ -59,6 +63,10 @@ class Marks(NamedTuple):
     asks: Callable[[Row], bool]
     key: Callable[[Row], str | None]
     question: Callable[[Row], str]
+    has_calls: Callable[[Sequence[Row]], bool]
+    """True if rows have calls of tools."""
+    are_steps: Callable[[Sequence[Row]], bool]
+    """True if each row is a call of a tool, in the cells of a table."""
 
 
 class Contents(NamedTuple):
@@ -71,6 +79,22 @@ class Contents(NamedTuple):
     beside: list[Any]
     tool_files: tuple[Path, ...] = ()
     """Files that list tools."""
+    shown: tuple[str, ...] = ()
+    """Files that were read, with their sheets."""
+    sheets_left: tuple[str, ...] = ()
+    """Sheets of these that were not read."""
+
+
+class _Place(NamedTuple):
+    """Where a table stands: a file, and the sheet of a workbook."""
+
+    path: Path
+    sheet: str = ""
+
+    def below(self, folder: Path) -> str:
+        """Return the place as it is shown: ``tables/steps.xlsx, sheet 2026``."""
+        name = self.path.relative_to(folder).as_posix()
+        return f"{name}, sheet {self.sheet}" if self.sheet else name
 
 
 class _Table(NamedTuple):
@@ -95,6 +119,15 @@ def data_files(root: Path, only: str = "") -> list[Path]:
     if not named:
         return there
     return [path for path in there if path in named or _is_archive(path)]
+
+
+def files_beside(root: Path, only: str = "") -> list[Path]:
+    """Return the files that a README does not name; they may have the calls of the questions in those it names."""
+    if only or (root / OUR_FILE).is_file():
+        return []
+    used = {*data_files(root)}
+    there = (path for path in sorted(root.rglob("*")) if _may_have_rows(path, root))
+    return [path for path in there if path not in used and not _is_archive(path)]
 
 
 def _may_have_rows(path: Path, root: Path) -> bool:
@@ -135,54 +168,129 @@ def read_contents(root: Path, marks: Marks, only: str = "", at: str = "") -> Con
     folders = (root, *unpacked)
     plain = [path for path in files if not _is_archive(path)]
     plain += [path for folder in unpacked for path in data_files(folder) if not _is_archive(path)]
-    tables: dict[Path, _Table] = {}
-    faults: dict[Path, BenchmarkError] = {}
-    for path in plain:
-        try:
-            tables[path] = _read_file(path, folders, marks, at)
-        except BenchmarkError as error:
-            faults[path] = error
-            tables[path] = _Table([], [])
-    asking = {path for path, table in tables.items() if any(map(marks.asks, table.rows))}
+
+    def shown(place: _Place) -> str:
+        own = next(folder for folder in reversed(folders) if place.path.is_relative_to(folder))
+        return place.below(own)
+
+    read = _Tables(folders, marks, at)
+    tables = read.of(plain)
+    asking = {place for place, table in tables.items() if any(map(marks.asks, table.rows))}
     # Questions without a known name are found later, by their words.
-    asking = asking or {path for path, table in tables.items() if table.rows}
-    form = next((form for form in FORMS if any(_has_form(path, form) for path in asking)), ())
-    for path, error in faults.items():
-        if _has_form(path, form) or not asking:
+    asking = asking or {place for place, table in tables.items() if table.rows}
+    form = next((form for form in FORMS if any(_has_form(place, form) for place in asking)), ())
+    for place, error in read.faults.items():
+        if _has_form(place, form) or not asking:
             raise error  # others are named as not read
-    keys = {marks.key(row) for path in asking for row in tables[path].rows} - {None}
-    whole = {path.parent for path in asking if tables[path].is_entry}
+    keys = {marks.key(row) for place in asking for row in tables[place].rows} - {None}
+    whole = {place.path.parent for place in asking if tables[place].is_entry}
+
+    def completes(place: _Place) -> bool:
+        """True if rows of a table without questions have the ids of questions; of a workbook, if they have calls."""
+        rows = tables[place].rows
+        is_of_questions = place not in asking and any(marks.key(row) in keys for row in rows)
+        return is_of_questions and (not place.sheet or marks.has_calls(rows))
+
     used = [
-        path
-        for path in plain
-        if (path in asking and _has_form(path, form))
-        or path.parent in whole
-        or (path not in asking and any(marks.key(row) in keys for row in tables[path].rows))
+        place
+        for place in tables
+        if (place in asking and _has_form(place, form))
+        or place.path.parent in whole
+        or completes(place)
     ]
-    tool_files = [path for path in plain if any(True for _ in schemas_in(tables[path].rows))]
-    listed = [tables[path].rows for path in tool_files if path not in used]
-    tables = _whole_folders({path: tables[path] for path in used}, asking)
+    if not any(marks.has_calls(tables[place].rows) for place in used):
+        tables |= read.of(files_beside(root, only))
+        used += [
+            place
+            for place, table in tables.items()
+            if place not in used and completes(place) and marks.has_calls(table.rows)
+        ]
+    listing = [
+        place for place, table in tables.items() if any(True for _ in schemas_in(table.rows))
+    ]
+    listed = [tables[place].rows for place in listing if place not in used]
+    of_books = {place.path for place in used if place.sheet}
+    left = [place for place in tables if place not in used and place.path in of_books]
+    tables = _whole_folders({place: tables[place] for place in used}, asking)
     rows = [row for table in tables.values() for row in table.rows]
     beside = [*listed, *(each for table in tables.values() for each in table.beside)]
     entries = _joined(rows, marks) if len(used) > 1 else rows
-    return Contents(entries, folders, tuple(used), beside, tuple(tool_files))
+    return Contents(
+        entries,
+        folders,
+        tuple(dict.fromkeys(place.path for place in used)),
+        beside,
+        tuple(dict.fromkeys(place.path for place in listing)),
+        tuple(map(shown, used)),
+        tuple(map(shown, left)),
+    )
 
 
-def _has_form(path: Path, form: Sequence[str]) -> bool:
-    return path.suffix.lower() in form
+class _Tables:
+    """Reader of the tables in files. ``faults``: files that cannot be read."""
+
+    def __init__(self, folders: Sequence[Path], marks: Marks, at: str) -> None:
+        self._folders, self._marks, self._at = folders, marks, at
+        self.faults: dict[_Place, BenchmarkError] = {}
+
+    def of(self, paths: Sequence[Path]) -> dict[_Place, _Table]:
+        """Return the tables of files by their place: each file, or each sheet of a workbook."""
+        tables: dict[_Place, _Table] = {}
+        for path in paths:
+            try:
+                for place in _places(path):
+                    tables[place] = self._read(place)
+            except BenchmarkError as error:
+                self.faults[_Place(path)] = error
+                tables[_Place(path)] = _Table([], [])
+        return tables
+
+    def _read(self, place: _Place) -> _Table:
+        table = _read_file(place, self._folders, self._marks, self._at)
+        is_plain = _has_form(place, (".csv", ".tsv", *WORKBOOKS))
+        if is_plain and not any(map(self._marks.asks, table.rows)):
+            return table._replace(rows=_steps_by_id(table.rows, self._marks))
+        return table
 
 
-def _whole_folders(tables: Mapping[Path, _Table], asking: set[Path]) -> dict[Path, _Table]:
+def _places(path: Path) -> list[_Place]:
+    return [_Place(path, sheet.name) for sheet in sheets_of(path)] or [_Place(path)]
+
+
+def _steps_by_id(rows: list[Row], marks: Marks) -> list[Row]:
+    """Return a row with its steps for each question, of a table with a step in each row; other rows as they are.
+
+    Rows without an id belong to the last one: the cells of an id may be merged, or stand in the first row only.
+    """
+    first = rows[0] if rows else {}
+    key = marks.key(first)
+    if key is None or not marks.are_steps(rows):
+        return rows
+    column = next(name for name, value in first.items() if str(value) == key)
+    by_id: dict[str, Row] = {}
+    for row in rows:
+        key = str(row[column]) if row.get(column) not in (None, "") else key
+        step = {name: value for name, value in row.items() if name != column}
+        by_id.setdefault(key, {column: key, "steps": []})["steps"].append(step)
+    return [*by_id.values()]
+
+
+def _has_form(place: _Place, form: Sequence[str]) -> bool:
+    return place.path.suffix.lower() in form
+
+
+def _whole_folders(tables: Mapping[_Place, _Table], asking: set[_Place]) -> dict[_Place, _Table]:
     """Return the tables, a file that is one entry with what else its folder holds if it is the only one there."""
-    entries = [path for path, table in tables.items() if table.is_entry and path in asking]
-    in_folder = Counter(path.parent for path in entries)
-    whole: dict[Path, _Table] = {}
-    for path, table in tables.items():
-        if path in entries and in_folder[path.parent] == 1:
+    entries = [place for place, table in tables.items() if table.is_entry and place in asking]
+    in_folder = Counter(place.path.parent for place in entries)
+    whole: dict[_Place, _Table] = {}
+    for place, table in tables.items():
+        folder = place.path.parent
+        if place in entries and in_folder[folder] == 1:
             row = table.rows[0]
-            whole[path] = table._replace(rows=[{**row, **_content_of_folder(path.parent)}])
-        elif in_folder[path.parent] != 1:
-            whole[path] = table
+            whole[place] = table._replace(rows=[{**row, **_content_of_folder(folder)}])
+        elif in_folder[folder] != 1:
+            whole[place] = table
     return whole
 
 
@@ -231,8 +339,9 @@ def _agree(first: Row, second: Row, marks: Marks) -> bool:
     return all(first.get(key, value) == value for key, value in second.items() if key[:1] != "(")
 
 
-def _read_file(path: Path, folders: Sequence[Path], marks: Marks, at: str) -> _Table:
+def _read_file(where: _Place, folders: Sequence[Path], marks: Marks, at: str) -> _Table:
     """Return the rows of a file, with the folder and the name of the file in each."""
+    path = where.path
     suffix = path.suffix.lower()
     beside: list[Any] = []
     is_entry = False
@@ -242,6 +351,9 @@ def _read_file(path: Path, folders: Sequence[Path], marks: Marks, at: str) -> _T
         rows = [_without_nulls(row) for row in _arrow_rows(path)]
     elif suffix == ".parquet":
         rows = [_without_nulls(row) for row in _with_labels(path)]
+    elif where.sheet:
+        table = open_table(path, sheet=where.sheet, allow_formulas=True, fill_merged=True)
+        rows = [row for _, row in table.named_rows()]
     else:
         rows = [row for row in read_rows(path) if isinstance(row, dict)]
     root = next(folder for folder in reversed(folders) if path.is_relative_to(folder))
@@ -252,7 +364,8 @@ def _read_file(path: Path, folders: Sequence[Path], marks: Marks, at: str) -> _T
         {**stands, **{name: _plain(value, name) for name, value in row.items()}} for row in rows
     ]
     if is_entry:
-        found[0] |= {"id": path.stem, **_pictures_beside(path, root), **found[0]}
+        stem = {"id": path.stem} if marks.key(found[0]) is None else {}
+        found[0] |= {**stem, **_pictures_beside(path, root), **found[0]}
     return _Table(found, beside, is_entry)
 
 
@@ -277,28 +390,46 @@ def _with_labels(path: Path) -> Iterator[Row]:
     """Yield the rows of a parquet file, with the names of labels that ``datasets`` stores as numbers."""
     arrow, parquet = arrow_and_parquet()
     try:
-        stored = parquet.read_schema(path).metadata or {}
-        features = parsed(stored.get(b"huggingface", b"{}").decode())["info"]["features"]
-    except (arrow.ArrowException, OSError, KeyError, TypeError, UnicodeDecodeError):
-        features = {}  # not written by datasets, or a fault that reading the rows names
-    names = {
+        names = _labels_in(parquet.read_schema(path).metadata)
+    except (arrow.ArrowException, OSError):
+        names = {}  # a fault that reading the rows names
+    for row in read_rows(path):
+        yield _labelled(row, names)
+
+
+Labels = Mapping[str, Sequence[str]]
+"""Names of the labels of each column in which ``datasets`` stores numbers."""
+
+
+def _labels_in(metadata: Mapping[bytes, bytes] | None) -> Labels:
+    try:
+        stored = (metadata or {}).get(b"huggingface", b"{}").decode()
+        features = parsed(stored)["info"]["features"]
+    except (KeyError, TypeError, UnicodeDecodeError):
+        return {}  # not written by datasets
+    return {
         column: about["names"]
         for column, about in features.items()
         if isinstance(about, dict) and isinstance(about.get("names"), list)
     }
-    for row in read_rows(path):
-        for column, labels in names.items():
-            if isinstance(at := row.get(column), int) and 0 <= at < len(labels):
-                row[column] = labels[at]
-        yield row
+
+
+def _labelled(row: Row, names: Labels) -> Row:
+    """Return a row with the names of its labels."""
+    for column, labels in names.items():
+        if isinstance(at := row.get(column), int) and 0 <= at < len(labels):
+            row[column] = labels[at]
+    return row
 
 
 def _arrow_rows(path: Path) -> Iterator[Row]:
     arrow, _ = arrow_and_parquet()
     try:
         with arrow.memory_map(str(path)) as source:
-            for batch in arrow.ipc.open_stream(source):
-                yield from batch.to_pylist()
+            stream = arrow.ipc.open_stream(source)
+            names = _labels_in(stream.schema.metadata)
+            for batch in stream:
+                yield from (_labelled(row, names) for row in batch.to_pylist())
     except (arrow.ArrowException, OSError) as error:
         raise BenchmarkError(f"{path} cannot be read: {error}") from error
 

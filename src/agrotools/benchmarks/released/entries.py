@@ -14,6 +14,7 @@ from agrotools.benchmarks.released.answers import (
     bare_kinds,
     bare_sizes,
     first_kind,
+    flat,
     is_tolerance_name,
     other_kinds,
     plain_answer,
@@ -25,6 +26,7 @@ from agrotools.benchmarks.released.containers import (
     Marks,
     Row,
     data_files,
+    files_beside,
     read_contents,
 )
 from agrotools.benchmarks.released.fields import (
@@ -33,9 +35,11 @@ from agrotools.benchmarks.released.fields import (
     ROLE_KEYS,
     Asker,
     Found,
+    are_steps,
     asks,
     chart_in,
     family_table,
+    have_calls,
     inputs_of,
     is_unit_name,
     key_in,
@@ -94,6 +98,8 @@ def marks_of(fields: FieldMap, base: FieldMap) -> Marks:
         lambda row: asks(row, names["query"]),
         lambda row: key_in(row, names["id"]),
         lambda row: question_in(row, names["query"]),
+        lambda rows: have_calls(rows, base),
+        are_steps,
     )
 
 
@@ -146,10 +152,12 @@ def read_entries(root: Path, fields: FieldMap, base: FieldMap, asker: Asker) -> 
 
 def _say_files(contents: Contents, root: Path, fields: FieldMap, number: int, asker: Asker) -> None:
     """Say which files were read, and which that may have rows were not."""
-    names = [path.name for path in contents.files[:_FILES_NAMED]]
-    more = ["..."] if len(contents.files) > len(names) else []
+    names = contents.shown[:_FILES_NAMED]
+    more = ["..."] if len(contents.shown) > len(names) else []
     asker.readings.take(f"{number} rows from {' and '.join([*names, *more])}")
-    for path in data_files(root, fields.file):
+    for sheet in contents.sheets_left:
+        asker.readings.leave(sheet)
+    for path in (*data_files(root, fields.file), *files_beside(root, fields.file)):
         if path not in (*contents.files, *contents.tool_files) and not path.name.lower().endswith(
             ARCHIVES
         ):
@@ -406,7 +414,7 @@ class _EntryReader:
             stated.words,
             self._say,
         )
-        answer = plain_answer(in_words(value, beside_it), stated, self._form)
+        answer = flat(plain_answer(in_words(value, beside_it), stated, self._form))
         if isinstance(answer, dict) and answer.get("type") == "plot" and "value" not in answer:
             answer |= _drawn(value, trace, self._question(row, trace))
         beside = {}

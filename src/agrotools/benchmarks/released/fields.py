@@ -70,12 +70,14 @@ _ANSWERED = {*"answer answers ans solution response output final result results 
 _NO_ANSWER = {
     *"type types kind unit units id ids trace trajectory step steps tool tools call calls format options".split(),
     *"choices explanation rationale reasoning metric image images file files path query question source".split(),
-    *"dataset family task category split method mode messages conversations dialogs rubric".split(),
+    *"dataset family task category split method mode modes messages conversations dialogs rubric".split(),
 } | _MODELS_OWN
 """Words of names of fields on the answer that are not the answer."""
 _NUMBER = {"num", "number", "count"}
 """Words of names of numbers, which are answers if the name says that they are right: ``gold_number``."""
-_TYPE_WORDS = {*"type kind format match matching metric scoring eval method mode judge".split()}
+_TYPE_WORDS = {
+    *"type kind format match matching metric scoring eval method mode judge checker".split()
+}
 _CALLED = {*"used called required gold sequence gt order chain expected num count".split()}
 """Words of names of fields with the tools of the solution, which are not those that are offered."""
 
@@ -378,6 +380,26 @@ def part_of_steps(path: str) -> str:
     words = _last_words(path)
     parts = ("arguments", "observation", "thought", "tool")
     return next((part for part in parts if words & STEP_WORDS[part]), "")
+
+
+_ROWS_TRIED = 5
+"""Rows whose values are read as traces, to see whether a file has calls."""
+
+
+def have_calls(rows: Sequence[Row], fields: FieldMap) -> bool:
+    """True if rows have calls of tools: in one of their values, or in lists beside each other."""
+    first = rows[:_ROWS_TRIED]
+    for row in first:
+        traces = (tried_trace(value, fields, {}) for value in row.values())
+        if any(trace and trace.calls for trace in traces):
+            return True
+    return bool(first and _lists_beside(Columns(first)))
+
+
+def are_steps(rows: Sequence[Row]) -> bool:
+    """True if each row of a table is a step: it has a tool in one cell, and its arguments or its result in another."""
+    parts = {part_of_steps(name) for row in rows for name in row}
+    return "tool" in parts and bool(parts & {"arguments", "observation"})
 
 
 def _lists_beside(columns: Columns) -> list[str]:
@@ -761,6 +783,7 @@ def _answers(columns: Columns, names: str, is_free: Callable[[str], bool]) -> li
     for path, values in columns.values.items():
         words = _last_words(path)
         is_apart = not is_free(path) or is_tolerance_name(path) or all(map(_is_talk, values))
+        is_apart = is_apart or snake(path.rpartition(".")[2]) in ANSWER_ITEMS.split("|")
         is_number = words & _NUMBER and words & (_STATED_RIGHT | _EXPECTED)
         if (
             is_apart

@@ -10,10 +10,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agrotools.benchmarks.released.names import in_english, words
+from agrotools.benchmarks.released.pictures import PLACE
 from agrotools.benchmarks.values import number_in
 from agrotools.build.export.gta_entries import AnswerKind
 from agrotools.text.normalise import CJK, normalise
 from agrotools.text.quantities import read_quantity
+from agrotools.tools.declared import chart_of
 
 
 class Beside(NamedTuple):
@@ -50,8 +52,11 @@ _LONG = 6
 
 def in_words(value: Any, beside: Beside) -> Any:
     """Return an answer, or what its text says in one of the forms above."""
-    if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], list):
-        return in_words(value[0], beside)  # a list of the answers that count, with one
+    if isinstance(value, list) and len(value) == 1:  # of the answers that count
+        (only,) = value
+        is_chart = beside.kind == "plot" and isinstance(only, dict) and chart_of(only) is not None
+        if isinstance(only, str | int | float) or is_chart:
+            return in_words(only, beside)
     if not isinstance(value, str) or not value.strip():
         return value
     text = value.strip()
@@ -134,18 +139,22 @@ def _number(text: str, beside: Beside) -> dict[str, Any] | None:
 
 def _names(text: str, beside: Beside) -> Any:
     """Return a file, the list, or the synonyms that an exact answer names; the text if it is one name."""
+    place = PLACE.fullmatch(text)
+    if place and text not in beside.words and 0 < int(place[1]) <= len(beside.files):
+        beside.said("the picture at that place, the first is 1", text)
+        return [*beside.files.values()][int(place[1]) - 1]
     named = [name for name in beside.files if name in text]
     if len(named) == 1 and _size(text.replace(named[0], "")) <= _LONG:
         return beside.files[named[0]]
     pieces = [piece for piece in _LIST.split(text) if piece]
     if len(pieces) > 1 and all(_size(piece) <= _LONG for piece in pieces):
         beside.said("a list, every item required", text)
-        if len(beside.items) == len(pieces):
-            return [
-                {"name": name, "type": "exact", "value": piece}
-                for name, piece in zip(beside.items, pieces, strict=True)
-            ]
-        return pieces
+        are_named = len(beside.items) == len(pieces)
+        items = beside.items if are_named else [f"answer_{at + 1}" for at in range(len(pieces))]
+        return [
+            {"name": name, "type": "exact", "value": piece}
+            for name, piece in zip(items, pieces, strict=True)
+        ]
     names = re.split(r"\s+/\s+", text)
     if len(names) > 1 and all(_size(name) <= _LONG for name in names):
         beside.said("names of one thing", text)

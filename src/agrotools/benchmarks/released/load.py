@@ -21,7 +21,12 @@ import tomli_w
 
 from agrotools.benchmarks.checking import EntryFault, FileCheck, shorten
 from agrotools.benchmarks.loading import Loading, find_below, settings_of
-from agrotools.benchmarks.released.containers import Contents, data_files, read_contents
+from agrotools.benchmarks.released.containers import (
+    Contents,
+    data_files,
+    files_beside,
+    read_contents,
+)
 from agrotools.benchmarks.released.entries import Entries, marks_of, read_entries
 from agrotools.benchmarks.released.fields import QUESTIONS, ROLE_KEYS, Asker
 from agrotools.benchmarks.released.names import words
@@ -242,7 +247,11 @@ def converted_folder(data_root: Path | None, settings: ReleasedSettings = _DEFAU
     root = find_entries(data_root)
     digest = hashlib.sha256(MAP.read_bytes() + version("agrotools").encode())
     map_path, fields = map_for(root, settings.map)
-    for path in (map_path, *data_files(root, fields.file)):
+    for path in (
+        map_path,
+        *data_files(root, fields.file),
+        *files_beside(root, fields.file),
+    ):
         digest.update(f"{path} {sha256_of_file(path)}\n".encode())
     digest.update(str(sorted(settings.given.items())).encode())
     return cache_dir("benchmarks") / f"agrotools-{digest.hexdigest()[:10]}"

@@ -79,7 +79,7 @@ def _renamed(stored: str, name: str) -> str:
     return new.relative_to(pictures()).as_posix()
 
 
-_PLACE = re.compile(r"<?(?:image|img|picture|photo|input)s?[ _-]?\[?(\d+)\]?>?", re.IGNORECASE)
+PLACE = re.compile(r"<?(?:image|img|picture|photo|input)s?[ _-]?\[?(\d+)\]?>?", re.IGNORECASE)
 """File by its place among those of the question, ``image_0`` or ``<image 1>``."""
 _FILE_ARGUMENT = re.compile(r"image|img|photo|picture|raster|file|path")
 
@@ -89,6 +89,8 @@ def with_files(calls: Sequence[TracedCall], files: Sequence[Any]) -> tuple[Trace
     paths = [str(value_at(each, "path")) for each in files]
     places = {match[1] for call in calls for match in _places_in(call.arguments)}
     first = 0 if "0" in places else 1
+    # Files that are called so keep their names, whatever their places.
+    known = {str(value_at(each, "id")) for each in files} | {PurePosixPath(at).stem for at in paths}
     seen, named = "", list[TracedCall]()
 
     def path_of(name: str, value: Any) -> Any:
@@ -96,10 +98,11 @@ def with_files(calls: Sequence[TracedCall], files: Sequence[Any]) -> tuple[Trace
             return [path_of(name, each) for each in value]
         if not isinstance(value, str):
             return value
-        place = _PLACE.fullmatch(value.strip())
+        place = PLACE.fullmatch(value.strip())
         is_place = place is not None and 0 <= int(place[1]) - first < len(paths)
-        if place is not None and is_place and first == 0:
-            return paths[int(place[1])]
+        is_id = value.strip() in known
+        if place is not None and is_place and not is_id:
+            return paths[int(place[1]) - first]
         is_known = any(PurePosixPath(path).name == PurePosixPath(value).name for path in paths)
         is_made = value in seen
         is_only = len(paths) == 1 and _FILE_ARGUMENT.search(name.lower()) and not is_made
@@ -115,7 +118,7 @@ def with_files(calls: Sequence[TracedCall], files: Sequence[Any]) -> tuple[Trace
 
 
 def _places_in(value: Any) -> Iterator[re.Match[str]]:
-    if isinstance(value, str) and (place := _PLACE.fullmatch(value.strip())):
+    if isinstance(value, str) and (place := PLACE.fullmatch(value.strip())):
         yield place
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for each in inner:

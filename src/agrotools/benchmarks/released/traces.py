@@ -20,7 +20,7 @@ from agrotools.benchmarks.released.names import (
 )
 from agrotools.benchmarks.values import NOTHING, number_in, value_at
 from agrotools.core import Answer, Arguments, BenchmarkError, CallTools
-from agrotools.text.loose_json import parsed
+from agrotools.text.loose_json import loads, parsed
 
 Paths = Mapping[str, str]
 Inputs = Mapping[str, Sequence[str]]
@@ -475,7 +475,13 @@ def _value_of(name: str, text: str) -> Any:
         numbers = [number_in(item) for item in items]
         if len(items) > 1:
             return items if None in numbers else numbers
-    return parsed(text)
+    is_number = name not in _TEXTS and _PLAIN_NUMBER.fullmatch(text)
+    return loads(text) if is_number else parsed(text)
+
+
+_TEXTS = {"expression", "formula", "query", "question", "keywords", "topic", "title"}
+"""Names of arguments that are texts, also where they are a number."""
+_PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,15})(?:\.\d+)?")
 
 
 def english_call(call: TracedCall) -> TracedCall:
