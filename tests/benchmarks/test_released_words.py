@@ -518,3 +518,38 @@ def test_a_picture_is_named_by_its_place(folder, place, at):
     name = sample.files[at].name
     assert sample.reference.steps[0].arguments == {"chm": name}
     assert (sample.answer[0].type, sample.answer[0].value) == ("file", name)
+
+
+def test_a_list_that_may_be_names_of_one_answer_is_asked_about(folder):
+    rows = [
+        _row(question="Which pest is it?", gold=["hopper", "N. lugens"], answer_type="exact"),
+        _row(question="Which two are right?", gold=["B", "C"], answer_type="exact"),
+        _row(question="Which crop is it?", gold=["rice"], answer_type="exact"),
+    ]
+    with pytest.raises(UndecidedError) as caught:
+        _loaded(folder, rows)
+    assert caught.value.answers == ("--option=lists=any",)
+    values = {"any": ["hopper"], "all": ["hopper", "N. lugens"]}
+    for given, wanted in values.items():
+        samples = load_benchmark("agrotools", folder.parent, options={"lists": given}).samples
+        assert [slot.value for slot in samples[0].answer] == wanted
+        assert [slot.value for slot in samples[1].answer] == ["B", "C"]
+    propose_map_of("agrotools", folder.parent)
+    first, second, _ = load_benchmark("agrotools", folder.parent).samples
+    assert [slot.value for slot in second.answer] == ["B", "C"]
+    assert [slot.value for slot in first.answer] == ["hopper"]
+    assert "N. lugens" in first.answer[0].names
+
+
+def test_a_chart_stands_in_a_list_of_values(folder):
+    chart = {"type": "bar", "x": ["a", "b"], "y": [1, 2]}
+    gold = [{"slot": "chart", "values": [json.dumps(chart)], "match": "any_of"}]
+    (slot,) = _loaded(folder, [_row(gold=gold, answer_type="plot")])[0].samples[0].answer
+    assert [*slot.value["series"][0]["x"]] == ["a", "b"]
+
+
+def test_a_part_of_an_answer_may_be_a_picture(folder):
+    gold = [{"name": "tile", "value": "image_2"}]
+    row = _row(gold=gold, question="Which is young?", image=["a.png", "b.png"])
+    (sample,) = _loaded(folder, [row], ["a.png", "b.png"])[0].samples
+    assert (sample.answer[0].type, sample.answer[0].value) == ("file", "b.png")

@@ -401,7 +401,8 @@ def plain_answer(given: Any, stated: Stated, form: AnswerForm) -> Any:
         if isinstance(value, list) and value and _are_objects(value) and (own or kind) != "plot":
             return [_part(one, of_parts, form) for one in value]
         return _of_object_answer(given, stated, form)
-    if isinstance(given, list) and given and _are_objects(given) and kind != "plot":
+    are_parts = isinstance(given, list) and bool(given) and _are_objects(given)
+    if are_parts and (kind != "plot" or not any(map(chart_of, given))):
         of_parts = stated._replace(is_one_of_several=len(given) > 1)
         return [_part(one, of_parts, form) for one in given]
     if given in (None, [], "", {}):

@@ -50,7 +50,14 @@ from agrotools.benchmarks.released.fields import (
     task_of,
     task_table,
 )
-from agrotools.benchmarks.released.gold_words import Beside, in_words, items_in, named_parts
+from agrotools.benchmarks.released.gold_words import (
+    Beside,
+    asks_for_several,
+    in_words,
+    items_in,
+    named_parts,
+    with_files_named,
+)
 from agrotools.benchmarks.released.names import in_english, snake, with_plain_keys
 from agrotools.benchmarks.released.pictures import (
     FILE_KEYS,
@@ -89,6 +96,8 @@ class Entries(NamedTuple):
     """Kind of all bare tolerances; empty: each has the kind of its size."""
     percent: PercentSense | None = None
     """What tolerances in percent are beside answers in percent; None if there are none, or all say so."""
+    lists: str = ""
+    """What lists of exact answers are: ``any`` or ``all``, once that was asked."""
 
 
 def marks_of(fields: FieldMap, base: FieldMap) -> Marks:
@@ -147,6 +156,7 @@ def read_entries(root: Path, fields: FieldMap, base: FieldMap, asker: Asker) -> 
         rows,
         tolerance,
         reader.percent_sense,
+        reader.lists,
     )
 
 
@@ -261,7 +271,7 @@ class _EntryReader:
 
     ``left_of_files``: number of fields of files that are not read. ``said``: texts of answers, by what they were read
     as. ``tools``: English names of tools that have Chinese ones. ``percent_sense``: what tolerances in percent are
-    beside answers in percent, once that was asked.
+    beside answers in percent, and ``lists`` what lists of exact answers are, once that was asked.
     """
 
     def __init__(
@@ -291,6 +301,8 @@ class _EntryReader:
         self.left_of_files: dict[str, int] = {}
         self.said: dict[str, list[str]] = {}
         self.tools: dict[str, str] = {}
+        self.lists = ""
+        self._lists_of_one: dict[str, bool] = {}
 
     def _bare(self, size: float) -> "ToleranceKind":
         return self._kinds["small" if size < 1 else "large"]
@@ -414,13 +426,46 @@ class _EntryReader:
             stated.words,
             self._say,
         )
+        if stated.kind == "exact" and isinstance(value, list) and len(value) > 1:
+            value = self._of_list(value, place, stated.words)
         answer = flat(plain_answer(in_words(value, beside_it), stated, self._form))
+        answer = with_files_named(answer, beside_it)
         if isinstance(answer, dict) and answer.get("type") == "plot" and "value" not in answer:
             answer |= _drawn(value, trace, self._question(row, trace))
         beside = {}
         if isinstance(answer, dict) and "whitelist" in answer:
             beside = {key: answer[key] for key in ("abs_tol", "rel_tol") if key in answer}
         return {"gt_answer": answer, **beside}
+
+    def _of_list(self, value: list[Any], place: str, words: str) -> Any:
+        """Return an exact answer that is a list: names of one answer, or answers that are all required."""
+        of_map = self._fields.defaults.any
+        if not all(isinstance(each, str) for each in value):
+            return value
+        if asks_for_several(words.partition("\n")[0]):
+            listed = enumerate(value, start=1)
+            parts = [
+                {"name": f"answer_{at}", "type": "exact", "value": each} for at, each in listed
+            ]
+            return parts if of_map else value
+        if of_map is not None or not self._is_list_of_one(place):
+            return value
+        shown = ", ".join(value[:_FILES_NAMED])
+        choices = [Choice("any", "other names of one answer"), Choice("all", "each is required")]
+        text = f"the exact answers in a list ({shown}) are:"
+        self.lists = self._asker.choose("lists", text, choices)
+        if self.lists == "all":
+            return value
+        return {"type": "exact", "value": value[0], "aliases": value[1:]}
+
+    def _is_list_of_one(self, place: str) -> bool:
+        """True if a field is a list also where it holds one answer, so others may be names of one answer."""
+        if place not in self._lists_of_one:
+            found = (value_at(row, place) for row in self._contents.rows)
+            there = [each for each in found if each is not None]
+            are_lists = all(isinstance(each, list) for each in there)
+            self._lists_of_one[place] = are_lists and any(len(each) == 1 for each in there)
+        return self._lists_of_one[place]
 
     def _say(self, as_what: str, text: str) -> None:
         self.said.setdefault(as_what, []).append(text)

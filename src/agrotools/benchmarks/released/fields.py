@@ -92,7 +92,7 @@ class Found(NamedTuple):
 ANSWER_ITEMS = "answer_items|answer_item|answer_names|answer_name|answer_fields|answer_slots"
 """Names of fields with the names of the parts of an answer."""
 
-QUESTIONS = ("answer", "calls", "tolerance", "percent")
+QUESTIONS = ("answer", "calls", "tolerance", "percent", "lists")
 """Options that answer a question on the files."""
 
 

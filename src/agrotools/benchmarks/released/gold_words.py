@@ -139,13 +139,8 @@ def _number(text: str, beside: Beside) -> dict[str, Any] | None:
 
 def _names(text: str, beside: Beside) -> Any:
     """Return a file, the list, or the synonyms that an exact answer names; the text if it is one name."""
-    place = PLACE.fullmatch(text)
-    if place and text not in beside.words and 0 < int(place[1]) <= len(beside.files):
-        beside.said("the picture at that place, the first is 1", text)
-        return [*beside.files.values()][int(place[1]) - 1]
-    named = [name for name in beside.files if name in text]
-    if len(named) == 1 and _size(text.replace(named[0], "")) <= _LONG:
-        return beside.files[named[0]]
+    if file := _file_in(text, beside):
+        return file
     pieces = [piece for piece in _LIST.split(text) if piece]
     if len(pieces) > 1 and all(_size(piece) <= _LONG for piece in pieces):
         beside.said("a list, every item required", text)
@@ -160,6 +155,39 @@ def _names(text: str, beside: Beside) -> Any:
         beside.said("names of one thing", text)
         return {"value": names[0], "type": "exact", "aliases": [*names[1:], text]}
     return text
+
+
+def _file_in(text: str, beside: Beside) -> str:
+    """Return the path of the file that an answer names: by its name, or its place; empty if it names none."""
+    place = PLACE.fullmatch(text)
+    if place and text not in beside.words and 0 < int(place[1]) <= len(beside.files):
+        beside.said("the picture at that place, the first is 1", text)
+        return [*beside.files.values()][int(place[1]) - 1]
+    named = [name for name in beside.files if name in text]
+    is_only = len(named) == 1 and _size(text.replace(named[0], "")) <= _LONG
+    return beside.files[named[0]] if is_only else ""
+
+
+def with_files_named(answer: Any, beside: Beside) -> Any:
+    """Return an answer whose parts name files by their paths."""
+    if isinstance(answer, list):
+        return [with_files_named(part, beside) for part in answer]
+    value = answer.get("value") if isinstance(answer, dict) else None
+    is_name = isinstance(value, str) and answer.get("type") in (None, "exact")
+    file = _file_in(value, beside) if isinstance(value, str) and is_name else ""
+    return {**answer, "value": file} if file else answer
+
+
+def asks_for_several(question: str) -> bool:
+    """True if a question asks for more than one thing."""
+    return bool(_SEVERAL.search(question))
+
+
+_SEVERAL = re.compile(
+    r"\b(?:two|three|four|five|six|all|list|both|each|in order)\b"
+    r"|\b(?:which|what)\b[^.?]*\b(?:are|were|show|have)\b|哪些|哪两|哪几|分别|各",
+    re.IGNORECASE,
+)
 
 
 def _size(text: str) -> int:

@@ -60,6 +60,9 @@ class ReleasedSettings(FrozenModel):
     percent: Literal["", "relative", "points"] = ""
     """What a tolerance of 5 % is beside an answer in percent: 5 % of the answer, or 5 percentage points."""
 
+    lists: Literal["", "any", "all"] = ""
+    """What a list of exact answers is: other names of one (``any``), or answers that are all required."""
+
     @property
     def given(self) -> dict[str, str]:
         """Answers to questions on the files."""
@@ -284,6 +287,8 @@ def propose_map(
     document = _places(read, found)
     decided = {"tol_kind": read.tolerance, "percent": read.percent}
     document["defaults"] = {key: value for key, value in decided.items() if value}
+    if read.lists:
+        document["defaults"]["any"] = read.lists == "any"
     _propose_tools(read, Source(root, read.fields, read.entries), document, found)
     found += [f"decide: {question}" for question in readings.questions]
     comments = "".join(f"# {line}\n" for line in [_HEAD, *found])

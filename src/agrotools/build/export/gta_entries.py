@@ -56,7 +56,7 @@ class Defaults(FrozenModel):
     tol_kind: Literal["rel", "abs", "percent"] = "rel"
     percent: Literal["relative", "points"] | None = None
     """What a tolerance in percent is beside an answer in percent."""
-    any: bool = False  # one item of a list of exact answers is enough
+    any: bool | None = None  # one item of a list of exact answers is enough
 
 
 class FieldMap(FrozenModel):
