@@ -201,6 +201,8 @@ def test_what_is_no_list_of_numbers_stays(text):
         ("第2张（b.png）", "images/b.png"),
         ("scab / Venturia", {"value": "scab", "aliases": ["Venturia", "scab / Venturia"]}),
         ("unanswerable", {"type": "abstain"}),
+        ("1 / 2", "1 / 2"),
+        ("A / C", "A / C"),
     ],
 )
 def test_exact_answers_are_read_from_words(text, wanted):
@@ -254,6 +256,27 @@ def test_the_answer_that_annotators_agreed_on_is_right(folder, name):
     benchmark, readings = _loaded(folder, [_row(**_OF_PEOPLE, **{name: "16"})])
     assert benchmark.samples[0].answer[0].value == "16"
     assert "field answer_annotator1" in readings.left
+
+
+def test_numbered_answers_are_those_of_people_if_they_agree_with_the_final_one(folder):
+    numbered = {"answer_1": "14", "answer_2": "15"}
+    benchmark, _ = _loaded(folder, [_row(**numbered, answer_final="15")])
+    assert benchmark.samples[0].answer[0].value == "15"
+    with pytest.raises(UndecidedError, match="the right answer is in the field"):
+        _loaded(folder, [_row(**numbered, answer_final="29")])
+
+
+def test_a_sentence_with_another_number_is_another_answer(folder):
+    with pytest.raises(UndecidedError):
+        _loaded(folder, [_row(gold="14", gt="There are 15 trees.")])
+    with pytest.raises(UndecidedError):
+        _loaded(folder, [_row(gold="There are 14 trees.", gt="There are 15 trees.")])
+
+
+def test_names_with_a_slash_are_a_list_where_several_are_asked_for(folder):
+    row = _row(question="Which two diseases are these?", gold="scab / rust", answer_type="exact")
+    (sample,) = _loaded(folder, [row])[0].samples
+    assert [slot.value for slot in sample.answer] == ["scab", "rust"]
 
 
 def test_answers_of_annotators_alone_are_asked_about(folder):
@@ -395,6 +418,15 @@ def _check_book(folder):
     assert [sample.reference.tools for sample in samples] == [tools, ("Lesion_Analysis",)]
     assert samples[0].reference.steps[0].arguments == {"image": "a.png", "object": "tree"}
     return readings
+
+
+def test_two_tables_of_steps_are_asked_about(folder):
+    _write_table(folder / "questions.csv", _BOOK["Questions"])
+    _write_table(folder / "steps.csv", _BOOK["Steps"])
+    other = [[*row[:2], "Change Detection", *row[3:]] for row in _BOOK["Steps"][1:]]
+    _write_table(folder / "steps_old.csv", [_BOOK["Steps"][0], *other])
+    with pytest.raises(UndecidedError, match="the reference calls are in the field: steps"):
+        _check_book(folder)
 
 
 def _write_table(path, rows):

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from PIL import Image, UnidentifiedImageError
 
+from agrotools.benchmarks.released.names import snake
 from agrotools.benchmarks.values import read_rows, value_at
 from agrotools.build.export.gta_entries import MAP_FILE, content_of, pictures
 from agrotools.core import BenchmarkError
@@ -249,7 +250,8 @@ class _Tables:
         table = _read_file(place, self._folders, self._marks, self._at)
         is_plain = _has_form(place, (".csv", ".tsv", *WORKBOOKS))
         if is_plain and not any(map(self._marks.asks, table.rows)):
-            return table._replace(rows=_steps_by_id(table.rows, self._marks))
+            field = snake(place.sheet or place.path.stem) or "steps"
+            return table._replace(rows=_steps_by_id(table.rows, self._marks, field))
         return table
 
 
@@ -257,8 +259,8 @@ def _places(path: Path) -> list[_Place]:
     return [_Place(path, sheet.name) for sheet in sheets_of(path)] or [_Place(path)]
 
 
-def _steps_by_id(rows: list[Row], marks: Marks) -> list[Row]:
-    """Return a row with its steps for each question, of a table with a step in each row; other rows as they are.
+def _steps_by_id(rows: list[Row], marks: Marks, field: str) -> list[Row]:
+    """Return a row for each question with its steps in a ``field``, of a table of steps; other rows as they are.
 
     Rows without an id belong to the last one: the cells of an id may be merged, or stand in the first row only.
     """
@@ -271,7 +273,7 @@ def _steps_by_id(rows: list[Row], marks: Marks) -> list[Row]:
     for row in rows:
         key = str(row[column]) if row.get(column) not in (None, "") else key
         step = {name: value for name, value in row.items() if name != column}
-        by_id.setdefault(key, {column: key, "steps": []})["steps"].append(step)
+        by_id.setdefault(key, {column: key, field: []})[field].append(step)
     return [*by_id.values()]
 
 

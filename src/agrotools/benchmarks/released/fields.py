@@ -797,7 +797,7 @@ def _answers(columns: Columns, names: str, is_free: Callable[[str], bool]) -> li
         if place < len(wanted) or place_of_class < len(_CLASSES):
             is_said = not words & _SHORT_FORM and all(map(_is_said, values))
             ranked.append((place_of_class, is_said, path.count("."), place, path))
-    found = _without_annotators([path for *_, path in sorted(ranked)])
+    found = _without_annotators([path for *_, path in sorted(ranked)], columns.rows)
     # What is inside an answer is read with it.
     return [path for path in found if not any(path.startswith(f"{outer}.") for outer in found)]
 
@@ -810,16 +810,34 @@ def _is_said(value: Any) -> bool:
     return isinstance(value, str) and is_sentence(value)
 
 
-def _without_annotators(paths: list[str]) -> list[str]:
-    """Return the fields of answers without those of single annotators, where a field has what they agreed on."""
-    agreed = [path for path in paths if not _is_of_one(path)]
-    is_final = any(_last_words(path) & _AGREED for path in agreed)
-    return agreed if is_final else paths
+def _without_annotators(paths: list[str], rows: Sequence[Row]) -> list[str]:
+    """Return the fields of answers without those of single people, where a field has what they agreed on."""
+    agreed = [path for path in paths if _last_words(path) & _AGREED and not _is_of_one(path)]
+    if not agreed:
+        return paths
+    numbered = [path for path in paths if _NUMBERED.search(path)]
+    are_of_people = _share_one(rows, agreed[0], numbered) >= _MOST
+    return [
+        path for path in paths if not _is_of_one(path) and not (are_of_people and path in numbered)
+    ]
 
 
 def _is_of_one(path: str) -> bool:
-    """True for the name of the answer of one of several people: ``answer_annotator2``, ``answer_2``."""
-    return bool(_last_words(path) & _ANNOTATORS) or bool(re.search(r"\d$", path))
+    """True for the name of the answer of one of several people: ``answer_annotator2``."""
+    return bool(_last_words(path) & _ANNOTATORS)
+
+
+_NUMBERED = re.compile(r"\d$")
+
+
+def _share_one(rows: Sequence[Row], agreed: str, others: Sequence[str]) -> float:
+    """Return the share of rows in which one of the other fields has the value of the field ``agreed``."""
+    same = [
+        any(str(value_at(row, path)).casefold() == str(value).casefold() for path in others)
+        for row in rows
+        if (value := value_at(row, agreed)) is not None
+    ]
+    return sum(same) / len(same) if same else 0.0
 
 
 _ANNOTATORS = {
@@ -883,6 +901,8 @@ def _other_values(rows: Sequence[Row], first: str, second: str) -> bool:
         if one is None or other is None:
             continue
         numbers = _only_number(one), _only_number(other)
+        if is_sentence(one) is not is_sentence(other) and None in numbers:
+            continue  # the same, said
         is_same = (
             numbers[0] == numbers[1] if None not in numbers else one.casefold() == other.casefold()
         )
@@ -905,8 +925,6 @@ def _short(value: Any) -> str | None:
     if isinstance(value, dict):
         value = value_at(value, "value|answer|text")
     text = str(value).strip() if isinstance(value, str | int | float) else ""
-    if is_sentence(text):
-        return None
     return text if 0 < len(text.split()) <= _SHORT else None
 
 

@@ -142,6 +142,11 @@ def _names(text: str, beside: Beside) -> Any:
     if file := _file_in(text, beside):
         return file
     pieces = [piece for piece in _LIST.split(text) if piece]
+    names = [name.strip() for name in _SLASH.split(text)]
+    if not all(_LETTERS.search(name) for name in names):
+        names = [text]  # 1 / 2
+    is_list = len(names) > 1 and asks_for_several(beside.words.partition("\n")[0])
+    pieces = names if is_list else pieces
     if len(pieces) > 1 and all(_size(piece) <= _LONG for piece in pieces):
         beside.said("a list, every item required", text)
         are_named = len(beside.items) == len(pieces)
@@ -150,11 +155,15 @@ def _names(text: str, beside: Beside) -> Any:
             {"name": name, "type": "exact", "value": piece}
             for name, piece in zip(items, pieces, strict=True)
         ]
-    names = re.split(r"\s+/\s+", text)
     if len(names) > 1 and all(_size(name) <= _LONG for name in names):
         beside.said("names of one thing", text)
         return {"value": names[0], "type": "exact", "aliases": [*names[1:], text]}
     return text
+
+
+_SLASH = re.compile(r"\s+/\s+")
+_LETTERS = re.compile(rf"[^\W\d_{CJK}]{{3}}|[{CJK}]")
+"""What a name has between slashes, which options and fractions lack."""
 
 
 def _file_in(text: str, beside: Beside) -> str:
