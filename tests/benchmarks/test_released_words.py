@@ -10,11 +10,11 @@ from agrotools.benchmarks.checking import propose_map_of
 from agrotools.benchmarks.loading import Loading, load_benchmark
 from agrotools.benchmarks.released.fields import task_of, task_table
 from agrotools.benchmarks.released.gold_words import Beside, chart_in_words, in_words
-from agrotools.benchmarks.released.load import MAP, load_released
+from agrotools.benchmarks.released.load import MAP, check_released, load_released
 from agrotools.benchmarks.released.traces import english_call, named_in_text, read_trace
 from agrotools.build.export.gta_entries import read_map
 from agrotools.core import BenchmarkError
-from agrotools.core.base import UndecidedError
+from agrotools.core.base import UndecidedError, no_progress
 from agrotools.core.readings import Readings
 from support.released_forms import picture
 
@@ -109,12 +109,35 @@ def test_rows_with_chinese_names_are_read_and_the_tools_have_english_ones(folder
     assert any("Object Counting(image, target): count_objects" in line for line in lines)
     again = load_benchmark("agrotools", folder.parent).samples
     assert [sample.answer for sample in again] == [each.answer for each in benchmark.samples]
+    with (folder / "agrotools-map.toml").open("a", encoding="utf-8") as file:
+        file.write('\n[answers]\n"果-3" = true\n')
+    check = check_released(folder.parent, no_progress)
+    assert check.samples[2].answer[0].value is True
+    assert not any("without effect" in note for note in check.notes)
 
 
 def _calls(text, inputs=()):
     trace = read_trace(text, read_map(MAP).calls, dict(inputs))
     calls = map(english_call, trace.calls)
     return [(call.tool, call.arguments, str(call.returned)) for call in calls], trace.answer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Step 1: call Object Counting(image='a.png') -> 14",
+        "Object Counting(image=a.png) => 14",
+        "Action: Object Counting(image='a.png')\nObservation: 14",
+        "Action: Object Counting\nAction Input: image = a.png\nObservation: 14",
+        "1. Tool: Object Counting\nInput: image = a.png\nOutput: 14",
+        "Thought: I count.\nAction: Object Counting(image=a.png) → 14",
+        "步骤1：调用目标计数(图像=a.png) → 14",
+        "步骤1\n工具：目标计数\n输入：图像=a.png\n输出：14",
+    ],
+)
+def test_tools_in_text_may_have_names_of_several_words(text):
+    calls, _ = _calls(text)
+    assert calls == [("Object Counting", {"image": "a.png"}, "14")]
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from agrotools.benchmarks.released.fields import QUESTIONS, ROLE_KEYS, Asker
 from agrotools.benchmarks.released.names import words
 from agrotools.benchmarks.values import translated
 from agrotools.build.export.gta_entries import MAP_FILE, FieldMap, read_map
-from agrotools.build.export.gta_in import KnownOfEntries, Source, import_entries
+from agrotools.build.export.gta_in import KnownOfEntries, Source, import_entries, plain_id
 from agrotools.core import BenchmarkError, FrozenModel, ToleranceSlot, UndecidedError, UsageError
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import cache_dir, read_text, sha256_of_file, write_whole
@@ -208,14 +208,16 @@ def _notes(path: Path, benchmark: Benchmark) -> Iterator[str]:
         yield f"{figures} figures have no data that can be drawn ([tools], [arguments.plot])"
     own: dict[str, Any] = tomllib.loads(read_text(path)) if path != MAP else {}
     names = {
-        "tools": {tool.name for tool in tools},
+        # A name in another script is the first sentence of the description.
+        "tools": {each for it in tools for each in (it.name, it.description.partition(".")[0])},
         "answers": {sample.id for sample in benchmark.samples},
     }
     for table, used in names.items():  # made of letters, digits and "_"
         if lines := [
             line
             for line in own.get(table, ())
-            if not fnmatch.filter(used, re.sub(r"[^\w.-]+", "*", line))
+            if plain_id(line) not in used
+            and not fnmatch.filter(used, re.sub(r"[^\w.-]+", "*", line))
         ]:
             yield f"lines without effect under [{table}]: {', '.join(lines)}"
 

@@ -39,6 +39,8 @@ _INNER = (*_HOLDERS, "tool", "content", "parts", "value", "message")
 _NO_PLACE = ("observation", "thought", "thoughts")
 _NAME = re.compile(r"[^\W\d][\w.\- &]{0,99}")
 _WHOLE_CALL = re.compile(r"\s*[\w.]+\(.*\)\s*", re.DOTALL)
+_SPACED_CALL = re.compile(r"\s*[\w.]+(?:[ -][\w.]+){0,5}\(.*\)\s*", re.DOTALL)
+"""Call of a tool whose name may have several words, ``Object Counting(image=a.png)``."""
 _BRACKETED = re.compile(r"\s*([\w.]+)\[(.*)\]\s*", re.DOTALL)
 """Call as the paper of ReAct writes it, ``Search[apple scab]``."""
 _IMAGE_MARKS = re.compile(r"^(\s*<image>)+|(<image>\s*)+$")
@@ -344,7 +346,7 @@ class _Reader:
                 if "properties" in call.arguments:
                     continue  # the schema of a tool
                 self._add_call(call.tool, call.arguments, output.thought, call.id)
-        elif action and _WHOLE_CALL.fullmatch(action):
+        elif action and _SPACED_CALL.fullmatch(action):
             tool, arguments = _written(action, self._inputs)
             self._add_call(tool, arguments, said)
         elif action:
@@ -369,7 +371,8 @@ _REACT_WORDS = {
 _WRITTEN_STEP = re.compile(
     _STEP
     + r"(?:Action[ ]*:[ ]*)?(?:(?:Calls?|Calling|Use|Run)[ ]+|调用[ ]*)?"
-    + r"`?(?P<call>[\w.]+\(.*?\))`?[ ]*(?:->|=>|→|:)[ ]*(?P<result>.+)$",
+    + r"`?(?P<call>[\w.]+\(.*?\)|[A-Z]\w*(?:[ -]\w+){1,5}\(\w+[ ]*[=:].*?\)(?=[ ]*(?:->|=>|→)))`?"
+    + r"[ ]*(?:->|=>|→|:)[ ]*(?P<result>.+)$",
     re.MULTILINE | re.IGNORECASE,
 )
 """Step as a call of Python and its result, ``1. count(image="a.png") -> {"count": 3}``."""

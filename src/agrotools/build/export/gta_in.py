@@ -330,7 +330,7 @@ def _read_sample(content: Any, entry: Entry, source: Source) -> Sample:
     ]
     try:
         return Sample(
-            id=_plain_id(sample_id),
+            id=plain_id(sample_id),
             query="\n".join([entry.query, *shown]),
             files=files,
             family=family or FAMILY_OF_TASK_TYPE.get(task_type, "unknown"),
@@ -348,7 +348,7 @@ def _read_sample(content: Any, entry: Entry, source: Source) -> Sample:
         raise BenchmarkError(first_error(error)) from error
 
 
-def _plain_id(given: str) -> str:
+def plain_id(given: str) -> str:
     """Return an id in the characters that an id may have; ids in other scripts keep apart by a hash."""
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", given).lstrip("_.-")
     if given.isascii():
