@@ -195,6 +195,11 @@ def test_accepted_values_of_arguments_are_calls():
     ("text", "kind", "wanted"),
     [
         ("12±1 trees", "tolerance", [("12", 1.0, "trees")]),
+        ("12 (±1)", "tolerance", [("12", 1.0, None)]),
+        ("12（±1）棵", "tolerance", [("12", 1.0, "棵")]),
+        ("1.2 m ± 5 cm", "tolerance", [("1.2", 0.05, "m")]),
+        ("12 trees ± 1 tree", "tolerance", [("12", 1.0, "trees")]),
+        ("15%±2个百分点", "tolerance", [("15", 2.0, "%")]),
         ("12±1 trees; 14.2 ± 0.5 m", "tolerance", [("12", 1.0, "trees"), ("14.2", 0.5, "m")]),
         ("trees: 12 +/- 1; height: 14 m", "tolerance", [("12", 1.0, None), ("14 m", None, None)]),
     ],
@@ -210,7 +215,9 @@ def test_names_of_parts_are_those_beside_the_answer():
     assert [each["name"] for each in read] == ["tree count", "height"]
 
 
-@pytest.mark.parametrize("text", ["14", "about 14", "There are 14 trees.", "scab", "a: b; c"])
+@pytest.mark.parametrize(
+    "text", ["14", "about 14", "1.2 m ± 5 kg", "There are 14 trees.", "scab", "a: b; c"]
+)
 def test_what_is_no_list_of_numbers_stays(text):
     assert in_words(text, Beside("tolerance")) == text
 
@@ -226,6 +233,7 @@ def test_what_is_no_list_of_numbers_stays(text):
         ("unanswerable", {"type": "abstain"}),
         ("1 / 2", "1 / 2"),
         ("A / C", "A / C"),
+        ("Yes; the pond grew", "Yes; the pond grew"),
     ],
 )
 def test_exact_answers_are_read_from_words(text, wanted):
@@ -264,8 +272,9 @@ def test_a_margin_in_percent_is_of_the_answer_or_points_by_the_question(
     assert (slot.value, slot.margin) == (40, margin)
 
 
-def test_a_margin_in_percent_of_an_answer_of_unknown_unit_is_asked_about(folder):
-    row = _row(question="How much did the pond grow?", gold="40±5 %", answer_type="tolerance")
+@pytest.mark.parametrize("gold", ["40±5 %", "40 % ± 5 %"])
+def test_a_margin_in_percent_of_an_answer_in_percent_is_asked_about(folder, gold):
+    row = _row(question="How much did the pond grow?", gold=gold, answer_type="tolerance")
     with pytest.raises(UndecidedError) as caught:
         _loaded(folder, [row])
     assert caught.value.answers == ("--option=percent=relative",)
@@ -441,6 +450,11 @@ def _check_book(folder):
     assert [sample.reference.tools for sample in samples] == [tools, ("Lesion_Analysis",)]
     assert samples[0].reference.steps[0].arguments == {"image": "a.png", "object": "tree"}
     return readings
+
+
+def test_a_column_with_a_dot_in_its_name_is_named_as_not_read(folder):
+    _, readings = _loaded(folder, [_row(gold="14", **{"Rem.": "late"})])
+    assert "field Rem." in readings.left
 
 
 def test_two_tables_of_steps_are_asked_about(folder):

@@ -261,6 +261,7 @@ def _left(columns: Columns, paths: Mapping[str, str]) -> dict[str, int]:
         part.strip().split(".")[0] for each in paths.values() for part in re.split(r"[|+]", each)
     }
     known = {*"unit units options choices answerable is_answerable template aliases".split()}
+    outer = {name for row in columns.rows for name in row}
     left: Counter[str] = Counter()
     for path, values in columns.values.items():
         is_known = (
@@ -274,7 +275,7 @@ def _left(columns: Columns, paths: Mapping[str, str]) -> dict[str, int]:
             or path.startswith("(")
             or is_on_tolerance(path)
         )
-        if "." not in path and not is_known:
+        if path in outer and not is_known:
             left[path] = len(values)
     return dict(left.most_common())
 

@@ -13,8 +13,10 @@ from agrotools.benchmarks.released.names import in_english, words
 from agrotools.benchmarks.released.pictures import PLACE
 from agrotools.benchmarks.values import number_in
 from agrotools.build.export.gta_entries import AnswerKind
+from agrotools.knowledge.same_thing import plain_yes
 from agrotools.text.normalise import CJK, normalise
 from agrotools.text.quantities import read_quantity
+from agrotools.text.units import unit_at
 from agrotools.tools.declared import chart_of
 
 
@@ -118,20 +120,38 @@ def _numbers(text: str, beside: Beside) -> Any:
 
 def _number(text: str, beside: Beside) -> dict[str, Any] | None:
     """Return value, unit and tolerance of ``12±1 trees``, or the value of ``12 trees``; None if it is no number."""
-    stated = _MARGIN.fullmatch(text)
+    stated = _MARGIN.fullmatch(_BRACKETED.sub(r" \1 ", text))
     if stated is None:
         return {"value": text} if read_quantity(normalise(text)) is not None else None
     own, last = (stated["unit"] or "").strip(), (stated["last"] or "").strip()
-    unit = own or last
-    margin = stated["margin"]
-    if last == "%" and own not in ("", "%"):  # 40 trees ± 10 %
-        return {"value": stated["number"], "unit": own, "tolerance": f"{margin} %"}
+    number, margin = stated["number"], stated["margin"]
     if last == "%" and own == "" and _ON_NUMBER.search(beside.words):
-        return {"value": stated["number"], "tolerance": f"{margin} %"}
-    if last == "%" and own == "" and not _ON_SHARE.search(beside.words):
-        # Of an answer in percent these are points, of any other that share: it is asked about.
-        return {"value": f"{stated['number']} %", "tolerance": f"{margin} %"}
-    return {"value": stated["number"], "abs_tol": float(margin), **({"unit": unit} if unit else {})}
+        return {"value": number, "tolerance": f"{margin} %"}
+    if last == "%" and own == "" and _ON_SHARE.search(beside.words):
+        return {"value": number, "abs_tol": float(margin), "unit": "%"}
+    if last == "%":
+        # Of an answer in percent, as 40 % ± 5 % and perhaps 40 ± 5 %, these may be points: it is asked about.
+        value = {"value": number, "unit": own} if own else {"value": f"{number} %"}
+        return {**value, "tolerance": f"{margin} %"}
+    size = _in_unit(float(margin), last, own)
+    if size is None:
+        return None
+    unit = own or last
+    return {"value": number, "abs_tol": size, **({"unit": unit} if unit else {})}
+
+
+_BRACKETED = re.compile(r"[(（]\s*((?:±|\+\s*/?\s*-)[^()（）]*)[)）]")
+"""Tolerance in brackets, ``12 (±1)``."""
+
+
+def _in_unit(size: float, unit: str, wanted: str) -> float | None:
+    """Return a size in another unit, of ``1.2 m ± 5 cm``; None if one cannot be the other."""
+    found, other = unit_at(normalise(unit), 0), unit_at(normalise(wanted), 0)
+    if unit == wanted or found is None or other is None:
+        return size  # nouns, or only one unit, which is that of both
+    if found[0].exponents != other[0].exponents:
+        return None
+    return size * found[0].factor / other[0].factor
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -147,7 +167,8 @@ def _names(text: str, beside: Beside) -> Any:
         names = [text]  # 1 / 2
     is_list = len(names) > 1 and asks_for_several(beside.words.partition("\n")[0])
     pieces = names if is_list else pieces
-    if len(pieces) > 1 and all(_size(piece) <= _LONG for piece in pieces):
+    is_explained = any(plain_yes(piece) is not None for piece in pieces)  # yes; the pond grew
+    if len(pieces) > 1 and not is_explained and all(_size(piece) <= _LONG for piece in pieces):
         beside.said("a list, every item required", text)
         are_named = len(beside.items) == len(pieces)
         items = beside.items if are_named else [f"answer_{at + 1}" for at in range(len(pieces))]

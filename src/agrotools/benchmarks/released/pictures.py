@@ -23,7 +23,7 @@ def pictures_in(value: Any, *, is_named: bool = False) -> list[Any]:
     ``is_named``: its field is one of files, so other files than pictures count too.
     """
     if isinstance(value, str):
-        parts = [part.strip() for part in re.split(r"[;,|\n]", value) if part.strip()]
+        parts = [part.strip() for part in re.split(r"[;,；，、|\n]", value) if part.strip()]
         return parts if parts and all(_is_file(part, is_named) for part in parts) else []
     if isinstance(value, list):
         found = [pictures_in(each, is_named=is_named) for each in value if each is not None]
