@@ -15,8 +15,9 @@ from typing import NamedTuple
 from agrotools.core.form_item import FormItem
 from agrotools.text.expression_syntax import ExpressionError
 from agrotools.text.expressions import evaluate
-from agrotools.text.normalise import CJK, late_pattern, normalise, stemmer
+from agrotools.text.normalise import CJK, WORD_END, WORD_START, late_pattern, normalise, stemmer
 from agrotools.text.quantities import (
+    APPROXIMATE,
     NUMBER_WORD,
     NUMERAL,
     Quantity,
@@ -25,6 +26,7 @@ from agrotools.text.quantities import (
     quantity_head,
 )
 from agrotools.text.units import UNITS, Unit, fold_case, read_unit, unit_at
+from agrotools.text.yes_no import NO, YES, YES_INITIALS
 
 UNKNOWN = "unknown"
 """Value by which an answer abstains in an item; alone on a line, in all items."""
@@ -294,7 +296,8 @@ def _words_without_turn(text: str) -> int:
 # --- yes and no ------------------------------------------------------------------------------------------------------
 
 _YES = frozenset(("yes", "true", "是", "是的", "对"))
-_NO = frozenset(("no", "false", "否", "不是", "不对"))
+_WHOLE_VERDICTS = dict.fromkeys((*YES, *YES_INITIALS), "yes") | dict.fromkeys(NO, "no")
+"""Values of nothing but a yes or no, in any language. Within a text, most of these words mean something else."""
 _YES_OR_NO = frozenset(("yes", "no", "true", "false", "fals"))
 _VERDICT = late_pattern(
     r"(?<![a-z])(?P<verdict>yes|no|true|false|不是|不对|否|是的|是|对)(?![a-z])(?P<rest>.*)",
@@ -307,7 +310,7 @@ _BEHIND_VERDICT = late_pattern(
 
 def _yes_or_no(item: FormItem, plain: str) -> FormValue:
     """Read a yes or no, and a reason behind it that tells of what the form does and does not take it back."""
-    found = _VERDICT.search({"y": "yes", "n": "no"}.get(plain, plain))
+    found = _VERDICT.search(_WHOLE_VERDICTS.get(plain, plain))
     if found is None or not _is_own(item, plain[: found.start()], _BESIDE_OPTIONS):
         return _UNREADABLE
     value = FormValue(yes=found["verdict"] in _YES)
@@ -546,9 +549,7 @@ def _without_lead(item: FormItem, written: str) -> str:
 # --- numbers ---------------------------------------------------------------------------------------------------------
 
 _EQUALS = late_pattern(r"\s*[=≈]\s*")
-_ABOUT = late_pattern(
-    r"(?:about|approximately|approx\.?|around|roughly|ca\.?|约为?|大约|[~≈=:])\s*$"
-)
+_ABOUT = late_pattern(rf"(?:{APPROXIMATE}|[~≈=:])\s*$")
 _WIDEST_MARGIN = 0.2
 """Largest margin of a value, as a share of it: ``75 ± 3 mm`` gives an error, ``190 ± 150`` no value."""
 _SYMBOL = late_pattern(r"[a-z]")
@@ -728,7 +729,8 @@ def _may_follow(item: FormItem, quantity: Quantity, rest: str, others: frozenset
     is_noun = rest[:2].strip()[:1].isalpha() and not {*first} & _joining_words()
     if item.unit is not None and quantity.unit is None and is_noun:
         return False  # 1265 trees where m² are asked for
-    if told in normalise(item.label) and not {*first} & _turning_words():
+    in_label = re.compile(rf"{WORD_START}{re.escape(told)}{WORD_END}")  # 1O is not 1 because of "o"
+    if in_label.search(normalise(item.label)) and not {*first} & _turning_words():
         return True
     return _is_of_item(item, told, others)
 

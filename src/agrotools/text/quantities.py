@@ -38,9 +38,16 @@ class Quantity(NamedTuple):
             return None
 
 
-_LEAD = late_pattern(
-    r"[\s~≈=:]*(?:(?:about|approximately|approx\.?|around|roughly|ca\.?|约为?|大约)\s?)?(?P<money>[€$£¥₹])?\s?"
+APPROXIMATE = (
+    r"(?:(?<![^\W\d_])(?:about|approximately|approx\.?|around|roughly|ca\.?|circa"
+    r"|cerca de|por volta de|aproximadamente|aprox\.?|mais ou menos|uns|umas"  # Portuguese
+    r"|alrededor de|más o menos|unos|unas"  # Spanish, beside what it shares with Portuguese
+    r"|environ|à peu près|approximativement"  # French
+    r"|etwa|ungefähr|rund|zirka"  # German
+    r"|all'incirca)(?![^\W\d_])|约为?|大约)"
 )
+"""Pattern of a word before a number, in lower case, that says that it is approximate; the number is the value."""
+_LEAD = late_pattern(rf"[\s~≈=:]*(?:{APPROXIMATE}\s?)?(?P<money>[€$£¥₹])?\s?")
 _SPREAD = late_pattern(r"\s?(?:±|\+/-)\s?")
 _TO = late_pattern(r"\s?(?:-|~|〜|至|到)\s?|\s(?:to|through)\s")
 _SAME = late_pattern(

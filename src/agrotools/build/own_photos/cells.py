@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
+from agrotools.text import yes_no
 from agrotools.text.decimal_marks import GROUPED, Decimal
 from agrotools.text.tables import STRUCK
 from agrotools.text.units import canonical_unit
@@ -14,8 +15,8 @@ Value = float | bool | str
 _FAULT = re.compile(r"#[¡¿]?[^\W\d_a-zà-ÿ]+(?:/[A-Z0-9])?[!?]?|Err:\d{3}")
 """Value of a formula that has none, as spreadsheets show it: ``#N/A``, ``#¡DIV/0!``, ``#WERT!``."""
 EMPTY = {"", *"- -- – / ? na n/a n.a. nan none null nil missing 无数据 缺失 未测".split()}
-YES = ("yes", "y", "true", "1", "x", "ja", "oui", "si", "sí", "sim", "是", "有", "√", "✓")
-NO = ("no", "n", "false", "0", "nein", "non", "não", "nao", "否", "没有", "无", "不", "×")
+YES = (*yes_no.YES, "1", "x", "有", "√", "✓")
+NO = (*yes_no.NO, "0", "没有", "无", "不", "×")
 _NUMBER = re.compile(
     r"(?P<number>[-+]?(?:\d[\d.,' \u00a0]*\d|\d)(?:[eE][-+]?\d+)?)\s*(?P<unit>\D.*)?"
 )
