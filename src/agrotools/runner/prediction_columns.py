@@ -102,6 +102,12 @@ class ReadColumn(NamedTuple):
         return f"{self.name}.{self.item}" if self.item else self.name
 
 
+def with_cell(row: Row, column: ReadColumn, text: str) -> Row:
+    """Return a row with another text in a column, or in the field of the object in it."""
+    value = {**row[column.name], column.item: text} if column.item else text
+    return {**row, column.name: value}
+
+
 class TakenColumns(NamedTuple):
     """Columns that are scored: ``whole`` has whole predictions, each of ``items`` one value of an answer.
 

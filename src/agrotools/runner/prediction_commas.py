@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from agrotools.core import ExactSlot, Slot, ToleranceSlot
 from agrotools.core.readings import Choice, Question
-from agrotools.runner.prediction_columns import NUMBER_CELL, Cell, Choosing, ReadColumn
+from agrotools.runner.prediction_columns import NUMBER_CELL, Cell, Choosing, ReadColumn, with_cell
 from agrotools.runner.prediction_forms import Row
 from agrotools.text.decimal_marks import Decimal, detect_decimal
 from agrotools.text.units import canonical_unit, compatible, convert
@@ -85,7 +85,6 @@ def _ask_for_mark(unsettled: Sequence[_Numbers], file: str, choosing: Choosing) 
 
 def _write_plainly(numbers: _Numbers, mark: Decimal, rows: list[Row]) -> None:
     """Write the numbers of a column with a decimal point, and without marks between thousands, into the rows."""
-    name, item, _ = numbers.column
     for cell, number in numbers.cells:
         written = number["number"]
         if mark == ",":
@@ -93,9 +92,7 @@ def _write_plainly(numbers: _Numbers, mark: Decimal, rows: list[Row]) -> None:
         elif _is_ambiguous(written):
             written = written.replace(",", "")
         text = written + cell.text[number.end("number") :]
-        row = rows[cell.row]
-        new = {**row[name], item: text} if item else text
-        rows[cell.row] = {**row, name: new}
+        rows[cell.row] = with_cell(rows[cell.row], numbers.column, text)
 
 
 def _is_ambiguous(number: str) -> bool:

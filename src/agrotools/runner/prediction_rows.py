@@ -20,6 +20,7 @@ from agrotools.runner.prediction_commas import with_decimal_points
 from agrotools.runner.prediction_forms import PredictionRows, Row
 from agrotools.runner.prediction_names import column_kind, snake_case
 from agrotools.runner.prediction_samples import MatchedRow, RowSamples, plain_text
+from agrotools.runner.prediction_values import with_plain_values
 from agrotools.runner.records import Key
 from agrotools.runner.reply_objects import (
     fields_of,
@@ -95,7 +96,7 @@ def match_rows(
     if others:
         problems["rows without a sample"] = others
     chosen = _of_one_setting(matches, table.names, taken, choosing)
-    changed = _with_points(chosen, taken, file, choosing, problems)
+    changed = _with_plain_numbers(chosen, taken, file, choosing, problems)
     column = PredictionColumn(changed, taken, items, file, of_table=of_table)
     repeats = _columns_of_repeats(changed, table.names)
     answers, epochs = _by_epoch(_answers(changed, column, repeats), choosing, problems)
@@ -234,18 +235,21 @@ def _tells_apart(matches: Sequence[MatchedRow], name: str, taken: TakenColumns) 
     )
 
 
-def _with_points(
+def _with_plain_numbers(
     matches: Sequence[MatchedRow],
     taken: TakenColumns,
     file: str,
     choosing: Choosing,
     problems: dict[str, list[str]],
 ) -> list[MatchedRow]:
-    """Return the rows with decimal points in their numbers."""
+    """Return the rows with plain values, and with decimal points in their numbers."""
     names = [taken.whole] if taken.whole else taken.items
-    columns = read_columns(matches, names, taken.whole)
     rows = [match.row for match in matches]
-    changed, settled = with_decimal_points(rows, columns, file, choosing)
+    written = read_columns(matches, names, taken.whole)
+    plain = with_plain_values(rows, written, choosing.readings)
+    matches = [match._replace(row=row) for match, row in zip(matches, plain, strict=True)]
+    columns = read_columns(matches, names, taken.whole)
+    changed, settled = with_decimal_points(plain, columns, file, choosing)
     if settled:
         problems["commas that the right answers settle"] = settled
     return [match._replace(row=row) for match, row in zip(matches, changed, strict=True)]

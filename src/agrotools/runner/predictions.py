@@ -36,12 +36,14 @@ from agrotools.runner.prediction_answers import GivenAnswer
 from agrotools.runner.prediction_columns import Choosing, Chosen
 from agrotools.runner.prediction_forms import read_prediction_rows
 from agrotools.runner.prediction_rows import RowCounts, match_rows
+from agrotools.runner.prediction_values import unread_values
 from agrotools.runner.records import Key, iter_records
 from agrotools.runner.reply_objects import NoReply
 from agrotools.runner.store import RunStore, read_manifest
 from agrotools.runner.transcripts import in_form, read_transcript
 from agrotools.scoring.metrics import PREDICTIONS, SCORING_VERSION, is_invalid
 from agrotools.scoring.plots import drawn_spec
+from agrotools.scoring.slots import answer_of
 from agrotools.text.submission import item_names
 
 NOTHING_CHOSEN = Chosen()
@@ -255,6 +257,9 @@ def _record(
             problems["transcripts without a result of plot with its spec (charts score 0)"].append(
                 item.sample.id
             )
+        case str() if rows and (unread := unread_values(item.sample, answer_of(record) or "")):
+            kind, values = unread
+            problems[kind].append(f"{labels[place]}: {values}")
         case _:
             pass
     return record

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from agrotools.build.boxes import GROUPS, SIZES
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.columns import column_as
-from agrotools.build.own_photos.plan import NOTHING, RATING, Column, Plan, countables, measures
+from agrotools.build.own_photos.plan import NOTHING, RATING, Column, Plan, measures
 from agrotools.build.own_photos.proposal import (
     NAMES,
     OpenQuestion,
@@ -20,6 +20,7 @@ from agrotools.build.own_photos.table import SETTINGS, DetectedTable
 from agrotools.core import UsageError
 from agrotools.core.base import plain_message
 from agrotools.core.readings import Choice, Question, Readings
+from agrotools.knowledge.countables import countables
 
 _LISTS = ("languages", "yes", "no")
 """Keys whose value is a list, typed with commas."""

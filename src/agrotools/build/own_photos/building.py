@@ -30,7 +30,6 @@ from agrotools.build.own_photos.plan import (
     Measure,
     Plan,
     SkippedRows,
-    countables,
     measures,
 )
 from agrotools.build.own_photos.proposal import (
@@ -62,6 +61,7 @@ from agrotools.core.record import Results, resolve_ref
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.tool_check import METADATA_KEY, ToolCheck, stored_checks
 from agrotools.formats.writing import check_replaceable
+from agrotools.knowledge.countables import countables
 from agrotools.text.units import canonical_unit, convert
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image

@@ -23,11 +23,11 @@ from agrotools.build.own_photos.plan import (
     Column,
     Kind,
     Measure,
-    countables,
     measures,
 )
 from agrotools.build.own_photos.questions import ColumnNames
 from agrotools.build.own_photos.table import DetectedTable
+from agrotools.knowledge.countables import countables
 from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
 from agrotools.text.decimal_marks import Decimal, detect_decimal

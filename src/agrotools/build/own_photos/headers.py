@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 from unicodedata import combining, normalize
 
-from agrotools.build.own_photos.plan import Countable, Kind, Measure, countables, measures
+from agrotools.build.own_photos.plan import Kind, Measure, measures
+from agrotools.knowledge.countables import Countable, countables
 from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.text.normalise import CJK

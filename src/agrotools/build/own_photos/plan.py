@@ -76,16 +76,6 @@ class Measure(FrozenModel):
     """Further words of a header that do not change what its column holds."""
 
 
-class Countable(FrozenModel):
-    """An object to count: its plural in English and Chinese, and the header words that identify it."""
-
-    objects: str
-    objects_zh: str
-    words: tuple[str, ...]
-    plurals: tuple[str, ...] = ()
-    is_fruit: bool = False
-
-
 @cache
 def measures() -> dict[str, Measure]:
     """Return all measures by name."""
@@ -93,12 +83,6 @@ def measures() -> dict[str, Measure]:
         name: Measure.model_validate({"name": name, **body})
         for name, body in _data("measures.toml").items()
     }
-
-
-@cache
-def countables() -> dict[str, Countable]:
-    """Return the objects that can be counted, by the counting tool's name for them."""
-    return {name: Countable.model_validate(body) for name, body in _data("objects.toml").items()}
 
 
 def _data(file: str) -> dict[str, Any]:

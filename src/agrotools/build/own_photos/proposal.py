@@ -20,10 +20,11 @@ from agrotools.build.own_photos.columns import (
     texts_of,
 )
 from agrotools.build.own_photos.nearest import nearest_names
-from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Plan, countables, measures
+from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Plan, measures
 from agrotools.build.own_photos.questions import ColumnNames, crops_of_the_net
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
+from agrotools.knowledge.countables import countables
 from agrotools.text.decimal_marks import detect_decimal
 from agrotools.text.normalise import CJK
 

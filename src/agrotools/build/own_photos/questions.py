@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from agrotools.build.own_photos.cells import Value
-from agrotools.build.own_photos.plan import Column, Measure, Plan, countables, measures
+from agrotools.build.own_photos.plan import Column, Measure, Plan, measures
 from agrotools.build.sources.part import named
 from agrotools.build.templates import Template, Thing, load_templates
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.build.templates.thing import Subject
 from agrotools.build.templates.wording import Language
 from agrotools.core import SampleFile
+from agrotools.knowledge.countables import countables
 from agrotools.knowledge.entries import Entry, Kind
 from agrotools.knowledge.foreign import english_names
 from agrotools.knowledge.kb_names import SHIPPED_LABELS, healthy_crop, healthy_label, kb_names

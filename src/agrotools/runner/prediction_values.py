@@ -1,0 +1,149 @@
+"""Cells of predictions as people write them: ``cerca de 13``, ``7 maçãs``, 1 for yes; and values that are not read.
+
+What the answer form reads stays as it is. Another cell is written plainly where it has one number, and besides it only
+words that say that it is approximate, the unit of its item, or what the item counts.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from agrotools.core import Sample
+from agrotools.core.base import count_text
+from agrotools.core.form_item import FormItem, asked_items, form_item
+from agrotools.core.readings import Readings
+from agrotools.knowledge.countables import countable_named
+from agrotools.knowledge.words import folded
+from agrotools.plugin.installed import plugins_of_slots
+from agrotools.runner.prediction_columns import Cell, ReadColumn, with_cell
+from agrotools.runner.prediction_forms import Row
+from agrotools.text.form_values import FormValue, read_values
+from agrotools.text.normalise import late_pattern, normalise
+from agrotools.text.quantities import APPROXIMATE
+from agrotools.text.submission import read_submission
+
+_NUMBER = late_pattern(
+    rf"[~≈\s]*(?:{APPROXIMATE}\s?)?(?P<number>[-+]?\d[\d.,]*)\s*(?P<rest>\D*)", re.IGNORECASE
+)
+_APPROXIMATE_BEHIND = late_pattern(rf"[(\s]*(?:{APPROXIMATE}|or so)[)\s]*$", re.IGNORECASE)
+_PERCENT = frozenset(
+    map(folded, ("por cento", "por ciento", "porciento", "pour cent", "Prozent", "per cento"))
+)
+_PIECES = frozenset(
+    map(
+        folded, "pc pcs piece pieces unidade unidades unidad un und ud uds Stück Stk pièces".split()
+    )
+)
+"""What is written behind any number of things."""
+_ENDS = " .,;"
+"""Marks behind a value that change nothing."""
+_NOUN = late_pattern(r"[^\W\d_]+(?:[ -][^\W\d_]+)*\.?")
+_BITS = {"1": "yes", "1.0": "yes", "0": "no", "0.0": "no"}
+"""How programs write yes and no in a column of numbers."""
+_SHOWN = 40
+"""Characters of an answer that a message shows."""
+
+
+def with_plain_values(
+    rows: Sequence[Row], columns: Iterable[ReadColumn], readings: Readings
+) -> list[Row]:
+    """Return the rows with plain numbers, and with yes and no, in ``columns``, and say what was read so."""
+    changed: list[Row] = [*rows]
+    for column in columns:
+        read: dict[str, str] = {}
+        for cell in column.cells:
+            plain = _plain_value(cell)
+            if plain != cell.text:
+                read[cell.text] = plain
+                changed[cell.row] = with_cell(changed[cell.row], column, plain)
+        if read:
+            written, plain = next(iter(read.items()))
+            number = count_text(len(read), "value")
+            readings.take(f"{number} of {column.title} such as {written!r} as {plain}")
+    return changed
+
+
+def _plain_value(cell: Cell) -> str:
+    """Return the value of a cell as the answer form writes it, or the text of the cell."""
+    if cell.slot is None:
+        return cell.text
+    item = form_item(cell.slot)
+    if item.type == "boolean":
+        return _BITS.get(cell.text, cell.text)
+    if not item.is_number or _is_read(item, cell.text):
+        return cell.text
+    found = _NUMBER.fullmatch(normalise(cell.text))
+    if found is None:
+        return cell.text
+    rest = _APPROXIMATE_BEHIND.sub("", found["rest"]).strip()
+    return found["number"] if _says_nothing_else(item, rest) else cell.text
+
+
+def _is_read(item: FormItem, text: str) -> bool:
+    return _number_of(item, text).number is not None
+
+
+def _number_of(item: FormItem, text: str) -> FormValue:
+    return read_values([item], {item.name: (text,)})[item.name]
+
+
+def _says_nothing_else(item: FormItem, words: str) -> bool:
+    """Return True for no words, the unit of an item in another language, or what the item counts."""
+    if not words.strip(_ENDS):
+        return True
+    if not _NOUN.fullmatch(words):  # 13?, 13+
+        return False
+    noun = folded(words)
+    if item.unit is not None:
+        return item.unit == "%" and noun in _PERCENT
+    if noun in _PIECES:
+        return True
+    thing = countable_named(noun)
+    label = f" {folded(item.label)} "
+    return thing is not None and f" {folded(thing.objects)} " in label
+
+
+# --- what is not read -------------------------------------------------------------------------------------------------
+
+
+def unread_values(sample: Sample, text: str) -> tuple[str, str] | None:
+    """Return what cannot be read of an answer: the kind of problem, and its values; None for nothing.
+
+    Only questions for numbers, for yes and no, and for several values need their form; a label may have more names than
+    a form knows.
+    """
+    items = asked_items(sample.answer)
+    if plugins_of_slots(sample.answer) or all(item.free_text for item in items):
+        return None
+    form = read_submission(text, items)
+    if form is None:
+        return _without_form(items, text)
+    values = read_values(items, form)
+    unread = [
+        f"{name} {_shown(' | '.join(form[name]))}"
+        for name, value in values.items()
+        if not value.readable
+    ]
+    return ("values that are not read (they score 0)", ", ".join(unread)) if unread else None
+
+
+def _without_form(items: Sequence[FormItem], text: str) -> tuple[str, str] | None:
+    if len(items) == 1:
+        item = items[0]
+        if item.is_number or item.type == "boolean":
+            return "answers that are not read (they score 0)", _shown(text)
+        return None
+    names = ", ".join(item.name for item in items)
+    lacking = [item.name for item in items if not read_submission(text, (item,))]
+    if len(lacking) < len(items):
+        kind = f"answers that lack a value where the question asks for {names} (they score 0)"
+        return kind, ", ".join(lacking)
+    kind = (
+        f"answers that do not name their values where the question asks for {names} (they score 0; "
+        "give a column for each value, or lines `name: value`)"
+    )
+    return kind, _shown(text)
+
+
+def _shown(text: str) -> str:
+    plain = " ".join(text.split())
+    return repr(plain if len(plain) <= _SHOWN else plain[: _SHOWN - 1] + "…")
