@@ -194,6 +194,7 @@ def describe_one(
     """Print the content of a benchmark: steps, tools and combinations, files, answers, categories, modes."""
     from agrotools.benchmarks.describing import describe
     from agrotools.benchmarks.loading import Loading, load_as
+    from agrotools.benchmarks.photos import photos_of, samples_of_photos
     from agrotools.report.description import description_tables
     from agrotools.report.terminal import print_parts
     from agrotools.runner.config import benchmark_options
@@ -210,9 +211,13 @@ def describe_one(
     benchmark = load_as(name, loading)
     described = describe(benchmark)
     if as_json:
-        print_json(described.model_dump(mode="json"))
+        of_photos = [each.model_dump(mode="json") for each in samples_of_photos(benchmark.samples)]
+        print_json(described.model_dump(mode="json") | {"samples_of_photos": of_photos})
         return
     print_parts(description_tables(described))
+    if any(photos_of(sample) for sample in benchmark.samples):
+        listing = command_line("benchmarks", "describe", name, "--json")
+        typer.echo(f"photo and question of each sample: {listing}")
 
 
 def check_folder(folder: Path, quality: bool, as_json: bool) -> int:

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
+from agrotools.benchmarks.photos import known_name
 from agrotools.core import (
     FAMILIES,
     AbstainSlot,
@@ -163,14 +164,7 @@ def _question(record: Record) -> Iterator[RenderableType]:
 
 def own_name(file: SampleFile, sample: Sample) -> str:
     """Return the name that a file had before the benchmark named it, if that is another one and known."""
-    photos = sample.metadata.get("photos")
-    known = (
-        photos.get(str(file.sha256))
-        if isinstance(photos, dict)
-        else (sample.published_paths or {}).get(file.name)
-    )
-    name = Path(str(known or "")).name
-    return name if name != file.name else ""
+    return Path(known_name(file, sample)).name
 
 
 def file_text(file: SampleFile, sample: Sample) -> str:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from agrotools.benchmarks import Benchmark
 from agrotools.benchmarks.values import number_in
 from agrotools.core import Mode, UsageError
+from agrotools.core.base import count_text
 from agrotools.core.form_item import asked_items
 from agrotools.core.readings import Choice, Question
 from agrotools.runner.prediction_answers import GivenAnswer, PredictionColumn, RowAnswers
@@ -19,6 +20,13 @@ from agrotools.runner.prediction_columns import (
 from agrotools.runner.prediction_commas import with_decimal_points
 from agrotools.runner.prediction_forms import PredictionRows, Row
 from agrotools.runner.prediction_names import column_kind, snake_case
+from agrotools.runner.prediction_photos import (
+    ASKS,
+    choose_asked,
+    chosen_samples,
+    photos_by,
+    samples_by_photo,
+)
 from agrotools.runner.prediction_samples import MatchedRow, RowSamples, plain_text
 from agrotools.runner.prediction_values import with_plain_values
 from agrotools.runner.records import Key
@@ -86,7 +94,7 @@ def match_rows(
     """
     whole = table
     table = table._replace(rows=_only(table, file, choosing.chosen.only))
-    matches, others = RowSamples(table, benchmark).match(file)
+    matches, others = _matches(table, benchmark, file, choosing)
     items = {name for each in benchmark.samples for name in item_names(asked_items(each.answer))}
     taken = take_columns(table, matches, items, file, choosing)
     by = Counter(match.by for match in matches)
@@ -106,8 +114,28 @@ def match_rows(
     return MatchedRows(answers, counts, max(turns, default=1))
 
 
+def _matches(
+    table: PredictionRows, benchmark: Benchmark, file: str, choosing: Choosing
+) -> tuple[list[MatchedRow], list[str]]:
+    """Return the rows of samples that are scored, and the names of rows without a sample."""
+
+    def by_photo() -> list[tuple[str, str] | None]:
+        found = samples_by_photo(table, benchmark, file, choosing)
+        if found is None:
+            return [None] * len(table.rows)
+        return [(name, found.column) if name else None for name in found.samples]
+
+    matches, others = RowSamples(table, benchmark).match(file, by_photo)
+    if not _column_named(table, ASKS):
+        choose_asked(benchmark, choosing)
+    scored = {sample.id for sample in chosen_samples(benchmark, choosing)}
+    return [match for match in matches if match.sample.id in scored], others
+
+
 def _say_ids(table: PredictionRows, by: Mapping[str, int], choosing: Choosing) -> None:
-    choosing.readings.take(f"ids by {', '.join(by)}")
+    ids = [column for column in by if photos_by(column) not in choosing.readings.taken]
+    if ids:
+        choosing.readings.take(f"ids by {', '.join(ids)}")
     if table.form:
         choosing.readings.take(table.form)
 
@@ -117,6 +145,8 @@ def _only(table: PredictionRows, file: str, only: Mapping[str, str]) -> list[Row
     rows = table.rows
     for given, value in only.items():
         name = _column_named(table, given)
+        if not name and given == ASKS:
+            continue
         if not name:
             raise UsageError(
                 f"{file} has no column {given}", hint=f"its columns: {', '.join(table.names)}"
@@ -139,6 +169,8 @@ def _say_only(table: PredictionRows, choosing: Choosing) -> None:
     """Say which rows the user chose with the command, and which are left."""
     for given, value in choosing.chosen.only.items():
         name = _column_named(table, given)
+        if not name:  # the samples, not the rows
+            continue
         choosing.decided[f"--only={name}"] = value
         _say_rows(
             name, value, dict.fromkeys(plain_text(row.get(name)) for row in table.rows), choosing
@@ -166,13 +198,13 @@ def _of_one_setting(
     for name in settings:
         kept = _of_one_value(kept, name, taken, choosing)
     repeats = [name for name, plain in names.items() if column_kind(plain) == "repeat"]
-    if not _conflicts(kept, taken, repeats):
+    if choosing.chosen.repeated or not _conflicts(kept, taken, repeats):
         return kept
     read = {taken.whole, *taken.items, *settings, *repeats, *MODES_OF_KEYS}
     for name, plain in names.items():
         if (
             name not in read
-            and column_kind(plain) in ("fact", "")
+            and column_kind(plain) in ("fact", "prompt", "")
             and _tells_apart(kept, name, taken)
         ):
             kept = _of_one_value(kept, name, taken, choosing)
@@ -222,15 +254,24 @@ def _content(row: Row, taken: TakenColumns) -> str:
     return repr([row.get(name) for name in columns])
 
 
+_NEARLY_ALL = 0.9
+"""Share of the samples that each value of a column covers if it names settings, because a system may fail on some. The
+remarks of a person are on few."""
+
+
 def _tells_apart(matches: Sequence[MatchedRow], name: str, taken: TakenColumns) -> bool:
-    """Return True if each row of a sample has another value of a column, of as few as a sample has rows."""
+    """Return True if a column names settings: each row of a sample has another value, and each value all samples."""
     groups = _conflicts(matches, taken, ())
     values = [[plain_text(each.row.get(name)) for each in group] for group in groups]
     most = max(map(len, values), default=0)
-    all_values = {value for of_sample in values for value in of_sample}
+    samples = defaultdict[str, set[str]](set)
+    for match in matches:
+        samples[plain_text(match.row.get(name))].add(match.sample.id)
+    least = _NEARLY_ALL * len({match.sample.id for match in matches})
     return (
         len(groups) > 1
-        and len(all_values) == most
+        and len(samples) == most
+        and all(len(each) >= least for each in samples.values())
         and all(len({*each}) == len(each) for each in values)
     )
 
@@ -373,9 +414,8 @@ def _as_chosen(
     choices = (epochs, last, first) if len(sizes) == 1 else (last, first, epochs)
     groups = [group for each in grouped.values() for group in each.values() if _is_repeated(group)]
     first_label = groups[0][0].label
-    words = (
-        f"What are the several rows of one sample ({len(groups)} samples, first: {first_label})?"
-    )
+    number = count_text(len(groups), "sample")
+    words = f"What are the several rows of one sample ({number}, first: {first_label})?"
     question = Question(words, "--repeated", choices)
     chosen = choosing.choose(question, choosing.chosen.repeated)
     if chosen == "epochs":

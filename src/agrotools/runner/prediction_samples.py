@@ -1,10 +1,11 @@
 """Samples that rows of a file of predictions belong to: by an id, a question, a prompt with it, or a position."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agrotools.benchmarks import Benchmark
+from agrotools.benchmarks.photos import photos_of
 from agrotools.core import Sample, UsageError
 from agrotools.runner.prediction_forms import PredictionRows, Row
 from agrotools.runner.prediction_names import IDS, QUESTIONS, column_kind
@@ -42,13 +43,21 @@ class RowSamples:
         times = Counter(queries.values())
         self.by_query = {query: name for name, query in queries.items() if times[query] == 1}
 
-    def match(self, file: str) -> tuple[list[MatchedRow], list[str]]:
+    def match(
+        self, file: str, by_photo: Callable[[], Sequence[tuple[str, str] | None]]
+    ) -> tuple[list[MatchedRow], list[str]]:
         """Return the rows that belong to a sample, and the names of the other rows.
+
+        ``by_photo``: returns the samples of the rows by their photos, where nothing else identifies a sample.
 
         Raises:
             UsageError: columns of a row identify different samples, or no row belongs to a sample.
         """
         found = self._found(file)
+        if not any(found):
+            found = [*by_photo()]
+        if not any(found):
+            found = _by_position(self.table.rows, [*self.by_id])
         if not any(found):
             raise _no_sample(self.table, self.benchmark, file)
         matches: list[MatchedRow] = []
@@ -61,15 +70,13 @@ class RowSamples:
         return matches, others
 
     def _found(self, file: str) -> list[tuple[str, str] | None]:
-        """Return the id of the sample of each row, and the column that identifies it, or ``position``."""
+        """Return the id of the sample of each row, and the column that identifies it."""
         rows = self.table.rows
         columns = self._columns()
         found = [
             self._of_row(row, columns, number, file) for number, row in enumerate(rows, start=1)
         ]
-        if not any(found):
-            found = self._by_prompt()
-        return found if any(found) else _by_position(rows, list(self.by_id))
+        return found if any(found) else self._by_prompt()
 
     def _columns(self) -> list[str]:
         """Return the columns that may identify samples: by their names, or because they hold nothing but ids."""
@@ -201,10 +208,13 @@ def name_of_row(number: int, row: Row, column: str = "") -> str:
 def _no_sample(table: PredictionRows, benchmark: Benchmark, file: str) -> UsageError:
     first = f"first: {name_of_row(1, table.rows[0])}"
     ids = [sample.id for sample in benchmark.samples]
+    photo = next(iter(photos_of(benchmark.samples[0])), "")
+    or_photo = f" or the photo, such as {photo}" if photo else ""
     if any("index" in row for row in table.rows):
         last = f"from 1 and has {len(ids)}, the last sample"
         first += f"; an index is a position if it counts from 0 and has 0, or {last}"
     return UsageError(
         f"no row of {file} belongs to a sample of {benchmark.name}; {first}",
-        hint=f"ids of samples are such as {ids[0]}; name the column {IDS[0]} or {IDS[2]}, or give the question",
+        hint=f"ids of samples are such as {ids[0]}; name the column {IDS[0]} or {IDS[2]}, or give the question"
+        f"{or_photo}",
     )

@@ -35,6 +35,7 @@ from agrotools.runner.plan import Plan, WorkItem, work_items
 from agrotools.runner.prediction_answers import GivenAnswer
 from agrotools.runner.prediction_columns import Choosing, Chosen
 from agrotools.runner.prediction_forms import read_prediction_rows
+from agrotools.runner.prediction_photos import chosen_samples
 from agrotools.runner.prediction_rows import RowCounts, match_rows
 from agrotools.runner.prediction_values import unread_values
 from agrotools.runner.records import Key, iter_records
@@ -149,7 +150,7 @@ def import_predictions(
     )
     choosing.readings.settle()
     modes: list[Mode] = [mode for mode in MODES if any(key[0] == mode for key in answers)]
-    plan = work_items(benchmark.samples, modes, counts.epochs)
+    plan = work_items(chosen_samples(benchmark, choosing), modes, counts.epochs)
     _count_unplanned(answers.keys(), plan, counts, file.name, benchmark.name)
     manifest = Manifest(
         agrotools=version("agrotools"),

@@ -1,0 +1,205 @@
+"""Predictions by photo: the samples of a benchmark from a user's photos that the rows of a file belong to."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from agrotools.benchmarks import Benchmark
+from agrotools.benchmarks.photos import asks_by_sample, photos_of
+from agrotools.core import Sample, UsageError
+from agrotools.core.base import count_text
+from agrotools.core.form_item import asked_items
+from agrotools.core.readings import Choice, Question
+from agrotools.runner.prediction_columns import Choosing
+from agrotools.runner.prediction_forms import PredictionRows, Row
+from agrotools.runner.prediction_names import IDS, PREDICTIONS
+from agrotools.runner.reply_objects import fields_of
+from agrotools.text.normalise import normalise
+from agrotools.text.submission import item_names, name_key, read_submission
+
+ASKS = "asks"
+"""Name by which ``--only`` chooses the samples that ask for the same: ``--only asks=value``."""
+_OPTION = f"--only={ASKS}"
+_NAMED = 5
+"""Samples that an error names."""
+
+
+class PhotoRows(NamedTuple):
+    """The column that names photos, and the id of the sample of each row, or None."""
+
+    column: str
+    samples: list[str | None]
+
+
+def samples_by_photo(
+    table: PredictionRows, benchmark: Benchmark, file: str, choosing: Choosing
+) -> PhotoRows | None:
+    """Return the samples of the rows by the photo that they name; None if no row names one.
+
+    Several samples may be about one photo. Those that ask for something else than the file gives are left out; if it
+    may give the values of several kinds, the user chooses one.
+
+    Raises:
+        UsageError: several samples of a photo ask for the same.
+    """
+    of_photo: dict[str, list[Sample]] = defaultdict(list)
+    for sample in benchmark.samples:
+        if len(photos := photos_of(sample)) == 1 == len(sample.files):
+            of_photo[photos[0]].append(sample)
+    if not of_photo:
+        return None
+    named = _named_photos(table, _PhotoNames(of_photo))
+    if named is None:
+        return None
+    column, photos = named
+    choosing.readings.take(photos_by(column))
+    asks = asks_by_sample(benchmark.samples)
+    kind = _chosen_kind(table, of_photo, asks, column, benchmark.name, file, choosing)
+    by_photo = {
+        photo: sample.id
+        for photo, samples in of_photo.items()
+        for sample in samples
+        if asks[sample.id] == kind
+    }
+    return PhotoRows(column, [by_photo.get(photo) if photo else None for photo in photos])
+
+
+def photos_by(column: str) -> str:
+    """Return what was read of a column with names of photos, in words."""
+    return f"photos by {column}"
+
+
+class _PhotoNames:
+    """Photos by their names with folders, without them, and without their ending, as far as these are unique."""
+
+    def __init__(self, photos: Mapping[str, Any]) -> None:
+        found: dict[str, set[str]] = defaultdict(set)
+        for photo in photos:
+            for name in _names_of(photo):
+                found[name].add(photo)
+        self._photos = {name: next(iter(each)) for name, each in found.items() if len(each) == 1}
+
+    def photo(self, value: Any) -> str | None:
+        """Return the photo that a cell names."""
+        if not isinstance(value, str) or not value.strip():
+            return None
+        # The whole name first: two folders may hold photos of one name.
+        names = _names_of(value)
+        return next((self._photos[name] for name in names if name in self._photos), None)
+
+
+def _names_of(photo: str) -> tuple[str, str, str]:
+    path = PurePosixPath(normalise(photo).strip().replace("\\", "/"))
+    return str(path), path.name, path.stem
+
+
+def _named_photos(table: PredictionRows, names: _PhotoNames) -> tuple[str, list[str | None]] | None:
+    """Return the column with the most names of photos, the one for ids first, and the photo of each row."""
+    ids = [name for name, plain in table.names.items() if plain in IDS]
+    columns = [*ids, *(name for name in table.names if name not in ids)]
+    found = {name: [names.photo(row.get(name)) for row in table.rows] for name in columns}
+    column = max(columns, key=lambda name: sum(photo is not None for photo in found[name]))
+    return (column, found[column]) if any(found[column]) else None
+
+
+def _chosen_kind(
+    table: PredictionRows,
+    of_photo: Mapping[str, Sequence[Sample]],
+    asks: Mapping[str, str],
+    column: str,
+    benchmark: str,
+    file: str,
+    choosing: Choosing,
+) -> str:
+    """Return what the samples ask for that the rows answer."""
+    kinds: dict[str, list[Sample]] = defaultdict(list)
+    crowded: dict[str, list[str]] = {}
+    for samples in of_photo.values():
+        by_kind: dict[str, list[Sample]] = defaultdict(list)
+        for sample in samples:
+            by_kind[asks[sample.id]].append(sample)
+        for kind, alike in by_kind.items():
+            kinds[kind] += alike
+            if len(alike) > 1:
+                crowded.setdefault(kind, [sample.id for sample in alike])
+    possible = _answerable(table, kinds)
+    single = [kind for kind in possible if kind not in crowded]
+    if not single:
+        ids = next(iter(crowded.values()))
+        raise UsageError(
+            f"{file} names photos in column {column}, but several samples of {benchmark} ask the same about one photo: "
+            f"{', '.join(ids[:_NAMED])}",
+            hint=f"give ids of samples; agrotools benchmarks describe {benchmark} --json lists id, photo and question",
+        )
+    given = choosing.chosen.only.get(ASKS, "")
+    offered = [kind for kind in kinds if kind not in crowded] if given else single
+    choices = tuple(Choice(kind, count_text(len(kinds[kind]), "sample")) for kind in offered)
+    question = Question(
+        f"{file} names photos. Which questions about them does it answer, by what they ask for?",
+        _OPTION,
+        choices,
+    )
+    kind = choosing.choose(question, given)
+    _say_kind(kind, {name: len(samples) for name, samples in kinds.items()}, choosing)
+    return kind
+
+
+def _say_kind(kind: str, numbers: Mapping[str, int], choosing: Choosing) -> None:
+    choosing.readings.take(f"{count_text(numbers[kind], 'sample')} that ask for {kind}")
+    for other, number in numbers.items():
+        if other != kind:
+            choosing.readings.leave(f"{count_text(number, 'sample')} that ask for {other}")
+
+
+def chosen_samples(benchmark: Benchmark, choosing: Choosing) -> Sequence[Sample]:
+    """Return the samples that are scored: all, or those that ask for what the user or the file chose."""
+    kind = choosing.readings.chosen.get(_OPTION)
+    if kind is None:
+        return benchmark.samples
+    asks = asks_by_sample(benchmark.samples)
+    return [sample for sample in benchmark.samples if asks[sample.id] == kind]
+
+
+def choose_asked(benchmark: Benchmark, choosing: Choosing) -> None:
+    """Choose the samples that ask for what the user named with ``--only asks=...``, and say so.
+
+    Raises:
+        UsageError: no sample asks for it.
+    """
+    given = choosing.chosen.only.get(ASKS)
+    if given is None or _OPTION in choosing.readings.chosen:
+        return
+    numbers = Counter(asks_by_sample(benchmark.samples).values())
+    choices = tuple(Choice(kind, count_text(number, "sample")) for kind, number in numbers.items())
+    kind = choosing.choose(Question("Which samples are scored?", _OPTION, choices), given)
+    _say_kind(kind, numbers, choosing)
+
+
+def _answerable(table: PredictionRows, kinds: Mapping[str, Sequence[Sample]]) -> list[str]:
+    """Return the kinds of samples whose values a file can give, the ones with the most values first; all if none."""
+    items = {kind: asked_items(samples[0].answer) for kind, samples in kinds.items()}
+    known = {name: item for each in items.values() for name, item in item_names(each).items()}
+    columns = {
+        known[key]
+        for name in table.names
+        if (key := name_key(name)) in known and name not in (*IDS, *PREDICTIONS)
+    }
+    found: list[str] = []
+    for kind, asked in items.items():
+        names = {item.name for item in asked}
+        has_form = len(names) == 1 or any(_gives_all(row, asked) for row in table.rows)
+        if names <= columns if columns else has_form:
+            found.append(kind)
+    return sorted(found or items, key=lambda kind: -len(items[kind]))
+
+
+def _gives_all(row: Row, asked: Any) -> bool:
+    """Return True if a cell of a row holds the whole form of a question."""
+    names = item_names(asked)
+    for value in row.values():
+        if isinstance(value, str) and read_submission(value, asked) is not None:
+            return True
+        if {names.get(name_key(str(name))) for name in fields_of(value)} >= {*names.values()}:
+            return True
+    return False
