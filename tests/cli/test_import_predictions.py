@@ -119,7 +119,9 @@ def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, b
 def test_a_row_without_a_prediction_is_invalid_not_wrong(tmp_path, benchmark, name, content):
     (tmp_path / name).write_text(content)
     run, counts = imported(tmp_path / name, benchmark)
-    assert named(counts, "rows without a prediction") == ("row 2 (id q1)", "row 3 (id q2)")
+    header = 0 if name.endswith(".jsonl") else 1
+    rows = (f"row {2 + header} (id q1)", f"row {3 + header} (id q2)")
+    assert named(counts, "rows without a prediction") == rows
     assert (counts.matched, run.valid) == (3, 1)
     assert run.scores["fas"].value == 1
 
@@ -234,9 +236,9 @@ def test_cells_of_excel_without_a_value_are_invalid_and_escaped_ones_are_read(tm
     book.save(tmp_path / "p.xlsx")
     run, counts = imported(tmp_path / "p.xlsx", benchmark)
     assert named(counts, "rows without a prediction") == (
-        "row 2 (id q1)",
-        "row 3 (id q2)",
-        "row 5 (id q4)",
+        "row 3 (id q1)",
+        "row 4 (id q2)",
+        "row 6 (id q4)",
     )
     assert (run.valid, run.scores["fas"].value) == (2, 1)
     with zipfile.ZipFile(tmp_path / "p.xlsx", "w", zipfile.ZIP_DEFLATED) as parts:
@@ -295,7 +297,7 @@ def test_an_index_that_pandas_stored_as_a_float_is_found_and_an_ambiguous_one_re
     )
     run, counts = imported(tmp_path / "p.csv", benchmark)
     assert (counts.by, run.scores["fas"].value) == ({"position": 20}, 1)
-    assert named(counts, "rows without a sample") == ("row 21",)
+    assert named(counts, "rows without a sample") == ("row 22",)
     file = write_lines(tmp_path / "p.jsonl", [{"index": n, "prediction": n} for n in range(3, 9)])
     with pytest.raises(UsageError, match=r"belongs to a sample of questions.* from 1 and has 20"):
         imported(file, benchmark)
@@ -427,7 +429,7 @@ def test_a_table_may_have_a_column_for_each_value(tmp_path, sums, suffix):
     else:
         path.write_text("\n".join(("\t" if suffix == ".tsv" else ",").join(row) for row in rows))
     run, counts = imported(path, sums)
-    assert named(counts, "rows without a prediction") == ("row 10 (id sum-0009)",)
+    assert named(counts, "rows without a prediction") == ("row 11 (id sum-0009)",)
     assert (run.valid, run.scores["fas"].value) == (9, 1)
 
 

@@ -1,11 +1,14 @@
 """Predictions as people write them: words beside numbers, yes and no in other languages, photos in place of ids."""
 
 import json
+from hashlib import sha256
 
 import pytest
 
 import agrotools as at
 from agrotools.benchmarks import load_benchmark
+from agrotools.benchmarks.photos import samples_of_photos
+from agrotools.core import UndecidedError, UsageError
 from agrotools.core.readings import Readings
 from agrotools.runner.prediction_columns import Chosen
 from agrotools.runner.predictions import import_predictions
@@ -23,11 +26,22 @@ LIMITS = {
 }
 
 
-def sample(name, photo, query, slots):
+def sample(folder, name, photo, query, slots):
+    content = photo.encode()
+    digest = sha256(content).hexdigest()
+    (folder / "files").mkdir(exist_ok=True)
+    (folder / "files" / f"{digest}.csv").write_bytes(content)
+    picture = {
+        "name": "image_1.csv",
+        "path": f"files/{digest}.csv",
+        "kind": "table",
+        "sha256": digest,
+    }
     return {
-        "id": name, "query": query, "files": [], "family": "CM", "task_type": "tree_counting",
+        "id": name, "query": query, "files": [picture], "family": "CM", "task_type": "tree_counting",
         "answer_type": "tolerance" if len(slots) == 1 else "exact", "template": "own",
-        "source": "made up", "toolset": ["calculate"], "answer": slots, "metadata": {"photos": {f"sha-{photo}": photo}},
+        "source": "made up", "toolset": ["calculate"], "answer": slots,
+        "metadata": {"photos": {digest: photo}},
     }  # fmt: skip
 
 
@@ -40,8 +54,8 @@ def orchard(tmp_path_factory):
     for n, (photo, count) in enumerate(zip(PHOTOS, COUNTS, strict=True), start=1):
         value = {**VALUE, "value": count}
         above = {**LIMITS, "value": count > LIMIT}
-        rows.append(sample(f"a-{n}", photo, f"How many apples? {n}", [value]))
-        rows.append(sample(f"b-{n}", photo, f"More than {LIMIT}? {n}", [above, value]))
+        rows.append(sample(folder, f"a-{n}", photo, f"How many apples? {n}", [value]))
+        rows.append(sample(folder, f"b-{n}", photo, f"More than {LIMIT}? {n}", [above, value]))
     (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return load_benchmark(folder)
 
@@ -92,7 +106,7 @@ def test_what_may_mean_another_number_is_named(tmp_path, orchard, written):
     scores, _, counts = read(tmp_path, orchard, csv_of("id;prediction", f"a-2;{written}"))
     assert scores["a-2"] == [0]
     assert counts.problems["answers that are not read (they score 0)"] == [
-        f"row 1 (id a-2): {written!r}"
+        f"row 2 (id a-2): {written!r}"
     ]
 
 
@@ -121,4 +135,125 @@ def test_a_yes_that_is_not_understood_is_named(tmp_path, orchard):
     assert scores["b-1"][0] == 0
     assert scores["b-2"] == [1, 1]
     kind = "values that are not read (they score 0)"
-    assert counts.problems[kind] == ["row 1 (id b-1): above_limit 'talvez'"]
+    assert counts.problems[kind] == ["row 2 (id b-1): above_limit 'talvez'"]
+
+
+# --- photos -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "spelt", [str, str.upper, lambda photo: f"C:\\photos\\{photo}", lambda photo: photo.partition(".")[0]]
+)  # fmt: skip
+@pytest.mark.parametrize("column", ["id", "photo", "foto"])
+def test_rows_by_photo_belong_to_the_questions_that_they_can_answer(
+    tmp_path, orchard, spelt, column
+):
+    rows = [f"{spelt(photo)};{count + 1}" for photo, count in zip(PHOTOS, COUNTS, strict=True)]
+    content = csv_of(f"{column};prediction", *rows, "other.jpg;3")
+    scores, readings, counts = read(tmp_path, orchard, content)
+    assert scores == {f"a-{n}": [1] for n in range(1, len(PHOTOS) + 1)}
+    assert f"photos by {column}" in readings.taken
+    assert readings.left == ["6 samples that ask for above_limit, value"]
+    row = f"row {len(PHOTOS) + 2}"
+    assert [name.partition(" (")[0] for name in counts.problems["rows without a sample"]] == [row]
+
+
+def test_rows_by_photo_that_may_answer_two_questions_ask_which(tmp_path, orchard):
+    rows = [f"{photo};{count + 1};sim" for photo, count in zip(PHOTOS, COUNTS, strict=True)]
+    content = csv_of("foto;value;above_limit", *rows)
+    with pytest.raises(UndecidedError) as raised:
+        read(tmp_path, orchard, content)
+    assert raised.value.answers == ("--only=asks=above_limit, value",)
+    both, _, _ = read(tmp_path, orchard, content, only={"asks": "above_limit, value"})
+    assert both == {f"b-{n}": [count > LIMIT, 1] for n, count in enumerate(COUNTS, start=1)}
+    values, _, _ = read(tmp_path, orchard, content, only={"asks": "value"})
+    assert {*values} == {f"a-{n}" for n in range(1, len(COUNTS) + 1)}
+
+
+def test_samples_that_ask_the_same_about_one_photo_need_their_ids(
+    tmp_path, orchard, tmp_path_factory
+):
+    folder = tmp_path_factory.mktemp("crowded")
+    (folder / "benchmark.toml").write_text(HEADER)
+    value = {**VALUE, "value": 3}
+    rows = [sample(folder, f"c-{n}", "x.jpg", f"How many? {n}", [value]) for n in (1, 2)]
+    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(UsageError, match="c-1, c-2") as raised:
+        read(tmp_path, load_benchmark(folder), csv_of("photo;prediction", "x.jpg;3"))
+    assert "benchmarks describe" in (raised.value.hint or "")
+
+
+def test_the_description_lists_the_photo_and_the_question_of_each_sample(orchard):
+    listed = samples_of_photos(orchard.samples)
+    first = listed[0]
+    assert (first.id, first.photos, first.question) == ("a-1", (PHOTOS[0],), "How many apples? 1")
+    assert {each.asks for each in listed} == {"value", "above_limit, value"}
+
+
+# --- repeated rows, remarks, numbers of rows --------------------------------------------------------------------------
+
+
+REMARKS = ["a-1;4;", "a-1;9;second try", "a-2;13;windy", "a-3;9;", "a-3;3;second try", "a-4;21;"]
+
+
+def test_a_column_of_remarks_is_no_setting(tmp_path, orchard):
+    content = csv_of("id;prediction;remark of Ana", *REMARKS)
+    with pytest.raises(UndecidedError) as raised:
+        read(tmp_path, orchard, content)
+    assert raised.value.answers == ("--repeated=last",)
+    first, _, counts = read(tmp_path, orchard, content, repeated="first")
+    assert [first[f"a-{n}"] for n in (1, 2, 3, 4)] == [[1]] * 4
+    assert counts.problems["repeated rows (the first of a sample counts)"] == [
+        "row 3 (id a-1)",
+        "row 6 (id a-3)",
+    ]
+
+
+def test_repeated_answers_the_question_on_repeated_rows(tmp_path, orchard):
+    """Also where a column of a few values, each for all samples, tells the rows apart."""
+    rows = [f"a-{n};{count + more};{who}" for n, count in enumerate(COUNTS, start=1)
+            for who, more in (("Ana", 1), ("Rui", 5))]  # fmt: skip
+    content = csv_of("id;prediction;who", *rows)
+    with pytest.raises(UndecidedError) as raised:
+        read(tmp_path, orchard, content)
+    assert raised.value.answers == ("--only=who=Ana",)
+    first, _, _ = read(tmp_path, orchard, content, repeated="first")
+    assert [first[f"a-{n}"] for n in range(1, len(COUNTS) + 1)] == [[1]] * len(COUNTS)
+
+
+def test_rows_have_their_numbers_of_the_file(tmp_path, orchard):
+    rows = ["a-1;4;x", "zz;4;y", "a-2;lots;x", "", "a-3;many;y"]
+    content = csv_of("id;prediction;model", *rows)
+    kind = "answers that are not read (they score 0)"
+    for only, named in ({"model": "x"}, [4]), ({"model": "y"}, [6]), ({}, [4, 6]):
+        _, _, counts = read(tmp_path, orchard, content, only=only)
+        assert [int(each.split()[1]) for each in counts.problems[kind]] == named
+
+
+# --- questions for several values -------------------------------------------------------------------------------------
+
+
+def test_one_value_for_a_question_with_several_is_named_with_the_way_to_give_them(
+    tmp_path, orchard
+):
+    rows = [f"b-{n};{count + 1}" for n, count in enumerate(COUNTS, start=1)] + ["a-1;4"]
+    content = csv_of("id;prediction", *rows)
+    _, _, counts = read(tmp_path, orchard, content)
+    (kind,) = [kind for kind in counts.problems if "do not name" in kind]
+    assert "above_limit, value" in kind
+    assert "--only asks=value" in kind
+    assert len(counts.problems[kind]) == len(COUNTS)
+    alone, _, _ = read(tmp_path, orchard, content, only={"asks": "value"})
+    assert alone["a-1"] == [1]
+    assert {*alone} == {f"a-{n}" for n in range(1, len(COUNTS) + 1)}
+
+
+def test_a_missing_value_of_a_question_is_named(tmp_path, orchard):
+    _, _, counts = read(tmp_path, orchard, csv_of("id;value;above_limit", "b-1;4;", "b-2;5;no"))
+    kind = "answers that lack a value where the question asks for above_limit, value (they score 0)"
+    assert counts.problems[kind] == ["row 2 (id b-1): above_limit"]
+
+
+def test_what_no_sample_asks_for_cannot_be_chosen(tmp_path, orchard):
+    with pytest.raises(UsageError, match="there is no yield"):
+        read(tmp_path, orchard, csv_of("id;prediction", "a-1;4"), only={"asks": "yield"})

@@ -213,7 +213,8 @@ class _Columns:
         self.answers = self._of_kind("answer")
         self.references = self._of_kind("reference")
         self.transcripts = self._of_kind("transcript")
-        self.nameless = self._of_kind("")
+        by = {match.by for match in matches}
+        self.nameless = [name for name in self._of_kind("") if name not in by]
         self.unknown = [
             name
             for name in self.nameless

@@ -8,6 +8,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -30,11 +31,13 @@ class PredictionRows(NamedTuple):
 
     ``names``: each column in lower case with underscores. ``form``: program that wrote the file; empty if it is a plain
     table. ``column``: column of the predictions in this form. ``left``: what else the file holds, in words.
-    ``hidden``: what is read although a workbook hides it.
+    ``hidden``: what is read although a workbook hides it. ``numbers``: number of each row in the file, of a table with
+    its header, as a spreadsheet shows it.
     """
 
     rows: list[Row]
     names: dict[str, str]
+    numbers: Sequence[int]
     form: str = ""
     column: str = ""
     left: tuple[str, ...] = ()
@@ -48,6 +51,7 @@ class _Form(NamedTuple):
     form: str = ""
     column: str = ""
     left: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
 
 
 def read_prediction_rows(
@@ -85,13 +89,14 @@ def read_prediction_rows(
             else f"{file.name} contains no rows",
             hint='one row per sample, e.g. {"id": "...", "prediction": "..."}, or one object {"ID": "PREDICTION", ...}',
         )
-    _check_names(form.rows, items, file)
+    numbers = form.numbers or range(1, len(form.rows) + 1)
+    _check_names(form.rows, numbers, items, file)
     spelt = dict.fromkeys(str(name) for row in form.rows for name in row)
     names = {name.strip().lower(): snake_case(name) for name in spelt}
     rows: list[Row] = [
         {str(name).strip().lower(): each for name, each in row.items()} for row in form.rows
     ]
-    return PredictionRows(rows, names, form.form, form.column, form.left, hidden)
+    return PredictionRows(rows, names, numbers, form.form, form.column, form.left, hidden)
 
 
 def _check_suffix(file: Path) -> None:
@@ -119,39 +124,47 @@ def _table_form(file: Path, ids: Collection[str], items: Collection[str]) -> tup
     sheets = {sheet.name: not sheet.is_hidden for sheet in sheets_of(file)}
     if len(sheets) < 2:
         table = open_table(file, delimiter=TABLES[file.suffix], allow_formulas=True)
-        return _Form(_table_rows(table, items)), table.hidden
+        numbers, rows = _table_rows(table, items)
+        return _Form(rows, numbers=numbers), table.hidden
     tables: dict[str, Table] = {}
     for sheet in [name for name, is_visible in sheets.items() if is_visible] or sheets:
         with suppress(NoFileError):  # an empty sheet
             tables[sheet] = open_table(file, sheet=sheet, allow_formulas=True)
-    rows = {sheet: [row for _, row in table.named_rows()] for sheet, table in tables.items()}
-    read = [sheet for sheet in rows if _tells(rows[sheet], ids)] or [*rows][:1]
+    of_sheet = {sheet: [row for _, row in table.named_rows()] for sheet, table in tables.items()}
+    read = [sheet for sheet in of_sheet if _tells(of_sheet[sheet], ids)] or [*of_sheet][:1]
     left = tuple(
         f'sheet "{sheet}"' + ("" if is_visible else " (hidden)")
         for sheet, is_visible in sheets.items()
         if sheet not in read
     )
     hidden = "; ".join(tables[sheet].hidden for sheet in read if tables[sheet].hidden)
+    numbered = {sheet: _table_rows(tables[sheet], items) for sheet in read}
     if len(read) == 1:
-        return _Form(_table_rows(tables[read[0]], items), f'sheet "{read[0]}"', left=left), hidden
-    named = [{"sheet": sheet, **row} for sheet in read for row in _table_rows(tables[sheet], items)]
-    return _Form([*named], left=left), hidden
+        numbers, rows = numbered[read[0]]
+        return _Form(rows, f'sheet "{read[0]}"', left=left, numbers=numbers), hidden
+    named = [{"sheet": sheet, **row} for sheet in read for row in numbered[sheet][1]]
+    numbers = tuple(chain.from_iterable(numbers for numbers, _ in numbered.values()))
+    return _Form([*named], left=left, numbers=numbers), hidden
 
 
-def _table_rows(table: Table, items: Collection[str]) -> list[Row]:
+def _table_rows(table: Table, items: Collection[str]) -> tuple[tuple[int, ...], list[Row]]:
+    """Return the numbers of the rows of a table in the file, and the rows."""
     for columns in table.alike:
         if _meaning(columns[0], items):
             raise _two_of_one_name(table.path, table.placed(columns))
-    return [row for _, row in table.named_rows()]
+    numbered = [*table.named_rows()]
+    return tuple(number for number, _ in numbered), [row for _, row in numbered]
 
 
 # --- two columns of one name ------------------------------------------------------------------------------------------
 
 
-def _check_names(rows: Sequence[Row], items: Collection[str], file: Path) -> None:
+def _check_names(
+    rows: Sequence[Row], numbers: Sequence[int], items: Collection[str], file: Path
+) -> None:
     """Raise UsageError if two keys of a row, or of an object in it, mean the same value of an answer."""
     seen = set[tuple[str, ...]]()
-    for number, row in enumerate(rows, start=1):
+    for number, row in zip(numbers, rows, strict=True):
         answers = [
             cast("Row", each)
             for name, each in row.items()

@@ -161,6 +161,13 @@ def chosen_samples(benchmark: Benchmark, choosing: Choosing) -> Sequence[Sample]
     return [sample for sample in benchmark.samples if asks[sample.id] == kind]
 
 
+def single_value(benchmark: Benchmark) -> str:
+    """Return what the samples that ask for one value ask for, if they all ask for the same; else an empty text."""
+    kinds = {*asks_by_sample(benchmark.samples).values()}
+    single = [kind for kind in kinds if ", " not in kind]
+    return single[0] if len(single) == 1 and len(kinds) > 1 else ""
+
+
 def choose_asked(benchmark: Benchmark, choosing: Choosing) -> None:
     """Choose the samples that ask for what the user named with ``--only asks=...``, and say so.
 

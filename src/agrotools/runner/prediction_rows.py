@@ -93,7 +93,7 @@ def match_rows(
         UsageError: no row belongs to a sample, a row belongs to two, or there is no column of predictions.
     """
     whole = table
-    table = table._replace(rows=_only(table, file, choosing.chosen.only))
+    table = _only(table, file, choosing.chosen.only)
     matches, others = _matches(table, benchmark, file, choosing)
     items = {name for each in benchmark.samples for name in item_names(asked_items(each.answer))}
     taken = take_columns(table, matches, items, file, choosing)
@@ -140,9 +140,9 @@ def _say_ids(table: PredictionRows, by: Mapping[str, int], choosing: Choosing) -
         choosing.readings.take(table.form)
 
 
-def _only(table: PredictionRows, file: str, only: Mapping[str, str]) -> list[Row]:
+def _only(table: PredictionRows, file: str, only: Mapping[str, str]) -> PredictionRows:
     """Return the rows that have the given values."""
-    rows = table.rows
+    kept = [*zip(table.numbers, table.rows, strict=True)]
     for given, value in only.items():
         name = _column_named(table, given)
         if not name and given == ASKS:
@@ -151,14 +151,14 @@ def _only(table: PredictionRows, file: str, only: Mapping[str, str]) -> list[Row
             raise UsageError(
                 f"{file} has no column {given}", hint=f"its columns: {', '.join(table.names)}"
             )
-        values = dict.fromkeys(plain_text(row.get(name)) for row in rows)
+        values = dict.fromkeys(plain_text(row.get(name)) for _, row in kept)
         if value not in values:
             raise UsageError(
                 f"no row of {file} has {value} in column {given}",
                 hint=f"its values: {', '.join([*values][:_MOST_LISTED])}",
             )
-        rows = [row for row in rows if plain_text(row.get(name)) == value]
-    return rows
+        kept = [(number, row) for number, row in kept if plain_text(row.get(name)) == value]
+    return table._replace(rows=[row for _, row in kept], numbers=[number for number, _ in kept])
 
 
 def _column_named(table: PredictionRows, given: str) -> str:

@@ -62,7 +62,7 @@ class RowSamples:
             raise _no_sample(self.table, self.benchmark, file)
         matches: list[MatchedRow] = []
         others: list[str] = []
-        for number, (row, told) in enumerate(zip(self.table.rows, found, strict=True), start=1):
+        for number, row, told in zip(self.table.numbers, self.table.rows, found, strict=True):
             if told is None:
                 others.append(name_of_row(number, row))
             else:
@@ -74,7 +74,8 @@ class RowSamples:
         rows = self.table.rows
         columns = self._columns()
         found = [
-            self._of_row(row, columns, number, file) for number, row in enumerate(rows, start=1)
+            self._of_row(row, columns, number, file)
+            for number, row in zip(self.table.numbers, rows, strict=True)
         ]
         return found if any(found) else self._by_prompt()
 
@@ -206,7 +207,7 @@ def name_of_row(number: int, row: Row, column: str = "") -> str:
 
 
 def _no_sample(table: PredictionRows, benchmark: Benchmark, file: str) -> UsageError:
-    first = f"first: {name_of_row(1, table.rows[0])}"
+    first = f"first: {name_of_row(table.numbers[0], table.rows[0])}"
     ids = [sample.id for sample in benchmark.samples]
     photo = next(iter(photos_of(benchmark.samples[0])), "")
     or_photo = f" or the photo, such as {photo}" if photo else ""

@@ -105,9 +105,10 @@ def _says_nothing_else(item: FormItem, words: str) -> bool:
 # --- what is not read -------------------------------------------------------------------------------------------------
 
 
-def unread_values(sample: Sample, text: str) -> tuple[str, str] | None:
+def unread_values(sample: Sample, text: str, single: str) -> tuple[str, str] | None:
     """Return what cannot be read of an answer: the kind of problem, and its values; None for nothing.
 
+    ``single``: what other samples ask for that want one value; empty if there are none.
     Only questions for numbers, for yes and no, and for several values need their form; a label may have more names than
     a form knows.
     """
@@ -116,7 +117,7 @@ def unread_values(sample: Sample, text: str) -> tuple[str, str] | None:
         return None
     form = read_submission(text, items)
     if form is None:
-        return _without_form(items, text)
+        return _without_form(items, text, single)
     values = read_values(items, form)
     unread = [
         f"{name} {_shown(' | '.join(form[name]))}"
@@ -126,7 +127,7 @@ def unread_values(sample: Sample, text: str) -> tuple[str, str] | None:
     return ("values that are not read (they score 0)", ", ".join(unread)) if unread else None
 
 
-def _without_form(items: Sequence[FormItem], text: str) -> tuple[str, str] | None:
+def _without_form(items: Sequence[FormItem], text: str, single: str) -> tuple[str, str] | None:
     if len(items) == 1:
         item = items[0]
         if item.is_number or item.type == "boolean":
@@ -137,9 +138,10 @@ def _without_form(items: Sequence[FormItem], text: str) -> tuple[str, str] | Non
     if len(lacking) < len(items):
         kind = f"answers that lack a value where the question asks for {names} (they score 0)"
         return kind, ", ".join(lacking)
+    alone = f"; --only asks={single} scores the samples of one value alone" if single else ""
     kind = (
         f"answers that do not name their values where the question asks for {names} (they score 0; "
-        "give a column for each value, or lines `name: value`)"
+        f"give a column for each value, or lines `name: value`{alone})"
     )
     return kind, _shown(text)
 

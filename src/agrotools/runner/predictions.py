@@ -35,7 +35,7 @@ from agrotools.runner.plan import Plan, WorkItem, work_items
 from agrotools.runner.prediction_answers import GivenAnswer
 from agrotools.runner.prediction_columns import Choosing, Chosen
 from agrotools.runner.prediction_forms import read_prediction_rows
-from agrotools.runner.prediction_photos import chosen_samples
+from agrotools.runner.prediction_photos import chosen_samples, single_value
 from agrotools.runner.prediction_rows import RowCounts, match_rows
 from agrotools.runner.prediction_values import unread_values
 from agrotools.runner.records import Key, iter_records
@@ -175,9 +175,11 @@ def import_predictions(
         planned=plan.sizes(),
     )
     folder = out or default_folder(manifest)
+    single = single_value(benchmark)
     with RunStore(folder, manifest) as store:
         for item in plan:
-            record = _record(benchmark, item, answers.get(item.key, []), file.name, counts.problems)
+            rows = answers.get(item.key, [])
+            record = _record(benchmark, item, rows, file.name, counts.problems, single)
             if record.key not in store.opened_with:
                 store.append(record)
     return folder, counts
@@ -232,8 +234,12 @@ def _record(
     rows: Sequence[tuple[str, GivenAnswer]],
     file: str,
     problems: dict[str, list[str]],
+    single: str,
 ) -> Record:
-    """Return the record of the last row that holds an answer, or of the last row; the others are ``problems``."""
+    """Return the record of the last row that holds an answer, or of the last row; the others are ``problems``.
+
+    ``single``: what the samples ask for that want one value.
+    """
     records = [_record_of(benchmark, item, answer, file) for _, answer in rows or [("", None)]]
     place = max(
         (at for at, record in enumerate(records) if not record.invalid), default=len(records) - 1
@@ -258,7 +264,9 @@ def _record(
             problems["transcripts without a result of plot with its spec (charts score 0)"].append(
                 item.sample.id
             )
-        case str() if rows and (unread := unread_values(item.sample, answer_of(record) or "")):
+        case str() if rows and (
+            unread := unread_values(item.sample, answer_of(record) or "", single)
+        ):
             kind, values = unread
             problems[kind].append(f"{labels[place]}: {values}")
         case _:
