@@ -49,10 +49,10 @@ def asks_by_sample(samples: Iterable[Sample]) -> dict[str, str]:
 
     The column of the user's table is named, too, if there are several: ``Apples: value``.
     """
-    told = [
-        (each.id, each.metadata.get("column"), ", ".join(i.name for i in asked_items(each.answer)))
-        for each in samples
-    ]
+    told: list[tuple[str, str, str]] = []
+    for sample in samples:
+        items = ", ".join(item.name for item in asked_items(sample.answer))
+        told.append((sample.id, str(sample.metadata.get("column") or ""), items))
     has_several = len({column for _, column, _ in told}) > 1
     return {
         name: f"{column}: {items}" if has_several and column else items
