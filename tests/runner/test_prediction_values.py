@@ -158,6 +158,17 @@ def test_rows_by_photo_belong_to_the_questions_that_they_can_answer(
     assert [name.partition(" (")[0] for name in counts.problems["rows without a sample"]] == [row]
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_object_of_answers_by_photo_is_read(tmp_path, orchard, whole):
+    answers = {photo: count if whole else {"value": count, "above_limit": count > LIMIT}
+               for photo, count in zip(PHOTOS, COUNTS, strict=True)}  # fmt: skip
+    only = {} if whole else {"asks": "value"}
+    scores, _, _ = read(
+        tmp_path, orchard, json.dumps(answers), "p.json", only=only, column="" if whole else "value"
+    )
+    assert scores == {f"a-{n}": [1] for n in range(1, len(PHOTOS) + 1)}
+
+
 def test_rows_by_photo_that_may_answer_two_questions_ask_which(tmp_path, orchard):
     rows = [f"{photo};{count + 1};sim" for photo, count in zip(PHOTOS, COUNTS, strict=True)]
     content = csv_of("foto;value;above_limit", *rows)

@@ -43,6 +43,7 @@ def explain(
     """Show question, steps and answer of a sample, and for each score the matched text and the reason."""
     from agrotools.core import UsageError
     from agrotools.core.files import MANIFEST_FILE
+    from agrotools.formats.benchmark import HEADER_FILE
     from agrotools.report.explain import explain as explanation
     from agrotools.report.html.data import listed_data, whole_data
     from agrotools.report.terminal import print_parts
@@ -57,6 +58,9 @@ def explain(
             _preview(str(run), sample or "", {"mode": mode, **given}, as_json=as_json)
             return
         hint = "give the folder that agrotools eval printed; a benchmark needs --prompt"
+        if (run / HEADER_FILE).is_file():
+            listing = command_line("benchmarks", "describe", run, "--json")
+            hint += f", and {listing} lists the photo and the question of each sample"
         raise UsageError(f"{run} is not a run folder (no {MANIFEST_FILE})", hint=hint)
     if named := [name for name, value in given.items() if value is not None]:
         option = named[0].replace("_", "-")

@@ -61,7 +61,7 @@ def read_prediction_rows(
 
     Args:
         file: the file.
-        ids: ids of the samples.
+        ids: ids of the samples, and names of their photos.
         items: names of the values that samples ask for.
         column: column that the user names; a form may drop another one.
 

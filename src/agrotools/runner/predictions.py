@@ -12,6 +12,7 @@ from typing import NamedTuple
 import orjson
 
 from agrotools.benchmarks import Benchmark
+from agrotools.benchmarks.photos import photos_of
 from agrotools.benchmarks.values import TABLES
 from agrotools.core import (
     MODES,
@@ -144,7 +145,8 @@ def import_predictions(
     choosing = Choosing(readings or Readings(), chosen)
     ids = {sample.id for sample in benchmark.samples}
     items = {name for each in benchmark.samples for name in item_names(asked_items(each.answer))}
-    table = read_prediction_rows(file, ids, items, chosen.column)
+    photos = {photo for sample in benchmark.samples for photo in photos_of(sample)}
+    table = read_prediction_rows(file, ids | photos, items, chosen.column)
     answers, counts, turns = match_rows(
         table, benchmark, file.name, choosing, of_table=file.suffix in TABLES
     )
