@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from agrotools.build.own_photos import cells
-from agrotools.build.own_photos.columns import ColumnReading, read_column, second_observers
+from agrotools.build.own_photos.columns import ColumnReading, read_column
 from agrotools.build.own_photos.nearest import nearest_names
 from agrotools.build.own_photos.proposal import open_questions, propose_plan
 from agrotools.build.own_photos.table import match_rows
@@ -164,7 +164,8 @@ def test_columns_of_observers_are_pairs(photos):
     path = photos.parent / "t.csv"
     path.write_text(f"photo,apples_obs1,apples_obs2\n{rows}", encoding="utf-8")
     seen = match_rows(photos, path)
-    assert second_observers(seen.table) == {"apples_obs1": "apples_obs2"}
+    (column,) = propose_plan(seen, "farm").plan.columns
+    assert (column.column, column.second) == ("apples_obs1", "apples_obs2")
     reading = read_column("apples_obs1", seen, "apples_obs2")
     assert (reading.column.ask, reading.column.target, reading.doubt) == ("count", "apple", "")
 

@@ -9,12 +9,14 @@ from pydantic import ValidationError
 from agrotools.build.boxes import GROUPS, SIZES
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.columns import column_as
-from agrotools.build.own_photos.plan import NOTHING, RATING, Column, Plan, measures
+from agrotools.build.own_photos.observers import APART, ONLY, own_quantity, partners_of
+from agrotools.build.own_photos.plan import NOTHING, RATING, UNDECIDED, Column, Plan, measures
 from agrotools.build.own_photos.proposal import (
     NAMES,
     OpenQuestion,
     open_questions_of_column,
     unknown_names,
+    which_observers,
 )
 from agrotools.build.own_photos.table import SETTINGS, DetectedTable
 from agrotools.core import UsageError
@@ -105,6 +107,8 @@ def _changed(plan: Plan, answer: Answer, seen: DetectedTable) -> Plan:
         if answer.column is None:
             fields[key] = value.split(",") if key in _LISTS else value
             return Plan.model_validate(fields)
+        if key == "second" and (column := plan.column(answer.column)):
+            return _with_second(plan, column, value, seen)
         columns = [
             _changed_column(each, answer, value, seen) if each.column == answer.column else each
             for each in plan.columns
@@ -112,6 +116,41 @@ def _changed(plan: Plan, answer: Answer, seen: DetectedTable) -> Plan:
     except ValidationError as error:
         why = f"--set {answer.typed}: {plain_message(error.errors()[0])}"
         raise UsageError(why, hint="see the comments at the head of the plan") from error
+    return plan.model_copy(update={"columns": tuple(columns)})
+
+
+def _with_second(plan: Plan, column: Column, value: str, seen: DetectedTable) -> Plan:
+    """Return the plan with what is said of a second observer: a column, :data:`APART`, :data:`ONLY` a column, nothing.
+
+    Raises:
+        UsageError: there is no such column.
+    """
+    others = {each.column for each in partners_of(column, plan.columns, seen.table)}
+    changed = {column.column: column.model_copy(update={"second": None})}
+    only = value.removeprefix(ONLY)
+    if value == APART:
+        for name in (column.column, *others):
+            each = changed.get(name) or plan.column(name) or column
+            quantity = {"quantity": own_quantity(each, seen.table)}
+            changed[name] = each.model_copy(update=quantity)
+    elif value == NOTHING or (value.startswith(ONLY) and only in {column.column, *others}):
+        for name in {column.column, *others} - {only}:
+            changed[name] = Column(column=name, ask=NOTHING)
+    elif value in seen.table.columns and value not in (column.column, seen.images_column):
+        # What the second observer saw has no questions of its own, and neither has what further ones saw.
+        changed[column.column] = column.model_copy(update={"second": value})
+        changed |= {name: Column(column=name, ask=NOTHING) for name in others}
+    else:
+        known = [
+            *sorted(others),
+            APART,
+            *(f"{ONLY}{name}" for name in (column.column, *sorted(others))),
+        ]
+        raise UsageError(
+            f"--set {column.column}.second={value}: there is no such column",
+            hint=f"one of {', '.join(known)}",
+        )
+    columns = [changed.get(each.column, each) for each in plan.columns if each.column != value]
     return plan.model_copy(update={"columns": tuple(columns)})
 
 
@@ -140,6 +179,15 @@ def decide(plan: Plan, seen: DetectedTable, readings: Readings) -> Plan:
     plan = plan.model_copy(update={key: value for key, value in chosen.items() if value})
     for column in plan.columns:
         plan = _decided(plan, column.column, seen, readings)
+    for column in plan.columns:
+        # An earlier answer may have changed it.
+        now = plan.column(column.column) or column
+        if need := which_observers(plan, now, seen):
+            plan, _ = _asked(plan, need, seen, readings)
+        elif now.second == UNDECIDED:
+            alone = now.model_copy(update={"second": None})
+            columns = [alone if each == now else each for each in plan.columns]
+            plan = plan.model_copy(update={"columns": tuple(columns)})
     return plan
 
 
@@ -185,16 +233,26 @@ def _asked(
 def _question(need: OpenQuestion) -> Question:
     """Return a question whose first choice is the one that is safe: to leave out what nobody knows."""
     left_out = Choice(NOTHING, "leaves its rows out" if need.part is not None else "leaves it out")
+    is_pair = need.key == "second"
+    if is_pair:
+        left_out = Choice(NOTHING, "leaves them out")
     others = [
-        Choice(value, "no questions" if value == RATING else "")
-        for value in need.choices
-        if value != NOTHING
+        Choice(value, _gives(value, is_pair=is_pair)) for value in need.choices if value != NOTHING
     ]
     has_rating_first = need.choices[:1] == (RATING,)
     choices = [others[0], left_out, *others[1:]] if has_rating_first else [left_out, *others]
-    is_open = need.key not in ("ask", "decimal")
+    is_open = need.key not in ("ask", "decimal", "second")
     text = f"{need.question} (or {need.or_key})" if need.or_key else need.question
     return Question(text, _option(need), tuple(choices), is_open=is_open, suggested=need.suggested)
+
+
+def _gives(value: str, *, is_pair: bool) -> str:
+    """Return what an answer gives, for its choice; empty if its value says it."""
+    if value == RATING:
+        return "no questions"
+    if not is_pair or value.startswith(ONLY):
+        return ""
+    return "two things, each with its questions" if value == APART else "two observers"
 
 
 def say_what_is_read(plan: Plan, seen: DetectedTable, readings: Readings) -> None:
@@ -205,7 +263,7 @@ def say_what_is_read(plan: Plan, seen: DetectedTable, readings: Readings) -> Non
         if column.ask == "slice":
             readings.take(f"groups from column {column.column}")
         elif column.is_asked:
-            second = f" and {column.second}" if column.second else ""
+            second = f" and {column.second} (two observers)" if column.second else ""
             readings.take(f"{_what(column)} from column {column.column}{second}")
             _say_what_is_left(column, seen, readings)
         else:

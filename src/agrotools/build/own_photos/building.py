@@ -25,13 +25,7 @@ from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
 from agrotools.build.own_photos.columns import CLASS, EMPTY
 from agrotools.build.own_photos.headers import holds, words_of
-from agrotools.build.own_photos.plan import (
-    Column,
-    Measure,
-    Plan,
-    SkippedRows,
-    measures,
-)
+from agrotools.build.own_photos.plan import Column, Measure, Plan, SkippedRows, listed, measures
 from agrotools.build.own_photos.proposal import (
     NAMES,
     open_questions_of_column,
@@ -47,6 +41,7 @@ from agrotools.build.own_photos.questions import (
     subjects_of,
     templates_for,
     tolerance_of,
+    tolerance_text,
 )
 from agrotools.build.own_photos.strangers import named_column, stranger_subject, with_strangers
 from agrotools.build.own_photos.table import PHONE_SUFFIXES, DetectedTable, Images
@@ -384,7 +379,10 @@ def _stored(
     part_of = {
         column.column: [
             Pictured(
-                _stored_file(path, column, plan, originals, cleaned), value, slices[path], path.name
+                _stored_file(path, column, plan, originals, cleaned),
+                value,
+                slices[path],
+                seen.images.shown_name(path),
             )
             for path, value in values[column.column].items()
             if path in pictures and faults[path] is None
@@ -548,34 +546,35 @@ def answers_of(
             continue
         by_image.setdefault(image, []).append((row, value))
     merged = {
-        image: _merge_answers(image, answers, column, skipped)
+        image: _merge_answers(seen.images.shown_name(image), answers, column, skipped)
         for image, answers in by_image.items()
     }
     known = {image: value for image, value in merged.items() if value is not None}
-    return _without_contradicting_copies(known, seen.copies, column, skipped)
+    return _without_contradicting_copies(known, seen, column, skipped)
 
 
 def _without_contradicting_copies(
     values: Mapping[Path, Value],
-    copies: Mapping[Path, Path],
+    seen: DetectedTable,
     column: Column,
     skipped: SkippedRows,
 ) -> dict[Path, Value]:
     """Return one of the pictures with the same bytes for each value, none if their values differ."""
     by_first: dict[Path, list[Path]] = {}
     for image in values:
-        by_first.setdefault(copies.get(image, image), []).append(image)
+        by_first.setdefault(seen.copies.get(image, image), []).append(image)
     kept: dict[Path, Value] = {}
+    shown = seen.images.shown_name
     for images in by_first.values():
         if len({values[image] for image in images}) == 1:
             kept[images[0]] = values[images[0]]
             for image in images[1:]:
                 reason = "is a copy of another photo (identical bytes) with the same answer"
-                skipped.add(column.column, reason, "used once", example=image.name)
+                skipped.add(column.column, reason, "used once", example=shown(image))
         else:
-            listed = " and ".join(f"{image.name}: {values[image]!r}" for image in images)
+            several = " and ".join(f"{shown(image)}: {values[image]!r}" for image in images)
             reason = "are copies of one photo (identical bytes) with different answers"
-            skipped.add(column.column, reason, "keep the right one", example=listed)
+            skipped.add(column.column, reason, "keep the right one", example=several)
     return kept
 
 
@@ -586,7 +585,7 @@ def agreed_answers(
     is_named = measures()[column.ask].kind == "name" and column.ask != CLASS
     unknown = unknown_names(seen, column) if is_named else {}
     first = answers_of(seen, column, skipped, unknown)
-    if column.second is None:
+    if not column.second:
         return first, ""
     by_second = column.model_copy(update={"column": column.second})
     second = answers_of(seen, by_second, skipped, unknown)
@@ -614,12 +613,25 @@ def agreed_answers(
         agreement = f"kappa undefined ({why})" if kappa is None else f"Cohen's kappa {kappa:.2f}"
     for image in (image for image, agree in zip(both, alike, strict=True) if not agree):
         hint = "agree on one value, or remove second from the plan to ask by the first alone"
-        example = f"{image.name}: {values.pop(image)!r} and {second[image]!r}"
+        example = f"{seen.images.shown_name(image)}: {values.pop(image)!r} and {second[image]!r}"
         skipped.add(column.column, f"is another value in {column.second}", hint, example=example)
-    return (
-        values,
-        f"{column.column} and {column.second}: {agreement}, n = {len(both)}, {sum(alike)} alike",
-    )
+    said = f"{column.column} and {column.second}: {agreement}, n = {len(both)}, {sum(alike)} alike"
+    return values, f"{said}; {_rule_of_truth(column, first, second, seen)}"
+
+
+def _rule_of_truth(
+    column: Column, first: Mapping[Path, Value], second: Mapping[Path, Value], seen: DetectedTable
+) -> str:
+    """Return which value of two observers is the truth, and the photos that one of them alone has seen."""
+    rule = f"the truth is that of {column.column} where both agree"
+    measure = measures()[column.ask]
+    if measure.kind == "number":
+        rule += f" within {tolerance_text(column, measure)}"
+    alone = sorted(first.keys() ^ second.keys())
+    if alone:
+        names = listed([seen.images.shown_name(image) for image in alone])
+        rule += f", and that of the only one for {names}"
+    return rule
 
 
 def _value(text: str, column: Column, measure: Measure, unknown: Collection[str]) -> Value:
@@ -690,7 +702,7 @@ def _is_counted(noun: str, column: Column, measure: Measure) -> bool:
 
 
 def _merge_answers(
-    image: Path, answers: Sequence[tuple[int, Value]], column: Column, skipped: SkippedRows
+    photo: str, answers: Sequence[tuple[int, Value]], column: Column, skipped: SkippedRows
 ) -> Value | None:
     """Return the value of a picture with one or several (row, value), or None if these contradict each other."""
     values = list(dict.fromkeys(value for _, value in answers))
@@ -710,7 +722,7 @@ def _merge_answers(
         "has different answers for one picture",
         hint,
         answers[0][0],
-        f"{image.name}: {several}",
+        f"{photo}: {several}",
     )
     return None
 

@@ -16,6 +16,7 @@ from agrotools.build.own_photos.headers import (
     words_in,
     words_of,
 )
+from agrotools.build.own_photos.observers import alike_with
 from agrotools.build.own_photos.plan import (
     NOTHING,
     RATING,
@@ -122,7 +123,7 @@ def column_as(header: str, ask: str, seen: DetectedTable, second: str | None = N
         target = (
             singular(words) if re.fullmatch(r"[^\W\d_]+(?: [^\W\d_]+){0,2}", words) else said.target
         )
-        changes = {
+        changes |= {
             "target": target,
             "objects": words if target == singular(words) != words else None,
         }
@@ -158,33 +159,10 @@ def kind_of(texts: Sequence[str], header: str = "") -> Kind | None:
     )
 
 
-def second_observers(table: Table) -> dict[str, str]:
-    """Return pairs of columns of one stem: ``rust_1`` and ``rust_2``, ``name A`` and ``name B``, ``obs1``, ``obs2``."""
-    return {
-        of[min(of)]: of[max(of)]
-        for of in _numbered(table).values()
-        if "".join(sorted(of)) in ("12", "ab")
-    }
-
-
-def _numbered(table: Table) -> dict[str, dict[str, str]]:
-    """Return the columns that end in a letter or digit, by their stem and that ending."""
-    stems: dict[str, dict[str, str]] = {}
-    observers = "|".join(words_of("observer"))
-    ending = rf"(.*\w)[\W_]+(?:(?:{observers})[\W_]*)?([1-9a-z])[\W_]*"
-    for header in (column for column in table.columns if column not in table.counted):
-        if match := re.fullmatch(ending, header.casefold()):
-            stems.setdefault(match[1], {})[match[2]] = header
-    return stems
-
-
 def _stem(header: str, table: Table) -> str:
-    """Return a header without its number, if others differ from it in that number alone."""
-    for stem, of in _numbered(table).items():
-        if len(of) > 1 and header in of.values():
-            # A bracket that the ending cut off is of no use.
-            return header[: len(stem)]
-    return header
+    """Return a header without the words that alone tell it from others of its stem."""
+    group = alike_with(header, table)
+    return group.stem if group else header
 
 
 # Numbers: the header says what is measured, and the cells must fit it.

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections import defaultdict
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -42,12 +43,13 @@ class SkippedRows:
             example = f" x {texts[0]!r}" if len(texts) == 1 else ""
             some = [str(row) for row, _ in found if row is not None][:_ROWS_NAMED]
             rows = f" (row {', '.join(some)}{', ...' * (len(found) > len(some))})" if some else ""
-            several = f" ({_listed(texts)})" if len(texts) > 1 else ""
+            several = f" ({listed(texts)})" if len(texts) > 1 else ""
             lines.append(f"{what}: {len(found)}{example}{several}{rows} {reason}: {hint}")
         return lines
 
 
-def _listed(texts: list[str]) -> str:
+def listed(texts: Sequence[str]) -> str:
+    """Return texts with commas, the first ones if there are many."""
     more = len(texts) - _TEXTS_NAMED
     return ", ".join(texts[:_TEXTS_NAMED]) + (f" and {more} more" if more > 0 else "")
 
@@ -116,6 +118,7 @@ class Column(FrozenModel):
     )  # headers
     column: str
     second: str | None = None
+    """Column of a second observer; "" if it is open whether another column of the same words is one."""
     ask: str = UNDECIDED
     unit: str | None = None
     """Unit of numbers that are written without one."""

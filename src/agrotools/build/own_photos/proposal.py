@@ -16,10 +16,17 @@ from agrotools.build.own_photos.columns import (
     choices_of,
     kind_of,
     read_column,
-    second_observers,
     texts_of,
 )
 from agrotools.build.own_photos.nearest import nearest_names
+from agrotools.build.own_photos.observers import (
+    APART,
+    ONLY,
+    agreement,
+    alike_columns,
+    are_observers,
+    partners_of,
+)
 from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Plan, measures
 from agrotools.build.own_photos.questions import ColumnNames, crops_of_the_net
 from agrotools.build.own_photos.table import DetectedTable
@@ -281,24 +288,60 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
 
 def _proposed_columns(seen: DetectedTable, notes: dict[str, str]) -> list[Column]:
     """Return the columns of a plan, and write how each was interpreted into ``notes``."""
-    seconds = second_observers(seen.table)
+    seconds = _second_observers(seen)
     readings: list[ColumnReading] = []
     for header in seen.table.columns:
-        if header == seen.images_column or header in seconds.values():
+        if header == seen.images_column or header in filter(None, seconds.values()):
             continue
-        reading = read_column(header, seen, seconds.get(header))
+        second = seconds.get(header)
+        reading = read_column(header, seen, second)
         column, note = reading.column, reading.note
-        note += f"; {seconds[header]} is of a second observer" if header in seconds else ""
+        note += f"; {second} is of a second observer" if second else ""
         if column.is_asked and header in seen.table.namesakes:
             column = column.model_copy(update={"ask": UNDECIDED})
             note += f"; {_NAMESAKES}"
-        column = column.model_copy(update={"second": seconds.get(header)})
+        column = column.model_copy(update={"second": second})
         readings.append(reading._replace(column=column))
         notes[header] = note
     if not any(each.column.is_asked or each.doubt for each in readings):
         # Nothing else may be an answer: what no header explains is asked about.
         return [_undecided(each) for each in readings]
     return [each.column for each in readings]
+
+
+def _second_observers(seen: DetectedTable) -> dict[str, str]:
+    """Return the columns with that of a second observer of the same thing, "" if it is open whether there is one."""
+    seconds: dict[str, str] = {}
+    for group in alike_columns(seen.table):
+        others = [header for header in group.headers if header != seen.images_column]
+        if len(others) < len(group.headers):
+            continue
+        first = read_column(others[0], seen, others[1]).column
+        is_clear = first.is_asked and are_observers(group, seen, measures()[first.ask])
+        seconds[others[0]] = others[1] if is_clear else UNDECIDED
+    return seconds
+
+
+def which_observers(plan: Plan, column: Column, seen: DetectedTable) -> OpenQuestion | None:
+    """Return the question whether a column and others of its words are of observers of one thing; None if none is."""
+    others = [each.column for each in partners_of(column, plan.columns, seen.table)]
+    if column.second != UNDECIDED or not others:
+        return None
+    headers = [column.column, *others]
+    listed = " and ".join(map(repr, headers))
+    agree = agreement(column.column, others[0], seen, measures()[column.ask])
+    found: dict[bool | None, str] = {
+        True: " They agree on most photos.",
+        False: " They differ on many photos.",
+    }
+    suggested = APART if agree is False else others[0]
+    return OpenQuestion(
+        column.column,
+        "second",
+        f"Do {listed} hold one thing, seen by two observers, or two things?{found.get(agree, '')}",
+        (NOTHING, *others, APART, *(f"{ONLY}{header}" for header in headers)),
+        suggested=suggested,
+    )
 
 
 def _undecided(reading: ColumnReading) -> Column:

@@ -217,6 +217,14 @@ def tolerance_of(column: Column, measure: Measure) -> tuple[float, float]:
     return (absolute, relative) if absolute or relative else (measure.abs_tol, measure.rel_tol)
 
 
+def tolerance_text(column: Column, measure: Measure) -> str:
+    """Return how far an answer may stray, as ``1 or 10 %``."""
+    absolute, relative = tolerance_of(column, measure)
+    return " or ".join(
+        [f"{absolute:g}"] * bool(absolute) + [f"{100 * relative:g} %"] * bool(relative)
+    )
+
+
 def round_limits(values: Sequence[float]) -> list[float]:
     """Return up to five round numbers between the lower and the upper sixth of the values; empty if all are equal."""
     ordered = sorted(values)

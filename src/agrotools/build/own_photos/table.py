@@ -93,6 +93,12 @@ class Images:
     def __len__(self) -> int:
         return len(self.paths)
 
+    def shown_name(self, image: Path) -> str:
+        """Return the name of a picture, with its folder if others have the name."""
+        if len(self._at.get(("name", _plain(image.name)), [])) < 2:
+            return image.name
+        return image.relative_to(self.folder).as_posix()
+
     def some_names(self) -> list[str]:
         return sorted(path.name for path in self.paths[:1000])[:3]
 
@@ -213,7 +219,7 @@ class DetectedTable:
 
     def cells_of(self, *columns: str | None) -> list[tuple[int, Path, str]]:
         """Return row number, picture and text of each cell of columns; BenchmarkError if there is no such column."""
-        places = [self.table.place_of(column) for column in columns if column is not None]
+        places = [self.table.place_of(column) for column in columns if column]
         return [
             (matched.row, matched.image, matched.cells[place])
             for place in places

@@ -1,0 +1,117 @@
+"""Columns of one stem: of two observers of one thing where headers and values say so, and else asked about."""
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from agrotools.build.own_photos.answering import decide, with_answers
+from agrotools.build.own_photos.plan import Plan
+from agrotools.build.own_photos.proposal import propose_plan
+from agrotools.build.own_photos.table import match_rows
+from agrotools.core.readings import Readings
+
+FIRST = [4, 13, 9, 10, 9, 11, 17, 8, 11, 2]
+SECOND = [4, 13, 9, 11, 9, 10, 17, 9, 11, 3]
+OTHER = [9, 2, 3, 11, 4, 15, 1, 2, 7, 9]
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for number in range(1, 11):
+        Image.new("RGB", (40, 30), (30, 20 * number, 30)).save(folder / f"{number}.jpg")
+    return folder
+
+
+def _read(photos: Path, headers: list[str], columns: list[list], *words: str):
+    path = photos.parent / "t.csv"
+    values = zip(*columns, strict=True)
+    rows = [f"{at}.jpg;{';'.join(map(str, row))}" for at, row in enumerate(values, start=1)]
+    path.write_text("\n".join([f"photo;{';'.join(headers)}", *rows]), encoding="utf-8")
+    seen, readings = match_rows(photos, path), Readings()
+    plan = with_answers(propose_plan(seen, "farm").plan, words, seen)
+    return decide(plan, seen, readings), readings
+
+
+def _asked(plan: Plan) -> dict[str, tuple[str, str | None]]:
+    return {each.column: (each.ask, each.second) for each in plan.columns if each.is_asked}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Apples (Ann)", "Apples (Ben)"),
+        ("maçãs Ana", "maçãs José"),
+        ("Äpfel Zählung 1", "Äpfel Zählung 2"),
+        ("Ann: apples", "Ben: apples"),
+        ("apples, observer A", "apples, observer B"),
+    ],
+)
+def test_headers_that_differ_in_a_person_or_number_are_of_two_observers(photos, first, second):
+    plan, readings = _read(photos, [first, second], [FIRST, SECOND])
+    assert _asked(plan) == {first: ("count", second)}
+    assert plan.columns[0].target == "apple"
+    assert readings.questions == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "values"),
+    [
+        ("apples_1", "apples_2", OTHER),
+        ("Apples Gala", "Apples Fuji", OTHER),
+        ("Apples left", "Apples right", SECOND),
+        ("apples_ann", "apples_ben", SECOND),
+        ("Apples", "Apples (Ben)", SECOND),
+    ],
+)
+def test_two_columns_of_one_stem_are_one_question_where_they_may_be_two_things(
+    photos, first, second, values
+):
+    plan, readings = _read(photos, [first, second], [FIRST, values])
+    (question,) = readings.questions
+    assert question.option == f"--set={first}.second"
+    assert [choice.value for choice in question.choices] == [
+        "nothing",
+        second,
+        "apart",
+        f"only {first}",
+        f"only {second}",
+    ]
+    assert question.suggested == ("apart" if values is OTHER else second)
+    assert _asked(plan) == {}, "what nobody knows is left out"
+
+
+@pytest.mark.parametrize(
+    ("answer", "asked"),
+    [
+        ("Apples right", {"Apples left": "Apples right"}),
+        ("apart", {"Apples left": None, "Apples right": None}),
+        ("only Apples left", {"Apples left": None}),
+        ("only Apples right", {"Apples right": None}),
+        ("nothing", {}),
+    ],
+)
+def test_one_answer_decides_both_columns(photos, answer, asked):
+    headers = ["Apples left", "Apples right"]
+    plan, readings = _read(photos, headers, [FIRST, SECOND], f"Apples left.second={answer}")
+    assert readings.questions == []
+    assert {header: second for header, (_, second) in _asked(plan).items()} == asked
+    if answer == "apart":
+        quantities = [each.quantity for each in plan.columns]
+        assert quantities == ["the number of apples (left)", "the number of apples (right)"]
+
+
+def test_other_quantities_of_one_thing_are_no_observers(photos):
+    plan, readings = _read(photos, ["apples", "apples (kg)"], [FIRST, OTHER])
+    assert (_asked(plan), readings.questions) == ({"apples": ("count", None)}, [])
+
+
+def test_two_of_three_observers_are_chosen(photos):
+    headers = ["Apples Ann", "Apples Ben", "Apples Cid"]
+    columns = [FIRST, SECOND, SECOND]
+    _, readings = _read(photos, headers, columns)
+    assert [question.option for question in readings.questions] == ["--set=Apples Ann.second"]
+    plan, readings = _read(photos, headers, columns, "Apples Ann.second=Apples Cid")
+    assert (_asked(plan), readings.questions) == ({"Apples Ann": ("count", "Apples Cid")}, [])
