@@ -8,6 +8,7 @@ from PIL import Image
 
 from agrotools.build.choosing import ask_subject
 from agrotools.build.own_photos import cells
+from agrotools.build.own_photos.answering import with_answers
 from agrotools.build.own_photos.building import (
     _why_unused,
     agreed_answers,
@@ -280,6 +281,45 @@ def test_numbers_that_may_be_thousands_or_shares_are_asked_about(photos):
     assert "2.013 is 2.013 " in notes["cover %"]
 
 
+def test_text_beside_number_cells_of_a_workbook_is_read_whatever_the_mark(photos):
+    openpyxl = pytest.importorskip("openpyxl", reason="extra build")
+    book = openpyxl.Workbook()
+    values = [1.9, 5.375, "0,8 %", 8.1, "2-5 %", 0.4]
+    for row in [("photo", "Severity (%)"), *enumerate(values, start=1)]:
+        name = f"{row[0]}.jpg" if isinstance(row[0], int) else row[0]
+        book.active.append([name, row[1]])
+    book.save(photos.parent / "t.xlsx")
+    seen = match_rows(photos, photos.parent / "t.xlsx")
+    (column,) = propose_plan(seen, "x").plan.columns
+    for decimal in (".", ","):
+        found = answers_of(seen, column.model_copy(update={"decimal": decimal}), SkippedRows())
+        assert [*found.values()] == pytest.approx([1.9, 5.375, 0.8, 8.1, 0.4])
+
+
+@pytest.mark.parametrize(
+    ("rows", "offers_sum"),
+    [
+        (["1.jpg,3", "1.jpg,4", "2.jpg,5"], False),
+        (["1.jpg,3", "1.jpg,4", "2.jpg,5", "2.jpg,1"], True),
+    ],
+)
+def test_a_sum_is_offered_only_where_most_photos_have_several_rows(photos, rows, offers_sum):
+    table = photos.parent / "t.csv"
+    table.write_text("\n".join(["photo,apples", *rows]), encoding="utf-8")
+    skipped = SkippedRows()
+    answers_of(match_rows(photos, table), Column(column="apples", ask="count"), skipped)
+    (line,) = skipped.lines()
+    assert "--set 'apples.repeated=mean'" in line
+    assert ("repeated=sum" in line) is offers_sum
+
+
+def test_a_column_said_to_be_a_count_keeps_its_decimal_mark(photos):
+    seen = match_rows(photos, _table(photos, "apples ripe", ["4,0", "13,0", "9,0"]))
+    plan = with_answers(propose_plan(seen, "x").plan, ["apples ripe.ask=count"], seen)
+    (column,) = plan.columns
+    assert [*answers_of(seen, column, SkippedRows()).values()] == [4, 13, 9]
+
+
 def test_numbers_with_and_without_unit_are_told(photos):
     seen = match_rows(photos, _table(photos, "fruit diameter", ["71 mm", "7.2 cm", "70", "69 mm"]))
     plan, notes = propose_plan(seen, "x")
@@ -292,7 +332,8 @@ def test_numbers_with_and_without_unit_are_told(photos):
         "1.jpg": pytest.approx(71), "2.jpg": pytest.approx(72), "4.jpg": pytest.approx(69)
     }  # fmt: skip
     assert skipped.lines() == [
-        "fruit diameter: 1 x '70' (row 4) has no unit: set unit of this column in the plan"
+        "fruit diameter: 1 x '70' (row 4) has no unit: "
+        "--set 'fruit diameter.unit=mm' or the unit that they have"
     ]
 
 

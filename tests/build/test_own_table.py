@@ -9,7 +9,7 @@ from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Quantity
 from agrotools.build.own_photos.table import Images, open_table
 from agrotools.core import BenchmarkError
-from agrotools.text.decimal_marks import detect_decimal
+from agrotools.text.decimal_marks import NumberText, detect_decimal
 
 TEXT = "photo,Größe (mm),Befund\nIMG_1.jpg,12,Mehltau\nIMG_2.jpg,15,Rost\n"
 CHINESE = "照片,株高,病害\nIMG_1.jpg,12厘米,叶锈病\nIMG_2.jpg,15厘米,白粉病\n"
@@ -198,6 +198,27 @@ def test_what_is_no_number_says_so(text):
 )  # fmt: skip
 def test_the_decimal_mark_of_a_column(texts, decimal, sure):
     assert detect_decimal(texts)[:2] == (decimal, sure)
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "value"),
+    [
+        ("0,8 %", ".", 0.8),
+        ("1.9 %", ",", 1.9),
+        ("4,0", ".", 4),
+        ("1.234.567", ".", 1234567),
+        ("1,234", ".", 1234),
+        ("1,234", ",", 1.234),
+        (NumberText("1.234 %"), ",", 1.234),
+    ],
+)
+def test_a_cell_with_one_reading_needs_no_decimal_mark(text, decimal, value):
+    assert cells.quantity(text, decimal).value == pytest.approx(value)
+
+
+def test_number_cells_of_a_workbook_tell_no_decimal_mark():
+    assert detect_decimal([NumberText("1.5"), "0,8 %", "1,234"])[:2] == (",", True)
+    assert detect_decimal(["1.5", "0,8 %", "1,234"])[1] is False, "both marks: 1,234 is open"
 
 
 @pytest.mark.parametrize(

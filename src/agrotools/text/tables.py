@@ -21,6 +21,7 @@ from zipfile import BadZipFile, ZipFile
 
 from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError, install_command
+from agrotools.text.decimal_marks import NumberText
 from agrotools.text.units import canonical_unit
 
 Row = tuple[int, tuple[str, ...]]
@@ -630,17 +631,17 @@ _SCALED = re.compile(r"[0#?],+(?![0#?,])")
 """A number format that shows thousands or millions."""
 
 
-def _number_text(value: float, number_format: str) -> str:
+def _number_text(value: float, number_format: str) -> NumberText:
     """Return a number with the percent sign or the unit that its format shows.
 
     Only a percent sign outside quotes shows the number times 100: ``0"%"`` shows 5 as 5%, ``0%`` as 500%.
     """
     of_positive = number_format.partition(";")[0]
     if "%" in _LITERAL.sub("", number_format):
-        return f"{100 * value:.12g} %"
+        return NumberText(f"{100 * value:.12g} %")
     literal = "".join(of[1] or of[2] or "" for of in _LITERAL.finditer(of_positive)).strip()
     has_unit = not _SCALED.search(of_positive) and canonical_unit(literal) is not None
-    return f"{value:.12g} {literal}" if has_unit else f"{value:.12g}"
+    return NumberText(f"{value:.12g} {literal}" if has_unit else f"{value:.12g}")
 
 
 def found_encoding(path: Path) -> str:

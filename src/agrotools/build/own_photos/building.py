@@ -212,7 +212,9 @@ def build_from_photos(
             reason = f"column is skipped because the plan does not set {lacking}{asked}"
             if column.ask and lacking == "ask":
                 reason = f"column is skipped. {needs[0].question}"
-            skipped.add(column.column, reason, "add it to the plan")
+            skipped.add(
+                column.column, reason, f"answer it by --set '{column.column}.{needs[0].key}=...'"
+            )
     agreed = {column.column: agreed_answers(seen, column, skipped) for column in columns}
     values = {column: answers for column, (answers, _) in agreed.items()}
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
@@ -280,11 +282,17 @@ def _why_unused(value: Value, plan: Plan, name: str, n_samples: int) -> tuple[st
     if column is not None and number is not None:
         tolerance = tolerance_of(column, measures()[column.ask])[0]
         if abs(number) <= tolerance:
-            return f"{what}: its value is within {tolerance:g} of 0", "lower abs_tol in the plan"
+            return (
+                f"{what}: its value is within {tolerance:g} of 0",
+                f"--set '{name}.abs_tol=NUMBER' with a smaller number",
+            )
     if n_samples >= plan.samples:
         return f"{what}: the {plan.samples} questions of samples are reached", "raise samples"
     if number is not None:
-        return f"{what}: its value is too near those of others", "lower abs_tol in the plan"
+        return (
+            f"{what}: its value is too near those of others",
+            f"--set '{name}.abs_tol=NUMBER' with a smaller number",
+        )
     return f"{what}: too few photos can be compared with it", "add photos with other answers"
 
 
@@ -455,7 +463,8 @@ def _part(
     if not subjects:
         what = "; ".join(skipped.lines()[:_MOST_REASONS]) or "the plan ignores all columns"
         raise BenchmarkError(
-            f"no questions can be generated: {what}", hint="complete the plan or the table"
+            f"no questions can be generated: {what}",
+            hint="run the command again with such --set, or correct the table",
         )
     return Part(
         name=plan.name.replace(".", "-")[:40],
@@ -492,7 +501,7 @@ def _select_pictures(
         return paths
     chosen = sorted(paths, key=lambda path: hashlib.sha256(path.name.encode()).digest())[:most]
     reason = f"were not needed for {samples} samples ({len(paths) - most} of {len(paths)})"
-    skipped.add("picture", reason, "raise samples in the plan to use more")
+    skipped.add("picture", reason, f"--set samples={len(paths)} uses more")
     return set(chosen)
 
 
@@ -525,11 +534,16 @@ def _facts(path: Path, column: Column, plan: Plan) -> dict[str, Any]:
 
 
 def answers_of(
-    seen: DetectedTable, column: Column, skipped: SkippedRows, unknown: Collection[str] = ()
+    seen: DetectedTable,
+    column: Column,
+    skipped: SkippedRows,
+    unknown: Collection[str] = (),
+    of: str = "",
 ) -> dict[Path, Value]:
     """Return the value of each picture; unusable cells and contradictory values are added to ``skipped``.
 
-    ``unknown``: names that no tool result can match; their cells are not used.
+    ``unknown``: names that no tool result can match; their cells are not used. ``of``: the column in the plan, if
+    ``column`` is that of a second observer.
     """
     measure = measures()[column.ask]
     by_image: dict[Path, list[tuple[int, Value]]] = {}
@@ -542,11 +556,14 @@ def answers_of(
         try:
             value = _value(text, column, measure, unknown)
         except CellFault as fault:
-            skipped.add(column.column, fault.reason, fault.hint, row, text[:60])
+            # The keys of a second observer's column are those of the first.
+            hint = fault.hint.replace("COLUMN", of or column.column)
+            skipped.add(column.column, fault.reason, hint, row, text[:60])
             continue
         by_image.setdefault(image, []).append((row, value))
+    ways = _ways_to_merge(seen, by_image, of or column.column)
     merged = {
-        image: _merge_answers(seen.images.shown_name(image), answers, column, skipped)
+        image: _merge_answers(seen.images.shown_name(image), answers, column, skipped, ways)
         for image, answers in by_image.items()
     }
     known = {image: value for image, value in merged.items() if value is not None}
@@ -588,7 +605,7 @@ def agreed_answers(
     if not column.second:
         return first, ""
     by_second = column.model_copy(update={"column": column.second})
-    second = answers_of(seen, by_second, skipped, unknown)
+    second = answers_of(seen, by_second, skipped, unknown, column.column)
     measure, both, values = (
         measures()[column.ask],
         [image for image in first if image in second],
@@ -641,13 +658,13 @@ def _value(text: str, column: Column, measure: Measure, unknown: Collection[str]
         name = cells.name(text)
         meant = column.meaning_of(name)
         if meant is None or name in unknown:
-            hint = f"write a known name, or add it to {NAMES} in the plan"
+            hint = f"write a known name, or --set 'COLUMN.{NAMES}.{name}=KNOWN NAME'"
             raise CellFault(unknown_reason(name, column), hint)
         return meant
     number = cells.quantity(text, column.decimal or ".")
     value = _in_unit(number, column, measure)
     if measure.unit is None and value != round(value) and column.repeated != "mean":
-        raise CellFault("is not a whole number", 'write a count, or repeated = "mean" in the plan')
+        raise CellFault("is not a whole number", "write a count, or --set 'COLUMN.repeated=mean'")
     if measure.least is not None and value < measure.least:
         raise CellFault(
             f"is below {measure.least:g}{measure.unit or ''}", "correct the value or its unit"
@@ -678,7 +695,9 @@ def _in_unit(number: cells.Quantity, column: Column, measure: Measure) -> float:
         )
     unit = number.unit or canonical_unit(column.unit)
     if unit is None:
-        raise CellFault("has no unit", "set unit of this column in the plan")
+        raise CellFault(
+            "has no unit", f"--set 'COLUMN.unit={measure.unit}' or the unit that they have"
+        )
     try:
         return convert(number.value, unit, measure.unit)
     except ValueError as error:
@@ -701,10 +720,32 @@ def _is_counted(noun: str, column: Column, measure: Measure) -> bool:
     return any(holds(noun, word) for word in words)
 
 
+def _ways_to_merge(
+    seen: DetectedTable, by_image: Mapping[Path, Sequence[tuple[int, Value]]], name: str
+) -> str:
+    """Return what may be done with several values of one photo.
+
+    They are parts of a sum only if most photos have several: a photo that is listed twice was counted twice.
+    """
+    if seen.table.is_of_annotations:
+        return "keep one of them"
+    n_several = sum(len(answers) > 1 for answers in by_image.values())
+    are_parts = 2 * n_several > len(by_image)
+    ways = ["mean", *["sum"] * are_parts]
+    return "keep one, or " + " or ".join(f"--set '{name}.repeated={way}'" for way in ways)
+
+
 def _merge_answers(
-    photo: str, answers: Sequence[tuple[int, Value]], column: Column, skipped: SkippedRows
+    photo: str,
+    answers: Sequence[tuple[int, Value]],
+    column: Column,
+    skipped: SkippedRows,
+    ways: str,
 ) -> Value | None:
-    """Return the value of a picture with one or several (row, value), or None if these contradict each other."""
+    """Return the value of a picture with one or several (row, value), or None if these contradict each other.
+
+    ``ways``: hint on what may be done about it.
+    """
     values = list(dict.fromkeys(value for _, value in answers))
     if len(values) == 1 and column.repeated != "sum":
         return values[0]
@@ -716,7 +757,7 @@ def _merge_answers(
     ):
         return sum(numbers) if column.repeated == "sum" else sum(numbers) / len(numbers)
     several = " and ".join(f"{value!r} (row {row})" for row, value in answers[:3])
-    hint = 'keep one, or set repeated = "mean" or "sum" for this column in the plan'
+    hint = ways if numbers else "keep one of them"
     skipped.add(
         column.column,
         "has different answers for one picture",

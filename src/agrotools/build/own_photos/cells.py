@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from agrotools.text import yes_no
-from agrotools.text.decimal_marks import GROUPED, Decimal
+from agrotools.text.decimal_marks import GROUPED, Decimal, NumberText
 from agrotools.text.tables import STRUCK
 from agrotools.text.units import canonical_unit
 
@@ -58,6 +58,8 @@ def is_fault(text: str) -> bool:
 def quantity(text: str, decimal: Decimal = ".") -> Quantity:
     """Return the number in a cell: ``12``, ``1,234.5``, ``3,5 cm`` (``decimal`` ","), ``35%``, ``12 apples``, ``12个``.
 
+    The mark ``decimal`` is of use where a cell may be two numbers: ``1,234``. Else the cell tells its own.
+
     CellFault for no number, a date, a range, a bound, over 1e12, or text that is neither unit nor noun.
     """
     _refuse_date_and_struck(text)
@@ -69,15 +71,12 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
     if match is None:
         raise CellFault("is not a number", "write one number, optionally with a unit")
     digits = match["number"]
-    thousands = "," if decimal == "." else "."
-    if not re.fullmatch(
-        rf"[-+]?(?:\d+|\d{{1,3}}(?:\{thousands}\d{{3}})+)(?:\{decimal}\d+)?(?:[eE][-+]?\d+)?",
-        digits,
-    ):
-        raise CellFault(
-            f"is not a number with the decimal mark {decimal!r}", "set decimal in the plan"
-        )
-    value = float(digits.replace(thousands, "").replace(decimal, "."))
+    other: Decimal = "," if decimal == "." else "."
+    marks: list[Decimal] = ["."] if isinstance(text, NumberText) else [decimal, other]
+    readings = [value for mark in marks if (value := _with_mark(digits, mark)) is not None]
+    if not readings:
+        raise CellFault("is not a number", "write one number, as 1234.5 or 1234,5")
+    value = readings[0]
     if abs(value) > _LARGEST:
         raise CellFault("is too large", f"write a number up to {_LARGEST:g}, or use a larger unit")
     written_unit = (match["unit"] or "").strip()
@@ -91,6 +90,15 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
         f"has {written_unit!r} after the number, which is not a known unit",
         "write mm, cm, m, %, ha...",
     )
+
+
+def _with_mark(digits: str, decimal: Decimal) -> float | None:
+    """Return the number that digits with marks are if ``decimal`` is the decimal mark, None if they are none."""
+    thousands = "," if decimal == "." else "."
+    whole = rf"[-+]?(?:\d+|\d{{1,3}}(?:\{thousands}\d{{3}})+)"
+    if not re.fullmatch(rf"{whole}(?:\{decimal}\d+)?(?:[eE][-+]?\d+)?", digits):
+        return None
+    return float(digits.replace(thousands, "").replace(decimal, "."))
 
 
 def _refuse_date_and_struck(text: str) -> None:
@@ -110,7 +118,8 @@ def yes_or_no(text: str, yes: Collection[str] = YES, no: Collection[str] = NO) -
     if plain in {word.casefold() for word in no}:
         return False
     raise CellFault(
-        "is neither yes nor no", "write yes or no, or add the word to yes or no in the plan"
+        "is neither yes nor no",
+        "write yes or no, or name the words for it: --set 'COLUMN.yes=...' --set 'COLUMN.no=...'",
     )
 
 

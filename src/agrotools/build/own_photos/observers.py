@@ -74,7 +74,9 @@ def _alike(headers: tuple[str, ...]) -> tuple[Alike, ...]:
         if not words or not _says_all(words):
             continue
         free = {header: tail for header, tail in by_stem[stem].items() if header not in taken}
-        found = {header: told for header, tail in free.items() if (told := _tail(tail))}
+        found: dict[str, Tail] = {
+            header: told for header, tail in free.items() if (told := _tail(tail))
+        }
         is_told = {"number", "person"}.issuperset({*found.values()} - {"none"})
         if not is_told:
             found = {header: tail for header, tail in found.items() if tail != "none"}

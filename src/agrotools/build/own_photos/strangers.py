@@ -65,7 +65,9 @@ def with_strangers(
         names = subject.metadata["photos"]
         example = next(iter(names.values())) if isinstance(names, dict) else ""
         reason = f"has no question: there are {len(spread)} about single photos"
-        skipped.add("stranger", reason, "raise samples in the plan", example=str(example))
+        skipped.add(
+            "stranger", reason, "--set samples=NUMBER with a larger number", example=str(example)
+        )
     asked: list[Chosen] = []
     for item in chosen:
         twin = twins.get(id(item))

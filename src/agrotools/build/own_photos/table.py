@@ -37,6 +37,7 @@ from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file
 from agrotools.core.readings import Choice, Question, Readings
+from agrotools.text.decimal_marks import NumberText
 from agrotools.text.tables import (
     Row,
     Table,
@@ -499,7 +500,8 @@ def _annotated_image(images: Images, name: str, alike: Mapping[str, int]) -> Pat
 def _rows(table: Table) -> Iterator[Row]:
     """Yield the rows with the white space of each cell collapsed, and missing cells as empty ones."""
     for number, cells in table.rows():
-        plain = [" ".join(cell.split()) for cell in cells]
+        # The text of a number has no white space to collapse, and has to stay known as one.
+        plain = [cell if isinstance(cell, NumberText) else " ".join(cell.split()) for cell in cells]
         yield number, (*plain, *[""] * (len(table.columns) - len(plain)))
 
 
