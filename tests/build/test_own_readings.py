@@ -13,7 +13,7 @@ from agrotools.build.own_photos.plan import Column, Plan, SkippedRows
 from agrotools.build.own_photos.proposal import propose_plan
 from agrotools.build.own_photos.sheets import choose_sheet, sheets_together
 from agrotools.build.own_photos.table import DetectedTable, Images, match_rows
-from agrotools.core import BenchmarkError
+from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.readings import Readings
 
 NAMES = [f"IMG_{number}.jpg" for number in range(1, 13)]
@@ -53,6 +53,41 @@ def _read(photos: Path, table: Path, *words: str) -> tuple[Plan, Readings]:
     plan = decide(plan, seen, readings)
     say_what_is_read(plan, seen, readings)
     return plan, readings
+
+
+def test_a_column_that_needs_numbers_of_the_owner_is_left_out_beside_others(photos, tmp_path: Path):
+    rows = [f"{name},{60 + at},{at}" for at, name in enumerate(NAMES)]
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(["photo,Mean diameter (mm),apples", *rows]), encoding="utf-8")
+    plan, readings = _read(photos, table)
+    assert readings.questions == []
+    assert [each.column for each in plan.columns if each.is_asked] == ["apples"]
+    (left,) = readings.left
+    assert "--set 'Mean diameter (mm).distance_mm=NUMBER'" in left
+    assert "--set 'Mean diameter (mm).fx_px=NUMBER'" in left
+    numbers = ("Mean diameter (mm).distance_mm=400", "Mean diameter (mm).fx_px=3000")
+    plan, readings = _read(photos, table, *numbers)
+    assert [each.ask for each in plan.columns] == ["diameter", "count"]
+    table.write_text("\n".join(["photo,Mean diameter (mm)", *(row[:-2] for row in rows)]))
+    with pytest.raises(BenchmarkError, match="distance_mm=NUMBER"):
+        _read(photos, table)
+
+
+@pytest.mark.parametrize(
+    ("file", "suggested"), [("t.csv", "CROP"), ("bean_2026.csv", "bean"), ("feijão.csv", "bean")]
+)
+def test_the_printed_answer_on_the_crop_never_drops_the_column(
+    photos, tmp_path: Path, file, suggested
+):
+    rows = [f"{name},{['rust', 'healthy'][at % 2]}" for at, name in enumerate(NAMES)]
+    table = tmp_path / file
+    table.write_text("\n".join(["photo,disease", *rows]), encoding="utf-8")
+    _, readings = _read(photos, table)
+    assert [each.suggested for each in readings.questions] == [suggested]
+    with pytest.raises(UsageError, match="only you know"):
+        _read(photos, table, "disease.crop=CROP")
+    plan, readings = _read(photos, table, "disease.crop=feijão")
+    assert (plan.columns[0].crop, readings.questions) == ("bean", [])
 
 
 def test_the_visible_sheet_is_read_and_the_hidden_one_named(photos, tmp_path: Path):

@@ -8,18 +8,21 @@ from pydantic import ValidationError
 
 from agrotools.build.boxes import GROUPS, SIZES
 from agrotools.build.own_photos import cells
-from agrotools.build.own_photos.columns import column_as
+from agrotools.build.own_photos.columns import column_as, read_column
 from agrotools.build.own_photos.observers import APART, ONLY, own_quantity, partners_of
 from agrotools.build.own_photos.plan import NOTHING, RATING, UNDECIDED, Column, Plan, measures
 from agrotools.build.own_photos.proposal import (
     NAMES,
+    NUMBERS_OF_OWNER,
     OpenQuestion,
+    lacking_numbers,
     open_questions_of_column,
+    placeholder,
     unknown_names,
     which_observers,
 )
 from agrotools.build.own_photos.table import SETTINGS, DetectedTable
-from agrotools.core import UsageError
+from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.base import plain_message
 from agrotools.core.readings import Choice, Question, Readings
 from agrotools.knowledge.countables import countables
@@ -155,6 +158,13 @@ def _with_second(plan: Plan, column: Column, value: str, seen: DetectedTable) ->
 
 
 def _changed_column(column: Column, answer: Answer, value: str, seen: DetectedTable) -> Column:
+    if value and value == placeholder(answer.key) and value not in seen.table.columns:
+        raise UsageError(
+            f"--set {answer.typed}: {value} stands for a value that only you know", hint="write it"
+        )
+    if answer.key in NUMBERS_OF_OWNER and column.ask == NOTHING and value != NOTHING:
+        # It was left out because its tool needs this number.
+        column = read_column(column.column, seen, column.second).column
     fields: dict[str, Any] = column.model_dump()
     if answer.part is not None:
         fields[NAMES] = {**column.names, answer.part: value}
@@ -177,6 +187,12 @@ def decide(plan: Plan, seen: DetectedTable, readings: Readings) -> Plan:
     """
     chosen = {key: readings.chosen.get(f"--set={key}") for key in (GROUPS, SIZES)}
     plan = plan.model_copy(update={key: value for key, value in chosen.items() if value})
+    # Beside columns that can be used, a number that only the owner knows is no question.
+    columns = [
+        each.model_copy(update={"ask": NOTHING}) if lacking_numbers(each) else each
+        for each in plan.columns
+    ]
+    plan = plan.model_copy(update={"columns": tuple(columns)})
     for column in plan.columns:
         plan = _decided(plan, column.column, seen, readings)
     for column in plan.columns:
@@ -188,7 +204,26 @@ def decide(plan: Plan, seen: DetectedTable, readings: Readings) -> Plan:
             alone = now.model_copy(update={"second": None})
             columns = [alone if each == now else each for each in plan.columns]
             plan = plan.model_copy(update={"columns": tuple(columns)})
+    if not readings.questions and not any(column.is_asked for column in plan.columns):
+        _refuse_lacking_numbers(plan, seen)
     return plan
+
+
+def _refuse_lacking_numbers(plan: Plan, seen: DetectedTable) -> None:
+    """Raise an error if nothing is asked because numbers are missing that only the owner of the photos knows.
+
+    Raises:
+        BenchmarkError: there are columns that could be asked with such numbers.
+    """
+    lacking = {each.column: _numbers_lacking(each, seen) for each in plan.columns}
+    needed = {column: options for column, options in lacking.items() if options}
+    if needed:
+        listed = "; ".join(f"{column}: {options}" for column, options in needed.items())
+        raise BenchmarkError(
+            f"nothing can be asked without numbers that only you know: {listed}",
+            hint="NUMBER is the distance of the fruits or the focal length in pixels (diameters), "
+            "or the pixels per centimetre (heights of plants)",
+        )
 
 
 def _decided(plan: Plan, name: str, seen: DetectedTable, readings: Readings) -> Plan:
@@ -267,11 +302,25 @@ def say_what_is_read(plan: Plan, seen: DetectedTable, readings: Readings) -> Non
             readings.take(f"{_what(column)} from column {column.column}{second}")
             _say_what_is_left(column, seen, readings)
         else:
-            what = " (ratings, which no tool measures)" if column.ask == RATING else ""
-            readings.leave(f"column {column.column}{what}")
+            readings.leave(f"column {column.column}{_why_left(column, seen)}")
     for name in seen.table.columns:
         if name not in in_plan:
             readings.leave(f"column {name}")
+
+
+def _why_left(column: Column, seen: DetectedTable) -> str:
+    """Return why a column is left, in brackets; empty where nothing speaks for its use."""
+    if column.ask == RATING:
+        return " (ratings, which no tool measures)"
+    lacking = _numbers_lacking(column, seen)
+    return f" (its tool needs what only you know: {lacking})" if lacking else ""
+
+
+def _numbers_lacking(column: Column, seen: DetectedTable) -> str:
+    """Return the ``--set`` that a column needs which was left out for want of numbers; empty for others."""
+    if column.ask != NOTHING:
+        return ""
+    return lacking_numbers(read_column(column.column, seen, column.second).column)
 
 
 def _what(column: Column) -> str:

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from agrotools.build.own_photos import cells
@@ -466,7 +467,7 @@ def _details(
     # Pests live on more crops than the knowledge base lists, so a crop would exclude some of them.
     if measure.name in ("disease", "diseased"):
         details["crop"] = (
-            _crop_in(header) or _crop_of_table(header, seen) or _crop_in(seen.images.folder.name)
+            crop_in(header) or _crop_of_table(header, seen) or crop_in(seen.images.folder.name)
         )
     if measure.name == "disease" and details["crop"] is None:
         details["crop"] = _crop_of_names(header, texts)
@@ -490,13 +491,15 @@ def _crop_of_table(header: str, seen: DetectedTable) -> str | None:
             continue
         places = [seen.table.place_of(name) for name in (header, column)]
         rows = [[matched.cells[place] for place in places] for matched in seen.matched]
-        crops = {_crop_in(crop) for cell, crop in rows if not cells.is_empty(cell)}
+        crops = {crop_in(crop) for cell, crop in rows if not cells.is_empty(cell)}
         if len(crops) == 1:
             return crops.pop()
     return None
 
 
-def _crop_in(text: str) -> str | None:
+@cache
+def crop_in(text: str) -> str | None:
+    """Return the English name of a crop that a text names, in any of the known languages; None if it names none."""
     words = re.sub(r"[\W_]+", " ", text.casefold())
     crops = [entry.names.en for entry in kb_names().entries if entry.kind == "crop"]
     if named := next((crop for crop in crops if holds(words, crop.casefold())), None):

@@ -15,6 +15,7 @@ from agrotools.build.templates.wording import Language
 from agrotools.core import FrozenModel, first_error
 from agrotools.core.base import NoFileError
 from agrotools.core.files import read_text
+from agrotools.knowledge.foreign import english_crop
 
 _ROWS_NAMED = 5
 _TEXTS_NAMED = 12
@@ -153,6 +154,12 @@ class Column(FrozenModel):
         if ask not in (UNDECIDED, *cls.UNASKED, *measures()):
             raise ValueError(f"{ask!r} is not one of {', '.join((*cls.UNASKED, *measures()))}")
         return ask
+
+    @field_validator("crop")
+    @classmethod
+    def _in_english(cls, crop: str | None) -> str | None:
+        """Take the name of a crop in any language that the knowledge base knows."""
+        return crop and (english_crop(crop) or crop)
 
     @property
     def is_asked(self) -> bool:

@@ -14,6 +14,7 @@ from agrotools.build.own_photos.columns import (
     both_ways,
     can_be_returned,
     choices_of,
+    crop_in,
     kind_of,
     read_column,
     texts_of,
@@ -34,6 +35,19 @@ from agrotools.core import BenchmarkError
 from agrotools.knowledge.countables import countables
 from agrotools.text.decimal_marks import detect_decimal
 from agrotools.text.normalise import CJK
+
+NUMBERS_OF_OWNER = ("distance_mm", "fx_px", "px_per_cm", "marker_cm")
+"""Keys of a plan for numbers that neither the table nor the photos tell."""
+_NEEDED = {"diameter": ("distance_mm", "fx_px"), "plant_height": ("px_per_cm",)}
+"""Those that the tool of a measure needs."""
+
+
+def lacking_numbers(column: Column) -> str:
+    """Return the ``--set`` of the numbers that the tool of a column needs, if the plan has none of them; else empty."""
+    if any(getattr(column, key) for key in NUMBERS_OF_OWNER):
+        return ""
+    needed = _NEEDED.get(column.ask, ())
+    return " ".join(f"--set '{column.column}.{key}=NUMBER'" for key in needed)
 
 
 class OpenQuestion(NamedTuple):
@@ -74,7 +88,9 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
         part: str | None = None,
         suggested: str = "",
     ) -> None:
-        lacking.append(OpenQuestion(name, key, question, choices, or_key, part, suggested))
+        # Nobody knows it, but an answer that leaves the column out would be worse.
+        answer = suggested or ("" if key in ("ask", NAMES) else placeholder(key))
+        lacking.append(OpenQuestion(name, key, question, choices, or_key, part, answer))
 
     if measure.kind == "number" and measure.unit and not column.unit:
         ask(
@@ -103,7 +119,8 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
         names = names_of(seen, column)
         unknown = unknown_names(seen, column)
         if unclear := names.labels.unclear:
-            ask("crop", _which_crop(column, unclear), *_crops_of(unclear))
+            likely = _likely_crop(column, unclear, seen)
+            ask("crop", _which_crop(column, unclear), *_crops_of(unclear), suggested=likely)
         near_of = {
             text: nearest_names(column.names.get(text, text), column.ask, column.crop)
             for text in unknown
@@ -118,6 +135,26 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
     if measure.kind == "yes" and not column.yes_means:
         ask("yes_means", f"What does a yes in {name!r} mean, as a sentence about the photo?")
     return lacking
+
+
+def placeholder(key: str) -> str:
+    """Return the value that stands for an answer in a printed command, and is refused as one: ``CROP``."""
+    return key.upper()
+
+
+def _likely_crop(column: Column, unclear: Mapping[str, Sequence[str]], seen: DetectedTable) -> str:
+    """Return the crop that the names of files say, or on which most names are known; empty if several tie."""
+    if column.crop:
+        return ""
+    for path in (seen.table.path, *seen.images.folder.parents[:2]):
+        if crop := crop_in(path.stem):
+            return crop
+    of_photos = Counter(filter(None, (crop_in(each.image.stem) for each in seen.matched)))
+    if len(of_photos) == 1:
+        return next(iter(of_photos))
+    counted = Counter(crop for crops in unclear.values() for crop in crops).most_common(2)
+    is_alone = len(counted) == 1 or (len(counted) > 1 and counted[0][1] > counted[1][1])
+    return counted[0][0] if is_alone else ""
 
 
 def _what_it_holds(column: Column, seen: DetectedTable) -> OpenQuestion:
