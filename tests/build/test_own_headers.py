@@ -6,9 +6,14 @@ import pytest
 from PIL import Image
 
 from agrotools.build.own_photos import cells
-from agrotools.build.own_photos.columns import ColumnReading, read_column
+from agrotools.build.own_photos.columns import ColumnReading, column_as, read_column
+from agrotools.build.own_photos.headers import thing_named
 from agrotools.build.own_photos.nearest import nearest_names
-from agrotools.build.own_photos.proposal import open_questions, propose_plan
+from agrotools.build.own_photos.proposal import (
+    open_questions,
+    open_questions_of_column,
+    propose_plan,
+)
 from agrotools.build.own_photos.table import match_rows
 
 COUNTS = [3, 5, 0, 7, 12, 4, 4, 9, 1, 0, 6, 2]
@@ -168,6 +173,40 @@ def test_columns_of_observers_are_pairs(photos):
     assert (column.column, column.second) == ("apples_obs1", "apples_obs2")
     reading = read_column("apples_obs1", seen, "apples_obs2")
     assert (reading.column.ask, reading.column.target, reading.doubt) == ("count", "apple", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "thing"),
+    [
+        ("Äpfel", "apple"),
+        ("maçãs", "apple"),
+        ("manzanas", "apple"),
+        ("pommes", "apple"),
+        ("mele", "apple"),
+        ("Wheat heads", "wheat head"),
+        ("ripe apples", None),
+        ("nail", None),
+    ],
+)
+def test_things_are_known_in_other_languages(text, thing):
+    assert thing_named(text) == thing
+
+
+def test_what_a_foreign_header_counts_is_asked_where_it_has_further_words(photos):
+    _read(photos, "maçãs maduras", COUNTS)
+    seen = match_rows(photos, photos.parent / "t.csv")
+    column = column_as("maçãs maduras", "count", seen)
+    (question,) = open_questions_of_column(column, seen)
+    assert (question.key, question.choices, question.suggested) == ("target", ("apple",), "apple")
+
+
+def test_numbers_that_are_nearly_all_zero_have_no_questions(photos):
+    rows = "".join(f"{n}.jpg,{COUNTS[n - 1]},{int(n == 3)}\n" for n in range(1, 13))
+    path = photos.parent / "t.csv"
+    path.write_text(f"photo,apples,trees\n{rows}", encoding="utf-8")
+    proposal = propose_plan(match_rows(photos, path), "farm")
+    assert [each.ask for each in proposal.plan.columns] == ["count", "nothing"]
+    assert "within 1 of 0 on 12 of 12 photos" in proposal.notes["trees"]
 
 
 def test_a_rating_that_counts_up_names_nothing(photos):

@@ -90,6 +90,29 @@ def test_the_printed_answer_on_the_crop_never_drops_the_column(
     assert (plan.columns[0].crop, readings.questions) == ("bean", [])
 
 
+def test_rows_of_totals_and_near_names_are_told_from_missing_photos(photos, tmp_path: Path):
+    (photos / "IMG_5.jpg").rename(photos / "IMG_5 (1).jpg")
+    (photos / "IMG_6.jpg").rename(photos / "img-006.JPG")
+    table = tmp_path / "t.csv"
+    rows = [f"{name},{at}" for at, name in enumerate(NAMES[:10])]
+    ends = [
+        "Total,99",
+        "Mean,4.5",
+        "Obs.: two photos were lost with the telephone,",
+        "IMG_91.jpg,3",
+    ]
+    table.write_text("\n".join(["photo,apples", *rows, *ends]), encoding="utf-8")
+    readings = Readings()
+    seen = match_rows(photos, table, None, readings)
+    notes, near, missing = seen.skipped.lines()
+    assert "3 (Total, Mean, Obs.: two" in notes
+    assert "is a row of totals or notes" in notes
+    assert "IMG_5.jpg: is it IMG_5 (1).jpg?, IMG_6.jpg: is it img-006.JPG?" in near
+    assert "1 x 'IMG_91.jpg'" in missing
+    named = "IMG_11.jpg, IMG_12.jpg, IMG_5 (1).jpg, img-006.JPG"
+    assert readings.left == [f"4 photos without a row ({named})"]
+
+
 def test_the_visible_sheet_is_read_and_the_hidden_one_named(photos, tmp_path: Path):
     table = _workbook(tmp_path / "t.xlsx", {"old": COUNTS, "2026": COUNTS}, hidden="old")
     plan, readings = _read(photos, table)
@@ -123,7 +146,8 @@ def test_it_is_asked_which_of_two_sheets_with_photos_is_meant(photos, tmp_path: 
         ("Block B", "6 rows with a photo"),
         ("all", "12 rows with a photo, their sheet in a column"),
     ]
-    assert readings.left == ['sheet "Block B" (6 rows with a photo)']
+    assert readings.left[0] == 'sheet "Block B" (6 rows with a photo)'
+    assert readings.left[1].startswith("6 photos without a row (IMG_10.jpg, ")
     chosen = Readings()
     assert choose_sheet(photos, table, {"sheet": "Block B"}, chosen) == "Block B"
     assert chosen.left == ['sheet "Block A"']

@@ -300,6 +300,24 @@ def test_a_plan_is_not_replaced_by_that_of_another_reading(farm: Path):
     assert not (farm / "made").exists()
 
 
+def test_a_failed_build_leaves_no_plan_and_another_benchmark_keeps_its_own(farm: Path):
+    rows = "".join(f"leaf_{n}.jpg,{n}\n" for n in range(1, 10))
+    (farm / "t.csv").write_text("photo,apples\n" + rows)
+    plan = farm / "t.plan.toml"
+    with pytest.raises(BenchmarkError):
+        _build(farm, "--set=apples.ask=severity", "--set=apples.unit=kg", table="t.csv")
+    assert not plan.exists()
+    _build(farm, table="t.csv")
+    before = plan.read_text()
+    other = farm / "other"
+    done = _build(farm, "--set=apples.abs_tol=3", table="t.csv", out="other")
+    assert (done.exit_code, other.is_dir()) == (0, True)
+    assert plan.read_text() == before
+    assert "is the plan of made and was not changed" in " ".join(done.stdout.split())
+    _build(farm, "--set=apples.abs_tol=3", table="t.csv")
+    assert read_plan(plan).columns[0].abs_tol == 3
+
+
 def test_one_command_answers_all_questions_and_the_plan_keeps_the_answers(farm: Path):
     rows = "".join(f"leaf_{n}.jpg;{n};{n};{n + 10}\n" for n in range(1, 10))
     (farm / "t.csv").write_text("photo;Severity (0-9);apples;plant height\n" + rows)

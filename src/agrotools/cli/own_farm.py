@@ -46,6 +46,7 @@ def build_from_table(
     )
     from agrotools.build.own_photos.building import build_from_photos
     from agrotools.build.own_photos.plan import read_plan, write_plan
+    from agrotools.build.own_photos.proposal import name_of_benchmark
     from agrotools.build.own_photos.sheets import choose_sheet, sheets_together
     from agrotools.build.own_photos.table import Images, match_rows
 
@@ -73,11 +74,17 @@ def build_from_table(
     say_what_is_read(plan, seen, readings)
     print_readings(readings)
     readings.settle()
-    if plan != stored and any(column.is_asked for column in plan.columns):
-        write_plan(plan_path, plan)
-        typer.echo(f"plan: written to {plan_path}; edit it and run the same command again")
     _print_plan(plan)
     built = build_from_photos(seen, plan, out, progress, others)
+    # A plan is kept once its benchmark is there, and never replaces that of another benchmark.
+    if stored is not None and plan != stored and stored.name != name_of_benchmark(out.name):
+        typer.echo(
+            f"plan: {plan_path} is the plan of {stored.name} and was not changed; "
+            f"--plan NAME{PLAN_ENDING} keeps these answers"
+        )
+    elif plan != stored:
+        write_plan(plan_path, plan)
+        typer.echo(f"plan: written to {plan_path}; edit it and run the same command again")
     _print_built(built)
     return built.header
 

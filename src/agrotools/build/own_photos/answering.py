@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from agrotools.build.boxes import GROUPS, SIZES
 from agrotools.build.own_photos import cells
-from agrotools.build.own_photos.columns import column_as, read_column
+from agrotools.build.own_photos.columns import column_as, nearly_all_zero, read_column
+from agrotools.build.own_photos.headers import thing_named
 from agrotools.build.own_photos.observers import APART, ONLY, own_quantity, partners_of
 from agrotools.build.own_photos.plan import NOTHING, RATING, UNDECIDED, Column, Plan, measures
 from agrotools.build.own_photos.proposal import (
@@ -175,8 +176,10 @@ def _changed_column(column: Column, answer: Answer, value: str, seen: DetectedTa
         return column_as(column.column, value, seen, column.second)
     else:
         fields[answer.key] = value.split(",") if answer.key in _LISTS else value
-    if answer.key == "target" and (thing := countables().get(value)):
-        fields |= {"objects": thing.objects, "objects_zh": thing.objects_zh}
+    if answer.key == "target" and (name := thing_named(value)):
+        thing = countables()[name]
+        # What the header counts may be more special than its tool knows: ripe apples.
+        fields |= {"target": name, "objects": thing.objects, "objects_zh": thing.objects_zh}
     return Column.model_validate(fields)
 
 
@@ -313,7 +316,11 @@ def _why_left(column: Column, seen: DetectedTable) -> str:
     if column.ask == RATING:
         return " (ratings, which no tool measures)"
     lacking = _numbers_lacking(column, seen)
-    return f" (its tool needs what only you know: {lacking})" if lacking else ""
+    if lacking:
+        return f" (its tool needs what only you know: {lacking})"
+    read = read_column(column.column, seen, column.second).column
+    why = nearly_all_zero(read, seen) if column.ask == NOTHING else ""
+    return f" ({why})" if why else ""
 
 
 def _numbers_lacking(column: Column, seen: DetectedTable) -> str:

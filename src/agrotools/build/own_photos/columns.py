@@ -14,6 +14,7 @@ from agrotools.build.own_photos.headers import (
     measures_for,
     own_words,
     read_header,
+    thing_named,
     words_in,
     words_of,
 )
@@ -27,7 +28,7 @@ from agrotools.build.own_photos.plan import (
     Measure,
     measures,
 )
-from agrotools.build.own_photos.questions import ColumnNames
+from agrotools.build.own_photos.questions import ColumnNames, tolerance_of
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.knowledge.countables import countables
 from agrotools.knowledge.foreign import english_crop
@@ -68,6 +69,10 @@ _SCALE = re.compile(r"(?<!\d)[01]\s*(?:-|–|to|a|bis|à)\s*(?:[3-9]|10)(?!\d)")
 """A scale in a header: ``0-9``, ``1 to 5``."""
 _FEWEST_NUMBERED = 3
 """Fewest rows whose numbers 1, 2, 3... are taken for those of things."""
+_ENOUGH_NUMBERS = 5
+"""Fewest numbers that say that nearly all are 0."""
+_RARE = 0.05
+"""Share of photos with more than 0 up to which a column has no questions: they would all be about these few."""
 _UNNAMED = re.compile(r"(?:column|Unnamed:) \d+")
 _HEALTHY = re.compile(
     r"health|健康|gesund|\bsan[oa]s?\b|\bsadi[oa]|saud[aá]ve|\bsaine?s?\b", re.IGNORECASE
@@ -82,7 +87,8 @@ def read_column(header: str, seen: DetectedTable, second: str | None = None) -> 
         return ColumnReading(Column(column=header, ask=NOTHING), EMPTY)
     if header in seen.table.counted:
         # Its own words are what is counted: a ripe apple is not any apple.
-        target = singular(re.sub(r"[\W_]+", " ", header).strip().casefold()[:80])
+        label = re.sub(r"[\W_]+", " ", header).strip().casefold()[:80]
+        target = thing_named(label) or singular(label)
         thing = countables().get(target)
         counted = Column(column=header, ask="count", target=target, objects=thing and thing.objects)
         return ColumnReading(counted, "numbers of annotated objects")
@@ -121,6 +127,9 @@ def column_as(header: str, ask: str, seen: DetectedTable, second: str | None = N
     changes = _number_details(measure, said, numbers)
     if ask == "count" and said.further:
         words = own_words(header)
+        if said.target and not holds(header, said.target):
+            # The tool knows English words only, and the further ones may change what is counted.
+            return column.model_copy(update={**changes, "target": None, "objects": None})
         target = (
             singular(words) if re.fullmatch(r"[^\W\d_]+(?: [^\W\d_]+){0,2}", words) else said.target
         )
@@ -129,6 +138,23 @@ def column_as(header: str, ask: str, seen: DetectedTable, second: str | None = N
             "objects": words if target == singular(words) != words else None,
         }
     return column.model_copy(update=changes)
+
+
+def nearly_all_zero(column: Column, seen: DetectedTable) -> str:
+    """Return that the numbers of a column are 0 on nearly all photos, so that no question tells them; else empty."""
+    if not column.is_asked or measures()[column.ask].kind != "number":
+        return ""
+    tolerance, _ = tolerance_of(column, measures()[column.ask])
+    values = [number.value for number in _numbers(texts_of(column.column, seen)).values]
+    n_larger = sum(abs(value) > tolerance for value in values)
+    if len(values) < _ENOUGH_NUMBERS or n_larger > max(1, _RARE * len(values)):
+        return ""
+    return f"within {tolerance:g} of 0 on {len(values) - n_larger} of {len(values)} photos"
+
+
+def target_in(header: str, seen: DetectedTable) -> str | None:
+    """Return the thing that a header names, in any known language, or None."""
+    return read_header(_stem(header, seen.table), "number").target
 
 
 def texts_of(header: str, seen: DetectedTable, second: str | None = None) -> list[str]:

@@ -98,6 +98,13 @@ def _things_in(text: str) -> list[_Noun]:
     return things
 
 
+def thing_named(text: str) -> str | None:
+    """Return the English name of a thing whose name in any known language a text is: "apple" for "Äpfel"."""
+    things = _things_in(text)
+    is_all = len(things) == 1 and things[0].start == 0 and things[0].end == len(plain(text))
+    return things[0].name if is_all else None
+
+
 def _of_one_thing(things: list[_Noun]) -> list[_Noun]:
     """Return the last noun and those that stand before it in the singular: "apple trees", not "apples and pears"."""
     own = things[-1:]

@@ -16,7 +16,9 @@ from agrotools.build.own_photos.columns import (
     choices_of,
     crop_in,
     kind_of,
+    nearly_all_zero,
     read_column,
+    target_in,
     texts_of,
 )
 from agrotools.build.own_photos.nearest import nearest_names
@@ -100,9 +102,12 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
         *_, cell = detect_decimal(text for _, _, text in seen.cells_of(name, column.second))
         ask("decimal", f"Is {cell or '1,234'} in {name!r} {both_ways(cell or '1,234')}?", ".", ",")
     if column.ask == "count" and not column.target:
+        known = target_in(name, seen)
         ask(
             "target",
             f"What is counted in {name!r}, as a singular noun ({', '.join(countables())}...)?",
+            *filter(None, [known]),
+            suggested=known or "",
         )
     if column.ask == "diameter" and not column.distance_mm:
         ask("distance_mm", f"How far were the fruits of {name!r} from the camera, in millimetres?")
@@ -308,7 +313,7 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
     )
     unused = {} if is_chinese else {"objects_zh": None, "yes_means_zh": None}
     plan = Plan(
-        name=re.sub(r"[^a-z0-9_.-]+", "-", name.casefold()).strip("-._")[:60] or "my-farm",
+        name=name_of_benchmark(name),
         images_column=seen.images_column,
         languages=("zh",) if is_chinese else ("en",),
         samples=min(
@@ -321,6 +326,11 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
         columns=tuple(column.model_copy(update=unused) for column in columns),
     )
     return Proposal(plan, notes)
+
+
+def name_of_benchmark(folder: str) -> str:
+    """Return the name of the benchmark in a folder of this name."""
+    return re.sub(r"[^a-z0-9_.-]+", "-", folder.casefold()).strip("-._")[:60] or "my-farm"
 
 
 def _proposed_columns(seen: DetectedTable, notes: dict[str, str]) -> list[Column]:
@@ -343,7 +353,19 @@ def _proposed_columns(seen: DetectedTable, notes: dict[str, str]) -> list[Column
     if not any(each.column.is_asked or each.doubt for each in readings):
         # Nothing else may be an answer: what no header explains is asked about.
         return [_undecided(each) for each in readings]
-    return [each.column for each in readings]
+    rare = {
+        each.column.column: why for each in readings if (why := nearly_all_zero(each.column, seen))
+    }
+    if all(each.column.column in rare for each in readings if each.column.is_asked):
+        return [each.column for each in readings]
+    for name, why in rare.items():
+        notes[name] += f"; {why}"
+    return [
+        each.column.model_copy(update={"ask": NOTHING})
+        if each.column.column in rare
+        else each.column
+        for each in readings
+    ]
 
 
 def _second_observers(seen: DetectedTable) -> dict[str, str]:

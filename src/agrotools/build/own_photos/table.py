@@ -31,7 +31,7 @@ from agrotools.build.boxes import (
     size_fault,
 )
 from agrotools.build.own_photos.cells import CellFault, is_empty
-from agrotools.build.own_photos.plan import Plan, SkippedRows
+from agrotools.build.own_photos.plan import Plan, SkippedRows, listed
 from agrotools.build.own_photos.together import NamedSheet, joined
 from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError
@@ -286,6 +286,7 @@ def match_rows(
         _ = table.place_of(each.column), table.place_of(each.second or column)
     place = table.place_of(column)
     by_stem: list[str] = []
+    missing: list[tuple[int, str]] = []
     by_end: dict[Path, set[str]] = {}
     for row, cells in _rows(table):
         count += 1
@@ -303,12 +304,7 @@ def match_rows(
             if image is not None:
                 by_end.setdefault(image, set()).add(cells[place])
         if image is None:
-            what = (
-                "does not name a picture"
-                if is_empty(cells[place])
-                else "names a picture that is not in the folder"
-            )
-            skipped.add(column, what, "add the picture or correct the name", row, cells[place][:60])
+            missing.append((row, cells[place]))
         elif len(matched) == MOST_MATCHED:
             what = f"comes after the first {MOST_MATCHED} rows with a picture"
             skipped.add(column, what, "further rows are ignored", row)
@@ -320,6 +316,8 @@ def match_rows(
         what, hint = "ends like another path of the table", "put the pictures into these folders"
         skipped.add(column, what, hint, each.row, each.cells[place][:60])
     matched = [each for each in matched if each.image not in doubtful]
+    without_row = without_a_row(pictures, (each.image for each in matched))
+    _skip_missing(column, missing, without_row, skipped)
     for image, written in by_end.items():
         if image not in doubtful:
             by_stem.append(f"{image.name} for {min(written)}")
@@ -329,11 +327,77 @@ def match_rows(
         hint = f"the folder contains {', '.join(pictures.some_names())}...; write such names into column {column!r}"
         raise BenchmarkError(why, hint=hint)
     _say_what_was_read(table, column, by_stem, together, readings)
+    if without_row:
+        names = listed([pictures.shown_name(image) for image in without_row])
+        what = "photo" if len(without_row) == 1 else "photos"
+        readings.leave(f"{len(without_row)} {what} without a row ({names})")
     for image in dict.fromkeys(each.image for each in matched):
         if further := _further_pages(image):
             readings.leave(f"page 2{f' to {further + 1}' * (further > 1)} of {image.name}")
     copies = _copies(each.image for each in matched)
     return DetectedTable(pictures, table, column, tuple(matched), count, skipped, copies)
+
+
+def without_a_row(images: Images, matched: Iterable[Path]) -> list[Path]:
+    """Return the pictures of a folder that no row names, in the order of their names."""
+    named = {*matched}
+    return sorted(image for image in images.paths if image not in named)
+
+
+_NOTE = re.compile(
+    r"(?:total|sum|mean|average|avg|median|std|sd|se|min|max|count|n|notes?|obs|remarks?|legend|source|comments?"
+    r"|summe|gesamt|mittel(?:wert)?|durchschnitt|anmerkung(?:en)?|bemerkung(?:en)?|hinweis"
+    r"|soma|media|média|promedio|suma|observa[çc](?:ão|ões|ión|iones)|nota|totais|totales"
+    r"|somme|moyenne|remarques?|totale|somma|总计|合计|平均|备注)(?:$|[\s.:,=(].*)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Cell of a row of totals, or of a note below a table."""
+_FEWEST_WORDS_OF_NOTE = 5
+"""Words from which a text without the ending of a picture is a note: names of files have fewer."""
+_COPY_MARK = re.compile(
+    r"[\s_-]*(?:\(\d+\)|[\s_-](?:copy|copia|cópia|kopie|copie)(?:[\s_-]*\(?\d+\)?)?)$",
+    re.IGNORECASE,
+)
+"""What systems add to the name of a second file: ``(1)``, ``- Copia``."""
+
+
+def _skip_missing(
+    column: str, missing: Sequence[tuple[int, str]], free: Sequence[Path], skipped: SkippedRows
+) -> None:
+    """Say which rows have no picture: totals and notes, near names of pictures without a row, and the others."""
+    near: dict[str, list[Path]] = {}
+    for image in free:
+        near.setdefault(_alike_key(image.stem), []).append(image)
+    for row, cell in missing:
+        text = cell[:60]
+        has_ending = _IMAGE_NAME.search(cell) is not None
+        is_note = not has_ending and (
+            _NOTE.fullmatch(cell) or len(cell.split()) >= _FEWEST_WORDS_OF_NOTE
+        )
+        stem = PurePosixPath(cell.replace("\\", "/")).name
+        stem = stem.rpartition(".")[0] if has_ending else stem
+        if is_empty(cell):
+            hint = "add the picture or correct the name"
+            skipped.add(column, "does not name a picture", hint, row, text)
+        elif is_note:
+            skipped.add(column, "is a row of totals or notes", "it is no photo", row, text)
+        elif alike := near.get(_alike_key(stem)):
+            names = " or ".join(image.name for image in alike[:_NEAR_NAMED])
+            reason = "names a picture that is not in the folder, which has one of a near name"
+            hint = "correct the name of the file or in the table"
+            skipped.add(column, reason, hint, row, f"{text}: is it {names}?")
+        else:
+            what = "names a picture that is not in the folder"
+            skipped.add(column, what, "add the picture or correct the name", row, text)
+
+
+_NEAR_NAMED = 2
+
+
+def _alike_key(stem: str) -> str:
+    """Return what names of one picture have in common: ``Folha_006`` and ``folha-6``, ``a`` and ``a (1)``."""
+    plain = _COPY_MARK.sub("", _plain(stem))
+    return " ".join(part.lstrip("0") or part for part in re.findall(r"\d+|[^\W\d_]+", plain))
 
 
 def _opened(
