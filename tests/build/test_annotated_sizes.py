@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from agrotools.build.annotation_formats import Marked
-from agrotools.build.boxes import Fit, fit_of
+from agrotools.build.boxes import Fit, fit_of, read_marks
 from agrotools.build.own_photos.table import DetectedTable, match_rows
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.readings import Readings
@@ -223,6 +223,14 @@ def test_pictures_of_one_name_with_other_objects_say_nothing(photos):
 
 
 @pytest.mark.unit
+def test_a_folder_of_masks_is_refused_with_a_hint_that_says_so(tmp_path: Path):
+    (tmp_path / "masks").mkdir()
+    Image.new("L", (40, 30)).save(tmp_path / "masks" / "a.png")
+    with pytest.raises(BenchmarkError) as refused:
+        read_marks(tmp_path / "masks", hint="known are ...", readings=Readings())
+    assert "masks are not read" in str(refused.value.hint)
+
+
 def test_an_archive_is_to_be_unpacked(photos, tmp_path: Path):
     archive = tmp_path / "marks.zip"
     archive.write_bytes(b"PK\3\4")

@@ -6,10 +6,12 @@ import pytest
 from PIL import Image
 
 from agrotools.build.own_photos import cells
+from agrotools.build.own_photos.answering import with_answers
 from agrotools.build.own_photos.columns import ColumnReading, column_as, read_column
 from agrotools.build.own_photos.headers import thing_named
 from agrotools.build.own_photos.nearest import nearest_names
 from agrotools.build.own_photos.proposal import (
+    note_with_names,
     open_questions,
     open_questions_of_column,
     propose_plan,
@@ -198,6 +200,51 @@ def test_what_a_foreign_header_counts_is_asked_where_it_has_further_words(photos
     column = column_as("maçãs maduras", "count", seen)
     (question,) = open_questions_of_column(column, seen)
     assert (question.key, question.choices, question.suggested) == ("target", ("apple",), "apple")
+
+
+def test_a_range_of_0_to_1_is_a_fraction(photos):
+    shares = [0.03 * n for n in range(1, 13)]
+    for header in ("severity (0-1)", "Severidade [0–1]", "cover (0 to 1)"):
+        reading = _read(photos, header, shares)
+        assert (reading.doubt, reading.column.unit) == ("", "fraction")
+    assert _read(photos, "severity (0-1)", IN_ORDER).doubt
+    assert _read(photos, "Severity (0-10)", RATINGS).doubt
+
+
+@pytest.mark.parametrize(
+    ("header", "note"), [("Severity (%)", "12 in %"), ("size (mm)", "12 in mm")]
+)
+def test_the_unit_of_a_header_is_that_of_its_numbers(photos, header, note):
+    assert note in _read(photos, header, SHARES).note
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "ask"),
+    [
+        ("Datum", "12.05.2026", "slice"),
+        ("Fecha", "2026-05-12", "slice"),
+        ("Data", "12/05/2026", "slice"),
+        ("Data", "rust", "nothing"),
+    ],
+)
+def test_dates_are_groups_in_other_languages(photos, header, value, ask):
+    path = photos.parent / "t.csv"
+    rows = "".join(f"{n}.jpg;{value};{COUNTS[n - 1]}\n" for n in range(1, 13))
+    path.write_text(f"photo;{header};apples\n{rows}", encoding="utf-8")
+    assert (read_column(header, match_rows(photos, path)).column.ask == "slice") is (ask == "slice")
+
+
+def test_an_answer_on_a_name_holds_for_its_other_spellings(photos):
+    _read(photos, "Disease", ["rust", "sadiah", "Sadiah", "bicho-xyz", "Bicho Xyz", "rust"] * 2)
+    seen = match_rows(photos, photos.parent / "t.csv")
+    words = ["Disease.crop=café", "Disease.names.sadiah=healthy"]
+    words.append("Disease.names.bicho-xyz=leaf miner")
+    proposal = propose_plan(seen, "farm")
+    plan = with_answers(proposal.plan, words, seen)
+    assert (plan.columns[0].crop, open_questions(plan, seen)) == ("coffee", [])
+    note = note_with_names(proposal.notes["Disease"], plan.columns[0])
+    assert "sadiah (2, healthy)" in note
+    assert "bicho-xyz (2, leaf miner)" in note
 
 
 def test_numbers_that_are_nearly_all_zero_have_no_questions(photos):

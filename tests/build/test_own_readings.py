@@ -90,6 +90,15 @@ def test_the_printed_answer_on_the_crop_never_drops_the_column(
     assert (plan.columns[0].crop, readings.questions) == ("bean", [])
 
 
+def test_a_photo_whose_name_repeats_is_named_with_its_folder(photos, tmp_path: Path):
+    for block in ("block_A", "block_B"):
+        (photos / block).mkdir()
+        shutil.copy(photos / "IMG_1.jpg", photos / block / "IMG_1.jpg")
+    images = Images(photos)
+    shown = [images.shown_name(photos / name) for name in ("block_A/IMG_1.jpg", "IMG_2.jpg")]
+    assert shown == ["block_A/IMG_1.jpg", "IMG_2.jpg"]
+
+
 def test_rows_of_totals_and_near_names_are_told_from_missing_photos(photos, tmp_path: Path):
     (photos / "IMG_5.jpg").rename(photos / "IMG_5 (1).jpg")
     (photos / "IMG_6.jpg").rename(photos / "img-006.JPG")
@@ -337,7 +346,7 @@ def test_unknown_names_are_asked_about_and_left_out(photos, tmp_path: Path):
         ("Photo,Severity (%),Disease,Observer", "{},{}.5,coffee rust,Ann;{},{},healthy,Bob",
          ["severity in %", "disease"]),
         ("Foto,Enfermedad,Severidad (%),Fecha", "{},roya del café,{}.5,2026-05-01;{},sana,1{},2026-05-02",
-         ["disease", "severity in %"]),
+         ["disease", "severity in %", "groups"]),
         ("Bild,Anzahl Äpfel,Bemerkung", "{},{},nass;{},{},", ["apples"]),
         ("image,trees,Lat,Lon,Elevation (m)", "{},{},45.123,9.2,120;{},{},45.124,9.3,121", ["trees"]),
         ("Photo,Block,Tree no,Apples,Apple weight (g)", "{},A,{},3,120.5;{},B,{},4,110.2", ["groups", "apples"]),

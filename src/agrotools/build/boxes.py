@@ -269,6 +269,9 @@ def read_marks(
         archives = [each.name for each in unread if each.suffix.lower() == ".zip"]
         if archives and not found:
             hint = f"unpack {', '.join(_some(archives))}"
+        are_pictures = [each.suffix.lower() in _PICTURES for each in files]
+        if are_pictures and all(are_pictures):
+            hint = f"pictures are no annotations: masks are not read; {hint}"
         fault = (
             f"annotations of several kinds ({', '.join(found)})"
             if found
@@ -285,6 +288,8 @@ def read_marks(
     return _with_one_spelling(pictures, readings)
 
 
+_PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp")
+"""Endings of the files of masks."""
 _GROUPING = ("LabelMe", "CVAT")
 """Formats in which people may give several shapes a ``group_id``."""
 GROUPS = "groups"

@@ -69,8 +69,12 @@ def build_from_table(
     together = sheets_together(images, answers, settings, readings)
     seen = match_rows(images, answers, stored, readings, settings, together)
     _print_table(seen)
-    plan = stored.model_copy(update=given_settings) if stored else _proposed_plan(seen, out)
-    plan = decide(with_answers(plan, words, seen), seen, readings)
+    plan = (
+        with_answers(stored.model_copy(update=given_settings), words, seen)
+        if stored
+        else _proposed_plan(seen, out, words)
+    )
+    plan = decide(plan, seen, readings)
     say_what_is_read(plan, seen, readings)
     print_readings(readings)
     readings.settle()
@@ -134,17 +138,20 @@ def print_next_steps(out: Path) -> None:
     typer.echo(f"Next, review the questions: {command_line('review', out)}{extra}")
 
 
-def _proposed_plan(seen: "DetectedTable", out: Path) -> "Plan":
-    """Return a new plan, and print how each column was interpreted."""
+def _proposed_plan(seen: "DetectedTable", out: Path, words: Sequence[str]) -> "Plan":
+    """Return a new plan with the answers in ``words``, and print how each column was interpreted."""
+    from agrotools.build.own_photos.answering import with_answers
     from agrotools.build.own_photos.plan import NOTHING, UNDECIDED
-    from agrotools.build.own_photos.proposal import propose_plan
+    from agrotools.build.own_photos.proposal import note_with_names, propose_plan
 
     proposal = propose_plan(seen, out.name)
+    plan = with_answers(proposal.plan, words, seen)
     shown = {NOTHING: "ignored", UNDECIDED: "not decided"}
     for column in proposal.plan.columns:
         taken_as = shown.get(column.ask, column.ask)
-        typer.echo(f"  {column.column}: {proposal.notes[column.column]} -> {taken_as}")
-    return proposal.plan
+        note = note_with_names(proposal.notes[column.column], plan.column(column.column) or column)
+        typer.echo(f"  {column.column}: {note} -> {taken_as}")
+    return plan
 
 
 _NO_CROP = (

@@ -73,6 +73,9 @@ _ENOUGH_NUMBERS = 5
 """Fewest numbers that say that nearly all are 0."""
 _RARE = 0.05
 """Share of photos with more than 0 up to which a column has no questions: they would all be about these few."""
+_ALSO_DATES = ("data", "jour", "giorno", "dia", "día", "tag")
+"""Headers of dates in other languages, which may stand above something else, too."""
+_DATE_IN_CELL = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}(?!\d)")
 _UNNAMED = re.compile(r"(?:column|Unnamed:) \d+")
 _HEALTHY = re.compile(
     r"health|健康|gesund|\bsan[oa]s?\b|\bsadi[oa]|saud[aá]ve|\bsaine?s?\b", re.IGNORECASE
@@ -97,7 +100,8 @@ def read_column(header: str, seen: DetectedTable, second: str | None = None) -> 
     ):
         note = "numbers of the rows, as pandas and R write them without a name"
         return ColumnReading(Column(column=header, ask=NOTHING), note)
-    if header.casefold() in Column.SLICES:
+    is_date = header.casefold() in _ALSO_DATES and all(map(_DATE_IN_CELL.match, texts))
+    if header.casefold() in Column.SLICES or is_date:
         note = f"groups of photos, {len(set(texts))} different"
         return ColumnReading(Column(column=header, ask="slice"), note)
     kind = kind_of(texts, header)
@@ -225,7 +229,7 @@ def _read_numbers(header: str, texts: Sequence[str], seen: DetectedTable) -> Col
         return ColumnReading(Column(column=header, ask=NOTHING), note)
     said = read_header(_stem(header, seen.table), "number")
     measure = _measure_in_photos(said, seen)
-    note = _number_note(numbers)
+    note = _number_note(numbers, said.unit)
     left = Column(column=header, ask=NOTHING)
     if are_ids := _ids(said, texts):
         return ColumnReading(left, f"{note}; {are_ids}")
@@ -344,6 +348,8 @@ def _doubt(said: Header, measure: Measure, numbers: _Numbers) -> str:
         return "its numbers are not whole"
     if _may_be_rating(said, measure, numbers):
         return f"its numbers up to {max(values):g} may be a rating or percent"
+    if said.unit == "fraction" and max(values) > 1:
+        return f"its header says 0 to 1, and its numbers go up to {max(values):g}"
     if (
         measure.unit == "%"
         and numbers.share([not 0 <= each <= 100 for each in values]) > 1 - _ENOUGH
@@ -385,9 +391,10 @@ def _unit_of(measure: Measure, said: Header, numbers: _Numbers) -> str | None:
     return next(iter(numbers.units)) if len(numbers.units) == 1 else measure.unit
 
 
-def _number_note(numbers: _Numbers) -> str:
+def _number_note(numbers: _Numbers, of_header: str | None) -> str:
+    bare = f"in {of_header} as the header says" if of_header else "without a unit"
     parts = [
-        f"{count} in {unit}" if unit else f"{count} without a unit"
+        f"{count} in {unit}" if unit else f"{count} {bare}"
         for unit, count in numbers.units.most_common()
     ]
     note = f"numbers: {', '.join(parts)}"

@@ -19,6 +19,9 @@ _UNIT = re.compile(
     r"[\[(（【]\s*([^\])）】]+)\s*[\])）】]|[_ ](mm|cm|m|pct|percent|%)$|(%)", re.IGNORECASE
 )
 
+_FRACTION = re.compile(r"[\[(]\s*0\s*(?:-|–|to|a|bis|à|\.\.)\s*1(?:[.,]0+)?\s*[\])]")
+"""The range of a fraction in a header; ``0-10`` is a scale."""
+
 
 class Header(NamedTuple):
     """A header. ``measures``: those whose words it has, the longest word first; ``unit``: the unit that it gives."""
@@ -195,7 +198,9 @@ def own_words(header: str) -> str:
 
 
 def unit_in(header: str) -> tuple[str | None, str]:
-    """Return the unit in a header, as in "size (mm)", and the header without it."""
+    """Return the unit in a header, as in "size (mm)", and the header without it. ``(0-1)`` is a fraction."""
+    if match := _FRACTION.search(header):
+        return "fraction", f"{header[: match.start()]} {header[match.end() :]}"
     for match in _UNIT.finditer(header):
         if unit := canonical_unit(next(filter(None, match.groups()))):
             return unit, f"{header[: match.start()]} {header[match.end() :]}"

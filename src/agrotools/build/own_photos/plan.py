@@ -16,6 +16,7 @@ from agrotools.core import FrozenModel, first_error
 from agrotools.core.base import NoFileError
 from agrotools.core.files import read_text
 from agrotools.knowledge.foreign import english_crop
+from agrotools.knowledge.words import folded
 
 _ROWS_NAMED = 5
 _TEXTS_NAMED = 12
@@ -112,6 +113,8 @@ class Column(FrozenModel):
         "day",
         "device",
         "date",
+        "datum",
+        "fecha",
         "地块",
         "日期",
         "设备",
@@ -167,7 +170,9 @@ class Column(FrozenModel):
 
     def meaning_of(self, name: str) -> str | None:
         """Return the name that a name in the table means, or None if its rows are left out."""
-        meant = self.names.get(name, name)
+        # "Bicho Mineiro" and "bicho-mineiro" are one name, unless the plan has both.
+        alike = {folded(written): meant for written, meant in self.names.items()}
+        meant = self.names.get(name, alike.get(folded(name), name))
         return None if meant == NOTHING else meant
 
 

@@ -281,6 +281,15 @@ NAMES = "names"
 _NAMESAKES = "the table has several columns of this name"
 
 
+def note_with_names(note: str, column: Column) -> str:
+    """Return the note on a column with what the plan says of names that the knowledge base does not have."""
+    for name, meant in column.names.items():
+        said = "left out" if meant == NOTHING else meant
+        unknown = rf"(?<=[ ]){re.escape(name)} \((\d+), unknown to the knowledge base\)"
+        note = re.sub(unknown, lambda found, n=name, s=said: f"{n} ({found[1]}, {s})", note)
+    return note
+
+
 class Proposal(NamedTuple):
     """A plan, and notes on how each column was interpreted and why."""
 
