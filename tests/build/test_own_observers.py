@@ -9,6 +9,7 @@ from agrotools.build.own_photos.answering import decide, with_answers
 from agrotools.build.own_photos.plan import Plan
 from agrotools.build.own_photos.proposal import propose_plan
 from agrotools.build.own_photos.table import match_rows
+from agrotools.core import UsageError
 from agrotools.core.readings import Readings
 
 FIRST = [4, 13, 9, 10, 9, 11, 17, 8, 11, 2]
@@ -101,6 +102,24 @@ def test_one_answer_decides_both_columns(photos, answer, asked):
     if answer == "apart":
         quantities = [each.quantity for each in plan.columns]
         assert quantities == ["the number of apples (left)", "the number of apples (right)"]
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        (["Apples (Ben).ask=count"], {"Apples (Ann)": "Apples (Ben)"}),
+        (["Apples (Ben).ask=nothing"], {"Apples (Ann)": None}),
+        (["Apples (Ann).second=apart"], {"Apples (Ann)": None, "Apples (Ben)": None}),
+        (["Apples (Ann).second=only Apples (Ben)"], {"Apples (Ben)": None}),
+    ],
+)
+def test_what_was_read_as_two_observers_can_be_answered_otherwise(photos, words, asked):
+    headers = ["Apples (Ann)", "Apples (Ben)"]
+    plan, readings = _read(photos, headers, [FIRST, SECOND], *words)
+    assert readings.questions == []
+    assert {header: second for header, (_, second) in _asked(plan).items()} == asked
+    with pytest.raises(UsageError, match="read as a second observer"):
+        _read(photos, headers, [FIRST, SECOND], "Apples (Ben).unit=kg")
 
 
 def test_other_quantities_of_one_thing_are_no_observers(photos):

@@ -69,15 +69,38 @@ def with_answers(plan: Plan, words: Sequence[str], seen: DetectedTable) -> Plan:
     Raises:
         UsageError: there is no such column or key, or it cannot have such a value.
     """
-    answers = [_answer(word, plan) for word in words]
+    answers = [_of_first_observer(_answer(word, plan), plan) for word in words]
     # What a column holds comes first: its other keys depend on it.
     for answer in sorted(answers, key=lambda each: each.key != "ask"):
         plan = _changed(plan, answer, seen)
     return plan
 
 
+def _of_first_observer(answer: Answer, plan: Plan) -> Answer:
+    """Return an answer on what a second observer's column holds as one on the column of the first.
+
+    Raises:
+        UsageError: it says something else of a column that was read as that of a second observer.
+    """
+    first = next(
+        (each for each in plan.columns if each.second and each.second == answer.column), None
+    )
+    if first is None:
+        return answer
+    value = answer.value.strip()
+    if answer.key == "ask" and value in (first.ask, NOTHING):
+        second = f"{ONLY}{first.column}" if value == NOTHING else first.second
+        return answer._replace(column=first.column, key="second", value=str(second))
+    raise UsageError(
+        f"--set {answer.typed}: {answer.column!r} was read as a second observer of {first.column!r}",
+        hint=f"--set '{first.column}.second={APART}' reads two things",
+    )
+
+
 def _answer(word: str, plan: Plan) -> Answer:
-    names = sorted((each.column for each in plan.columns), key=lambda name: -len(name))
+    known_columns = [each.column for each in plan.columns]
+    known_columns += [each.second for each in plan.columns if each.second]
+    names = sorted(known_columns, key=lambda name: -len(name))
     for name in names:
         if not word.startswith(f"{name}."):
             continue
@@ -129,6 +152,10 @@ def _with_second(plan: Plan, column: Column, value: str, seen: DetectedTable) ->
     Raises:
         UsageError: there is no such column.
     """
+    if column.second and plan.column(column.second) is None:
+        # What was read as of a second observer gets its own column back.
+        its_own = read_column(column.second, seen).column
+        plan = plan.model_copy(update={"columns": (*plan.columns, its_own)})
     others = {each.column for each in partners_of(column, plan.columns, seen.table)}
     changed = {column.column: column.model_copy(update={"second": None})}
     only = value.removeprefix(ONLY)

@@ -629,7 +629,8 @@ def agreed_answers(
         alike, (kappa, why) = [a == b for a, b in pairs], cohens_kappa(pairs)
         agreement = f"kappa undefined ({why})" if kappa is None else f"Cohen's kappa {kappa:.2f}"
     for image in (image for image, agree in zip(both, alike, strict=True) if not agree):
-        hint = "agree on one value, or remove second from the plan to ask by the first alone"
+        alone = f"--set '{column.column}.second=only {column.column}'"
+        hint = f"agree on one value, or {alone} takes the first alone"
         example = f"{seen.images.shown_name(image)}: {values.pop(image)!r} and {second[image]!r}"
         skipped.add(column.column, f"is another value in {column.second}", hint, example=example)
     said = f"{column.column} and {column.second}: {agreement}, n = {len(both)}, {sum(alike)} alike"
