@@ -220,6 +220,12 @@ def test_pictures_of_one_name_with_other_objects_say_nothing(photos):
     twice = json.dumps({**content, "annotations": [*content["annotations"], same]})
     seen, _ = _read(photos, "x.json", twice)
     assert _numbers(seen) == {"a.jpg": "1", "b.jpg": "0"}
+    (category,) = content["categories"]
+    content["categories"].append({"id": 9, "name": str(category["name"]).upper()})
+    spelt = {"image_id": 3, "category_id": 9, "bbox": BOX}
+    twice = json.dumps({**content, "annotations": [*content["annotations"], spelt]})
+    seen, _ = _read(photos, "x.json", twice)
+    assert _numbers(seen)["a.jpg"] == "1", "two spellings of one class are no other objects"
 
 
 @pytest.mark.unit
@@ -231,6 +237,7 @@ def test_a_folder_of_masks_is_refused_with_a_hint_that_says_so(tmp_path: Path):
     assert "masks are not read" in str(refused.value.hint)
 
 
+@pytest.mark.unit
 def test_an_archive_is_to_be_unpacked(photos, tmp_path: Path):
     archive = tmp_path / "marks.zip"
     archive.write_bytes(b"PK\3\4")

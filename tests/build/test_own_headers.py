@@ -10,12 +10,14 @@ from agrotools.build.own_photos.answering import with_answers
 from agrotools.build.own_photos.columns import ColumnReading, column_as, read_column
 from agrotools.build.own_photos.headers import thing_named
 from agrotools.build.own_photos.nearest import nearest_names
+from agrotools.build.own_photos.plan import Column
 from agrotools.build.own_photos.proposal import (
     note_with_names,
     open_questions,
     open_questions_of_column,
     propose_plan,
 )
+from agrotools.build.own_photos.questions import ColumnNames
 from agrotools.build.own_photos.table import match_rows
 
 COUNTS = [3, 5, 0, 7, 12, 4, 4, 9, 1, 0, 6, 2]
@@ -232,6 +234,14 @@ def test_dates_are_groups_in_other_languages(photos, header, value, ask):
     rows = "".join(f"{n}.jpg;{value};{COUNTS[n - 1]}\n" for n in range(1, 13))
     path.write_text(f"photo;{header};apples\n{rows}", encoding="utf-8")
     assert (read_column(header, match_rows(photos, path)).column.ask == "slice") is (ask == "slice")
+
+
+def test_a_name_that_is_english_too_stays_in_questions():
+    names = ColumnNames.of(Column(column="d", ask="disease", crop="coffee"), ["cercospora", "roya"])
+    assert [names.english(name) for name in ("cercospora", "roya")] == [
+        "cercospora",
+        "coffee leaf rust",
+    ]
 
 
 def test_an_answer_on_a_name_holds_for_its_other_spellings(photos):

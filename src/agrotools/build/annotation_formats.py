@@ -298,7 +298,12 @@ def _with_contradictions(pictures: Iterable[Marked]) -> list[Marked]:
     fault = "is the name of several pictures of COCO with other objects"
     checked: list[Marked] = []
     for several in by_name.values():
-        is_one = all(sorted(one.marks) == sorted(several[0].marks) for one in several[1:])
+        # Two spellings of a class, as Apple and apple, are one class.
+        marks = [
+            sorted(mark._replace(label=mark.label.casefold()) for mark in one.marks)
+            for one in several
+        ]
+        is_one = all(each == marks[0] for each in marks[1:])
         checked += several[:1] if is_one else [one._replace(fault=fault) for one in several]
     return checked
 

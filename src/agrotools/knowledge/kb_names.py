@@ -86,6 +86,10 @@ class KbNames:
             named |= self._without_crop.get(folded(form), {})
         return [*named.values()]
 
+    def is_short_for(self, name: str, entry: Entry) -> bool:
+        """Return True if a name is one of an entry without its crop: "cercospora" of "coffee cercospora"."""
+        return entry.id in self._without_crop.get(folded(name), {})
+
     def of_kinds(self, kinds: Collection[Kind], crop: str | None = None) -> list[Entry]:
         """Return the entries of these kinds, only those on ``crop`` if it is given."""
         return [

@@ -96,8 +96,12 @@ class ColumnNames:
         if self.is_healthy(name):
             return "a healthy leaf"
         entry = self.entry_of(name)
-        is_foreign = bool(re.search(f"[{CJK}]", name) or english_names(name))
-        return entry.names.en if entry and is_foreign else _spaced(name)
+        if entry is None:
+            return _spaced(name)
+        # "cercospora" is Spanish, and English as well.
+        is_listed = bool(english_names(name)) and not kb_names().is_short_for(name, entry)
+        is_foreign = is_listed or re.search(f"[{CJK}]", name) is not None
+        return entry.names.en if is_foreign else _spaced(name)
 
     def chinese(self, name: str) -> str:
         if self.is_healthy(name):
