@@ -275,7 +275,7 @@ def test_a_column_with_an_open_question_is_left_out_only_if_that_is_accepted(far
     assert done.exit_code == 0, done.output
     assert _columns_asked(farm) == {"apples", "pears"}
     assert "dropped: trees" in done.stdout
-    assert "not read: column trees" in done.stderr
+    assert "column trees" in done.stderr.partition("not read: ")[2]
     plan = farm / "t.plan.toml"
     plan.write_text(plan.read_text().partition('[[columns]]\ncolumn = "pears"')[0])
     done = _build(farm, table="t.csv")
@@ -710,9 +710,7 @@ def _labelled_photos(folder: Path, names: Sequence[str], header: str = "bean dis
 def test_names_that_no_result_can_match_are_asked_about(tmp_path: Path):
     """The tool is not blamed for a table in which nothing has a name that it could return."""
     _labelled_photos(tmp_path, ("ALS type A", "BR", "healthy"), "disease")
-    with pytest.raises(
-        BenchmarkError, match=r"none of the names of 'disease', .*'ALS type A'.*'BR'"
-    ):
+    with pytest.raises(BenchmarkError, match=r"'ALS type A'.*'BR'"):
         _build(tmp_path, "--yes", table="sheet.csv")
 
 
@@ -735,7 +733,9 @@ def test_some_unknown_names_are_asked_about_and_left_out_by_yes(
     if unknown:
         with pytest.raises(UndecidedError) as asked:
             _build(tmp_path, table="sheet.csv")
-        assert list(asked.value.answers) == options
+        # The printed answer may be a near name.
+        asked_about = [answer.rpartition("=")[0] for answer in asked.value.answers]
+        assert asked_about == [option.rpartition("=")[0] for option in options]
         assert not (tmp_path / "made").exists()
     done = _build(tmp_path, "--yes", table="sheet.csv")
     assert all(f"2 x {name!r} of column bean disease" in done.stderr for name in unknown)

@@ -73,6 +73,8 @@ def _forms(entry: Entry) -> set[str]:
     for crop in map(folded, entry.crops):
         names |= {name.removeprefix(f"{crop} ") for name in names}
     english = folded(entry.names.en)
-    short = {english, *(english.removeprefix(f"{folded(crop)} ") for crop in entry.crops)}
+    short = {english}
+    for crop in map(folded, entry.crops):
+        short.add(english.removeprefix(f"{crop} ").removesuffix(f" of {crop}"))
     initials = {"".join(word[0] for word in each.split()) for each in short if " " in each}
     return names | initials
