@@ -961,7 +961,7 @@ def test_a_band_of_light_is_not_measured_as_heights(
 
 
 def test_whole_numbers_as_heights_have_no_known_unit(tmp_path: Path) -> None:
-    path = raster(tmp_path / "chm.tif", (HEIGHTS * 10).astype(np.uint16))
+    path = raster(tmp_path / "chm.tif", (HEIGHTS * 3).astype(np.uint16))
     plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
     (row,) = at.measure_zones(path, plots).rows
     assert "height_unit_assumed_metres" in str(row["flags"])
@@ -1004,3 +1004,51 @@ def test_plant_cover_of_numbers_that_may_have_an_offset_is_flagged(tmp_path: Pat
     numbers = np.where(is_plant, *reflectances()[:, 0, :2, None, None].transpose(1, 0, 2, 3))
     path = raster(tmp_path / "b.tif", numbers.astype(np.uint16), names=("red", "nir"))
     assert "offset_unknown" in measure_crop_weed_area(path).flags
+
+
+def centimetres(heights: np.ndarray) -> np.ndarray:
+    return np.round(heights * 100).astype(np.uint16)
+
+
+def test_heights_that_may_be_centimetres_are_a_question_on_their_raster(tmp_path: Path) -> None:
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 50, 50))
+    low = raster(tmp_path / "h_2024-05-14.tif", centimetres(HEIGHTS / 10))
+    metres = raster(tmp_path / "h_2024-06-20.tif", HEIGHTS / 5)
+    with pytest.raises(UndecidedError) as caught:
+        at.measure_zones(low, plots)
+    assert caught.value.answers == ("--scale=0.01",)
+    with pytest.raises(UndecidedError) as caught:
+        at.measure_zones([low, metres], plots)
+    assert caught.value.answers == ("--scale=h_2024-05-14.tif=0.01",)
+    first, second = at.measure_zones([low, metres], plots, scale={low.name: 0.01}).rows
+    assert first["mean_m"] == pytest.approx(0.4, abs=0.05)
+    assert second["mean_m"] == pytest.approx(0.8, abs=0.1)
+    assert "height_unit_assumed_metres" not in str(first["flags"])
+
+
+def test_low_heights_are_centimetres_if_another_date_is_far_lower(tmp_path: Path) -> None:
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 50, 50))
+    seedlings = raster(tmp_path / "h_2024-05-14.tif", centimetres(HEIGHTS / 40))
+    at.measure_zones(seedlings, plots)  # up to 20: trees in metres
+    lower = raster(tmp_path / "h_2024-05-01.tif", HEIGHTS / 80)
+    with pytest.raises(UndecidedError):
+        at.measure_zones([seedlings, lower], plots)
+
+
+def test_heights_in_whole_metres_or_with_a_scale_are_no_question(tmp_path: Path) -> None:
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 50, 50))
+    trees = raster(tmp_path / "trees.tif", np.round(HEIGHTS * 3).astype(np.uint8))
+    at.measure_zones(trees, plots)
+    crop = raster(tmp_path / "crop.tif", centimetres(HEIGHTS / 10))
+    with rasterio.open(crop, "r+") as file:
+        file.scales = (0.01,)
+    (row,) = at.measure_zones(crop, plots).rows
+    assert row["mean_m"] == pytest.approx(0.4, abs=0.05)
+
+
+def test_a_scale_of_a_raster_that_is_not_given_is_refused(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 50, 50))
+    error = tool_error(at.measure_zones, path, plots, scale={"other.tif": 0.01})
+    assert error.argument == "scale"
+    assert "chm.tif" in (error.hint or "")

@@ -249,7 +249,7 @@ def zones(
     band: list[str] | None = None,
     id_field: str | None = None,
     layer: list[str] | None = None,
-    scale: float | None = None,
+    scale: list[str] | None = None,
     offset: float | None = None,
     yes: bool = False,
     as_json: bool = False,
@@ -272,7 +272,7 @@ def zones(
             bands=_bands_of(band or []) or None,
             id_field=id_field,
             layer=layer,
-            scale=scale,
+            scale=_scales_of(scale or []) or None,
             offset=offset,
             out=out,
             progress=lambda line: typer.echo(line, err=True),
@@ -294,6 +294,24 @@ def zones(
 
 _OPTIONS_OF_ZONES = {"bands": "--band", "id_field": "--id", "values": "--value"}
 """Options of ``tools zones`` that have other names than the arguments."""
+
+
+def _scales_of(texts: list[str]) -> dict[str, float]:
+    """Return scales by raster, "" for all others. UsageError: a text is no number and not FILE=NUMBER, or twice."""
+    from agrotools.core import UsageError
+
+    scales: dict[str, float] = {}
+    for text in texts:
+        # A name of a file may have an equals sign, too.
+        name, _, number = text.rpartition("=")
+        try:
+            factor = float(number)
+        except ValueError:
+            why = f"--scale {text}: {number!r} is not a number"
+            raise UsageError(why, hint="--scale 0.01, or --scale FILE=0.01") from None
+        if scales.setdefault(name, factor) != factor:
+            raise UsageError(f"--scale {text} is given twice", hint="give each raster one scale")
+    return scales
 
 
 def _bands_of(texts: list[str]) -> dict[str, str]:

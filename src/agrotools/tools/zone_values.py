@@ -107,13 +107,10 @@ def quantities_of(
     """Return what is measured in a raster. ToolError as of the tools."""
     was_asked = bool(values)
     remarks: list[str] = []
-    if not values and len(source.data_bands) > 1:
-        values = ("cover",)
-    elif not values and (what := _index_in(path.stem) or _light_in(path.stem)):
-        values = ("1",)
-        remarks = [f"{path.name} is measured as {what}, as its name says, not as heights"]
-    elif not values:
-        values = ("height", "1")
+    what = _index_in(path.stem) or _light_in(path.stem)
+    if not values and what and len(source.data_bands) == 1:
+        remarks = [f"measured as {what}, as the name of the file says, not as heights"]
+    values = values_of(source, path, values)
     read = _LastRead(source)
     parts = [_quantity_of(source, path, value, bands, read) for value in dict.fromkeys(values)]
     notes = [note for part in parts for note in part.notes]
@@ -125,6 +122,17 @@ def quantities_of(
         tuple(column for part in parts for column in part.untold),
         are_several=len(set(values)) > 1 and was_asked,
     )
+
+
+def values_of(source: RasterSource, path: Path, values: Sequence[str]) -> Sequence[str]:
+    """Return the values to measure in a raster: those that are asked for, or by its bands and its name."""
+    if values:
+        return values
+    if len(source.data_bands) > 1:
+        return ("cover",)
+    if _index_in(path.stem) or _light_in(path.stem):
+        return ("1",)
+    return (HEIGHT, "1")
 
 
 def _index_in(name: str) -> str:

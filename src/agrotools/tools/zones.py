@@ -24,12 +24,15 @@ from agrotools.tools.zone_shapes import (
     overlapping,
     read_zones,
 )
+from agrotools.tools.zone_units import Heights, heights_of, questions_on_units
 from agrotools.tools.zone_values import (
+    HEIGHT,
     BlockCache,
     Measured,
     Statistics,
     quantities_of,
     refuse_large_zones,
+    values_of,
 )
 from agrotools.tools.zone_weights import LEAST_SHARE, PixelShares
 from agrotools.vision.rasters import (
@@ -115,7 +118,7 @@ def measure_zones(
     bands: Mapping[str, int | str] | None = None,
     id_field: str | None = None,
     layer: str | Sequence[str] | None = None,
-    scale: float | None = None,
+    scale: float | Mapping[str, float] | None = None,
     offset: float | None = None,
     out: Path | str | None = None,
     progress: Callable[[str], None] | None = None,
@@ -135,7 +138,8 @@ def measure_zones(
         id_field: field that names the zones, or several with commas between them (``block,plot``); ``row-number``: the
             place in the file. Default: the field with a usual name in which no two zones are equal.
         layer: layers of a GeoPackage, or folders of a KML file, that hold the zones; ``all``: all of them.
-        scale: what the numbers of all bands are multiplied by; default: as the file says.
+        scale: what the numbers of all bands are multiplied by, of all rasters or by the name of a raster; default: as
+            the file says.
         offset: what is then added, as -1000 for numbers of Sentinel-2 since 2022; default: as the file says.
         out: folder for ``zones.csv``, ``zones.geojson``, ``zones_map.png`` (first value, last date) and
             ``zones_chart.png`` (dates).
@@ -152,14 +156,17 @@ def measure_zones(
     readings = readings or Readings()
     given = [rasters] if isinstance(rasters, Path | str) else rasters
     in_order = _rasters_of([Path(path) for path in given], readings)
-    stated = _stated(scale, offset)
-    offsets = {} if offset is not None else _offsets_of(in_order, values, bands, stated, readings)
+    scalings = {
+        path: _stated(factor, offset) for path, factor in _scales_of(in_order, scale).items()
+    }
+    _ask_units(in_order, values, scalings, readings)
+    offsets = {} if offset is not None else _offsets_of(in_order, values, bands, scalings, readings)
     collected: _Collected | None = None
     shown: ZoneMap | None = None
     for raster in in_order:
-        scaling = stated
+        scaling = scalings[raster.path]
         if raster.path in offsets:
-            scaling = StatedScaling(scale, offsets[raster.path])
+            scaling = StatedScaling(scaling.scale if scaling else None, offsets[raster.path])
         with open_raster(
             raster.path, argument="rasters", shown_as=raster.label, stated=scaling
         ) as source:
@@ -303,11 +310,60 @@ def _stated(scale: float | None, offset: float | None) -> StatedScaling | None:
     return None if scale is None and offset is None else StatedScaling(scale, offset)
 
 
+def _scales_of(
+    rasters: Sequence[_Raster], scale: float | Mapping[str, float] | None
+) -> dict[Path, float | None]:
+    """Return the scale that the user states for each raster.
+
+    Raises:
+        ToolError: ``invalid_argument``: a name is that of no raster, or of several.
+    """
+    if not isinstance(scale, Mapping):
+        return {raster.path: scale for raster in rasters}
+    scales: dict[Path, float | None] = {raster.path: scale.get("") for raster in rasters}
+    for name, factor in scale.items():
+        named = [raster.path for raster in rasters if name in {raster.label, str(raster.path)}]
+        named = named or [raster.path for raster in rasters if raster.path.name == name]
+        if name and len(named) != 1:
+            why = f"scale: {len(named) or 'none'} of the rasters is called {name}"
+            hint = ", ".join(raster.label for raster in rasters[:_LISTED])
+            raise ToolError("invalid_argument", why, argument="scale", hint=hint)
+        if name:
+            scales[named[0]] = factor
+    return scales
+
+
+def _ask_units(
+    rasters: Sequence[_Raster],
+    values: Sequence[str],
+    scalings: dict[Path, StatedScaling | None],
+    readings: Readings,
+) -> None:
+    """Ask for the unit of heights that may be no metres, and add the answers to ``scalings``."""
+    paths: dict[str, Path] = {}
+    heights: dict[str, Heights] = {}
+    for raster in rasters:
+        with open_raster(
+            raster.path,
+            argument="rasters",
+            shown_as=raster.label,
+            stated=scalings[raster.path],
+        ) as source:
+            if HEIGHT not in values_of(source, raster.path, values):
+                continue
+            found = heights_of(source)
+        if found is not None:
+            heights[raster.label], paths[raster.label] = found, raster.path
+    for label, question in questions_on_units(heights, are_several=len(rasters) > 1).items():
+        scale = float(readings.choose(question))
+        scalings[paths[label]] = StatedScaling(scale, None)
+
+
 def _offsets_of(
     rasters: Sequence[_Raster],
     values: Sequence[str],
     bands: Mapping[str, int | str] | None,
-    stated: StatedScaling | None,
+    scalings: Mapping[Path, StatedScaling | None],
     readings: Readings,
 ) -> dict[Path, float]:
     """Return the offset of each raster of Sentinel-2 that does not say its own; one question for all of them."""
@@ -315,7 +371,10 @@ def _offsets_of(
     names: list[str] = []
     for raster in rasters:
         with open_raster(
-            raster.path, argument="rasters", shown_as=raster.label, stated=stated
+            raster.path,
+            argument="rasters",
+            shown_as=raster.label,
+            stated=scalings[raster.path],
         ) as source:
             offsets = possible_offsets(source, raster.path, tuple(values), bands)
         if offsets is not None:
