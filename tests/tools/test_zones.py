@@ -1052,3 +1052,13 @@ def test_a_scale_of_a_raster_that_is_not_given_is_refused(tmp_path: Path) -> Non
     error = tool_error(at.measure_zones, path, plots, scale={"other.tif": 0.01})
     assert error.argument == "scale"
     assert "chm.tif" in (error.hint or "")
+
+
+def test_the_map_shows_a_value_that_its_raster_has(tmp_path: Path) -> None:
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 50, 50), (60, 60, 50, 50))
+    first = raster(tmp_path / "h_2024-05-14.tif", HEIGHTS)
+    last = raster(tmp_path / "rgb_2024-06-20.tif", field(), photometric="RGB")
+    at.measure_zones([first, last], plots, out=tmp_path / "both")
+    at.measure_zones(last, plots, out=tmp_path / "alone")
+    both, alone = (tmp_path / name / "zones_map.png" for name in ("both", "alone"))
+    assert both.read_bytes() == alone.read_bytes()

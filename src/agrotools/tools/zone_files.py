@@ -88,7 +88,9 @@ def write_files(
 ) -> tuple[tuple[Path, ...], list[str]]:
     """Write the files of a table, with notes on those that cannot be written."""
     count = len(shown.zones.names)
-    drawn = next((each for each in columns if any(row[each] is not None for row in rows)), None)
+    drawn = _first_known(columns, rows)
+    # The raster of the map may have other values than the first one.
+    mapped = _first_known(columns, rows[-count:]) or drawn
     table, outlines, map_, chart = _FILES
     files: dict[str, bytes] = {table: _csv(rows)}
     notes: list[str] = []
@@ -97,8 +99,8 @@ def write_files(
         notes.append(f"no {outlines}: nothing says where on the earth the zones lie")
     else:
         files[outlines] = geojson
-    if drawn is not None and shown.picture is not None:
-        files[map_] = _map(rows[-count:], shown, shown.picture, drawn)
+    if mapped is not None and shown.picture is not None:
+        files[map_] = _map(rows[-count:], shown, shown.picture, mapped)
     known = [row for row in rows if drawn is not None and row[drawn] is not None]
     if len(rows) > count and known and drawn is not None:
         files[chart] = _chart(known, count, drawn)
@@ -107,6 +109,11 @@ def write_files(
     for name, content in files.items():
         write_whole(folder / name, content)
     return tuple(folder / name for name in files), notes
+
+
+def _first_known(columns: Sequence[str], rows: Sequence[Row]) -> str | None:
+    """Return the first column with a value in one of the rows."""
+    return next((each for each in columns if any(row[each] is not None for row in rows)), None)
 
 
 def _csv(rows: Sequence[Row]) -> bytes:
