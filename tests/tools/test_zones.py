@@ -1062,3 +1062,12 @@ def test_the_map_shows_a_value_that_its_raster_has(tmp_path: Path) -> None:
     at.measure_zones(last, plots, out=tmp_path / "alone")
     both, alone = (tmp_path / name / "zones_map.png" for name in ("both", "alone"))
     assert both.read_bytes() == alone.read_bytes()
+
+
+def test_flags_of_all_zones_of_a_raster_are_said_once(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", (HEIGHTS * 3).astype(np.uint16))
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 50, 50), (60, 60, 50, 50))
+    notes = at.measure_zones(path, plots).notes
+    said = [note for note in notes if "flags of all zones" in note]
+    assert len(said) == 1
+    assert "height_unit_assumed_metres" in said[0]

@@ -225,6 +225,8 @@ class _Collected:
         if not self._rows:
             self.notes += _notes_on_repairs(self.zones, placed, gsd_m)
         flags = _flags_of(self.zones, self._overlaps, placed, found, measured)
+        if measured.flags:
+            self.notes.append(f"{raster.label}: flags of all zones: {', '.join(measured.flags)}")
         self._rows += _rows_of(self.zones, raster, placed, found, flags, measured, gsd_m)
         self._untold += measured.untold
 
