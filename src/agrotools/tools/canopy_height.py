@@ -261,9 +261,10 @@ def judge_heights(source: "RasterSource", info: SampleFile | None) -> tuple[list
     flags = [*measured.flags, *scale.flags]
     if scale.gsd_m is None:
         flags.append("no_scale")
-    if not statistics.at_least(_LEAST_TREE_M):
-        flags.append("no_canopy")
-    canopy = f"canopy is where height >= {_LEAST_TREE_M:g} m"
+    low = "" if statistics.at_least(_LEAST_TREE_M) else "; all is lower here, so it is 0"
+    canopy = (
+        f"cover_pct is the share of the pixels of {_LEAST_TREE_M:g} m and more, as trees are{low}"
+    )
     return [*measured.notes, *scale.notes, *notes, canopy], flags
 
 

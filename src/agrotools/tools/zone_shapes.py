@@ -27,7 +27,7 @@ from agrotools.tools.zone_kml import FOLDER, is_kml, read_kml
 from agrotools.tools.zone_names import name_zones
 
 import_of_zones = partial(
-    import_of_extra, extra="zones", message="zones need packages that are not installed"
+    import_of_extra, extra="zones", message="zones need the packages pyogrio and shapely"
 )
 """Function that imports a package of the extra ``zones``."""
 
