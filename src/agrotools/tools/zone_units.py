@@ -37,10 +37,14 @@ def heights_of(source: RasterSource) -> Heights | None:
     above = values[np.isfinite(values) & (values > 0)]
     if not above.size:
         return None
+    return Heights(float(np.percentile(above, _TOP)), has_known_unit(source))
+
+
+def has_known_unit(source: RasterSource) -> bool:
+    """Return True if the file or the command says the unit of heights, or they have decimals, as metres have."""
     is_said = bool(source.dataset.units[0]) or source.scaling_of(1) != Scaling()
     is_whole = np.dtype(source.dtype).kind in "ui"
-    is_known = is_said or source.stated is not None or not is_whole
-    return Heights(float(np.percentile(above, _TOP)), is_known)
+    return is_said or source.stated is not None or not is_whole
 
 
 def questions_on_units(heights: Mapping[str, Heights], *, are_several: bool) -> dict[str, Question]:

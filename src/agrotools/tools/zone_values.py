@@ -17,10 +17,11 @@ from agrotools.tools.crop_weed.large_rasters import sample_threshold
 from agrotools.tools.pictures import WHOLE_PX, contradicted_roles, raster_roles, read_field_raster
 from agrotools.tools.workspace import file_info
 from agrotools.tools.zone_numbers import doubts_on_numbers
+from agrotools.tools.zone_units import has_known_unit
 from agrotools.vision import Box, Index, Role
 from agrotools.vision.blocks import tile_shape
 from agrotools.vision.formats import MAX_PIXELS
-from agrotools.vision.rasters import RasterSource, Scaling, band_number
+from agrotools.vision.rasters import RasterSource, band_number
 from agrotools.vision.vegetation import INDICES, choose_index, doubt_of_cover, segment
 
 Bands = Mapping[str, int | str] | None
@@ -202,8 +203,7 @@ def _heights(source: RasterSource, path: Path, read: _LastRead) -> Measured:
 
     notes, flags = judge_heights(source, file_info(path))
     metres = height_scale_of(source, None).metres
-    is_stated = bool(source.dataset.units[0]) or source.scaling_of(1) != Scaling()
-    if np.dtype(source.dtype).kind in "ui" and not is_stated and source.stated is None:
+    if not has_known_unit(source):
         notes.append(
             "heights are whole numbers, and the file does not say their unit: taken as metres "
             "(--scale 0.01 for centimetres, --scale 1 for metres)"

@@ -5,6 +5,7 @@ A pixel counts with the share of its area that lies in the zone; those without d
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -167,9 +168,7 @@ def measure_zones(
         scaling = scalings[raster.path]
         if raster.path in offsets:
             scaling = StatedScaling(scaling.scale if scaling else None, offsets[raster.path])
-        with open_raster(
-            raster.path, argument="rasters", shown_as=raster.label, stated=scaling
-        ) as source:
+        with _opened(raster, scaling) as source:
             _say_scaling(source, readings)
             if collected is None:
                 collected = _Collected(_zones_of(zones, source, id_field, layer, readings))
@@ -293,6 +292,11 @@ def _labels_of(paths: Sequence[Path]) -> list[str]:
     return labels
 
 
+def _opened(raster: _Raster, scaling: StatedScaling | None) -> AbstractContextManager[RasterSource]:
+    """Open a raster of the command with the scaling that is stated for it."""
+    return open_raster(raster.path, argument="rasters", shown_as=raster.label, stated=scaling)
+
+
 def _tag_of(path: Path) -> str:
     """Return the tag DateTime of a raster; empty if there is none."""
     try:
@@ -345,12 +349,7 @@ def _ask_units(
     paths: dict[str, Path] = {}
     heights: dict[str, Heights] = {}
     for raster in rasters:
-        with open_raster(
-            raster.path,
-            argument="rasters",
-            shown_as=raster.label,
-            stated=scalings[raster.path],
-        ) as source:
+        with _opened(raster, scalings[raster.path]) as source:
             if HEIGHT not in values_of(source, raster.path, values):
                 continue
             found = heights_of(source)
@@ -372,12 +371,7 @@ def _offsets_of(
     doubtful: dict[Path, Offsets] = {}
     names: list[str] = []
     for raster in rasters:
-        with open_raster(
-            raster.path,
-            argument="rasters",
-            shown_as=raster.label,
-            stated=scalings[raster.path],
-        ) as source:
+        with _opened(raster, scalings[raster.path]) as source:
             offsets = possible_offsets(source, raster.path, tuple(values), bands)
         if offsets is not None:
             doubtful[raster.path] = offsets
