@@ -355,17 +355,15 @@ def warnings_of(
             )
         n_unread = part.counts.unread_calls
         if n_unread > REPORTED_SHARE * part.n_records:
-            share = 100 * n_unread / part.n_records
             lines.append(
-                f"{mode}: {n_unread} of {count_text(part.n_records, 'sample')} ({share:.1f} %): the server does not "
+                f"{mode}: {_share_of_records(n_unread, part)}: the server does not "
                 "parse this model's calls. Try --protocol react, or with vLLM --enable-auto-tool-choice "
                 "--tool-call-parser NAME."
             )
         n_ran_on = part.counts.ran_on
         if n_ran_on > REPORTED_SHARE * part.n_records:
-            share = 100 * n_ran_on / part.n_records
             lines.append(
-                f"{mode}: in {n_ran_on} of {count_text(part.n_records, 'sample')} ({share:.1f} %) the model plays "
+                f"{mode}: in {_share_of_records(n_ran_on, part)} the model plays "
                 "further turns behind its own, which are cut off: the server does not stop. Check its chat template "
                 "and stop tokens."
             )
@@ -379,9 +377,7 @@ def warnings_of(
                 if cause == INVALID
                 else ""
             )
-            share = 100 * n / part.n_records
             advice = "" if is_baseline else f" {advice[0].upper()}{advice[1:]}."
-            of_records = f"{n} of {count_text(part.n_records, 'sample')}"
             unread = cause == "unparseable" and mostly_unread(part.endings, part.n_records)
             nothing = ": the score says nothing about answers" if unread else ""
             if cause == "max_steps" and part.counts.answered_at_limit:
@@ -389,6 +385,12 @@ def warnings_of(
                     f"; {part.counts.answered_at_limit} of them answered when asked at the limit"
                 )
             lines.append(
-                f"{mode}: {of_records} ({share:.1f} %) {what}{most_often}{nothing}.{advice}"
+                f"{mode}: {_share_of_records(n, part)} {what}{most_often}{nothing}.{advice}"
             )
     return tuple(lines)
+
+
+def _share_of_records(n: int, part: ModeSummary) -> str:
+    """Return a number of records of a mode in words: ``3 of 20 samples (15.0 %)``."""
+    share = 100 * n / part.n_records
+    return f"{n} of {count_text(part.n_records, 'sample')} ({share:.1f} %)"
