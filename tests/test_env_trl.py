@@ -46,9 +46,9 @@ def tiny_model(texts: Sequence[str]) -> tuple[Any, Any]:
 
 def rows_with_golds() -> dict[str, tuple[dict[str, Any], str]]:
     """Return rows of questions that need no chart, and their right answers, by question."""
-    from agrotools.agents.baselines.simple import derived_values
     from agrotools.agents.modes import reference_history
     from agrotools.env import draw_group
+    from agrotools.formats.reference_results import derived_values
     from agrotools.text.answer_form import format_answer
 
     found = {}

@@ -3,15 +3,21 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agrotools import Run
-from agrotools.core import AbstainSlot, Record
-from agrotools.scoring.attribution import read_attribution
-from agrotools.scoring.slots import NO_TWIN
+from agrotools.core import AbstainSlot, Observation, Record, ToolCall
+from agrotools.report.html import build_report
+from agrotools.runner.repeated_calls import (
+    REPEATED_CALLS_FILE,
+    RepeatedCall,
+    read_repeated_calls,
+)
 from support.command import run_command
 from support.made_runs import call, end_to_end, made_sample, write_run
+from support.report_page import read_report
 from support.sums_benchmark import write_sums
 
 pytestmark = pytest.mark.process
@@ -29,62 +35,63 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
+def lost(run: Path, mode: str = "end-to-end") -> dict[str, Any]:
+    """Return the split of lost points as the scores of a run hold it."""
+    assert run_command("score", run).returncode == 0
+    return json.loads((run / "scores.json").read_text())["summary"]["modes"][mode]["lost"]
+
+
 def test_the_parts_of_a_run_sum_to_the_gap_of_its_score(run: Path):
     done = run_command("attribute", run)
     assert done.returncode == 0, done.stderr
-    attribution, outdated = read_attribution(run)
-    assert outdated == ""
-    scores = json.loads((run / "scores.json").read_text())
-    score = scores["summary"]["modes"]["end-to-end"]["metrics"]["fas"]["overall"]["value"]
-    assert attribution.run.score == pytest.approx(100 * score, abs=1e-5)
-    assert 0 < attribution.run.gap == sum(attribution.run.parts.values())
-    assert all(sum(each.parts.values()) == each.gap for each in attribution.samples)
-    assert "tool:calculate" not in attribution.run.parts, "a planted agent errs, the tool does not"
-    assert attribution.left_out == {"in mode step-by-step": 24}
-    assert set(attribution.run.intervals) == {*attribution.run.parts, "gap"}
-    assert scores["attribution"] == attribution.model_dump(mode="json", exclude={"samples"})
-    assert f"{attribution.run.gap:.1f} of 100 points lost, 24 samples" in done.stdout
-    assert json.loads(run_command("attribute", run, "--json").stdout) == json.loads(
-        (run / "attribution.json").read_text()
-    )
-
-
-def test_a_split_of_other_records_is_out_of_date(run: Path, tmp_path: Path):
-    copy = tmp_path / "run"
-    shutil.copytree(run, copy)
-    (copy / "scores.json").write_text("[")
-    assert run_command("attribute", copy, "--data-root", run.parent).returncode == 0
-    command = f"run again: agrotools attribute {copy}"
-
-    def stored() -> dict[str, object]:
-        run_command("score", copy)
-        return json.loads((copy / "scores.json").read_text())["attribution"]
-
-    assert "run" in stored(), "scoring again keeps a current split"
-    lines = (copy / "records.jsonl").read_bytes().splitlines(keepends=True)
-    (copy / "records.jsonl").write_bytes(b"".join(lines[:-1]))
-    assert read_attribution(copy)[0] is None
-    assert command in str(stored()["out_of_date"])
-    assert command in run_command("compare", copy, run).stderr
-    assert command in run_command("explain", copy, json.loads(lines[0])["sample"]["id"]).stderr
-    run_command("attribute", copy, "--data-root", run.parent)
-    assert "run" in stored()
-
-
-def test_a_split_that_an_older_version_wrote_is_read(run: Path, tmp_path: Path):
-    copy = tmp_path / "run"
-    shutil.copytree(run, copy)
-    assert run_command("attribute", copy, "--data-root", run.parent).returncode == 0
-    current, _ = read_attribution(copy)
-    older = json.loads((copy / "attribution.json").read_text())
-    older |= {
-        "rerun": True,
-        "joint": [{"parts": ["arguments", "reading"], "points": 1.0}],
-        "tool_noise": {"n": 24},
+    scores = json.loads((run / "scores.json").read_text())["summary"]["modes"]["end-to-end"]
+    split, score = scores["lost"]["run"], scores["metrics"]["fas"]["overall"]["value"]
+    assert split["score"] == pytest.approx(100 * score, abs=1e-5)
+    assert 0 < split["gap"] == sum(split["parts"].values())
+    assert "tool:calculate" not in split["parts"], "a planted agent errs, the tool does not"
+    assert {*split["intervals"]} == {*split["parts"], "gap"}
+    assert f"{split['gap']:.1f} of 100 points lost, 24 samples" in done.stdout
+    printed = json.loads(run_command("attribute", run, "--json").stdout)
+    assert {name: printed[name] for name in ("run", "tasks")} == {
+        name: scores["lost"][name] for name in ("run", "tasks")
     }
-    older["samples"][0]["joint"] = ["arguments", "reading"]
-    (copy / "attribution.json").write_text(json.dumps(older))
-    assert read_attribution(copy) == (current, "")
+
+
+def test_the_screen_the_page_explain_and_attribute_show_one_split(run: Path, tmp_path: Path):
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    assert run_command("attribute", copy, "--data-root", run.parent).returncode == 0
+    whole = lost(copy)["run"]["parts"]
+    page = build_report([copy], tmp_path / "report.html").path
+    head = read_report(page).head
+    assert head["runs"][0]["lost"]["end-to-end"]["run"]["parts"] == whole
+    listed = json.loads(run_command("explain", copy, "--json").stdout)
+    ours = [each["lost"] for each in listed if each["mode"] == "end-to-end"]
+    assert len(ours) == 24
+    for part, points in whole.items():
+        mean = sum(each.get(part, 0.0) for each in ours) / len(ours)
+        assert mean == pytest.approx(points, abs=1e-3), part
+
+
+def test_calls_that_were_made_again_are_kept_and_not_made_twice(run: Path, tmp_path: Path):
+    """``calculate`` needs no files and is never kept; so another tool stands here."""
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    made = RepeatedCall(
+        sample="s1", tool="plot", arguments={"b": 1, "a": [2]}, observation=Observation(result={})
+    )
+    (copy / REPEATED_CALLS_FILE).write_text(made.model_dump_json() + "\n" + '{"cut')
+    repeated = read_repeated_calls(copy)
+    record = end_to_end(made_sample("s1"), call("2*3"), answer="rows: 7")
+    assert repeated.of(record)(ToolCall(tool="plot", arguments={"a": [2], "b": 1})) is not None
+    assert repeated.of(record)(ToolCall(tool="plot", arguments={"a": [2]})) is None
+    other = end_to_end(made_sample("s2"), call("2*3"), answer="rows: 7")
+    assert repeated.of(other)(ToolCall(tool="plot", arguments={"a": [2], "b": 1})) is None
+    (copy / REPEATED_CALLS_FILE).write_text("no call\n")
+    done = run_command("score", copy)
+    assert done.returncode != 0
+    assert "line 1 is not a repeated call" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_without_the_benchmark_no_tool_is_run(run: Path):
@@ -97,7 +104,7 @@ def test_without_the_benchmark_no_tool_is_run(run: Path):
         (run.parent / "elsewhere").rename(folder)
     found = json.loads(done.stdout)
     assert found["notes"][0].startswith("no tool is run again: ")
-    assert found["run"]["gap"] == before["run"]["gap"] == sum(found["run"]["parts"].values())
+    assert found["run"] == before["run"], "the sums need no files"
 
 
 def test_the_split_of_unanswerable_samples_counts_the_refusals_of_their_twins(tmp_path: Path):
@@ -117,11 +124,13 @@ def test_the_split_of_unanswerable_samples_counts_the_refusals_of_their_twins(tm
     )
     run = write_run(tmp_path / "run", records, benchmark_path=str(tmp_path))
     assert run_command("attribute", run).returncode == 0
-    attribution, _ = read_attribution(run)
-    scores = {each.id: each.score for each in attribution.samples}
-    assert scores == {"no-0": 100, "yes-0": 100, "no-1": 0, "yes-1": 0, "no-2": -100, "yes-2": 0}
-    assert attribution.left_out == {f"unanswerable, {NO_TWIN}": 1}
+    listed = json.loads(run_command("explain", run, "--json").stdout)
+    lost_points = {each["id"]: sum(each["lost"].values()) for each in listed}
+    whole = {"no-0": 0, "yes-0": 0, "no-1": 100, "yes-1": 100, "no-2": 200, "yes-2": 100}
+    assert lost_points == {**whole, "alone": 0}
     mode = Run(run).summary.modes["end-to-end"]
-    assert attribution.run.score == pytest.approx(100 * mode.metrics["fas"].overall.value, abs=1e-5)
-    assert attribution.run.score == pytest.approx(100 / 6, abs=1e-5)
+    assert mode.lost is not None
+    assert mode.lost.run.n == 6, "the one without a twin has no score"
+    assert mode.lost.run.score == pytest.approx(100 * mode.metrics["fas"].overall.value, abs=1e-5)
+    assert mode.lost.run.score == pytest.approx(100 / 6, abs=1e-5)
     assert mode.counts.without_twin == 1

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from agrotools.core import Record
+from agrotools.core import Observation, Record, Step
 from agrotools.runner.store import RunStore
 from support.benchmark_folders import number_sample, write_folder
 from support.command import run_command
@@ -244,25 +244,31 @@ def test_a_canary_in_a_reply_is_reported(tmp_path):
     assert "canary GUID" not in run_command("score", str(clean)).stdout
 
 
-def test_stored_attributions_are_the_causes(runs):
-    assert "no split" not in run_command("compare", *map(str, runs)).stderr
-    assert run_command("attribute", str(runs[0]), "--json").returncode == 0
-    assert f"agrotools attribute {runs[1]}" in run_command("compare", *map(str, runs)).stderr
-    assert run_command("attribute", str(runs[1]), "--json").returncode == 0
-    assert "no split" not in run_command("compare", *map(str, runs)).stderr
+def test_causes_are_the_split_of_the_lost_points(tmp_path: Path):
+    """Half of the second run's answers follow from a wrong second call, and a quarter of them from no call at all."""
+
+    def made(expression: str, value: float) -> Step:
+        return call(expression, observation=Observation(result={"value": value}))
+
+    first, second, wrong = made("2*3", 6.0), made("6 + 1", 7.0), made("6 + 2", 8.0)
+    good = [end_to_end(made_sample(f"s{at}"), first, second) for at in range(40)]
+    poor = [
+        end_to_end(made_sample(f"s{at}"), first, wrong, answer="rows: 8")
+        if at < 20
+        else end_to_end(made_sample(f"s{at}"), answer="rows: 9")
+        if at < 30
+        else good[at]
+        for at in range(40)
+    ]
+    runs = written(tmp_path / "good", good), written(tmp_path / "poor", poor)
     (found,) = json.loads(run_command("compare", *map(str, runs), "--json").stdout)
-    by_cause = found["by_cause"]["end-to-end"]
-    # The calls return another value than the reference, and the answer is not what they return.
-    assert (
-        by_cause["tool:calculate"]["value"] == by_cause["reading"]["value"] == pytest.approx(-0.25)
-    )
-    assert sum(each["value"] for each in by_cause.values()) == pytest.approx(-0.5)
-    assert found["flips"]["end-to-end"]["down"][0]["cause"] in ("tool:calculate", "reading")
-    assert "out of date" not in run_command("compare", *map(str, runs)).stderr
-    assert "tool:calculate" in run_command("compare", *map(str, runs)).stdout
+    by_cause = {name: each["value"] for name, each in found["by_cause"]["end-to-end"].items()}
+    assert by_cause == {"planning": pytest.approx(-0.25), "arguments": pytest.approx(-0.5)}
+    down = {each["sample"]: each["cause"] for each in found["flips"]["end-to-end"]["down"]}
+    assert (down["s0"], down["s29"]) == ("arguments", "planning")
+    assert "planning" in run_command("compare", *map(str, runs)).stdout
 
 
-@pytest.mark.process
 def test_two_models_are_run_in_turn_until_the_difference_is_decided(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     farm = write_folder(

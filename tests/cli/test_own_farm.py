@@ -631,7 +631,8 @@ def test_a_stranger_that_the_tool_names_stays_and_is_an_error_of_the_tool(
     metric = summary["modes"]["end-to-end"]["metrics"]["false_confidence"]
     assert 0 < metric["by_group"]["strangers"]["mirrored"]["value"] <= len(named) / len(asked)
     CliRunner().invoke(app, ["attribute", str(run)], catch_exceptions=False)
-    parts = json.loads((run / "attribution.json").read_text())["run"]["parts"]
+    summary = json.loads((run / "scores.json").read_text())["summary"]
+    parts = summary["modes"]["end-to-end"]["lost"]["run"]["parts"]
     assert {*parts} == {"tool:diagnose_pest_disease"}
 
 

@@ -10,8 +10,8 @@ from agrotools.report.comparison import (
 )
 from agrotools.report.explain import lost_reason
 from agrotools.scoring import Comparison, Estimate, Metric, RunAggregator, compare, score_record
-from agrotools.scoring.attribution import first_part
 from agrotools.scoring.comparisons import side_by_side, unpaired_comparison
+from agrotools.scoring.lost_points import largest_part, lost_shares
 from agrotools.scoring.statistics import Interval
 from agrotools.scoring.summary import Flips, with_comparisons_adjusted
 from support.made_runs import call, end_to_end, made_sample
@@ -184,7 +184,8 @@ def test_flips_name_samples_and_causes_add_up():
 def test_equal_calls_with_equal_results_are_no_cause_of_a_difference(steps, other, cause):
     """Two runs that lack the same call lose points by planning, but differ in their answers alone."""
     seen = [call(each, observation=Observation(result={"value": 5.0})) for each in steps]
-    wrong = end_to_end(made_sample(), *seen, answer="rows: 9")
+    said = "rows: 5" if cause == "tool:calculate" else "rows: 9"
+    wrong = end_to_end(made_sample(), *seen, answer=said)
     beside = [
         call(each, observation=Observation(result={"value": 4.0 if cause != "answer" else 5.0}))
         for each in other
@@ -200,7 +201,7 @@ def test_equal_calls_with_equal_results_are_no_cause_of_a_difference(steps, othe
     ("steps", "answer", "observed", "cause"),
     [
         (("2*3",), "rows: 9", 6.0, "planning"),
-        (("2*3", "5 + 5"), "rows: 9", 7.0, "arguments"),
+        (("2*3", "5 + 5"), "rows: 10", 10.0, "arguments"),
         (("2*3", "6 + 1"), "rows: 9", 9.0, "tool:calculate"),
         (("2*3", "6 + 1"), "rows: 9", None, "tool:calculate"),
         (("2*3", "6 + 1"), "rows: 9", 7.0, "reading"),
@@ -208,10 +209,10 @@ def test_equal_calls_with_equal_results_are_no_cause_of_a_difference(steps, othe
         (("2*3", "6 + 1"), None, 7.0, "planning"),
     ],
 )  # fmt: skip
-def test_causes_are_the_first_part_that_is_wrong(steps, answer, observed, cause):
+def test_causes_are_the_part_that_lost_most(steps, answer, observed, cause):
     calls = [call(each, observation=Observation(result={"value": observed})) for each in steps]
     record = end_to_end(made_sample(), *calls, answer=answer)
-    assert first_part(record, score_record(record)) == cause
+    assert largest_part(lost_shares(record, score_record(record))) == cause
     assert lost_reason(record, score_record(record), cause)
 
 

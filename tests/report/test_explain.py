@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +32,7 @@ from agrotools.report.explain import explain
 from agrotools.report.layout import expected_text, harmless, value_text
 from agrotools.report.trace import agreements
 from agrotools.scoring import score_record
-from agrotools.scoring.attribution import SampleSplit
+from agrotools.scoring.lost_points import lost_shares
 from support.plain_sample import plain_sample
 from support.shown import explanation_text, rendered
 
@@ -327,19 +329,18 @@ def test_a_tool_that_is_not_installed_is_compared_by_plain_equality():
     assert compared[1].reference == "2 (from steps[0].observation.v)"
 
 
-def test_the_split_of_a_sample_takes_the_place_of_its_first_cause():
+def test_the_lost_points_of_a_sample_are_shown_by_part():
     record = Record(
         sample=sample(),
         mode="end-to-end",
         trajectory=Trajectory(steps=(answer("x"),), termination="answered"),
     )
     scores = score_record(record)
-    assert "lost by       planning" in explanation_text(record, scores)
-    split = SampleSplit(
-        id="a", task="t", score=25, gap=75, parts={"planning": 50.0, "tool:calculate": 25.0}
-    )
-    text = rendered(explain(record, scores, split=split), 100)
-    assert "planning 50.0 points: wrong or missing call" in text
+    text = rendered(explain(record, scores, shares=lost_shares(record, scores)), 100)
+    assert "planning 100.0 points: wrong or missing call" in text
+    shares = {"tool:calculate": Fraction(1, 4), "planning": Fraction(1, 2)}
+    text = rendered(explain(record, scores, shares=shares), 100)
+    assert text.index("planning 50.0 points") < text.index("tool:calculate 25.0 points")
     assert "tool:calculate 25.0 points: result differs from the benchmark" in text
 
 

@@ -23,13 +23,6 @@ from agrotools.report.html import build_report
 from agrotools.report.html.data import whole_data
 from agrotools.runner.prompts import PromptLog
 from agrotools.scoring import score_record
-from agrotools.scoring.attribution import (
-    ATTRIBUTION_FILE,
-    Attribution,
-    SampleSplit,
-    Split,
-    records_hash,
-)
 from support.axe import serious_faults
 from support.browser import NO_BROWSER, Chromium, Page, browser, find_browser
 from support.made_runs import (
@@ -123,7 +116,6 @@ async def test_the_overview_shows_score_tasks_and_samples_worth_a_look_on_one_sc
             "document.getElementById('overview').textContent.replace(/\\s+/g, ' ')"
         )
         assert "some-model" in text
-        assert "agrotools attribute" in text
         assert "organ counting" in text
         assert await page.evaluate("document.querySelector('.figure b').textContent") == "50"
         assert await page.evaluate("document.querySelectorAll('.worth a').length") == 2
@@ -359,12 +351,6 @@ async def test_requests_replies_lost_points_and_two_dates_are_shown(tmp_path: Pa
         )
     )
     log.close()
-    split = Split(score=50, gap=50, parts={"arguments": 30.0, "tool:calculate": 20.0})
-    lost = SampleSplit(
-        score=0, gap=100, parts={"arguments": 60.0, "tool:calculate": 40.0}, id="s0", task="rows"
-    )
-    stored = Attribution(records=records_hash(run), run=split, tasks={}, samples=(lost,))
-    (run / ATTRIBUTION_FILE).write_text(stored.model_dump_json())
     report = build_report([run], tmp_path / "report.html").path
     async with browser() as chromium:
         page = await opened(chromium, report, width=1400)

@@ -10,20 +10,12 @@ import pytest
 from PIL import Image
 
 from agrotools.core import Observation, Reply, RunStoreError, SampleFile, Usage, UsageError
-from agrotools.core.files import RECORDS_FILE
 from agrotools.models import Message
 from agrotools.report.html import build_report
 from agrotools.report.html.pictures import Absent, Pictures, Places, benchmark_roots
 from agrotools.runner.prompts import PromptLog
 from agrotools.runner.rescore import compare_runs, rescore
 from agrotools.runner.store import read_manifest
-from agrotools.scoring.attribution import (
-    ATTRIBUTION_FILE,
-    Attribution,
-    SampleSplit,
-    Split,
-    records_hash,
-)
 from support.made_runs import (
     ATTACK,
     ATTACKS,
@@ -106,27 +98,19 @@ def test_the_overview_and_tables_hold_the_numbers_of_the_terminal(page_of_both, 
     assert model["certificates"]["theirs"] == "no accuracy study"
 
 
-def test_lost_points_are_those_of_the_stored_attribution(tmp_path: Path):
-    run = write_run(tmp_path / "run", [end_to_end(made_sample(), call("2*4"), answer="rows: 8")])
-    assert page_of(run).head["runs"][0]["attribution"] is None
-    assert page_of(run).records[0]["part"] == "arguments"
-    split = Split(score=0, gap=100, parts={"arguments": 40.0, "tool:calculate": 60.0})
-    sample = SampleSplit(**split.model_dump(), id="s1", task="organ_counting")
-    attribution = Attribution(records=records_hash(run), run=split, tasks={}, samples=(sample,))
-    (run / ATTRIBUTION_FILE).write_text(attribution.model_dump_json())
-    stored = page_of(run).head["runs"][0]["attribution"]
-    assert (stored["run"]["parts"], stored["samples"]) == (split.parts, {"s1/0": split.parts})
-    assert page_of(run).records[0]["part"] == "tool:calculate"
-    (run / RECORDS_FILE).write_bytes((run / RECORDS_FILE).read_bytes() * 2)
-    old = page_of(run).head["runs"][0]
-    assert old["attribution"] is None
-    assert (
-        f"the records have changed since; run again: agrotools attribute {run}" in old["outdated"]
-    )
-    (run / ATTRIBUTION_FILE).write_text("{")
-    broken = page_of(run).head["runs"][0]
-    assert broken["attribution"] is None
-    assert "cannot be read" in broken["outdated"]
+def test_lost_points_of_records_add_up_to_those_of_the_run(tmp_path: Path):
+    records = [
+        end_to_end(made_sample("s1"), call("2*4"), answer="rows: 8"),
+        end_to_end(made_sample("s2"), call("2*3"), call("6 + 1", 1), answer="rows: 9"),
+        end_to_end(made_sample("s3"), call("2*3"), call("6 + 1", 1), answer="rows: 7"),
+    ]
+    page = page_of(write_run(tmp_path / "run", records))
+    split = page.head["runs"][0]["lost"]["end-to-end"]["run"]
+    assert split["gap"] == sum(split["parts"].values()) == pytest.approx(200 / 3, abs=1e-5)
+    for part, points in split["parts"].items():
+        of_records = sum(each["lost"].get(part, 0.0) for each in page.records)
+        assert of_records / 3 == pytest.approx(points, abs=1e-3)
+    assert [bool(each["lost"]) for each in page.records] == [True, True, False]
 
 
 def test_the_policy_allows_the_two_blocks_of_the_page_and_nothing_else(page_of_both):
@@ -382,16 +366,9 @@ def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs, monkeypatch: p
     assert page.head["notes"][0].startswith(
         "8 of 24 records are listed: those of the first samples"
     )
-    ours, all_rows = (
-        page.head["lost"][0]["end-to-end"],
-        [r for r in whole.records if r["mode"] == "end-to-end"],
-    )
-    by_part = {
-        part: sum(100 * (1 - r["value"]) for r in all_rows if r["part"] == part) / 12
-        for part in ours["parts"]
-    }
-    assert (ours["n"], ours["parts"]) == (12, pytest.approx(by_part))
-    assert sum(by_part.values()) == pytest.approx(100 * (1 - page.head["runs"][0]["score"][0]))
+    ours = page.head["runs"][0]["lost"]["end-to-end"]["run"]
+    assert ours["n"] == 12, "the split is of all records, listed or not"
+    assert ours["gap"] == pytest.approx(100 * (1 - page.head["runs"][0]["score"][0]), abs=1e-5)
     assert [page.head["runs"], page.head["measure"]] == [whole.head["runs"], whole.head["measure"]]
 
 

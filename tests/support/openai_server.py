@@ -21,10 +21,10 @@ from aiohttp import web
 from PIL import Image
 from pydantic import JsonValue
 
-from agrotools.agents.baselines.simple import derived_values
 from agrotools.agents.images import file_parts
 from agrotools.core import PlotSlot, Sample, ToolSpec, UnresolvedRef
 from agrotools.core.record import literal_value, resolved_value
+from agrotools.formats.reference_results import derived_values
 from agrotools.models import ImagePart
 from agrotools.models.probe import QUESTIONS
 from agrotools.text.answer_form import format_answer

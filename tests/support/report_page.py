@@ -68,10 +68,11 @@ class ReportPage:
         """Rows of the list."""
         index = json.loads(unpacked(self.stored["index"]))
         rows: list[dict[str, Any]] = []
-        names = "run mode sample epoch value invalid part reason block line seconds tokens calls usd".split()
+        names = "run mode sample epoch value invalid lost reason block line seconds tokens calls usd".split()
         for values in index["records"]:
             row: dict[str, Any] = dict(zip(names, values, strict=True))
-            row["mode"], row["part"] = index["modes"][row["mode"]], index["parts"][row["part"]]
+            row["mode"] = index["modes"][row["mode"]]
+            row["lost"] = {index["parts"][part]: points for part, points in row["lost"]}
             row["sample"], row["task"], row["type"], row["query"], *_ = index["samples"][
                 row["sample"]
             ]

@@ -3,42 +3,40 @@
 import asyncio
 import os
 import shutil
-from collections import Counter
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
-import orjson
-
-from agrotools.analysis.counterfactual import RunCall, SampleGame
 from agrotools.benchmarks import Benchmark, Loading
 from agrotools.benchmarks.loading import load_as
-from agrotools.core import AgrotoolsError, Observation, Record, Score, ToolCall, UsageError
+from agrotools.core import AgrotoolsError, Observation, Record, ToolCall, UsageError
 from agrotools.core.base import Progress, RunStoreError, no_progress
-from agrotools.core.files import artifact_path, cache_dir, write_whole
+from agrotools.core.files import Journal, artifact_path, cache_dir
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import RECORDED
 from agrotools.runner.records import iter_records
-from agrotools.runner.rescore import SCORES_FILE, stored_split
+from agrotools.runner.repeated_calls import (
+    REPEATED_CALLS_FILE,
+    RepeatedCall,
+    RepeatedCalls,
+    read_repeated_calls,
+)
+from agrotools.runner.rescore import rescore
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import score_record
-from agrotools.scoring.attribution import (
-    ATTRIBUTION_FILE,
-    Attribution,
-    Shares,
-    attribution_of,
-    records_hash,
-)
-from agrotools.scoring.metrics import FAS, is_invalid
-from agrotools.scoring.slots import NO_TWIN, Pair, pair_of, refusals
+from agrotools.scoring.attribution import Attribution
+from agrotools.scoring.counterfactual import SampleGame
+from agrotools.scoring.lost_points import is_split
 from agrotools.tools import get_tool, tool_specs, tool_versions
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor, needs_answers
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import Workspace
 
+RunCall = Callable[[ToolCall], Awaitable[Observation | None]]
+"""Makes a call in the workspace of a sample; None if only a service or a model of the run could give its result."""
 _IN_WORK = 4
 """Samples attributed at a time; their tool calls share the worker processes."""
 
@@ -91,108 +89,108 @@ def open_run(
     return AttributedRun(run, manifest, benchmark, notes)
 
 
+class _NeedsResult(Exception):
+    """A game needs the result of a call that nobody has made."""
+
+    def __init__(self, call: ToolCall) -> None:
+        super().__init__(call.tool)
+        self.call = call
+
+
+class AttributedLoss(NamedTuple):
+    """Split of the points that a run lost, and notes on what could not be repeated."""
+
+    attribution: Attribution
+    notes: tuple[str, ...]
+
+
 def attribute_run(
     run: Path, *, data_root: Path | None = None, workers: int = 2, progress: Progress = no_progress
-) -> Attribution:
-    """Return the attribution of a run, and write it to ``attribution.json`` and ``scores.json``.
+) -> AttributedLoss:
+    """Return the split of a run's lost points, after the calls that it needs are made and stored in the run's folder.
 
     Raises:
         RunStoreError: not a run folder, or one that cannot be written;
-        UsageError: no record can be attributed.
+        UsageError: the run has no end-to-end score.
     """
-    opened, hashed = open_run(run, data_root, progress), records_hash(run)
+    opened = open_run(run, data_root, progress)
     if not os.access(run, os.W_OK):
         raise RunStoreError(
             f"{run} cannot be written", hint="copy the run to a folder that you may write"
         )
-    records, left_out = _records(run)
-    if not records:
-        reasons = (
-            "; ".join(f"{count} {reason}" for reason, count in left_out.items())
-            or "it has no records"
-        )
+    if opened.benchmark is not None:
+        asyncio.run(_repeat_calls(opened, workers, progress))
+    summary = rescore(run).summary
+    mode = summary.modes.get("end-to-end")
+    if mode is None or mode.lost is None:
         raise UsageError(
-            f"nothing in {run} can be attributed: {reasons}",
+            f"{run} has no end-to-end score whose points could be split",
             hint="run a benchmark with tools in mode end-to-end",
         )
-    results = asyncio.run(_attribute(records, opened, workers, progress))
-    attribution = attribution_of(results, records=hashed, left_out=left_out, notes=opened.notes)
-    write_whole(
-        run / ATTRIBUTION_FILE,
-        orjson.dumps(attribution.model_dump(mode="json"), option=orjson.OPT_INDENT_2),
-    )
-    with suppress(
-        FileNotFoundError, ValueError, TypeError
-    ):  # a damaged file is written anew by `agrotools score`
-        scores = orjson.loads((run / SCORES_FILE).read_bytes())
-        scores["attribution"] = stored_split(run)  # the same without its samples
-        write_whole(run / SCORES_FILE, orjson.dumps(scores, option=orjson.OPT_INDENT_2))
-    return attribution
+    return AttributedLoss(mode.lost, opened.notes)
 
 
-def _records(run: Path) -> tuple[list[tuple[Record, list[Score], bool]], dict[str, int]]:
-    """Return the records that can be attributed, with their rows and whether the twin takes a point; and the others."""
-    left_out: Counter[str] = Counter()
-    chosen: list[tuple[Record, list[Score]]] = []
-    twins: dict[Pair | None, bool] = {}
-    """Whether the answerable sample of a pair was refused."""
-    for record in iter_records(run):
-        if record.mode != "end-to-end":
-            left_out[f"in mode {record.mode}"] += 1
-            continue
-        scores = score_record(record)
-        if is_invalid(record):
-            left_out["invalid"] += 1
-            continue
-        if record.sample.answerable:
-            twins[pair_of(record)] = refusals(record, scores)[FAS]
-        if record.sample.reference is None or not record.sample.reference.steps:
-            left_out["without reference calls"] += 1
-        elif record.sample.answerable and all(row.metric != FAS for row in scores):
-            left_out["without a Final Answer Score"] += 1
-        else:
-            chosen.append((record, scores))
-    paired = [each for each in chosen if each[0].sample.answerable or pair_of(each[0]) in twins]
-    left_out[f"unanswerable, {NO_TWIN}"] += len(chosen) - len(paired)
-    return [
-        (record, scores, not record.sample.answerable and twins[pair_of(record)])
-        for record, scores in paired
-    ], dict(+left_out)
-
-
-async def _attribute(
-    records: Sequence[tuple[Record, list[Score], bool]],
-    opened: AttributedRun,
-    workers: int,
-    progress: Progress,
-) -> list[Shares]:
-    """Return the shares of each record, a few records at a time."""
+async def _repeat_calls(opened: AttributedRun, workers: int, progress: Progress) -> None:
+    """Make the calls that the split of the run's records needs, and append their results to the run's folder."""
+    run, repeated = opened.run, read_repeated_calls(opened.run)
+    lost = [record for record in iter_records(run) if is_split(record, score_record(record))]
     free, done = asyncio.Semaphore(_IN_WORK), 0
-    progress("samples", 0, len(records))
+    progress("samples", 0, len(lost))
+    journal = Journal(run / REPEATED_CALLS_FILE)
 
-    async def play(record: Record, scores: list[Score], twin_refused: bool) -> Shares:
+    async def repeat(record: Record) -> None:
         nonlocal done
         async with free:
             with TemporaryDirectory(prefix="agrotools-") as scratch:
                 run_call = call_runner(record, opened, executor, Path(scratch))
-                shares = await SampleGame(
-                    record, scores, run_call, twin_refused=twin_refused
-                ).shares()
+                async for each in _repeated_calls(record, repeated, run_call):
+                    journal.append(each.model_dump_json().encode() + b"\n")
+                    repeated.add(each)
         done += 1
-        progress("samples", done, len(records))
-        return shares
+        progress("samples", done, len(lost))
 
-    manifest, cache = opened.manifest, ResultCache(cache_dir("tool-results"))
+    cache = ResultCache(cache_dir("tool-results"))
     backends = {
-        name: each for name, each in manifest.backends.items() if _is_repeatable(name, each)
+        name: each for name, each in opened.manifest.backends.items() if _is_repeatable(name, each)
     }
-    async with ToolExecutor(workers=workers, cache=cache, backends=backends) as executor:
+    try:
+        async with ToolExecutor(workers=workers, cache=cache, backends=backends) as executor:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for record in lost:
+                        group.create_task(repeat(record))
+            except* AgrotoolsError as failed:
+                raise failed.exceptions[0] from None
+    finally:
+        journal.close()
+
+
+async def _repeated_calls(
+    record: Record, repeated: RepeatedCalls, run_call: RunCall
+) -> AsyncIterator[RepeatedCall]:
+    """Make the calls that the split of a record needs one by one, because what one returns decides the next."""
+    known = repeated.of(record)
+
+    def find_result(call: ToolCall) -> Observation | None:
+        found = known(call)
+        if found is None and not repeated.knows(record, call):
+            raise _NeedsResult(call)
+        return found
+
+    game = SampleGame(record, score_record(record), find_result)
+    while True:
         try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(play(*each)) for each in records]
-        except* AgrotoolsError as failed:
-            raise failed.exceptions[0] from None
-    return [task.result() for task in tasks]
+            game.shares()
+            return
+        except _NeedsResult as needed:
+            call = needed.call
+        yield RepeatedCall(
+            sample=record.sample.id,
+            epoch=record.epoch,
+            tool=call.tool,
+            arguments=call.arguments,
+            observation=await run_call(call),
+        )
 
 
 def _is_repeatable(tool: str, backend: str | None) -> bool:

@@ -45,7 +45,6 @@ def compare(
     from agrotools.runner.rescore import compare_runs, stopped_early
     from agrotools.runner.store import read_manifest
     from agrotools.runner.until_decided import config_of_run
-    from agrotools.scoring.attribution import read_attribution
     from agrotools.scoring.gate import compare_tables, is_table
 
     if until_decided:
@@ -61,13 +60,6 @@ def compare(
     compared = compare_runs(runs) if folders else compare_tables(*runs)
     for difference in incomparable([read_manifest(run) for run in folders]):
         typer.echo(f"warning: the runs differ in more than the model: {difference}", err=True)
-    splits = [read_attribution(run) for run in folders]
-    for run, (split, outdated) in zip(folders, splits, strict=True):
-        if outdated:
-            typer.echo(f"warning: {outdated}", err=True)
-        elif split is None and any(other for other, _ in splits):
-            text = "has no split of its lost points, so causes are the first part of a sample that went wrong"
-            typer.echo(f"warning: {run} {text}: {command_line('attribute', run)}", err=True)
     if folders:
         compared = [
             with_reasons(each, pair, flips)

@@ -1,7 +1,7 @@
 """``agrotools explain`` and ``attribute``: one sample of a run, from question to score, and the lost points of all."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from agrotools.core import Record, Score
     from agrotools.runner.prompts import StoredRequest
     from agrotools.runner.records import Key, RecordIndex
+    from agrotools.scoring.lost_points import Shares
 
 
 _LISTED = 20
@@ -48,9 +49,10 @@ def explain(
     from agrotools.report.html.data import listed_data, whole_data
     from agrotools.report.terminal import print_parts
     from agrotools.runner.records import record_index
+    from agrotools.runner.repeated_calls import read_repeated_calls
     from agrotools.runner.rescore import judged_rows, rows_of
     from agrotools.runner.store import has_manifest, read_manifest
-    from agrotools.scoring.attribution import read_attribution
+    from agrotools.scoring.lost_points import lost_shares
 
     given = {"protocol": protocol, "tools": tools, "data_root": data_root}
     if not has_manifest(run):
@@ -82,20 +84,17 @@ def explain(
         _print_prompts(run, [*chosen], as_json=as_json)
         return
     judges = judged_rows(run)
-    attribution, outdated = read_attribution(run)
-    splits = (
-        {("end-to-end", each.id, each.epoch): each for each in attribution.samples}
-        if attribution
-        else {}
-    )
-    scored = (
-        (record, judges.joined(record, rows_of(record, index)), splits.get(record.key))
-        for record in chosen
-    )
+    repeated = read_repeated_calls(run)
+
+    def scored_records() -> "Iterator[tuple[Record, list[Score], Shares]]":
+        for record in chosen:
+            scores = judges.joined(record, rows_of(record, index))
+            has_loss = record.invalid is None and record.actions is None
+            shares = lost_shares(record, scores, repeated.of(record)) if has_loss else {}
+            yield record, scores, shares
+
     if sample is None:
-        _list_records(
-            [listed_data(*each[:2], each[2] and each[2].parts) for each in scored], as_json=as_json
-        )
+        _list_records([listed_data(*each) for each in scored_records()], as_json=as_json)
         return
     if as_json:
         print_json(
@@ -103,17 +102,16 @@ def explain(
                 {
                     "record": record.model_dump(mode="json", by_alias=True),
                     "scores": [score.model_dump(mode="json") for score in scores],
-                    "shown": whole_data(run, record, scores, split and split.parts),
+                    "shown": whole_data(run, record, scores, shares),
                 }
-                for record, scores, split in scored
+                for record, scores, shares in scored_records()
             ]
         )
         return
-    for record, scores, split in scored:
-        print_parts(explanation(record, scores, judges.of(record), details=details, split=split))
+    for record, scores, shares in scored_records():
+        parts = explanation(record, scores, judges.of(record), details=details, shares=shares)
+        print_parts(parts)
         _print_twin(run, index, record, scores)
-    if outdated:
-        typer.echo(outdated, err=True)
 
 
 def _chosen(
@@ -365,13 +363,13 @@ def attribute(
     from agrotools.analysis.attribution import attribute_run
     from agrotools.report.parts import attribution_tables
     from agrotools.report.terminal import print_parts
-    from agrotools.scoring.attribution import ATTRIBUTION_FILE
 
-    attribution = attribute_run(
+    attribution, notes = attribute_run(
         run, data_root=data_root, workers=workers, progress=terminal_progress()
     )
     if as_json:
-        print_json(attribution.model_dump(mode="json"))
+        print_json(attribution.model_dump(mode="json") | {"notes": notes})
         return
-    print_parts(attribution_tables(attribution))
-    typer.echo(f"per sample: {run / ATTRIBUTION_FILE}\non the page: {command_line('report', run)}")
+    print_parts(attribution_tables(attribution, notes))
+    typer.echo(f"per sample: {command_line('explain', run)}")
+    typer.echo(f"on the page: {command_line('report', run)}")

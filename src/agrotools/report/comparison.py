@@ -332,7 +332,6 @@ def _legend(comparison: Comparison) -> Iterator[str]:
             f"cause: if positive, {comparison.second} loses fewer points to this cause. The causes add up to the "
             "difference."
         )
-        yield "Points of a sample go to the first part that went wrong, or are split if both runs are attributed."
         yield "; ".join(f"{cause}: {part_meaning(cause)}" for cause in causes) + "."
 
 

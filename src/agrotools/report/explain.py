@@ -42,10 +42,11 @@ from agrotools.report.layout import (
 from agrotools.report.terminal import block, indented, line, section
 from agrotools.report.trace import agreements, predicted_steps, step_blocks, taken_steps, why_wrong
 from agrotools.scoring import METRICS, scores_sample
-from agrotools.scoring.attribution import ARGUMENTS, PLANNING, SampleSplit, first_part, part_meaning
+from agrotools.scoring.attribution import ARGUMENTS, PLANNING, ordered_parts, part_meaning
 from agrotools.scoring.judging.judgements import Judgement
+from agrotools.scoring.lost_points import Shares
 from agrotools.scoring.matching import reference_places
-from agrotools.scoring.metrics import FALSE_REFUSAL, FAS
+from agrotools.scoring.metrics import FALSE_REFUSAL
 
 _LONGEST_ANSWER = 4_000
 _LONGEST_REPLY = 600
@@ -58,7 +59,7 @@ def explain(
     judgements: Sequence[Judgement] = (),
     *,
     details: bool = False,
-    split: SampleSplit | None = None,
+    shares: Shares | None = None,
 ) -> list[RenderableType]:
     """Return question, steps and answer of a sample, and for each slot the matched text, the score and the reason.
 
@@ -67,8 +68,7 @@ def explain(
         scores: score rows of the record, from :func:`agrotools.scoring.score_record`.
         judgements: replies of judges about the record.
         details: also show the rule of each score and the figures that it uses.
-        split: lost points of the sample by part (``agrotools attribute``); without it, the first
-            part that went wrong is shown.
+        shares: points that the record lost by part (:func:`agrotools.scoring.lost_points.lost_shares`).
     """
     parts: list[RenderableType] = [_heading(record, scores), *_question(record)]
     reference = record.sample.reference.steps if record.sample.reference else ()
@@ -99,25 +99,19 @@ def explain(
     ]
     if readings:
         parts += [section("Scores"), *reading_blocks(readings, details=details)]
-    if record.trajectory is not None and any(row.metric == FAS and row.value < 1 for row in scores):
-        parts.append(block("lost by", _loss_text(record, scores, split), "yellow"))
+    if shares:
+        parts.append(block("lost by", _loss_text(shares), "yellow"))
     if judgements:
         parts += [section("Judge"), *_judge_replies(judgements, scores)]
     return parts
 
 
-def _loss_text(record: Record, scores: Sequence[Score], split: SampleSplit | None) -> str:
-    shares = split.parts if split else {}
-    texts = [f"{part} {points:.1f} points: {part_meaning(part)}" for part, points in shares.items()]
-    if not record.sample.answerable and not texts:
-        refused = any(row.slot is not None and row.value for row in scores)
-        return (
-            f"the refusal of its twin {record.sample.twin}"
-            if refused
-            else "an answer that the files do not allow"
-        )
-    first = first_part(record, scores)
-    return "\n".join(texts) or f"{first}: {part_meaning(first)}"
+def _loss_text(shares: Shares) -> str:
+    """Return a line for each part that lost points of a record."""
+    points = {part: 100 * float(shares[part]) for part in ordered_parts(shares)}
+    return "\n".join(
+        f"{part} {lost:.1f} points: {part_meaning(part)}" for part, lost in points.items()
+    )
 
 
 def _judge_replies(
@@ -441,7 +435,7 @@ def _labels_reason(expected: set[str], read: Sequence[JsonValue]) -> str:
 def lost_reason(record: Record, rows: Sequence[Score], part: str = "") -> str:
     """Return the reason why a record lost points, in one line: the first call, argument or slot that is wrong.
 
-    ``part`` is that of :func:`agrotools.scoring.attribution.first_part`; empty in step-by-step.
+    ``part`` is the one that lost most; empty in step-by-step.
     """
     sample, trajectory = record.sample, record.trajectory
     wrong = _wrong_step(record, rows) or (

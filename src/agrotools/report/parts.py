@@ -321,7 +321,7 @@ def _agreement(agreement: Agreement) -> str:
 _BAR_CELLS = 30
 
 
-def attribution_tables(attribution: Attribution) -> list[Part]:
+def attribution_tables(attribution: Attribution, notes: Sequence[str] = ()) -> list[Part]:
     """Return the table of the points that a run lost by part, a table by task, and notes."""
     split = attribution.run
     title = f"{split.gap:.1f} of 100 points lost, {count_text(split.n, 'sample')} in end-to-end"
@@ -342,11 +342,8 @@ def attribution_tables(attribution: Attribution) -> list[Part]:
         interval = interval_text(split.intervals.get(part), _one_digit) or DASH
         bar = Cell(("█" * round(_BAR_CELLS * points / 100),), "green" if part == "score" else "red")
         table.add_row(part, _one_digit(points), interval, bar, meanings[part], ruled=part == "gap")
-    notes = [
-        f"left out: {count} records {reason}" for reason, count in attribution.left_out.items()
-    ]
     tasks = [_task_table(attribution.tasks, parts)] if len(attribution.tasks) > 1 else []
-    return [table, *tasks, *paragraph([*notes, *attribution.notes], "dim")]
+    return [table, *tasks, *paragraph(notes, "dim")]
 
 
 _one_digit = "{:.1f}".format

@@ -38,8 +38,8 @@ from agrotools.runner.ladder import CEILING, PLANNER, References, role_of
 from agrotools.runner.records import record_index
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring import METRICS, Estimate, ModeSummary, RunAggregator, Summary
-from agrotools.scoring.attribution import TOOL
-from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference, points_lost
+from agrotools.scoring.attribution import TOOL, Attribution
+from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference
 from agrotools.scoring.event_counts import INVALID_TEXT, RESUME, mostly_unread
 from agrotools.scoring.metrics import (
     FALSE_CONFIDENCE,
@@ -58,7 +58,8 @@ _MOST_RUNS, _MOST_PLACES, _MOST_FAULT_LINES = 6, 2, 10
 _REFUSALS = (FALSE_CONFIDENCE, FALSE_REFUSAL)
 _STRANGERS = "strangers"
 """Group of samples about pictures that show nothing of what own photos are asked about; by their folder."""
-_LEAST_LOST = 0.005
+_LEAST_LOST = 0.5
+"""Points of a part that are shown: fewer are 0 without digits."""
 _RECORDED = "The ceiling is from stored tool results; for your tools run --model baseline:oracle."
 _ORDER = ("floor", "planner", "model", "ceiling")
 _ROLE_CELLS, _NAME_CELLS, _VALUE_CELLS, _BAR_CELLS, _LEAST_BAR_CELLS = 9, 22, 13, 30, 10
@@ -96,6 +97,7 @@ class Rung(NamedTuple):
     tally: RunAggregator | None = None
     dose: str = ""
     """``at blur=1``"""
+    lost: Attribution | None = None
 
 
 def headline(
@@ -264,6 +266,7 @@ def rungs(shown: Screen, measure: tuple[Setting, str]) -> list[Rung]:
         metric = (measure[0].of(scored.summary) or {}).get(measure[1])
         bounds = metric.bounds if metric and not estimate else None
         dose = _dose(scored.summary)
+        part = scored.summary.modes.get(mode)
         fewer = f" (n {estimate.n})" if estimate and estimate.n < most else ""
         ladder.append(
             Rung(
@@ -273,6 +276,7 @@ def rungs(shown: Screen, measure: tuple[Setting, str]) -> list[Rung]:
                 bounds,
                 scored.tally,
                 dose,
+                part.lost if part else None,
             )
         )
     return ladder
@@ -410,18 +414,18 @@ def _span(low: float, high: float, cells: int, mark: str) -> str:
 
 
 def _lost(ladder: Sequence[Rung], measure: tuple[Setting, str]) -> Iterator[str]:
-    """Yield a line on where each model, or else the planner, lost its points: by the first part that went wrong."""
-    tallied = [rung for rung in ladder if rung.tally and rung.estimate]
-    models = [rung for rung in tallied if rung.role == "model"]
-    for rung in models[:_MOST_PLACES] or [rung for rung in tallied if rung.role == "planner"]:
-        lost = points_lost(rung.tally, measure[0].mode) if rung.tally and measure[1] == FAS else {}
+    """Yield a line on where each model, or else the planner, lost its points."""
+    split = [rung for rung in ladder if rung.lost and rung.estimate]
+    models = [rung for rung in split if rung.role == "model"]
+    for rung in models[:_MOST_PLACES] or [rung for rung in split if rung.role == "planner"]:
+        lost = rung.lost.run.parts if rung.lost and measure[1] == FAS else {}
         tools = {
             part.removeprefix(TOOL): value for part, value in lost.items() if part.startswith(TOOL)
         }
         whole = {part: value for part, value in lost.items() if not part.startswith(TOOL)}
         whole |= {"tools": sum(tools.values())} if tools else {}
         parts = sorted(
-            ((100 * value, part) for part, value in whole.items() if value >= _LEAST_LOST),
+            ((value, part) for part, value in whole.items() if value >= _LEAST_LOST),
             reverse=True,
         )
         named = ", ".join(sorted(tools, key=lambda tool: -tools[tool])[:_MOST_PLACES])
@@ -429,7 +433,7 @@ def _lost(ladder: Sequence[Rung], measure: tuple[Setting, str]) -> Iterator[str]
             f"{part} {value:.0f}{f' ({named})' if part == 'tools' else ''}" for value, part in parts
         ]
         if texts:
-            yield f"{rung.name} lost {100 * sum(whole.values()):.0f} points, by the first error: {', '.join(texts)}."
+            yield f"{rung.name} lost {sum(whole.values()):.0f} points: {', '.join(texts)}."
 
 
 def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]) -> str:

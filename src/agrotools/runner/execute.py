@@ -282,7 +282,7 @@ def _tool_caller(
     sample: Sample, workspace: Workspace, context: RunContext, stack: ExitStack
 ) -> Callable[[ToolCall], Awaitable[ToolOutcome]]:
     if context.source.truth_tools:
-        from agrotools.agents.baselines.simple import true_observations
+        from agrotools.formats.reference_results import true_observations
 
         truths = iter(true_observations(sample))
 

@@ -24,6 +24,7 @@ from agrotools.plugin.installed import plugin_of
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.runner.records import RECORDS_FILE, RecordIndex, iter_records, record_index
+from agrotools.runner.repeated_calls import read_repeated_calls
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import (
     Comparison,
@@ -33,13 +34,13 @@ from agrotools.scoring import (
     score_record,
     scores_sample,
 )
-from agrotools.scoring.attribution import CauseTally, read_attribution
 from agrotools.scoring.comparisons import check_same_samples, side_by_side, unpaired_comparison
 from agrotools.scoring.comparisons import comparisons as comparisons_of
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.event_counts import RESUME, TRUTH_METRIC
 from agrotools.scoring.judging.judgements import JudgedRows, Judgement
 from agrotools.scoring.judging.questions import Rubrics, read_rubrics
+from agrotools.scoring.lost_points import LostPoints
 from agrotools.scoring.metrics import PREDICTIONS
 from agrotools.scoring.slots import pair_of, pair_rows
 
@@ -88,14 +89,6 @@ def stopped_early(run: Path) -> str:
     )
 
 
-def stored_split(run: Path) -> dict[str, Any] | None:
-    """Return the attribution of a run as ``scores.json`` holds it: without samples, or why it is out of date."""
-    attribution, outdated = read_attribution(run)
-    if attribution is None:
-        return {"out_of_date": outdated} if outdated else None
-    return attribution.model_dump(mode="json", exclude={"samples"})
-
-
 OnScored = Callable[[Record, list[Score]], None]
 
 
@@ -129,7 +122,7 @@ def rescore(
         RunStoreError: not a run folder, one without records, or one that cannot be written.
     """
     manifest = read_manifest(run)
-    tally = tally_of(manifest)
+    tally = tally_of(run, manifest)
     manifest = manifest.model_copy(update={"sample_ids": ()})
     check_comparisons(manifest, comparisons)
     try:
@@ -145,14 +138,12 @@ def rescore(
             data = orjson.dumps(
                 summary.model_dump(mode="json"), option=orjson.OPT_INDENT_2
             ).replace(b"\n", b"\n  ")
-            split = stored_split(run)
             has_rows = rows.tell() > 0
             rows.seek(0)
             with temporary.open("wb") as file:
                 file.write(b'{\n  "summary": ' + data + b',\n  "scores": [')
                 copyfileobj(rows, file)
                 file.write(b"\n  ]" if has_rows else b"]")
-                file.write(b',\n  "attribution": ' + orjson.dumps(split) if split else b"")
                 file.write(b"\n}")
     except OSError as error:
         raise RunStoreError(
@@ -192,14 +183,15 @@ def scored_run(run: Path, on_scored: OnScored | None = None) -> RunAggregator:
     Raises:
         RunStoreError: not a run folder, or one without records.
     """
-    tally = tally_of(read_manifest(run))
+    tally = tally_of(run, read_manifest(run))
     _score(record_index(run).undamaged(), None, NO_COMPARISONS, judged_rows(run), on_scored, tally)
     return tally
 
 
-def tally_of(manifest: Manifest) -> RunAggregator:
+def tally_of(run: Path, manifest: Manifest) -> RunAggregator:
     """Return an empty tally of a run, which knows the samples that the run was to answer."""
-    tally = RunAggregator(protocol=manifest.protocol, causes=CauseTally())
+    repeated = read_repeated_calls(run)
+    tally = RunAggregator(protocol=manifest.protocol, lost=LostPoints(repeated.of))
     tally.planned, tally.planned_epochs = frozenset(manifest.sample_ids), manifest.epochs
     return tally
 
@@ -248,7 +240,7 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
         tallies = [scored_run(run) for run in runs]
         for other in tallies[1:]:
             check_same_samples(tallies[0], other)
-        compared = compared_by_cause(runs, tallies, names)
+        compared = comparisons_of(tallies, names)
     if not any(each.headline for each in compared):
         raise UsageError(
             "these runs have no scored sample in common",
@@ -262,17 +254,6 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
             update=update | {"privileged": privileged, "same_records": same[at]}
         )
     return compared
-
-
-def compared_by_cause(
-    runs: Sequence[Path], tallies: Sequence[RunAggregator], names: Sequence[str]
-) -> list[Comparison]:
-    """Compare every pair of scored runs; causes are those of ``agrotools attribute`` if it has split all runs."""
-    splits = [split for run in runs if (split := read_attribution(run)[0])]
-    for tally, split in zip(tallies, splits, strict=False):
-        if tally.causes is not None and len(splits) == len(runs):
-            tally.causes.attribute(split)
-    return comparisons_of(tallies, names)
 
 
 _TIMES = re.compile(rb'"[a-z_]*seconds":[\d.e-]+')

@@ -12,7 +12,7 @@ from agrotools.core.form_item import asked_items
 from agrotools.plugin.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.plugin.contracts import ModeTally as PluginTally
 from agrotools.plugin.installed import plugins_of_slots
-from agrotools.scoring.attribution import CauseTally
+from agrotools.scoring.attribution import Attribution
 from agrotools.scoring.error_classes import Errors, add_record, error_counts
 from agrotools.scoring.event_counts import (
     EventCounts,
@@ -22,6 +22,7 @@ from agrotools.scoring.event_counts import (
     no_form_lines,
     warnings_of,
 )
+from agrotools.scoring.lost_points import LostPoints
 from agrotools.scoring.metrics import (
     FALSE_CONFIDENCE,
     FALSE_REFUSAL,
@@ -70,10 +71,10 @@ from agrotools.text.submission import is_complete
 class RunAggregator:
     """Aggregator of the records of one run."""
 
-    def __init__(self, protocol: Protocol = "react", causes: "CauseTally | None" = None) -> None:
+    def __init__(self, protocol: Protocol = "react", lost: LostPoints | None = None) -> None:
         self.table = SampleTable()
-        self.causes = causes
-        """Lost points by cause; None: not counted."""
+        self.lost = lost
+        """Lost points by part; None: not counted."""
         self.protocol: Protocol = protocol
         self.modes: dict[Mode, ModeAggregator] = {}
         self.planned = frozenset[str]()
@@ -81,7 +82,7 @@ class RunAggregator:
         self.planned_epochs = 1
         """Number of records that each sample is to have in a mode."""
         self.checksums: dict[str, int] = {}
-        """Checksum of the question and the right answer of each sample, if causes are counted."""
+        """Checksum of the question and the right answer of each sample, if lost points are counted."""
         self.notes: list[str] = []
         """Notes on records that were left out; they become warnings of the summary."""
 
@@ -90,14 +91,14 @@ class RunAggregator:
         if record.mode not in self.modes:
             self.modes[record.mode] = ModeAggregator(record.mode, self.table, self.protocol)
         self.modes[record.mode].add(record, rows)
-        if self.causes is not None and not is_invalid(record):
+        if self.lost is not None and not is_invalid(record):
             sample = record.sample
             if sample.id not in self.checksums:
                 self.checksums[sample.id] = crc32(
                     sample.model_dump_json(include={"query", "answer"}).encode()
                 )
             if record.mode != "step-by-step":
-                self.causes.add(record, rows)
+                self.lost.add(record, rows)
 
     def summary(
         self,
@@ -117,7 +118,8 @@ class RunAggregator:
             (mode, self.modes[mode]) for mode in MODES if mode in self.modes
         ]
         of_modes: dict[Mode, ModeSummary] = {
-            mode: tally.summary(allow_invalid) for mode, tally in modes
+            mode: tally.summary(allow_invalid, self._attribution(mode, tally))
+            for mode, tally in modes
         }
         missing = missing_of(of_modes, planned or {})
         left_out = [
@@ -137,6 +139,22 @@ class RunAggregator:
             no_tool_part=self._no_tool_part(),
         )
         return with_gains_adjusted([summary])[0]
+
+    def _attribution(self, mode: Mode, tally: "ModeAggregator") -> Attribution | None:
+        """Return the split of the points that the run lost in a mode; None if it has no Final Answer Score."""
+        units = tally.headline_units(FAS)
+        if self.lost is None or units is None:
+            return None
+        valued = units.where(units.valued)
+        numbers = valued.samples.tolist()
+        samples = zip(
+            self.table.ids(numbers),
+            valued.values.tolist(),
+            (self.table.kind(number).task_type for number in numbers),
+            clusters_of(valued.samples, self.table).tolist(),
+            strict=True,
+        )
+        return self.lost.attribution(mode, [*samples])
 
     def tool_units(self) -> tuple[Mapping[str, Units], Mapping[str, Units]]:
         """Return the units by metric of end-to-end on samples that are eligible for no-tool, and those of no-tool."""
@@ -309,8 +327,8 @@ class ModeAggregator:
             metric, self._rows[metric], self._samples, self._epochs, self._invalid, self._table
         )
 
-    def summary(self, allow_invalid: bool) -> ModeSummary:
-        """Return the summary of the mode."""
+    def summary(self, allow_invalid: bool, lost: Attribution | None = None) -> ModeSummary:
+        """Return the summary of the mode; ``lost``: the split of its lost points."""
         clusters = clusters_of(np.array(self._samples), self._table)
         places, _, values = self._rows.get(FAS, Rows()).columns()
         of_plugins: dict[str, Any] = {}
@@ -338,6 +356,7 @@ class ModeAggregator:
                 for name in self.metrics
                 if (metric := metric_of(self._units(name), self._table))
             },
+            lost=lost,
             without_open_text=len(self.without_open_text),
             counts=self._counts.counts(self.pairs.n_right, self.pairs.n_alone),
             errors=error_counts(self._errors, self._mode, self._protocol),
@@ -401,10 +420,10 @@ def metric_differences(
 def tallied(
     records: Sequence[Record],
     scores: Iterable[Sequence[Score]] | None = None,
-    causes: CauseTally | None = None,
+    lost: LostPoints | None = None,
 ) -> RunAggregator:
     """Return the aggregator of records, which are scored if their rows are not given."""
-    tally = RunAggregator(causes=causes)
+    tally = RunAggregator(lost=lost)
     for record, rows in zip(
         records, map(score_record, records) if scores is None else scores, strict=True
     ):

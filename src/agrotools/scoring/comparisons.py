@@ -4,7 +4,6 @@ Every difference is the second run minus the first: a positive number is in favo
 Differences of one table are adjusted together (:func:`agrotools.scoring.statistics.adjusted`).
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -12,7 +11,8 @@ from typing import Any, NamedTuple
 from agrotools.core import MODES, Mode, Record, UsageError
 from agrotools.core.base import FloatArray, IntArray, count_text, np
 from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
-from agrotools.scoring.attribution import CauseTally, ordered_parts
+from agrotools.scoring.attribution import ordered_parts
+from agrotools.scoring.lost_points import LostPoints, largest_part
 from agrotools.scoring.metrics import FAS, FLOOR_METRICS, METRICS
 from agrotools.scoring.missing import missing_between, missing_unpaired
 from agrotools.scoring.statistics import (
@@ -49,7 +49,7 @@ def compare(
     first: Sequence[Record], second: Sequence[Record], *, names: tuple[str, str] = ("", "")
 ) -> Comparison:
     """Return the differences of two runs, second minus first, paired on samples (steps) with valid records in both."""
-    return comparisons([tallied(each, causes=CauseTally()) for each in (first, second)], names)[0]
+    return comparisons([tallied(each, lost=LostPoints()) for each in (first, second)], names)[0]
 
 
 def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> list[Comparison]:
@@ -91,7 +91,7 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
             if missing := missing_between(first, second, mode, name):
                 fields["missing"][mode] = missing
             fields["flips"][mode] = _flips(name, mode, pair, first, second)
-            if name == FAS and first.causes and second.causes:
+            if name == FAS and first.lost and second.lost:
                 fields["by_cause"][mode] = _by_cause(mode, pair, first, second)
             break
     return Comparison(first=names[0], second=names[1], **fields)  # pyright: ignore[reportArgumentType]
@@ -214,15 +214,11 @@ def _flips(
     for name, mine, other in zip(first.table.ids(pair.samples.tolist()), *pair[1:3], strict=True):
         if abs(mine - other) <= ROUNDING:
             continue
-        causes, beside = (
-            (second.causes, first.causes) if mine > other else (first.causes, second.causes)
-        )
-        losses = (
-            causes.losses(mode, name, float(min(mine, other)), beside)
-            if causes and metric == FAS
-            else {}
-        )
-        cause = max(losses, key=losses.__getitem__, default="")
+        worse, better = (second.lost, first.lost) if mine > other else (first.lost, second.lost)
+        losses: dict[str, float] = {}
+        if worse and metric == FAS:
+            losses = worse.beside(mode, name, float(min(mine, other)), better)
+        cause = largest_part(losses)
         flips.append(Flip(sample=name, first=float(mine), second=float(other), cause=cause))
     flips.sort(key=lambda flip: (-abs(flip.first - flip.second), flip.sample))
     up, down = (
@@ -239,15 +235,15 @@ def _by_cause(
 
     They add up to the difference of the scores, second minus first.
     """
-    assert first.causes is not None
-    assert second.causes is not None
+    assert first.lost is not None
+    assert second.lost is not None
     lost: list[tuple[dict[str, float], dict[str, float]]] = []
     names = first.table.ids(pair.samples.tolist())
     for name, mine, other in zip(names, pair.first.tolist(), pair.second.tolist(), strict=True):
-        beside = (second.causes, first.causes) if abs(mine - other) > ROUNDING else (None, None)
+        is_flip = abs(mine - other) > ROUNDING
         losses = (
-            first.causes.losses(mode, name, mine, beside[0]),
-            second.causes.losses(mode, name, other, beside[1]),
+            first.lost.beside(mode, name, mine, second.lost if is_flip else None),
+            second.lost.beside(mode, name, other, first.lost if is_flip else None),
         )
         lost.append(losses)
     found = {
@@ -267,19 +263,6 @@ def _by_cause(
         cause: estimate_difference(differences[cause], none, clusters)
         for cause in ordered_parts(found)
     }
-
-
-def points_lost(run: RunAggregator, mode: Mode) -> dict[str, float]:
-    """Return the FAS that a run lost by each part (as fractions of 1), in their order; empty if that is not known."""
-    units = run.modes[mode].headline_units(FAS) if mode in run.modes else None
-    if run.causes is None or units is None or not len(units.values):
-        return {}
-    samples, values = by_sample(units, units)[:2]
-    lost: dict[str, float] = defaultdict(float)
-    for name, value in zip(run.table.ids(samples.tolist()), values.tolist(), strict=True):
-        for part, points in run.causes.losses(mode, name, value).items():
-            lost[part] += points / len(values)
-    return {part: lost[part] for part in ordered_parts(lost)}
 
 
 def side_by_side(

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field
 
 from agrotools.core import FrozenModel, Mode
 from agrotools.formats.tool_check import ToolCheck
+from agrotools.scoring.attribution import Attribution
 from agrotools.scoring.statistics import Estimate, Interval, Repeats, adjusted
 
 Part = TypeVar("Part", bound=FrozenModel)
@@ -208,6 +209,8 @@ class ModeSummary(FrozenModel):
     no_form: Annotated[NoForm | None, Field(exclude_if=operator.not_)] = None
     """Answers without a complete form; None but in runs of prediction files."""
     metrics: dict[str, Metric] = {}
+    lost: Annotated[Attribution | None, Field(exclude_if=operator.not_)] = None
+    """Split of the points that are missing to a Final Answer Score of 100; None if the mode has no such score."""
     without_open_text: Annotated[int, Field(exclude_if=operator.not_)] = 0
     """Number of samples whose open text is not in FAS, because no judge graded it."""
     counts: Counts = Counts()

@@ -14,7 +14,6 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from agrotools.agents.baselines.prior import PriorTable, SimilarQuestions, masked
-from agrotools.agents.baselines.simple import live_arguments
 from agrotools.core import (
     Action,
     Answer,
@@ -33,6 +32,7 @@ from agrotools.core import (
 from agrotools.core.form_item import FormItem, form_item
 from agrotools.core.record import Results
 from agrotools.core.slot import asked_slots
+from agrotools.formats.reference_results import live_arguments
 from agrotools.text.agreement_values import as_number
 from agrotools.text.answer_form import UNKNOWN, format_answer, guessed_values, is_unanswerable
 from agrotools.text.expressions import ExpressionError, evaluate_from

@@ -19,7 +19,7 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from agrotools.agents.baselines.simple import derived_values, live_arguments, random_arguments
+from agrotools.agents.baselines.simple import random_arguments
 from agrotools.core import (
     AbstainSlot,
     Action,
@@ -39,6 +39,7 @@ from agrotools.core import (
 from agrotools.core.form_item import form_item
 from agrotools.core.record import Results
 from agrotools.core.slot import asked_slots
+from agrotools.formats.reference_results import derived_values, live_arguments
 from agrotools.text.answer_form import UNKNOWN, format_answer, guessed_values
 from agrotools.text.expressions import shows_no_answer
 from agrotools.tools import get_tool, tool_specs

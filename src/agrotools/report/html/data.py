@@ -46,9 +46,9 @@ from agrotools.runner.ladder import role_of
 from agrotools.runner.prompts import StoredPrompts, stored_image
 from agrotools.runner.rescore import content_of
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import METRICS, Comparison, Estimate, RunAggregator, Summary
-from agrotools.scoring.attribution import MEANINGS, Attribution, first_part, read_attribution
-from agrotools.scoring.comparisons import points_lost
+from agrotools.scoring import METRICS, Comparison, Estimate, Summary
+from agrotools.scoring.attribution import MEANINGS, ordered_parts
+from agrotools.scoring.lost_points import Shares, largest_part
 from agrotools.scoring.matching import reference_places
 from agrotools.scoring.metrics import FAS
 from agrotools.scoring.slots import NO_TWIN, refused_twin
@@ -110,17 +110,15 @@ def record_data(
     }
 
 
-def listed_data(
-    record: Record, scores: Sequence[Score], split: Mapping[str, float] | None = None
-) -> Data:
-    """Return what lists show of a record: ``score`` (None: invalid), ``cause`` and ``error``, empty if it lost nothing.
+def listed_data(record: Record, scores: Sequence[Score], shares: Shares | None = None) -> Data:
+    """Return what lists show of a record: ``score`` (None: invalid), ``cause``, ``lost`` and ``error``.
 
-    ``split``: its lost points by part, as ``agrotools attribute`` stored them.
+    ``cause`` is the part that lost most, ``lost`` the points of 100 by part; all are empty if it lost nothing.
+    ``shares``: the points that it lost (:func:`agrotools.scoring.lost_points.lost_shares`).
     """
     value = value_of(record, scores)
-    part = ""
-    if record.actions is None and value not in (None, 1):
-        part = max(split, key=split.__getitem__) if split else first_part(record, scores)
+    shares = shares or {}
+    part = largest_part(shares)
     error = "" if value == 1 else _reason_line(record, scores, part)
     score = None if value is None else round(value, 4)
     place = {
@@ -129,17 +127,16 @@ def listed_data(
         "epoch": record.epoch,
         "task": record.sample.task_type,
     }
-    return {**place, "score": score, "cause": part, "error": error}
+    lost = {each: round(100 * float(shares[each]), 4) for each in ordered_parts(shares)}
+    return {**place, "score": score, "cause": part, "lost": lost, "error": error}
 
 
-def whole_data(
-    run: Path, record: Record, scores: Sequence[Score], split: Mapping[str, float] | None
-) -> Data:
+def whole_data(run: Path, record: Record, scores: Sequence[Score], shares: Shares) -> Data:
     """Return all that the page shows of a record of ``run``, but pictures: its entry in the list and its details."""
     places = Places([run]), Pictures(1), set[str]()
     showing = RunPictures(run, benchmark_roots(read_manifest(run), run, None), *places)
     data = record_data(record, scores, showing, StoredPrompts(run))
-    return {**listed_data(record, scores, split), **data}
+    return {**listed_data(record, scores, shares), **data}
 
 
 def _reason_line(record: Record, scores: Sequence[Score], part: str) -> str:
@@ -469,21 +466,6 @@ def _strangers_data(summaries: Sequence[Summary], names: Sequence[str]) -> list[
     ]
 
 
-def lost_points(runs: Sequence[Run], tallies: Sequence[RunAggregator]) -> list[Data]:
-    """Return of each run and mode the number ``n`` of samples with a FAS, and the points of 100 lost by ``parts``."""
-    return [
-        {
-            mode: {
-                "n": part.metrics[FAS].overall.n,
-                "parts": {k: 100 * v for k, v in points_lost(tally, mode).items()},
-            }
-            for mode, part in run.summary.modes.items()
-            if FAS in part.metrics
-        }
-        for run, tally in zip(runs, tallies, strict=False)
-    ]
-
-
 def estimate_data(estimate: Estimate) -> list[float | int | None]:
     """Return value, interval and number of units of an estimate."""
     interval = estimate.interval
@@ -524,7 +506,7 @@ def _run_data(run: Run, name: str, role: str, measure: Measure | None) -> Data:
     metric = (measure[0].of(summary) or {}).get(measure[1]) if measure else None
     spend = read_spend(run.folder / "spend.jsonl")
     tokens_in, cached, tokens_out = tokens_of(parts)
-    (attribution, outdated), toolset = read_attribution(run.folder), run.manifest.toolset.items()
+    toolset = run.manifest.toolset.items()
     return {
         **run_facts(run.name, run.folder, run.manifest, summary),
         "label": harmless(name),
@@ -546,20 +528,15 @@ def _run_data(run: Run, name: str, role: str, measure: Measure | None) -> Data:
         "records": sum(part.n_records for part in parts),
         "invalid": sum(part.invalid.n for part in parts),
         "missing": sum(summary.missing.values()),
-        "attribution": attribution_data(attribution),
-        "outdated": outdated,
+        "lost": {
+            mode: part.lost.model_dump(mode="json", exclude={"tasks"})
+            for mode, part in summary.modes.items()
+            if part.lost is not None
+        },
         "certificates": {
             tool: certificate(tool, of.partition(":")[0])["text"] for tool, of in toolset
         },
     }
-
-
-def attribution_data(attribution: Attribution | None) -> Data | None:
-    """Return the points that the run lost, as split by ``agrotools attribute``."""
-    if attribution is None:
-        return None
-    samples = {f"{each.id}/{each.epoch}": each.parts for each in attribution.samples}
-    return attribution.model_dump(mode="json", include={"run"}) | {"samples": samples}
 
 
 def _pairs(

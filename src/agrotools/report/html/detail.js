@@ -159,7 +159,7 @@ function slotsView(data) {
 }
 
 function lostView(record) {
-  const parts = Object.entries(lostParts(record)).filter(([, lost]) => Math.abs(lost) >= 0.05);
+  const parts = Object.entries(record.lost).filter(([, lost]) => Math.abs(lost) >= 0.05);
   if (!parts.length || record.mode !== head.measure?.mode) return null;
   return el("section.card", {}, el("h3", {}, "Points lost by"), el("ul.parts", {}, parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("span", { title: partTitle(part) }, partWord(part)), " ", el("b", {}, one(lost))))));
 }
@@ -199,8 +199,8 @@ function othersView(record, others) {
 // The record with all that this page shows of it, as agrotools explain --json prints it.
 async function downloadRecord(record, data) {
   const whole = async (request) => ({ ...request, tools: await textOf(request.tools), messages: await Promise.all(request.messages.map(async (message) => ({ ...message, texts: await Promise.all(message.texts.map(textOf)) }))) });
-  const { sample, mode, epoch, value, part, reason } = record;
-  const shownData = { id: sample.id, mode, epoch, task: sample.task, score: value, cause: part, error: reason, ...data, sent: await Promise.all(data.sent.map(whole)) };
+  const { sample, mode, epoch, value, lost, reason } = record;
+  const shownData = { id: sample.id, mode, epoch, task: sample.task, score: value, cause: mainPart(record) ?? "", lost, error: reason, ...data, sent: await Promise.all(data.sent.map(whole)) };
   const href = URL.createObjectURL(new Blob([JSON.stringify(shownData, null, 1)], { type: "application/json" }));
   el("a", { href, download: `${sample.id}-${mode}.json` }).click();
   setTimeout(() => URL.revokeObjectURL(href), 60_000);

@@ -13,8 +13,8 @@ let deep = { query: "", found: new Set(), done: true };
 function readIndex({ modes, samples, parts, records: rows }) {
   const of = samples.map(([id, task, type, query, picture]) => ({ id, task, type, query, picture }));
   const known = new Map(records.map((record) => [`${record.link} ${record.block}`, record]));
-  records = rows.map(([run, mode, sample, epoch, value, invalid, part, reason, block, line, seconds, tokens, calls, usd], place) => ({
-    place, run, mode: modes[mode], sample: of[sample], epoch, value, part: parts[part], reason, block, line, seconds, tokens, calls, usd,
+  records = rows.map(([run, mode, sample, epoch, value, invalid, lost, reason, block, line, seconds, tokens, calls, usd], place) => ({
+    place, run, mode: modes[mode], sample: of[sample], epoch, value, lost: Object.fromEntries(lost.map(([part, points]) => [parts[part], points])), reason, block, line, seconds, tokens, calls, usd,
     state: value === null && !invalid ? "unscored" : stateOf(value),
     link: [runs[run].name, modes[mode], of[sample].id, epoch].map(encodeURIComponent).join("/"),
   })).map((record) => Object.assign(known.get(`${record.link} ${record.block}`) ?? {}, record));
@@ -37,12 +37,7 @@ function markDisagreements() {
   }
 }
 
-// Points that a record lost by part: as split by agrotools attribute, else all by the first part that went wrong.
-function lostParts(record) {
-  const split = record.mode === "end-to-end" && runs[record.run].attribution?.samples[`${record.sample.id}/${record.epoch}`];
-  return split || (record.part ? { [record.part]: 100 * (1 - record.value) } : {});
-}
-const lostBy = (record, part) => (lostParts(record)[part] ?? 0) > 0;
+const lostBy = (record, part) => (record.lost[part] ?? 0) > 0;
 const sampleAddress = (record) => address("samples", { ...addressFilters({ run: runs.length > 1 ? record.run : "" }), id: decodeURIComponent(record.link) });
 
 // --- filters --------------------------------------------------------------------------------------------------------
@@ -139,7 +134,7 @@ function drawSamplesView() {
     const values = [...new Set(records.map(of))].sort((a, b) => (name === "run" ? a - b : a < b ? -1 : 1));
     return values.length > 1 && select(name, label, [["", `any ${label}`], ...values.map((value) => [value, text(value)])]);
   });
-  const parts = [...new Set(records.flatMap((record) => Object.keys(lostParts(record))))].sort((a, b) => partOrder(a) - partOrder(b));
+  const parts = [...new Set(records.flatMap((record) => Object.keys(record.lost)))].sort((a, b) => partOrder(a) - partOrder(b));
   const lost = parts.length > 0 && select("lost", "points lost by", [["", "points lost by any part"], ...parts.map((part) => [part, `lost by ${partWord(part)}`])]);
   let waiting = 0;
   const search = el("input", { type: "search", id: "search", placeholder: "Search (/)", "aria-label": "Search in questions, answers and steps", autocomplete: "off",
@@ -270,7 +265,7 @@ const COLUMNS = [
   { name: "mode", of: (record) => record.mode },
   { name: "task", of: (record) => words(record.sample.task) },
   { name: "score", of: (record) => record.value, cell: ({ value, state }) => `${MARKS[state]} ${value === null ? "–" : rounded(100 * value)}` },
-  { name: "lost by", of: (record) => (record.part ? partWord(mainPart(record)) : "") },
+  { name: "lost by", of: (record) => (mainPart(record) ? partWord(mainPart(record)) : "") },
   { name: "calls", of: (record) => record.calls },
   { name: "tokens", of: (record) => record.tokens, cell: (record) => amount(record.tokens) },
   { name: "cost", of: (record) => record.usd, cell: (record) => (record.usd === null ? "" : dollars(record.usd)) },

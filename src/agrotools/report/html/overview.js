@@ -112,28 +112,18 @@ const partTitle = (part) => head.parts[part.startsWith("tool:") ? "tool:" : part
 const partOrder = (part) => Object.keys(head.parts).indexOf(part.startsWith("tool:") ? "tool:" : part);
 const kindOf = (part) => (part.startsWith("tool:") ? "tool" : part);
 
-// Points of the chosen run by part: its stored split, else the sums of the first parts that went wrong.
-function lostSplit() {
-  const run = runs[chosenRun], { attribution } = run;
-  if (attribution) return { ...attribution, exact: true };
-  const own = records.filter((record) => record.run === chosenRun && record.mode === head.measure?.mode && record.value !== null);
-  // Where the page does not list all records, the sums over all of them are in its head.
-  const whole = head.lost?.[chosenRun]?.[head.measure?.mode];
-  const parts = { ...whole?.parts };
-  for (const record of whole ? [] : own) for (const [part, lost] of Object.entries(lostParts(record))) parts[part] = (parts[part] ?? 0) + lost / own.length;
-  const sum = Object.values(parts).reduce((all, lost) => all + lost, 0);
-  const headline = run.score && own.length ? 100 * (1 - run.score[0]) : sum;
-  // A headline metric of some of the samples alone, such as the accuracy of choice questions, says nothing about the others.
-  const partial = headline < sum - 0.05, gap = partial ? sum : headline;
-  return { run: { n: whole?.n ?? new Set(own.map((record) => record.sample)).size, score: Math.max(0, 100 - gap), ceiling: 100, gap, parts, partial }, exact: false };
-}
+// Points that the chosen run lost in the mode of its headline; without parts if it has no score of the answers.
+const NOTHING_LOST = { run: { parts: {} }, unknown_results: 0 };
+const lostSplit = () => runs[chosenRun].lost[head.measure?.mode] ?? NOTHING_LOST;
 
 function lostCard() {
   const run = runs[chosenRun];
   if (run.withheld) return null;
-  const { run: split, exact } = lostSplit();
+  const { run: split, unknown_results: unknown } = lostSplit();
   const parts = Object.entries(split.parts).filter(([, lost]) => Math.abs(lost) >= 0.05).sort((a, b) => b[1] - a[1]);
   if (!parts.length) return null;
+  // A headline metric of some of the samples alone, such as the accuracy of choice questions, says nothing about the others.
+  const partial = run.score && 100 * (1 - run.score[0]) < split.gap - 0.05;
   const total = parts.reduce((sum, [, lost]) => sum + Math.max(lost, 0), 0);
   const title = (part, lost) => {
     const interval = split.intervals?.[part];
@@ -141,13 +131,12 @@ function lostCard() {
   };
   const href = (part) => address("samples", { run: chosenRun, mode: head.measure?.mode, lost: part });
   return el("section.card.lost", {}, el("h2", {}, "Where the points went", el("small.dim", {}, ` ${run.label}${runs.length > 1 ? " · press another run's name above to see its points" : ""}`)),
-    el("p.dim", {}, `${points(split.score / 100)} of ${one(split.ceiling)} points, ${one(split.gap)} lost in ${count(split.n, "sample")}${split.partial ? " (all with a score; the metric above is of some of them)" : ""}. Click a part to see its samples.`),
+    el("p.dim", {}, `${points(split.score / 100)} of ${one(split.ceiling)} points, ${one(split.gap)} lost in ${count(split.n, "sample")}${partial ? " (all with a score; the metric above is of some of them)" : ""}. Click a part to see its samples.`),
     el("div.bar", {}, parts.filter(([, lost]) => lost > 0).map(([part, lost]) => el(`a.part.${kindOf(part)}`, {
       href: href(part), title: title(part, lost), style: { flexGrow: lost / total, flexBasis: 0 } },
     lost / total >= 0.07 && [el("span", {}, partWord(part)), el("b", {}, one(lost))]))),
     el("ul.parts", {}, parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("a", { href: href(part), title: title(part, lost) }, partWord(part)), " ", el("b", {}, one(lost))))),
-    run.outdated && el("p.odd", {}, run.outdated),
-    !exact && !run.outdated && el("p.dim", {}, "All points of a sample are counted for the first part that went wrong. Split between all parts: ", el("code", {}, `agrotools attribute ${run.folder}`)));
+    unknown > 0 && el("p.dim", {}, `The split would need the results of ${count(unknown, "call")} with other arguments; those of the run stand for them. To make these calls: `, el("code", {}, `agrotools attribute ${run.folder}`)));
 }
 
 // --- the table of own photos ----------------------------------------------------------------------------------------
@@ -202,7 +191,7 @@ function heatTable(names) {
 
 // --- worth a look ---------------------------------------------------------------------------------------------------
 
-const mainPart = (record) => Object.entries(lostParts(record)).sort((a, b) => b[1] - a[1])[0]?.[0];
+const mainPart = (record) => Object.entries(record.lost).sort((a, b) => b[1] - a[1])[0]?.[0];
 
 // Three samples that lost points by different parts: of each part the one with the lowest score, with a picture if possible.
 function telling() {

@@ -31,7 +31,6 @@ from agrotools.report.html.data import (
     checks_data,
     head_data,
     listed_data,
-    lost_points,
     packed_data,
     record_data,
 )
@@ -55,7 +54,6 @@ from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
 from agrotools.runner.rescore import rows_of
 from agrotools.scoring import RunAggregator, Summary
-from agrotools.scoring.attribution import read_attribution
 from agrotools.scoring.metrics import is_invalid
 
 MOST_LISTED = 50_000
@@ -114,12 +112,6 @@ class Page:
             RunPictures(run.folder, run.roots, places, pictures, self.missing, self._stored_text)
             for run in runs
         ]
-        attributions = [read_attribution(run.folder)[0] for run in runs]
-        self._splits = [
-            {(each.id, each.epoch): each.parts for each in found.samples} if found else {}
-            for found in attributions
-        ]
-        """Lost points by part of each attributed record, run by run."""
         self.n_records = sum(len(run.records) for run in runs)
         self.rows: list[list[Any]] = []
         """Entries of the list in columns, one for each listed record."""
@@ -184,12 +176,8 @@ class Page:
         has_room = self._detail_bytes < self._detail_limit * (at + 1) // len(self._runs)
         prompts = self._prompts[at] if has_room else None
         data = record_data(record, scores, self._sources[at], prompts)
-        split = (
-            self._splits[at].get((record.sample.id, record.epoch))
-            if record.mode == "end-to-end"
-            else None
-        )
-        listed, query = listed_data(record, scores, split), record.sample.query
+        shares = self._runs[at].shares_of(record, scores)
+        listed, query = listed_data(record, scores, shares), record.sample.query
         value, reason = listed["score"], listed["error"]
         if self.scrubber:
             files = record.sample.files
@@ -205,7 +193,10 @@ class Page:
             record.epoch,
             value,
             int(is_invalid(record)),
-            self._parts.setdefault(listed["cause"], len(self._parts)),
+            [
+                [self._parts.setdefault(part, len(self._parts)), points]
+                for part, points in listed["lost"].items()
+            ],
             reason,
             None if prompts is None else self._n_blocks,
             len(self._block),
@@ -310,7 +301,7 @@ class Page:
         if len(self.rows) < self.n_records:
             listed = f"{len(self.rows):,} of {self.n_records:,} records are listed: those of the first samples by id"
             note = f"{listed}. Scores and tables are of all records. Any other: agrotools explain RUN SAMPLE"
-            head |= {"lost": lost_points(self._runs, tallies), "notes": [note, *head["notes"]]}
+            head |= {"notes": [note, *head["notes"]]}
         facts = [run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs]
         tables: dict[str, Any] = {
             "results": page_tables(summaries),
@@ -442,7 +433,13 @@ def build_report(
         RunStoreError: a folder is not a run or has no records, or ``out`` cannot be written.
         UsageError: the folder of ``out`` does not exist, or its suffix is not that of a page.
     """
-    opened = opened_runs(runs, data_root=data_root, summaries=summaries, comparisons=comparisons)
+    opened = opened_runs(
+        runs,
+        data_root=data_root,
+        summaries=summaries,
+        tallies=tallies,
+        comparisons=comparisons,
+    )
     if share:  # the name of a folder may be that of a farm
         opened = [replace(run, name=f"run-{number}") for number, run in enumerate(opened, 1)]
     if not out.absolute().parent.is_dir():

@@ -27,7 +27,6 @@ from agrotools.runner.policies import is_agent, is_baseline
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, record_index
 from agrotools.runner.rescore import (
     check_comparisons,
-    compared_by_cause,
     judged_rows,
     summary_of,
     tally_of,
@@ -42,8 +41,10 @@ from agrotools.scoring import (
     score_record,
     scores_sample,
 )
+from agrotools.scoring.comparisons import comparisons as comparisons_of
 from agrotools.scoring.comparisons import differences_between, side_by_side
 from agrotools.scoring.judging.judgements import JudgedRows
+from agrotools.scoring.lost_points import LostPoints, Shares, lost_shares
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.summary import RunDifference
 
@@ -87,6 +88,8 @@ class Run:
     tally: RunAggregator | None = None
     """Collector of the scores of all records; None if the summary is known."""
     scored: Summary | None = None
+    lost: LostPoints | None = None
+    """Lost points of records that were scored before; None: ``tally`` has them."""
     replaceable: dict[Key, Record] = field(default_factory=dict[Key, Record])
     """Invalid records, which may be run again while the page is open; empty if it is written once."""
 
@@ -106,15 +109,23 @@ class Run:
             self.tally.add(record, scores)
         return [*scores, *twin_rows(record, scores, self.records)]
 
+    def shares_of(self, record: Record, scores: Sequence[Score]) -> Shares:
+        """Return the points that a record lost by part; ``scores``: its rows."""
+        known = self.lost or (self.tally.lost if self.tally else None)
+        if known is not None:
+            return known.of_record(record)
+        return lost_shares(record, scores)
+
 
 def opened_runs(
     folders: Sequence[Path],
     *,
     data_root: Path | None,
     summaries: Sequence[Summary] | None,
+    tallies: Sequence[RunAggregator] = (),
     comparisons: TextComparisons = NO_COMPARISONS,
 ) -> list[Run]:
-    """Open the runs."""
+    """Open the runs; ``summaries``, ``tallies``: those of runs that were scored before, one for each run."""
     runs: list[Run] = []
     names = list(map(name_of, folders))
     for at, (folder, name) in enumerate(zip(folders, names, strict=True)):
@@ -122,7 +133,7 @@ def opened_runs(
             read_manifest(folder),
             record_index(folder),
         )
-        tally = tally_of(manifest)
+        tally = tally_of(folder, manifest)
         manifest = manifest.model_copy(update={"sample_ids": ()})
         if not len(index):
             raise index.without_samples
@@ -130,8 +141,8 @@ def opened_runs(
         roots, judges = benchmark_roots(manifest, folder, data_root), judged_rows(folder)
         name = name if names.index(name) == at else f"{name}-{names[: at + 1].count(name)}"
         run = Run(folder, name, manifest, index, roots, comparisons, judges)
-        if summaries:
-            run.scored = summaries[at]
+        if summaries and len(tallies) == len(folders):
+            run.scored, run.lost = summaries[at], tallies[at].lost
         else:
             run.tally = tally
         runs.append(run)
@@ -191,7 +202,7 @@ def compared(
     """Return the comparison of each pair of a few runs, by their numbers."""
     if len(tallies) != len(runs) or not 1 < len(runs) <= MOST_COMPARED:
         return {}
-    found = compared_by_cause([run.folder for run in runs], tallies, [run.name for run in runs])
+    found = comparisons_of(tallies, [run.name for run in runs])
     return dict(zip(combinations(range(len(runs)), 2), found, strict=True))
 
 

@@ -30,9 +30,9 @@ from agrotools.report.run_list import list_runs, run_folders, runs_table
 from agrotools.report.settings import PaperTables, paper_tables
 from agrotools.report.text_tables import page_templates
 from agrotools.runner.records import RECORDS_FILE
+from agrotools.runner.repeated_calls import REPEATED_CALLS_FILE
 from agrotools.runner.rescore import JUDGEMENTS_FILE, SCORES_FILE
 from agrotools.scoring import Summary
-from agrotools.scoring.attribution import ATTRIBUTION_FILE
 
 HOST = "127.0.0.1"
 _MOST_PAGES = 8
@@ -75,8 +75,10 @@ class _LivePage:
 
     def _outside_records(self) -> list[object]:
         """Return what scores depend on besides records, which are scored again if it changes."""
-        judged = [run / JUDGEMENTS_FILE for run in self._paths]
-        stamps = [each.stat().st_mtime_ns if each.exists() else None for each in judged]
+        beside = [
+            run / name for run in self._paths for name in (JUDGEMENTS_FILE, REPEATED_CALLS_FILE)
+        ]
+        stamps = [each.stat().st_mtime_ns if each.exists() else None for each in beside]
         inodes = [(run / RECORDS_FILE).stat().st_ino for run in self._paths]
         return [*stamps, *inodes]
 
@@ -197,7 +199,7 @@ class Viewer:
         files = [
             run / name
             for run in paths
-            for name in (MANIFEST_FILE, RECORDS_FILE, SCORES_FILE, ATTRIBUTION_FILE)
+            for name in (MANIFEST_FILE, RECORDS_FILE, SCORES_FILE, REPEATED_CALLS_FILE)
         ]
         times = [str(file.stat().st_mtime_ns) if file.exists() else "-" for file in files]
         return hashlib.sha256(" ".join([*map(str, paths), *times]).encode()).hexdigest()[:16]

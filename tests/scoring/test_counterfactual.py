@@ -1,6 +1,5 @@
 """Shares of planted faults, against Shapley values enumerated by hand over all orders of replacement."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import permutations
@@ -9,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from agrotools.analysis.counterfactual import SampleGame
 from agrotools.core import (
     AbstainSlot,
     BooleanSlot,
@@ -28,7 +26,9 @@ from agrotools.core import (
 )
 from agrotools.core.record import Fault
 from agrotools.scoring import score_record
-from agrotools.scoring.attribution import Shares, attribution_of, first_part, rounded_points
+from agrotools.scoring.attribution import LostSample, attribution_of, rounded_points
+from agrotools.scoring.counterfactual import SampleGame
+from agrotools.scoring.lost_points import Shares, lost_shares
 from agrotools.tools import get_tool
 from support.plain_sample import plain_sample
 
@@ -54,7 +54,7 @@ class Tools:
         self._count, self._share = count, share
         self.calls: list[ToolCall] = []
 
-    async def __call__(self, call: ToolCall) -> Observation:
+    def __call__(self, call: ToolCall) -> Observation:
         self.calls.append(call)
         return self.result(call)
 
@@ -148,14 +148,12 @@ def record_of(
 
 
 def shares_of(record: Record, tools: Tools) -> Shares:
-    return asyncio.run(SampleGame(record, score_record(record), tools).shares())
+    return SampleGame(record, score_record(record), tools).shares()
 
 
 def points(record: Record, tools: Tools) -> dict[str, float]:
     """Points of the parts that have any."""
-    return {
-        part: float(100 * share) for part, share in shares_of(record, tools).shares.items() if share
-    }
+    return {part: float(100 * share) for part, share in shares_of(record, tools).items() if share}
 
 
 def by_hand(parts: Sequence[str], value: Callable[[frozenset[str]], float]) -> dict[str, float]:
@@ -251,7 +249,7 @@ def test_a_right_tool_loses_no_point_under_any_name_and_a_wrong_one_does(
         }
     )
 
-    def lost(seen: Any, answer: str) -> tuple[dict[str, float], str]:
+    def lost(seen: Any, answer: str) -> dict[str, float]:
         call = ToolCall(tool=step.tool, arguments=step.arguments)
         steps = (
             Step(turn=0, kind="call", call=call, observation=Observation(result={"best": seen})),
@@ -262,12 +260,10 @@ def test_a_right_tool_loses_no_point_under_any_name_and_a_wrong_one_does(
             mode="end-to-end",
             trajectory=Trajectory(steps=steps, termination="answered"),
         )
-        return points(record, Tools()), first_part(record, score_record(record))
+        return points(record, Tools())
 
-    parts, first = lost(right, answers[0])
-    assert (set(parts), first) == ({"reading"}, "reading")
-    parts, first = lost(wrong, answers[1])
-    assert (set(parts), first) == ({"tool:diagnose_pest_disease"}, "tool:diagnose_pest_disease")
+    assert {*lost(right, answers[0])} == {"reading"}
+    assert {*lost(wrong, answers[1])} == {"tool:diagnose_pest_disease"}
 
 
 def test_calculations_are_blamed_on_their_inputs_or_the_planning():
@@ -350,7 +346,6 @@ def test_a_fault_is_not_blamed_on_a_tool_that_would_have_been_right(error: int, 
     fault = Fault(call=0, kind="timeout" if timeout else "noise", landed=True, original=original)
     record = record_of(seen).model_copy(update={"faults": (fault,)})
     found = points(record, tools)
-    assert first_part(record, score_record(record)) == "fault"
     assert found == by_hand(
         ["fault", TREES], lambda fixed: float({"fault", *([TREES] if error else [])} <= fixed)
     )
@@ -457,10 +452,6 @@ def test_an_answer_to_an_unanswerable_question():
     for text in ("There is no scale, so the trees cannot be counted.", "trees: many"):
         formless = record(None, text)
         assert points(formless, Tools()) == {"form": 100.0}
-        assert first_part(formless, score_record(formless)) == "form"
-    assert (
-        first_part(record(None, "trees: 12"), score_record(record(None, "trees: 12"))) == "reading"
-    )
     blind = Trajectory(
         steps=(Step(turn=0, kind="answer", text="trees: 12"),), termination="answered"
     )
@@ -470,12 +461,32 @@ def test_an_answer_to_an_unanswerable_question():
         "planning": 100.0
     }
     assert points(record(None, "trees: unknown"), Tools()) == {}
-    for text, lost in (("trees: unknown", 1), ("trees: 12", 2)):
-        beside_refused_twin = record(None, text)
-        game = SampleGame(
-            beside_refused_twin, score_record(beside_refused_twin), Tools(), twin_refused=True
-        )
-        assert asyncio.run(game.shares()).shares["reading"] == lost
+
+
+def test_what_nobody_asked_a_tool_is_not_blamed_on_it():
+    """Without the result of a call with the right arguments, that call is taken as right."""
+    tools = Tools(count=3)
+    record = record_of(tools, COUNT, image="image_2.jpg")
+    assert points(record, tools) == {TREES: 50.0, "arguments": 50.0}
+    unknown = lost_shares(record, score_record(record))
+    assert {part: float(100 * share) for part, share in unknown.items()} == {"arguments": 100.0}
+
+
+def test_the_recorded_result_of_the_reference_call_is_used_before_a_tool_is_asked():
+    tools = Tools(count=3)
+    record = record_of(tools, COUNT, image="image_2.jpg")
+    assert record.sample.reference is not None
+    steps = list(record.sample.reference.steps)
+    seen = Observation(result={"count": TRUE_COUNT + 3})
+    steps[0] = steps[0].model_copy(update={"observation": seen})
+    reference = ReferenceTrajectory(steps=tuple(steps))
+    sample = record.sample.model_copy(update={"reference": reference})
+    record = record.model_copy(update={"sample": sample})
+    shares = lost_shares(record, score_record(record))
+    assert {part: float(100 * share) for part, share in shares.items()} == {
+        TREES: 50.0,
+        "arguments": 50.0,
+    }
 
 
 def test_parts_sum_to_the_gap_to_the_last_digit():
@@ -487,11 +498,13 @@ def test_parts_sum_to_the_gap_to_the_last_digit():
 
 def test_a_run_is_the_mean_of_its_samples_with_intervals_over_clusters():
     samples = [
-        Shares(f"s{at}", epoch, "counting" if at % 2 else "weeds", f"c{at % 12}",
-               {"planning": Fraction(1, 3), "reading": Fraction(at % 3, 7)})
+        LostSample(
+            task="counting" if at % 2 else "weeds",
+            cluster=at % 12,
+            shares={"planning": Fraction(1, 3), "reading": Fraction(at % 3, 7)},
+        )
         for at in range(36)
-        for epoch in range(2)
-    ]  # fmt: skip
+    ]
     found = attribution_of(samples)
     assert (found.run.n, found.run.n_clusters) == (36, 12)
     assert sum(found.run.parts.values()) == found.run.gap == 100 - found.run.score
@@ -500,4 +513,3 @@ def test_a_run_is_the_mean_of_its_samples_with_intervals_over_clusters():
     assert interval.lower < found.run.parts["reading"] < interval.upper
     assert found.tasks.keys() == {"counting", "weeds"}
     assert all(sum(task.parts.values()) == task.gap for task in found.tasks.values())
-    assert all(sum(each.parts.values()) == each.gap for each in found.samples)

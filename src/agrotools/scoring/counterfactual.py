@@ -19,13 +19,15 @@ order; a call of the run belongs to the unused step of the same tool with the fe
   given in it. A form without the values that no result of the run gave is no fault of the form: what it does give
   waits for the results of the missing ones.
 
-A call is run only if its arguments change; every other result is that of the run. A slot that the run got right lost
-nothing and has no shares. If every step that a slot needs is true, the slot is right. The answer to an unanswerable
-question follows from the results like a slot: it is a refusal if they show that there is no answer. A figure is the
-last one drawn. Answers without ``from`` (advice, keywords) are right if all results are true, else as they were given.
+Only a call whose arguments change needs a result that the run did not get. If it is not known, the truth stands for it
+where arguments and inputs are right, so that no tool is blamed for what it was not asked; else the result of the run's
+own call, or that of the reference. A slot that the run got right lost nothing and has no shares. If
+every step that a slot needs is true, the slot is right. The answer to an unanswerable question follows from the results
+like a slot: it is a refusal if they show that there is no answer. A figure is the last one drawn. Answers without
+``from`` (advice, keywords) are right if all results are true, else as they were given.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -33,13 +35,13 @@ from itertools import chain, combinations
 
 from pydantic import JsonValue
 
-from agrotools.agents.baselines.simple import derived_values, live_arguments, with_made_files
 from agrotools.core import (
     AbstainSlot,
     Observation,
     PlotSlot,
     Record,
     ReferenceStep,
+    Sample,
     Score,
     Slot,
     Step,
@@ -47,8 +49,9 @@ from agrotools.core import (
     Trajectory,
 )
 from agrotools.core.form_item import asked_items
-from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, resolve_ref
+from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref
 from agrotools.core.slot import asked_slots
+from agrotools.formats.reference_results import derived_values, live_arguments, with_made_files
 from agrotools.knowledge.same_thing import same_value
 from agrotools.scoring.attribution import (
     ARGUMENTS,
@@ -58,8 +61,6 @@ from agrotools.scoring.attribution import (
     PLANNING,
     READING,
     TOOL,
-    Shares,
-    lacks_values,
     ordered_parts,
     shapley_values,
 )
@@ -79,10 +80,10 @@ from agrotools.scoring.steps import implied_slot
 from agrotools.text.agreement_values import same_json
 from agrotools.text.answer_form import UNKNOWN, format_answer
 from agrotools.text.expressions import shows_no_answer
-from agrotools.text.submission import form_faults
+from agrotools.text.submission import form_faults, is_complete
 
-RunCall = Callable[[ToolCall], Awaitable[Observation | None]]
-"""Runs a call in the workspace of a sample; None if its result cannot be known without the run's own services."""
+FindResult = Callable[[ToolCall], Observation | None]
+"""Returns the result of a call that the run did not make; None if it is not known."""
 Parts = frozenset[str]
 
 _UNREAD = (
@@ -93,6 +94,12 @@ _UNREAD = (
     "several different values",
 )
 """Rules of readings without a value."""
+
+
+def lacks_values(sample: Sample, answer: str) -> bool:
+    """True if values are asked for in text, and an answer does not give them all, not even as ``unknown``."""
+    items = asked_items(sample.answer)
+    return bool(items) and not is_complete(answer, items)
 
 
 class InseparableError(Exception):
@@ -123,17 +130,14 @@ class SampleGame:
     Args:
         record: a valid record in mode ``end-to-end`` with a reference.
         scores: its score rows.
-        run_call: see :data:`RunCall`.
-        twin_refused: True if the sample loses a point because its answerable twin was refused.
+        find_result: see :data:`FindResult`.
     """
 
     def __init__(
         self,
         record: Record,
         scores: Sequence[Score],
-        run_call: RunCall,
-        *,
-        twin_refused: bool = False,
+        find_result: FindResult,
     ) -> None:
         assert record.trajectory is not None
         assert record.sample.reference is not None
@@ -143,37 +147,40 @@ class SampleGame:
         self._own_values = [each.values if each else None for each in self.own]
         self._missing = missing_calls(self.steps, self.own)
         self._faults = landed_faults(record, self.own)
-        self._run_call = run_call
+        self._find_result = find_result
         self._truths = [self._truth(at) for at in range(len(self.steps))]
         self.slots = [*filter(counts_in_fas, record.sample.answer)]
         rows = {row.slot: Fraction(row.value) for row in scores if row.metric == SLOT_METRIC}
         self._actual = [rows[slot.name] for slot in self.slots]
-        self._twin_refused = twin_refused
         self._chains: dict[Parts, list[Outcome]] = {}
         self._runs: dict[str, Observation | None] = {}
+        self._recorded_arguments = [
+            {name: literal_value(value) for name, value in step.arguments.items()}
+            for step in self.steps
+        ]
+        """Arguments of the reference calls with the values that the reference got: their results are recorded."""
         self._text_scores: dict[tuple[str, str], Fraction] = {}
         self._awaited = self._awaited_slots()
         self._reading = [self._reading_of(slot) for slot in self.slots]
 
-    async def shares(self) -> Shares:
-        """Return the Shapley value of each part."""
-        sample = self.record.sample
+    def shares(self) -> dict[str, Fraction]:
+        """Return the Shapley value of each part, as fractions of 1; parts that lost nothing have 0."""
         lost = [at for at, actual in enumerate(self._actual) if actual < 1]
-        values: dict[frozenset[str], Fraction] = {}
-        names: dict[str, Parts] = {}
-        merged: list[Parts] = []
+        if not lost:
+            return {}
         tools = {TOOL + step.tool for step in self.steps}
         players = ordered_parts(
             [PLANNING, ARGUMENTS, *([FAULT] if self._faults else []), *tools, READING, FORM]
         )
-        while lost:
+        merged: list[Parts] = []
+        while True:
             names = {_name(group): group for group in _groups(players, merged)}
+            subsets = chain.from_iterable(
+                combinations(names, size) for size in range(len(names) + 1)
+            )
             try:
-                subsets = chain.from_iterable(
-                    combinations(names, size) for size in range(len(names) + 1)
-                )
                 values = {
-                    frozenset(members): await self._value(
+                    frozenset(members): self._value(
                         Parts().union(*(names[name] for name in members)), lost
                     )
                     for members in subsets
@@ -181,22 +188,12 @@ class SampleGame:
             except InseparableError as error:
                 merged.append(error.parts)
             else:
-                break
-        shares = shapley_values([*names], values)
-        if self._twin_refused:
-            shares[READING] = shares.get(READING, Fraction(0)) + 1
-        return Shares(
-            id=sample.id,
-            epoch=self.record.epoch,
-            task=sample.task_type,
-            cluster=sample.cluster or sample.id,
-            shares=shares,
-        )
+                return shapley_values([*names], values)
 
-    async def _value(self, parts: Parts, lost: Sequence[int]) -> Fraction:
+    def _value(self, parts: Parts, lost: Sequence[int]) -> Fraction:
         """Return the score of a coalition over the slots that lost points."""
         weights = [Fraction(slot.weight) for slot in self.slots]
-        values = [weights[at] * await self._slot_value(at, parts) for at in lost]
+        values = [weights[at] * self._slot_value(at, parts) for at in lost]
         return sum(values, Fraction(0)) / sum(weights)
 
     # --- results ------------------------------------------------------------------------------------------------------
@@ -213,16 +210,16 @@ class SampleGame:
     def _gives_truth(self, at: int, observation: Observation | None) -> bool:
         return gives_truth(self.record.sample, at, observation, self._truths[at])
 
-    async def chain(self, parts: Parts) -> list[Outcome]:
+    def chain(self, parts: Parts) -> list[Outcome]:
         """Return the result of each reference step; ``parts`` are planning, arguments, faults and tools."""
         if parts not in self._chains:
             outcomes: list[Outcome] = []
             for at in range(len(self.steps)):
-                outcomes.append(await self._outcome(at, parts, outcomes))
+                outcomes.append(self._outcome(at, parts, outcomes))
             self._chains[parts] = outcomes
         return self._chains[parts]
 
-    async def _outcome(self, at: int, parts: Parts, before: Sequence[Outcome]) -> Outcome:
+    def _outcome(self, at: int, parts: Parts, before: Sequence[Outcome]) -> Outcome:
         step, own = self.steps[at], self.own[at]
         if at in self._missing and PLANNING not in parts:
             return Outcome()
@@ -239,19 +236,24 @@ class SampleGame:
             return Outcome(own.values, right and self._gives_truth(at, seen), None, seen)
         if right and part in parts:
             with suppress(InseparableError):  # a tool that gives the truth is not replaced
-                if (unreplaced := (await self.chain(parts - {part}))[at]).true:
+                if (unreplaced := (self.chain(parts - {part}))[at]).true:
                     return unreplaced
             return self._true_outcome(at)
         if right and unknown:
             raise InseparableError(
                 Parts({part, *(TOOL + self.steps[step_index(ref)].tool for ref in unknown)})
             )
-        if own is not None and call is own.step.call:
+        is_own = own is not None and call is own.step.call
+        if call is None:
+            observation = None
+        elif is_own and not fault:
             observation = own.step.observation
-            if fault and own.step.call:
-                observation = fault.original or await self._run(at, own, own.step.call)
         else:
-            observation = await self._run(at, own, call) if call else None
+            observation = fault.original if is_own and fault else None
+            observation = observation or self._run(at, call)
+            if observation is None and right:
+                return self._true_outcome(at)  # a tool that nobody has asked is not blamed
+            observation = observation or self._recorded(at, own)
         result = observation.result if observation else None
         return Outcome(result, right and self._gives_truth(at, observation), None, observation)
 
@@ -299,12 +301,18 @@ class SampleGame:
                 arguments = {**written, **{name: live[name] for name in fixed}}
         return None if arguments is None else ToolCall(tool=step.tool, arguments=arguments)
 
-    async def _run(self, at: int, own: OwnCall | None, call: ToolCall) -> Observation | None:
+    def _run(self, at: int, call: ToolCall) -> Observation | None:
+        """Return the result of a call that the run did not make; None if it is not known."""
+        recorded = self.steps[at].observation
+        if recorded and same_json(call.arguments, self._recorded_arguments[at], rounded=True):
+            return recorded  # the reference made this very call
         key = f"{call.tool} {call.arguments!r}"
         if key not in self._runs:
-            self._runs[key] = await self._run_call(call)
-        if self._runs[key] is not None:
-            return self._runs[key]
+            self._runs[key] = self._find_result(call)
+        return self._runs[key]
+
+    def _recorded(self, at: int, own: OwnCall | None) -> Observation | None:
+        """Return the result of the run's own call for a step, else that of the reference."""
         return own.step.observation if own else self.steps[at].observation
 
     def _made_files(self, at: int) -> Parts:
@@ -382,12 +390,12 @@ class SampleGame:
                 return "waiting"
         return "form" if score.reading.get("rule") in _UNREAD else "misread"
 
-    async def _slot_value(self, at: int, parts: Parts) -> Fraction:
+    def _slot_value(self, at: int, parts: Parts) -> Fraction:
         slot, actual, reading = self.slots[at], self._actual[at], self._reading[at]
         ended = self.trajectory.answer is None and self.trajectory.termination in AT_LIMIT
         if (ended and PLANNING not in parts) or (reading == "form" and FORM not in parts):
             return actual
-        outcomes = await self.chain(parts - {READING, FORM})
+        outcomes = self.chain(parts - {READING, FORM})
         needed = self._needed(slot)
         if isinstance(slot, PlotSlot):
             return self._figure_score(slot, actual, parts, outcomes)
@@ -402,9 +410,11 @@ class SampleGame:
             needed
         )  # also a call that fails is a result
         changed = ended or reading in ("form", "waiting") or added or not all(same)
-        if READING not in parts and (reading == "misread" or not changed):
+        are_true = all(outcomes[i].true for i in needed)
+        # A truth that is not known has the values of the run's own result: no change is seen, and yet it is true.
+        if READING not in parts and (reading == "misread" or not (changed or are_true)):
             return actual
-        if all(outcomes[i].true for i in needed):
+        if are_true:
             return Fraction(1)
         if slot.made_by_tools or (slot.from_ is None and not isinstance(slot, AbstainSlot)):
             return actual
