@@ -141,16 +141,22 @@ def test_the_second_closing_message_names_the_lines_and_tells_nothing_of_the_val
 
 
 @pytest.mark.parametrize(
-    "forms", [("As I said above.", "As above."), ("rows: many", "rows: several")]
+    ("forms", "why"),
+    [
+        (("As I said above.", "As above."), "rows cannot be read (As above.)"),
+        (("rows: many", "rows: several"), "rows cannot be read (several)"),
+        (("rows: several", "Here is\nthe answer again."), "rows is missing"),
+    ],
 )
 def test_a_sample_without_its_form_ends_as_no_form_and_scores_nothing(
-    forms: tuple[str, str], tmp_path: Path
+    forms: tuple[str, str], why: str, tmp_path: Path
 ):
     sample = small_sample(tmp_path)
     view = view_of(sample, tmp_path)
     replies = [said(text) for text in (f"Final Answer: {FREE}", *forms)]
     trajectory = asyncio.run(run_end_to_end(agent(replies, "end-to-end")[0], view, run_tool))
     assert (trajectory.termination, trajectory.answer) == ("no_form", None)
+    assert trajectory.reason == f"no complete form in 2 replies; in the last one, {why}"
     record = Record(sample=sample, mode="end-to-end", trajectory=trajectory)
     values = {row.metric: row.value for row in score_record(record)}
     assert (values["fas"], values["fas_text"]) == (0, 1)

@@ -51,7 +51,7 @@ from agrotools.core.record import (
 from agrotools.models import Completion, Message, Model, ModelSettings
 from agrotools.models.base import json_bytes
 from agrotools.text.loose_json import NotJson, dumps, storable
-from agrotools.text.submission import lacks_form
+from agrotools.text.submission import form_gaps, lacks_form
 
 if TYPE_CHECKING:
     from agrotools.agents.usage import SampleUsage
@@ -238,8 +238,18 @@ def _answered(
     )
     if lacks_form(step, view.form):
         termination = "no_form"
-        reason = f"no complete form in {count_text(len(step.form_replies), 'reply', 'replies')}"
+        reason = _why_no_form(step, view)
     return Trajectory(steps=(*steps, step), termination=termination, reason=reason)
+
+
+def _why_no_form(answer: Step, view: SampleView) -> str:
+    """Return which values of the form an answer lacks. The last reply to the closing messages counts."""
+    n_replies = len(answer.form_replies)
+    gaps = form_gaps(answer.text, view.form)
+    faults = "; ".join(f"{name} {fault}" for name, fault in gaps.items())
+    asked = f"no complete form in {count_text(n_replies, 'reply', 'replies')}"
+    last = "it" if n_replies == 1 else "the last one"
+    return f"{asked}; in {last}, {faults}" if faults else asked
 
 
 def _not_an_action(value: object) -> str:

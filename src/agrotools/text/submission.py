@@ -328,21 +328,38 @@ def form_faults(text: str, items: Sequence[FormItem]) -> dict[str, str]:
 
     It tells types, units and options, and nothing that depends on the gold.
     """
+    by_name = {item.name: item for item in items}
     faults: dict[str, str] = {}
+    for name, fault in form_gaps(text, items, listed=True).items():
+        asked = f"write {expected_value(by_name[name])}"
+        only = ", and nothing else" if fault != IS_MISSING else ""
+        faults[name] = f"{fault}: {asked}{only}"
+    form = _last_form(text, tuple(items))
+    if form and names_values(items, form.behind):
+        faults[BELOW] = "holds values, too: write the form alone"
+    return faults
+
+
+IS_MISSING = "is missing"
+
+
+def form_gaps(text: str, items: Sequence[FormItem], *, listed: bool = False) -> dict[str, str]:
+    """Return the items without a value that can be read, and why: ``is missing`` or ``cannot be read (...)``.
+
+    ``listed``: labels must be among the options.
+    """
+    gaps: dict[str, str] = {}
     form = _last_form(text, tuple(items))
     found = form.values if form else _partial(text, items)
     values = read_values([item for item in items if item.name in found], found)
     for item in items:
-        expected = expected_value(item)
         value = values.get(item.name)
         if value is None:
-            faults[item.name] = f"is missing: write {expected}"
-        elif not (value.readable and value.listed):
+            gaps[item.name] = IS_MISSING
+        elif not value.readable or (listed and not value.listed):
             told = " | ".join(found[item.name])[:_LONGEST_TOLD]
-            faults[item.name] = f"cannot be read ({told}): write {expected}, and nothing else"
-    if form and names_values(items, form.behind):
-        faults[BELOW] = "holds values, too: write the form alone"
-    return faults
+            gaps[item.name] = f"cannot be read ({told})"
+    return gaps
 
 
 _LONGEST_TOLD = 120
