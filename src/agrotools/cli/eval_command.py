@@ -1,6 +1,7 @@
 """``agrotools eval`` and ``study``: run a benchmark with a model or baseline, or all combinations of a study file."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,10 @@ from agrotools.cli.output import allow_closed_pipe, command_line, count_text, st
 
 if TYPE_CHECKING:
     from agrotools.analysis.study import Study
+    from agrotools.core import AgrotoolsError
+    from agrotools.formats.benchmark import Benchmark
     from agrotools.runner.config import EvalConfig
+    from agrotools.runner.evaluate import Evaluation
 
 
 def evaluate(
@@ -28,103 +32,163 @@ def evaluate(
     as_json: bool = False,
 ) -> None:
     """Run a benchmark with models and print their scores between floor and ceiling. The same command resumes."""
-    import sys
-    from contextlib import nullcontext
-
-    from agrotools.cli.planning import ask_before_spending, offer_download, planned_run, print_plans
-    from agrotools.cli.reading import (
-        answered_options,
-        new_readings,
-        print_readings,
-        readings_of,
+    from agrotools.cli.planning import planned_run, print_plans
+    from agrotools.cli.results import (
+        Evaluated,
+        ask_judges,
+        exit_code,
+        present_evaluation,
+        score,
     )
-    from agrotools.cli.results import Evaluated, ask_judges, check_judges, show_runs
-    from agrotools.core import AgrotoolsError, UsageError
-    from agrotools.models.endpoint import without_keys
-    from agrotools.runner.build import load_for_run
-    from agrotools.runner.config import (
-        benchmark_options,
-        check_models,
-        read_config,
-        tool_backends,
-        with_default_models,
-    )
-    from agrotools.runner.evaluate import Evaluation
-    from agrotools.runner.evaluate import evaluate as execute
+    from agrotools.core import UsageError
 
-    options: dict[str, Any] = {
-        name: value for name, value in given.values.items() if value not in (None, [])
-    }
-    options |= {"benchmark": benchmark} if benchmark is not None else {}
-    models, dry_run, yes = options.pop("model", []), options.pop("dry_run"), options.pop("yes")
-    if benchmark is None and not models and config is None:
-        options = {"quick": True, **options}
-    for name, read in (("options", benchmark_options), ("backends", tool_backends)):
-        options |= {name: read(options[name])} if name in options else {}
-    fresh_seed = options.pop("fresh_seed", None)
-    configs = read_config(config, options, models)
-    if not dry_run and configs[0].data_root is None:
-        offer_download(configs[0].benchmark, at_once=get)
-    with without_keys() if dry_run else nullcontext():
-        check_models(configs)
-        check_judges(judging, [each.benchmark for each in configs])
-    if fresh_seed is not None:
-        folder = str(fresh_benchmark(configs[0], fresh_seed, () if dry_run else configs))
-        configs = [each.model_copy(update={"benchmark": folder}) for each in configs]
     if until_decided and judging != JudgeOptions():
         raise UsageError(
             "--until-decided asks no judges", hint="omit their options, or --until-decided"
         )
+    asked = _asked(benchmark, given, config)
+    configs = _checked_configs(asked, config, judging, get=get)
     compared = texts.comparisons()
-    first = configs[0]
     with stop_message("finished samples are kept"):
-        runs: list[Evaluation] = []
-        failure: AgrotoolsError | None = None
-        with stop_message("no sample was run", ""):
-            readings = new_readings(yes=yes)
-            loaded = load_for_run(first, sys.stderr, () if dry_run else configs, readings)
-            # The run keeps the answers, so that its files are read in the same way again.
-            answers = answered_options(readings)
-            configs = [
-                each.model_copy(update={"options": {**each.options, **answers}}) for each in configs
-            ]
-            configs = with_default_models(configs, config, models, loaded)
-            first = configs[0]
-        print_readings(readings_of(loaded))
-        if first.quick and "mode" not in first.model_fields_set and "end-to-end" in loaded.modes:
-            configs = [each.model_copy(update={"mode": "end-to-end"}) for each in configs]
-        if dry_run:
-            raise typer.Exit(
-                print_plans(
-                    [planned_run(each, loaded) for each in configs], configs, as_json=as_json
-                )
-            )
+        configs, loaded = _loaded(asked, configs, config)
+        if asked.dry_run:
+            plans = [planned_run(each, loaded) for each in configs]
+            raise typer.Exit(print_plans(plans, configs, as_json=as_json))
         if until_decided:
             from agrotools.cli.compare import print_until_decided
 
-            print_until_decided(configs, loaded, as_json=as_json, yes=yes)
+            print_until_decided(configs, loaded, as_json=as_json, yes=asked.yes)
             return
-        try:
-            for each in configs:
-                confirm = None if yes else ask_before_spending(each)
-                runs.append(execute(each, sys.stderr, benchmark=loaded, confirm=confirm))
-        except AgrotoolsError as error:
-            if not runs:
-                raise
-            failure = error  # shown below the scores of the previous models
+        runs, failure = _executed(configs, loaded, yes=asked.yes)
         folders = [each.run for each in runs]
-        missing = ask_judges(folders, judging)
-        code = show_runs(
-            folders,
+        replies_missing = ask_judges(folders, judging)
+        evaluated = Evaluated(configs[0], loaded, runs)
+        scores = score(folders, compared, allow_invalid=allow_invalid, evaluated=evaluated)
+        has_page = present_evaluation(
+            scores,
+            evaluated,
             compared,
-            allow_invalid=allow_invalid,
             details=details,
             as_json=as_json,
-            evaluated=Evaluated(configs[0], loaded, runs),
+            allow_invalid=allow_invalid,
         )
+        code = exit_code(scores, allow_invalid=allow_invalid)
         if failure:
             raise failure
-        raise typer.Exit(code or int(missing))
+        raise typer.Exit(code or int(replies_missing or bool(evaluated.stops) or not has_page))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the options of ``agrotools eval`` ask for; ``options``: those that a configuration file may hold, too."""
+
+    options: dict[str, Any]
+    models: Sequence[str]
+    dry_run: bool
+    yes: bool
+    fresh_seed: int | None
+
+
+def _asked(benchmark: str | None, given: OptionTable, config: Path | None) -> _Asked:
+    from agrotools.runner.config import benchmark_options, tool_backends
+
+    options: dict[str, Any] = {
+        name: value for name, value in given.values.items() if value not in (None, [])
+    }
+    if benchmark is not None:
+        options["benchmark"] = benchmark
+    models = options.pop("model", [])
+    dry_run, yes = options.pop("dry_run"), options.pop("yes")
+    fresh_seed = options.pop("fresh_seed", None)
+    if benchmark is None and not models and config is None:
+        options = {"quick": True, **options}
+    if "options" in options:
+        options["options"] = benchmark_options(options["options"])
+    if "backends" in options:
+        options["backends"] = tool_backends(options["backends"])
+    return _Asked(options, models, dry_run, yes, fresh_seed)
+
+
+def _checked_configs(
+    asked: _Asked, file: Path | None, judging: JudgeOptions, *, get: bool
+) -> "list[EvalConfig]":
+    """Return a configuration for each run, whose models and judges can be used.
+
+    Files of the benchmark that are not here are offered for download (``get``: downloaded without asking).
+    """
+    from contextlib import nullcontext
+
+    from agrotools.cli.planning import offer_download
+    from agrotools.cli.results import check_judges
+    from agrotools.models.endpoint import without_keys
+    from agrotools.runner.config import check_models, read_config
+
+    configs = read_config(file, asked.options, asked.models)
+    if not asked.dry_run and configs[0].data_root is None:
+        offer_download(configs[0].benchmark, at_once=get)
+    with without_keys() if asked.dry_run else nullcontext():
+        check_models(configs)
+        check_judges(judging, [each.benchmark for each in configs])
+    if asked.fresh_seed is None:
+        return configs
+    checked = () if asked.dry_run else configs
+    folder = str(fresh_benchmark(configs[0], asked.fresh_seed, checked))
+    return [each.model_copy(update={"benchmark": folder}) for each in configs]
+
+
+def _loaded(
+    asked: _Asked, configs: "Sequence[EvalConfig]", file: Path | None
+) -> "tuple[list[EvalConfig], Benchmark]":
+    """Load the benchmark, and return it with the configurations, completed by what only it tells.
+
+    Questions on its files are asked, and their answers kept with the run, so that its files are read in the same way
+    again. Default models and the mode of a quick part depend on its questions.
+    """
+    import sys
+
+    from agrotools.cli.reading import answered_options, new_readings, print_readings, readings_of
+    from agrotools.runner.build import load_for_run
+    from agrotools.runner.config import with_default_models
+
+    with stop_message("no sample was run", ""):
+        readings = new_readings(yes=asked.yes)
+        checked = () if asked.dry_run else configs
+        loaded = load_for_run(configs[0], sys.stderr, checked, readings)
+        answers = answered_options(readings)
+        completed = [
+            each.model_copy(update={"options": {**each.options, **answers}}) for each in configs
+        ]
+        completed = with_default_models(completed, file, asked.models, loaded)
+    print_readings(readings_of(loaded))
+    first = completed[0]
+    if first.quick and "mode" not in first.model_fields_set and "end-to-end" in loaded.modes:
+        completed = [each.model_copy(update={"mode": "end-to-end"}) for each in completed]
+    return completed, loaded
+
+
+def _executed(
+    configs: "Sequence[EvalConfig]", loaded: "Benchmark", *, yes: bool
+) -> "tuple[list[Evaluation], AgrotoolsError | None]":
+    """Execute the runs, and return them with the error that ended them early, if one did.
+
+    The error of the first run is raised at once: nothing can be shown.
+    """
+    import sys
+
+    from agrotools.cli.planning import ask_before_spending
+    from agrotools.core import AgrotoolsError
+    from agrotools.runner.evaluate import evaluate as execute_run
+
+    runs: list[Evaluation] = []
+    try:
+        for each in configs:
+            confirm = None if yes else ask_before_spending(each)
+            runs.append(execute_run(each, sys.stderr, benchmark=loaded, confirm=confirm))
+    except AgrotoolsError as error:
+        if not runs:
+            raise
+        return runs, error
+    return runs, None
 
 
 def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConfig"]) -> Path:

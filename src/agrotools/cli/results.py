@@ -1,6 +1,7 @@
 """Scoring, judging and display of runs, for ``eval`` and ``score``."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from agrotools.runner.ladder import References
     from agrotools.runner.rescore import Rescored
     from agrotools.scoring.judging.questions import Rubrics
-    from agrotools.scoring.summary import Summary
+    from agrotools.scoring.summary import ModeSummary, Summary
 
 
 def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str, Rubrics]":
@@ -132,77 +133,157 @@ class Evaluated(NamedTuple):
         return [each.stopped for each in self.runs if each.stopped]
 
 
-def show_runs(
+@dataclass(frozen=True)
+class RunScores:
+    """Scores of runs side by side, with all that they are shown with.
+
+    ``references``: floor, planner and ceiling of the first model, at the end of ``eval``.
+    """
+
+    runs: Sequence[Path]
+    scored: "Sequence[Rescored]"
+    papers: "Sequence[PaperTables]" = ()
+    references: "References | None" = None
+
+    @property
+    def summaries(self) -> "list[Summary]":
+        return [each.summary for each in self.scored]
+
+    @property
+    def parts(self) -> "list[ModeSummary]":
+        """Summaries of all modes of all runs."""
+        return [part for summary in self.summaries for part in summary.modes.values()]
+
+    @property
+    def are_silent(self) -> bool:
+        """True if no sample of any run got a reply: there is nothing to show."""
+        return bool(self.parts) and all(part.invalid.n == part.n_records for part in self.parts)
+
+    @property
+    def first_model(self) -> int:
+        """Number of the first run that is not of a baseline; 0 if all are."""
+        models = [
+            at for at, each in enumerate(self.summaries) if not each.model.startswith("baseline:")
+        ]
+        return models[0] if models else 0
+
+
+def score(
     runs: Sequence[Path],
     comparisons: "TextComparisons",
     *,
     allow_invalid: bool,
-    details: bool,
-    as_json: bool,
     paper: bool = False,
     evaluated: Evaluated | None = None,
-    readings: "Readings | None" = None,
-) -> int:
-    """Score runs, write each ``scores.json`` and print the scores: tables, or the screen at the end of ``eval``.
+) -> RunScores:
+    """Score runs and write each ``scores.json``.
 
     Args:
         runs: run folders.
         comparisons: additional text comparisons.
         allow_invalid: report scores even if many samples are invalid or were lost.
-        details: also print scores by task and answer type, and statistics.
-        as_json: print the scores as JSON.
-        paper: also print the tables of the benchmark's paper, with its published figures.
-        evaluated: set by ``eval``, which ends in a screen (after the tables if ``details``) and writes an HTML report
-            of all runs to the first run's folder.
-        readings: how a file of predictions was read, which the JSON says, too.
-
-    Returns:
-        Exit code: 0; 1 if samples are invalid or missing, a run was stopped, or the report cannot be written; 3 if all
-        samples are invalid (nothing is printed or written), or if more than half of the samples of a mode ended without
-        an answer that can be scored, unless ``allow_invalid``.
+        paper: also fill the tables of the benchmark's paper.
+        evaluated: set by ``eval``, which also shows floor and ceiling.
     """
-    from agrotools.report.html import incomparable
     from agrotools.report.settings import paper_tables
-    from agrotools.runner.store import read_manifest
 
-    rescored = _rescored(
+    scored = _rescored(
         runs, comparisons, allow_invalid=allow_invalid, with_progress=evaluated is not None
     )
-    summaries = [each.summary for each in rescored]
-    parts = [part for summary in summaries for part in summary.modes.values()]
-    silent = bool(parts) and all(part.invalid.n == part.n_records for part in parts)
-    with allow_closed_pipe():
-        if as_json:
-            how = {"readings": readings.as_data()} if readings else {}
-            print_json([summary.model_dump(mode="json") | how for summary in summaries])
-        elif not silent and (details or not evaluated):
-            _print_tables(runs, rescored, details=details)
-    for difference in [] if evaluated else incomparable([read_manifest(run) for run in runs]):
-        typer.echo(f"warning: these runs are not comparable: {difference}", err=True)
-    if silent:
-        typer.echo(
-            f"error: no sample got a reply: {next(iter(parts[0].invalid.reasons))}", err=True
-        )
+    scores = RunScores(runs, scored)
+    if scores.are_silent:
+        return scores
+    if paper or evaluated:
+        scores = replace(scores, papers=paper_tables(runs, scores.summaries, comparisons))
+    if evaluated:
+        scores = replace(scores, references=_references(scores, evaluated))
+    return scores
+
+
+def exit_code(scores: RunScores, *, allow_invalid: bool) -> int:
+    """Return the exit code of scores, and print the error behind it.
+
+    0; 1 if samples are invalid or missing; 3 if no sample got a reply, or if more than half of the samples of a mode
+    ended without an answer that can be scored, unless ``allow_invalid``.
+    """
+    if scores.are_silent:
+        reason = next(iter(scores.parts[0].invalid.reasons))
+        typer.echo(f"error: no sample got a reply: {reason}", err=True)
         return 3
-    code = int(
-        any(part.invalid.n or not part.headline for part in parts)
-        or any(each.missing for each in summaries)
-    )
-    if not allow_invalid and _lost_most(runs, summaries):
-        code = 3
-    papers = paper_tables(runs, summaries, comparisons) if paper or evaluated else []
-    if evaluated is None:
-        _print_papers(runs, papers, paper=paper, as_json=as_json)
-        return code
-    references = _references(runs, summaries, evaluated)
-    page = _write_page(runs, rescored, references, papers, comparisons, allow_invalid=allow_invalid)
+    if not allow_invalid and _lost_most(scores.runs, scores.summaries):
+        return 3
+    has_invalid = any(part.invalid.n or not part.headline for part in scores.parts)
+    has_missing = any(each.missing for each in scores.summaries)
+    return int(has_invalid or has_missing)
+
+
+def present(
+    scores: RunScores,
+    *,
+    details: bool,
+    as_json: bool,
+    paper: bool = False,
+    readings: "Readings | None" = None,
+) -> None:
+    """Print the tables of runs, or their scores as JSON, after ``score`` and ``merge``.
+
+    Args:
+        details: also print scores by task and answer type, and statistics.
+        as_json: print the scores as JSON.
+        paper: print the tables of the benchmark's paper, with its published figures.
+        readings: how a file of predictions was read, which the JSON says, too.
+    """
+    from agrotools.report.html import incomparable
+    from agrotools.runner.store import read_manifest
+
+    if as_json:
+        _print_json(scores, readings)
+    elif not scores.are_silent:
+        with allow_closed_pipe():
+            _print_tables(scores.runs, scores.scored, details=details)
+    for difference in incomparable([read_manifest(run) for run in scores.runs]):
+        typer.echo(f"warning: these runs are not comparable: {difference}", err=True)
+    if not scores.are_silent:
+        _print_papers(scores.runs, scores.papers, paper=paper, as_json=as_json)
+
+
+def present_evaluation(
+    scores: RunScores,
+    evaluated: Evaluated,
+    comparisons: "TextComparisons",
+    *,
+    details: bool,
+    as_json: bool,
+    allow_invalid: bool,
+) -> bool:
+    """Write the page of all runs to the first run's folder, and print the screen at the end of ``eval``.
+
+    The tables precede the screen if ``details``; ``as_json`` prints the scores alone.
+
+    Returns:
+        True if the page was written, or if there is nothing to show.
+    """
+    if as_json:
+        _print_json(scores)
+    if scores.are_silent:
+        return True
+    if details and not as_json:
+        with allow_closed_pipe():
+            _print_tables(scores.runs, scores.scored, details=details)
+    page = _write_page(scores, comparisons, allow_invalid=allow_invalid)
     if as_json:
         typer.echo(f"the report, with samples, pictures and steps: {page}", err=True)
         for reason in evaluated.stops:
             typer.echo(f"stopped: {reason.message}\nhint: {reason.hint}", err=True)
     else:
-        _print_screen(runs, rescored, evaluated, references, page, has_paper=bool(papers))
-    return code or int(page is None or bool(evaluated.stops))
+        _print_screen(scores, evaluated, page)
+    return page is not None
+
+
+def _print_json(scores: RunScores, readings: "Readings | None" = None) -> None:
+    how = {"readings": readings.as_data()} if readings else {}
+    with allow_closed_pipe():
+        print_json([summary.model_dump(mode="json") | how for summary in scores.summaries])
 
 
 def _rescored(
@@ -231,27 +312,34 @@ def _rescored(
     )
 
 
+def _references(scores: RunScores, evaluated: Evaluated) -> "References":
+    """Return floor, planner and ceiling of the first model."""
+    from agrotools.report.screen import headline
+    from agrotools.runner.ladder import references_of
+
+    at = scores.first_model
+    measure = headline([scores.summaries[at]], evaluated.asked_modes)
+    mode = measure[0].mode if measure else None
+    data_root = evaluated.config.data_root
+    return references_of(scores.runs[at], evaluated.benchmark, data_root, terminal_progress(), mode)
+
+
 def _write_page(
-    runs: Sequence[Path],
-    rescored: "Sequence[Rescored]",
-    references: "References",
-    papers: "Sequence[PaperTables]",
-    comparisons: "TextComparisons",
-    *,
-    allow_invalid: bool,
+    scores: RunScores, comparisons: "TextComparisons", *, allow_invalid: bool
 ) -> Path | None:
     """Write the page of all runs to the folder of the first; None, with an error, if it cannot be written."""
     from agrotools.core import RunStoreError
     from agrotools.report.html import build_report
 
+    references = scores.references.scored if scores.references else {}
     try:
         return build_report(
-            runs,
-            runs[0] / "report.html",
-            summaries=[each.summary for each in rescored],
-            tallies=[each.tally for each in rescored if each.tally is not None],
-            papers=papers,
-            references={name: each.summary for name, each in references.scored.items()},
+            scores.runs,
+            scores.runs[0] / "report.html",
+            summaries=scores.summaries,
+            tallies=[each.tally for each in scores.scored if each.tally is not None],
+            papers=scores.papers,
+            references={name: each.summary for name, each in references.items()},
             allow_invalid=allow_invalid,
             comparisons=comparisons,
             progress=terminal_progress(),
@@ -261,53 +349,25 @@ def _write_page(
         return None
 
 
-def _first_model(summaries: "Sequence[Summary]") -> int:
-    return next(
-        (at for at, each in enumerate(summaries) if not each.model.startswith("baseline:")), 0
-    )
-
-
-def _references(
-    runs: Sequence[Path], summaries: "Sequence[Summary]", evaluated: Evaluated
-) -> "References":
-    """Return floor, planner and ceiling of the first model."""
-    from agrotools.report.screen import headline
-    from agrotools.runner.ladder import references_of
-
-    at = _first_model(summaries)
-    measure = headline([summaries[at]], evaluated.asked_modes)
-    mode = measure[0].mode if measure else None
-    return references_of(
-        runs[at], evaluated.benchmark, evaluated.config.data_root, terminal_progress(), mode
-    )
-
-
-def _print_screen(
-    runs: Sequence[Path],
-    rescored: "Sequence[Rescored]",
-    evaluated: Evaluated,
-    references: "References",
-    page: Path | None,
-    *,
-    has_paper: bool,
-) -> None:
+def _print_screen(scores: RunScores, evaluated: Evaluated, page: Path | None) -> None:
     from agrotools.benchmarks.loading import INCOMPLETE
     from agrotools.cli.planning import next_commands
     from agrotools.report.screen import Screen, print_screen
     from agrotools.runner.build import benchmark_notes
+    from agrotools.runner.ladder import References
 
-    summaries = [each.summary for each in rescored]
-    at = _first_model(summaries)
-    commands = next_commands(summaries[at], runs, evaluated)
-    if sample := rescored[at].telling_sample:
+    runs, at = scores.runs, scores.first_model
+    commands = next_commands(scores.summaries[at], runs, evaluated)
+    if sample := scores.scored[at].telling_sample:
         commands.append(command_line("explain", runs[at], sample))
-    if has_paper:
+    if scores.papers:
         commands.append(command_line("score", runs[at], "--paper"))
     stops = [f"stopped by --budget: {each.message}" for each in evaluated.stops]
     stops += [note for note in benchmark_notes(evaluated.benchmark) if note.startswith(INCOMPLETE)]
+    references = scores.references or References()
     with allow_closed_pipe():
         print_screen(
-            Screen(runs, rescored, references, stops, commands, page, evaluated.asked_modes)
+            Screen(runs, scores.scored, references, stops, commands, page, evaluated.asked_modes)
         )
 
 

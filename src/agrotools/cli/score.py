@@ -50,7 +50,8 @@ def score(
     as_json: bool = False,
 ) -> None:
     """Score runs again and print the table, offline unless --judge is given. Several runs are shown side by side."""
-    from agrotools.cli.results import ask_judges, show_runs
+    from agrotools.cli.results import ask_judges, exit_code, present
+    from agrotools.cli.results import score as score_runs
     from agrotools.core import UsageError
     from agrotools.runner.rescore import check_distinct
 
@@ -107,15 +108,9 @@ def score(
         return
     compared = texts.comparisons()
     missing = ask_judges(runs, judging)
-    code = show_runs(
-        runs,
-        compared,
-        allow_invalid=allow_invalid,
-        details=details,
-        as_json=as_json,
-        paper=paper,
-        readings=readings,
-    )
+    scores = score_runs(runs, compared, allow_invalid=allow_invalid, paper=paper)
+    present(scores, details=details, as_json=as_json, paper=paper, readings=readings)
+    code = exit_code(scores, allow_invalid=allow_invalid)
     raise typer.Exit(code or int(missing))
 
 
@@ -232,7 +227,8 @@ def merge(runs: list[Path], out: Path, allow_missing: bool = False, as_json: boo
 
     An interrupted merge leaves nothing, or a run that agrotools score completes. The shards are not changed.
     """
-    from agrotools.cli.results import show_runs
+    from agrotools.cli.results import exit_code, present
+    from agrotools.cli.results import score as score_runs
     from agrotools.plugin.contracts import NO_COMPARISONS
     from agrotools.runner.shards import merge_runs
 
@@ -250,7 +246,9 @@ def merge(runs: list[Path], out: Path, allow_missing: bool = False, as_json: boo
         err=as_json,
     )
     try:
-        code = show_runs([out], NO_COMPARISONS, allow_invalid=False, details=False, as_json=as_json)
+        scores = score_runs([out], NO_COMPARISONS, allow_invalid=False)
+        present(scores, details=False, as_json=as_json)
+        code = exit_code(scores, allow_invalid=False)
     except KeyboardInterrupt:
         scoring = command_line("score", out)
         typer.echo(
