@@ -37,7 +37,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run_command("eval", "embedded", "--quick", "--mode", "end-to-end", *AGENTS, cwd=folder)
-        runs = sorted((folder / "runs").iterdir(), reverse=True)
+        runs = sorted((folder / "runs").glob("[!.]*"), reverse=True)
         run_command(
             "report", *(f"runs/{run.name}" for run in runs), "--out", "report.html", cwd=folder
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agrotools.report.run_list import run_folders
 from support.command import run_command
 from support.eval_process import wait_for
 
@@ -74,7 +75,7 @@ def test_the_same_command_again_does_nothing_and_a_larger_one_only_the_rest(
 ):
     first = agrotools("eval", small_benchmark, "-m", "baseline:prior", "--limit", 3, cwd=tmp_path)
     assert "FAS" in first.stdout
-    (run,) = (tmp_path / "runs").iterdir()
+    run, *_ = run_folders(tmp_path / "runs")
     lines = (run / "records.jsonl").read_bytes()
     again = agrotools("eval", small_benchmark, "-m", "baseline:prior", "--limit", 3, cwd=tmp_path)
     assert (run / "records.jsonl").read_bytes() == lines

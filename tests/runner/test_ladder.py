@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 import agrotools as at
-from agrotools.runner.ladder import CEILING, FLOOR, PLANNER, references_of
+from agrotools.report.run_list import list_runs
+from agrotools.runner.ladder import (
+    CEILING,
+    FLOOR,
+    PLANNER,
+    REFERENCES_FOLDER,
+    references_of,
+)
 
 DRAWN = Path(__file__).parents[1] / "golden" / "benchmarks" / "drawn"
 
@@ -37,7 +44,17 @@ def test_recorded_results_give_the_ceiling_of_the_real_tools_and_a_finished_run_
     found = references_of(run.path, benchmark, progress=lambda *each: told.append(each))
     assert {*found.scored} == {FLOOR, CEILING} == {*found.recorded}
     assert told[-1][1:] == (2, 2)
-    assert [path.name for path in run.path.parent.iterdir()] == [run.path.name]
+    kept = run.path.parent / REFERENCES_FOLDER
+    assert {path.name for path in run.path.parent.iterdir()} == {run.path.name, kept.name}
+    records = {path: path.stat().st_mtime_ns for path in kept.glob("*/records.jsonl")}
+    assert len(records) == 2
+    other = at.evaluate(folder, "baseline:random", **options)
+    again = references_of(other.path, benchmark)
+    assert fas(again.scored[CEILING].summary) == fas(found.scored[CEILING].summary)
+    assert records == {path: path.stat().st_mtime_ns for path in kept.glob("*/records.jsonl")}, (
+        "another model on the same samples takes the kept runs"
+    )
+    assert not [each for each in list_runs(run.path.parent) if REFERENCES_FOLDER in str(each.path)]
     oracle = at.evaluate(folder, CEILING, **options)
     planner = at.evaluate(folder, PLANNER, **options)
     beside = references_of(run.path, benchmark)
@@ -53,6 +70,13 @@ def test_recorded_results_give_the_ceiling_of_the_real_tools_and_a_finished_run_
         FLOOR,
         CEILING,
     }  # the others have fewer samples
+
+
+@pytest.mark.process
+def test_where_nothing_may_be_written_the_baselines_are_run_for_this_time(folder: Path):
+    run = at.evaluate(folder, "baseline:echo", mode="end-to-end", limit=4, progress=io.StringIO())
+    (run.path.parent / REFERENCES_FOLDER).write_text("in the way")
+    assert {*references_of(run.path, at.load_benchmark(folder)).recorded} == {FLOOR, CEILING}
 
 
 def test_without_tools_there_is_no_ceiling(folder: Path):

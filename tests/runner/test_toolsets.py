@@ -10,6 +10,7 @@ import pytest
 from agrotools.benchmarks import load_benchmark
 from agrotools.cli.main import main
 from agrotools.core import Sample, UsageError
+from agrotools.report.run_list import run_folders
 from agrotools.runner.config import EvalConfig, read_config
 from agrotools.runner.manifest import identity_hash
 from agrotools.runner.plan import offered_tools, with_offered_tools
@@ -89,7 +90,7 @@ def test_the_selection_is_part_of_a_runs_identity_and_its_tables(
     assert "baseline:oracle, tools" in shown
     assert "only the tools of the reference calls were offered" in " ".join(shown.split())
     assert agrotools(*command) == 0
-    runs = {read_manifest(run).tools: run for run in (tmp_path / "runs").iterdir()}
+    runs = {read_manifest(run).tools: run for run in run_folders(tmp_path / "runs")}
     assert set(runs) == {"needed", "all"}
     for record in map(json.loads, (runs["needed"] / "records.jsonl").read_text().splitlines()):
         assert {step["tool"] for step in record["sample"]["reference"]["steps"]} == set(

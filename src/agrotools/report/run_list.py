@@ -14,6 +14,7 @@ from agrotools.core.files import MANIFEST_COPY, MANIFEST_FILE
 from agrotools.models.metered import read_spend
 from agrotools.report.layout import Column, Table, new_table, percent
 from agrotools.report.screen import headline
+from agrotools.runner.ladder import REFERENCES_FOLDER
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import SCORES_FILE
 from agrotools.runner.store import read_manifest
@@ -53,16 +54,12 @@ def list_runs(folder: Path) -> Iterator[RunEntry]:
 
 
 def run_folders(folder: Path) -> list[Path]:
-    """Return the runs in ``folder`` and up to two levels below it, by path."""
+    """Return the runs in ``folder`` and up to two levels below it, by path, without those kept to compare with."""
     names = (MANIFEST_FILE, MANIFEST_COPY)  # a run is read from the copy if its manifest is gone
-    return sorted(
-        {
-            path.parent
-            for depth in _DEPTHS
-            for name in names
-            for path in folder.glob(f"{depth}{name}")
-        }
-    )
+    found = {
+        path.parent for depth in _DEPTHS for name in names for path in folder.glob(f"{depth}{name}")
+    }
+    return sorted(path for path in found if REFERENCES_FOLDER not in path.relative_to(folder).parts)
 
 
 def run_entry(run: Path, folder: Path) -> RunEntry:

@@ -4,22 +4,26 @@ The ceiling is only of samples whose answer follows from the reference calls (:a
 
 A finished run of the same baseline beside the run is used if it has the same samples, tools and back-ends. Otherwise
 the floor (``guess``, whose only tool is ``plot``) and the ceiling (``oracle``, which makes the reference calls) are
-computed with the tool results that the benchmark has recorded, in milliseconds per sample; the charts of the floor are
+run with the tool results that the benchmark has recorded, in milliseconds per sample; the charts of the floor are
 drawn, because no result is recorded for them. The planner is never run for this.
+
+These runs are kept in the folder ``.references`` beside the run: all runs on the same samples, and every later score
+or page of them, take them from there. They are no part of a run's exit code, budget or resumption.
 """
 
 import io
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
 
 from agrotools.benchmarks import Benchmark
-from agrotools.core import MODES, AgrotoolsError, Mode, UsageError
+from agrotools.core import MODES, AgrotoolsError, Mode, RunStoreError, UsageError
 from agrotools.core.base import Progress, no_progress
+from agrotools.core.files import sha256_of_json
 from agrotools.formats.benchmark import facts_of, select_samples
 from agrotools.runner.config import RECORDED, EvalConfig
 from agrotools.runner.evaluate import evaluate
@@ -98,26 +102,65 @@ def references_of(
         progress("floor and ceiling", number, len(names))
         of_part = name == CEILING and mode == "end-to-end"
         chosen = [at for at in places if benchmark.samples[at].derivable] if of_part else places
+        if not chosen:
+            continue
         part = replace(benchmark, samples=select_samples(benchmark.samples, chosen))
         recorded = benchmark.toolset if mode != "no-tool" else ()
-        backends = {tool: RECORDED for tool in recorded if name == CEILING or tool != "plot"}
+        config = EvalConfig(
+            benchmark=manifest.benchmark_path,
+            data_root=data_root,
+            model=name,
+            mode=mode,
+            backends={tool: RECORDED for tool in recorded if name == CEILING or tool != "plot"},
+        )
         try:
-            with suppress(UsageError), tempfile.TemporaryDirectory(prefix="agrotools-") as folder:
-                config = EvalConfig(
-                    benchmark=manifest.benchmark_path,
-                    data_root=data_root,
-                    model=name,
-                    mode=mode,
-                    backends=backends,
-                    out=Path(folder) / "run",
-                )
-                if chosen:
-                    evaluate(config, io.StringIO(), benchmark=part)
-                    scored[name] = score_runs([Path(folder) / "run"])[0]
+            with suppress(UsageError):
+                key = _key(manifest, config, [all_ids[at] for at in chosen])
+                scored[name] = _kept_reference(run, config, part, key)
         except (AgrotoolsError, OSError) as error:
             warnings.warn(f"{name} could not be run to compare with: {error}", stacklevel=2)
     progress("floor and ceiling", len(names), len(names))
     return References(scored, frozenset(name for name in names if name in scored))
+
+
+REFERENCES_FOLDER = ".references"
+"""Folder beside runs with the baselines that were run to compare with; it does not count among the runs."""
+
+
+def _key(manifest: Manifest, config: EvalConfig, ids: Sequence[str]) -> str:
+    """Return what a reference run depends on, as a short hash: a run with the same key has the same scores."""
+    content = [
+        manifest.agrotools,
+        manifest.scoring,
+        manifest.benchmark_hash,
+        manifest.toolset_hash,
+        config.mode,
+        config.backends,
+        ids,
+    ]
+    return sha256_of_json(content)[:12]
+
+
+def _kept_reference(run: Path, config: EvalConfig, benchmark: Benchmark, key: str) -> Rescored:
+    """Return the scores of a baseline, which is run unless its run is kept beside ``run``.
+
+    Where nothing can be kept (the folder may not be written, or another process writes it), it is run in a temporary
+    folder.
+    """
+    role = config.model.removeprefix("baseline:")
+    kept = run.absolute().parent / REFERENCES_FOLDER / f"{benchmark.name}-{role}-{key}"
+    try:
+        kept.parent.mkdir(exist_ok=True)
+        return _run_reference(config, benchmark, kept)
+    except (OSError, RunStoreError):
+        with tempfile.TemporaryDirectory(prefix="agrotools-") as folder:
+            return _run_reference(config, benchmark, Path(folder) / "run")
+
+
+def _run_reference(config: EvalConfig, benchmark: Benchmark, folder: Path) -> Rescored:
+    """Run what is missing of a baseline in ``folder``, and score it."""
+    evaluate(config.model_copy(update={"out": folder}), io.StringIO(), benchmark=benchmark)
+    return score_runs([folder])[0]
 
 
 def _beside(
