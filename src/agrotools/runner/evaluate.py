@@ -3,9 +3,10 @@
 import asyncio
 import itertools
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar, cast
@@ -45,6 +46,7 @@ from agrotools.runner.policies import (
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.store import RunStore
 from agrotools.tools.cache import ResultCache
+from agrotools.tools.execution import ToolExecutor
 
 if TYPE_CHECKING:
     from agrotools.models.local_server import LocalServer
@@ -80,7 +82,7 @@ def evaluate(
     confirm: Callable[["Estimate"], None] | None = None,
     only: Collection[str] | None = None,
 ) -> Evaluation:
-    """Execute the missing samples of the run that ``config`` describes.
+    """Plan the run that ``config`` describes, and execute the samples that its folder lacks.
 
     Args:
         progress: stream for progress and notes.
@@ -97,79 +99,125 @@ def evaluate(
         KeyboardInterrupt: the run was interrupted; finished samples are kept.
     """
     benchmark = benchmark or load_for_run(config, progress, [config] if model is None else ())
-    prepared = prepare_run(config, benchmark, model)
-    config, settings, benchmark, source, vision_model, plan, manifest, folder, server = prepared
-    plan = plan if only is None else plan.among(only)
-    if model is not None and config.out is None:  # another object may have the same name
-        names = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
-        folder = next(path for path in itertools.chain([folder], names) if not path.exists())
-    with (
-        RunStore(folder, manifest) as store,
-        accounted(source, folder, cache=config.cache, tools=vision_model) as accounts,
-    ):
-        todo = remaining(plan, store.opened_with, store.failed)
+    plan = prepare_run(config, benchmark, model)
+    if only is not None:
+        plan = plan._replace(plan=plan.plan.among(only))
+    if model is not None and config.out is None:
+        plan = plan._replace(folder=_free_folder(plan.folder))
+    with RunStore(plan.folder, plan.manifest) as store:
+        return execute_plan(plan, store, progress, stop=stop, confirm=confirm)
+
+
+def _free_folder(folder: Path) -> Path:
+    """Return a run folder that does not exist yet: another model object may have the same name."""
+    for number in itertools.count(2):
+        if not folder.exists():
+            break
+        folder = folder.with_name(f"{folder.name}-{number}")
+    return folder
+
+
+def execute_plan(
+    plan: PreparedRun,
+    store: RunStore,
+    progress: TextIO,
+    *,
+    stop: threading.Event | None = None,
+    confirm: Callable[["Estimate"], None] | None = None,
+) -> Evaluation:
+    """Execute the samples of a plan that ``store`` lacks; only progress and notes are printed.
+
+    ``stop``, ``confirm``: as of :func:`evaluate`.
+    """
+    source, folder = plan.source, plan.folder
+    todo = remaining(plan.plan, store.opened_with, store.failed)
+    n_finished = len(plan.plan) - len(todo)
+    with accounted(source, folder, cache=plan.config.cache, tools=plan.vision_model) as accounts:
         stats = source.meter.stats if source.meter else source.stats
         bar = Progress(
             progress,
-            f"{source.name} on {benchmark.name}{part_text(config)}",
+            f"{source.name} on {plan.benchmark.name}{part_text(plan.config)}",
             len(todo),
-            len(plan) - len(todo),
+            n_finished,
             (lambda: stats) if stats else None,
-            composition=_composition(plan),
+            composition=_composition(plan.plan),
         )
-        counting = source.meter.endpoint if source.meter else None
-        place, price = (
-            (counting.name, counting.price) if counting else (source.base_url, source.price)
-        )
-        if config.budget and price and price.source == "local":
-            bar.note(
-                f"requests to {place} are taken as free: no budget is kept without --price IN/OUT"
-            )
-        if config.budget and source.meter and counting is None:
-            bar.note(
-                "--budget counts what the agent reports, and cannot limit an agent that reports nothing;"
-            )
-            bar.note(
-                "--agent-model MODEL counts its requests, and refuses those that exceed the budget"
-            )
-        if is_agent_server(manifest.model) and len(todo) < len(plan):
-            bar.note("finished samples are kept: give a new version of the server another --out")
-        notes = [
-            *filter(None, [settings.note]),
-            *benchmark_notes(benchmark),
-            *_probe_notes(source, settings, folder),
-        ]
-        for note in [*notes, *store.notes]:
+        for note in _notes(plan, store, n_finished=n_finished):
             bar.note(note)
-        if config.degrade:
-            cast("DegradedBenchmark", benchmark).degrade_files(
-                todo.sample_ids(), stage_progress(progress)
-            )
+        if plan.config.degrade:
+            degraded = cast("DegradedBenchmark", plan.benchmark)
+            degraded.degrade_files(todo.sample_ids(), stage_progress(progress))
         if source.stats is not None:
             source.stats.worked_before = store.has_finished
             source.stats.stopping = False  # left over from an earlier run of the same object
-        vision = None
-        if accounts.vision is not None and vision_model is not None:
-            from agrotools.tools.services.vision_endpoint import VisionEndpoint
-
-            vision = VisionEndpoint(accounts.vision, vision_model.name)
-        usage = stats.usage if stats else {}
+        usage_before = stats.usage if stats else {}
         try:
             if todo:
-                run = partial(_execute, todo, prepared, accounts, vision, store, bar, stop, confirm)
-                asyncio.run(server.run(folder, run, bar.note, stop) if server else run())
+                execution = _Execution(plan, todo, accounts, store, bar, stop, confirm)
+                _run_to_end(execution)
         except BudgetReached as stopped:
             if not store.has_finished:
                 raise
             return Evaluation(folder, stopped)
         finally:
             bar.close()
-            if stats is not None and (stats.served or stats.usage != usage):
-                new = {name: n - usage.get(name, 0) for name, n in stats.usage.items()}
+            if stats is not None and (stats.served or stats.usage != usage_before):
+                new = {name: n - usage_before.get(name, 0) for name, n in stats.usage.items()}
                 store.add_endpoint(stats.served, new)
             if accounts.replies and accounts.replies.fault:
                 bar.note(accounts.replies.fault)
         return Evaluation(folder)
+
+
+def _notes(plan: PreparedRun, store: RunStore, *, n_finished: int) -> list[str]:
+    """Return what is said before a run begins, in the order in which it is printed."""
+    source, config = plan.source, plan.config
+    counting = source.meter.endpoint if source.meter else None
+    notes: list[str] = []
+    price = counting.price if counting else source.price
+    if config.budget and price and price.source == "local":
+        place = counting.name if counting else source.base_url
+        notes.append(
+            f"requests to {place} are taken as free: no budget is kept without --price IN/OUT"
+        )
+    if config.budget and source.meter and counting is None:
+        notes += [
+            "--budget counts what the agent reports, and cannot limit an agent that reports nothing;",
+            "--agent-model MODEL counts its requests, and refuses those that exceed the budget",
+        ]
+    if is_agent_server(plan.manifest.model) and n_finished:
+        notes.append("finished samples are kept: give a new version of the server another --out")
+    if plan.settings.note:
+        notes.append(plan.settings.note)
+    notes += benchmark_notes(plan.benchmark)
+    notes += _probe_notes(source, plan.settings, plan.folder)
+    return [*notes, *store.notes]
+
+
+@dataclass(frozen=True)
+class _Execution:
+    """A plan in execution: the samples to run, where they are counted and stored, and who may stop them."""
+
+    plan: PreparedRun
+    items: Plan
+    accounts: Accounted
+    store: RunStore
+    bar: Progress
+    stop: threading.Event | None
+    confirm: Callable[["Estimate"], None] | None
+
+    @property
+    def runs_tools(self) -> bool:
+        return any(part.mode == "end-to-end" for part in self.items.parts)
+
+
+def _run_to_end(execution: _Execution) -> None:
+    """Run the samples, inside a server of the model if the plan starts one."""
+    plan, run = execution.plan, partial(_execute, execution)
+    if plan.server is None:
+        asyncio.run(run())
+    else:
+        asyncio.run(plan.server.run(plan.folder, run, execution.bar.note, execution.stop))
 
 
 def _probe_notes(source: PolicySource, settings: RunSettings, folder: Path) -> list[str]:
@@ -193,70 +241,32 @@ def _composition(plan: Plan) -> str:
     return f"{count_text(len(plan.sample_ids()), 'sample')}{modes}{epochs}"
 
 
-async def _execute(
-    items: Plan,
-    prepared: PreparedRun,
-    accounts: Accounted,
-    vision: "VisionEndpoint | None",
-    store: RunStore,
-    bar: Progress,
-    stop: threading.Event | None,
-    confirm: Callable[["Estimate"], None] | None,
-) -> None:
-    config, settings, benchmark = prepared.config, prepared.settings, prepared.benchmark
-    source, contact = accounts.source, accounts.contact
-    pace = _pace(config, prepared.server, source.stats)
-    if prepared.server is not None:
-        from agrotools.models.openai_compatible import OpenAICompatibleModel
-
-        if isinstance(source.model, OpenAICompatibleModel):
-            source.model.set_base_url(prepared.server.url)
-    if vision is not None:
-        bar.note(f"tools ask {vision.name}; their cost is not in the estimate")
-    if source.base_url and not (source.price and source.price.is_free):
-        from agrotools.runner.estimate import budget_warning, estimate
-
-        expected = await estimate(items, benchmark, source, source.price)
-        unpriced = "" if source.price else "; the price of the model is not known (--price IN/OUT)"
-        note = "; cached replies cost nothing" if config.cache else ""
-        bar.note(f"{expected}{unpriced}{note}")
-        spent_usd = (source.stats.spent_usd if source.stats else None) or 0.0
-        if expected is not None and (warning := budget_warning(expected, config.budget, spent_usd)):
-            bar.note(warning)
-        if expected is not None and confirm is not None:
-            confirm(expected)
-    if contact is not None:
-        await _expect(items, benchmark, source, contact)
-        if not config.cache:  # otherwise all replies may be in the cache
-            await contact.probe_endpoint(config.settings)
-            _set_timeout(prepared, source, contact, bar)
-    try:
-        runs_tools = any(part.mode == "end-to-end" for part in items.parts)
-        async with executor_class(config.executor if runs_tools else "local")(
-            workers=config.tool_workers,
+async def _execute(execution: _Execution) -> None:
+    """Run the samples: say what they cost, meet the endpoint, then run them while tools and models are open."""
+    plan, source, bar = execution.plan, execution.accounts.source, execution.bar
+    pace = _pace(plan.config, plan.server, source.stats)
+    async with _opened_models(execution) as vision:
+        await _announce_cost(execution)
+        await _meet_endpoint(execution)
+        async with executor_class(plan.config.executor if execution.runs_tools else "local")(
+            workers=plan.config.tool_workers,
             cache=ResultCache(cache_dir("tool-results")),
-            backends=settings.executed_backends,
+            backends=plan.settings.executed_backends,
             vision=vision,
         ) as executor:
-            if source.stats is not None and runs_tools:
-                executed = [tool for tool in benchmark.toolset if tool not in settings.recorded]
-                await executor.prepare(benchmark.header.installed(executed))
-            limit = UNPARSEABLE_LIMIT if run_protocol(settings.protocol).stops_unparseable else None
-            faults = None
-            if config.faults:
-                from agrotools.runner.faults import FaultPlan, Faults, measured_calls
-
-                faults = FaultPlan(
-                    Faults.parse(config.faults), config.seed or 0, measured_calls(benchmark.samples)
-                )
-            limits = settings.max_steps, settings.recorded, limit, faults
+            if source.stats is not None and execution.runs_tools:
+                recorded = plan.settings.recorded
+                executed = [tool for tool in plan.benchmark.toolset if tool not in recorded]
+                await executor.prepare(plan.benchmark.header.installed(executed))
             await execute(
-                items,
-                RunContext(source, benchmark, store, executor, pace, *limits),
-                workers=min(len(items), pace.most),
-                on_finished=_reporting(bar, source, store, has_budget=bool(config.budget)),
+                execution.items,
+                _context(execution, executor, pace),
+                workers=min(len(execution.items), pace.most),
+                on_finished=_reporting(
+                    bar, source, execution.store, has_budget=bool(plan.config.budget)
+                ),
                 on_tick=bar.tick,
-                stop=stop,
+                stop=execution.stop,
                 on_interrupt=lambda in_flight: bar.note(
                     f"stopping after the {count_text(in_flight, 'sample')} being run; Ctrl-C again stops at once"
                 ),
@@ -264,6 +274,25 @@ async def _execute(
             if executor.calls_sent_again:
                 again = count_text(executor.calls_sent_again, "tool call")
                 bar.note(f"{again} sent again after a worker or a node was lost")
+
+
+@asynccontextmanager
+async def _opened_models(execution: _Execution) -> AsyncGenerator["VisionEndpoint | None"]:
+    """Open the model, the agent's meter and the vision model of tools, which is yielded; all are closed at the end."""
+    plan, accounts, source = execution.plan, execution.accounts, execution.accounts.source
+    if plan.server is not None:
+        from agrotools.models.openai_compatible import OpenAICompatibleModel
+
+        if isinstance(source.model, OpenAICompatibleModel):
+            source.model.set_base_url(plan.server.url)
+    vision = None
+    if accounts.vision is not None and plan.vision_model is not None:
+        from agrotools.tools.services.vision_endpoint import VisionEndpoint
+
+        vision = VisionEndpoint(accounts.vision, plan.vision_model.name)
+        execution.bar.note(f"tools ask {vision.name}; their cost is not in the estimate")
+    try:
+        yield vision
     finally:
         if source.model is not None:
             await source.model.close()
@@ -273,6 +302,63 @@ async def _execute(
             await source.meter.close()
         if vision is not None:
             await vision.close()
+
+
+async def _announce_cost(execution: _Execution) -> None:
+    """Print the estimated cost, and ask for confirmation if the caller wants that."""
+    plan, source, bar = execution.plan, execution.accounts.source, execution.bar
+    if not source.base_url or (source.price and source.price.is_free):
+        return
+    from agrotools.runner.estimate import budget_warning, estimate
+
+    expected = await estimate(execution.items, plan.benchmark, source, source.price)
+    unpriced = "" if source.price else "; the price of the model is not known (--price IN/OUT)"
+    cached = "; cached replies cost nothing" if plan.config.cache else ""
+    bar.note(f"{expected}{unpriced}{cached}")
+    if expected is None:
+        return
+    spent_usd = (source.stats.spent_usd if source.stats else None) or 0.0
+    if warning := budget_warning(expected, plan.config.budget, spent_usd):
+        bar.note(warning)
+    if execution.confirm is not None:
+        execution.confirm(expected)
+
+
+async def _meet_endpoint(execution: _Execution) -> None:
+    """Ask the endpoint what it can do, before the first sample."""
+    plan, accounts = execution.plan, execution.accounts
+    if accounts.contact is None:
+        return
+    await _expect(execution.items, plan.benchmark, accounts.source, accounts.contact)
+    if not plan.config.cache:  # otherwise all replies may be in the cache
+        await accounts.contact.probe_endpoint(plan.config.settings)
+        _set_timeout(plan, accounts.source, accounts.contact, execution.bar)
+
+
+def _context(execution: _Execution, executor: ToolExecutor, pace: Pace) -> RunContext:
+    """Return what each sample of the run needs."""
+    plan = execution.plan
+    faults = None
+    if plan.config.faults:
+        from agrotools.runner.faults import FaultPlan, Faults, measured_calls
+
+        faults = FaultPlan(
+            Faults.parse(plan.config.faults),
+            plan.config.seed or 0,
+            measured_calls(plan.benchmark.samples),
+        )
+    stops_unparseable = run_protocol(plan.settings.protocol).stops_unparseable
+    return RunContext(
+        execution.accounts.source,
+        plan.benchmark,
+        execution.store,
+        executor,
+        pace,
+        plan.settings.max_steps,
+        plan.settings.recorded,
+        UNPARSEABLE_LIMIT if stops_unparseable else None,
+        faults,
+    )
 
 
 def _set_timeout(
