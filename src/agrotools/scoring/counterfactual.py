@@ -168,10 +168,7 @@ class SampleGame:
         lost = [at for at, actual in enumerate(self._actual) if actual < 1]
         if not lost:
             return {}
-        tools = {TOOL + step.tool for step in self.steps}
-        players = ordered_parts(
-            [PLANNING, ARGUMENTS, *([FAULT] if self._faults else []), *tools, READING, FORM]
-        )
+        players = self._players(lost)
         merged: list[Parts] = []
         while True:
             names = {_name(group): group for group in _groups(players, merged)}
@@ -189,6 +186,25 @@ class SampleGame:
                 merged.append(error.parts)
             else:
                 return shapley_values([*names], values)
+
+    def _players(self, lost: Sequence[int]) -> list[str]:
+        """Return the parts that may have lost something, in their order.
+
+        A part whose replacement changes nothing has a share of 0. Those that are easily seen are left out: each of
+        them would double the number of coalitions.
+        """
+        players = [READING, *{TOOL + step.tool for step in self.steps}]
+        at_limit = self.trajectory.answer is None and self.trajectory.termination in AT_LIMIT
+        has_figure = any(isinstance(self.slots[at], PlotSlot) for at in lost)  # a later one counts
+        if self._missing or at_limit or has_figure:
+            players.append(PLANNING)
+        if any(own is not None and own.wrong for own in self.own):
+            players.append(ARGUMENTS)
+        if self._faults:
+            players.append(FAULT)
+        if any(self._reading[at] == "form" for at in lost):
+            players.append(FORM)
+        return ordered_parts(players)
 
     def _value(self, parts: Parts, lost: Sequence[int]) -> Fraction:
         """Return the score of a coalition over the slots that lost points."""
