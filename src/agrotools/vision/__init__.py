@@ -11,4 +11,4 @@ Index = Literal["exg", "exgr", "cive", "lab_a", "ndvi", "gndvi", "ndre"]
 STRANGENESS_FILES = ("strangeness.json", "strangeness.npz")
 """Files of :mod:`agrotools.vision.strangeness`, relative to ``data``; part of the fingerprint of tools that use it."""
 THREADS = "AGROTOOLS_THREADS"
-"""Environment variable with the number of threads of a graph; default 1."""
+"""Environment variable with the number of threads of the nets that read text; default 1."""

@@ -1,8 +1,9 @@
-"""Networks and weights of the package: files checked against their hash, descriptions, ONNX sessions."""
+"""Networks and weights of the package: files checked against their hash, descriptions, graphs that OpenCV runs."""
 
 import hashlib
 import io
-import os
+import threading
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from agrotools.core import ToolError
-from agrotools.vision import THREADS
 
 LARGEST_WEIGHTS = 64 * 2**20
 Arrays = dict[str, NDArray[np.generic]]
@@ -60,18 +60,45 @@ def pack_arrays(arrays: dict[str, NDArray[np.generic]]) -> tuple[bytes, str]:
     return content, hashlib.sha256(content).hexdigest()
 
 
-def open_session(content: bytes, *, what: str, hint: str) -> Any:
-    """Open an ``onnxruntime.InferenceSession``; ToolError ``backend_unavailable`` if the graph cannot be run."""
-    import onnxruntime
+class Graph:
+    """Graph of an ONNX file, run by OpenCV on the CPU. Its input is ``image``.
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = int(os.environ.get(THREADS, "1"))
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    try:
-        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # ONNX Runtime may raise any exception for a bad graph
-        raise unusable_weights(what, "are no graph that can be run", hint) from error
+    Outputs do not depend on the number of threads. Calls of several threads wait for each other, because a net of
+    OpenCV keeps its input between two functions.
+
+    Args:
+        content: the bytes of the file.
+        what: owner of the graph, as the beginning of a message.
+        hint: what to do if it cannot be used.
+
+    Raises:
+        ToolError: ``backend_unavailable``, the graph cannot be run.
+    """
+
+    def __init__(self, content: bytes, *, what: str, hint: str) -> None:
+        import cv2
+
+        self._what, self._hint = what, hint
+        self._one_at_a_time = threading.Lock()
+        # The classic engine is not tried after the new one, because its outputs would differ.
+        engine = cv2.dnn.ENGINE_NEW
+        try:
+            self._net: Any = cv2.dnn.readNetFromONNX(np.frombuffer(content, np.uint8), engine)
+        except cv2.error as error:
+            raise unusable_weights(what, "are no graph that can be run", hint) from error
+
+    def run(self, outputs: Sequence[str], image: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+        """Return the named outputs for an image (n, 3, rows, columns); ToolError ``backend_unavailable`` if the graph
+        does not have them, or does not take the image."""
+        import cv2
+
+        with self._one_at_a_time:
+            try:
+                self._net.setInput(image, "image")
+                # One output at a time would run the graph anew for each.
+                return [np.array(each, np.float32) for each in self._net.forward(outputs)]
+            except cv2.error as error:
+                raise unusable_weights(self._what, "cannot be run", self._hint) from error
 
 
 _LARGEST_DESCRIPTION = 4 * 2**20
@@ -118,9 +145,9 @@ def read_description(path: Path, kind: type[Description], *, what: str, hint: st
 
 def read_whole_net(
     path: Path, kind: type[Described], *, what: str, hint: str
-) -> tuple[Described, Any]:
-    """Return a description and the session of its weights, whose input is ``image``; see :func:`checked_bytes`."""
+) -> tuple[Described, Graph]:
+    """Return a description and the graph of its weights; see :func:`checked_bytes`."""
     info = read_description(path, kind, what=what, hint=hint)
     weights = f"the weights of {what}"
     content = checked_bytes(path.parent / info.weights, info.sha256, what=weights, hint=hint)
-    return info, open_session(content, what=weights, hint=hint)
+    return info, Graph(content, what=weights, hint=hint)

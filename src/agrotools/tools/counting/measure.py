@@ -39,7 +39,7 @@ from agrotools.tools.counting.result import (
     objects_in_boxes,
 )
 from agrotools.vision.colours import lab_of
-from agrotools.vision.nets import DescribedNet, DescriptionPart, read_whole_net, unusable_weights
+from agrotools.vision.nets import DescribedNet, DescriptionPart, Graph, read_whole_net
 from agrotools.vision.strangeness import FLAG, strangeness
 from agrotools.vision.vegetation import disc, otsu_threshold, small_parts
 
@@ -561,7 +561,7 @@ class FruitNetInfo(DescribedNet):
 
 class FruitNet(NamedTuple):
     info: FruitNetInfo
-    session: Any
+    graph: Graph
 
     def detect(self, pixels: NDArray[np.uint8]) -> CountedObjects:
         """Detect fruits of all kinds in a tile, uint8 (rows, columns, 3), at the net's scale."""
@@ -569,10 +569,7 @@ class FruitNet(NamedTuple):
         rows, columns = (-(-side // _MULTIPLE) * _MULTIPLE for side in (height, width))
         image = np.zeros((1, 3, rows, columns), np.float32)
         image[0, :, :height, :width] = pixels.transpose(2, 0, 1) / np.float32(255)
-        try:
-            heat, distances = self.session.run(["heat", "distances"], {"image": image})
-        except Exception as error:  # ONNX Runtime raises its own exception types
-            raise unusable_weights(_WHAT, "cannot be run", _HINT) from error
+        heat, distances = self.graph.run(["heat", "distances"], image)
         detections = boxes_of_maps(heat[0], distances[0], _LEAST_KEPT, self.info.stride)
         return detections.centred_in((-np.inf, -np.inf, width, height))
 

@@ -2,7 +2,7 @@
 
 ``data/nets/NAME.json`` describes the net (classes, input, temperature, abstention, figures) and gives the hash of its
 weights; ``data/nets/NAME.md`` is the model card. ``training/`` writes both together with the weights. Weights are read
-completely and checked before they are passed to ONNX Runtime.
+completely and checked before they are passed to OpenCV.
 
 Confidence consists of calibrated probabilities and familiarity scores. Familiarity by features uses a Gaussian for each
 class with a shared covariance, which is full along the main directions within classes and isotropic in all others
@@ -26,9 +26,9 @@ from agrotools.tools.recognition import NAMED_FROM, NetName, shipped_files
 from agrotools.vision.nets import (
     DescribedNet,
     DescriptionPart,
+    Graph,
     read_description,
     read_whole_net,
-    unusable_weights,
 )
 from agrotools.vision.strangeness import has_references_of, picture_traits, strangeness
 
@@ -236,7 +236,7 @@ class Prediction:
 @dataclass(frozen=True, eq=False)
 class Net:
     info: NetInfo
-    session: Any
+    graph: Graph
 
     def judge(self, pixels: NDArray[np.uint8]) -> Judgement:
         """Classify one picture, uint8 (rows, columns, 3)."""
@@ -266,14 +266,9 @@ class Net:
 
     def predict(self, pixels: NDArray[np.uint8]) -> Prediction:
         """Run the net on one picture, uint8 (rows, columns, 3), and return arrays of one row."""
-        try:
-            answers = self.session.run(
-                self.info.gives, {"image": net_input(pixels, self.info.side)}
-            )
-        except Exception as error:  # ONNX Runtime raises many kinds of errors of its own
-            raise unusable_weights(f"the net {self.info.name}", "cannot be run", _HINT) from error
+        answers = self.graph.run(self.info.gives, net_input(pixels, self.info.side))
         likeness = answers[2].astype(np.float64) if len(answers) > 2 else None
-        return Prediction(answers[0].astype(np.float64), answers[1].astype(np.float32), likeness)
+        return Prediction(answers[0].astype(np.float64), answers[1], likeness)
 
 
 def shipped_net(name: NetName) -> Net:
