@@ -132,7 +132,14 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         from importlib import import_module
 
-        value = getattr(import_module(_MODULES[name]), name)
+        try:
+            value = getattr(import_module(_MODULES[name]), name)
+        except ModuleNotFoundError as error:
+            from agrotools.core.libraries import library_of, missing_libraries
+
+            if module := library_of(error):
+                raise missing_libraries(f"agrotools.{name}", [module]) from error
+            raise
         globals()[name] = value
         return value
     raise AttributeError(f"module 'agrotools' has no attribute {name!r}")

@@ -1,11 +1,13 @@
 """Embedders: the mean over the vectors of word pieces, and what is no such model."""
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from agrotools.core import UsageError
+from agrotools.core.base import install_command
 from agrotools.scoring import embedders
 from agrotools.scoring.embedders import MINILM, open_embedder
 
@@ -42,10 +44,8 @@ class Library:
 
 
 def test_cosines_are_those_of_the_mean_over_word_pieces(tmp_path, monkeypatch):
-    from agrotools.vision.learned import weights
-
     library = Library()
-    monkeypatch.setattr(weights, "library", lambda _name: library)
+    monkeypatch.setattr(embedders, "import_of_extra", lambda *_names: library)
     (tmp_path / "onnx").mkdir()
     for name, content in (
         ("tokenizer.json", ""),
@@ -73,6 +73,16 @@ def test_what_is_no_model_is_said(tmp_path):
     (tmp_path / "1_Pooling" / "config.json").unlink()
     with pytest.raises(UsageError, match=r"no onnx/model\.onnx"):
         open_embedder("all-mpnet-base-v2", tmp_path)
+
+
+def test_without_its_libraries_the_extra_is_named(tmp_path, monkeypatch):
+    (tmp_path / "onnx").mkdir()
+    for name in ("tokenizer.json", "onnx/model.onnx"):
+        (tmp_path / name).write_text("")
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(UsageError, match="needs tokenizers") as caught:
+        open_embedder("all-mpnet-base-v2", tmp_path)
+    assert caught.value.hint == install_command("onnx")
 
 
 def test_opposite_texts_have_no_negative_cosine_and_each_text_is_embedded_once(

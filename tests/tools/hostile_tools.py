@@ -219,5 +219,11 @@ def use_gpu(
     return OnGpu(value=value, devices=devices, pid=os.getpid(), caller=os.getppid())
 
 
-ALL = (environment, look, echo, shout, fail, hang, keep_memory, weigh, use_gpu)
+@tool(category="general")
+def read_raster() -> Empty:
+    """Import what a plain installation lacks, without saying so in its declaration."""
+    raise ModuleNotFoundError("No module named 'rasterio'", name="rasterio")
+
+
+ALL = (environment, look, echo, shout, fail, hang, keep_memory, weigh, use_gpu, read_raster)
 BY_NAME: dict[str, Tool] = {made.name: made for made in ALL}

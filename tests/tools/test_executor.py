@@ -15,6 +15,8 @@ import pytest
 import pytest_asyncio
 
 from agrotools.core import InfrastructureError, SampleFile, ToolCall, UsageError
+from agrotools.core.base import install_command
+from agrotools.core.libraries import MissingLibraryError
 from agrotools.tools.arguments import OPTIONAL_HINT
 from agrotools.tools.contract import ToolResult, tool
 from agrotools.tools.execution import ToolExecutor
@@ -100,6 +102,16 @@ class TestCheckedBeforeAnyWorker:
             with pytest.raises(UsageError, match="script"):
                 await executor.run(ToolCall(tool="here"), workspace, ("here",))
 
+    async def test_a_tool_whose_libraries_are_absent_ends_the_run(self, workspace):
+        def here() -> ToolResult:
+            """Nothing."""
+            return ToolResult()
+
+        made = tool(category="general", libraries=("cv2_of_nobody",))(here)
+        async with ToolExecutor(find_tool=lambda _: made) as executor:
+            with pytest.raises(MissingLibraryError, match="here needs cv2_of_nobody"):
+                await executor.run(ToolCall(tool="here"), workspace, ("here",))
+
     async def test_back_ends_are_checked_at_once(self, executor):
         with pytest.raises(UsageError, match="no back-end 'vlm'"):
             ToolExecutor(find_tool=FIND, backends={"environment": "vlm"})
@@ -119,6 +131,14 @@ async def test_a_call_returns_result_artifact_and_what_the_sample_knows(executor
     assert (workspace.artifacts / "figure.png").read_bytes() == b"drawn from pixels"
     assert not outcome.cached
     assert 0 <= outcome.seconds < 20
+
+
+async def test_a_library_that_a_call_turns_out_to_lack_is_no_fault_of_the_model(
+    executor, workspace
+):
+    with pytest.raises(MissingLibraryError, match="read_raster needs rasterio") as caught:
+        await call(executor, workspace, "read_raster")
+    assert caught.value.hint == install_command("tools")
 
 
 async def test_an_artifact_can_be_the_file_of_the_next_call(executor, workspace):

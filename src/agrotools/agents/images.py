@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agrotools.core import Artifact, SampleFile, ToolError
+from agrotools.core.libraries import library_of
 from agrotools.models import ContentPart, ImagePart, TextPart
 
 LONGEST_SIDE_PX = 1568
@@ -151,6 +152,9 @@ def make_picture(
             return _of_photo(path, name, longest_px)
     except ToolError as error:
         return Unreadable(error.message)
+    except ModuleNotFoundError as error:
+        # On pages; a run that shows the file to a model is refused before it starts.
+        return Unreadable(f"{library_of(error) or error.name} is not installed")
     except (Exception, MemoryError):
         # A decoder may fail in unforeseen ways; the sample continues without the picture.
         return Unreadable("it cannot be read as an image")

@@ -16,7 +16,6 @@ from typer.core import TyperCommand, TyperGroup
 from agrotools.cli.output import (
     ARGUMENTS,
     BAD_USAGE,
-    IMAGE_LIBRARIES,
     NOT_DONE,
     UNDECIDED,
     code_of,
@@ -281,13 +280,13 @@ def _told(error: Exception) -> tuple[str, str | None, int] | None:
     import sqlite3
 
     from agrotools.cli.reading import answering_hint
-    from agrotools.core.base import AgrotoolsError, UndecidedError, install_command, words_of
+    from agrotools.core.base import AgrotoolsError, UndecidedError, words_of
     from agrotools.core.files import remedy
+    from agrotools.core.libraries import library_of, missing_libraries
 
-    if isinstance(error, ModuleNotFoundError):
-        name = str(error.name).partition(".")[0]
-        message = f"{name} is not installed, and this command reads or draws pictures"
-        return (message, install_command(), NOT_DONE) if name in IMAGE_LIBRARIES else None
+    if module := library_of(error):
+        missing = missing_libraries("this command", [module])
+        return missing.message, missing.hint, BAD_USAGE
     if isinstance(error, UnicodeEncodeError) and error.object[error.start] in "".join(sys.argv):
         return (
             f"{error.object!r} is not a name in UTF-8",

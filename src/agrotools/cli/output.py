@@ -19,8 +19,6 @@ ARGUMENTS: list[str] = []
 """Arguments of the running command, as typed."""
 PARAMETERS: list[str] = []
 """Names of all parameters that the running command has."""
-IMAGE_LIBRARIES = ("cv2", "rasterio", "matplotlib", "onnxruntime", "skimage")
-"""Dependencies that work on text alone does without (docs/index.md)."""
 
 DONE = 0
 FAULTS = 1

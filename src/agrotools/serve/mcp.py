@@ -52,8 +52,12 @@ _Value = TypeVar("_Value")
 
 
 def check_tools(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names without repetitions; UsageError if a tool does not exist or cannot be loaded."""
-    return tuple(get_tool(name).spec.name for name in dict.fromkeys(names))
+    """Return the names without repetitions; UsageError if a tool does not exist, cannot be loaded, or needs a library
+    that is not installed."""
+    tools = [get_tool(name) for name in dict.fromkeys(names)]
+    for tool in tools:
+        tool.check_libraries()
+    return tuple(tool.spec.name for tool in tools)
 
 
 LIST_FILES = ToolDescription(

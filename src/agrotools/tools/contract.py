@@ -31,6 +31,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationEr
 from pydantic_core import to_json
 
 from agrotools.core import AgreementKind, Arguments, ToolError, ToolSpec
+from agrotools.core.libraries import READERS, require_libraries
 from agrotools.tools.arguments import (
     Agree,
     DepthFile,
@@ -110,6 +111,7 @@ def tool(
     expert: Sequence[str] = (),
     example: Mapping[str, JsonValue] | None = None,
     unusable: Callable[[str | None], Mapping[str, Collection[str]]] | None = None,
+    libraries: Sequence[str] | None = None,
 ) -> Callable[[Callable[P, R]], "Tool[P, R]"]:
     """Declare a typed function as a tool.
 
@@ -136,6 +138,9 @@ def tool(
             has the kind of the file as its value: ``image``, ``raster``, ``depth``, ``mask``.
         unusable: function from a back-end (None: the default) to the choices of arguments that cannot work on this
             machine, by argument. Models are not shown them.
+        libraries: modules that the function imports and a plain installation of agrotools lacks. Without them the tool
+            is refused before it runs. None: those that read pictures and rasters (the extra ``tools``) if an argument
+            is a file, else none.
 
     Raises:
         ToolDeclarationError: the docstring or the type of an argument is missing, a default does not match its type...
@@ -145,6 +150,7 @@ def tool(
         return Tool(
             function, category, version, significant_digits, backends, data_files, backend_files, cacheable,
             files_by_last_part, resolves, tuple(expert), dict(example or {}), unusable,
+            None if libraries is None else tuple(libraries),
         )  # fmt: skip
 
     return declare
@@ -167,6 +173,7 @@ class Tool(Generic[P, R]):
     expert: tuple[str, ...]
     example: dict[str, JsonValue]
     unusable: Callable[[str | None], Mapping[str, Collection[str]]] | None
+    declared_libraries: tuple[str, ...] | None
 
     def __post_init__(self) -> None:
         self.name: str = self.function.__name__
@@ -189,6 +196,17 @@ class Tool(Generic[P, R]):
         self.spec: ToolSpec = self._declared_spec(types)
         self._check_example()
         update_wrapper(self, self.function)
+
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """Modules that a call needs and a plain installation of agrotools lacks."""
+        if self.declared_libraries is not None:
+            return self.declared_libraries
+        return READERS if self.takes_files else ()
+
+    def check_libraries(self) -> None:
+        """Refuse to run without a library that the tool needs; MissingLibraryError names the command for it."""
+        require_libraries(self.name, self.libraries)
 
     def spec_here(self, backend: str | None) -> ToolSpec:
         """Return the specification without the choices that cannot work on this machine with ``backend``."""
@@ -263,8 +281,10 @@ class Tool(Generic[P, R]):
         result holds the contents.
 
         Raises:
+            MissingLibraryError: the tool needs the extra ``tools``, which is not installed.
             ToolError: the arguments are invalid, a file does not exist or cannot be read, or the tool itself fails.
         """
+        self.check_libraries()
         names = list(self._parameters)
         if len(args) > len(names):
             raise ToolError(

@@ -25,6 +25,7 @@ class ToolWithoutFunction(Tool[..., Any]):
         self.name, self.spec, self.resolver = spec.name, spec, None
         self.backends, self.declared_files, self.backend_files = ("recorded",), (), None
         self.expert, self.example, self.unusable = spec.expert, {}, None
+        self.declared_libraries = ()
 
     def read(self, arguments: Arguments) -> Arguments:
         return arguments

@@ -24,6 +24,7 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.base import from_valid
+from agrotools.core.libraries import missing_libraries
 from agrotools.core.processes import KILL
 from agrotools.tools import get_tool
 from agrotools.tools.arguments import OPTIONAL_HINT
@@ -190,8 +191,8 @@ class ToolExecutor:
         """Run one call of a policy that has ``toolset``, on the files of ``workspace``.
 
         Faults caused by the policy or a file become observations with an error: unknown tool, bad arguments, missing or
-        hostile file, time-out, memory, crash. UsageError: a tool of the toolset cannot be loaded; InfrastructureError:
-        no worker can be started, or artifacts cannot be written.
+        hostile file, time-out, memory, crash. UsageError: a tool of the toolset cannot be loaded, or needs a library
+        that is not installed; InfrastructureError: no worker can be started, or artifacts cannot be written.
         """
         outcome = await self._outcome(call, workspace, toolset)
         error = outcome.observation.error
@@ -270,11 +271,14 @@ class ToolExecutor:
         key: str = "",
     ) -> ToolOutcome:
         started = time.perf_counter()
+        checked.tool.check_libraries()
         message, contents = await (
             self._reply_with_answers(checked, workspace)
             if needs_answers(checked.backend)
             else self._reply_of_worker(checked, workspace)
         )
+        if module := message.get("missing_library"):
+            raise missing_libraries(checked.tool.name, [module])
         seconds = message.get("seconds", time.perf_counter() - started)
         reply = message, contents
         if cache is not None and message.get("error", {}).get("kind") not in _ACCIDENTS:

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 from agrotools.core import Artifact, ErrorInfo, SampleFile, ToolError
 from agrotools.core.base import words_of
+from agrotools.core.libraries import library_of
 from agrotools.core.systems import (
     HAS_GROUPS,
     end_with_parent,
@@ -75,6 +76,8 @@ def answer(request: dict[str, Any]) -> Reply:
     except MemoryError:
         return failure(OUT_OF_MEMORY, traceback.format_exc())
     except BaseException as error:
+        if module := library_of(error):  # no fault of the call: the run ends
+            return {"missing_library": module, "artifacts": []}, []
         if any(words in words_of(error) for words in _OF_MEMORY):  # as native libraries report it
             return failure(OUT_OF_MEMORY, traceback.format_exc())
         message = f"the tool failed on this input ({type(error).__name__})"

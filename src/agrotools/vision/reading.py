@@ -18,6 +18,7 @@ from agrotools.vision import Box, Role
 from agrotools.vision.formats import (
     MAX_PIXELS,
     PHOTO_FORMATS,
+    Format,
     damaged,
     file_format,
     remarks_beside,
@@ -163,7 +164,7 @@ def _decoded(path: Path, argument: str, shown_as: str | None) -> RgbImage:
 
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
-    if kind not in PHOTO_FORMATS or (kind == "png" and _png_bit_depth(path) == 16):
+    if _is_raster(path, kind):
         with open_raster(path, argument=argument, shown_as=shown_as) as raster:
             return picture_of(raster, argument=argument)
     notes: list[str] = []
@@ -293,6 +294,23 @@ def _labels_of_raster(
             argument=argument,
         )
     return LabelImage(classes.astype(np.int32), None if valid.all() else valid)
+
+
+def is_read_as_raster(path: Path, kind: str) -> bool:
+    """Return True if a file of a sample, of this kind, is read with rasterio instead of Pillow.
+
+    Raises:
+        ToolError: the file cannot be opened, or has no known format.
+    """
+    stored = file_format(path)
+    if kind == "mask":
+        return stored in ("tiff", "envi")
+    return kind in ("raster", "depth") or _is_raster(path, stored)
+
+
+def _is_raster(path: Path, kind: Format) -> bool:
+    """Return True for formats that Pillow does not read, or not with all bits."""
+    return kind not in PHOTO_FORMATS or (kind == "png" and _png_bit_depth(path) == 16)
 
 
 def _png_bit_depth(path: Path) -> int:

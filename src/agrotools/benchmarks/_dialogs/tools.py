@@ -80,6 +80,7 @@ def published(like: Tool[..., Any]) -> Callable[[Callable[P, R]], Tool[P, R]]:
         backend_files=like.files_for,
         cacheable=like.cacheable,
         files_by_last_part=True,
+        libraries=like.libraries,
     )
 
 

@@ -22,6 +22,7 @@ import numpy as np
 import orjson
 
 from agrotools.core import FrozenModel, InfrastructureError
+from agrotools.core.libraries import require_libraries
 from agrotools.core.processes import STOP_SIGNALS, kill_process
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ class DrawingProcesses:
         self.close = weakref.finalize(self, _end, self._started)
 
     def draw(self, order: Order, place: Path) -> None:
-        """Draw an order into the folder ``place``; OSError if the disk fails, else InfrastructureError."""
+        """Draw an order into the folder ``place``; OSError if the disk fails, MissingLibraryError without the extra
+        ``tools``, else InfrastructureError."""
         line, reply, is_new = (
             orjson.dumps({**asdict(order), "place": str(place)}).decode(),
             "",
@@ -109,6 +111,7 @@ class DrawingProcesses:
             )
 
     def _start(self) -> Popen[str]:
+        require_libraries("drawing scenes")
         command, environment = (
             [sys.executable, "-c", _WORKER],
             {**os.environ, **_plain_arithmetic()},

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from agrotools.core import Artifact, ToolError
+from agrotools.core.libraries import DRAWING, READERS
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import open_image
 from agrotools.tools.workspace import save_artifact
@@ -59,7 +60,7 @@ class BoxDrawing(ToolResult):
     """the picture with the frame, of the same size"""
 
 
-@tool(category="general", version="1")
+@tool(category="general", version="1", libraries=(*READERS, *DRAWING))
 def draw_box(
     image: ImageFile,
     region: Region,
@@ -121,6 +122,7 @@ class TextDrawing(ToolResult):
     category="general",
     version="1",
     resolves=lambda call, _: {**call, "position": normalise_position(str(call["position"]))},
+    libraries=(*READERS, *DRAWING),
 )
 def add_text(
     image: ImageFile,

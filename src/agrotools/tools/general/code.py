@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.core.base import install_command
+from agrotools.core.libraries import DRAWING
 from agrotools.text.expression_syntax import plain_expression
 from agrotools.tools.arguments import ReferenceCall, normalise_set
 from agrotools.tools.contract import Agree, ToolResult, tool
@@ -84,7 +85,7 @@ class CodeFigure(ToolResult):
     height_px: int
 
 
-@tool(category="general", version="1", backends=(SANDBOX,), cacheable=False)
+@tool(category="general", version="1", backends=(SANDBOX,), cacheable=False, libraries=DRAWING)
 def plot_code(
     code: Annotated[
         str,

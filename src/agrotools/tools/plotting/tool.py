@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from agrotools.core import Artifact, PlotKind, PlotSeries, PlotSpec, ToolError
+from agrotools.core.libraries import DRAWING
 from agrotools.tools.contract import Agree, ToolResult, tool
 from agrotools.tools.workspace import save_artifact
 
@@ -277,6 +278,7 @@ class Plot(ToolResult):
         "kind": "bar",
         "series": [{"name": "yield", "x": ["north", "south"], "y": [4.2, 5.1]}],
     },
+    libraries=DRAWING,
 )
 def plot(
     kind: Annotated[PlotKind, Agree("choice")],
