@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,17 @@ from support.openai_server import ReferenceFollower, serving, text_of
 
 pytest.importorskip("inspect_ai")
 pytestmark = pytest.mark.slow
+
+
+def test_a_task_without_the_extra_tools_is_refused_when_it_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    from agrotools.inspect_tasks import embedded_quick
+
+    # A module without specification stands for one that is not installed.
+    monkeypatch.setitem(sys.modules, "rasterio", SimpleNamespace(__spec__=None))
+    with pytest.raises(at.AgrotoolsError, match="needs rasterio"):
+        embedded_quick()
 
 
 def test_the_score_is_that_of_eval_to_the_digit(tmp_path: Path):

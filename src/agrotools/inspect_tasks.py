@@ -57,6 +57,7 @@ from agrotools.core import (
     ToolSpec,
     Trajectory,
 )
+from agrotools.core.libraries import require_libraries
 from agrotools.formats.benchmark import Benchmark
 from agrotools.models import Completion, Message, ModelSettings, TextPart
 from agrotools.models.base import FinishReason, RequestedCall
@@ -297,6 +298,7 @@ def final_answer_score() -> Scorer:
 
 
 def _task(name: str, *, quick: bool = False, max_steps: int = MAX_STEPS) -> Task:
+    require_libraries(f"{name}, whose pictures are drawn here,")
     benchmark = load_as(name, Loading(quick=quick, files_later=True))
     samples = [
         InspectSample(
