@@ -45,6 +45,9 @@ def test_recorded_tools_are_evaluated_scored_compared_and_shown(folder: Path):
         done = run_plain(commands, folder)
     assert [(each.code, each.error[-300:]) for each in done if each.code] == []
     assert "FAS" in done[2].out
+    # The floor draws charts, of which no results are recorded.
+    left_out = "baseline:guess is not shown for comparison: plot needs matplotlib"
+    assert left_out in done[0].error
     assert "<html" in (folder / "page.html").read_text(encoding="utf-8")
     # The oracle calls plot, whose recorded result needs no matplotlib.
     assert '"plot"' in (folder / "oracle" / "records.jsonl").read_text(encoding="utf-8")

@@ -24,6 +24,7 @@ from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, AgrotoolsError, Mode, RunStoreError, UsageError
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import sha256_of_json
+from agrotools.core.libraries import MissingLibraryError
 from agrotools.formats.benchmark import facts_of, select_samples
 from agrotools.runner.config import RECORDED, EvalConfig
 from agrotools.runner.evaluate import evaluate
@@ -114,9 +115,12 @@ def references_of(
             backends={tool: RECORDED for tool in recorded if name == CEILING or tool != "plot"},
         )
         try:
-            with suppress(UsageError):
-                key = _key(manifest, config, [all_ids[at] for at in chosen])
-                scored[name] = _kept_reference(run, config, part, key)
+            key = _key(manifest, config, [all_ids[at] for at in chosen])
+            scored[name] = _kept_reference(run, config, part, key)
+        except MissingLibraryError as error:
+            warnings.warn(f"{name} is not shown for comparison: {error}", stacklevel=2)
+        except UsageError:
+            pass
         except (AgrotoolsError, OSError) as error:
             warnings.warn(f"{name} could not be run to compare with: {error}", stacklevel=2)
     progress("floor and ceiling", len(names), len(names))
