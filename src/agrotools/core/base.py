@@ -185,10 +185,11 @@ def install_command(extra: str = "") -> str:
     from urllib.request import url2pathname
 
     wanted = f"[{extra}]" if extra else ""
-    source = json.loads(distribution("agrotools").read_text("direct_url.json") or "{}")
+    recorded = distribution("agrotools").read_text("direct_url.json") or "{}"
+    source: dict[str, Any] = json.loads(recorded)
     if "dir_info" in source:
         editable = "-e " if source["dir_info"].get("editable") else ""
-        folder = url2pathname(urlsplit(source["url"]).path)
+        folder = url2pathname(urlsplit(str(source["url"])).path)
         if Path(folder).is_dir():
             return f"pip install {editable}{shlex.quote(folder + wanted)}"
         return f"pip install {editable}'.{wanted}' in the source folder of agrotools"
