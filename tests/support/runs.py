@@ -7,6 +7,7 @@ from agrotools.core import Record, Score, Step, Trajectory
 from agrotools.runner.manifest import Manifest
 from agrotools.scoring import Summary
 from agrotools.scoring.aggregate import tallied
+from agrotools.scoring.lost_points import LostPoints
 from agrotools.scoring.metrics import SCORING_VERSION
 from support.plain_sample import plain_sample
 
@@ -49,5 +50,5 @@ def summarise(
     **description: Any,
 ) -> Summary:
     """Return the metrics of records, with their score rows or by scoring them; ``description``: further fields."""
-    tally = tallied(records, scores)
+    tally = tallied(records, scores, LostPoints())
     return tally.summary(allow_invalid=allow_invalid).model_copy(update=description)
