@@ -112,13 +112,16 @@ def read_choices(reply: str, options: Mapping[str, str], kind: Kind) -> ChoiceRe
     ``options`` maps letters to texts, in order; ``kind`` says how many may be chosen. A letter that is not an option,
     and several letters for a question with one answer, give an empty reading.
     """
-    texts, named = _known_texts(tuple(options.items()), kind)
+    plain_options, texts = _known_texts(tuple(options.items()), kind)
     plain = _without_markup(reply)
-    text = named.sub(
-        lambda part: part[0] if _key(part[0]) in texts else f"{part.lastgroup})", plain
-    ).strip()
+    text = (
+        _naming(plain_options, plain)
+        .sub(lambda part: part[0] if _key(part[0]) in texts else f"{part.lastgroup})", plain)
+        .strip()
+    )
     if not text:
         return ChoiceReading((), "empty")
+    named = _naming(plain_options, text)
     before = _NEXT_QUESTION.split(text, 1)[0]
     for rule, candidate in chain(
         _candidates(before, texts, named, kind), _candidates(text, texts, named, kind)
@@ -220,24 +223,54 @@ def _without_markup(reply: str) -> str:
     )
 
 
+_PlainOptions = tuple[tuple[str, str], ...]
+"""Letters of the options of a question, each with its text without markup, the longest text first."""
+
+
 @lru_cache(maxsize=1_000)
 def _known_texts(
     options: tuple[tuple[str, str], ...], kind: Kind
-) -> tuple[dict[str, str], re.Pattern[str]]:
-    """Return the letters of the options by their texts, and the pattern of a text with or without its letter."""
+) -> tuple[_PlainOptions, dict[str, str]]:
+    """Return the options without markup, and their letters by their texts."""
     plain = {letter: _without_markup(text) for letter, text in options}
     texts = {_key(text): letter for letter, text in plain.items() if _key(text)}
     if kind == "true_false":
         for words in (_TRUE, _FALSE):
             letter = next((letter for text, letter in texts.items() if text in words), None)
             texts |= dict.fromkeys(words, letter) if letter else {}
+    return tuple(sorted(plain.items(), key=lambda item: -len(item[1]))), texts
+
+
+def _naming(options: _PlainOptions, reply: str) -> re.Pattern[str]:
+    """Return the pattern of the text of an option in a reply, with or without its letter.
+
+    It holds only the options whose text is in the reply. The others cannot match, and to compile them takes longer
+    than all the rest of reading a reply.
+    """
+    folded = _folded(reply)
+    return _pattern_of(
+        tuple((letter, text) for letter, text in options if text and _folded(text) in folded)
+    )
+
+
+def _folded(text: str) -> str:
+    """Return the same text for all texts that are equal to a pattern that ignores case."""
+    return text.translate(_DOTTED_AND_DOTLESS).casefold()
+
+
+_DOTTED_AND_DOTLESS = str.maketrans("\u0130\u0131", "ii")
+"""The letters I with and without a dot of Turkish, which equal an i in patterns but not in ``casefold``."""
+
+
+@lru_cache(maxsize=1_000)
+def _pattern_of(options: _PlainOptions) -> re.Pattern[str]:
+    """Return the pattern of the text of any of these options, with or without its letter."""
     pairs = [
         rf"(?P<{key}>(?:(?-i:{key}|{key.lower()}(?! ))(?:选?项)?[\s.、:;,()【】的\"“”-]{{0,4}})?{re.escape(text)}"
         rf"[\"”]?(?:\s?\((?:选项|option )?{key}(?:选?项)?\)|\))?)"
-        for key, text in sorted(plain.items(), key=lambda item: -len(item[1]))
-        if text
+        for key, text in options
     ] or ["(?!)"]
-    return texts, re.compile(rf"(?<![A-Za-z])(?:{'|'.join(pairs)})(?![A-Za-z0-9])", re.IGNORECASE)
+    return re.compile(rf"(?<![A-Za-z])(?:{'|'.join(pairs)})(?![A-Za-z0-9])", re.IGNORECASE)
 
 
 def _key(text: str) -> str:

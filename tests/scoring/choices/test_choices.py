@@ -5,6 +5,8 @@ that a reader takes as the answer, ``null`` for none). Every wording and option 
 """
 
 import json
+import re
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 
 from agrotools.benchmarks.agrieval.plugin import OptionsSlot
 from agrotools.benchmarks.agrieval.score import read_options
+from agrotools.scoring import choices
 from agrotools.scoring.choices import ChoiceReading, read_choices
 
 OPTIONS = {"A": "轮作", "B": "深耕", "C": "维生素C", "D": "以上都是"}
@@ -211,3 +214,45 @@ def test_right_answers_to_published_questions_are_read_in_every_form(field_data:
             if "".join(read(reply, options, kinds[entry["question_type"]]).letters) != gold:
                 wrong.append((reply, entry["id"]))
     assert len(wrong) <= 0.001 * count, wrong[:20]  # measured: 1
+
+
+# --- the pattern of the options in a reply ---------------------------------------------------------------------------
+
+MANY = {
+    "A": "轮作",
+    "B": "B)",
+    "C": "维生素C",
+    "D": "Straße",
+    "E": "A)、B)",
+    "F": "istanbul",
+}
+NAMING_PIECES = (
+    "A B C D E F A. B. (C) 、 ， 和 或 答案 ： 选 \n . "
+    "轮作 B) 维生素c STRASSE straße İstanbul ISTANBUL A)、B)"
+)
+NAMING = st.lists(st.sampled_from(NAMING_PIECES.split(" ")), max_size=25)
+
+
+@given(NAMING.map("".join), st.sampled_from(["single", "multiple"]))
+def test_options_that_a_reply_does_not_hold_change_no_reading(reply: str, kind: str):
+    found = read(reply, MANY, kind)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choices, "_naming", lambda options, _: choices._pattern_of(options))
+        assert read(reply, MANY, kind) == found
+
+
+def test_only_options_that_a_reply_holds_are_compiled():
+    plain, _ = choices._known_texts(tuple(OPTIONS.items()), "single")
+    assert [*choices._naming(plain, "答案：A").groupindex] == []
+    assert [*choices._naming(plain, "答案：轮作或维生素c").groupindex] == ["C", "A"]
+
+
+def test_letters_that_are_equal_to_a_pattern_fold_to_one_text():
+    letters = [chr(code) for code in range(sys.maxunicode + 1)]
+    for letter in letters:
+        forms = {letter.lower(), letter.upper(), letter.casefold()}
+        if forms == {letter}:
+            continue  # it has no case, and equals only itself
+        pattern = re.compile(re.escape(letter), re.IGNORECASE)
+        for other in filter(pattern.fullmatch, {*forms, "i", "\u0131"}):
+            assert choices._folded(letter) == choices._folded(other), hex(ord(letter))
