@@ -4,7 +4,7 @@ import importlib
 import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib.metadata import entry_points
 from operator import attrgetter
@@ -170,9 +170,11 @@ class Registry(Generic[T]):
 
     def loaded(self, names: Iterable[str] | None = None) -> list[T]:
         """Return the objects of ``names`` (None: all), without those that cannot be imported."""
-        requested = self.names() if names is None else tuple(names)
-        broken = self.broken(requested)
-        return [self.get(name) for name in requested if name not in broken]
+        objects: list[T] = []
+        for name in self.names() if names is None else names:
+            with suppress(UsageError):
+                objects.append(self.get(name))
+        return objects
 
     def broken(self, names: Iterable[str] | None = None) -> dict[str, UsageError]:
         """Return the errors of ``names`` (None: all) that cannot be imported, by name."""

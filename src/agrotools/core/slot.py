@@ -9,7 +9,7 @@ This module has the types shared by several benchmarks. A benchmark with other t
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
@@ -320,9 +320,15 @@ SLOT_TYPES: tuple[type[Slot], ...] = (
 """Slot types that any benchmark may use."""
 
 
-def slot_types() -> dict[str, type[Slot]]:
+def slot_types() -> Mapping[str, type[Slot]]:
     """Return all slot types by name: those of the engine, then those of plug-ins."""
-    types = [*SLOT_TYPES, *(each for plugin in BENCHMARKS.loaded() for each in plugin.slots)]
+    of_plugins = (each for plugin in BENCHMARKS.loaded() for each in plugin.slots)
+    return _by_name((*SLOT_TYPES, *of_plugins))
+
+
+@cache
+def _by_name(types: tuple[type[Slot], ...]) -> Mapping[str, type[Slot]]:
+    """Return slot types by name; kept, because each slot of a plug-in that is read asks for them."""
     return join_tables(
         "slot type",
         (
