@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
     from agrotools.plugin.contracts import TextComparisons
-    from agrotools.report.settings import PaperTables
+    from agrotools.report.settings import PaperTables, PaperTally
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.judging import JudgedRun
@@ -185,16 +185,21 @@ def score(
         paper: also fill the tables of the benchmark's paper.
         evaluated: set by ``eval``, which also shows floor and ceiling.
     """
-    from agrotools.report.settings import paper_tables
+    from agrotools.report.settings import PaperTally
 
+    beside_papers = PaperTally(runs if paper or evaluated else [])
     scored = _rescored(
-        runs, comparisons, allow_invalid=allow_invalid, with_progress=evaluated is not None
+        runs,
+        comparisons,
+        beside_papers,
+        allow_invalid=allow_invalid,
+        with_progress=evaluated is not None,
     )
     scores = RunScores(runs, scored)
     if scores.are_silent:
         return scores
-    if paper or evaluated:
-        scores = replace(scores, papers=paper_tables(runs, scores.summaries, comparisons))
+    summaries = dict(zip(runs, scores.summaries, strict=True))
+    scores = replace(scores, papers=beside_papers.tables(summaries))
     if evaluated:
         scores = replace(scores, references=_references(scores, evaluated))
     return scores
@@ -289,6 +294,7 @@ def _print_json(scores: RunScores, readings: "Readings | None" = None) -> None:
 def _rescored(
     runs: Sequence[Path],
     comparisons: "TextComparisons",
+    beside_papers: "PaperTally",
     *,
     allow_invalid: bool,
     with_progress: bool,
@@ -301,12 +307,13 @@ def _rescored(
         sum(sum(read_manifest(run).planned.values()) for run in runs) if with_progress else 0
     )
 
-    def count(_record: "Record", _scores: "list[Score]") -> None:
+    def on_scored(run: Path, record: "Record", rows: "list[Score]") -> None:
         nonlocal n_scored
+        beside_papers.add(run, record, rows)
         n_scored += 1
-        progress("scores", n_scored, max(n_records, n_scored))
+        if with_progress:
+            progress("scores", n_scored, max(n_records, n_scored))
 
-    on_scored = count if with_progress else None
     return score_runs(
         runs, allow_invalid=allow_invalid, comparisons=comparisons, on_scored=on_scored
     )

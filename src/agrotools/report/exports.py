@@ -26,7 +26,7 @@ class ScoredRun:
         self.scores: dict[Key, list[Score]] = {}
         """Score rows by the key of their record."""
         (rescored,) = score_runs(
-            [run], on_scored=lambda record, rows: self.scores.update({record.key: rows})
+            [run], on_scored=lambda _, record, rows: self.scores.update({record.key: rows})
         )
         self.modes = tuple(rescored.summary.modes)
 

@@ -11,7 +11,7 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from agrotools.core import Record, Score
+from agrotools.core import Mode, Record, Score
 from agrotools.plugin.contracts import PaperLabels
 from agrotools.report.layout import DASH, Cell, Notes, Paragraph, Part, Table, new_table, value_cell
 from agrotools.report.published import (
@@ -60,7 +60,9 @@ class _Part:
 
     manifest: Manifest
     setting: str
-    differs: str
+    mode: Mode
+    """Mode of the first record."""
+    differs: str = ""
     """Reasons why the part is not comparable with printed figures; empty if none is known."""
     items: dict[tuple[str, str], tuple[str, Collection[str], list[float]]] = field(
         default_factory=dict[Any, Any]
@@ -111,6 +113,21 @@ class _Part:
         return "" if self.setting in comparison.tables else self.setting
 
 
+@dataclass
+class RunParts:
+    """Parts of one run by setting, to which its records are added one at a time."""
+
+    manifest: Manifest
+    parts: dict[str, _Part] = field(default_factory=dict[str, _Part])
+    _setting: str | None = None
+
+    def setting_by(self, labels: PaperLabels) -> str:
+        """Return the setting of the run, which is the same for all its records."""
+        if self._setting is None:
+            self._setting = labels.setting_of(self.manifest)
+        return self._setting
+
+
 class RunsBesidePaper:
     """Tables of a benchmark's paper, filled with runs on it. One object collects all runs of a report."""
 
@@ -129,30 +146,35 @@ class RunsBesidePaper:
         summary: Summary | None = None,
     ) -> None:
         """Add the records of a run, each with its score rows."""
-        parts: dict[str, _Part] = {}
+        run = RunParts(manifest)
         for record, scores in scored:
-            if is_invalid(record):
-                continue
-            setting = self._labels.setting_of(manifest) if self._labels else record.mode
-            name, columns = (
-                self._labels.item_of(record.sample) if self._labels else (record.sample.id, ())
-            )
-            if setting not in parts:
-                figures = (
-                    summary.modes[record.mode].published
-                    if summary and record.mode in summary.modes
-                    else None
-                )
-                parts[setting] = _Part(
-                    manifest, setting, "; ".join(figures.differs) if figures else ""
-                )
-            part, cluster = parts[setting], record.sample.cluster or record.sample.id
-            values = {row.metric: row.value for row in scores if row.metric in self._metrics}
-            for metric, value in {**values, _SECONDS: record.seconds}.items():
-                part.items.setdefault((metric, name), (cluster, columns, []))[2].append(value)
-            if any(each.errors for each in self._comparisons):
-                part.add_errors(record, cluster)
-        self._parts += parts.values()
+            self.add_record(run, record, scores)
+        self.finish_run(run, summary)
+
+    def add_record(self, run: RunParts, record: Record, scores: Sequence[Score]) -> None:
+        """Add a record to the parts of its run; ``scores``: its score rows."""
+        if is_invalid(record):
+            return
+        setting, name, columns = record.mode, record.sample.id, ()
+        if self._labels:
+            setting = run.setting_by(self._labels)
+            name, columns = self._labels.item_of(record.sample)
+        if setting not in run.parts:
+            run.parts[setting] = _Part(run.manifest, setting, record.mode)
+        part, cluster = run.parts[setting], record.sample.cluster or record.sample.id
+        values = {row.metric: row.value for row in scores if row.metric in self._metrics}
+        for metric, value in {**values, _SECONDS: record.seconds}.items():
+            part.items.setdefault((metric, name), (cluster, columns, []))[2].append(value)
+        if any(each.errors for each in self._comparisons):
+            part.add_errors(record, cluster)
+
+    def finish_run(self, run: RunParts, summary: Summary | None = None) -> None:
+        """Put a run whose records are all added into the tables, after those before it."""
+        for part in run.parts.values():
+            of_mode = summary.modes.get(part.mode) if summary else None
+            if of_mode and of_mode.published:
+                part.differs = "; ".join(of_mode.published.differs)
+            self._parts.append(part)
 
     def tables(self) -> list[Part]:
         """Return a table for each comparison in which runs have values, and notes; empty without any."""

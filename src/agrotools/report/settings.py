@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agrotools.core import BENCHMARKS, Mode
+from agrotools.core import BENCHMARKS, Mode, Record, Score
 from agrotools.plugin.contracts import NO_COMPARISONS, BenchmarkPlugin, TextComparisons
 from agrotools.plugin.installed import plugin_of, plugins_of_metrics
 from agrotools.report.layout import Notes, Part, of_runs
@@ -163,27 +163,52 @@ PaperTables = tuple[str, list[Part]]
 """Short title of a paper, and its tables filled with runs."""
 
 
+class PaperTally:
+    """Collector of the scored records of runs, for the tables of the papers of their benchmarks."""
+
+    def __init__(self, runs: Sequence[Path]) -> None:
+        from agrotools.report.paper import RunParts, RunsBesidePaper
+
+        self._papers: dict[str, RunsBesidePaper] = {}
+        """Papers with figures by benchmark, in the order of the runs."""
+        self._parts: dict[Path, RunParts] = {}
+        """Collected records by run, of the runs whose benchmark has such a paper."""
+        for run in runs:
+            manifest = read_manifest(run)
+            plugin = plugin_of(manifest.benchmark)
+            if plugin is None or plugin.paper.figures is None:
+                continue
+            if manifest.benchmark not in self._papers:
+                family = plugin.paper.figures.family
+                self._papers[manifest.benchmark] = RunsBesidePaper(family, plugin.reporting.paper)
+            self._parts[run] = RunParts(manifest)
+
+    @property
+    def runs(self) -> Sequence[Path]:
+        """Runs whose benchmark has a paper with figures; the records of others are ignored."""
+        return [*self._parts]
+
+    def add(self, run: Path, record: Record, scores: Sequence[Score]) -> None:
+        """Add a record of ``run`` with its score rows."""
+        if (parts := self._parts.get(run)) is not None:
+            self._papers[parts.manifest.benchmark].add_record(parts, record, scores)
+
+    def tables(self, summaries: Mapping[Path, Summary]) -> list[PaperTables]:
+        """Return the tables, filled with the runs; called once, after all records. ``summaries``: of each run."""
+        for run, parts in self._parts.items():
+            self._papers[parts.manifest.benchmark].finish_run(parts, summaries[run])
+        filled = [(paper.name, paper.tables()) for paper in self._papers.values()]
+        return [(name, tables) for name, tables in filled if tables]
+
+
 def paper_tables(
     runs: Sequence[Path],
     summaries: Sequence[Summary],
     comparisons: TextComparisons = NO_COMPARISONS,
 ) -> list[PaperTables]:
     """Score the records of ``runs`` whose benchmark has a paper with figures, and return the filled tables."""
-    shown: list[PaperTables] = []
-    manifests = [read_manifest(run) for run in runs]
-    for name in dict.fromkeys(manifest.benchmark for manifest in manifests):
-        plugin = plugin_of(name)
-        if plugin is None or plugin.paper.figures is None:
-            continue
-        from agrotools.report.paper import RunsBesidePaper
-
-        paper = RunsBesidePaper(plugin.paper.figures.family, plugin.reporting.paper)
-        for run, manifest, summary in zip(runs, manifests, summaries, strict=True):
-            if manifest.benchmark == name:
-                scored = (
-                    (record, score_record(record, comparisons)) for record in iter_records(run)
-                )
-                paper.add_run(manifest, scored, summary)
-        if tables := paper.tables():
-            shown.append((paper.name, tables))
-    return shown
+    tally = PaperTally(runs)
+    for run in tally.runs:
+        for record in iter_records(run):
+            tally.add(run, record, score_record(record, comparisons))
+    return tally.tables(dict(zip(runs, summaries, strict=True)))

@@ -89,7 +89,8 @@ def stopped_early(run: Path) -> str:
     )
 
 
-OnScored = Callable[[Record, list[Score]], None]
+OnScored = Callable[[Path, Record, list[Score]], None]
+"""Callback for a scored record: folder of its run, record, score rows."""
 
 
 class Rescored(NamedTuple):
@@ -346,7 +347,7 @@ def _score(
             continue  # the tally knows the twins, and nothing else is wanted
         scores += twin_rows(record, scores, index)
         if on_scored is not None:
-            on_scored(record, scores)
+            on_scored(index.path.parent, record, scores)
         if rows is not None and scores:
             # The mode is inserted into the JSON text, because building a dictionary first takes twice as long.
             opening = b'{"mode":"' + record.mode.encode() + b'",'
