@@ -17,6 +17,7 @@ from agrotools.report.published import paper
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.manifest import Manifest
+from agrotools.runner.records import parsed
 from support.command import run_command
 from support.made_agrieval import write_agrieval
 from support.shown import rendered
@@ -204,3 +205,24 @@ def test_the_command_prints_the_tables_of_runs_and_says_where_none_has_any(
         assert ("AgriEval. Accuracy by task" in done.stdout) == has_tables
         if has_tables:
             assert "n 60" in done.stdout, "the rotations of a question are one item"
+
+
+@pytest.mark.process
+def test_the_command_reads_each_record_once_for_all_its_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    made = write_agrieval(tmp_path / "made", 20, 2)
+    config = EvalConfig(
+        benchmark="agrieval", data_root=made, model="baseline:random", out=tmp_path / "run"
+    )
+    run = evaluate(config, io.StringIO()).run
+    read: list[bytes] = []
+
+    def noted(line: bytes) -> Record:
+        read.append(line)
+        return parsed(line)
+
+    monkeypatch.setattr("agrotools.runner.records.parsed", noted)
+    done = run_command("score", run, "--paper")
+    assert "AgriEval. Accuracy by task" in done.stdout
+    assert sorted(read) == sorted((run / "records.jsonl").read_bytes().splitlines(keepends=True))
