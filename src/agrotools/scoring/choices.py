@@ -233,7 +233,7 @@ def _known_texts(
 ) -> tuple[_PlainOptions, dict[str, str]]:
     """Return the options without markup, and their letters by their texts."""
     plain = {letter: _without_markup(text) for letter, text in options}
-    texts = {_key(text): letter for letter, text in plain.items() if _key(text)}
+    texts = {key: letter for letter, text in plain.items() if (key := _key(text))}
     if kind == "true_false":
         for words in (_TRUE, _FALSE):
             letter = next((letter for text, letter in texts.items() if text in words), None)
