@@ -18,7 +18,7 @@ from pathlib import Path
 from accuracy.studies import TIME_LIMIT_S, Plan, Planned, Row, plan, run
 from accuracy.table import format_table, write_csv
 from agrotools.core import UsageError
-from agrotools.core.base import count_text
+from agrotools.core.texts import count_text
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

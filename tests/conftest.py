@@ -117,7 +117,7 @@ def small_benchmark(_own_cache: None) -> Path:
     from agrotools.build.sources.drawn.fresh import scene_samples
     from agrotools.build.sources.part import Originals
     from agrotools.build.templates import load_templates
-    from agrotools.core.base import no_progress
+    from agrotools.core.progress import no_progress
     from agrotools.formats.benchmark import BenchmarkHeader
     from agrotools.tools import AGROTOOLS
 

@@ -24,7 +24,7 @@ from agrotools.cli.main import app
 from agrotools.core import Record, Step, Trajectory, UsageError
 from agrotools.core.slot import asked_slots
 from agrotools.env import fresh_seed, published, question_of
-from agrotools.scoring import RunAggregator, score_record
+from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.slots import outcome_value
 from agrotools.tools import AGROTOOLS
 

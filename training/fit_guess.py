@@ -33,6 +33,17 @@ from field_parts import PARTS
 from numpy.typing import NDArray
 from pydantic import JsonValue, TypeAdapter
 
+from agrotools.agents.baselines.guess import (
+    Guesser,
+    GuessModel,
+    form_key,
+    kind_key,
+    prompt_features,
+    shipped_model,
+    shown_choices,
+    slot_key,
+    words_of,
+)
 from agrotools.benchmarks.pack import read_pack
 from agrotools.build import templates
 from agrotools.build.building import with_plot_weights
@@ -54,18 +65,7 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.scoring.slots import score_slot
-from agrotools.text.answer_form import (
-    Guesser,
-    GuessModel,
-    form_key,
-    format_answer,
-    kind_key,
-    prompt_features,
-    shipped_model,
-    shown_choices,
-    slot_key,
-    words_of,
-)
+from agrotools.text.answer_form import format_answer
 
 DATA = Path(__file__).resolve().parent.parent / "src" / "agrotools" / "data"
 SLOTS, FILES = TypeAdapter(tuple[Slot, ...]), TypeAdapter(tuple[SampleFile, ...])

@@ -18,8 +18,8 @@ from pathlib import Path
 from fit_guess import Question, read_questions
 from scipy.stats import spearmanr
 
+from agrotools.agents.baselines.guess import shown_choices
 from agrotools.core import BooleanSlot, ExactSlot, FileSlot, Slot, ToleranceSlot
-from agrotools.text.answer_form import shown_choices
 
 NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w]|\.\w)")
 BOX = re.compile(r"\((\d+), (\d+), (\d+), (\d+)\)")

@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 
-from agrotools.agents import LLMAgent
+from agrotools.agents.llm import LLMAgent
 from agrotools.benchmarks import load_benchmark
 from agrotools.core import Mode, ToolSpec
 from agrotools.models import Completion, Message, ModelSettings

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         ToolCall,
         ToolError,
     )
-    from agrotools.core.base import InvalidRunError
+    from agrotools.core.errors import InvalidRunError
     from agrotools.core.record import Record
     from agrotools.env import Env, env_rows
     from agrotools.formats.benchmark import Benchmark
@@ -75,7 +75,7 @@ _MODULES = {
         ),
         "agrotools.core",
     ),
-    "InvalidRunError": "agrotools.core.base",
+    "InvalidRunError": "agrotools.core.errors",
     "Benchmark": "agrotools.formats.benchmark",
     "Env": "agrotools.env",
     "Model": "agrotools.models.base",

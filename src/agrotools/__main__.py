@@ -54,7 +54,7 @@ def _end_interrupted() -> NoReturn:
 
 def _is_interrupt(error: BaseException | None) -> bool:
     """Return True if an error comes from Ctrl-C while a class was made, where Python and pydantic raise others."""
-    from agrotools.core.base import words_of
+    from agrotools.core.errors import words_of
 
     while (
         error is not None

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from agrotools.agents.modes import Policy, check_object, object_name
 from agrotools.core import MODES, Mode, Protocol, Record, Score, UsageError
-from agrotools.core.base import InvalidRunError, count_text
+from agrotools.core.errors import InvalidRunError
+from agrotools.core.texts import count_text
 from agrotools.formats.benchmark import Benchmark
 from agrotools.models.base import Model
 from agrotools.runner.config import EvalConfig, read_config

@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 from filelock import FileLock
 
 from agrotools.agents.baselines.simple import OraclePolicy
-from agrotools.agents.images import PREVIEWED_KINDS, Picture, file_parts, make_picture
+from agrotools.agents.images import PREVIEWED_KINDS, BoundedPicture, file_parts, make_picture
 from agrotools.agents.llm import (
     FORM_REQUESTS,
     closing_message,
@@ -123,7 +123,7 @@ def _pictures(view: SampleView) -> list[Any]:
         for f in view.files
         if f.kind in PREVIEWED_KINDS
     ]
-    return [picture.image for picture in made if isinstance(picture, Picture)]
+    return [picture.image for picture in made if isinstance(picture, BoundedPicture)]
 
 
 def fresh_seed(split: Split, seed: int, group: int) -> int:

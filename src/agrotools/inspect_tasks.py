@@ -61,8 +61,7 @@ from agrotools.core.libraries import require_libraries
 from agrotools.formats.benchmark import Benchmark
 from agrotools.models import Completion, Message, ModelSettings, TextPart
 from agrotools.models.base import FinishReason, RequestedCall
-from agrotools.scoring import score_record
-from agrotools.scoring.aggregate import RunAggregator
+from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.metrics import FAS
 from agrotools.scoring.slots import refused
 from agrotools.text.loose_json import NotJson, dumps, loads_strictly

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from accuracy.study import Bench, Columns, Figure, Study, mean_of
-from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.entries import KnowledgeEntry
 from agrotools.knowledge.retrieval import knowledge_base
 from agrotools.knowledge.words import folded, has_cjk
 
@@ -42,7 +42,9 @@ def slipped(name: str, rng: random.Random, slips: int) -> str:
     return "".join(letters)
 
 
-def misspelt(entries: Sequence[Entry], seed: int) -> Iterator[tuple[str, str, frozenset[str]]]:
+def misspelt(
+    entries: Sequence[KnowledgeEntry], seed: int
+) -> Iterator[tuple[str, str, frozenset[str]]]:
     """Yield (misspelt name, name, ids of all entries with that name) for every name with at least five letters.
 
     Names under eight letters get one slip, longer ones one or two. Chinese names are left out. Slips that produce the
@@ -60,7 +62,7 @@ def misspelt(entries: Sequence[Entry], seed: int) -> Iterator[tuple[str, str, fr
                 break
 
 
-def names_and_owners(entries: Sequence[Entry]) -> dict[str, frozenset[str]]:
+def names_and_owners(entries: Sequence[KnowledgeEntry]) -> dict[str, frozenset[str]]:
     """Return the ids of the entries with each name; names are folded."""
     owners: dict[str, set[str]] = {}
     for entry in entries:
@@ -118,7 +120,9 @@ def _names(bench: Bench) -> list[Figure]:
     ]
 
 
-def _in_sentences(entries: tuple[Entry, ...], *, slip: bool) -> list[tuple[str, frozenset[str]]]:
+def _in_sentences(
+    entries: tuple[KnowledgeEntry, ...], *, slip: bool
+) -> list[tuple[str, frozenset[str]]]:
     rng = random.Random(_SEED + slip)
     frames = questions("report")["sentences"]
     if slip:

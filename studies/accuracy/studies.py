@@ -29,7 +29,8 @@ from typing import Any
 
 from accuracy import STUDIES, studies_of
 from accuracy.study import Bench, Figure, estimate
-from agrotools.core.base import AgrotoolsError, BenchmarkError, UsageError, count_text
+from agrotools.core.errors import AgrotoolsError, BenchmarkError, UsageError
+from agrotools.core.texts import count_text
 from agrotools.tools import TOOLS, get_tool
 from agrotools.tools.worker_process import worker_environment
 from agrotools.vision import STRANGENESS_FILES

@@ -8,7 +8,7 @@ from accuracy import STUDIES
 from accuracy.studies import Row
 from accuracy.study import LEAST_CLUSTERS
 from agrotools.build.sources.part import first_few
-from agrotools.core.base import count_text
+from agrotools.core.texts import count_text
 from agrotools.tools import get_tool
 
 COLUMNS = (

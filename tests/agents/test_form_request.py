@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.agents import LLMAgent, run_end_to_end, run_no_tool, run_step_by_step
 from agrotools.agents.baselines.simple import ReplayPolicy
+from agrotools.agents.llm import LLMAgent
+from agrotools.agents.modes import run_end_to_end, run_no_tool, run_step_by_step
 from agrotools.core import Answer, Mode, Protocol, Record, SampleView, Step, Usage
 from agrotools.models import Completion, Message, ModelSettings, RequestedCall
 from agrotools.models.endpoint import ScriptedModel
-from agrotools.scoring import score_record
+from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.event_counts import EventCounts, ending_of
 from agrotools.scoring.slots import score_slot
 from support.small_sample import run_tool, small_sample, view_of

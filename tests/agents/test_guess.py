@@ -2,16 +2,10 @@
 
 import pytest
 
-from agrotools.agents.baselines.simple import GuessPolicy
-from agrotools.benchmarks.pack import read_pack
-from agrotools.core import Answer, Observation, PlotSlot, Sample, Step, ToolCall
-from agrotools.models import Endpoint
-from agrotools.runner.policies import policy_source
-from agrotools.text.answer_form import (
-    UNKNOWN,
+from agrotools.agents.baselines.guess import (
     Guesser,
     GuessModel,
-    answer_form,
+    GuessPolicy,
     guessed_chart,
     guessed_text,
     guessed_values,
@@ -19,6 +13,12 @@ from agrotools.text.answer_form import (
     prompt_features,
     slot_key,
 )
+from agrotools.benchmarks.pack import read_pack
+from agrotools.core import Answer, Observation, PlotSlot, Sample, Step, ToolCall
+from agrotools.models import Endpoint
+from agrotools.runner.policies import policy_source
+from agrotools.text.answer_form import answer_form
+from agrotools.text.form_values import UNKNOWN
 from agrotools.tools import get_tool
 from support.small_sample import view_of
 

@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from agrotools.agents import LLMAgent, run_single_shot
+from agrotools.agents.llm import LLMAgent
+from agrotools.agents.modes import run_single_shot
 from agrotools.benchmarks._dialogs.lagent import LagentAgent
 from agrotools.benchmarks.agent_x.protocol import AgentXAgent
 from agrotools.core import Sample, Trajectory

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.agents import LLMAgent
+from agrotools.agents.llm import LLMAgent
 from agrotools.core import Observation, Protocol, SampleView, Step, ToolCall
 from agrotools.models import Completion
 from agrotools.models.endpoint import ScriptedModel

@@ -11,8 +11,15 @@ from typing import Any
 
 import pytest
 
-from agrotools.agents import LLMAgent, run_end_to_end
-from agrotools.agents.modes import LONG_TEXT, MOST_KEPT, kept_call, kept_text, parse_in_thread
+from agrotools.agents.llm import LLMAgent
+from agrotools.agents.modes import (
+    LONG_TEXT,
+    MOST_KEPT,
+    kept_call,
+    kept_text,
+    parse_in_thread,
+    run_end_to_end,
+)
 from agrotools.core import Observation, SampleView, ToolCall, ToolSpec
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import WireStats

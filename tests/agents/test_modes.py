@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from agrotools.agents import LLMAgent, run_end_to_end, run_no_tool, run_step_by_step
-from agrotools.agents.modes import CallTool
+from agrotools.agents.llm import LLMAgent
+from agrotools.agents.modes import CallTool, run_end_to_end, run_no_tool, run_step_by_step
 from agrotools.agents.parsing import parse_output
 from agrotools.core import (
     Answer,

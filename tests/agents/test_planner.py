@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from agrotools.agents import run_no_tool
+from agrotools.agents.baselines.guess import guessed_text
 from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable, adapted_plan
+from agrotools.agents.modes import run_no_tool
 from agrotools.benchmarks import load_folder
 from agrotools.core import (
     Answer,
@@ -26,7 +27,8 @@ from agrotools.core import (
     ToleranceSlot,
     ToolCall,
 )
-from agrotools.text.answer_form import UNKNOWN, answer_form, guessed_text
+from agrotools.text.answer_form import answer_form
+from agrotools.text.form_values import UNKNOWN
 from support.plain_sample import plain_sample
 
 MEASURE, CALCULATE = "measure_crop_weed_area", "calculate"

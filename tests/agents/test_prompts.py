@@ -6,8 +6,13 @@ import re
 import pytest
 
 from agrotools.agents import llm as prompts
-from agrotools.agents import prompt_hash
-from agrotools.agents.llm import OBSERVATION_LIMIT, PROTOCOLS, observation_data, observation_text
+from agrotools.agents.llm import (
+    OBSERVATION_LIMIT,
+    PROTOCOLS,
+    observation_data,
+    observation_text,
+    prompt_hash,
+)
 from agrotools.core import Artifact, ErrorInfo, Observation, Step, ToolCall
 
 HOSTILE = (

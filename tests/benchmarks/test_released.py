@@ -13,7 +13,7 @@ from agrotools.benchmarks.checking import propose_map_of
 from agrotools.benchmarks.loading import load_benchmark
 from agrotools.benchmarks.released.load import check_released
 from agrotools.core import BenchmarkError, UsageError
-from agrotools.core.base import no_progress
+from agrotools.core.progress import no_progress
 from agrotools.tools.declared import chart_of
 
 pyarrow = pytest.importorskip("pyarrow")

@@ -14,7 +14,8 @@ from agrotools.benchmarks.released.load import MAP, check_released, load_release
 from agrotools.benchmarks.released.traces import english_call, named_in_text, read_trace
 from agrotools.build.export.gta_entries import read_map
 from agrotools.core import BenchmarkError
-from agrotools.core.base import UndecidedError, no_progress
+from agrotools.core.errors import UndecidedError
+from agrotools.core.progress import no_progress
 from agrotools.core.readings import Readings
 from support.released_forms import picture
 

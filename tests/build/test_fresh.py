@@ -10,7 +10,7 @@ from agrotools.benchmarks import load_benchmark
 from agrotools.benchmarks.pack import read_pack
 from agrotools.build.sources.drawn.fresh import share_of, write_fresh
 from agrotools.core import BenchmarkError, UsageError
-from agrotools.core.base import no_progress
+from agrotools.core.progress import no_progress
 from support.sums_benchmark import write_sums
 
 pytestmark = pytest.mark.process

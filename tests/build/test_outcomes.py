@@ -20,7 +20,7 @@ from agrotools.core import (
     SampleFile,
     ToleranceSlot,
 )
-from agrotools.core.base import ErrorInfo
+from agrotools.core.errors import ErrorInfo
 from agrotools.tools import AGROTOOLS
 from support.caches import separate_cache
 from support.plain_sample import plain_sample

@@ -14,7 +14,7 @@ from agrotools.build.review.agreement import (
 )
 from agrotools.cli.own_farm import print_next_steps
 from agrotools.core import BenchmarkError, RunStoreError
-from agrotools.core.base import install_command
+from agrotools.core.texts import install_command
 from support.command import run_command
 
 CONTENT = "0" * 16

@@ -21,7 +21,7 @@ from agrotools.build.templates import Template, load_templates
 from agrotools.build.templates.thing import Subject, Thing
 from agrotools.build.twins import unanswerable_twin, with_twin, withholdings
 from agrotools.core import AbstainSlot, Intrinsics, Sample
-from agrotools.core.base import no_progress
+from agrotools.core.progress import no_progress
 from agrotools.text.answer_form import answer_form
 from agrotools.text.expressions import shows_no_answer
 from agrotools.tools import AGROTOOLS

@@ -10,7 +10,7 @@ from agrotools.benchmarks import load_benchmark
 from agrotools.cli.main import app
 from agrotools.cli.output import UNDECIDED, code_of
 from agrotools.core import BenchmarkError, RunStoreError, UndecidedError, UsageError
-from agrotools.runner.prediction_columns import Chosen
+from agrotools.runner.prediction_columns import ColumnAnswers
 from agrotools.runner.predictions import import_predictions
 from support.sums_benchmark import write_sums
 from support.text_benchmark import write_text_benchmark
@@ -669,7 +669,11 @@ def test_a_comma_that_may_mean_two_things_is_asked_about(tmp_path, sums):
         right = {}
         for mark in ("point", "comma", ","):
             run, _ = import_predictions(
-                file, sums, "sums", out=tmp_path / f"{name} {mark}", chosen=Chosen(decimal=mark)
+                file,
+                sums,
+                "sums",
+                out=tmp_path / f"{name} {mark}",
+                chosen=ColumnAnswers(decimal=mark),
             )
             scores = at.read_run(run).rows()
             right[mark] = [row["sample"][-1] for row in scores if row["fas"] == 1]

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from agrotools.cli.main import COMMANDS
-from agrotools.core.base import install_command
+from agrotools.core.texts import install_command
 from support.benchmark_folders import chart_sample, number_sample, write_folder
 from support.openai_server import Body, completion, serving
 from support.plain_installation import HIDDEN, run_plain

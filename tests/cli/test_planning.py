@@ -17,9 +17,9 @@ from agrotools.cli.results import Evaluated
 from agrotools.core import BudgetReached, UsageError
 from agrotools.formats.benchmark import Benchmark
 from agrotools.runner.config import EvalConfig
-from agrotools.runner.estimate import Estimate
+from agrotools.runner.estimate import CostEstimate
 from agrotools.runner.evaluate import evaluate
-from agrotools.scoring import ModeSummary, Summary
+from agrotools.scoring.summary import ModeSummary, Summary
 from support.command import run_command
 from support.text_benchmark import write_text_benchmark
 
@@ -82,7 +82,7 @@ def test_a_run_that_may_cost_more_than_a_dollar_is_confirmed_on_a_terminal(
     questions: list[str] = []
     monkeypatch.setattr(typer, "confirm", lambda text, **_: questions.append(text))
     ask = planning.ask_before_spending(EvalConfig(model="m1", budget=budget))
-    expected = Estimate("m1", 9, 9, (9, 9), high / 2, high)
+    expected = CostEstimate("m1", 9, 9, (9, 9), high / 2, high)
     ask(expected)
     assert not questions  # pytest gives no terminal
     terminal = SimpleNamespace(isatty=lambda: True)
@@ -171,7 +171,7 @@ def test_a_limit_draws_the_scenes_that_it_needs_and_others_are_refused(
 def test_a_run_is_confirmed_before_its_first_request(tmp_path: Path) -> None:
     """Nobody answers at the address, so a request would fail with another error."""
 
-    def decline(expected: Estimate) -> None:
+    def decline(expected: CostEstimate) -> None:
         raise UsageError(f"{expected.requests} not started")
 
     options: dict[str, Any] = {

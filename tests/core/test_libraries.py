@@ -10,8 +10,8 @@ import pytest
 
 from agrotools.agents.images import Unreadable, make_picture
 from agrotools.core import Registry, UsageError
-from agrotools.core.base import install_command
 from agrotools.core.libraries import READERS, MissingLibraryError, is_installed, require_libraries
+from agrotools.core.texts import install_command
 from agrotools.tools import AGROTOOLS, GENERAL_TOOLS, get_tool
 
 WITHOUT_LIBRARIES = {

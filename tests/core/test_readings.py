@@ -3,14 +3,14 @@
 import pytest
 
 from agrotools.core import UndecidedError, UsageError
-from agrotools.core.readings import Choice, Question, Readings
+from agrotools.core.readings import Choice, ReadingQuestion, Readings
 
-LAYER = Question(
+LAYER = ReadingQuestion(
     "Which layer of plots.gpkg holds the zones?",
     "--layer",
     (Choice("plots", "4 polygons"), Choice("boundary", "1 polygon")),
 )
-SHEET = Question("Which sheet of a.xlsx?", "--set=sheet", (Choice("2026"), Choice("old")))
+SHEET = ReadingQuestion("Which sheet of a.xlsx?", "--set=sheet", (Choice("2026"), Choice("old")))
 
 
 def test_one_reading_is_taken_without_a_question():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from agrotools.agents import run_end_to_end
+from agrotools.agents.modes import run_end_to_end
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export.gta_entries import read_map

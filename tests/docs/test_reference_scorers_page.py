@@ -18,7 +18,13 @@ from agrotools.benchmarks.gta.score import RULES as GTA
 from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.benchmarks.thinkgeo.score import Judgement, score_end, with_llm_score
 from agrotools.cli.main import app
-from agrotools.scoring.predictions import FORMATS, Figure, Scores, compare_file, prediction_format
+from agrotools.scoring.predictions import (
+    FORMATS,
+    Figure,
+    PredictionScores,
+    compare_file,
+    prediction_format,
+)
 from support.gta_files import (
     CAT,
     ERROR,
@@ -44,7 +50,7 @@ ROWS = {
     )
     for name in re.findall(r"`(\w+)`", cells[0])
 }
-Pair = tuple[Scores, Scores]
+Pair = tuple[PredictionScores, PredictionScores]
 
 
 def steps(*samples: Any) -> Pair:

@@ -11,8 +11,8 @@ from agrotools.knowledge.checking import check_files, forbidden
 from agrotools.knowledge.entries import (
     LONGEST_FILE,
     SHIPPED,
-    Entry,
-    Fault,
+    KnowledgeEntry,
+    KnowledgeFault,
     load,
     parse,
     read_entry,
@@ -53,7 +53,7 @@ how = "general knowledge, not verified"
 CLAIM = 'text = "Round windows in the leaves, open to the sky."'
 
 
-def faults_of(text: str, tmp_path: Path) -> list[Fault]:
+def faults_of(text: str, tmp_path: Path) -> list[KnowledgeFault]:
     path = tmp_path / "entry.toml"
     path.write_text(text, encoding="utf-8")
     return check_files([path])[1]
@@ -152,7 +152,9 @@ def test_hostile_files_are_faults(tmp_path, content):
     path = tmp_path / "hostile.toml"
     path.write_bytes(content)
     found = read_entry(path)
-    if isinstance(found, Entry):  # a time of day on a date is dropped or refused, never a crash
+    if isinstance(
+        found, KnowledgeEntry
+    ):  # a time of day on a date is dropped or refused, never a crash
         assert found.last_reviewed.isoformat() == "2026-11-20"
     else:
         assert found

@@ -4,14 +4,14 @@ from datetime import date
 
 import pytest
 
-from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.entries import KnowledgeEntry
 from agrotools.knowledge.retrieval import KnowledgeIndex
 from agrotools.knowledge.words import hosts_named, hosts_of
 
 
-def entry(key: str, crops: tuple[str, ...], *described: str) -> Entry:
+def entry(key: str, crops: tuple[str, ...], *described: str) -> KnowledgeEntry:
     kind, _, slug = key.partition(".")
-    return Entry.model_validate(
+    return KnowledgeEntry.model_validate(
         {
             "id": key, "kind": kind, "coverage": "stub", "last_reviewed": date(2026, 11, 20), "crops": crops,
             "described_as": described, "names": {"en": slug.replace("_", " ")},

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.entries import KnowledgeEntry
 from agrotools.knowledge.retrieval import KnowledgeIndex
 
 
 def entry(
     key: str, sci: str | None = None, aliases=(), zh=(), crops=(), claims=(), datasets=None
-) -> Entry:
+) -> KnowledgeEntry:
     kind, _, slug = key.partition(".")
     names = {"en": slug.replace("_", " "), "sci": sci, "aliases": tuple(aliases), "zh": tuple(zh)}
-    return Entry.model_validate({
+    return KnowledgeEntry.model_validate({
         "id": key, "kind": kind, "coverage": "partial" if claims else "stub", "last_reviewed": date(2026, 11, 20),
         "crops": tuple(crops), "names": names | {"datasets": datasets or {}},
         "claims": tuple({"section": section, "text": text, "sources": ("g",)} for section, text in claims),

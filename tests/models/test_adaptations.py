@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from agrotools.agents import LLMAgent, run_end_to_end
+from agrotools.agents.llm import LLMAgent
+from agrotools.agents.modes import run_end_to_end
 from agrotools.core import InfrastructureError, Mode, Protocol, SampleView, Trajectory
 from agrotools.models import ModelSettings
 from agrotools.models.openai_compatible import OpenAICompatibleModel

@@ -2,7 +2,8 @@
 
 import pytest
 
-from agrotools.agents import LLMAgent, run_end_to_end
+from agrotools.agents.llm import LLMAgent
+from agrotools.agents.modes import run_end_to_end
 from agrotools.core import InfrastructureError, Usage
 from agrotools.models import Completion, Message
 from agrotools.models.chat_format import check_prompt, count_prompt, is_same_model

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
-from agrotools.agents import LLMAgent, run_end_to_end
-from agrotools.agents.llm import PROTOCOLS
+from agrotools.agents.llm import PROTOCOLS, LLMAgent
+from agrotools.agents.modes import run_end_to_end
 from agrotools.core import (
     Action,
     Answer,

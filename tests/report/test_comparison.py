@@ -9,17 +9,17 @@ from agrotools.report.comparison import (
     verdict_text,
 )
 from agrotools.report.explain import lost_reason
-from agrotools.scoring import Comparison, Estimate, Metric, RunAggregator, compare, score_record
-from agrotools.scoring.comparisons import side_by_side, unpaired_comparison
+from agrotools.scoring.aggregate import RunAggregator, score_record
+from agrotools.scoring.comparisons import compare, side_by_side, unpaired_comparison
 from agrotools.scoring.lost_points import largest_part, lost_shares
-from agrotools.scoring.statistics import Interval
-from agrotools.scoring.summary import Flips, with_comparisons_adjusted
+from agrotools.scoring.statistics import Estimate, Interval
+from agrotools.scoring.summary import Flips, Metric, RunComparison, with_comparisons_adjusted
 from support.made_runs import call, end_to_end, made_sample
 from support.plain_sample import plain_sample
 from support.shown import cells_of, rendered, table_of
 
 
-def printed(comparison: Comparison, **options) -> str:
+def printed(comparison: RunComparison, **options) -> str:
     return rendered(comparison_tables(comparison, **options))
 
 
@@ -57,7 +57,7 @@ def test_differences_stand_with_interval_size_and_smallest_detectable_difference
         "apple_size": Estimate(value=-0.25, n=4, n_clusters=4),
         "plotting": Estimate(value=0.5, n=2, n_clusters=2),
     }
-    found = Comparison(
+    found = RunComparison(
         first="a",
         second="b",
         modes={"end-to-end": {"fas": metric(0.125, 0.031, 0.22, by_task_type=by_task)}},
@@ -84,7 +84,7 @@ def test_differences_stand_with_interval_size_and_smallest_detectable_difference
         "not tested, fewer than 10 clusters: b minus a = +12.5 points (+3.1 to +22.0)"
     )
     assert "not compared: 3 samples with a valid record only in the first run" in text
-    assert "no mode in common" in printed(Comparison(first="a", second="b"))
+    assert "no mode in common" in printed(RunComparison(first="a", second="b"))
 
 
 def difference(p, **changes):
@@ -108,7 +108,7 @@ def test_headlines_are_adjusted_together_and_so_are_all_other_rows():
         overall=difference(0.03),
         by_task_type={"apple_size": difference(0.001), "plotting": difference(0.5)},
     )
-    one = Comparison(
+    one = RunComparison(
         first="a",
         second="b",
         modes={"end-to-end": {"fas": fas, "css": css}},

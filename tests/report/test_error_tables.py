@@ -7,7 +7,7 @@ import pytest
 
 from agrotools.core import CallTools, ErrorInfo, Observation, Record, Step, ToolCall, Unparseable
 from agrotools.report.html import build_report
-from agrotools.report.layout import Table
+from agrotools.report.layout import ReportTable
 from agrotools.report.tables import tables
 from agrotools.runner.rescore import rescore
 from support.made_runs import (
@@ -60,10 +60,10 @@ def run(tmp_path: Path) -> Path:
     return write_run(tmp_path / "run", records())
 
 
-def tables_of(*runs: Path) -> list[Table]:
+def tables_of(*runs: Path) -> list[ReportTable]:
     """The tables of these runs."""
     parts = tables([rescore(run, allow_invalid=True).summary for run in runs])
-    return [part for part in parts if isinstance(part, Table)]
+    return [part for part in parts if isinstance(part, ReportTable)]
 
 
 def test_the_table_counts_each_class_in_each_mode(run: Path):

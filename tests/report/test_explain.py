@@ -31,7 +31,7 @@ from agrotools.core import (
 from agrotools.report.explain import explain
 from agrotools.report.layout import expected_text, harmless, value_text
 from agrotools.report.trace import agreements
-from agrotools.scoring import score_record
+from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.lost_points import lost_shares
 from support.plain_sample import plain_sample
 from support.shown import explanation_text, rendered

@@ -22,7 +22,7 @@ from agrotools.models import Message
 from agrotools.report.html import build_report
 from agrotools.report.html.data import whole_data
 from agrotools.runner.prompts import PromptLog
-from agrotools.scoring import score_record
+from agrotools.scoring.aggregate import score_record
 from support.axe import serious_faults
 from support.browser import NO_BROWSER, Chromium, Page, browser, find_browser
 from support.made_runs import (

@@ -12,7 +12,7 @@ from PIL import Image
 from agrotools.core import Observation, Reply, RunStoreError, SampleFile, Usage, UsageError
 from agrotools.models import Message
 from agrotools.report.html import build_report
-from agrotools.report.html.pictures import Absent, Pictures, Places, benchmark_roots
+from agrotools.report.html.pictures import Absent, PictureEncoder, Places, benchmark_roots
 from agrotools.runner.prompts import PromptLog
 from agrotools.runner.rescore import compare_runs, rescore
 from agrotools.runner.store import read_manifest
@@ -323,7 +323,7 @@ def test_pictures_keep_to_their_budget(tmp_path: Path):
     for number in range(8):
         noise = Image.effect_noise((900, 700), 90 + number).convert("RGB")
         noise.save(tmp_path / f"{number}.jpg", quality=95)
-    pictures = Pictures(16, budget_bytes=120_000)
+    pictures = PictureEncoder(16, budget_bytes=120_000)
     shown = [
         pictures.of_file(
             SampleFile(name=f"{n}.jpg", path=f"{n}.jpg", kind="image"), tmp_path / f"{n}.jpg"
@@ -335,7 +335,7 @@ def test_pictures_keep_to_their_budget(tmp_path: Path):
     sides = [max(each.width_px, each.height_px) for each in shown]
     assert set(sides) <= {480, 320, 200, 120}
     assert pictures.shrunk == sum(side < 480 for side in sides) >= 6
-    roomy = Pictures(1, longest_px=480)
+    roomy = PictureEncoder(1, longest_px=480)
     one = roomy.of_file(SampleFile(name="0.jpg", path="0.jpg", kind="image"), tmp_path / "0.jpg")
     assert (one.width_px, roomy.shrunk) == (480, 0)
     plain, bomb = tmp_path / "a.svg", tmp_path / "b.svg"

@@ -10,7 +10,7 @@ from importlib.resources import files
 import pytest
 
 from agrotools.core import UsageError
-from agrotools.report.paper import Comparison, RunsBesidePaper
+from agrotools.report.paper import PaperComparison, RunsBesidePaper
 from agrotools.report.published import (
     IN_TEXT,
     benchmarks_with_figures,
@@ -225,7 +225,7 @@ def test_sizes_of_the_data_sets():
 
 @pytest.mark.parametrize("family", benchmarks_with_figures())
 def test_every_comparison_names_printed_columns_and_known_classes(family: str):
-    comparisons = [Comparison(**each) for each in paper(family).about["comparisons"]]
+    comparisons = [PaperComparison(**each) for each in paper(family).about["comparisons"]]
     assert comparisons
     for each in comparisons:
         assert {error for classes in each.errors.values() for error in classes} <= {*CLASSES}

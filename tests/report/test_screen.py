@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from agrotools.report.screen import LINES, Screen, constant_arguments, print_screen, screen
 from agrotools.runner.ladder import CEILING, FLOOR, PLANNER, References
 from agrotools.runner.rescore import Rescored
-from agrotools.scoring import RunAggregator
+from agrotools.scoring.aggregate import RunAggregator
 from report.test_tables import scored, summary
 from support.made_runs import call, made_sample, write_run
 from support.made_runs import end_to_end as made_end_to_end

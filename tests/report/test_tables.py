@@ -20,9 +20,8 @@ from agrotools.core import (
 from agrotools.report.layout import Paragraph, new_table, value_cell
 from agrotools.report.tables import tables
 from agrotools.report.text_tables import csv_text, latex, markdown, tables_page
-from agrotools.scoring import Estimate
 from agrotools.scoring.metrics import ONLY_IN_JSON
-from agrotools.scoring.statistics import Interval
+from agrotools.scoring.statistics import Estimate, Interval
 from support.plain_sample import plain_sample
 from support.runs import summarise
 from support.shown import cells_of, rendered, table_of, tables_text

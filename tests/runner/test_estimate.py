@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.agents import LLMAgent, run_step_by_step
-from agrotools.agents.modes import with_shown_observations
+from agrotools.agents.llm import LLMAgent
+from agrotools.agents.modes import run_step_by_step, with_shown_observations
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec
 from agrotools.models import Message, ModelSettings

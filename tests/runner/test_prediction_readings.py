@@ -13,7 +13,7 @@ from agrotools.cli.main import app
 from agrotools.cli.output import UNDECIDED, code_of
 from agrotools.core import RunStoreError, UndecidedError, UsageError
 from agrotools.core.readings import Readings
-from agrotools.runner.prediction_columns import Chosen
+from agrotools.runner.prediction_columns import ColumnAnswers
 from agrotools.runner.prediction_names import column_kind, snake_case
 from agrotools.runner.predictions import import_predictions
 from agrotools.runner.reply_objects import NoReply, replies_in, stored_replies
@@ -55,7 +55,7 @@ def read(folder, sums, content, name="p.jsonl", *, accept=False, **chosen):
     readings = Readings(accept=accept)
     out = folder / f"run {len([*folder.iterdir()])}"
     run, counts = import_predictions(
-        file, sums, "sums", out=out, readings=readings, chosen=Chosen(**chosen)
+        file, sums, "sums", out=out, readings=readings, chosen=ColumnAnswers(**chosen)
     )
     return at.read_run(run), readings, counts
 
@@ -232,12 +232,14 @@ def test_runs_of_two_models_of_one_file_are_two_runs(tmp_path, sums, monkeypatch
     file = tmp_path / "p.csv"
     file.write_text(table(["id", "model", "prediction"], *zip(*rows, strict=True)))
     runs = [
-        import_predictions(file, sums, "sums", chosen=Chosen(only={"model": each}))[0]
+        import_predictions(file, sums, "sums", chosen=ColumnAnswers(only={"model": each}))[0]
         for each in "ab"
     ]
     assert [at.read_run(run).manifest.model for run in runs] == ["a", "b"]
     with pytest.raises(RunStoreError, match="another configuration"):
-        import_predictions(file, sums, "sums", out=runs[0], chosen=Chosen(only={"model": "b"}))
+        import_predictions(
+            file, sums, "sums", out=runs[0], chosen=ColumnAnswers(only={"model": "b"})
+        )
 
 
 @pytest.mark.parametrize(
@@ -636,7 +638,7 @@ def read_workbook(folder, sums, **chosen):
         "sums",
         out=folder / f"run {len([*folder.iterdir()])}",
         readings=readings,
-        chosen=Chosen(**chosen),
+        chosen=ColumnAnswers(**chosen),
     )
     return at.read_run(run), readings
 

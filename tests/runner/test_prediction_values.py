@@ -10,7 +10,7 @@ from agrotools.benchmarks import load_benchmark
 from agrotools.benchmarks.photos import samples_of_photos
 from agrotools.core import UndecidedError, UsageError
 from agrotools.core.readings import Readings
-from agrotools.runner.prediction_columns import Chosen
+from agrotools.runner.prediction_columns import ColumnAnswers
 from agrotools.runner.predictions import import_predictions
 from agrotools.scoring.slots import answer_of, score_slot
 from support.sums_benchmark import HEADER
@@ -67,7 +67,7 @@ def read(folder, benchmark, content, name="p.csv", **chosen):
     readings = Readings()
     out = folder / f"run {len([*folder.iterdir()])}"
     run, counts = import_predictions(
-        file, benchmark, "orchard", out=out, readings=readings, chosen=Chosen(**chosen)
+        file, benchmark, "orchard", out=out, readings=readings, chosen=ColumnAnswers(**chosen)
     )
     records = at.read_run(run).samples()
     return {record.sample.id: scores_of(record) for record in records}, readings, counts

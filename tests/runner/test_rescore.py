@@ -12,8 +12,10 @@ from agrotools.plugin import TextComparisons
 from agrotools.runner import rescore as module
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.rescore import rescore
-from agrotools.scoring import METRICS, score_record
+from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.embedders import Embedder
+from agrotools.scoring.lost_points import LostPoints
+from agrotools.scoring.metrics import METRICS
 from support.plain_sample import plain_sample
 from support.runs import summarise
 from support.shown import tables_text
@@ -57,7 +59,13 @@ def test_the_scores_are_one_plain_document(tmp_path: Path, records: list[Record]
     ordered = sorted(records, key=lambda each: each.key)
     rows = [score_record(each) for each in ordered]
     summary = summarise(
-        ordered, rows, benchmark="b", benchmark_version="1", model="m", protocol="react"
+        ordered,
+        rows,
+        lost=LostPoints(),
+        benchmark="b",
+        benchmark_version="1",
+        model="m",
+        protocol="react",
     )
     content = {
         "summary": summary.model_dump(mode="json"),

@@ -25,7 +25,7 @@ from agrotools.core import (
     Trajectory,
 )
 from agrotools.core.record import Fault
-from agrotools.scoring import score_record
+from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.attribution import LostSample, attribution_of, rounded_points
 from agrotools.scoring.counterfactual import SampleGame
 from agrotools.scoring.lost_points import Shares, lost_shares

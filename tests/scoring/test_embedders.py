@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from agrotools.core import UsageError
-from agrotools.core.base import install_command
+from agrotools.core.texts import install_command
 from agrotools.scoring import embedders
 from agrotools.scoring.embedders import MINILM, open_embedder
 

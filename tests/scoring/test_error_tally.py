@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.agents import run_end_to_end, run_step_by_step
+from agrotools.agents.modes import run_end_to_end, run_step_by_step
 from agrotools.agents.parsing import parse_output
 from agrotools.benchmarks._dialogs.lagent import LagentAgent
 from agrotools.benchmarks._dialogs.lagent_format import declared_by
@@ -33,9 +33,9 @@ from agrotools.core import (
 from agrotools.core.slot import Fact
 from agrotools.models import Completion
 from agrotools.models.endpoint import ScriptedModel
-from agrotools.scoring import RunAggregator, Summary
+from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.error_classes import KEYWORD_CLASSES
-from agrotools.scoring.summary import ErrorCount
+from agrotools.scoring.summary import ErrorCount, Summary
 from support.plain_sample import plain_sample
 
 FILE = SampleFile(name="a.jpg", path="image/a.jpg", kind="image")

@@ -17,9 +17,9 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.core.record import UNREAD_CALL
-from agrotools.scoring import ModeSummary, RunAggregator, Summary
+from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.event_counts import EventCounts, ending_of, missing_of, warnings_of
-from agrotools.scoring.summary import CallRatio
+from agrotools.scoring.summary import CallRatio, ModeSummary, Summary
 from support.plain_sample import plain_sample
 from support.runs import summarise
 

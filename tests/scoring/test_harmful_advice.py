@@ -9,7 +9,7 @@ import pytest
 
 from agrotools.build.templates.key_facts import harmful_claims, open_gold, topics_with_facts
 from agrotools.core import OpenTextSlot, Record, Step, Trajectory
-from agrotools.scoring import score_record
+from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.metrics import HARMFUL_ADVICE
 from agrotools.scoring.open_text import find_harmful
 from support.plain_sample import plain_sample

@@ -15,7 +15,7 @@ from agrotools.core import (
     SampleFile,
     ToolCall,
 )
-from agrotools.scoring import RunAggregator, score_record
+from agrotools.scoring.aggregate import RunAggregator, score_record
 from support.plain_sample import plain_sample
 
 WORDS = "word " * 200_000

@@ -19,7 +19,7 @@ from agrotools.core import (
     Trajectory,
     Usage,
 )
-from agrotools.scoring import Summary
+from agrotools.scoring.summary import Summary
 from support.plain_sample import plain_sample
 from support.runs import summarise
 

@@ -11,9 +11,8 @@ from agrotools.cli.main import app
 from agrotools.core import Record
 from agrotools.report.comparison import comparison_data
 from agrotools.runner.rescore import compare_runs
-from agrotools.scoring import compare
 from agrotools.scoring.aggregate import tallied
-from agrotools.scoring.comparisons import side_by_side
+from agrotools.scoring.comparisons import compare, side_by_side
 from agrotools.scoring.gate import compare_tables
 from agrotools.scoring.missing import Limits, Unit, missing_of, paired_limits
 from support.made_runs import call, end_to_end, made_sample, right, write_run

@@ -16,7 +16,7 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
-from agrotools.scoring import score_record
+from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.slots import outcome_scores
 from support.plain_sample import plain_sample
 

@@ -23,7 +23,8 @@ from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajector
 from agrotools.report.comparison import comparison_tables
 from agrotools.report.terminal import PLAIN_WIDTH
 from agrotools.runner.rescore import rescore
-from agrotools.scoring import compare, score_record
+from agrotools.scoring.aggregate import score_record
+from agrotools.scoring.comparisons import compare
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL, GUESS_METRIC
 from agrotools.scoring.slots import NO_TWIN, refuses
 from agrotools.text.expressions import shows_no_answer

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from agrotools.scoring.sequential import Look, sequential_look
+from agrotools.scoring.sequential import InterimLook, sequential_look
 
 BLOCKS = 10
 
@@ -33,7 +33,7 @@ def differences(
     return (first - second) / 2, clusters, clusters * BLOCKS // n_clusters
 
 
-def look(deltas: np.ndarray, clusters: np.ndarray, blocks: np.ndarray) -> Look:
+def look(deltas: np.ndarray, clusters: np.ndarray, blocks: np.ndarray) -> InterimLook:
     return sequential_look(deltas, clusters, blocks, largest=2)
 
 
@@ -91,7 +91,7 @@ def test_the_interval_holds_the_differences_that_the_bets_do_not_reject():
 
 
 def test_equal_scores_few_clusters_and_large_ones_decide_nothing():
-    def look_at(difference: float, n: int, largest: int = 1) -> Look:
+    def look_at(difference: float, n: int, largest: int = 1) -> InterimLook:
         return sequential_look(
             np.full(n, difference), np.arange(n), np.zeros(n, dtype=np.int64), largest=largest
         )

@@ -27,10 +27,11 @@ from agrotools.core import (
     ToolCall,
     Unparseable,
 )
-from agrotools.scoring import RunAggregator, event_counts
+from agrotools.scoring import event_counts
 from agrotools.scoring import steps as steps_module
+from agrotools.scoring.aggregate import RunAggregator
+from agrotools.scoring.floors import FLOORS
 from agrotools.scoring.steps import step_scores
-from agrotools.text.answer_form import UsualPlan
 from agrotools.tools import get_tool
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from support.plain_sample import plain_sample
@@ -370,9 +371,8 @@ def test_the_floor_is_what_the_usual_plan_of_such_a_question_scores(monkeypatch)
         "b": {"$ref": "steps[1].observation.weed_pct"},
     }
     divided = ("calculate", {"expression": "a / b", "variables": variables})
-    monkeypatch.setattr(
-        steps_module, "usual_plan", lambda *_: UsualPlan((first, second, divided), ())
-    )
+    floor = FLOORS.get("guess")
+    monkeypatch.setattr(type(floor), "calls", lambda *_: (first, second, divided))
     scores = step_scores(record(*[Answer(text="?")] * 4))  # Whatever was done.
     assert values(scores, "tool_acc") == {0: 0, 1: 0, 2: 0}
     assert values(scores, "tool_acc_guess") == {0: 1, 1: 1, 2: 1}
@@ -382,8 +382,8 @@ def test_the_floor_is_what_the_usual_plan_of_such_a_question_scores(monkeypatch)
     metrics = tally.summary().modes["step-by-step"].metrics
     assert metrics["tool_acc_guess"].overall.value == 1
     assert metrics["arg_acc_guess"].overall.value == pytest.approx(2 / 3)
-    other = UsualPlan((("calculate", {"expression": "1"}),), ())
-    monkeypatch.setattr(steps_module, "usual_plan", lambda *_: other)
+    other = (("calculate", {"expression": "1"}),)
+    monkeypatch.setattr(type(floor), "calls", lambda *_: other)
     assert values(step_scores(record()), "tool_acc_guess") == {0: 0, 1: 0, 2: 0}
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from agrotools.core import Record, Score, Step, Trajectory
 from agrotools.runner.manifest import Manifest
-from agrotools.scoring import Summary
 from agrotools.scoring.aggregate import tallied
 from agrotools.scoring.lost_points import LostPoints
 from agrotools.scoring.metrics import SCORING_VERSION
+from agrotools.scoring.summary import Summary
 from support.plain_sample import plain_sample
 
 
@@ -47,8 +47,9 @@ def summarise(
     scores: Sequence[Sequence[Score]] | None = None,
     *,
     allow_invalid: bool = False,
+    lost: LostPoints | None = None,
     **description: Any,
 ) -> Summary:
     """Return the metrics of records, with their score rows or by scoring them; ``description``: further fields."""
-    tally = tallied(records, scores, LostPoints())
+    tally = tallied(records, scores, lost)
     return tally.summary(allow_invalid=allow_invalid).model_copy(update=description)

@@ -7,10 +7,10 @@ from rich.console import Console, RenderableType
 
 from agrotools.core import Record, Score
 from agrotools.report.explain import explain
-from agrotools.report.layout import Cell, Part, Table
+from agrotools.report.layout import Part, ReportTable, TableCell
 from agrotools.report.tables import tables
 from agrotools.report.terminal import PLAIN_WIDTH, print_part
-from agrotools.scoring import Summary
+from agrotools.scoring.summary import Summary
 
 
 def rendered(parts: Iterable[Part | RenderableType], width: int = PLAIN_WIDTH) -> str:
@@ -31,12 +31,12 @@ def tables_text(
     return rendered(tables(summaries, details=details), width)
 
 
-def table_of(parts: Iterable[Part | RenderableType], title: str) -> Table:
+def table_of(parts: Iterable[Part | RenderableType], title: str) -> ReportTable:
     """Return the table whose title is ``title``."""
-    return next(part for part in parts if isinstance(part, Table) and part.title == title)
+    return next(part for part in parts if isinstance(part, ReportTable) and part.title == title)
 
 
-def cells_of(table: Table) -> dict[str, dict[str, Cell]]:
+def cells_of(table: ReportTable) -> dict[str, dict[str, TableCell]]:
     """Return the cells of a table by the name of their row and the heading (and the group) of their column."""
     headings = [
         ": ".join(filter(None, (column.group, column.heading[0]))) for column in table.columns[1:]

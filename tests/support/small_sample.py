@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from agrotools.agents import Policy, run_end_to_end, run_no_tool, run_step_by_step
+from agrotools.agents.modes import Policy, run_end_to_end, run_no_tool, run_step_by_step
 from agrotools.core import (
     Action,
     ErrorInfo,

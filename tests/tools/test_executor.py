@@ -15,8 +15,8 @@ import pytest
 import pytest_asyncio
 
 from agrotools.core import InfrastructureError, SampleFile, ToolCall, UsageError
-from agrotools.core.base import install_command
 from agrotools.core.libraries import MissingLibraryError
+from agrotools.core.texts import install_command
 from agrotools.tools.arguments import OPTIONAL_HINT
 from agrotools.tools.contract import ToolResult, tool
 from agrotools.tools.execution import ToolExecutor

@@ -15,8 +15,8 @@ import pytest
 from PIL import Image
 
 from agrotools.core import ToolError
-from agrotools.core.base import install_command
 from agrotools.core.files import hub_cache
+from agrotools.core.texts import install_command
 from agrotools.vision.learned.weights import find_weights, library, weight_files
 
 torch_is_here = find_spec("torch") is not None and find_spec("transformers") is not None

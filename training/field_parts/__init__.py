@@ -12,7 +12,8 @@ from pydantic import JsonValue
 
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Adapter
-from agrotools.core.base import NoFileError, Progress, no_progress
+from agrotools.core.errors import NoFileError
+from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.writing import check_replaceable
 

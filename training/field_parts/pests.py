@@ -19,7 +19,7 @@ from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.core import SampleFile
 from agrotools.core.files import read_table
-from agrotools.knowledge.entries import Entry, load
+from agrotools.knowledge.entries import KnowledgeEntry, load
 from field_parts.converted import as_photo
 from field_parts.kept import asked_of, kept_of
 from field_parts.photos import one_of_each, with_others, with_spares
@@ -79,7 +79,7 @@ def pests(data: DataSet) -> Part:
 
 
 def _words(
-    label: str, labels: Sequence[str], entries: dict[str, Entry], digest: str
+    label: str, labels: Sequence[str], entries: dict[str, KnowledgeEntry], digest: str
 ) -> dict[str, str]:
     """Return words about a pest; the four offered ones follow from its label and the picture."""
     start = int(digest[:8], 16)

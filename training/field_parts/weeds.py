@@ -29,7 +29,7 @@ from agrotools.build.templates.field import FieldPicture, field_picture
 from agrotools.build.templates.template import field_templates
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
-from agrotools.core.base import NoFileError
+from agrotools.core.errors import NoFileError
 from field_parts.converted import PEN_NAMES, as_photo, framed, without_frames
 from field_parts.kept import is_kept
 from prepared import TRUTH_FILE, read_items, require_files

@@ -41,7 +41,7 @@ def main() -> None:
 
 
 async def _serve(run: Any, has_form: bool, reading: BinaryIO, writing: BinaryIO) -> None:
-    from agrotools.core.base import words_of
+    from agrotools.core.errors import words_of
 
     loop = asyncio.get_running_loop()
     tasks: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()

@@ -47,7 +47,7 @@ from agrotools.core import (
     ToolSpec,
     first_error,
 )
-from agrotools.core.base import words_of
+from agrotools.core.errors import words_of
 from agrotools.models.base import DEFAULT_WIRE, WireSettings
 from agrotools.models.transport import NoResponse, TimedOut, Transport, UntrustedServer, backoff_s
 from agrotools.text.loose_json import NotJson, dumps, loads_strictly

@@ -66,7 +66,7 @@ class Preview:
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
+class BoundedPicture:
     """A file as an 8-bit picture of bounded size. ``exact``: pixel colours are significant (a mask)."""
 
     image: "Image.Image"
@@ -139,7 +139,7 @@ def make_picture(
     bands: tuple[str, ...] | None,
     *,
     longest_px: int = LONGEST_SIDE_PX,
-) -> Picture | Unreadable:
+) -> BoundedPicture | Unreadable:
     """Read one file as a picture of at most ``longest_px`` on its long side; never raises for invalid content."""
     try:
         from agrotools.vision.formats import PHOTO_FORMATS, file_format
@@ -160,7 +160,7 @@ def make_picture(
         return Unreadable("it cannot be read as an image")
 
 
-def _of_photo(path: Path, name: str, longest_px: int, *, exact: bool = False) -> Picture:
+def _of_photo(path: Path, name: str, longest_px: int, *, exact: bool = False) -> BoundedPicture:
     from PIL import Image
 
     from agrotools.vision.reading import read_image
@@ -172,7 +172,7 @@ def _of_photo(path: Path, name: str, longest_px: int, *, exact: bool = False) ->
     )
 
 
-def _of_mask(path: Path, name: str, longest_px: int) -> Picture:
+def _of_mask(path: Path, name: str, longest_px: int) -> BoundedPicture:
     """Return a mask of class numbers with one colour per class; a mask stored as a picture is unchanged."""
     import numpy as np
     from PIL import Image
@@ -197,7 +197,9 @@ def _of_mask(path: Path, name: str, longest_px: int) -> Picture:
     return _scaled(picture, longest_px, size, 1, exact=True, colours=colours)
 
 
-def _of_raster(path: Path, name: str, names: tuple[str, ...] | None, longest_px: int) -> Picture:
+def _of_raster(
+    path: Path, name: str, names: tuple[str, ...] | None, longest_px: int
+) -> BoundedPicture:
     from PIL import Image
 
     from agrotools.vision.rasters import open_raster
@@ -269,7 +271,7 @@ def _scaled(
     *,
     exact: bool = False,
     colours: dict[str, str] | None = None,
-) -> Picture:
+) -> BoundedPicture:
     from PIL import Image
 
     image.thumbnail(
@@ -277,10 +279,10 @@ def _scaled(
     )
     if image.size != size:
         changes = f"{changes}, at {image.width} x {image.height} px".removeprefix(", ")
-    return Picture(image, *size, bands, changes, colours or {}, exact)
+    return BoundedPicture(image, *size, bands, changes, colours or {}, exact)
 
 
-def _encoded(picture: Picture) -> Preview:
+def _encoded(picture: BoundedPicture) -> Preview:
     """Encode as JPEG, or as PNG if pixel colours are significant."""
     buffer = io.BytesIO()
     # Only pixels are encoded: comments, positions and dates of the original stay out of prompts.

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from agrotools.agents.images import file_parts
 from agrotools.agents.modes import kept_text, output_length, parse_in_thread
 from agrotools.agents.parsing import as_text, before_invented_turn, excerpt, parse_output
+from agrotools.agents.protocols import PromptTemplates
 from agrotools.agents.received import native_calls, own_words, react_words, spoken
 from agrotools.core import (
     Action,
@@ -36,11 +37,10 @@ from agrotools.core import (
     Termination,
     ToolSpec,
 )
-from agrotools.core.base import from_valid
+from agrotools.core.frozen_model import from_valid
 from agrotools.models import Completion, Message, Model, ModelSettings, TextPart
 from agrotools.models.base import FinishReason
 from agrotools.models.chat_format import PromptCount, check_prompt, count_prompt
-from agrotools.plugin.contracts import PromptTemplates
 from agrotools.plugin.installed import WithPlugins
 from agrotools.text.loose_json import dumps
 from agrotools.text.submission import as_form, form_faults, is_complete

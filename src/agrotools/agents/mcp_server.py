@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.agents.task import ToolDescription, ToolReply
 from agrotools.core import UsageError
-from agrotools.core.base import import_of_extra
+from agrotools.core.lazy import import_of_extra
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server

@@ -39,7 +39,6 @@ from agrotools.core import (
     Unparseable,
     UsageError,
 )
-from agrotools.core.base import count_text, without_surrogates
 from agrotools.core.record import (
     REF_PATTERN,
     UnresolvedRef,
@@ -48,6 +47,7 @@ from agrotools.core.record import (
     resolve_ref,
     update_literals,
 )
+from agrotools.core.texts import count_text, without_surrogates
 from agrotools.models import Completion, Message, Model, ModelSettings
 from agrotools.models.base import json_bytes
 from agrotools.text.loose_json import NotJson, dumps, storable

@@ -11,8 +11,9 @@ from typing import Any
 
 from agrotools.agents import markups
 from agrotools.core import Answer, Arguments, CallTools, Protocol, Reply, ToolCall, Unparseable
-from agrotools.core.base import from_valid, without_surrogates
+from agrotools.core.frozen_model import from_valid
 from agrotools.core.record import UNREAD_CALL
+from agrotools.core.texts import without_surrogates
 from agrotools.models import RequestedCall
 from agrotools.text import turns
 from agrotools.text.loose_json import NotJson, dumps, loads, value_at, values_in

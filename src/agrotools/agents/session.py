@@ -20,7 +20,7 @@ from agrotools.core import (
     ToolOutcome,
     Trajectory,
 )
-from agrotools.core.base import from_valid
+from agrotools.core.frozen_model import from_valid
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
 

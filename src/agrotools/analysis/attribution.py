@@ -12,8 +12,9 @@ from typing import NamedTuple
 from agrotools.benchmarks import Benchmark, Loading
 from agrotools.benchmarks.loading import load_as
 from agrotools.core import AgrotoolsError, Observation, Record, ToolCall, UsageError
-from agrotools.core.base import Progress, RunStoreError, no_progress
+from agrotools.core.errors import RunStoreError
 from agrotools.core.files import Journal, artifact_path, cache_dir
+from agrotools.core.progress import Progress, no_progress
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import RECORDED
 from agrotools.runner.records import iter_records
@@ -25,7 +26,7 @@ from agrotools.runner.repeated_calls import (
 )
 from agrotools.runner.rescore import rescore
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import score_record
+from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.attribution import Attribution
 from agrotools.scoring.counterfactual import SampleGame
 from agrotools.scoring.lost_points import is_split

@@ -12,11 +12,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agrotools.core import FrozenModel, ToolError, UsageError
-from agrotools.core.base import count_text
+from agrotools.core.texts import count_text
 from agrotools.knowledge.kb_names import kb_names
-from agrotools.report.layout import DASH, Table, new_table, value_cell
-from agrotools.scoring import Estimate
-from agrotools.scoring.statistics import estimate_difference, estimate_mean
+from agrotools.report.layout import DASH, ReportTable, new_table, value_cell
+from agrotools.scoring.statistics import Estimate, estimate_difference, estimate_mean
 from agrotools.tools import get_tool
 from agrotools.tools.execution import check_backend
 from agrotools.tools.recognition.candidates import PACK, identifier, recogniser_for
@@ -235,7 +234,7 @@ def _estimate(
     return found
 
 
-def backend_table(tool: str, scores: Sequence[BackendScore]) -> Table:
+def backend_table(tool: str, scores: Sequence[BackendScore]) -> ReportTable:
     """Return a table of the scores, with notes on photographs and names that say nothing."""
     headings = (
         scores[0].metric,

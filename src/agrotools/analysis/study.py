@@ -17,7 +17,9 @@ from typing import Any, NamedTuple, TextIO, cast
 
 from agrotools.benchmarks import Benchmark
 from agrotools.core import AgrotoolsError, InfrastructureError, Mode, UsageError
-from agrotools.core.base import EndpointRefusal, EndpointUnreachable, count_text, np
+from agrotools.core.errors import EndpointRefusal, EndpointUnreachable
+from agrotools.core.lazy import np
+from agrotools.core.texts import count_text
 from agrotools.models.metered import SPEND_FILE, read_spend
 from agrotools.runner.build import PreparedRun, load_for_run, prepare_run
 from agrotools.runner.config import (
@@ -28,14 +30,13 @@ from agrotools.runner.config import (
     read_toml,
     resolve_settings,
 )
-from agrotools.runner.estimate import Estimate, estimate
+from agrotools.runner.estimate import CostEstimate, estimate
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.plan import Plan, remaining
 from agrotools.runner.policies import is_agent, is_baseline, names_endpoint, run_protocol
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import check_distinct, rescore
 from agrotools.runner.store import read_manifest, resolved_manifest
-from agrotools.scoring import Summary
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.comparisons import (
     common_samples,
@@ -45,7 +46,7 @@ from agrotools.scoring.comparisons import (
 )
 from agrotools.scoring.statistics import Estimate as Mean
 from agrotools.scoring.statistics import adjusted, estimate_difference, estimate_mean
-from agrotools.scoring.summary import RunDifference
+from agrotools.scoring.summary import RunDifference, Summary
 
 _OF_STUDY = ("benchmark", "model", "mode", "tools", "epochs", "budget", "out")
 _OF_ROW = ("name", "label", *(key for key in EvalConfig.model_fields if key not in _OF_STUDY))
@@ -86,7 +87,7 @@ class RunState(NamedTuple):
     planned: int = 0
     finished: int = 0
     invalid: int = 0
-    expected: Estimate | None = None
+    expected: CostEstimate | None = None
     """Estimated cost of the missing records; None without a paid endpoint."""
     problem: str = ""
     lacking: tuple[Mode, ...] = ()
@@ -350,7 +351,7 @@ def inspect_run(run: StudyRun, benchmark: Benchmark, *, estimates: bool = False)
     )
 
 
-async def _estimated(prepared: PreparedRun, todo: Plan, *, wanted: bool) -> Estimate | None:
+async def _estimated(prepared: PreparedRun, todo: Plan, *, wanted: bool) -> CostEstimate | None:
     source = prepared.source
     try:
         if not (wanted and len(todo) and source.base_url) or (

@@ -5,18 +5,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agrotools.core import Mode
-from agrotools.core.base import benchmark_title, count_text
 from agrotools.core.files import write_whole
+from agrotools.core.texts import benchmark_title, count_text
 from agrotools.report.comparison import differences_table
 from agrotools.report.layout import (
     DASH,
     PRIVILEGED_NOTE,
     SYNTHETIC_NOTE,
     UNSEALED_NOTE,
-    Cell,
-    Column,
     Notes,
-    Table,
+    ReportTable,
+    TableCell,
+    TableColumn,
     difference_cell,
     new_table,
     value_cell,
@@ -24,9 +24,9 @@ from agrotools.report.layout import (
 from agrotools.report.settings import CALL_RATIO, HARMING, Setting, has_table, settings_for
 from agrotools.report.tables import metric_cell, metric_column, shown_metrics
 from agrotools.report.text_tables import in_markdown, latex, markdown, tables_page
-from agrotools.scoring import METRICS, Summary
+from agrotools.scoring.metrics import METRICS
 from agrotools.scoring.statistics import MIN_CLUSTERS
-from agrotools.scoring.summary import RunDifference
+from agrotools.scoring.summary import RunDifference, Summary
 
 if TYPE_CHECKING:
     from agrotools.analysis.study import HarnessEffects, RunState, StudyResult
@@ -37,7 +37,7 @@ _QUICK = "no differences are tested between runs of a quick part"
 _Letters = Mapping[tuple[int, Mode, str], str]
 
 
-def study_tables(result: "StudyResult") -> list[Table]:
+def study_tables(result: "StudyResult") -> list[ReportTable]:
     """Return a table of scores for each benchmark, then those of harnesses and of lists of tools, if there are any."""
     names = dict.fromkeys(run.benchmark for run in result.study.runs)
     tables = [_score_table(name, result) for name in names]
@@ -45,7 +45,7 @@ def study_tables(result: "StudyResult") -> list[Table]:
     return [*tables, *(table for name in names if (table := _tools_table(name, result)).rows)]
 
 
-def _score_table(benchmark: str, result: "StudyResult") -> Table:
+def _score_table(benchmark: str, result: "StudyResult") -> ReportTable:
     # The modes of a row may be those of several runs.
     by_row: dict[tuple[str, str, str], list[RunState]] = {}
     for state in result.states:
@@ -72,7 +72,7 @@ def _score_table(benchmark: str, result: "StudyResult") -> Table:
     shows_tools = {tools for _, _, tools in by_row} != {"all"}
     shows_harness = len({harness for _, harness, _ in by_row if harness != "none"}) > 1
     more = [
-        Column((name,), "words")
+        TableColumn((name,), "words")
         for name, shown in (("harness", shows_harness), ("tools", shows_tools))
         if shown
     ]
@@ -111,13 +111,13 @@ def _score_table(benchmark: str, result: "StudyResult") -> Table:
 
 def _score_cell(
     metric: str,
-    column: Column,
+    column: TableColumn,
     setting: Setting,
     states: "Sequence[RunState]",
     summary_of: Mapping[Path, tuple[int, Summary]],
     letters: _Letters,
     notes: Notes,
-) -> Cell:
+) -> TableCell:
     """Return the score of that run of a row which has the mode of a column, with its letters and notes."""
     mode = setting.mode
     state = next((each for each in states if mode in each.modes), states[0])
@@ -125,7 +125,7 @@ def _score_cell(
         return notes.dash(f"not run: this policy has no {mode} mode")
     at, summary = summary_of.get(state.run.folder, (-1, None))
     if summary is None or mode not in summary.modes:
-        return Cell((DASH,), "dim")
+        return TableCell((DASH,), "dim")
     marks: list[str] = []
     if state.run.config.protocol != states[0].run.config.protocol:
         marks.append(f"protocol {state.run.config.protocol}")
@@ -141,7 +141,7 @@ def _score_cell(
     return metric_cell(metric, column, setting, summary, notes, brief=True, mark=mark)
 
 
-def _tools_table(benchmark: str, result: "StudyResult") -> Table:
+def _tools_table(benchmark: str, result: "StudyResult") -> ReportTable:
     """Return the differences of the same model with other tools, one row for each model and pair of selections."""
     runs = [run for run, _ in result.scored]
     differences = [
@@ -165,7 +165,7 @@ def _tools_table(benchmark: str, result: "StudyResult") -> Table:
     return table
 
 
-def _harness_table(effects: "HarnessEffects") -> Table:
+def _harness_table(effects: "HarnessEffects") -> ReportTable:
     """Return the scores of models (rows) in harnesses (columns), and the differences of harnesses."""
     tools = f", tools {effects.tools}" if effects.tools != "all" else ""
     title = f"Harness: {effects.benchmark}, {effects.mode}, {METRICS[effects.metric].label}{tools}"
@@ -244,7 +244,7 @@ def _n_compared(result: "StudyResult") -> int:
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-def write_tables(tables: Sequence[Table], folder: Path, title: str) -> list[Path]:
+def write_tables(tables: Sequence[ReportTable], folder: Path, title: str) -> list[Path]:
     """Write the tables to ``study.md``, ``study.tex`` and ``study.html`` in ``folder``, and return the paths."""
     contents = {
         "study.md": f"# {in_markdown(title)}\n\n{markdown(tables)}",

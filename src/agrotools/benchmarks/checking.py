@@ -7,11 +7,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from agrotools.benchmarks.contract import BenchmarkPlugin, ExpectedCount
 from agrotools.benchmarks.loading import default_data_root, load_benchmark
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, Sample, UsageError
-from agrotools.core.base import Progress, no_progress
+from agrotools.core.progress import Progress, no_progress
 from agrotools.core.readings import Readings
-from agrotools.plugin.contracts import BenchmarkPlugin, ExpectedCount
 from agrotools.plugin.installed import benchmark_id, plugin_of
 
 Options = Mapping[str, str | int | bool]

@@ -26,8 +26,8 @@ from urllib.parse import quote, unquote, urlsplit
 from urllib.request import Request, urlopen
 
 from agrotools.core import BenchmarkError, InfrastructureError, UsageError
-from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import sha256_of_file, write_whole
+from agrotools.core.progress import Progress, no_progress
 from agrotools.models.refusals import retry_after
 
 CONNECTIONS = 4

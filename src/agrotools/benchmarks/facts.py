@@ -4,21 +4,20 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agrotools.core import Sample, Slot
-from agrotools.core.files import read_table
-from agrotools.plugin.contracts import (
+from agrotools.agents.protocols import RunProtocol
+from agrotools.benchmarks.contract import (
     BenchmarkFiles,
     BenchmarkPlugin,
     Download,
-    ErrorSource,
     ExpectedCount,
-    MetricInfo,
     Paper,
     PublishedFiles,
-    RunProtocol,
     Targets,
-    deferred,
 )
+from agrotools.core import Sample, Slot
+from agrotools.core.files import read_table
+from agrotools.core.registry import deferred
+from agrotools.scoring.contracts import ErrorSource, MetricInfo
 
 if TYPE_CHECKING:
     from agrotools.benchmarks.loading import Loading

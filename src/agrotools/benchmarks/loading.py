@@ -8,13 +8,15 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
+from agrotools.benchmarks.contract import BenchmarkPlugin
 from agrotools.core import BENCHMARKS, BenchmarkError, FrozenModel, UsageError
-from agrotools.core.base import NoFileError, Progress, no_progress, suggestion
+from agrotools.core.errors import NoFileError
 from agrotools.core.files import cache_dir
+from agrotools.core.progress import Progress, no_progress
 from agrotools.core.readings import Readings
 from agrotools.core.registry import report_plugin_faults
+from agrotools.core.texts import suggestion
 from agrotools.formats.benchmark import HEADER_FILE, Benchmark, load_folder
-from agrotools.plugin.contracts import BenchmarkPlugin
 from agrotools.plugin.installed import benchmark_id
 
 Settings = TypeVar("Settings", bound=FrozenModel)

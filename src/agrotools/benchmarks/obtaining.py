@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import ValidationError
 
+from agrotools.benchmarks.contract import BenchmarkFiles, BenchmarkPlugin, Download
 from agrotools.benchmarks.downloads import (
     Downloader,
     Failure,
@@ -33,10 +34,11 @@ from agrotools.core import (
     UsageError,
     imported,
 )
-from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.core.files import write_whole
+from agrotools.core.progress import Progress, no_progress
+from agrotools.core.registry import deferred
+from agrotools.core.texts import count_text
 from agrotools.formats.benchmark import SourceNote
-from agrotools.plugin.contracts import BenchmarkFiles, BenchmarkPlugin, Download, deferred
 from agrotools.plugin.installed import benchmark_id
 
 LICENCES_FILE = "LICENCES.md"

@@ -17,7 +17,7 @@ from agrotools.benchmarks.downloads import Downloader, Item, repository_urls
 from agrotools.benchmarks.loading import data_folder
 from agrotools.benchmarks.obtaining import Obtained, Request
 from agrotools.core import AgrotoolsError
-from agrotools.core.base import NoFileError
+from agrotools.core.errors import NoFileError
 from agrotools.core.files import read_table, write_whole
 from agrotools.formats.benchmark import SourceNote
 from agrotools.tools.recognition.candidates import PESTS, pest_pack_files

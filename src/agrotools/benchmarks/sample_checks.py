@@ -27,9 +27,9 @@ from agrotools.core import (
     UnresolvedRef,
     UsageError,
 )
-from agrotools.core.base import spell_location
 from agrotools.core.record import REF_PATTERN, iter_refs, literal_value, resolve_ref
 from agrotools.core.slot import ENGINE_TYPES, asked_slots
+from agrotools.core.texts import spell_location
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.text.agreement_values import same_json
 from agrotools.text.expressions import ExpressionError, evaluate_from, shows_no_answer

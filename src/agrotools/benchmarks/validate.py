@@ -21,9 +21,10 @@ from agrotools.benchmarks.sample_checks import (
     tool_or_none,
 )
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
-from agrotools.core.base import NoFileError, command_line, count_text, spell_location
+from agrotools.core.errors import NoFileError
 from agrotools.core.files import read_text, sha256_of_file
 from agrotools.core.taxonomy import PlotSpec
+from agrotools.core.texts import command_line, count_text, spell_location
 from agrotools.formats.benchmark import (
     CROISSANT_FILE,
     HEADER_FILE,

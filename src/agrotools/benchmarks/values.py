@@ -16,7 +16,7 @@ from typing import Any, cast
 import orjson
 
 from agrotools.core import BenchmarkError
-from agrotools.core.base import arrow_and_parquet
+from agrotools.core.lazy import arrow_and_parquet
 from agrotools.text.loose_json import parsed
 from agrotools.text.tables import found_encoding, open_table
 

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 
 from agrotools.core import BenchmarkError
 from agrotools.core.files import read_text
-from agrotools.core.readings import Choice, Question, Readings
-from agrotools.text.tables import Table
+from agrotools.core.readings import Choice, ReadingQuestion, Readings
+from agrotools.text.tables import SheetTable
 
 Size = tuple[int, int]
 """Width and height of a picture in pixels."""
@@ -239,7 +239,9 @@ def _class_fields(regions: Sequence[Mapping[str, str]], reader: Reader) -> tuple
         Choice(field, ", ".join(_most_common(region.get(field, "") for region in regions)))
         for field in sorted(several or all_fields, key=lambda field: field not in usual)
     )
-    question = Question("Which attribute is the class of an object?", "--set=attribute", choices)
+    question = ReadingQuestion(
+        "Which attribute is the class of an object?", "--set=attribute", choices
+    )
     chosen = reader.readings.choose(question, given)
     others = [field for field in all_fields if field != chosen]
     reader.readings.take(f"class from attribute {chosen}")
@@ -497,7 +499,7 @@ _CLASS_COLUMNS = ("label", "class", "class_name", "category")
 _VIA_COLUMNS = ("filename", "region_shape_attributes", "region_attributes")
 
 
-def read_box_table(table: Table, reader: Reader) -> Annotations:
+def read_box_table(table: SheetTable, reader: Reader) -> Annotations:
     """Return the pictures of a table with a row for each mark; without a format for any other table.
 
     Raises:
@@ -516,7 +518,7 @@ def read_box_table(table: Table, reader: Reader) -> Annotations:
     return Annotations("table of boxes", _box_rows(rows, image, label))
 
 
-def _plain_rows(table: Table, used: Iterable[str]) -> list[dict[str, str]]:
+def _plain_rows(table: SheetTable, used: Iterable[str]) -> list[dict[str, str]]:
     """Return the rows by column in lower case, without the ``#`` that VIA puts before the first."""
     table.check_names(*used, *(f"#{column}" for column in used))
     return [

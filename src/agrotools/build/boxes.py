@@ -25,9 +25,9 @@ from agrotools.build.annotation_formats import (
     read_yolo,
 )
 from agrotools.core import BenchmarkError
-from agrotools.core.base import count_text
-from agrotools.core.readings import Choice, Question, Readings
-from agrotools.text.tables import Table, open_table
+from agrotools.core.readings import Choice, ReadingQuestion, Readings
+from agrotools.core.texts import count_text
+from agrotools.text.tables import SheetTable, open_table
 from agrotools.tools.counting.tool import singular
 
 FORMATS = (
@@ -164,7 +164,7 @@ def choose_sizes(
         f" ({photo.name}: {_size_text(sizes[0])}, annotated at {_size_text(one.size)}). How are"
         " their objects taken?"
     )
-    chosen = readings.choose(Question(text, f"--set={SIZES}", choices), given)
+    chosen = readings.choose(ReadingQuestion(text, f"--set={SIZES}", choices), given)
     number = count_text(len(changed), "photo")
     readings.take(f"objects of {number} of another size {chosen}")
     return chosen
@@ -316,7 +316,7 @@ def _without_groups(pictures: list[Marked], reader: Reader) -> list[Marked]:
         Choice(_EACH, count_text(n_apart, "object")),
     )
     text = "Shapes have a group_id. What counts as an object?"
-    question = Question(text, f"--set={GROUPS}", choices)
+    question = ReadingQuestion(text, f"--set={GROUPS}", choices)
     chosen = reader.readings.choose(question, reader.given.get(GROUPS))
     what = (
         "shapes with one group_id as one object" if chosen == _AS_ONE else "each shape as an object"
@@ -330,7 +330,7 @@ def _number_of_objects(pictures: Iterable[Marked]) -> int:
     return sum(count or 0 for of_picture in counts for count in of_picture)
 
 
-def _opened(file: Path, path: Path) -> Table | None:
+def _opened(file: Path, path: Path) -> SheetTable | None:
     """Return a table; None for a file of a folder that is no table, as it may be any file.
 
     Raises:
@@ -447,4 +447,4 @@ def _chosen_field(unsure: Sequence[tuple[Marked, Mapping[str, Path]]], readings:
         f"{len(unsure)} annotated pictures have one photo by {words[0]} and another by {' or '.join(words[1:])}."
         " Which one counts?"
     )
-    return readings.choose(Question(text, "--set=images_column", tuple(choices)))
+    return readings.choose(ReadingQuestion(text, "--set=images_column", tuple(choices)))

@@ -27,7 +27,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.core.base import Progress, no_progress
+from agrotools.core.progress import Progress, no_progress
 from agrotools.core.record import resolved_value
 from agrotools.text.expressions import ExpressionError, evaluate_from, shows_no_answer
 from agrotools.tools.cache import ResultCache

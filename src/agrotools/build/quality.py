@@ -45,8 +45,8 @@ from agrotools.core import (
     ToleranceSlot,
     ToolError,
 )
-from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import write_whole
+from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import QUALITY_FILE
 from agrotools.scoring.open_text import states_fact
 from agrotools.text.agreement_values import as_number

@@ -28,7 +28,7 @@ from agrotools.core import (
     ToolCall,
     UnresolvedRef,
 )
-from agrotools.core.base import ErrorInfo, ToolErrorKind
+from agrotools.core.errors import ErrorInfo, ToolErrorKind
 from agrotools.core.files import artifact_path
 from agrotools.core.record import (
     REF_PATTERN,

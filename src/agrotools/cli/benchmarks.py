@@ -161,7 +161,7 @@ def check(
 
 
 def _print_check(result: "Checkup") -> None:
-    from agrotools.report.layout import Column, new_table
+    from agrotools.report.layout import TableColumn, new_table
     from agrotools.report.terminal import print_parts
 
     if result.missing:
@@ -179,7 +179,7 @@ def _print_check(result: "Checkup") -> None:
         *(f"note: {note}" for note in result.notes),
     ]
     typer.echo("\n".join([*lines, *(f"  {line}" for line in below)]))
-    table = new_table("", ["found", "published", Column(kind="words")])
+    table = new_table("", ["found", "published", TableColumn(kind="words")])
     for count in result.counts:
         verdict = "" if count.agrees else "differs" if count.decides else "differs (not decisive)"
         table.add_row(count.what, f"{count.here:,}", f"{count.published:,}", verdict)

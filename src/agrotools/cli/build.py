@@ -157,7 +157,7 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.build.references import build_notes
     from agrotools.build.review.agreement import REVIEW_FILE
     from agrotools.cli.benchmarks import print_findings
-    from agrotools.core.base import benchmark_title
+    from agrotools.core.texts import benchmark_title
     from agrotools.scoring.statistics import MIN_CLUSTERS
 
     faults = validate_folder(out)
@@ -249,7 +249,7 @@ def export(
     from agrotools.build.export.folder import copy_benchmark, describe_benchmark
     from agrotools.build.export.huggingface import export_huggingface
     from agrotools.core import UsageError
-    from agrotools.core.base import benchmark_title
+    from agrotools.core.texts import benchmark_title
 
     place = Path(benchmark).expanduser()
     is_run = (place / "records.jsonl").is_file()

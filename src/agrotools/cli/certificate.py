@@ -14,17 +14,18 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from agrotools import env
+from agrotools.agents.baselines.guess import GuessPolicy
 from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
 from agrotools.agents.baselines.planted import Planted, PlantedPolicy
 from agrotools.agents.baselines.prior import PriorTable
-from agrotools.agents.baselines.simple import GuessPolicy, ImmediatePolicy, OraclePolicy
+from agrotools.agents.baselines.simple import ImmediatePolicy, OraclePolicy
 from agrotools.agents.llm import FORM_REQUESTS
 from agrotools.agents.modes import Policy, run_end_to_end
 from agrotools.agents.session import Session
 from agrotools.benchmarks.pack import read_pack
 from agrotools.core import Sample, SampleView, ToolCall, ToolOutcome
 from agrotools.core.form_item import FormItem
-from agrotools.text.answer_form import UNKNOWN
+from agrotools.text.form_values import UNKNOWN
 from agrotools.tools.services import run_now
 
 _ORACLE, _HIGHEST_FLOOR, _ABILITIES = 0.95, 0.5, (0.1, 0.5, 0.95)

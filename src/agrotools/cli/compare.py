@@ -84,7 +84,7 @@ def print_until_decided(
     from agrotools.report.comparison import missing_text
     from agrotools.report.layout import interval_text, percent, points
     from agrotools.runner.until_decided import SequentialComparison, run_until_decided
-    from agrotools.scoring import METRICS
+    from agrotools.scoring.metrics import METRICS
     from agrotools.scoring.summary import orientation_text
 
     def text(each: SequentialComparison) -> str:
@@ -233,8 +233,8 @@ def _mode(manifests: "Sequence[Manifest]", mode: str | None) -> "Mode":
 def _lines(result: "Gate", new: str, old: str) -> list[str]:
     """Return the result as text: the verdict first."""
     from agrotools.report.layout import harmless, percent
-    from agrotools.scoring import METRICS
     from agrotools.scoring.gate import BEYOND, held_by
+    from agrotools.scoring.metrics import METRICS
 
     bound, allowed = result.bound, f"{100 * result.max_drop:g} points"
     unit = "step" if result.mode == "step-by-step" else "sample"

@@ -7,7 +7,7 @@ import typer
 from agrotools.cli.output import allow_closed_pipe, count_text, print_json
 
 if TYPE_CHECKING:
-    from agrotools.models.probe import Finding
+    from agrotools.models.probe import ProbeFinding
 
 
 def doctor(
@@ -166,7 +166,7 @@ def _requirements() -> tuple[list[str], dict[str, dict[str, Any]]]:
 
 
 def _print_installation(facts: dict[str, Any]) -> None:
-    from agrotools.core.base import install_command
+    from agrotools.core.texts import install_command
 
     typer.echo("Installation")
     typer.echo(
@@ -258,5 +258,5 @@ def _check_endpoint(
     typer.echo(f"{tokens[0]:,} tokens in, {tokens[1]:,} out; kept for agrotools eval")
 
 
-def _print_finding(finding: "Finding") -> None:
+def _print_finding(finding: "ProbeFinding") -> None:
     typer.echo(f"{finding.feature:<16} {finding.state:<8} {finding.detail}")

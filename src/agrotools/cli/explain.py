@@ -177,7 +177,7 @@ def _twin_state(twin: "Record | None") -> str:
 
 def _list_records(records: list[dict[str, Any]], *, as_json: bool) -> None:
     """Print score, cause and first error of records, the worst first; as text only the first 20."""
-    from agrotools.report.layout import Column, new_table, percent
+    from agrotools.report.layout import TableColumn, new_table, percent
     from agrotools.report.terminal import print_parts
 
     if as_json:
@@ -185,9 +185,9 @@ def _list_records(records: list[dict[str, Any]], *, as_json: bool) -> None:
         return
     records.sort(key=lambda each: (each["score"] is None, each["score"], each["id"]))
     modes = {each["mode"] for each in records}
-    columns = ["score", Column(("lost by",), "words"), Column(("first error",), "words")]
+    columns = ["score", TableColumn(("lost by",), "words"), TableColumn(("first error",), "words")]
     table = new_table(f"{count_text(len(records), 'record')}, the worst first", columns)
-    table.columns[0] = Column(kind="id")
+    table.columns[0] = TableColumn(kind="id")
     for each in records[:_LISTED]:
         name = each["id"] + f", {each['mode']}" * (len(modes) > 1)
         table.add_row(

@@ -11,7 +11,7 @@ from agrotools.cli.output import allow_closed_pipe, count_text, print_json, term
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agrotools.knowledge.entries import Fault
+    from agrotools.knowledge.entries import KnowledgeFault
 
 app = command_group(
     "The knowledge base behind lookup_agronomy: search, check, add entries. Any corpus of text: index, search."
@@ -183,6 +183,6 @@ def _search_index(query: str, path: Path, count: int, *, as_json: bool) -> None:
         typer.echo(f"note: {note}")
 
 
-def _print_faults(faults: "Iterable[Fault]") -> None:
+def _print_faults(faults: "Iterable[KnowledgeFault]") -> None:
     for fault in faults:
         typer.echo("\n  ".join(filter(None, (fault.where, fault.message, fault.hint))))

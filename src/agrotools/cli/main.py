@@ -280,7 +280,7 @@ def _told(error: Exception) -> tuple[str, str | None, int] | None:
     import sqlite3
 
     from agrotools.cli.reading import answering_hint
-    from agrotools.core.base import AgrotoolsError, UndecidedError, words_of
+    from agrotools.core.errors import AgrotoolsError, UndecidedError, words_of
     from agrotools.core.files import remedy
     from agrotools.core.libraries import library_of, missing_libraries
 
@@ -335,7 +335,7 @@ def _place_of(error: OSError) -> str:
 
 def _lacks_memory(error: BaseException | None) -> bool:
     """True if an error comes from a limit on memory or threads; libraries raise others while they are imported."""
-    from agrotools.core.base import words_of
+    from agrotools.core.errors import words_of
 
     while error is not None and not isinstance(error, MemoryError):
         if re.search(

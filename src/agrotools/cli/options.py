@@ -17,7 +17,7 @@ from agrotools.cli.output import PARAMETERS
 if TYPE_CHECKING:
     from typer._click import Context, HelpFormatter
 
-    from agrotools.plugin.contracts import TextComparisons
+    from agrotools.scoring.contracts import TextComparisons
 
 Command = TypeVar("Command", bound=Callable[..., None])
 SIMILARITY = "similarity"
@@ -178,7 +178,7 @@ class TextOptions:
     def comparisons(self) -> "TextComparisons":
         """Return the selected text comparisons."""
         from agrotools.core import UsageError
-        from agrotools.plugin.contracts import TextComparisons
+        from agrotools.scoring.contracts import TextComparisons
         from agrotools.scoring.embedders import open_embedder
 
         extras = frozenset(self.extra or ())

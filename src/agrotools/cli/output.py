@@ -13,7 +13,7 @@ import typer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agrotools.core.base import Progress
+    from agrotools.core.progress import Progress
 
 ARGUMENTS: list[str] = []
 """Arguments of the running command, as typed."""
@@ -42,7 +42,7 @@ _CALLER_ERRORS = frozenset(
 def code_of(error: Exception) -> int | None:
     """Return the exit code for an error; None for a bug in the program, which is shown with its stack trace."""
     # Imported here because --help must not wait for pydantic.
-    from agrotools.core.base import (
+    from agrotools.core.errors import (
         AgrotoolsError,
         BudgetReached,
         ToolError,
@@ -117,17 +117,17 @@ def address_printer(about: str) -> Callable[[str], None]:
 
 
 def count_text(count: int, noun: str, plural: str = "") -> str:
-    """Return :func:`agrotools.core.base.count_text`, imported on first use."""
-    from agrotools.core import base
+    """Return :func:`agrotools.core.texts.count_text`, imported on first use."""
+    from agrotools.core import texts
 
-    return base.count_text(count, noun, plural)
+    return texts.count_text(count, noun, plural)
 
 
 def command_line(*words: object) -> str:
-    """Return :func:`agrotools.core.base.command_line`, imported on first use."""
-    from agrotools.core import base
+    """Return :func:`agrotools.core.texts.command_line`, imported on first use."""
+    from agrotools.core import texts
 
-    return base.command_line(*words)
+    return texts.command_line(*words)
 
 
 def terminal_progress() -> "Progress":

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agrotools.build.own_photos.building import BuiltBenchmark
     from agrotools.build.own_photos.plan import Column, Plan
     from agrotools.build.own_photos.table import DetectedTable
-    from agrotools.core.base import Progress
+    from agrotools.core.progress import Progress
     from agrotools.formats.benchmark import BenchmarkHeader
 
 PLAN_ENDING = ".plan.toml"
@@ -132,7 +132,7 @@ def _print_built(built: "BuiltBenchmark") -> None:
 def print_next_steps(out: Path) -> None:
     """Print the next step after the build."""
     from agrotools.build.review import missing_package
-    from agrotools.core.base import install_command
+    from agrotools.core.texts import install_command
 
     extra = f" (first: {install_command('review')})" if missing_package() else ""
     typer.echo(f"Next, review the questions: {command_line('review', out)}{extra}")

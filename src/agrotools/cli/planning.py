@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from agrotools.cli.results import Evaluated
     from agrotools.formats.benchmark import Benchmark
     from agrotools.runner.config import EvalConfig
-    from agrotools.runner.estimate import Estimate
-    from agrotools.scoring import Summary
+    from agrotools.runner.estimate import CostEstimate
+    from agrotools.scoring.summary import Summary
 
 ASK_ABOVE_USD = 1.0
 """Estimated cost of a run above which the user is asked on a terminal."""
@@ -35,7 +35,7 @@ _SECONDS_PER_REPLY, _IN_FLIGHT = 5.0, 8
 def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
     """Return the number of records of a run, of those that it has already, and the estimated cost of the others."""
     from agrotools.analysis.study import StudyRun, inspect_run
-    from agrotools.core.base import benchmark_title
+    from agrotools.core.texts import benchmark_title
     from agrotools.models.endpoint import without_keys
     from agrotools.runner.build import part_text, prepare_run
 
@@ -105,10 +105,10 @@ def _time_text(requests: int, config: "EvalConfig") -> str:
     )
 
 
-def ask_before_spending(config: "EvalConfig") -> "Callable[[Estimate], None]":
+def ask_before_spending(config: "EvalConfig") -> "Callable[[CostEstimate], None]":
     """Return a function that asks on a terminal before a run that may cost more than :data:`ASK_ABOVE_USD`."""
 
-    def ask(expected: "Estimate") -> None:
+    def ask(expected: "CostEstimate") -> None:
         from agrotools.core import UsageError
 
         highest = min(expected.usd_high or 0.0, config.budget or float("inf"))

@@ -8,8 +8,8 @@ import typer
 from agrotools.cli.output import PARAMETERS, command_line
 
 if TYPE_CHECKING:
-    from agrotools.core.base import UndecidedError
-    from agrotools.core.readings import Question, Readings
+    from agrotools.core.errors import UndecidedError
+    from agrotools.core.readings import ReadingQuestion, Readings
     from agrotools.formats.benchmark import Benchmark
 
 
@@ -24,7 +24,7 @@ def new_readings(*, yes: bool) -> "Readings":
     return Readings(_ask_on_terminal if is_terminal else None, accept=yes)
 
 
-def _ask_on_terminal(question: "Question") -> str:
+def _ask_on_terminal(question: "ReadingQuestion") -> str:
     values = [choice.value for choice in question.choices]
 
     def checked(typed: str) -> str:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from agrotools.core.readings import Readings
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
-    from agrotools.plugin.contracts import TextComparisons
     from agrotools.report.settings import PaperTables, PaperTally
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.judging import JudgedRun
     from agrotools.runner.ladder import References
     from agrotools.runner.rescore import Rescored
+    from agrotools.scoring.contracts import TextComparisons
     from agrotools.scoring.judging.questions import Rubrics
     from agrotools.scoring.summary import ModeSummary, Summary
 

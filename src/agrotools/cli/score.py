@@ -21,7 +21,7 @@ from agrotools.cli.reading import answered_options, new_readings, print_readings
 
 if TYPE_CHECKING:
     from agrotools.core.readings import Readings
-    from agrotools.runner.prediction_columns import Chosen
+    from agrotools.runner.prediction_columns import ColumnAnswers
 
 _LISTED = 3
 """Maximum number of rows or samples that a warning names."""
@@ -114,10 +114,10 @@ def score(
     raise typer.Exit(code or int(missing))
 
 
-def _chosen(column: str, only: Sequence[str], repeated: str, decimal: str) -> "Chosen":
+def _chosen(column: str, only: Sequence[str], repeated: str, decimal: str) -> "ColumnAnswers":
     """Return the answers to questions on a file of predictions that the options give."""
     from agrotools.core import UsageError
-    from agrotools.runner.prediction_columns import Chosen
+    from agrotools.runner.prediction_columns import ColumnAnswers
 
     values: dict[str, str] = {}
     for each in only:
@@ -125,7 +125,7 @@ def _chosen(column: str, only: Sequence[str], repeated: str, decimal: str) -> "C
         if not mark or not name:
             raise UsageError(f"--only {each} names no value", hint="--only COLUMN=VALUE")
         values[name] = value
-    return Chosen(column, values, repeated, decimal)
+    return ColumnAnswers(column, values, repeated, decimal)
 
 
 def make_run(
@@ -135,7 +135,7 @@ def make_run(
     options: Sequence[str],
     model: str,
     out: Path | None,
-    chosen: "Chosen",
+    chosen: "ColumnAnswers",
     readings: "Readings",
     as_json: bool,
     *,
@@ -229,8 +229,8 @@ def merge(runs: list[Path], out: Path, allow_missing: bool = False, as_json: boo
     """
     from agrotools.cli.results import exit_code, present
     from agrotools.cli.results import score as score_runs
-    from agrotools.plugin.contracts import NO_COMPARISONS
     from agrotools.runner.shards import merge_runs
+    from agrotools.scoring.contracts import NO_COMPARISONS
 
     with stop_message("nothing is written", "to start anew"):
         merged = merge_runs(runs, out, allow_missing=allow_missing, progress=terminal_progress())

@@ -10,7 +10,7 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from agrotools.core import Artifact, ToolSpec, UsageError
-from agrotools.report.layout import DASH, Column, Part, Table, new_table, paragraph
+from agrotools.report.layout import DASH, Part, ReportTable, TableColumn, new_table, paragraph
 from agrotools.tools.arguments import describe_schema, plain_schema
 from agrotools.tools.contract import Tool
 from agrotools.tools.result import certificate
@@ -26,11 +26,11 @@ def summary(tool: Tool[..., Any]) -> str:
     return re.split(r"(?<=\.)\s", tool.spec.description, maxsplit=1)[0]
 
 
-def _words_table(title: str, rows: Iterable[Sequence[str]]) -> Table:
+def _words_table(title: str, rows: Iterable[Sequence[str]]) -> ReportTable:
     """Return a table of names with words in one or more columns, without headings."""
     listed = [*rows]
     table = new_table(
-        title, [Column(kind="words")] * (len(listed[0]) - 1 if listed else 1), first=24
+        title, [TableColumn(kind="words")] * (len(listed[0]) - 1 if listed else 1), first=24
     )
     for row in listed:
         table.add_row(*row)
@@ -86,7 +86,7 @@ def result_schema(tool: Tool[..., Any]) -> dict[str, Any]:
     return schema
 
 
-def tool_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
+def tool_tables(rows: Sequence[Mapping[str, Any]]) -> list[ReportTable]:
     """Return the list of tools in sections: AgroTools benchmark, general, published names, plug-ins."""
     from agrotools.plugin.installed import plugins
     from agrotools.tools import AGROTOOLS, GENERAL_TOOLS
@@ -134,7 +134,7 @@ def _sections(tool: Tool[..., Any]) -> str:
     return re.sub(r":[a-z]+:`~?([^`]*)`", r"\1", text).replace("``", "")
 
 
-def result_table(result: JsonValue, paths: Sequence[str], *, exact: bool = False) -> Table:
+def result_table(result: JsonValue, paths: Sequence[str], *, exact: bool = False) -> ReportTable:
     """Return values with units, with notes and flags below; short numbers unless ``exact``, and no ``paths``."""
     result = result if exact else _short_numbers(result)
     assert isinstance(result, dict)

@@ -1,7 +1,7 @@
 """Records, errors and vocabularies shared by all of agrotools. Imports no other package of agrotools."""
 # pyright: reportUnusedImport=false
 
-from agrotools.core.base import (
+from agrotools.core.errors import (
     AgrotoolsError,
     BenchmarkError,
     BudgetReached,
@@ -10,16 +10,14 @@ from agrotools.core.base import (
     EndpointRefusal,
     EndpointUnreachable,
     ErrorInfo,
-    FrozenModel,
     InfrastructureError,
     RunStoreError,
     ToolError,
     ToolErrorKind,
     UndecidedError,
     UsageError,
-    first_error,
-    plain_message,
 )
+from agrotools.core.frozen_model import FrozenModel
 from agrotools.core.record import (
     Action,
     Answer,
@@ -82,3 +80,4 @@ from agrotools.core.taxonomy import (
     Termination,
     ToolSpec,
 )
+from agrotools.core.texts import first_error, plain_message

@@ -4,6 +4,7 @@ Data written to the operating system survives ``kill -9``; only synced data surv
 """
 
 import errno
+import gc
 import hashlib
 import os
 import re
@@ -23,7 +24,8 @@ from typing import Any, Generic, TypeVar, cast
 import orjson
 from pydantic import ValidationError
 
-from agrotools.core.base import FrozenModel, RunStoreError, UsageError
+from agrotools.core.errors import RunStoreError, UsageError
+from agrotools.core.frozen_model import FrozenModel
 from agrotools.core.systems import PRIVATE_BINARY, is_own, user_name_part
 
 Line = TypeVar("Line", bound=FrozenModel)
@@ -34,6 +36,18 @@ MANIFEST_COPY = ".manifest.copy.json"
 SYNC_EVERY_S = 1.0
 
 _numbers = count()
+
+
+@contextmanager
+def without_collecting() -> Generator[None]:
+    """Switch off garbage collection, because visiting the many objects of a large file takes long."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 @cache

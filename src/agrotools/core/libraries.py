@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from importlib.util import find_spec
 
-from agrotools.core.base import UsageError, install_command
+from agrotools.core.errors import UsageError
+from agrotools.core.texts import install_command
 
 TOOL_LIBRARIES = {
     "cv2": "OpenCV",

@@ -8,7 +8,7 @@ questions, and :meth:`Readings.settle` then stops the command before it writes a
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from agrotools.core.base import UndecidedError, UsageError
+from agrotools.core.errors import UndecidedError, UsageError
 
 _CHOICES_NAMED = 12
 """Choices that an error lists; a workbook may have hundreds of columns."""
@@ -24,7 +24,7 @@ class Choice(NamedTuple):
         return f"{self.value} ({self.gives})" if self.gives else self.value
 
 
-class Question(NamedTuple):
+class ReadingQuestion(NamedTuple):
     """A question on a file. ``choices``: all readings, the proposed one first.
 
     ``option``: the option that answers it, as in ``--layer`` or ``--set=sheet``; the answer is ``--layer=plots``.
@@ -56,7 +56,7 @@ class Readings:
     """
 
     def __init__(
-        self, ask: Callable[[Question], str] | None = None, *, accept: bool = False
+        self, ask: Callable[[ReadingQuestion], str] | None = None, *, accept: bool = False
     ) -> None:
         self._ask = ask
         self._accept = accept
@@ -64,7 +64,7 @@ class Readings:
         """What was read as what: ``sheet "2026"``, ``apples from column Count``."""
         self.left: list[str] = []
         """What was not read: ``sheet "Notes"``."""
-        self.questions: list[Question] = []
+        self.questions: list[ReadingQuestion] = []
         """Questions that nobody has answered yet."""
         self.answers: list[str] = []
         """Answers to questions that no option gave, of the user or of ``--yes``, as words of a command line."""
@@ -81,7 +81,7 @@ class Readings:
         if what not in self.left:
             self.left.append(what)
 
-    def choose(self, question: Question, given: str | None = None) -> str:
+    def choose(self, question: ReadingQuestion, given: str | None = None) -> str:
         """Return the reading to go on with: the ``given`` one, the only one, the user's answer, or the proposed one.
 
         Raises:
@@ -90,7 +90,7 @@ class Readings:
         self.chosen[question.option] = value = self._chosen(question, given)
         return value
 
-    def _chosen(self, question: Question, given: str | None) -> str:
+    def _chosen(self, question: ReadingQuestion, given: str | None) -> str:
         values = [choice.value for choice in question.choices]
         if given is not None:
             if given in values or question.is_open:

@@ -14,12 +14,15 @@ from typing import Annotated, Literal, NamedTuple, cast
 
 from pydantic import Field, JsonValue, PlainSerializer
 
-from agrotools.core.base import ErrorInfo, FrozenModel
+from agrotools.core.errors import ErrorInfo
 from agrotools.core.form_item import FormItem
+from agrotools.core.frozen_model import FrozenModel
 from agrotools.core.slot import Slot, is_derivable
 from agrotools.core.taxonomy import AnswerType, DeclaredTool, FileKind, Mode, Termination
 
 Arguments = dict[str, JsonValue]
+CallSequence = tuple[tuple[str, Arguments], ...]
+"""Tool calls in order: name and arguments, which may refer to the results of earlier calls."""
 
 
 class Usage(FrozenModel):

@@ -11,15 +11,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from agrotools.core.base import (
-    AgrotoolsError,
-    BenchmarkError,
-    UsageError,
-    install_command,
-    suggestion,
-    words_of,
-)
+from agrotools.core.errors import AgrotoolsError, BenchmarkError, UsageError, words_of
 from agrotools.core.libraries import library_of
+from agrotools.core.texts import install_command, suggestion
 
 T = TypeVar("T")
 
@@ -59,12 +53,12 @@ def package_of(target: str) -> str:
 class Registry(Generic[T]):
     """Named targets (``"package.module:attribute"``), imported on first use.
 
-    Other packages add targets as entry points in the group ``agrotools.<plural>``. A target that cannot be imported is
-    reported with its own error when it is requested, never as "unknown".
+    Other packages add targets as entry points in the group ``agrotools.<plural>``, if there is one. A target that
+    cannot be imported is reported with its own error when it is requested, never as "unknown".
 
     Args:
         noun: noun for an object, for messages.
-        group: group of the entry points.
+        group: group of the entry points; empty if other packages add none.
         targets: targets of this package by name, or the target of such a mapping.
         more: returns further names and targets; called if a name is not found otherwise, or if all names are listed.
         kind: target of the class that every object must be an instance of.
@@ -196,6 +190,12 @@ def imported(target: str) -> Any:
     """
     module, _, attribute = target.partition(":")
     return attrgetter(attribute)(importlib.import_module(module))
+
+
+def deferred(target: str, *first: Any) -> Callable[..., Any]:
+    """Return a function that imports the target ``"package.module:NAME"`` when called, and calls it with ``first`` and
+    its own arguments."""
+    return lambda *arguments, **named: imported(target)(*first, *arguments, **named)
 
 
 BENCHMARKS: Registry[Any] = Registry(

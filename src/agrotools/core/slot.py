@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core_schema
 
-from agrotools.core.base import FrozenModel
+from agrotools.core.frozen_model import FrozenModel
 from agrotools.core.registry import BENCHMARKS, join_tables
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, FiniteFloat, JsonValue
 
-from agrotools.core.base import FrozenModel
+from agrotools.core.frozen_model import FrozenModel
 
 Mode = Literal["no-tool", "step-by-step", "end-to-end"]
 MODES: tuple[Mode, ...] = ("no-tool", "step-by-step", "end-to-end")

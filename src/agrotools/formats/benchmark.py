@@ -34,10 +34,12 @@ from agrotools.core import (
     UsageError,
     first_error,
 )
-from agrotools.core.base import NoFileError, command_line, from_valid, without_collecting
-from agrotools.core.files import read_text, sha256_of_file
+from agrotools.core.errors import NoFileError
+from agrotools.core.files import read_text, sha256_of_file, without_collecting
 from agrotools.core.form_item import asked_items
+from agrotools.core.frozen_model import from_valid
 from agrotools.core.systems import PRIVATE_BINARY, read_at
+from agrotools.core.texts import command_line
 from agrotools.text.answer_form import answer_form
 
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
@@ -274,7 +276,7 @@ _CACHED_SAMPLES = 256
 """Number of samples made on demand that are cached; more than are in use at once."""
 
 
-class Facts(NamedTuple):
+class SampleFacts(NamedTuple):
     """Facts about samples for a plan, by position.
 
     ``no_tool``: True if a sample can be run without tools. ``reference``: True if it has gold calls. ``twins``: id of
@@ -287,11 +289,11 @@ class Facts(NamedTuple):
     twins: Mapping[str, str] = MappingProxyType({})
 
 
-def facts_of(samples: Sequence[Sample]) -> Facts:
+def facts_of(samples: Sequence[Sample]) -> SampleFacts:
     """Return the facts of ``samples``; lazy samples are not made for this."""
     if isinstance(samples, LazySamples):
         return samples.facts
-    return Facts(
+    return SampleFacts(
         [sample.id for sample in samples],
         bytearray(sample.no_tool_eligible for sample in samples),
         bytearray(sample.reference is not None for sample in samples),
@@ -303,7 +305,7 @@ def select_samples(samples: Sequence[Sample], positions: Sequence[int]) -> "Lazy
     """Return the samples at ``positions``, in that order, taken on demand."""
     chosen = array("I", positions)
     ids, no_tool, reference, twins = facts_of(samples)
-    facts = Facts(
+    facts = SampleFacts(
         [ids[at] for at in chosen],
         bytearray(no_tool[at] for at in chosen),
         bytearray(reference[at] for at in chosen),
@@ -318,7 +320,7 @@ class LazySamples(Sequence[Sample]):
     The same object is returned for a position while it is among the most recently used.
     """
 
-    def __init__(self, facts: Facts, make: Callable[[int], Sample]) -> None:
+    def __init__(self, facts: SampleFacts, make: Callable[[int], Sample]) -> None:
         self.facts = facts
         self._made = lru_cache(maxsize=_CACHED_SAMPLES)(make)
 
@@ -376,7 +378,7 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
         return Benchmark(
             header, folder, tuple(map(with_cluster, lines.kept, count())), content_hash
         )
-    facts = Facts(lines.ids, lines.no_tool, lines.reference, lines.twins)
+    facts = SampleFacts(lines.ids, lines.no_tool, lines.reference, lines.twins)
     on_demand = LazySamples(facts, lambda at: with_cluster(lines.read(at), at))
     return Benchmark(header, folder, on_demand, content_hash)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import ValidationError
 
 from agrotools.core import BenchmarkError, FrozenModel
-from agrotools.core.base import count_text
+from agrotools.core.texts import count_text
 
 METADATA_KEY = "tool_check"
 """Key of the checks in the metadata of a benchmark's header."""

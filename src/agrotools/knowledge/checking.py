@@ -5,8 +5,15 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
-from agrotools.core.base import spell_location
-from agrotools.knowledge.entries import FOLDER_OF_KIND, SHIPPED, Claim, Entry, Fault, read_entry
+from agrotools.core.texts import spell_location
+from agrotools.knowledge.entries import (
+    FOLDER_OF_KIND,
+    SHIPPED,
+    Claim,
+    KnowledgeEntry,
+    KnowledgeFault,
+    read_entry,
+)
 from agrotools.knowledge.words import known_crops, word_list
 from agrotools.text.normalise import CJK
 
@@ -41,7 +48,9 @@ _PLAIN_PRODUCTS = word_list("plain_products")
 """Products whose name is also plain English or a person's name; matched only if capitalised inside a sentence."""
 
 
-def check_entry(entry: Entry, file: str, crops: frozenset[str] | None = None) -> list[Fault]:
+def check_entry(
+    entry: KnowledgeEntry, file: str, crops: frozenset[str] | None = None
+) -> list[KnowledgeFault]:
     """Return all rule violations of one entry.
 
     Args:
@@ -57,25 +66,25 @@ def check_entry(entry: Entry, file: str, crops: frozenset[str] | None = None) ->
             for where, message, hint in _claim(entry, claim)
         ]
     return [
-        Fault(file=file, field=spell_location(where), message=message, hint=hint)
+        KnowledgeFault(file=file, field=spell_location(where), message=message, hint=hint)
         for where, message, hint in faults
     ]
 
 
 def check_files(
-    paths: Iterable[Path], among: Iterable[Entry] = ()
-) -> tuple[list[Entry], list[Fault]]:
+    paths: Iterable[Path], among: Iterable[KnowledgeEntry] = ()
+) -> tuple[list[KnowledgeEntry], list[KnowledgeFault]]:
     """Return the readable entries of the files, and the faults of all files.
 
     Args:
         paths: TOML files.
         among: entries of the base they will be added to, whose ids are taken and whose crops are known.
     """
-    read: list[tuple[Path, Entry]] = []
-    faults: list[Fault] = []
+    read: list[tuple[Path, KnowledgeEntry]] = []
+    faults: list[KnowledgeFault] = []
     for path in paths:
         result = read_entry(path)
-        if isinstance(result, Entry):
+        if isinstance(result, KnowledgeEntry):
             read.append((path, result))
         else:
             faults += result
@@ -86,7 +95,9 @@ def check_files(
         if entry.id in source_of_id:
             message = f"{entry.id} is an id in {source_of_id[entry.id]} already"
             faults.append(
-                Fault(file=str(path), field="id", message=message, hint="choose another id")
+                KnowledgeFault(
+                    file=str(path), field="id", message=message, hint="choose another id"
+                )
             )
         source_of_id.setdefault(entry.id, path.name)
         faults += check_entry(entry, str(path), crops)
@@ -97,7 +108,7 @@ def check_files(
 Violation = tuple[tuple[str | int, ...], str, str]
 
 
-def _identity(entry: Entry) -> Iterator[Violation]:
+def _identity(entry: KnowledgeEntry) -> Iterator[Violation]:
     if entry.id.partition(".")[0] != entry.kind:
         yield (
             ("id",),
@@ -112,7 +123,7 @@ def _identity(entry: Entry) -> Iterator[Violation]:
         )
 
 
-def _names(entry: Entry) -> Iterator[Violation]:
+def _names(entry: KnowledgeEntry) -> Iterator[Violation]:
     for number, name in enumerate(entry.names.zh):
         if not _ONLY_CJK.fullmatch(name) or not re.search(f"[{CJK}]", name):
             yield ("names", "zh", number), f"{name!r} is not written in Chinese characters", ""
@@ -134,7 +145,7 @@ def _names(entry: Entry) -> Iterator[Violation]:
         yield ("names", "sci"), f"a scientific name begins with a capital: {entry.names.sci!r}", ""
 
 
-def _crops(entry: Entry, known: frozenset[str]) -> Iterator[Violation]:
+def _crops(entry: KnowledgeEntry, known: frozenset[str]) -> Iterator[Violation]:
     for number, crop in enumerate(entry.crops):
         if crop.lower() not in known:
             close = get_close_matches(crop.lower(), known, n=3, cutoff=0.6)
@@ -146,7 +157,7 @@ def _crops(entry: Entry, known: frozenset[str]) -> Iterator[Violation]:
             yield ("crops", number), f"no crop is known as {crop!r}", hint
 
 
-def _sources(entry: Entry) -> Iterator[Violation]:
+def _sources(entry: KnowledgeEntry) -> Iterator[Violation]:
     for key, source in entry.sources.items():
         if source.how == "page read" and source.url is None:
             yield (
@@ -168,7 +179,7 @@ def _sources(entry: Entry) -> Iterator[Violation]:
         yield ("coverage",), "verified, but no page was read", 'use "partial" until a page was read'
 
 
-def _claim(entry: Entry, claim: Claim) -> Iterator[Violation]:
+def _claim(entry: KnowledgeEntry, claim: Claim) -> Iterator[Violation]:
     if not claim.sources:
         yield ("sources",), "a claim needs at least one source", ""
     for key in claim.sources:
@@ -223,11 +234,11 @@ def forbidden(text: str, section: str = "management") -> Iterator[tuple[str, str
                 break
 
 
-def _place(entry: Entry, path: Path) -> Iterator[Fault]:
+def _place(entry: KnowledgeEntry, path: Path) -> Iterator[KnowledgeFault]:
     """Check that a shipped entry is in the folder of its kind, in a file named after it."""
     if not path.is_relative_to(SHIPPED):
         return
     expected = SHIPPED / FOLDER_OF_KIND[entry.kind] / f"{entry.slug}.toml"
     if path != expected:
         message = f"{entry.id} belongs into {FOLDER_OF_KIND[entry.kind]}/{entry.slug}.toml"
-        yield Fault(file=str(path), field="id", message=message)
+        yield KnowledgeFault(file=str(path), field="id", message=message)

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agrotools.core import CorpusError, UsageError
-from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import temporary_sibling
+from agrotools.core.progress import Progress, no_progress
 
 READ = ".txt, .md and .jsonl (with text in text, contents, content or passage)"
 _NAME = re.compile(r"(?:[^./][^/]*/)*[^./][^/]*\.(?:txt|md|jsonl)", re.IGNORECASE)

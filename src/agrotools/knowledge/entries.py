@@ -2,8 +2,8 @@
 
 An entry is one file, ``data/kb/FOLDER/SLUG.toml``. Validation is strict: an unknown key, a number written as text or an
 invalid date is a fault, never silently dropped. User entries are in the folders named by ``AGROTOOLS_KB`` (separated by
-``:``), or by default in ``kb`` inside the user's data folder. A file that is not a valid entry gives a :class:`Fault`
-with location and reason; all others are loaded.
+``:``), or by default in ``kb`` inside the user's data folder. A file that is not a valid entry gives a
+:class:`KnowledgeFault` with location and reason; all others are loaded.
 """
 
 import os
@@ -19,8 +19,8 @@ from pydantic import Field, StringConstraints, ValidationError
 from pydantic_core import to_json
 
 from agrotools.core import FrozenModel
-from agrotools.core.base import spell_location
 from agrotools.core.files import provide_home
+from agrotools.core.texts import spell_location
 
 Kind = Literal["pest", "disease", "weed", "crop", "method"]
 Coverage = Literal["verified", "partial", "stub"]
@@ -108,7 +108,7 @@ class Source(FrozenModel):
     how: How
 
 
-class Entry(FrozenModel):
+class KnowledgeEntry(FrozenModel):
     """One pest, disease, weed, crop or method."""
 
     id: _ID
@@ -147,7 +147,7 @@ _MOST_DOTS = 60
 MOST_FILES = 20_000
 
 
-class Fault(FrozenModel):
+class KnowledgeFault(FrozenModel):
     """One error in a file of the knowledge base."""
 
     file: str
@@ -165,10 +165,10 @@ class Fault(FrozenModel):
 class Loaded:
     """Entries in order of id, the file of each, and the faults of files that could not be loaded."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[KnowledgeEntry, ...]
     files: dict[str, Path]
     """file of each entry by id"""
-    faults: tuple[Fault, ...]
+    faults: tuple[KnowledgeFault, ...]
 
 
 def user_folders() -> tuple[Path, ...]:
@@ -215,16 +215,18 @@ def toml_files(folder: Path) -> list[Path]:
 
 def load(paths: Sequence[Path] | None = None) -> Loaded:
     """Load the entries in ``paths`` (default: :func:`kb_files`). A faulty file does not affect the others."""
-    faults: list[Fault] = []
-    entries: dict[str, Entry] = {}
+    faults: list[KnowledgeFault] = []
+    entries: dict[str, KnowledgeEntry] = {}
     files: dict[str, Path] = {}
     for path in kb_files() if paths is None else paths:
         result = read_entry(path)
-        if isinstance(result, Entry):
+        if isinstance(result, KnowledgeEntry):
             if result.id in entries:
                 message = f"{result.id} is the id of {files[result.id]} already"
                 faults.append(
-                    Fault(file=str(path), field="id", message=message, hint="choose another id")
+                    KnowledgeFault(
+                        file=str(path), field="id", message=message, hint="choose another id"
+                    )
                 )
             else:
                 entries[result.id], files[result.id] = result, path
@@ -234,28 +236,32 @@ def load(paths: Sequence[Path] | None = None) -> Loaded:
     return Loaded(ordered, files, tuple(faults))
 
 
-def parse(content: bytes, file: str) -> Entry | list[Fault]:
+def parse(content: bytes, file: str) -> KnowledgeEntry | list[KnowledgeFault]:
     """Return the entry in the bytes of a TOML file, or all its faults."""
     if len(content) > LONGEST_FILE:
         hint = "an entry is a few sentences; split it"
-        return [Fault(file=file, message=f"longer than {LONGEST_FILE // 1024} KiB", hint=hint)]
+        return [
+            KnowledgeFault(file=file, message=f"longer than {LONGEST_FILE // 1024} KiB", hint=hint)
+        ]
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         return [
-            Fault(
+            KnowledgeFault(
                 file=file, message=f"line {line} is not UTF-8 text", hint="save the file as UTF-8"
             )
         ]
     for number, line in enumerate(text.splitlines(), 1):
         if line.count(".") > _MOST_DOTS:
             return [
-                Fault(file=file, message=f"line {number} has more than {_MOST_DOTS} full stops")
+                KnowledgeFault(
+                    file=file, message=f"line {number} has more than {_MOST_DOTS} full stops"
+                )
             ]
     try:
         # Validated as JSON, which has tuples as lists and dates as text, so that strict mode accepts them.
-        return Entry.model_validate_json(
+        return KnowledgeEntry.model_validate_json(
             to_json(tomllib.loads(text), inf_nan_mode="constants"), strict=True
         )
     except ValidationError as error:
@@ -270,15 +276,17 @@ def parse(content: bytes, file: str) -> Entry | list[Fault]:
     ) as error:  # an integer of thousands of digits is also a ValueError
         message = "too deeply nested" if isinstance(error, RecursionError) else str(error)
         faults = [("", f"not valid TOML: {message}"[:400])]
-    return [Fault(file=file, field=field, message=message) for field, message in faults]
+    return [KnowledgeFault(file=file, field=field, message=message) for field, message in faults]
 
 
-def read_entry(path: Path) -> Entry | list[Fault]:
+def read_entry(path: Path) -> KnowledgeEntry | list[KnowledgeFault]:
     """Return the entry in a file, or all its faults."""
     try:
         if not path.is_file():
-            return [Fault(file=str(path), message="this is not a regular file")]
+            return [KnowledgeFault(file=str(path), message="this is not a regular file")]
         with path.open("rb") as file:
             return parse(file.read(LONGEST_FILE + 1), str(path))
     except OSError as error:
-        return [Fault(file=str(path), message=f"cannot be read: {error.strerror or error}")]
+        return [
+            KnowledgeFault(file=str(path), message=f"cannot be read: {error.strerror or error}")
+        ]

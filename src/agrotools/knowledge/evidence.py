@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.knowledge.entries import Entry, Kind
+from agrotools.knowledge.entries import Kind, KnowledgeEntry
 from agrotools.knowledge.words import (
     ASKING,
     STOPWORDS,
@@ -136,7 +136,7 @@ _LEAST_APART = 3
 """Minimum edit distance of distinct words."""
 
 
-def own_words(entry: Entry) -> frozenset[str]:
+def own_words(entry: KnowledgeEntry) -> frozenset[str]:
     """Return stems of the words in the names and crops of an entry, and of the hosts of its crops."""
     hosts = (host for crop in entry.crops for host in hosts_of(crop))
     return frozenset(
@@ -146,7 +146,7 @@ def own_words(entry: Entry) -> frozenset[str]:
     )
 
 
-def is_group(entry: Entry) -> bool:
+def is_group(entry: KnowledgeEntry) -> bool:
     """True if an entry covers many species, whatever precedes their common name: aphids, flea beetles."""
     return entry.kind in ("pest", "weed") and (
         entry.names.sci is None or entry.names.sci.endswith(("spp.", "sp."))

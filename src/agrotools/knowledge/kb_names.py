@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from agrotools.knowledge.entries import Entry, Kind, kb_files, load, shipped_files
+from agrotools.knowledge.entries import Kind, KnowledgeEntry, kb_files, load, shipped_files
 from agrotools.knowledge.foreign import english_crop, english_names, foreign_words
 from agrotools.knowledge.words import folded
 
@@ -16,12 +16,12 @@ SHIPPED_LABELS = "pool"
 class KbNames:
     """Entries by all their names. Names are compared folded (ignoring case, accents, ``_`` and ``-``)."""
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[KnowledgeEntry]) -> None:
         self.entries = tuple(entries)
-        self._by_name: dict[str, list[Entry]] = {}
-        self._by_label: dict[str, Entry] = {}
-        self._by_id: dict[str, list[Entry]] = {}
-        self._without_crop: dict[str, dict[str, Entry]] = {}
+        self._by_name: dict[str, list[KnowledgeEntry]] = {}
+        self._by_label: dict[str, KnowledgeEntry] = {}
+        self._by_id: dict[str, list[KnowledgeEntry]] = {}
+        self._without_crop: dict[str, dict[str, KnowledgeEntry]] = {}
         self._forms: dict[str, set[str]] = {}
         self._crops: dict[str, int] = {}
         """Place in ``entries`` of the first crop that has a name."""
@@ -38,17 +38,17 @@ class KbNames:
             for label in entry.names.datasets.get(SHIPPED_LABELS, ()):
                 self._by_label.setdefault(label, entry)
         # A species of a list names the entry only if no entry has this name by itself.
-        listed: dict[str, list[Entry]] = {}
+        listed: dict[str, list[KnowledgeEntry]] = {}
         for entry in self.entries:
             for name in map(folded, species_in(entry.names.sci)):
                 listed.setdefault(name, []).append(entry)
         self._by_name |= {name: of for name, of in listed.items() if name not in self._by_name}
 
-    def of_shipped(self, label: str) -> Entry | None:
+    def of_shipped(self, label: str) -> KnowledgeEntry | None:
         """Return the entry of a label of the shipped networks, or None."""
         return self._by_label.get(label)
 
-    def all_of_name(self, name: str) -> Sequence[Entry]:
+    def all_of_name(self, name: str) -> Sequence[KnowledgeEntry]:
         """Return all entries that have this name, or else those of the English names that it stands for."""
         if known := self._by_name.get(folded(name)):
             return known
@@ -59,7 +59,9 @@ class KbNames:
         )
         return [*{entry.id: entry for entry in named}.values()]
 
-    def of_name(self, name: str, kinds: Collection[Kind], crop: str | None = None) -> Entry | None:
+    def of_name(
+        self, name: str, kinds: Collection[Kind], crop: str | None = None
+    ) -> KnowledgeEntry | None:
         """Return the single entry of these kinds that has this name, or None if there is none or more than one.
 
         With ``crop``, only entries on that crop are meant, and "leaf spot" may also mean "bean leaf spot".
@@ -77,7 +79,7 @@ class KbNames:
             )
         return matches[0] if len(matches) == 1 else None
 
-    def meant_by(self, name: str) -> list[Entry]:
+    def meant_by(self, name: str) -> list[KnowledgeEntry]:
         """Return the entries that a name may mean on one crop or another: "leaf spot" also "leaf spot of bean"."""
         named = {entry.id: entry for entry in self.all_of_name(name)}
         # "roya" is a name of coffee rust, and of the rusts of other crops.
@@ -86,11 +88,11 @@ class KbNames:
             named |= self._without_crop.get(folded(form), {})
         return [*named.values()]
 
-    def is_short_for(self, name: str, entry: Entry) -> bool:
+    def is_short_for(self, name: str, entry: KnowledgeEntry) -> bool:
         """Return True if a name is one of an entry without its crop: "cercospora" of "coffee cercospora"."""
         return entry.id in self._without_crop.get(folded(name), {})
 
-    def of_kinds(self, kinds: Collection[Kind], crop: str | None = None) -> list[Entry]:
+    def of_kinds(self, kinds: Collection[Kind], crop: str | None = None) -> list[KnowledgeEntry]:
         """Return the entries of these kinds, only those on ``crop`` if it is given."""
         return [
             entry
@@ -98,7 +100,7 @@ class KbNames:
             if entry.kind in kinds and (crop is None or self.is_on(entry, crop))
         ]
 
-    def is_on(self, entry: Entry, crop: str) -> bool:
+    def is_on(self, entry: KnowledgeEntry, crop: str) -> bool:
         """True if an entry concerns a crop, under any of its names."""
         if crop not in self._forms:
             self._forms[crop] = crop_forms(self.entries, crop)
@@ -215,7 +217,7 @@ def _names_of_files(paths: tuple[Path, ...]) -> KbNames:
     return KbNames(load(paths).entries)
 
 
-def crop_forms(entries: Iterable[Entry], crop: str) -> set[str]:
+def crop_forms(entries: Iterable[KnowledgeEntry], crop: str) -> set[str]:
     """Return the names of a crop without spaces: the given one, its singular, and all names of its entry."""
     forms = _singulars(crop)
     for entry in entries:
@@ -225,7 +227,7 @@ def crop_forms(entries: Iterable[Entry], crop: str) -> set[str]:
     return {_remove_spaces(form) for form in forms if form}
 
 
-def concerns(entry: Entry, forms: Collection[str]) -> bool:
+def concerns(entry: KnowledgeEntry, forms: Collection[str]) -> bool:
     """True if an entry is that of a crop, or concerns it; ``forms``: see :func:`crop_forms`."""
     names = entry.names.all() if entry.kind == "crop" else entry.crops
     return any(_remove_spaces(name) in forms for name in names)

@@ -9,7 +9,7 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.entries import KnowledgeEntry
 from agrotools.knowledge.evidence import is_group, is_other_name
 from agrotools.knowledge.words import (
     ASKING,
@@ -50,7 +50,7 @@ class NameMatch:
 class NamesIndex:
     """Names of entries by their exact form and by character n-grams (TF-IDF)."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[KnowledgeEntry]) -> None:
         self.names: list[str] = []
         self.owners: list[int] = []
         self._exact: dict[str, list[int]] = {}
@@ -298,7 +298,7 @@ def _host_and_rest(text: str) -> tuple[frozenset[str], str]:
     return hosts, _stemmed(" ".join(words))
 
 
-def _rests(entries: Iterable[Entry | None]) -> dict[str, list[int]]:
+def _rests(entries: Iterable[KnowledgeEntry | None]) -> dict[str, list[int]]:
     """Map the stems of names without their crops to entries."""
     owners_of_rest: dict[str, dict[int, None]] = {}
     for number, entry in enumerate(entries):
@@ -320,7 +320,7 @@ def _endings(rests: dict[str, list[int]]) -> dict[str, list[int]]:
     return {ending: list(owners) for ending, owners in owners_of_ending.items()}
 
 
-def _parts(entries: Sequence[Entry]) -> dict[str, list[int]]:
+def _parts(entries: Sequence[KnowledgeEntry]) -> dict[str, list[int]]:
     """Map stems of parts of names that identify the thing to entries; see :meth:`NamesIndex.parts`."""
     owners_of_part: dict[str, dict[int, None]] = {}
     for number, entry in enumerate(entries):
@@ -342,7 +342,7 @@ def _stemmed(text: str) -> str:
     return " ".join(map(stem, text.split()))
 
 
-def _known_words(entries: Sequence[Entry]) -> frozenset[str]:
+def _known_words(entries: Sequence[KnowledgeEntry]) -> frozenset[str]:
     """Return correctly spelt words: those of names, crops, descriptions and claims."""
     words: set[str] = set()
     for entry in entries:

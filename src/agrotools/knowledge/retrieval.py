@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.knowledge.entries import Entry, Kind, Loaded, Section, kb_files, load
+from agrotools.knowledge.entries import Kind, KnowledgeEntry, Loaded, Section, kb_files, load
 from agrotools.knowledge.evidence import (
     ACCEPTED,
     LONGEST_NAME,
@@ -54,13 +54,13 @@ _LOOKS_RANK = 0.03
 class Hit:
     """Passage of an entry. ``score``: degree to which the question is accounted for, 0 to 1."""
 
-    entry: Entry
+    entry: KnowledgeEntry
     document: Document
     score: float
 
 
 @dataclass(frozen=True)
-class Evidence:
+class EntryEvidence:
     """Evidence that a question is about an entry.
 
     ``name``: similarity of its best name to words of the question; ``covered``: share of the question's informative
@@ -89,7 +89,7 @@ class _Word:
 class KnowledgeIndex:
     """Index over entries. It is built once and immutable."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[KnowledgeEntry]) -> None:
         self.entries = tuple(entries)
         self.names = NamesIndex(self.entries)
         self.sections = SectionsIndex(self.entries)
@@ -104,7 +104,7 @@ class KnowledgeIndex:
         self._groups = [is_group(entry) for entry in self.entries]
         self._number = {entry.id: number for number, entry in enumerate(self.entries)}
 
-    def get(self, kb_id: str) -> Entry | None:
+    def get(self, kb_id: str) -> KnowledgeEntry | None:
         number = self._number.get(kb_id)
         return None if number is None else self.entries[number]
 
@@ -165,7 +165,7 @@ class KnowledgeIndex:
 
     def similarly_named(
         self, query: str, *, kind: Kind | None = None, crop: str | None = None
-    ) -> list[Entry]:
+    ) -> list[KnowledgeEntry]:
         """Return up to three entries whose name is part of another's in the question (webworm in fall webworm)."""
         words, allowed = folded(query).split(), self._allowed(kind, crop)
         scores: dict[int, float] = {}
@@ -182,7 +182,7 @@ class KnowledgeIndex:
             for number in sorted(scores, key=lambda number: (-scores[number], number))[:3]
         ]
 
-    def evidence(self, query: str, allowed: NDArray[np.bool_] | None = None) -> list[Evidence]:
+    def evidence(self, query: str, allowed: NDArray[np.bool_] | None = None) -> list[EntryEvidence]:
         """Return the evidence for candidate entries, best first, accepted or not."""
         allowed = self._allowed(None, None) if allowed is None else allowed
         question = self._question(query)
@@ -222,7 +222,7 @@ class KnowledgeIndex:
             for number in order
         ]
 
-        def rank_of(item: Evidence) -> float:
+        def rank_of(item: EntryEvidence) -> float:
             return (
                 _LOOKS_RANK
                 if not item.name and self.looks.described[item.entry]
@@ -261,15 +261,15 @@ class KnowledgeIndex:
         whole: float | None,
         rank: float,
         chance: float | None,
-    ) -> Evidence:
+    ) -> EntryEvidence:
         """Return the strongest evidence for an entry, from its names in the question or from words alone.
 
         Entries with a described appearance are scored by ``chance``, their probability by appearance; methods and crops
         by any of their words.
         """
         if whole is not None:
-            return Evidence(number, whole, 1.0, 1, rank, whole, True)
-        best: Evidence | None = None
+            return EntryEvidence(number, whole, 1.0, 1, rank, whole, True)
+        best: EntryEvidence | None = None
         is_diagnostic = section_asked(query) in _NOT_LOOKS
         kind = self.entries[number].kind
         # A short question is a name; other mentions in the entry ("not to be mistaken for") do not answer it.
@@ -302,7 +302,7 @@ class KnowledgeIndex:
                     score = min(score * OTHER, OTHER * ACCEPTED)
             else:
                 score = by_name(way.similarity, covered, way.name.count(" ") + 1, kind)
-            weighed = Evidence(
+            weighed = EntryEvidence(
                 number,
                 way.similarity if way else 0.0,
                 covered,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.knowledge.entries import Claim, Entry, Passage, Section
+from agrotools.knowledge.entries import Claim, KnowledgeEntry, Passage, Section
 from agrotools.knowledge.words import (
     asking_terms,
     folded,
@@ -40,7 +40,7 @@ class Document:
 class SectionsIndex:
     """BM25 (Robertson and Zaragoza 2009; Lucene's variant) over passages, by ``bm25s``."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[KnowledgeEntry]) -> None:
         from bm25s import BM25
 
         self.documents: list[Document] = []
@@ -88,11 +88,11 @@ class SectionsIndex:
         return np.asarray(self._bm25.get_scores(known), np.float64)
 
 
-def _name_words(entry: Entry) -> list[str]:
+def _name_words(entry: KnowledgeEntry) -> list[str]:
     return [word for name in (*entry.names.all(), *entry.crops) for word in terms(name)]
 
 
-def _words_of(entry: Entry, item: Document) -> list[str]:
+def _words_of(entry: KnowledgeEntry, item: Document) -> list[str]:
     """Return the words of a passage, with the entry's names and crops, so that "management of X" finds it."""
     name_terms = [
         word
@@ -133,7 +133,7 @@ _WEED = frozenset(term for word in word_list("weed") for term in terms(word))
 class AppearanceIndex:
     """Sentences on appearance, compared with questions."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[KnowledgeEntry]) -> None:
         entry_of_name = _names(entries)
         sentences = [
             (at, terms(text))
@@ -230,7 +230,7 @@ class AppearanceIndex:
         return np.minimum(1.0, np.asarray(self._of_pairs @ vector) / 4.0)
 
 
-def _sentences(entry: Entry, entry_of_name: Mapping[str, str]) -> Iterator[str]:
+def _sentences(entry: KnowledgeEntry, entry_of_name: Mapping[str, str]) -> Iterator[str]:
     """Yield sentences on appearance, without those on other things that it may be mistaken for."""
     if entry.kind in ("crop", "method"):
         return
@@ -246,7 +246,7 @@ def _sentences(entry: Entry, entry_of_name: Mapping[str, str]) -> Iterator[str]:
 _PART = re.compile(r"[^;.]+[;.]?")
 
 
-def _names(entries: Sequence[Entry]) -> dict[str, str]:
+def _names(entries: Sequence[KnowledgeEntry]) -> dict[str, str]:
     """Map names of two words or more to entry ids; an empty id for names of several entries."""
     entry_of_name: dict[str, str] = {}
     for entry in entries:
@@ -260,7 +260,7 @@ def _names(entries: Sequence[Entry]) -> dict[str, str]:
     return entry_of_name
 
 
-def _is_of_another(text: str, entry: Entry, entry_of_name: Mapping[str, str]) -> bool:
+def _is_of_another(text: str, entry: KnowledgeEntry, entry_of_name: Mapping[str, str]) -> bool:
     words = [stem(word) for word in folded(text).split()]
     spans = ((at, at + size) for size in (2, 3, 4) for at in range(len(words) - size + 1))
     owners = [

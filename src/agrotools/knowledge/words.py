@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.entries import KnowledgeEntry
 from agrotools.text.normalise import CJK, normalise
 
 _TOKEN = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
@@ -228,7 +228,7 @@ _SAME = {
 _HOST_GROUPS = {group: names.split(", ") for group, names in _table("words")["host_groups"].items()}
 
 
-def known_crops(entries: tuple[Entry, ...] = ()) -> frozenset[str]:
+def known_crops(entries: tuple[KnowledgeEntry, ...] = ()) -> frozenset[str]:
     """Return :data:`CROP_NAMES` and the English names of the crops among ``entries``, in lower case."""
     names = {
         name.lower()

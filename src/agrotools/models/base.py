@@ -16,7 +16,7 @@ from pybase64 import b64encode
 from pydantic import Field, JsonValue, PositiveFloat, PositiveInt
 
 from agrotools.core import FrozenModel, ToolSpec, Usage
-from agrotools.core.base import amount_text, prompt_tokens_text, without_surrogates
+from agrotools.core.texts import amount_text, prompt_tokens_text, without_surrogates
 
 Role = Literal["system", "user", "assistant", "tool"]
 

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from agrotools.core import InfrastructureError, ToolSpec, Usage
-from agrotools.core.base import from_valid, without_surrogates
+from agrotools.core.frozen_model import from_valid
+from agrotools.core.texts import without_surrogates
 from agrotools.models.base import (
     Completion,
     FinishReason,

@@ -321,7 +321,7 @@ def _completed(reply: Any) -> Any:
     return {"finish_reason": "tool_calls" if calls else "stop", **reply, "tool_calls": completed}
 
 
-class Scene(FrozenModel):
+class ScriptedReplies(FrozenModel):
     """Replies to conversations whose first user message contains ``when`` (to all conversations if it is empty).
 
     The reply is chosen by the number of assistant messages so far, so that a scene works in every mode and at any
@@ -338,7 +338,9 @@ class Scene(FrozenModel):
 class ScriptedModel:
     """Model that replies from the first matching scene, or from a Python callable."""
 
-    def __init__(self, script: Sequence[Scene] | Responder, *, name: str = "scripted") -> None:
+    def __init__(
+        self, script: Sequence[ScriptedReplies] | Responder, *, name: str = "scripted"
+    ) -> None:
         self._script = script
         self.name = name
         self.base_url = ""
@@ -376,7 +378,7 @@ class ScriptedModel:
         return None
 
 
-def _read_scenes(path: Path) -> tuple[Scene, ...]:
+def _read_scenes(path: Path) -> tuple[ScriptedReplies, ...]:
     try:
         text = read_text(path)
         if path.suffix == ".toml":
@@ -397,6 +399,6 @@ def _read_scenes(path: Path) -> tuple[Scene, ...]:
     if not any(isinstance(entry, dict) and "replies" in entry for entry in entries):
         entries = [{"replies": entries}]
     try:
-        return tuple(Scene.model_validate(entry) for entry in entries)
+        return tuple(ScriptedReplies.model_validate(entry) for entry in entries)
     except ValidationError as error:
         raise UsageError(f"the script {path} is wrong at {first_error(error)}") from error

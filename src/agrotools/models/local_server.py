@@ -26,7 +26,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, TypeVar
 
 from agrotools.core import UsageError
-from agrotools.core.base import LocalServerError
+from agrotools.core.errors import LocalServerError
 from agrotools.core.processes import (
     KILL,
     NOT_STARTED,

@@ -43,7 +43,7 @@ from agrotools.models.refusals import (
     retry_after,
 )
 from agrotools.models.transport import (
-    Fault,
+    FailedAttempt,
     NoResponse,
     Response,
     TimedOut,
@@ -143,7 +143,7 @@ class OpenAICompatibleModel:
                 message = self._redacted(outcome.message)
                 if not self._took_longer(messages, outcome):
                     return tries.ended("context", message)
-                outcome = Fault(f"a longer prompt was answered before, and now: {message}")
+                outcome = FailedAttempt(f"a longer prompt was answered before, and now: {message}")
                 room = ReplyRoom(settings, self._most_output)
             if not outcome.counts:
                 continue
@@ -167,7 +167,7 @@ class OpenAICompatibleModel:
         tools: Sequence[ToolSpec],
         settings: ModelSettings,
         tries: Tries,
-    ) -> Completion | Fault | Rejection:
+    ) -> Completion | FailedAttempt | Rejection:
         guessed = self._estimate.of(messages, tools, settings) if self._estimate else 0
         held_back = await self._admission(guessed)
         began = time.monotonic()
@@ -201,7 +201,7 @@ class OpenAICompatibleModel:
             self._refuse(self._redacted(refusal.message), "token_limit", HINT)
         return False
 
-    def _timed_out(self, began: float, replies: int, message: str, tries: Tries) -> Fault:
+    def _timed_out(self, began: float, replies: int, message: str, tries: Tries) -> FailedAttempt:
         """Return the fault of a request that is sent again, or raise InfrastructureError after too many time-outs.
 
         ``began`` and ``replies``: time of the request, and number of replies to others at that time.
@@ -218,7 +218,7 @@ class OpenAICompatibleModel:
                 problem="reply" if answered else "unreachable",
             )
         self.stats.retries += 1
-        return Fault(message, counts=False)
+        return FailedAttempt(message, counts=False)
 
     async def _admission(self, tokens: int) -> bool:
         """Take a slot and wait for the rate limit; return True if it held the request back."""
@@ -262,7 +262,7 @@ class OpenAICompatibleModel:
         tools: Sequence[ToolSpec],
         settings: ModelSettings,
         tries: Tries,
-    ) -> Completion | Fault | Rejection:
+    ) -> Completion | FailedAttempt | Rejection:
         adapted = frozenset(self._adaptations.active)
         body = self._encoder.encode(messages, tools, settings)
         began, replies = time.monotonic(), self.stats.replies
@@ -274,14 +274,16 @@ class OpenAICompatibleModel:
                 self._overloaded(began)
             if not error.passing:
                 raise self._unreadable(str(error)) from error
-            return Fault(
+            return FailedAttempt(
                 self._redacted(str(error)), problem="unreachable" if error.unreachable else "reply"
             )
         except TimedOut as error:
             return self._timed_out(began, replies, str(error), tries)
         except UntrustedServer as error:
             if self.stats.has_worked:
-                return Fault(f"the certificate is not trusted: {self._redacted(str(error))}")
+                return FailedAttempt(
+                    f"the certificate is not trusted: {self._redacted(str(error))}"
+                )
             raise EndpointRefusal(
                 f"the certificate of {self.base_url} is not trusted: {self._redacted(str(error))}",
                 problem="unreachable",
@@ -295,7 +297,7 @@ class OpenAICompatibleModel:
         except MalformedReply as error:
             if not error.passing:
                 raise self._unreadable(str(error)) from error
-            return Fault(self._redacted(str(error)))
+            return FailedAttempt(self._redacted(str(error)))
         if isinstance(read, Completion):
             count = count_prompt(messages, read)
             self._longest[count.images] = max(count.characters, self._longest.get(count.images, 0))
@@ -311,7 +313,7 @@ class OpenAICompatibleModel:
             return read
         if name := self._adaptations.adopt(read, request, settings, adapted):
             note(self.stats, "adapted", name, f"{self.base_url}: {self._adaptations.active[name]}")
-            return Fault(read.message, counts=False)
+            return FailedAttempt(read.message, counts=False)
         if read.status in _OVERLOADED and read.verdict == "retry":
             self._overloaded(began)
         return self._fault_from_rejection(read, response, tries)
@@ -351,7 +353,7 @@ class OpenAICompatibleModel:
 
     def _fault_from_rejection(
         self, rejection: Rejection, response: Response, tries: Tries
-    ) -> Completion | Fault:
+    ) -> Completion | FailedAttempt:
         message = self._redacted(rejection.message)
         match rejection.verdict:
             case "filtered" | "length" as reason:
@@ -380,7 +382,7 @@ class OpenAICompatibleModel:
                     and wait_s <= self._wire.retry_wall_s
                 ):
                     self._rate.pause(wait_s)
-                return Fault(message, wait_s, rejection.status == 429)
+                return FailedAttempt(message, wait_s, rejection.status == 429)
             case "credentials":
                 variable = self._endpoint.key_env
                 raise EndpointRefusal(
@@ -397,7 +399,7 @@ class OpenAICompatibleModel:
                 )
             case "proxy":
                 if self.stats.has_worked:
-                    return Fault(message, problem="unreachable")
+                    return FailedAttempt(message, problem="unreachable")
                 self._refuse(
                     message,
                     "unreachable",
@@ -405,7 +407,7 @@ class OpenAICompatibleModel:
                 )
             case "not_found":
                 if self.stats.has_worked:
-                    return Fault(message)
+                    return FailedAttempt(message)
                 if to := response.headers.get("Location"):
                     self._refuse(
                         f"it redirects to {to}",
@@ -448,7 +450,7 @@ class OpenAICompatibleModel:
             problem="reply",
         )
 
-    def _give_up(self, attempts: int, fault: Fault) -> NoReturn:
+    def _give_up(self, attempts: int, fault: FailedAttempt) -> NoReturn:
         wait = (
             "more than a day"
             if (fault.wait_s or 0) > _DAY_S

@@ -277,7 +277,7 @@ _CONTEXT_KEYS = (
 )
 
 
-class Finding(FrozenModel):
+class ProbeFinding(FrozenModel):
     """Outcome of one probe, with the tokens that the endpoint counted."""
 
     feature: str
@@ -294,7 +294,7 @@ class ProbeReport(FrozenModel):
     model: str
     base_url: str
     date: str
-    findings: tuple[Finding, ...]
+    findings: tuple[ProbeFinding, ...]
 
     def state(self, feature: str) -> State | None:
         """Return the state of a feature; None if it was not probed."""
@@ -302,7 +302,7 @@ class ProbeReport(FrozenModel):
 
 
 async def probe_endpoint(
-    endpoint: Endpoint, ended: Callable[[Finding], None] = lambda _: None
+    endpoint: Endpoint, ended: Callable[[ProbeFinding], None] = lambda _: None
 ) -> ProbeReport:
     """Probe an endpoint with about ten tiny requests, one after the other.
 
@@ -317,7 +317,7 @@ async def probe_endpoint(
     provider, name = split_provider(endpoint.model, endpoint.base_url)
     address = address_of(name, provider, endpoint.base_url, endpoint.api_key_env)
     asking = _Asking(endpoint.impatient, address.base_url)
-    findings: list[Finding] = []
+    findings: list[ProbeFinding] = []
     for probe in (
         _text,
         _images,
@@ -336,7 +336,7 @@ async def probe_endpoint(
             if probe is _text:
                 raise
             state, detail = "refused", error.message
-        finding = Finding(
+        finding = ProbeFinding(
             feature=feature,
             state=state,
             detail=" ".join(detail.split())[:300],
@@ -348,7 +348,7 @@ async def probe_endpoint(
         ended(finding)
     context = await _context(address, name)
     findings.append(
-        Finding(feature="context", state="yes" if context else "unclear", detail=context)
+        ProbeFinding(feature="context", state="yes" if context else "unclear", detail=context)
     )
     ended(findings[-1])
     date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -585,7 +585,9 @@ def attach_report(
     return [f"{warning} (agrotools doctor, {report.date[:10]})" for warning in warnings]
 
 
-def run_probe(endpoint: Endpoint, ended: Callable[[Finding], None] = lambda _: None) -> ProbeReport:
+def run_probe(
+    endpoint: Endpoint, ended: Callable[[ProbeFinding], None] = lambda _: None
+) -> ProbeReport:
     """Run :func:`probe_endpoint` to its end, and store the report in the cache, where runs find it."""
     report = asyncio.run(probe_endpoint(endpoint, ended))
     path = _place(report.base_url, report.model)

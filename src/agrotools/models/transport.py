@@ -66,7 +66,7 @@ class TimedOut(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FailedAttempt:
     """A failed attempt that is worth a retry. ``wait_s``: wait requested by the server."""
 
     reason: str

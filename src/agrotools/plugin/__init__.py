@@ -1,18 +1,15 @@
 """Public names for packages that add a benchmark or an image source.
 
-This module exports the contracts of a benchmark (:mod:`agrotools.plugin.contracts`) and the engine types that they use.
-Apart from it only :mod:`agrotools` and :mod:`agrotools.tools` are public. Importing this module imports the core only;
-names of other packages are imported on first use. It also has the installed plug-ins, and tables of the engine joined
-with theirs.
+This module exports the contracts of a benchmark (:mod:`agrotools.benchmarks.contract` begins with the plug-in itself)
+and the engine types that they use. Apart from it only :mod:`agrotools` and :mod:`agrotools.tools` are public. Importing
+this module imports the core only; names of other packages are imported on first use. It also has the installed
+plug-ins, and tables of the engine joined with theirs.
 """
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from agrotools.core import (
-    BENCHMARKS,
     Action,
     Answer,
     CallTools,
@@ -31,38 +28,9 @@ from agrotools.core import (
     ToolError,
     ToolSpec,
     Trajectory,
-    imported,
 )
-from agrotools.core.registry import join_tables
-from agrotools.core.slot import SLOT_TYPES
-from agrotools.plugin.contracts import (
-    NO_COMPARISONS,
-    BenchmarkFiles,
-    BenchmarkPlugin,
-    Download,
-    ErrorSource,
-    ExpectedCount,
-    JudgedMetric,
-    Judging,
-    MetricInfo,
-    ModeTally,
-    Paper,
-    PaperLabels,
-    PartColumn,
-    PredictionContent,
-    PredictionFormat,
-    PredictionInput,
-    PromptTemplates,
-    PublishedFiles,
-    PublishedRun,
-    RecordErrors,
-    Reporting,
-    RunProtocol,
-    Scoring,
-    Targets,
-    TextComparisons,
-    deferred,
-)
+from agrotools.core.progress import Progress, no_progress
+from agrotools.core.registry import deferred
 from agrotools.plugin.installed import (
     WithPlugins,
     benchmark_id,
@@ -74,15 +42,24 @@ from agrotools.plugin.installed import (
 )
 
 if TYPE_CHECKING:
+    from agrotools.agents.protocols import PromptTemplates, RunProtocol
     from agrotools.benchmarks import Loading, with_clusters
-    from agrotools.benchmarks.builtin import BuiltIn
+    from agrotools.benchmarks.contract import (
+        BenchmarkFiles,
+        BenchmarkPlugin,
+        Download,
+        ExpectedCount,
+        Paper,
+        PublishedFiles,
+        Targets,
+    )
     from agrotools.build.sources.assembling import assembled
     from agrotools.build.sources.land import fruit_subjects
     from agrotools.build.sources.part import Originals, Part
     from agrotools.build.templates import load_templates
-    from agrotools.core.base import Progress, no_progress
     from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
     from agrotools.models import Message, Model
+    from agrotools.report.contracts import PaperLabels, PartColumn, Reporting
     from agrotools.report.published import (
         paper,
         published_rows,
@@ -92,25 +69,51 @@ if TYPE_CHECKING:
     )
     from agrotools.report.settings import Setting
     from agrotools.runner.policies import AgentOptions
-    from agrotools.scoring import Metric, ModeSummary, Summary
+    from agrotools.scoring.contracts import (
+        NO_COMPARISONS,
+        ErrorSource,
+        MetricInfo,
+        ModeTally,
+        PublishedRun,
+        RecordErrors,
+        Scoring,
+        TextComparisons,
+    )
+    from agrotools.scoring.judging.contracts import JudgedMetric, Judging
+    from agrotools.scoring.prediction_format import (
+        PredictionContent,
+        PredictionFormat,
+        PredictionInput,
+    )
     from agrotools.scoring.slots import SlotScore
+    from agrotools.scoring.summary import Metric, ModeSummary, Summary
 
 _MODULES = {
     name: f"agrotools.{module}"
     for module, names in {
+        "agents.protocols": "PromptTemplates RunProtocol",
         "benchmarks": "Loading with_clusters",
+        "benchmarks.contract": (
+            "BenchmarkFiles BenchmarkPlugin Download ExpectedCount Paper PublishedFiles Targets"
+        ),
         "build.sources.assembling": "assembled",
         "build.sources.land": "fruit_subjects",
         "build.sources.part": "Originals Part",
         "build.templates": "load_templates",
-        "core.base": "Progress no_progress",
         "formats.benchmark": "Benchmark BenchmarkHeader SourceNote",
         "models": "Message Model",
+        "report.contracts": "PaperLabels PartColumn Reporting",
         "report.published": "paper published_rows published_set rows_of_model rows_of_table",
         "report.settings": "Setting",
         "runner.policies": "AgentOptions",
-        "scoring": "Metric ModeSummary Summary",
+        "scoring.contracts": (
+            "NO_COMPARISONS ErrorSource MetricInfo ModeTally PublishedRun RecordErrors Scoring"
+            " TextComparisons"
+        ),
+        "scoring.judging.contracts": "JudgedMetric Judging",
+        "scoring.prediction_format": "PredictionContent PredictionFormat PredictionInput",
         "scoring.slots": "SlotScore",
+        "scoring.summary": "Metric ModeSummary Summary",
     }.items()
     for name in names.split()
 }

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, TypeVar
 from agrotools.core import BENCHMARKS, Slot, imported
 from agrotools.core.registry import join_tables
 from agrotools.core.slot import SLOT_TYPES
-from agrotools.plugin.contracts import BenchmarkPlugin
 
 if TYPE_CHECKING:
     from agrotools.benchmarks.builtin import BuiltIn
+    from agrotools.benchmarks.contract import BenchmarkPlugin
 
 V = TypeVar("V")
 
 
-def plugins() -> list[BenchmarkPlugin]:
+def plugins() -> "list[BenchmarkPlugin]":
     """Return all installed benchmark plug-ins that can be imported."""
     return BENCHMARKS.loaded()
 
 
-def plugin_of(benchmark: str) -> BenchmarkPlugin | None:
+def plugin_of(benchmark: str) -> "BenchmarkPlugin | None":
     """Return the plug-in of a benchmark; None if none is installed, e.g. for a benchmark folder."""
     return BENCHMARKS.get(benchmark) if benchmark in BENCHMARKS else None
 
@@ -37,13 +37,13 @@ def _plain(name: str) -> str:
     return name.casefold().replace("-", "").replace("_", "")
 
 
-def plugins_of_slots(slots: Iterable[Slot]) -> list[BenchmarkPlugin]:
+def plugins_of_slots(slots: Iterable[Slot]) -> "list[BenchmarkPlugin]":
     """Return the plug-ins that define the types of ``slots``."""
     types = {type(slot) for slot in slots}.difference(SLOT_TYPES)
     return [plugin for plugin in plugins() if not types.isdisjoint(plugin.slots)] if types else []
 
 
-def plugins_for_slot_types(types: frozenset[str]) -> list[BenchmarkPlugin]:
+def plugins_for_slot_types(types: frozenset[str]) -> "list[BenchmarkPlugin]":
     """Return the plug-ins that may have metrics for slots of these types. Of the benchmarks in this package only those
     with such metrics are imported; plug-ins of other packages always are."""
     known: Mapping[str, BuiltIn] = imported("agrotools.benchmarks.builtin:BUILT_IN")
@@ -54,7 +54,7 @@ def plugins_for_slot_types(types: frozenset[str]) -> list[BenchmarkPlugin]:
     )
 
 
-def plugins_of_metrics(metrics: Iterable[str]) -> list[BenchmarkPlugin]:
+def plugins_of_metrics(metrics: Iterable[str]) -> "list[BenchmarkPlugin]":
     """Return the plug-ins that define any of ``metrics``."""
     theirs = {metric for metric in metrics if "." in metric}
     return (
@@ -72,7 +72,7 @@ class WithPlugins(Mapping[str, V]):
         self,
         noun: str,
         entries: Mapping[str, V],
-        table: Callable[[BenchmarkPlugin], Mapping[str, V]],
+        table: "Callable[[BenchmarkPlugin], Mapping[str, V]]",
     ) -> None:
         self._noun = noun
         self._entries = entries

@@ -9,20 +9,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agrotools.core import MODES, Mode
-from agrotools.core.base import count_text
-from agrotools.plugin.contracts import ErrorSource
+from agrotools.core.texts import count_text
 from agrotools.report.explain import lost_reason
 from agrotools.report.layout import (
     DASH,
     FEW,
     PLAIN_WIDTH,
     SYNTHETIC_NOTE,
-    Cell,
-    Column,
     Notes,
     Paragraph,
     Part,
-    Table,
+    ReportTable,
+    TableCell,
+    TableColumn,
     adjusted_lines,
     detectable_points,
     difference_cell,
@@ -38,17 +37,20 @@ from agrotools.report.layout import (
 )
 from agrotools.report.settings import used_plugins
 from agrotools.runner.records import RecordIndex, record_index
-from agrotools.scoring import METRICS, Comparison, Estimate, Summary, score_record
+from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.attribution import part_meaning
+from agrotools.scoring.contracts import ErrorSource
 from agrotools.scoring.error_classes import CLASSES
-from agrotools.scoring.metrics import FAS, is_invalid
-from agrotools.scoring.statistics import MIN_CLUSTERS
+from agrotools.scoring.metrics import FAS, METRICS, is_invalid
+from agrotools.scoring.statistics import MIN_CLUSTERS, Estimate
 from agrotools.scoring.summary import (
     ErrorCount,
     Flip,
     Flips,
     Missing,
+    RunComparison,
     RunDifference,
+    Summary,
     compared_task_types,
     other_differences,
 )
@@ -61,7 +63,7 @@ _MOST_CAUSES = 4
 
 
 def comparison_tables(
-    comparison: Comparison, *, flips: int = 0, details: bool = False
+    comparison: RunComparison, *, flips: int = 0, details: bool = False
 ) -> Iterator[Part]:
     """Yield the verdict of each mode, end-to-end first, and of that mode the largest differences by task and cause, and
     at most ``flips`` samples that the second run scores higher and lower: one screen for two runs.
@@ -102,14 +104,14 @@ def comparison_tables(
         yield Paragraph("All rows and the words: --details. More samples: --flips N.")
 
 
-def comparison_data(comparison: Comparison) -> dict[str, Any]:
+def comparison_data(comparison: RunComparison) -> dict[str, Any]:
     """Return a comparison as JSON data, with what the signs mean and the verdict of each mode in words."""
     verdicts = {mode: headline_verdict(comparison, mode) for mode in comparison.headline}
     words = {"orientation": comparison.orientation, "verdicts": verdicts}
     return words | comparison.model_dump(mode="json")
 
 
-def headline_verdict(comparison: Comparison, mode: str) -> str:
+def headline_verdict(comparison: RunComparison, mode: str) -> str:
     """Return what the headline difference of a mode shows."""
     return verdict_text(
         comparison.modes[mode][comparison.headline[mode]].overall,
@@ -176,7 +178,7 @@ def more_samples(difference: Estimate) -> int | None:
     return int(float(f"{more:.1e}")) if 1 <= more < 100_000 else None
 
 
-def _verdict_lines(comparison: Comparison, mode: str, with_facts: bool) -> Iterator[Paragraph]:
+def _verdict_lines(comparison: RunComparison, mode: str, with_facts: bool) -> Iterator[Paragraph]:
     name = comparison.headline.get(mode)
     if name is None:
         yield Paragraph(f"{mode}: no headline metric in common", "bold")
@@ -208,7 +210,7 @@ def _verdict_lines(comparison: Comparison, mode: str, with_facts: bool) -> Itera
     yield from (Paragraph(text, "yellow") for text in _headline_warnings(comparison, mode, name))
 
 
-def _headline_warnings(comparison: Comparison, mode: str, metric: str) -> Iterator[str]:
+def _headline_warnings(comparison: RunComparison, mode: str, metric: str) -> Iterator[str]:
     """Yield lines on what the headline difference does not hold."""
     if missing := comparison.missing.get(mode):
         names = (comparison.first, comparison.second)
@@ -245,7 +247,7 @@ def _headline_warnings(comparison: Comparison, mode: str, metric: str) -> Iterat
             yield f"not compared: {count_text(n, 'sample')} with {only}"
 
 
-def difference_rows(comparison: Comparison, mode: str) -> Iterator[tuple[str, str, Estimate]]:
+def difference_rows(comparison: RunComparison, mode: str) -> Iterator[tuple[str, str, Estimate]]:
     """Yield kind (``metric``, ``task`` or ``cause``), name and difference of every row that a comparison shows."""
     metrics, headline = comparison.modes[mode], comparison.headline.get(mode, "")
     for name in sorted(metrics, key=lambda each: each != headline):
@@ -259,14 +261,14 @@ def difference_rows(comparison: Comparison, mode: str) -> Iterator[tuple[str, st
             )
 
 
-def is_held(comparison: Comparison, mode: str, difference: Estimate) -> bool:
+def is_held(comparison: RunComparison, mode: str, difference: Estimate) -> bool:
     """Return False for a difference of a mode in which scores are missing, unless the headline holds without them."""
     missing = comparison.missing.get(mode)
     headline = comparison.modes[mode][comparison.headline[mode]].overall if missing else None
     return missing is None or (difference == headline and missing.allows(difference.value))
 
 
-def _part_tables(comparison: Comparison, mode: str, most: int | None) -> Iterator[Table]:
+def _part_tables(comparison: RunComparison, mode: str, most: int | None) -> Iterator[ReportTable]:
     """Yield the rows of a mode with all figures; or of tasks and causes alone, at most ``most`` of them."""
     rows = [*difference_rows(comparison, mode)]
     if most is not None:
@@ -288,7 +290,7 @@ def _part_tables(comparison: Comparison, mode: str, most: int | None) -> Iterato
         label = (
             name if kind == "metric" else f"  {kind} {name}" if most is None else f"{kind} {name}"
         )
-        figure = Cell((f"{value}{'*' if differs else ' '}",), "bold" if differs else "", each)
+        figure = TableCell((f"{value}{'*' if differs else ' '}",), "bold" if differs else "", each)
         interval = interval_text(each.interval, points) or DASH
         last = (
             (p, size(each), detectable_points([each]) or DASH) if most is None else (str(each.n),)
@@ -297,9 +299,11 @@ def _part_tables(comparison: Comparison, mode: str, most: int | None) -> Iterato
     yield from [table] if rows else []
 
 
-def _flip_table(title: str, flips: Sequence[Flip], details: bool) -> Table:
+def _flip_table(title: str, flips: Sequence[Flip], details: bool) -> ReportTable:
     table = new_table(
-        title, ("first", "second", Column(("lost by",), "id"), Column(("why",), "words")), first=18
+        title,
+        ("first", "second", TableColumn(("lost by",), "id"), TableColumn(("why",), "words")),
+        first=18,
     )
     for flip in flips:
         scores = (percent(flip.first), percent(flip.second))
@@ -312,7 +316,7 @@ def _flip_table(title: str, flips: Sequence[Flip], details: bool) -> Table:
     return table
 
 
-def _legend(comparison: Comparison) -> Iterator[str]:
+def _legend(comparison: RunComparison) -> Iterator[str]:
     shown = {name: METRICS[name].label for each in comparison.modes.values() for name in each}
     yield Notes().legend(shown)
     paired = (
@@ -335,7 +339,7 @@ def _legend(comparison: Comparison) -> Iterator[str]:
         yield "; ".join(f"{cause}: {part_meaning(cause)}" for cause in causes) + "."
 
 
-def with_reasons(comparison: Comparison, runs: tuple[Path, Path], most: int) -> Comparison:
+def with_reasons(comparison: RunComparison, runs: tuple[Path, Path], most: int) -> RunComparison:
     """Return the comparison with a reason for the lower score of the first ``most`` samples that went up and down."""
     indices = [record_index(run) for run in runs]
     flips: dict[str, Flips] = {}
@@ -386,13 +390,13 @@ def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None)
 
 def differences_table(
     title: str, differences: Sequence[RunDifference], name: Callable[[int, int], tuple[str, ...]]
-) -> Table:
+) -> ReportTable:
     """Return a table with a row for each pair of runs and a column for each metric of a mode.
 
     ``name`` returns the name of a row from the numbers of its two runs."""
     columns = list(dict.fromkeys((each.mode, each.metric) for each in differences))
     table = new_table(
-        title, [Column((METRICS[metric].label,), group=mode) for mode, metric in columns]
+        title, [TableColumn((METRICS[metric].label,), group=mode) for mode, metric in columns]
     )
     for pair in dict.fromkeys((each.first, each.second) for each in differences):
         of_pair = {
@@ -407,7 +411,7 @@ def differences_table(
             else difference_cell(None)
             for each in found
         ]
-        table.add_row(Cell(name(*pair)), *cells)
+        table.add_row(TableCell(name(*pair)), *cells)
     if any(each.missing for each in differences):
         table.notes.append(
             "Scores are missing: a star says that the difference holds with all of them set against it."
@@ -443,11 +447,11 @@ def error_tables(summaries: Sequence[Summary], link: Link | None = None) -> list
         if part.errors and part.invalid.n < part.n_records
     ]
     several, names = len({each.run for each in counted}) > 1, short_names(summaries)
-    tables: list[Table] = []
+    tables: list[ReportTable] = []
     for mode in MODES if several else ("",):
         columns = [each for each in counted if mode in ("", each.mode)]
         headings = [
-            Column((names[each.run],), "run") if several else Column((each.mode,))
+            TableColumn((names[each.run],), "run") if several else TableColumn((each.mode,))
             for each in columns
         ]
         table = new_table(f"Errors by class{f', {mode}' * several}", headings, first=22)
@@ -468,14 +472,14 @@ def _known_classes(columns: Sequence[_Errors]) -> list[str]:
     return [error for error in CLASSES if error in known]
 
 
-def _error_cell(error: str, column: _Errors, link: Link | None) -> Cell:
+def _error_cell(error: str, column: _Errors, link: Link | None) -> TableCell:
     row = column.errors.get(error)
     if row is None or row.count is None:
         return value_cell(None)
     examples = (
         tuple((each, link(column.run, column.mode, each)) for each in row.examples) if link else ()
     )
-    return Cell(
+    return TableCell(
         (str(row.count), percent(row.share or 0)), "bold" if row.count else "dim", examples=examples
     )
 

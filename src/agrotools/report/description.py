@@ -6,7 +6,7 @@ from agrotools.benchmarks.describing import Description
 from agrotools.report.layout import (
     Paragraph,
     Part,
-    Table,
+    ReportTable,
     new_table,
     paragraph,
     percent,
@@ -30,7 +30,7 @@ def description_tables(described: Description) -> list[Part]:
     ]
 
 
-def _facts(described: Description) -> Table:
+def _facts(described: Description) -> ReportTable:
     table = new_table("", [""])
     words = described.words_per_question
     facts: dict[str, str] = {
@@ -91,7 +91,7 @@ def _shown(title: str, counts: Mapping[str, int]) -> dict[str, int]:
     return shown
 
 
-def _table(title: str, counts: Mapping[str, int]) -> Table:
+def _table(title: str, counts: Mapping[str, int]) -> ReportTable:
     total, table = sum(counts.values()), new_table(title, ["", ""])
     for name, count in _shown(title, counts).items():
         table.add_row(name, f"{count:,}", f"{percent(count / total)} %")

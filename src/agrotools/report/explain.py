@@ -26,7 +26,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.core.base import count_text, number_text
+from agrotools.core.texts import count_text, number_text
 from agrotools.report.layout import (
     MARK_STYLES,
     RIGHT,
@@ -41,12 +41,11 @@ from agrotools.report.layout import (
 )
 from agrotools.report.terminal import block, indented, line, section
 from agrotools.report.trace import agreements, predicted_steps, step_blocks, taken_steps, why_wrong
-from agrotools.scoring import METRICS, scores_sample
 from agrotools.scoring.attribution import ARGUMENTS, PLANNING, ordered_parts, part_meaning
 from agrotools.scoring.judging.judgements import Judgement
 from agrotools.scoring.lost_points import Shares
 from agrotools.scoring.matching import reference_places
-from agrotools.scoring.metrics import FALSE_REFUSAL
+from agrotools.scoring.metrics import FALSE_REFUSAL, METRICS, scores_sample
 
 _LONGEST_ANSWER = 4_000
 _LONGEST_REPLY = 600
@@ -65,7 +64,7 @@ def explain(
 
     Args:
         record: one record of a run.
-        scores: score rows of the record, from :func:`agrotools.scoring.score_record`.
+        scores: score rows of the record, from :func:`agrotools.scoring.aggregate.score_record`.
         judgements: replies of judges about the record.
         details: also show the rule of each score and the figures that it uses.
         shares: points that the record lost by part (:func:`agrotools.scoring.lost_points.lost_shares`).

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from agrotools.core import CallTools, Record, Score, Step, UsageError
-from agrotools.core.base import arrow_and_parquet
 from agrotools.core.files import temporary_sibling
+from agrotools.core.lazy import arrow_and_parquet
 from agrotools.core.record import Action
 from agrotools.runner.records import Key, flat_row, iter_records
 from agrotools.runner.rescore import score_runs

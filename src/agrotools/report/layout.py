@@ -22,12 +22,12 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.core.base import count_text, number_text
 from agrotools.core.record import is_ref, literal_value
+from agrotools.core.texts import count_text, number_text
 from agrotools.runner.manifest import conditions_label
-from agrotools.scoring import METRICS, Estimate, Summary
-from agrotools.scoring.metrics import OPEN_TEXT
-from agrotools.scoring.statistics import Interval
+from agrotools.scoring.metrics import METRICS, OPEN_TEXT
+from agrotools.scoring.statistics import Estimate, Interval
+from agrotools.scoring.summary import Summary
 
 LONGEST = 300
 """Maximum number of characters of one value; the rest is cut, with a note."""
@@ -164,7 +164,7 @@ PLAIN_WIDTH = 100
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """Cell of a table: its lines, the value first, and the estimate that they show, if there is one."""
 
     lines: tuple[str, ...]
@@ -182,7 +182,7 @@ class Cell(NamedTuple):
         return f"{value} ({below})" if below else value
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """Column of a table.
 
     ``kind``: ``figure``; ``run``, figures below the name of a run; ``words``; ``id``, words that are never wrapped.
@@ -194,10 +194,10 @@ class Column(NamedTuple):
     """Heading over this and the next columns of the same group."""
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """Row of a table, its name first."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
     ruled: bool = False
     """True if a rule separates it from the row above."""
     is_dim: bool = False
@@ -215,21 +215,21 @@ class Row(NamedTuple):
 
 
 @dataclass
-class Table:
+class ReportTable:
     """Table of names and values, with the notes below it."""
 
     title: str
-    columns: list[Column]
-    rows: list[Row] = field(default_factory=list[Row])
+    columns: list[TableColumn]
+    rows: list[TableRow] = field(default_factory=list[TableRow])
     notes: list[str] = field(default_factory=list[str])
     first: int = 14
     """Least number of letters to which names are folded on a terminal."""
 
-    def add_row(self, *cells: "Cell | str", ruled: bool = False, is_dim: bool = False) -> None:
+    def add_row(self, *cells: "TableCell | str", ruled: bool = False, is_dim: bool = False) -> None:
         """Add a row: its name, and a cell for each further column."""
-        row = tuple(cell if isinstance(cell, Cell) else Cell((cell,)) for cell in cells)
+        row = tuple(cell if isinstance(cell, TableCell) else TableCell((cell,)) for cell in cells)
         self.rows.append(
-            Row((*row, *[Cell(("",))] * (len(self.columns) - len(row))), ruled, is_dim)
+            TableRow((*row, *[TableCell(("",))] * (len(self.columns) - len(row))), ruled, is_dim)
         )
 
 
@@ -240,7 +240,7 @@ class Paragraph(NamedTuple):
     style: str = "dim"
 
 
-Part = Table | Paragraph
+Part = ReportTable | Paragraph
 """Part of a report."""
 
 
@@ -251,17 +251,17 @@ def paragraph(lines: Sequence[str], style: str = "") -> list[Part]:
 
 def new_table(
     title: str,
-    headings: Iterable[str | Column] = (),
+    headings: Iterable[str | TableColumn] = (),
     *,
     first: int = 14,
     kind: Literal["figure", "run"] = "figure",
-) -> Table:
+) -> ReportTable:
     """Return an empty table with a column of names and a column for each heading, which may have several lines."""
     columns = (
-        each if isinstance(each, Column) else Column((*each.split("\n"),), kind)
+        each if isinstance(each, TableColumn) else TableColumn((*each.split("\n"),), kind)
         for each in headings
     )
-    return Table(title, [Column(kind="words"), *columns], first=first)
+    return ReportTable(title, [TableColumn(kind="words"), *columns], first=first)
 
 
 class Notes:
@@ -283,9 +283,9 @@ class Notes:
         self._explained.update(unexplained)
         return "; ".join(f"{names[metric]} = {METRICS[metric].meaning}" for metric in unexplained)
 
-    def dash(self, note: str) -> Cell:
+    def dash(self, note: str) -> TableCell:
         """Return a dash with the superscript number of ``note``."""
-        return Cell((f"{DASH}{self.mark(note)}",), "dim")
+        return TableCell((f"{DASH}{self.mark(note)}",), "dim")
 
     def numbered(self) -> list[str]:
         """Return all notes with their numbers."""
@@ -339,18 +339,18 @@ def value_cell(
     below: Sequence[str] = (),
     out_of: int = 100,
     style: str = "bold",
-) -> Cell:
+) -> TableCell:
     """Return a cell with a value, its interval, and further lines ``below``; a dash if there is no estimate.
 
     ``text`` formats the value and the ends of the interval; ``out_of`` is the scale of values in percent."""
     if estimate is None:
-        return Cell((DASH,), "dim")
+        return TableCell((DASH,), "dim")
     text = partial(on_scale, out_of=out_of) if out_of != 100 else text
     lines = (text(estimate.value), *filter(None, (interval_text(estimate.interval, text), *below)))
-    return Cell(lines, style, estimate)
+    return TableCell(lines, style, estimate)
 
 
-def difference_cell(estimate: Estimate | None, *, is_held: bool = True) -> Cell:
+def difference_cell(estimate: Estimate | None, *, is_held: bool = True) -> TableCell:
     """Return a cell with a difference, its interval and its adjusted p-value; a dash if there is none.
 
     A difference that is significant at the 5 % level has a star, green for the better and red for the worse.
@@ -362,7 +362,7 @@ def difference_cell(estimate: Estimate | None, *, is_held: bool = True) -> Cell:
     value, *below = value_cell(
         estimate, points, below=[f"p {p_text(p)}"] if p is not None else []
     ).lines
-    return Cell((f"{value}{'*' * differs}", *below), style, estimate)
+    return TableCell((f"{value}{'*' * differs}", *below), style, estimate)
 
 
 def p_text(p: float) -> str:
@@ -459,7 +459,7 @@ UNSEALED_NOTE = (
 )
 
 
-def name_cell(name: str, summary: Summary) -> Cell:
+def name_cell(name: str, summary: Summary) -> TableCell:
     """Return the name of a run, and below it whether it is privileged or was not isolated."""
     marks = ["privileged"] * summary.privileged + ["unsealed"] * summary.unsealed
-    return Cell((name, *marks))
+    return TableCell((name, *marks))

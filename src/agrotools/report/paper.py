@@ -12,8 +12,17 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agrotools.core import Mode, Record, Score
-from agrotools.plugin.contracts import PaperLabels
-from agrotools.report.layout import DASH, Cell, Notes, Paragraph, Part, Table, new_table, value_cell
+from agrotools.report.contracts import PaperLabels
+from agrotools.report.layout import (
+    DASH,
+    Notes,
+    Paragraph,
+    Part,
+    ReportTable,
+    TableCell,
+    new_table,
+    value_cell,
+)
 from agrotools.report.published import (
     IN_TEXT,
     PublishedRow,
@@ -23,10 +32,10 @@ from agrotools.report.published import (
     same_model,
 )
 from agrotools.runner.manifest import Manifest
-from agrotools.scoring import Estimate, Summary
 from agrotools.scoring.error_classes import Errors, add_record, not_looked_for
 from agrotools.scoring.metrics import is_invalid
-from agrotools.scoring.statistics import MIN_CLUSTERS, estimate_difference, estimate_mean
+from agrotools.scoring.statistics import MIN_CLUSTERS, Estimate, estimate_difference, estimate_mean
+from agrotools.scoring.summary import Summary
 
 MARK = "†"
 OVERALL = "overall"
@@ -35,7 +44,7 @@ _ARROWS = {"": "", "up": "↑", "down": "↓"}
 _NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
-class Comparison(NamedTuple):
+class PaperComparison(NamedTuple):
     """Printed tables and the values of a run that stand above them, as ``paper.toml`` explains the fields."""
 
     title: str
@@ -81,7 +90,7 @@ class _Part:
             self.errors += [(error, cluster)] * (n - before[error])
         self.unknown = not_looked_for(record.mode, self.manifest.protocol, self.counted)
 
-    def estimate(self, comparison: Comparison, column: str) -> Estimate | None:
+    def estimate(self, comparison: PaperComparison, column: str) -> Estimate | None:
         """Return the value in a column; None if nothing counts in it."""
         if comparison.errors:
             known = {error for classes in comparison.errors.values() for error in classes}
@@ -105,7 +114,7 @@ class _Part:
             )  # an interval for values above 1
         return estimate_mean(means, clusters)
 
-    def mismatch(self, comparison: Comparison) -> str:
+    def mismatch(self, comparison: PaperComparison) -> str:
         """Return the setting of the part of which no figures are printed; empty if there are some."""
         for name, value in self.manifest.benchmark_options.items():
             if value not in comparison.where.get(name, [value]):
@@ -136,7 +145,9 @@ class RunsBesidePaper:
         self.name = self.paper.title.partition(":")[0]
         self._labels = labels
         self._parts: list[_Part] = []
-        self._comparisons = [Comparison(**each) for each in self.paper.about.get("comparisons", ())]
+        self._comparisons = [
+            PaperComparison(**each) for each in self.paper.about.get("comparisons", ())
+        ]
         self._metrics = {each.scores for each in self._comparisons}
 
     def add_run(
@@ -184,7 +195,7 @@ class RunsBesidePaper:
         tables = [table for each in self._comparisons for table in self._tables(each, notes)]
         return [*tables, Paragraph("\n".join([*self._explanations(), *notes.numbered()]))]
 
-    def _tables(self, comparison: Comparison, notes: Notes) -> list[Table]:
+    def _tables(self, comparison: PaperComparison, notes: Notes) -> list[ReportTable]:
         rows = [*self._rows(comparison, notes)]
         columns = {
             heading: code
@@ -204,14 +215,14 @@ class RunsBesidePaper:
                 value_cell(each, below=[f"n {each.n}"] if each else (), out_of=out_of)
                 for each in found
             )
-            table.add_row(Cell((*_part_name(part, comparison, notes),)), *figures)
+            table.add_row(TableCell((*_part_name(part, comparison, notes),)), *figures)
         add_printed(
             table, [*columns.values()], self._printed(comparison, [part for part, _ in rows]), notes
         )
         return [table] if columns else []
 
     def _rows(
-        self, comparison: Comparison, notes: Notes
+        self, comparison: PaperComparison, notes: Notes
     ) -> Iterator[tuple[_Part, Mapping[str, Estimate]]]:
         """Yield the parts of the runs that have values in a comparison, with these by column."""
         classes = [error for each in comparison.errors.values() for error in each]
@@ -230,7 +241,7 @@ class RunsBesidePaper:
                 yield part, cells
 
     def _printed(
-        self, comparison: Comparison, parts: Sequence[_Part]
+        self, comparison: PaperComparison, parts: Sequence[_Part]
     ) -> dict[tuple[str, ...], dict[str, PublishedRow]]:
         """Return the printed figures by model and setting, then by column."""
         lines: dict[tuple[str, ...], dict[str, PublishedRow]] = {}
@@ -288,7 +299,7 @@ def rows_beside(
     return [row for row in rows if row.model in shown]
 
 
-def _part_name(part: _Part, comparison: Comparison, notes: Notes) -> Iterator[str]:
+def _part_name(part: _Part, comparison: PaperComparison, notes: Notes) -> Iterator[str]:
     """Yield model, setting and options of a part, the model with a mark if no printed figures are comparable."""
     mark = ""
     if mismatch := part.mismatch(comparison):
@@ -301,7 +312,7 @@ def _part_name(part: _Part, comparison: Comparison, notes: Notes) -> Iterator[st
 
 
 def add_printed(
-    table: Table,
+    table: ReportTable,
     columns: Sequence[str],
     lines: Mapping[tuple[str, ...], Mapping[str, PublishedRow]],
     notes: Notes,
@@ -316,14 +327,14 @@ def add_printed(
         notes.mark(each)
         for each in [*filter(None, [source]), *(f"{MARK} {each}" for each in common)]
     )
-    table.add_row(Cell((f"printed {MARK}{marks}",), "bold"))
+    table.add_row(TableCell((f"printed {MARK}{marks}",), "bold"))
     implied = {code: row.n_implied for line in lines.values() for code, row in line.items()}
     sizes = [implied.get(code) for code in columns]
     if any(sizes):
         table.add_row("  n (implied)", *(str(n or DASH) for n in sizes), is_dim=True)
     for name, line in lines.items():
         cells = (_printed_text(line.get(code), common, notes) for code in columns)
-        table.add_row(Cell(tuple(f"  {each}" for each in name)), *cells, is_dim=True)
+        table.add_row(TableCell(tuple(f"  {each}" for each in name)), *cells, is_dim=True)
 
 
 def _printed_text(row: PublishedRow | None, common: Sequence[str], notes: Notes) -> str:

@@ -6,15 +6,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, MODES, Mode
-from agrotools.core.base import count_text, number_text, prompt_tokens_text
-from agrotools.plugin.contracts import PartColumn
+from agrotools.core.texts import count_text, number_text, prompt_tokens_text
+from agrotools.report.contracts import PartColumn, reporting_of
 from agrotools.report.layout import (
     DASH,
     FEW,
-    Cell,
-    Column,
     Part,
-    Table,
+    ReportTable,
+    TableCell,
+    TableColumn,
     interval_text,
     new_table,
     of_runs,
@@ -26,10 +26,21 @@ from agrotools.report.layout import (
     value_cell,
 )
 from agrotools.report.settings import used_plugins
-from agrotools.scoring import METRICS, Estimate, Metric, ModeSummary, Summary
 from agrotools.scoring.attribution import TOOL, Attribution, Split, part_meaning
 from agrotools.scoring.judging.questions import has_rubrics
-from agrotools.scoring.summary import Agreement, Amount, Panel, Seconds, SecondsByPart, tokens_of
+from agrotools.scoring.metrics import METRICS
+from agrotools.scoring.statistics import Estimate
+from agrotools.scoring.summary import (
+    Amount,
+    JudgeAgreement,
+    Metric,
+    ModeSummary,
+    Panel,
+    Seconds,
+    SecondsByPart,
+    Summary,
+    tokens_of,
+)
 
 
 def _part_rows(figures: Sequence[Metric | SecondsByPart]) -> Iterator[tuple[str, Sequence[Any]]]:
@@ -85,7 +96,7 @@ def _words(identifier: str) -> str:
 class _Measure(NamedTuple):
     """Figure by part of a run: heading of its column, and title of its table of several runs, if it has one."""
 
-    column: Column
+    column: TableColumn
     title: str
     of: Callable[[Summary], Metric | SecondsByPart | None]
 
@@ -94,27 +105,29 @@ def _part_tables(
     title: str,
     measures: Iterable[_Measure],
     summaries: Sequence[Summary],
-    cell: Callable[[Any], Cell],
-) -> list[Table]:
+    cell: Callable[[Any], TableCell],
+) -> list[ReportTable]:
     """Return one table of all measures of one run, or a table of each measure with the runs as columns."""
     if len(summaries) == 1:
         parts = [(title, [(each.column, each.of(summaries[0])) for each in measures])]
     else:
-        names = [Column((name,), "run") for name in short_names(summaries)]
+        names = [TableColumn((name,), "run") for name in short_names(summaries)]
         parts = [
             (each.title, [*zip(names, map(each.of, summaries), strict=True)])
             for each in measures
             if each.title
         ]
-    tables: list[Table] = []
+    tables: list[ReportTable] = []
     for heading, columns in parts:
         known = [(column, figures) for column, figures in columns if figures]
         figures = [each for _, each in known]
         table = new_table(heading, [column for column, _ in known], first=18)
         if all(isinstance(each, SecondsByPart) for each in figures):
-            table.add_row(Cell(("All",), "bold"), *(cell(each.overall) for each in figures))
+            table.add_row(TableCell(("All",), "bold"), *(cell(each.overall) for each in figures))
         for label, row in _part_rows(figures) if known else ():
-            table.add_row(Cell((label,), "" if label.startswith(" ") else "bold"), *map(cell, row))
+            table.add_row(
+                TableCell((label,), "" if label.startswith(" ") else "bold"), *map(cell, row)
+            )
         tables += [table] * bool(known)
     return tables
 
@@ -129,12 +142,14 @@ _PARTS = (
 _BY_PART = "by task type and answer type"
 
 
-def part_tables(summaries: Sequence[Summary]) -> list[Table]:
+def part_tables(summaries: Sequence[Summary]) -> list[ReportTable]:
     """Return tables of metrics by family, task type and answer type: of one run, or of each main metric of several."""
-    of_plugins = [column for plugin in used_plugins(summaries) for column in plugin.reporting.parts]
+    of_plugins = [
+        column for plugin in used_plugins(summaries) for column in reporting_of(plugin).parts
+    ]
     measures = [
         _Measure(
-            Column((each.heading,), group=each.mode),
+            TableColumn((each.heading,), group=each.mode),
             each.title and f"{each.title}, {_BY_PART}",
             partial(_metric, mode=each.mode, metric=each.metric),
         )
@@ -148,34 +163,34 @@ def _metric(summary: Summary, *, mode: Mode, metric: str) -> Metric | None:
     return of_mode.metrics.get(metric) if of_mode is not None and of_mode.headline else None
 
 
-def _part_cell(estimate: Estimate | None) -> Cell:
+def _part_cell(estimate: Estimate | None) -> TableCell:
     if estimate is None:
-        return Cell(("",))
+        return TableCell(("",))
     return value_cell(estimate, below=[size(estimate)], style="dim" if estimate.n < FEW else "")
 
 
-def seconds_tables(summaries: Sequence[Summary]) -> list[Table]:
+def seconds_tables(summaries: Sequence[Summary]) -> list[ReportTable]:
     """Return tables of mean seconds per query: of the modes of one run, or of each mode of several."""
 
     def seconds(summary: Summary, *, mode: Mode) -> SecondsByPart | None:
         return summary.modes[mode].seconds if mode in summary.modes else None
 
     measures = [
-        _Measure(Column((m,)), f"Seconds per query, {m}, mean", partial(seconds, mode=m))
+        _Measure(TableColumn((m,)), f"Seconds per query, {m}, mean", partial(seconds, mode=m))
         for m in MODES
     ]
     return _part_tables("Seconds per query, mean", measures, summaries, _seconds_cell)
 
 
-def _seconds_cell(seconds: Seconds | None) -> Cell:
-    return Cell(
+def _seconds_cell(seconds: Seconds | None) -> TableCell:
+    return TableCell(
         (f"{seconds.mean:.{2 if seconds.mean >= 0.1 else 4}f}", str(seconds.n))
         if seconds
         else ("",)
     )
 
 
-def counts_table(summaries: Sequence[Summary]) -> Table:
+def counts_table(summaries: Sequence[Summary]) -> ReportTable:
     """Return run statistics by mode: records, share of ``no_form``, calls, errors, and the mean cost of a record."""
     title = "Run statistics (turns, tokens and seconds: mean of a record; of form: tokens of closing messages)"
     counts = ("records", "%\nno_form", "not\nparsed", "tool\ncalls", "tool\nerrors")
@@ -308,7 +323,7 @@ def _panel_lines(panel: Panel) -> Iterator[str]:
         yield f"{check.judge} on {answers} with known grades: {exact}{lenience}{unread}{against}"
 
 
-def _agreement(agreement: Agreement) -> str:
+def _agreement(agreement: JudgeAgreement) -> str:
     if agreement.alpha is None:
         return f"all grades are the same ({count_text(agreement.n_units, 'answer')})"
     inside = agreement.interval
@@ -327,7 +342,8 @@ def attribution_tables(attribution: Attribution, notes: Sequence[str] = ()) -> l
     title = f"{split.gap:.1f} of 100 points lost, {count_text(split.n, 'sample')} in end-to-end"
     parts = sorted(split.parts, key=lambda part: -split.parts[part])
     table = new_table(
-        title, ["points", "95 % interval", Column(kind="id"), Column(("meaning",), "words")]
+        title,
+        ["points", "95 % interval", TableColumn(kind="id"), TableColumn(("meaning",), "words")],
     )
     meanings = {
         "score": "of the run",
@@ -340,7 +356,9 @@ def attribution_tables(attribution: Attribution, notes: Sequence[str] = ()) -> l
         "gap": split.gap,
     }.items():
         interval = interval_text(split.intervals.get(part), _one_digit) or DASH
-        bar = Cell(("█" * round(_BAR_CELLS * points / 100),), "green" if part == "score" else "red")
+        bar = TableCell(
+            ("█" * round(_BAR_CELLS * points / 100),), "green" if part == "score" else "red"
+        )
         table.add_row(part, _one_digit(points), interval, bar, meanings[part], ruled=part == "gap")
     tasks = [_task_table(attribution.tasks, parts)] if len(attribution.tasks) > 1 else []
     return [table, *tasks, *paragraph(notes, "dim")]
@@ -349,10 +367,10 @@ def attribution_tables(attribution: Attribution, notes: Sequence[str] = ()) -> l
 _one_digit = "{:.1f}".format
 
 
-def _task_table(tasks: Mapping[str, Split], parts: list[str]) -> Table:
+def _task_table(tasks: Mapping[str, Split], parts: list[str]) -> ReportTable:
     """Return a row for each task, by lost points, with the parts that lost most of them."""
     table = new_table(
-        "by task", ["samples", "lost", "95 % interval", Column(("most of it",), "words")]
+        "by task", ["samples", "lost", "95 % interval", TableColumn(("most of it",), "words")]
     )
     for name, split in sorted(tasks.items(), key=lambda item: -item[1].gap):
         largest = sorted(parts, key=lambda part: -split.parts.get(part, 0.0))[:2]

@@ -3,21 +3,21 @@
 from collections.abc import Iterator
 from typing import Any
 
-from agrotools.core.base import count_text
+from agrotools.core.texts import count_text
 from agrotools.report.layout import (
     DASH,
-    Cell,
-    Column,
     Paragraph,
     Part,
-    Table,
+    ReportTable,
+    TableCell,
+    TableColumn,
     interval_text,
     new_table,
     value_cell,
 )
 from agrotools.scoring.embedders import MPNET, WITH_COSINES
 from agrotools.scoring.error_classes import Errors
-from agrotools.scoring.predictions import ScoredFile, Scores, finite, prediction_format
+from agrotools.scoring.predictions import PredictionScores, ScoredFile, finite, prediction_format
 
 _CORRECTED, _PUBLISHED = "_corrected", "_published"
 _MOST_PLACES = 5
@@ -28,7 +28,7 @@ def compared_tables(compared: ScoredFile, name: str) -> list[Part]:
     form = prediction_format(compared.format)
     title = f"{name}: {count_text(compared.samples, 'sample')} of {form.title}, {compared.mode}"
     table = new_table(
-        title, ["published", "n", "corrected", "n", Column(("what is corrected",), "words")]
+        title, ["published", "n", "corrected", "n", TableColumn(("what is corrected",), "words")]
     )
     for row in (_row(compared, metric) for metric in metric_ids(compared)):
         if row:
@@ -68,7 +68,7 @@ def metric_ids(compared: ScoredFile) -> list[str]:
     return sorted(metric_names, key=lambda name: order.index(name) if name in order else len(order))
 
 
-def _row(compared: ScoredFile, metric: str) -> list[Cell | str]:
+def _row(compared: ScoredFile, metric: str) -> list[TableCell | str]:
     """Return the cells of a metric; none if neither scorer has a figure of it."""
     published, corrected, form = (
         compared.published,
@@ -85,10 +85,12 @@ def _row(compared: ScoredFile, metric: str) -> list[Cell | str]:
     estimate = corrected.estimate(metric + form.corrected_suffix)
     interval = [interval_text(estimate.interval)] if estimate and estimate.interval else []
     return [
-        Cell((short, *by)),
+        TableCell((short, *by)),
         _score_text(theirs.value) if theirs else DASH,
         str(theirs.n) if theirs else "",
-        Cell((_score_text(mine.value), *interval), "bold", estimate) if mine else value_cell(None),
+        TableCell((_score_text(mine.value), *interval), "bold", estimate)
+        if mine
+        else value_cell(None),
         str(mine.n) if mine else "",
         "nothing to count" if mine and mine.value is None else differs,
     ]
@@ -127,17 +129,17 @@ def _malformed(compared: ScoredFile) -> Iterator[str]:
     yield from (f"not counted as published: {stop}" for stop in compared.count_stops)
 
 
-def _counts(scores: Scores) -> str:
+def _counts(scores: PredictionScores) -> str:
     return ", ".join(
         f"{name.replace('_', ' ')} {count}" for name, count in scores.counts.items() if count
     )
 
 
-def _error_table(errors: Errors) -> Table:
+def _error_table(errors: Errors) -> ReportTable:
     rows = [row for row in errors.as_data() if row["not_looked_for"] is None]
     of_steps = f"{count_text(errors.steps, 'step')} of {count_text(errors.total, 'sample')}"
     table = new_table(
-        f"errors in {of_steps}", ["count", "in samples", Column(("what it is",), "words")]
+        f"errors in {of_steps}", ["count", "in samples", TableColumn(("what it is",), "words")]
     )
     for row in rows:
         if row["count"]:
@@ -170,7 +172,7 @@ def as_data(compared: ScoredFile) -> dict[str, Any]:
     }
 
 
-def _scores(scores: Scores) -> dict[str, Any]:
+def _scores(scores: PredictionScores) -> dict[str, Any]:
     metrics: dict[str, Any] = {}
     for name, figure in scores.metrics.items():
         metrics[name] = {"value": finite(figure.value), "n": figure.n}

@@ -17,9 +17,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
+from agrotools.benchmarks.contract import PublishedFiles
 from agrotools.core import UsageError
 from agrotools.models.endpoint import split_provider
-from agrotools.plugin.contracts import PublishedFiles
 from agrotools.plugin.installed import plugins
 
 Unit = Literal["%", "0-1", "% of errors", "points", "count", "s/query"]
@@ -103,7 +103,7 @@ class PublishedFigure:
 
 
 @dataclass(frozen=True)
-class Paper:
+class PrintedPaper:
     """Source of printed figures."""
 
     benchmark: str
@@ -146,14 +146,14 @@ def published_set(benchmark: str) -> Sequence[PublishedFigure]:
 
 
 @cache
-def paper(benchmark: str) -> Paper:
+def paper(benchmark: str) -> PrintedPaper:
     """Return the paper with the results of ``benchmark``.
 
     Raises:
         UsageError: there is no such benchmark, or it has no results.
     """
     about = tomllib.loads(_text(benchmark, "paper.toml"))
-    return Paper(
+    return PrintedPaper(
         benchmark=benchmark,
         **{
             name: about[name]

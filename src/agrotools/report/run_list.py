@@ -9,16 +9,17 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.core import AgrotoolsError
-from agrotools.core.base import benchmark_title, count_text
 from agrotools.core.files import MANIFEST_COPY, MANIFEST_FILE
+from agrotools.core.texts import benchmark_title, count_text
 from agrotools.models.metered import read_spend
-from agrotools.report.layout import Column, Table, new_table, percent
+from agrotools.report.layout import ReportTable, TableColumn, new_table, percent
 from agrotools.report.screen import headline
 from agrotools.runner.ladder import REFERENCES_FOLDER
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import SCORES_FILE
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import METRICS, Summary
+from agrotools.scoring.metrics import METRICS
+from agrotools.scoring.summary import Summary
 
 _DEPTHS = ("", "*/", "*/*/")
 """Folders that are searched for runs, from the given one."""
@@ -109,7 +110,7 @@ def _stored_score(run: Path, n_finished: int) -> tuple[float | None, str]:
     return (metric.overall.value, METRICS[measure[1]].label) if metric else (None, "")
 
 
-def runs_table(entries: Sequence[RunEntry], folder: Path) -> Table:
+def runs_table(entries: Sequence[RunEntry], folder: Path) -> ReportTable:
     """Return a table of the runs in a folder, without columns that are empty; a benchmark of all is in the title."""
     benchmarks = {entry.benchmark for entry in entries if not entry.problem}
     of_all = f": {benchmarks.pop()}" if len(benchmarks) == 1 else ""
@@ -133,11 +134,11 @@ def runs_table(entries: Sequence[RunEntry], folder: Path) -> Table:
     ]
     names = [name for name in (rows or [{}])[0] if any(row[name] for row in rows)]
     columns = [
-        Column((name,), "figure" if name in ("records", "USD", "last record") else "words")
+        TableColumn((name,), "figure" if name in ("records", "USD", "last record") else "words")
         for name in names
     ]
     table = new_table(f"{count_text(len(entries), 'run')} in {folder}{of_all}", columns)
-    table.columns[0] = Column(kind="id")  # the name of a run is copied into commands
+    table.columns[0] = TableColumn(kind="id")  # the name of a run is copied into commands
     for entry, row in zip(entries, rows, strict=True):
         table.add_row(entry.name, *(row[name] for name in names))
     return table

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from rich.text import Text
 
 from agrotools.core import Mode, Record
-from agrotools.core.base import amount_text, benchmark_title, count_text, prompt_tokens_text
+from agrotools.core.texts import amount_text, benchmark_title, count_text, prompt_tokens_text
 from agrotools.report.layout import (
     FEW,
     SYNTHETIC_NOTE,
@@ -37,7 +37,7 @@ from agrotools.report.terminal import console_for
 from agrotools.runner.ladder import CEILING, PLANNER, References, role_of
 from agrotools.runner.records import record_index
 from agrotools.runner.rescore import Rescored
-from agrotools.scoring import METRICS, Estimate, ModeSummary, RunAggregator, Summary
+from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.attribution import TOOL, Attribution
 from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference
 from agrotools.scoring.event_counts import INVALID_TEXT, RESUME, mostly_unread
@@ -46,10 +46,11 @@ from agrotools.scoring.metrics import (
     FALSE_REFUSAL,
     FAS,
     FAS_TEXT,
+    METRICS,
     OPEN_TEXT_FLOOR,
 )
-from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Interval
-from agrotools.scoring.summary import tokens_of
+from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Estimate, Interval
+from agrotools.scoring.summary import ModeSummary, Summary, tokens_of
 from agrotools.scoring.units import by_sample
 
 LINES, WIDTH = 25, 100

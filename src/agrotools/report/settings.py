@@ -4,15 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agrotools.benchmarks.contract import BenchmarkPlugin
 from agrotools.core import BENCHMARKS, Mode, Record, Score
-from agrotools.plugin.contracts import NO_COMPARISONS, BenchmarkPlugin, TextComparisons
 from agrotools.plugin.installed import plugin_of, plugins_of_metrics
+from agrotools.report.contracts import reporting_of
 from agrotools.report.layout import Notes, Part, of_runs
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import Metric, Summary, score_record
+from agrotools.scoring.aggregate import score_record
+from agrotools.scoring.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.scoring.metrics import own_metric
-from agrotools.scoring.summary import GAIN_METRICS
+from agrotools.scoring.summary import GAIN_METRICS, Metric, Summary
 
 OUTCOME = (*GAIN_METRICS, "plot")
 PROCESS = ("st_acc", "tool_acc", "arg_acc", "ear", "summ_acc")
@@ -106,7 +108,11 @@ def settings_for(summaries: Sequence[Summary]) -> list[Setting]:
     """Return the settings for these runs: those of the engine, then those of benchmark plug-ins."""
     return [
         *SETTINGS,
-        *(setting for plugin in used_plugins(summaries) for setting in plugin.reporting.settings),
+        *(
+            setting
+            for plugin in used_plugins(summaries)
+            for setting in reporting_of(plugin).settings
+        ),
     ]
 
 
@@ -137,13 +143,13 @@ def variants_of(metric: str) -> Sequence[tuple[str, str]]:
     return [
         each
         for plugin in plugins_of_metrics([metric])
-        for each in plugin.reporting.variants.get(metric, ())
+        for each in reporting_of(plugin).variants.get(metric, ())
     ]
 
 
 def plugin_tables(summaries: Sequence[Summary], notes: Notes) -> list[Part]:
     """Return the further tables of benchmark plug-ins, after their tables of metrics."""
-    makers = [plugin.reporting.tables for plugin in used_plugins(summaries)]
+    makers = [reporting_of(plugin).tables for plugin in used_plugins(summaries)]
     return [table for make in makers if make is not None for table in make(summaries, notes)]
 
 
@@ -152,7 +158,7 @@ def plugin_notes(summaries: Sequence[Summary]) -> list[str]:
     lines: list[str] = []
     for of_run, summary in of_runs(summaries):
         for plugin in used_plugins([summary]):
-            if (notes := plugin.reporting.notes) is not None:
+            if (notes := reporting_of(plugin).notes) is not None:
                 lines += [
                     f"{of_run}{line}" for part in summary.modes.values() for line in notes(part)
                 ]
@@ -180,7 +186,9 @@ class PaperTally:
                 continue
             if manifest.benchmark not in self._papers:
                 family = plugin.paper.figures.family
-                self._papers[manifest.benchmark] = RunsBesidePaper(family, plugin.reporting.paper)
+                self._papers[manifest.benchmark] = RunsBesidePaper(
+                    family, reporting_of(plugin).paper
+                )
             self._parts[run] = RunParts(manifest)
 
     @property

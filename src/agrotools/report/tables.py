@@ -6,19 +6,19 @@ Values are in percent. The interval is below its value; exceptions are explained
 from collections.abc import Iterator, Mapping, Sequence
 
 from agrotools.core import Mode
-from agrotools.core.base import benchmark_title, count_text
+from agrotools.core.texts import benchmark_title, count_text
 from agrotools.report.comparison import MOST_PAIRS, between_runs_table, error_tables
 from agrotools.report.layout import (
     DASH,
     PRIVILEGED_NOTE,
     SYNTHETIC_NOTE,
     UNSEALED_NOTE,
-    Cell,
-    Column,
     Notes,
     Paragraph,
     Part,
-    Table,
+    ReportTable,
+    TableCell,
+    TableColumn,
     adjusted_lines,
     detectable_points,
     difference_cell,
@@ -49,10 +49,9 @@ from agrotools.report.settings import (
     used_plugins,
     variants_of,
 )
-from agrotools.scoring import METRICS, Metric, ModeSummary, Summary
-from agrotools.scoring.metrics import FAS, FAS_TEXT, OPEN_TEXT_FLOOR, PREDICTIONS
+from agrotools.scoring.metrics import FAS, FAS_TEXT, METRICS, OPEN_TEXT_FLOOR, PREDICTIONS
 from agrotools.scoring.statistics import MIN_CLUSTERS
-from agrotools.scoring.summary import shown_gains
+from agrotools.scoring.summary import Metric, ModeSummary, Summary, shown_gains
 
 
 def tables(summaries: Sequence[Summary], *, details: bool = True) -> list[Part]:
@@ -116,7 +115,7 @@ def repeats_table(summaries: Sequence[Summary]) -> list[Part]:
                     percent(each.value)
                     for each in (repeats.pass_hat[k], repeats.pass_at[k], repeats.flips)
                 )
-                table.add_row(Cell((name, mode)), str(k), *shares, *noise)
+                table.add_row(TableCell((name, mode)), str(k), *shares, *noise)
     table.notes.append(
         "pass^k, pass@k: all, any of k runs of a sample right, k the number of epochs (others: --json); flips: samples "
         "right in some epochs only; re-run: 95 % interval of the mean given these samples and one more that flips, "
@@ -161,7 +160,7 @@ _QUICK = (
 )
 
 
-def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) -> Table:
+def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) -> ReportTable:
     """Return the table of a setting, with a row for each run and a column for each metric."""
     metrics = shown_metrics(setting, summaries)
     columns = {metric: metric_column(metric, setting, summaries) for metric in metrics}
@@ -181,7 +180,7 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
 
 def metric_column(
     metric: str, setting: Setting, summaries: Sequence[Summary], group: str = ""
-) -> Column:
+) -> TableColumn:
     """Return the column of a metric, headed by its label and its size if that is the same in all runs."""
     sizes = {
         size(metrics[metric].overall)
@@ -189,7 +188,7 @@ def metric_column(
         if (metrics := setting.of(summary)) and metric in metrics
     }
     heading = f"{METRICS[metric].label}{' ↓' * METRICS[metric].lower_is_better}"
-    return Column((heading, f"n {sizes.pop()}" if len(sizes) == 1 else ""), group=group)
+    return TableColumn((heading, f"n {sizes.pop()}" if len(sizes) == 1 else ""), group=group)
 
 
 def shown_metrics(setting: Setting, summaries: Sequence[Summary]) -> list[str]:
@@ -266,14 +265,14 @@ def _shown_variants(metric: str, setting: Setting, summary: Summary) -> list[tup
 
 def metric_cell(
     metric: str,
-    column: Column,
+    column: TableColumn,
     setting: Setting,
     summary: Summary,
     notes: Notes,
     *,
     brief: bool = False,
     mark: str = "",
-) -> Cell:
+) -> TableCell:
     """Return the score of a run in the column of a metric; a dash with its reason if there is none.
 
     ``brief`` leaves out variants of the metric; ``mark`` follows the value."""
@@ -293,7 +292,7 @@ def metric_cell(
     if not of_mode.headline:
         ends = score.bounds
         bounds = f"{on_scale(ends.lower, out_of)}..{on_scale(ends.upper, out_of)}" if ends else ""
-        return Cell((f"{DASH}{notes.mark(_no_headline(of_mode, bounds))}", bounds), "dim")
+        return TableCell((f"{DASH}{notes.mark(_no_headline(of_mode, bounds))}", bounds), "dim")
     shown = [] if brief else _shown_variants(metric, setting, summary)
     variants = [f"{word} {percent(metrics[variant].overall.value)}" for word, variant in shown]
     sizes = size(score.overall) if not column.heading[1] else ""
@@ -323,14 +322,14 @@ ONLY_OPEN_TEXT = (
 _NO_SLOT = "no scored sample has an answer of the kind {} scores"
 
 
-def _call_ratio_cell(of_mode: ModeSummary, notes: Notes) -> Cell:
+def _call_ratio_cell(of_mode: ModeSummary, notes: Notes) -> TableCell:
     """Return a cell with the ratio of calls made to calls needed, both totals and the number of answers."""
     ratio = of_mode.call_ratio
     if ratio is None:
         return notes.dash("no sample whose reference has calls was answered")
     if not of_mode.headline:
         return notes.dash(_no_headline(of_mode))
-    return Cell(
+    return TableCell(
         (
             f"{ratio.mean:.2f}",
             f"{ratio.made} / {ratio.needed} calls",
@@ -385,7 +384,7 @@ def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
     )
 
 
-def gain_table(summaries: Sequence[Summary], notes: Notes) -> Table:
+def gain_table(summaries: Sequence[Summary], notes: Notes) -> ReportTable:
     """Return the table of gains from tools, with a row for each run."""
     title = f"Gain from tools: end to end minus no tools, paired by sample, points{_synthetic(summaries)}"
     gained = {
@@ -405,7 +404,7 @@ def gain_table(summaries: Sequence[Summary], notes: Notes) -> Table:
     return table
 
 
-def _gain_cells(summary: Summary, metrics: Sequence[str], notes: Notes) -> Iterator[Cell]:
+def _gain_cells(summary: Summary, metrics: Sequence[str], notes: Notes) -> Iterator[TableCell]:
     gain = summary.no_tool_part.gain if summary.no_tool_part else {}
     hidden = any(
         not summary.modes[mode].headline
@@ -421,7 +420,7 @@ def _gain_cells(summary: Summary, metrics: Sequence[str], notes: Notes) -> Itera
         yield difference_cell(gain[metric].overall) if metric in gain else notes.dash(reason)
     # A few questions may all be without an answer, and such have no FAS.
     detectable = detectable_points([gain["fas"].overall]) if "fas" in gain else None
-    yield Cell((detectable or DASH,), "dim")
+    yield TableCell((detectable or DASH,), "dim")
 
 
 def general_notes(summaries: Sequence[Summary]) -> list[str]:

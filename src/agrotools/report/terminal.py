@@ -10,7 +10,7 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from agrotools.report.layout import PLAIN_WIDTH, Paragraph, Part, Table, harmless, shortened
+from agrotools.report.layout import PLAIN_WIDTH, Paragraph, Part, ReportTable, harmless, shortened
 
 _LONGEST_BLOCK = 1_000
 _WIDEST = 1_000
@@ -50,7 +50,7 @@ def print_part(console: Console, part: Part | RenderableType) -> None:
     """Print ``part``; a table that is too wide is printed as several, or as lines, so that no value is cut."""
     if isinstance(part, Paragraph):
         console.print(line(part.text, part.style))
-    elif isinstance(part, Table):
+    elif isinstance(part, ReportTable):
         if part.title:
             console.print(line(f"\n{part.title}", "bold"))
         for each in _fitting(console, part):
@@ -61,7 +61,7 @@ def print_part(console: Console, part: Part | RenderableType) -> None:
         console.print(part)
 
 
-def _fitting(console: Console, table: Table) -> Iterable[RenderableType]:
+def _fitting(console: Console, table: ReportTable) -> Iterable[RenderableType]:
     """Return a table as the fewest tables that fit the console, each with the names; else as lines."""
     columns = range(1, len(table.columns))
     for n in range(1, len(columns) // 2 + 2):
@@ -73,7 +73,7 @@ def _fitting(console: Console, table: Table) -> Iterable[RenderableType]:
     return _table_lines(table)
 
 
-def _rich_table(table: Table, columns: Iterable[int]) -> rich_table.Table:
+def _rich_table(table: ReportTable, columns: Iterable[int]) -> rich_table.Table:
     has_headings = any(any(each.heading) for each in table.columns)
     look = box.SIMPLE_HEAD if has_headings else None
     shown = rich_table.Table(
@@ -135,7 +135,7 @@ def _fits(console: Console, table: rich_table.Table) -> bool:
     return True
 
 
-def _table_lines(table: Table) -> Iterator[RenderableType]:
+def _table_lines(table: ReportTable) -> Iterator[RenderableType]:
     """Yield for each row its name, and one line for each further column."""
     for row in table.rows:
         name, *cells = ([each for each in cell.lines if each] for cell in row.cells)

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agrotools.report.layout import DASH, Part, Table, harmless
+from agrotools.report.layout import DASH, Part, ReportTable, harmless
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -31,12 +31,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def markdown(parts: Iterable[Part]) -> str:
     """Return tables in Markdown, with columns aligned, and the text between them."""
     return "\n".join(
-        _markdown_table(each) if isinstance(each, Table) else f"{_items(each.text)}\n"
+        _markdown_table(each) if isinstance(each, ReportTable) else f"{_items(each.text)}\n"
         for each in parts
     )
 
 
-def _markdown_table(table: Table) -> str:
+def _markdown_table(table: ReportTable) -> str:
     headings = [" ".join(each.heading).strip() for each in table.columns]
     groups = [f"{each.group}: " if each.group else "" for each in table.columns]
     lines = [
@@ -96,7 +96,7 @@ def _in_latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
 
 
-def _spans(table: Table) -> list[tuple[str, int, int]]:
+def _spans(table: ReportTable) -> list[tuple[str, int, int]]:
     """Return name, first and last column (from 1) of each run of columns of the same group."""
     numbered = [*enumerate((each.group for each in table.columns), 1)]
     found = [
@@ -119,8 +119,8 @@ def latex(parts: Sequence[Part], title: str) -> str:
     marks = {"block_start_string": "<%", "block_end_string": "%>"}
     environment = _templates("", **marks, variable_start_string="<<", variable_end_string=">>")
     environment.filters["line"] = _in_latex
-    tables = [(each, _spans(each)) for each in parts if isinstance(each, Table)]
-    texts = [each.text for each in parts if not isinstance(each, Table)]
+    tables = [(each, _spans(each)) for each in parts if isinstance(each, ReportTable)]
+    texts = [each.text for each in parts if not isinstance(each, ReportTable)]
     return environment.get_template("tables.tex.j2").render(tables=tables, title=title, texts=texts)
 
 
@@ -145,7 +145,7 @@ def page_templates() -> "Environment":
     return environment
 
 
-def tables_page(tables: Iterable[Table], title: str) -> str:
+def tables_page(tables: Iterable[ReportTable], title: str) -> str:
     """Return a page of nothing but tables."""
     return page_templates().get_template("tables.html.j2").render(tables=tables, title=title)
 

@@ -25,7 +25,6 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.record import Fault, literal_value
-from agrotools.plugin.contracts import MetricInfo
 from agrotools.report.layout import (
     MARK_STYLES,
     NEARLY,
@@ -39,13 +38,14 @@ from agrotools.report.layout import (
     value_text,
 )
 from agrotools.report.terminal import block, indented
-from agrotools.scoring import METRICS
+from agrotools.scoring.contracts import MetricInfo
+from agrotools.scoring.metrics import METRICS
 from agrotools.text.agreement import ArgumentAgreement
 from agrotools.tools import TOOLS, get_tool
 
 
 @dataclass(frozen=True)
-class Agreement:
+class ComparedArgument:
     """Comparison of an argument with that of the reference call, as text. Omitted arguments show their default."""
 
     name: str
@@ -55,7 +55,7 @@ class Agreement:
     detail: str = ""
 
 
-def agreements(call: ToolCall, reference: ReferenceStep, sample: Sample) -> list[Agreement]:
+def agreements(call: ToolCall, reference: ReferenceStep, sample: Sample) -> list[ComparedArgument]:
     """Compare the arguments of a call with those of a reference call, in the order of the tool's schema."""
     try:
         tool = get_tool(call.tool, sample.declared)
@@ -73,7 +73,7 @@ def _shown_agreements(
     call: ToolCall,
     reference: ReferenceStep,
     defaults: Arguments,
-) -> list[Agreement]:
+) -> list[ComparedArgument]:
     written = {*call.arguments, *reference.arguments}
     alike = {item.argument for item in compared if item.equal or item.argument not in written}
     wrong = {item.argument for item in compared if not item.agrees}
@@ -82,7 +82,7 @@ def _shown_agreements(
     ):  # an argument that is written alike differs only as the tool resolves it beside the wrong ones
         wrong -= alike
     return [
-        Agreement(
+        ComparedArgument(
             name=harmless(item.argument),
             predicted=_argument_text(item.argument, call.arguments, defaults),
             reference=_argument_text(item.argument, reference.arguments, defaults),
@@ -97,11 +97,11 @@ def _shown_agreements(
     ]
 
 
-def _plain_agreement(name: str, arguments: Arguments, reference: Arguments) -> Agreement:
+def _plain_agreement(name: str, arguments: Arguments, reference: Arguments) -> ComparedArgument:
     """Compare an argument for plain equality, for tools that are not installed."""
     is_right = name in arguments and arguments[name] == literal_value(reference.get(name))
     texts = (_argument_text(name, each, {}) for each in (arguments, reference))
-    return Agreement(harmless(name), *texts, mark=RIGHT if is_right else WRONG)
+    return ComparedArgument(harmless(name), *texts, mark=RIGHT if is_right else WRONG)
 
 
 def _argument_text(name: str, arguments: Arguments, defaults: Arguments) -> str:
@@ -110,7 +110,9 @@ def _argument_text(name: str, arguments: Arguments, defaults: Arguments) -> str:
     return f"{value_text(defaults[name])} (default)" if name in defaults else "left out"
 
 
-def _scored_agreements(call: ToolCall, reference: ReferenceStep, row: Score) -> list[Agreement]:
+def _scored_agreements(
+    call: ToolCall, reference: ReferenceStep, row: Score
+) -> list[ComparedArgument]:
     """Return the agreements of an argument score, as stored in its row."""
     compared = row.reading.get("arguments")
     items = (
@@ -183,7 +185,7 @@ class StepPart:
     state: str = ""
     """``right``, ``wrong``, or ``open`` (a call that the reference does not have); empty without a comparison."""
     thought: str = ""
-    arguments: list[Agreement] = field(default_factory=list)
+    arguments: list[ComparedArgument] = field(default_factory=list)
     reference: str = ""
     """Name of the reference step that ``arguments`` are compared with."""
     plain_arguments: list[tuple[str, str]] = field(default_factory=list)
@@ -200,7 +202,7 @@ class StepPart:
     """Score rows of the step, by metric."""
 
     def compare(
-        self, call: ToolCall, compared: list[Agreement], reference_index: int | None
+        self, call: ToolCall, compared: list[ComparedArgument], reference_index: int | None
     ) -> None:
         """Set the arguments of a call: compared with those of a reference step, or alone."""
         if reference_index is not None:
@@ -416,7 +418,7 @@ def _blocks(*lines: LabelledText) -> Iterator[RenderableType]:
     return (block(each.label, each.text, each.style) for each in lines if each.text)
 
 
-def _arguments_table(compared: Sequence[Agreement]) -> RenderableType:
+def _arguments_table(compared: Sequence[ComparedArgument]) -> RenderableType:
     table: Table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="cyan", no_wrap=True)
     table.add_column()

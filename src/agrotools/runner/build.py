@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO, cast
 
 from pydantic import JsonValue
 
-from agrotools.agents import Policy, prompt_hash
 from agrotools.agents.images import PREVIEWED_KINDS
+from agrotools.agents.llm import prompt_hash
+from agrotools.agents.modes import Policy
 from agrotools.benchmarks import Benchmark, Loading, load_benchmark
 from agrotools.benchmarks.loading import load_as
 from agrotools.benchmarks.validate import check_for_run

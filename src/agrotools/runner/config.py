@@ -19,8 +19,8 @@ from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, fie
 from agrotools.benchmarks import Benchmark
 from agrotools.benchmarks.loading import Loading, load_as
 from agrotools.core import BENCHMARKS, MODES, FrozenModel, Mode, Protocol, UsageError, plain_message
-from agrotools.core.base import suggestion
 from agrotools.core.files import read_text
+from agrotools.core.texts import suggestion
 from agrotools.formats.benchmark import facts_of
 from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings, priced_model
 from agrotools.models.endpoint import PricedModel, check_model_name

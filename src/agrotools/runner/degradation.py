@@ -33,8 +33,9 @@ from pydantic import Field
 from rasterio.io import MemoryFile
 
 from agrotools.core import AbstainSlot, Sample, SampleFile, ToolError, UsageError
-from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.core.files import cache_dir, sha256_of_file, sha256_of_json, write_whole
+from agrotools.core.progress import Progress, no_progress
+from agrotools.core.texts import count_text
 from agrotools.formats.benchmark import Benchmark, facts_of, select_samples
 from agrotools.runner.faults import Doses
 from agrotools.tools.cache import Sweeper, limit_from_environment

@@ -9,12 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agrotools.agents import ModelAgent
 from agrotools.agents.llm import LLMAgent, closing_message
-from agrotools.agents.modes import reference_history, run_step_by_step, with_shown_observations
+from agrotools.agents.modes import (
+    ModelAgent,
+    reference_history,
+    run_step_by_step,
+    with_shown_observations,
+)
 from agrotools.benchmarks import Benchmark
 from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step, ToolSpec, UsageError
-from agrotools.core.base import number_text
+from agrotools.core.texts import number_text
 from agrotools.models import Message, ModelSettings
 from agrotools.models.base import image_urls, request_text
 from agrotools.models.endpoint import ScriptedModel
@@ -46,7 +50,7 @@ _SMALLEST_PICTURE = 0.15
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CostEstimate:
     """Estimated requests, tokens and cost. Low: replies of typical length; high: all replies at their token limit."""
 
     model: str
@@ -70,7 +74,7 @@ class Estimate:
 
 async def estimate(
     plan: Plan, benchmark: Benchmark, source: PolicySource, price: Price | None
-) -> Estimate | None:
+) -> CostEstimate | None:
     """Estimate the cost of running ``plan``; None if the policy does not use a model.
 
     The first and the last request of a few samples of each mode are built as the agent builds them (the last after the
@@ -105,7 +109,7 @@ async def estimate(
         if price:
             usd_low += expected * price.usd(round(per_request), typical)
             usd_high += expected * price.usd(round(per_request), most)
-    return Estimate(
+    return CostEstimate(
         model=source.name,
         requests=round(requests),
         input_tokens=round(input_tokens),
@@ -116,7 +120,7 @@ async def estimate(
     )
 
 
-def budget_warning(expected: Estimate, budget_usd: float | None, spent_usd: float) -> str:
+def budget_warning(expected: CostEstimate, budget_usd: float | None, spent_usd: float) -> str:
     """Return a warning if the estimated cost exceeds what is left of the budget; empty otherwise."""
     if budget_usd is None or expected.usd_low is None or expected.usd_high is None:
         return ""

@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar, cast
 
-from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy
+from agrotools.agents.modes import UNPARSEABLE_LIMIT, ModelAgent, Policy
 from agrotools.benchmarks import Benchmark
 from agrotools.core import BudgetReached, Record
-from agrotools.core.base import count_text
 from agrotools.core.files import cache_dir
+from agrotools.core.texts import count_text
 from agrotools.models import Model, WireStats
 from agrotools.runner.build import (
     PreparedRun,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from agrotools.models.local_server import LocalServer
     from agrotools.models.probe import FirstContact
     from agrotools.runner.degradation import DegradedBenchmark
-    from agrotools.runner.estimate import Estimate
+    from agrotools.runner.estimate import CostEstimate
     from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ def evaluate(
     model: Model | Policy | AgentFunction | None = None,
     benchmark: Benchmark | None = None,
     stop: threading.Event | None = None,
-    confirm: Callable[["Estimate"], None] | None = None,
+    confirm: Callable[["CostEstimate"], None] | None = None,
     only: Collection[str] | None = None,
 ) -> Evaluation:
     """Plan the run that ``config`` describes, and execute the samples that its folder lacks.
@@ -123,7 +123,7 @@ def execute_plan(
     progress: TextIO,
     *,
     stop: threading.Event | None = None,
-    confirm: Callable[["Estimate"], None] | None = None,
+    confirm: Callable[["CostEstimate"], None] | None = None,
 ) -> Evaluation:
     """Execute the samples of a plan that ``store`` lacks; only progress and notes are printed.
 
@@ -204,7 +204,7 @@ class _Execution:
     store: RunStore
     bar: Progress
     stop: threading.Event | None
-    confirm: Callable[["Estimate"], None] | None
+    confirm: Callable[["CostEstimate"], None] | None
 
     @property
     def runs_tools(self) -> bool:

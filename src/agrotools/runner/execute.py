@@ -15,16 +15,18 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from agrotools.agents import (
+from agrotools.agents.images import UNSHOWN, reason_unreadable
+from agrotools.agents.modes import (
     UNPARSEABLE_LIMIT,
     Policy,
+    is_external,
     run_end_to_end,
     run_no_tool,
     run_single_shot,
     run_step_by_step,
+    with_shown_observations,
+    with_truth_observations,
 )
-from agrotools.agents.images import UNSHOWN, reason_unreadable
-from agrotools.agents.modes import is_external, with_shown_observations, with_truth_observations
 from agrotools.benchmarks import Benchmark
 from agrotools.core import (
     Action,
@@ -39,7 +41,7 @@ from agrotools.core import (
     ToolError,
     Trajectory,
 )
-from agrotools.core.base import words_of
+from agrotools.core.errors import words_of
 from agrotools.core.files import was_changed
 from agrotools.core.processes import on_stop_signal
 from agrotools.formats.benchmark import MOST_MAKERS

@@ -28,8 +28,8 @@ from agrotools.core import (
     UsageError,
     plain_message,
 )
-from agrotools.core.base import suggestion
 from agrotools.core.record import Fault, FaultKind, iter_refs
+from agrotools.core.texts import suggestion
 
 CallTool = Callable[[ToolCall], Awaitable[ToolOutcome]]
 Chance = Annotated[float, Field(ge=0, le=1)]
@@ -143,7 +143,7 @@ class Faults(Doses):
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredCall:
     """A reference call of a tool: its errors, as ratios of result to truth, and its names and states, by path."""
 
     cluster: str
@@ -151,12 +151,12 @@ class Measured:
     labels: Mapping[str, str | bool]
 
 
-def measured_calls(samples: Iterable[Sample]) -> dict[str, list[Measured]]:
+def measured_calls(samples: Iterable[Sample]) -> dict[str, list[MeasuredCall]]:
     """Return what is known of the reference calls of each tool whose truth is known.
 
     Calls with values of earlier steps are left out: their errors are those of the earlier tools.
     """
-    calls: dict[str, list[Measured]] = defaultdict(list)
+    calls: dict[str, list[MeasuredCall]] = defaultdict(list)
     for sample in samples:
         for step in sample.reference.steps if sample.reference else ():
             if step.truth is None or any(True for _ in iter_refs(step.arguments)):
@@ -169,7 +169,7 @@ def measured_calls(samples: Iterable[Sample]) -> dict[str, list[Measured]]:
                 if _is_number(value) and value and _is_number(seen.get(path))
             }
             labels = {path: value for path, value in truth.items() if isinstance(value, str | bool)}
-            calls[step.tool].append(Measured(sample.cluster or sample.id, ratios, labels))
+            calls[step.tool].append(MeasuredCall(sample.cluster or sample.id, ratios, labels))
     return calls
 
 
@@ -179,7 +179,7 @@ class FaultPlan:
 
     chances: Faults
     seed: int
-    measured: Mapping[str, Sequence[Measured]]
+    measured: Mapping[str, Sequence[MeasuredCall]]
 
     def tools(self, sample: Sample, epoch: int, call_tool: CallTool) -> "FaultyTools":
         """Return the tools of a sample with the faults of the plan."""
@@ -251,7 +251,7 @@ class FaultyTools:
 
 
 def _changes(
-    kind: FaultKind, donor: Measured, leaves: Mapping[str, JsonValue]
+    kind: FaultKind, donor: MeasuredCall, leaves: Mapping[str, JsonValue]
 ) -> dict[str, JsonValue]:
     """Return the values that a donor's errors or names put in the place of others, by path; only those that differ."""
     changed: dict[str, JsonValue]

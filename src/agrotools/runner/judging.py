@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from agrotools.agents.images import Preview, make_preview
 from agrotools.core import AgrotoolsError, Artifact, InfrastructureError, RunStoreError, UsageError
-from agrotools.core.base import Progress, no_progress, words_of
+from agrotools.core.errors import words_of
 from agrotools.core.files import LineFile, artifact_path, remedy, write_whole
+from agrotools.core.progress import Progress, no_progress
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
 from agrotools.models.endpoint import PricedModel
 from agrotools.models.metered import (

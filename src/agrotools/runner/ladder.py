@@ -22,9 +22,9 @@ from pathlib import Path
 
 from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, AgrotoolsError, Mode, RunStoreError, UsageError
-from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import sha256_of_json
 from agrotools.core.libraries import MissingLibraryError
+from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import facts_of, select_samples
 from agrotools.runner.config import RECORDED, EvalConfig
 from agrotools.runner.evaluate import evaluate
@@ -32,7 +32,7 @@ from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import RecordIndex, record_index
 from agrotools.runner.rescore import Rescored, score_runs
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import Summary
+from agrotools.scoring.summary import Summary
 
 FLOOR, PLANNER, CEILING = "baseline:guess", "baseline:planner", "baseline:oracle"
 _ROLES = {FLOOR: "floor", PLANNER: "planner", CEILING: "ceiling"}

@@ -28,10 +28,10 @@ from agrotools.core import (
     ToolOutcome,
     UsageError,
 )
-from agrotools.core.base import suggestion
 from agrotools.core.files import sha256_of_file
 from agrotools.core.record import literal_value
-from agrotools.formats.benchmark import Facts, LazySamples, facts_of
+from agrotools.core.texts import suggestion
+from agrotools.formats.benchmark import LazySamples, SampleFacts, facts_of
 from agrotools.runner.records import Key, RecordIndex
 from agrotools.tools import get_tool
 
@@ -48,7 +48,7 @@ class WorkItem(NamedTuple):
         return (self.mode, self.sample.id, self.epoch)
 
 
-class Part(NamedTuple):
+class PlanPart(NamedTuple):
     """The samples, by position, to run in one mode and epoch."""
 
     mode: Mode
@@ -59,7 +59,7 @@ class Part(NamedTuple):
 class Plan:
     """Items in execution order, created on demand; length and keys do not load samples."""
 
-    def __init__(self, samples: Sequence[Sample], parts: Iterable[Part]) -> None:
+    def __init__(self, samples: Sequence[Sample], parts: Iterable[PlanPart]) -> None:
         self.samples = samples
         self.ids = facts_of(samples).ids
         self.parts = tuple(part for part in parts if part.positions)
@@ -129,7 +129,7 @@ def work_items(
     facts = facts_of(samples)
     selected_modes: list[Mode] = [mode for mode in MODES if mode in requested]
     parts = [
-        Part(
+        PlanPart(
             mode, 0, _limited(facts, _running_in(facts, mode, single_shot, frozenset(only)), limit)
         )
         for mode in selected_modes
@@ -148,7 +148,7 @@ def work_items(
 
 
 def _running_in(
-    facts: Facts, mode: Mode, single_shot: bool, only: AbstractSet[str]
+    facts: SampleFacts, mode: Mode, single_shot: bool, only: AbstractSet[str]
 ) -> Sequence[int]:
     every = range(len(facts.ids))
     able = facts.no_tool if mode == "no-tool" else facts.reference
@@ -156,7 +156,7 @@ def _running_in(
     return array("I", (at for at in positions if facts.ids[at] in only) if only else positions)
 
 
-def _limited(facts: Facts, positions: Sequence[int], limit: int | None) -> Sequence[int]:
+def _limited(facts: SampleFacts, positions: Sequence[int], limit: int | None) -> Sequence[int]:
     """Return ``limit`` of the positions in ascending order, chosen by the hashes of the ids; all if it is None.
 
     Of two twins both are chosen or neither, so that there may be one position less.
@@ -184,7 +184,7 @@ def remaining(
     if not recorded and not failed:
         return plan
 
-    def where(part: Part, keep: Callable[[Key], bool]) -> Part:
+    def where(part: PlanPart, keep: Callable[[Key], bool]) -> PlanPart:
         kept = (at for at in part.positions if keep((part.mode, plan.ids[at], part.epoch)))
         return part._replace(positions=array("I", kept))
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agrotools.agents import LLMAgent, ModelAgent, Policy
-from agrotools.agents.llm import PROTOCOLS
+from agrotools.agents.llm import PROTOCOLS, LLMAgent
+from agrotools.agents.modes import ModelAgent, Policy
+from agrotools.agents.protocols import RunProtocol
 from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, Mode, Protocol, Sample, SampleView, ToolSpec, UsageError
 from agrotools.core.files import cache_dir, sha256_of_file
@@ -27,12 +28,11 @@ from agrotools.models import (
 from agrotools.models.endpoint import PricedModel, price_at
 from agrotools.models.metered import SPEND_FILE, SpendLedger
 from agrotools.models.prices import Price
-from agrotools.plugin.contracts import RunProtocol
 from agrotools.plugin.installed import WithPlugins
 from agrotools.runner.prompts import ObservedModel
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
-from agrotools.text.answer_form import UNKNOWN
+from agrotools.text.form_values import UNKNOWN
 from agrotools.tools import tool_specs
 
 if TYPE_CHECKING:
@@ -322,7 +322,7 @@ def answer_places(benchmark: Benchmark | None) -> list[Path]:
 
 
 def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
-    from agrotools.agents.baselines import BASELINES, simple
+    from agrotools.agents.baselines import BASELINES, guess, simple
 
     spelled = f"baseline:{name}"
     kind, _, parameters = name.partition(":")
@@ -386,7 +386,7 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
 
         return PolicySource(spelled, True, MODES, immediate(PriorTable(samples).answer))
     unprivileged: dict[str, Callable[[Sample, Mode, int], Policy]] = {
-        "guess": lambda sample, _mode, _epoch: simple.GuessPolicy(sample),
+        "guess": lambda sample, _mode, _epoch: guess.GuessPolicy(sample),
         "random": lambda sample, _mode, epoch: simple.RandomPolicy(sample, seed, epoch),
         "echo": immediate(lambda _sample, view: view.query),
         "refuse": immediate(lambda _sample, _view: UNKNOWN),

@@ -17,7 +17,7 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.form_item import asked_items
-from agrotools.core.readings import Choice, Question, Readings
+from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.slot import asked_slots
 from agrotools.runner.prediction_forms import PredictionRows, Row
 from agrotools.runner.prediction_names import (
@@ -46,7 +46,7 @@ _SHOWN = 40
 """Characters of a cell that a question shows."""
 
 
-class Chosen(NamedTuple):
+class ColumnAnswers(NamedTuple):
     """Answers of the user to questions on a file of predictions; empty for those that are not given.
 
     ``column``: column of the predictions. ``only``: value that a row must have, by column. ``repeated``: what several
@@ -66,12 +66,12 @@ class Choosing:
     is another run.
     """
 
-    def __init__(self, readings: Readings, chosen: Chosen) -> None:
+    def __init__(self, readings: Readings, chosen: ColumnAnswers) -> None:
         self.readings = readings
         self.chosen = chosen
         self.decided: dict[str, str] = {}
 
-    def choose(self, question: Question, given: str = "") -> str:
+    def choose(self, question: ReadingQuestion, given: str = "") -> str:
         """Return the answer to a question, as :meth:`Readings.choose` does."""
         value = self.readings.choose(question, given or None)
         if len(question.choices) > 1:
@@ -79,7 +79,7 @@ class Choosing:
         return value
 
 
-class Cell(NamedTuple):
+class PredictionCell(NamedTuple):
     """Text of a row in a column that is read as predictions."""
 
     row: int
@@ -94,7 +94,7 @@ class ReadColumn(NamedTuple):
 
     name: str
     item: str
-    cells: list[Cell]
+    cells: list[PredictionCell]
 
     @property
     def title(self) -> str:
@@ -136,7 +136,7 @@ def read_columns(
                 asked = item or (name if name != whole else "")
                 if text.strip() and each == each:
                     slot = _slot_of(match.sample, asked)
-                    column.cells.append(Cell(at, text.strip(), slot, match.sample))
+                    column.cells.append(PredictionCell(at, text.strip(), slot, match.sample))
     return [*columns.values()]
 
 
@@ -338,7 +338,7 @@ def _of_named(columns: _Columns, named: Sequence[str], choosing: Choosing) -> Ta
     both = _spoken_transcripts(columns, named[0])
     choices = [Choice(name, columns.gives(name)) for name in named]
     choices += [Choice(name, "conversations with calls of tools") for name in both]
-    question = Question("Which column holds the predictions?", "--column", tuple(choices))
+    question = ReadingQuestion("Which column holds the predictions?", "--column", tuple(choices))
     value = choosing.choose(question)
     return TakenColumns() if value in both else TakenColumns(value, over_transcripts=True)
 
@@ -381,7 +381,9 @@ def _of_unsure(columns: _Columns, file: str, choosing: Choosing) -> str:
     if len(candidates) == 1 and _is_surely_gold(columns, candidates[0]):
         raise _is_reference(columns, candidates[0], file)
     choices = tuple(Choice(name, columns.gives(name)) for name in candidates)
-    return choosing.choose(Question("Which column holds the predictions?", "--column", choices))
+    return choosing.choose(
+        ReadingQuestion("Which column holds the predictions?", "--column", choices)
+    )
 
 
 def _distinct(columns: _Columns, names: Sequence[str]) -> list[str]:
@@ -471,7 +473,7 @@ def is_text_cell(value: Any) -> bool:
     return isinstance(value, str) and bool(_LETTERS.search(value))
 
 
-def _is_right(cell: Cell, *, in_form: bool) -> bool:
+def _is_right(cell: PredictionCell, *, in_form: bool) -> bool:
     if cell.slot is not None and is_gold(cell.slot, cell.text):
         return True
     slots = [cell.slot] if cell.slot else _slots(cell.sample)

@@ -5,8 +5,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from agrotools.core import ExactSlot, Slot, ToleranceSlot
-from agrotools.core.readings import Choice, Question
-from agrotools.runner.prediction_columns import NUMBER_CELL, Cell, Choosing, ReadColumn, with_cell
+from agrotools.core.readings import Choice, ReadingQuestion
+from agrotools.runner.prediction_columns import (
+    NUMBER_CELL,
+    Choosing,
+    PredictionCell,
+    ReadColumn,
+    with_cell,
+)
 from agrotools.runner.prediction_forms import Row
 from agrotools.text.decimal_marks import Decimal, detect_decimal
 from agrotools.text.units import canonical_unit, compatible, convert
@@ -23,7 +29,7 @@ class _Numbers(NamedTuple):
     """
 
     column: ReadColumn
-    cells: list[tuple[Cell, re.Match[str]]]
+    cells: list[tuple[PredictionCell, re.Match[str]]]
     alike: list[tuple[re.Match[str], Slot | None]]
     decimal: Decimal | None
     note: str
@@ -76,7 +82,9 @@ def _ask_for_mark(unsettled: Sequence[_Numbers], file: str, choosing: Choosing) 
         Choice(name, f"{example} is {_value(example, mark):.12g}") for name, mark in _MARKS.items()
     )
     words = f"column{'s' if len(titles) > 1 else ''} {', '.join(titles)}"
-    question = Question(f"What is the decimal mark in {words} of {file}?", "--decimal", choices)
+    question = ReadingQuestion(
+        f"What is the decimal mark in {words} of {file}?", "--decimal", choices
+    )
     given = choosing.chosen.decimal
     chosen = choosing.choose(question, _NAMES.get(given, given))
     choosing.readings.take(f"the decimal mark in {words} as a {chosen}")

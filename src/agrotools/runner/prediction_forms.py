@@ -14,12 +14,12 @@ from typing import Any, NamedTuple, cast
 
 from agrotools.benchmarks.values import SUFFIXES, TABLES, read_json, read_rows
 from agrotools.core import UsageError
-from agrotools.core.base import NoFileError
+from agrotools.core.errors import NoFileError
 from agrotools.runner.prediction_names import IDS, column_kind, snake_case
 from agrotools.runner.reply_objects import fields_of
 from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.text.submission import name_key
-from agrotools.text.tables import Table, open_table, sheets_of
+from agrotools.text.tables import SheetTable, open_table, sheets_of
 
 Row = Mapping[str, Any]
 _FEWEST_COLUMNS = 2
@@ -126,7 +126,7 @@ def _table_form(file: Path, ids: Collection[str], items: Collection[str]) -> tup
         table = open_table(file, delimiter=TABLES[file.suffix], allow_formulas=True)
         numbers, rows = _table_rows(table, items)
         return _Form(rows, numbers=numbers), table.hidden
-    tables: dict[str, Table] = {}
+    tables: dict[str, SheetTable] = {}
     for sheet in [name for name, is_visible in sheets.items() if is_visible] or sheets:
         with suppress(NoFileError):  # an empty sheet
             tables[sheet] = open_table(file, sheet=sheet, allow_formulas=True)
@@ -147,7 +147,7 @@ def _table_form(file: Path, ids: Collection[str], items: Collection[str]) -> tup
     return _Form([*named], left=left, numbers=numbers), hidden
 
 
-def _table_rows(table: Table, items: Collection[str]) -> tuple[tuple[int, ...], list[Row]]:
+def _table_rows(table: SheetTable, items: Collection[str]) -> tuple[tuple[int, ...], list[Row]]:
     """Return the numbers of the rows of a table in the file, and the rows."""
     for columns in table.alike:
         if _meaning(columns[0], items):

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from agrotools.benchmarks import Benchmark
 from agrotools.benchmarks.photos import asks_by_sample, photos_of
 from agrotools.core import Sample, UsageError
-from agrotools.core.base import count_text
 from agrotools.core.form_item import asked_items
-from agrotools.core.readings import Choice, Question
+from agrotools.core.readings import Choice, ReadingQuestion
+from agrotools.core.texts import count_text
 from agrotools.runner.prediction_columns import Choosing
 from agrotools.runner.prediction_forms import PredictionRows, Row
 from agrotools.runner.prediction_names import IDS, PREDICTIONS
@@ -135,7 +135,7 @@ def _chosen_kind(
     given = choosing.chosen.only.get(ASKS, "")
     offered = [kind for kind in kinds if kind not in crowded] if given else single
     choices = tuple(Choice(kind, count_text(len(kinds[kind]), "sample")) for kind in offered)
-    question = Question(
+    question = ReadingQuestion(
         f"{file} names photos. Which questions about them does it answer, by what they ask for?",
         _OPTION,
         choices,
@@ -179,7 +179,7 @@ def choose_asked(benchmark: Benchmark, choosing: Choosing) -> None:
         return
     numbers = Counter(asks_by_sample(benchmark.samples).values())
     choices = tuple(Choice(kind, count_text(number, "sample")) for kind, number in numbers.items())
-    kind = choosing.choose(Question("Which samples are scored?", _OPTION, choices), given)
+    kind = choosing.choose(ReadingQuestion("Which samples are scored?", _OPTION, choices), given)
     _say_kind(kind, numbers, choosing)
 
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from agrotools.benchmarks import Benchmark
 from agrotools.benchmarks.values import number_in
 from agrotools.core import Mode, UsageError
-from agrotools.core.base import count_text
 from agrotools.core.form_item import asked_items
-from agrotools.core.readings import Choice, Question
+from agrotools.core.readings import Choice, ReadingQuestion
+from agrotools.core.texts import count_text
 from agrotools.runner.prediction_answers import GivenAnswer, PredictionColumn, RowAnswers
 from agrotools.runner.prediction_columns import (
     Choosing,
@@ -224,7 +224,7 @@ def _of_one_value(
             choosing.readings.take(f"rows with {name} {', '.join(rows)}")
         return matches
     choices = tuple(Choice(value, f"{number} rows") for value, number in rows.items())
-    question = Question(f"Rows of which {name} are scored?", f"--only={name}", choices)
+    question = ReadingQuestion(f"Rows of which {name} are scored?", f"--only={name}", choices)
     value = choosing.choose(question)
     _say_rows(name, value, rows, choosing)
     return [each for each in matches if plain_text(each.row.get(name)) == value]
@@ -416,7 +416,7 @@ def _as_chosen(
     first_label = groups[0][0].label
     number = count_text(len(groups), "sample")
     words = f"What are the several rows of one sample ({number}, first: {first_label})?"
-    question = Question(words, "--repeated", choices)
+    question = ReadingQuestion(words, "--repeated", choices)
     chosen = choosing.choose(question, choosing.chosen.repeated)
     if chosen == "epochs":
         return {key: _numbered(groups) for key, groups in grouped.items()}

@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterable, Sequence
 
 from agrotools.core import Sample
-from agrotools.core.base import count_text
 from agrotools.core.form_item import FormItem, asked_items, form_item
 from agrotools.core.readings import Readings
+from agrotools.core.texts import count_text
 from agrotools.knowledge.countables import countable_named
 from agrotools.knowledge.words import folded
 from agrotools.plugin.installed import plugins_of_slots
-from agrotools.runner.prediction_columns import Cell, ReadColumn, with_cell
+from agrotools.runner.prediction_columns import PredictionCell, ReadColumn, with_cell
 from agrotools.runner.prediction_forms import Row
 from agrotools.text.form_values import FormValue, read_values
 from agrotools.text.normalise import late_pattern, normalise
@@ -62,7 +62,7 @@ def with_plain_values(
     return changed
 
 
-def _plain_value(cell: Cell) -> str:
+def _plain_value(cell: PredictionCell) -> str:
     """Return the value of a cell as the answer form writes it, or the text of the cell."""
     if cell.slot is None:
         return cell.text

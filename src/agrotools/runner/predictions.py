@@ -12,29 +12,20 @@ from typing import NamedTuple
 import orjson
 
 from agrotools.benchmarks import Benchmark
+from agrotools.benchmarks.contract import BenchmarkPlugin
 from agrotools.benchmarks.photos import photos_of
 from agrotools.benchmarks.values import TABLES
-from agrotools.core import (
-    MODES,
-    Mode,
-    PlotSlot,
-    Record,
-    Step,
-    Trajectory,
-    UsageError,
-    imported,
-)
+from agrotools.core import MODES, Mode, PlotSlot, Record, Step, Trajectory, UsageError, imported
 from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
 from agrotools.core.form_item import asked_items
 from agrotools.core.readings import Readings
 from agrotools.formats.tool_check import stored_checks
-from agrotools.plugin.contracts import BenchmarkPlugin, PredictionFormat
 from agrotools.plugin.installed import plugin_of, plugins
 from agrotools.runner.build import default_folder
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import Plan, WorkItem, work_items
 from agrotools.runner.prediction_answers import GivenAnswer
-from agrotools.runner.prediction_columns import Choosing, Chosen
+from agrotools.runner.prediction_columns import Choosing, ColumnAnswers
 from agrotools.runner.prediction_forms import read_prediction_rows
 from agrotools.runner.prediction_photos import chosen_samples, single_value
 from agrotools.runner.prediction_rows import RowCounts, match_rows
@@ -45,14 +36,15 @@ from agrotools.runner.store import RunStore, read_manifest
 from agrotools.runner.transcripts import in_form, read_transcript
 from agrotools.scoring.metrics import PREDICTIONS, SCORING_VERSION, is_invalid
 from agrotools.scoring.plots import drawn_spec
+from agrotools.scoring.prediction_format import PredictionFormat
 from agrotools.scoring.slots import answer_of
 from agrotools.text.submission import item_names
 
-NOTHING_CHOSEN = Chosen()
+NOTHING_CHOSEN = ColumnAnswers()
 """No answer to any question on a file of predictions."""
 
 
-class PredictionFile(NamedTuple):
+class WrittenPredictions(NamedTuple):
     """A written file: its mode, and the numbers of predictions in it and of invalid records, which are left out.
 
     ``questions``: number of questions in the data set if predictions are matched by position, otherwise None.
@@ -65,7 +57,7 @@ class PredictionFile(NamedTuple):
     questions: int | None = None
 
 
-def write_predictions(run: Path, folder: Path) -> list[PredictionFile]:
+def write_predictions(run: Path, folder: Path) -> list[WrittenPredictions]:
     """Write one file for each mode that has a prediction format.
 
     Raises:
@@ -83,7 +75,7 @@ def write_predictions(run: Path, folder: Path) -> list[PredictionFile]:
             hint=f"only runs on {names} can be exported as predictions; records.jsonl of any run is JSON Lines",
         )
     folder.mkdir(parents=True, exist_ok=True)
-    written: list[PredictionFile] = []
+    written: list[WrittenPredictions] = []
     for mode in manifest.modes:
         records = [
             record for record in iter_records(run) if record.mode == mode and record.epoch == 0
@@ -94,7 +86,9 @@ def write_predictions(run: Path, folder: Path) -> list[PredictionFile]:
             path = folder / f"{manifest.benchmark}_{mode}.json"
             write_whole(path, orjson.dumps(file.content, option=orjson.OPT_INDENT_2))
             written.append(
-                PredictionFile(path, mode, len(valid), len(records) - len(valid), file.questions)
+                WrittenPredictions(
+                    path, mode, len(valid), len(records) - len(valid), file.questions
+                )
             )
     if not written:
         raise UsageError(
@@ -119,7 +113,7 @@ def import_predictions(
     *,
     model: str = "",
     out: Path | None = None,
-    chosen: Chosen = NOTHING_CHOSEN,
+    chosen: ColumnAnswers = NOTHING_CHOSEN,
     readings: Readings | None = None,
 ) -> tuple[Path, RowCounts]:
     """Write a run folder with the answers or transcripts of ``file``, and return it with what was matched.

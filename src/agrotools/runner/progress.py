@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, TextIO
 
 from agrotools.core import Record
-from agrotools.core.base import count_text
+from agrotools.core.texts import count_text
 from agrotools.models import WireStats
 
 _LIVE_EVERY_S = 0.25

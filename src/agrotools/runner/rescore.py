@@ -16,33 +16,27 @@ from typing import IO, Any, NamedTuple
 import orjson
 
 from agrotools.core import Mode, Record, RunStoreError, Score, UsageError
-from agrotools.core.base import benchmark_title
 from agrotools.core.files import read_lines, remedy, temporary_sibling
+from agrotools.core.texts import benchmark_title
 from agrotools.formats.benchmark import FRESH
-from agrotools.plugin.contracts import NO_COMPARISONS, PublishedRun, TextComparisons
 from agrotools.plugin.installed import plugin_of
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.runner.records import RECORDS_FILE, RecordIndex, iter_records, record_index
 from agrotools.runner.repeated_calls import read_repeated_calls
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import (
-    Comparison,
-    ModeSummary,
-    RunAggregator,
-    Summary,
-    score_record,
-    scores_sample,
-)
+from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.comparisons import check_same_samples, side_by_side, unpaired_comparison
 from agrotools.scoring.comparisons import comparisons as comparisons_of
+from agrotools.scoring.contracts import NO_COMPARISONS, PublishedRun, TextComparisons, scoring_of
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.event_counts import RESUME, TRUTH_METRIC
 from agrotools.scoring.judging.judgements import JudgedRows, Judgement
 from agrotools.scoring.judging.questions import Rubrics, read_rubrics
 from agrotools.scoring.lost_points import LostPoints
-from agrotools.scoring.metrics import PREDICTIONS
+from agrotools.scoring.metrics import PREDICTIONS, scores_sample
 from agrotools.scoring.slots import pair_of, pair_rows
+from agrotools.scoring.summary import ModeSummary, RunComparison, Summary
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 RUBRICS_PREFIX = "judge-rubrics-"
@@ -208,7 +202,7 @@ def check_distinct(runs: Sequence[Path]) -> None:
         known[place] = run
 
 
-def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
+def compare_runs(runs: Sequence[Path]) -> list[RunComparison]:
     """Compare every pair of runs, second minus first, paired by sample; nothing is written.
 
     Runs are named by their models, or by their folders if two have the same model.
@@ -299,8 +293,8 @@ _BENCHMARK = {
 def check_comparisons(manifest: Manifest, comparisons: TextComparisons) -> None:
     """Raise a UsageError if a comparison is not installed, or the run's benchmark has no metric for it."""
     plugin = plugin_of(manifest.benchmark)
-    if plugin is not None and plugin.scoring.check_comparisons is not None:
-        plugin.scoring.check_comparisons(comparisons)
+    if plugin is not None and (check := scoring_of(plugin).check_comparisons) is not None:
+        check(comparisons)
 
 
 def twin_rows(record: Record, rows: Sequence[Score], index: RecordIndex) -> list[Score]:
@@ -370,14 +364,14 @@ def _with_published(
     summary: Summary, run: Path, manifest: Manifest, embedder: Embedder | None, judges: JudgedRows
 ) -> Summary:
     plugin = plugin_of(manifest.benchmark)
-    if plugin is None or plugin.scoring.published is None:
+    if plugin is None or (publish := scoring_of(plugin).published) is None:
         return summary
     whole = read_manifest(run)
     modes: dict[Mode, ModeSummary] = {}
     for mode, part in summary.modes.items():
         records = [record for record in iter_records(run) if record.mode == mode]
         published_run = PublishedRun(whole, mode, records, judges, embedder)
-        modes[mode] = part.model_copy(update={"published": plugin.scoring.published(published_run)})
+        modes[mode] = part.model_copy(update={"published": publish(published_run)})
     return summary.model_copy(update={"modes": modes})
 
 

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from agrotools.core import Mode, RunStoreError, UsageError
-from agrotools.core.base import Progress, command_line, count_text, no_progress
 from agrotools.core.files import MANIFEST_FILE, sha256_of_file
+from agrotools.core.progress import Progress, no_progress
+from agrotools.core.texts import command_line, count_text
 from agrotools.models.metered import SPEND_FILE
 from agrotools.models.probe import PROBE_FILE
 from agrotools.runner.estimate import expected_requests

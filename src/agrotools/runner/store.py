@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from agrotools.core import Observation, Record, RunStoreError, first_error
-from agrotools.core.base import NoRunError
+from agrotools.core.errors import NoRunError
 from agrotools.core.files import (
     MANIFEST_COPY,
     MANIFEST_FILE,

@@ -11,8 +11,9 @@ from pydantic import Field
 
 from agrotools.benchmarks import Benchmark
 from agrotools.core import FrozenModel, Mode, UsageError
-from agrotools.core.base import command_line, np
 from agrotools.core.files import write_whole
+from agrotools.core.lazy import np
+from agrotools.core.texts import command_line
 from agrotools.models.endpoint import without_keys
 from agrotools.runner.build import PreparedRun, prepare_run, stored_options
 from agrotools.runner.config import EvalConfig
@@ -26,7 +27,7 @@ from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.comparisons import check_same_samples, headline_pair
 from agrotools.scoring.metrics import PREDICTIONS
 from agrotools.scoring.missing import LimitPairs, paired_limits, run_limits
-from agrotools.scoring.sequential import LOOKS, Look, sequential_look
+from agrotools.scoring.sequential import LOOKS, InterimLook, sequential_look
 from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import Missing
 from agrotools.scoring.units import shown_mean
@@ -189,7 +190,7 @@ def _compared(
     pairs = _limits_so_far(tallies, mode, pair.metric, block_of, block)
     if any(pairs.lacking):
         of_pairs = np.array([block_of[unit.sample] for unit in pairs.units], dtype=np.int64)
-        bounds: list[Look] = []
+        bounds: list[InterimLook] = []
         for for_second in (False, True):
             lower, upper = pairs.scores(for_second=for_second)
             bounds.append(

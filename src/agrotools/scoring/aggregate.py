@@ -7,12 +7,13 @@ from typing import Any
 from zlib import crc32
 
 from agrotools.core import MODES, Mode, Protocol, Record, Score
-from agrotools.core.base import IntArray, count_text, np
 from agrotools.core.form_item import asked_items
-from agrotools.plugin.contracts import NO_COMPARISONS, TextComparisons
-from agrotools.plugin.contracts import ModeTally as PluginTally
+from agrotools.core.lazy import IntArray, np
+from agrotools.core.texts import count_text
 from agrotools.plugin.installed import plugins_of_slots
 from agrotools.scoring.attribution import Attribution
+from agrotools.scoring.contracts import NO_COMPARISONS, TextComparisons, scoring_of
+from agrotools.scoring.contracts import ModeTally as PluginTally
 from agrotools.scoring.error_classes import Errors, add_record, error_counts
 from agrotools.scoring.event_counts import (
     EventCounts,
@@ -263,9 +264,10 @@ class ModeAggregator:
         of_kind = self._seconds[self._table.kind_of[number]]
         of_kind[:] = of_kind[0] + record.seconds, of_kind[1] + 1
         for plugin in plugins_of_slots(record.sample.answer):
-            if plugin.scoring.tally is not None:
+            new_tally = scoring_of(plugin).tally
+            if new_tally is not None:
                 if plugin.name not in self._plugin_tallies:
-                    self._plugin_tallies[plugin.name] = plugin.scoring.tally()
+                    self._plugin_tallies[plugin.name] = new_tally()
                 self._plugin_tallies[plugin.name].add(record, rows)
         has_text = record.trajectory is not None and any(map(is_judged_text, record.sample.answer))
         if has_text and all(row.metric != OPEN_TEXT for row in rows):

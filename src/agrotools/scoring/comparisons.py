@@ -9,7 +9,8 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from agrotools.core import MODES, Mode, Record, UsageError
-from agrotools.core.base import FloatArray, IntArray, count_text, np
+from agrotools.core.lazy import FloatArray, IntArray, np
+from agrotools.core.texts import count_text
 from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
 from agrotools.scoring.attribution import ordered_parts
 from agrotools.scoring.lost_points import LostPoints, largest_part
@@ -24,11 +25,11 @@ from agrotools.scoring.statistics import (
     estimate_unpaired,
 )
 from agrotools.scoring.summary import (
-    Comparison,
     Flip,
     Flips,
     Metric,
     Missing,
+    RunComparison,
     RunDifference,
     Summary,
     with_comparisons_adjusted,
@@ -47,12 +48,12 @@ from agrotools.scoring.units import (
 
 def compare(
     first: Sequence[Record], second: Sequence[Record], *, names: tuple[str, str] = ("", "")
-) -> Comparison:
+) -> RunComparison:
     """Return the differences of two runs, second minus first, paired on samples (steps) with valid records in both."""
     return comparisons([tallied(each, lost=LostPoints()) for each in (first, second)], names)[0]
 
 
-def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> list[Comparison]:
+def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> list[RunComparison]:
     """Return the comparison of every pair of runs, second minus first, adjusted together."""
     pairs = combinations(zip(aggregators, names, strict=True), 2)
     return with_comparisons_adjusted(
@@ -60,7 +61,9 @@ def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> l
     )
 
 
-def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, str]) -> Comparison:
+def _comparison(
+    first: RunAggregator, second: RunAggregator, names: tuple[str, str]
+) -> RunComparison:
     by_mode = (
         "modes headline means by_cause flips unpaired unread withheld no_open_text missing".split()
     )
@@ -94,12 +97,12 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
             if name == FAS and first.lost and second.lost:
                 fields["by_cause"][mode] = _by_cause(mode, pair, first, second)
             break
-    return Comparison(first=names[0], second=names[1], **fields)  # pyright: ignore[reportArgumentType]
+    return RunComparison(first=names[0], second=names[1], **fields)  # pyright: ignore[reportArgumentType]
 
 
 def unpaired_comparison(
     first: RunAggregator, second: RunAggregator, names: tuple[str, str]
-) -> Comparison:
+) -> RunComparison:
     """Return the difference of two runs on different samples, second minus first, in the headline metric of each mode.
 
     Metrics of guesses (:data:`agrotools.scoring.metrics.FLOOR_METRICS`) tell whether the samples differ in difficulty.
@@ -135,7 +138,7 @@ def unpaired_comparison(
                 means[mode] = (shown_mean(pair[0].values), shown_mean(pair[1].values))
                 if missing := missing_unpaired(first, second, mode, name):
                     lacking[mode] = missing
-    compared = Comparison(
+    compared = RunComparison(
         first=names[0],
         second=names[1],
         paired=False,

@@ -78,8 +78,9 @@ from agrotools.scoring.metrics import SLOT_METRIC, counts_in_fas
 from agrotools.scoring.slots import outcome_scores, score_slot
 from agrotools.scoring.steps import implied_slot
 from agrotools.text.agreement_values import same_json
-from agrotools.text.answer_form import UNKNOWN, format_answer
+from agrotools.text.answer_form import format_answer
 from agrotools.text.expressions import shows_no_answer
+from agrotools.text.form_values import UNKNOWN
 from agrotools.text.submission import form_faults, is_complete
 
 FindResult = Callable[[ToolCall], Observation | None]
@@ -259,13 +260,13 @@ class SampleGame:
             raise InseparableError(
                 Parts({part, *(TOOL + self.steps[step_index(ref)].tool for ref in unknown)})
             )
-        is_own = own is not None and call is own.step.call
+        made = own.step if own is not None and call is own.step.call else None
         if call is None:
             observation = None
-        elif is_own and not fault:
-            observation = own.step.observation
+        elif made is not None and not fault:
+            observation = made.observation
         else:
-            observation = fault.original if is_own and fault else None
+            observation = fault.original if made is not None and fault else None
             observation = observation or self._run(at, call)
             if observation is None and right:
                 return self._true_outcome(at)  # a tool that nobody has asked is not blamed

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agrotools.core import ToolError, UsageError
-from agrotools.core.base import SingleArray, import_of_extra, np
+from agrotools.core.lazy import SingleArray, import_of_extra, np
 from agrotools.scoring.predictions import Similarity
 
 MINILM = "all-MiniLM-L6-v2"

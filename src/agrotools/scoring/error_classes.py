@@ -35,8 +35,8 @@ from agrotools.core import (
     UsageError,
     imported,
 )
-from agrotools.plugin.contracts import ErrorSource, RecordErrors
 from agrotools.plugin.installed import plugins
+from agrotools.scoring.contracts import ErrorSource, RecordErrors
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.summary import ErrorCount
 from agrotools.text.normalise import data_lines

@@ -21,9 +21,9 @@ from agrotools.core import (
     Unparseable,
     UsageError,
 )
-from agrotools.core.base import count_text
 from agrotools.core.form_item import asked_items
 from agrotools.core.record import UNREAD_CALL
+from agrotools.core.texts import count_text
 from agrotools.scoring.metrics import FAS_TEXT, SLOT_METRIC, is_invalid, scores_sample
 from agrotools.scoring.statistics import ROUNDING
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary

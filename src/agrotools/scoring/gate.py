@@ -13,7 +13,8 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from agrotools.core import FrozenModel, Mode, UsageError
-from agrotools.core.base import FloatArray, IntArray, count_text, np, special
+from agrotools.core.lazy import FloatArray, IntArray, np, special
+from agrotools.core.texts import count_text
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.comparisons import HeadlinePair, check_same_samples, headline_pair
 from agrotools.scoring.missing import (
@@ -34,11 +35,7 @@ from agrotools.scoring.statistics import (
     rare_deviations,
     ratio_spread,
 )
-from agrotools.scoring.summary import (
-    Comparison,
-    Metric,
-    with_comparisons_adjusted,
-)
+from agrotools.scoring.summary import Metric, RunComparison, with_comparisons_adjusted
 from agrotools.scoring.units import shown_mean
 from agrotools.text.tables import open_table
 
@@ -328,9 +325,9 @@ def _pair(first: Scores, second: Scores, names: str) -> HeadlinePair:
     )
 
 
-def compare_tables(*files: Path) -> list[Comparison]:
+def compare_tables(*files: Path) -> list[RunComparison]:
     """Return the comparisons of all pairs of models, second minus first, adjusted together."""
-    models, compared = read_scores(*files), list[Comparison]()
+    models, compared = read_scores(*files), list[RunComparison]()
     if len(models) < 2:
         raise UsageError(
             f"a comparison needs two models, not {', '.join(models) or 'none'}", hint=_ACCEPTED
@@ -341,7 +338,7 @@ def compare_tables(*files: Path) -> list[Comparison]:
         pair = _pair(mine, other, f"{first} and {second}")
         overall = estimate_difference(pair.second, pair.first, pair.clusters)
         compared.append(
-            Comparison(
+            RunComparison(
                 first=first,
                 second=second,
                 benchmark=", ".join(file.name for file in files),

@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from agrotools.core import BENCHMARKS, Mode, Record, Slot, counts_in_headline
-from agrotools.plugin.contracts import MetricInfo
 from agrotools.plugin.installed import WithPlugins, plugins_for_slot_types
-from agrotools.text.answer_form import counts_as_guessable
+from agrotools.scoring.contracts import MetricInfo
 
 PREDICTIONS = "predictions"
 """Protocol of a run that was made of a file of answers or transcripts of another program."""
 SLOT_METRIC = "slot"
 FAS = "fas"
 GUESS_METRIC = "guess"
-"""FAS of the answer that the prompt alone suggests (:mod:`agrotools.text.answer_form`), for the same sample."""
+"""FAS of the answer that the prompt alone suggests (:mod:`agrotools.scoring.floors`), for the same sample."""
 OPEN_TEXT = "ots"
 """Score of open text by judges. It counts in FAS where a judge graded the answer."""
 OPEN_TEXT_FLOOR = "ots_floor"
@@ -34,6 +33,14 @@ def is_judged_text(slot: Slot) -> bool:
 def counts_in_fas(slot: Slot) -> bool:
     """Return True if a slot counts in the Final Answer Score, also where no judge graded open text."""
     return not slot.scored_apart and slot.type != "open_text"
+
+
+def counts_in_guess(slot: Slot) -> bool:
+    """Return True if a slot counts in the floor of the Final Answer Score.
+
+    Plot slots count because a usual chart can be drawn, unanswerable questions because a prompt may show that they are.
+    """
+    return slot.type in ("abstain", "exact", "boolean", "choice_set", "file", "tolerance", "plot")
 
 
 _MODES_OF_OUTCOMES: tuple[Mode, ...] = ("no-tool", "end-to-end")
@@ -97,7 +104,7 @@ _ENGINE_METRICS = {
     GUESS_METRIC: MetricInfo(
         "Guess",
         "FAS of the answer that the prompt alone suggests, without the files",
-        slots=counts_as_guessable,
+        slots=counts_in_guess,
     ),
     FAS_TEXT: MetricInfo(
         "FAS text",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from agrotools.core import Mode
-from agrotools.core.base import FloatArray, IntArray, np
+from agrotools.core.lazy import FloatArray, IntArray, np
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.statistics import ROUNDING, Estimate, estimate_difference, estimate_unpaired
 from agrotools.scoring.summary import Missing

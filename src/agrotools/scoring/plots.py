@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pydantic import JsonValue, ValidationError
 
 from agrotools.core import DeclaredTool, PlotSeries, PlotSpec, Trajectory
-from agrotools.core.base import np, optimize
+from agrotools.core.lazy import np, optimize
 from agrotools.text.agreement import equivalent_kinds
 from agrotools.text.agreement_values import Number, categories_agree, category
 from agrotools.text.normalise import CJK, WORD, late_pattern, normalise

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core import imported as imported_target
-from agrotools.core.base import NoFileError, without_collecting
-from agrotools.core.files import unexpected_content
-from agrotools.plugin.contracts import PredictionFormat, PredictionInput
+from agrotools.core.errors import NoFileError
+from agrotools.core.files import unexpected_content, without_collecting
 from agrotools.plugin.installed import WithPlugins
 from agrotools.scoring.error_classes import Errors
+from agrotools.scoring.prediction_format import PredictionFormat, PredictionInput
 from agrotools.scoring.statistics import Estimate, estimate_mean
 
 Similarity = Callable[[str, str], float]
@@ -35,7 +35,7 @@ class Figure(NamedTuple):
     n: int
 
 
-class Part(NamedTuple):
+class ScoreSum(NamedTuple):
     """Contribution of one sample to a metric: the sum of scores in [0, 1] and their number."""
 
     total: float
@@ -47,11 +47,11 @@ class SampleParts:
     """Contributions of a sample to the metrics that it counts for."""
 
     key: str
-    parts: Mapping[str, Part]
+    parts: Mapping[str, ScoreSum]
 
 
 @dataclass(frozen=True)
-class Scores:
+class PredictionScores:
     """Metrics of a prediction file.
 
     ``metrics`` maps ids to figures (percent), ``counts`` holds further counts, and ``left_out`` maps ids of metrics
@@ -172,8 +172,8 @@ class ScoredFile:
     format: str
     mode: str
     samples: int
-    published: Scores | None
-    corrected: Scores
+    published: PredictionScores | None
+    corrected: PredictionScores
     errors: Errors | None
     """Errors by class; None for examination questions, which call no tools."""
     stop: str | None = None

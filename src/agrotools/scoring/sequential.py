@@ -23,7 +23,7 @@ score of 0.05, it decided 21 % of equal pairs.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from agrotools.core.base import FloatArray, IntArray, np
+from agrotools.core.lazy import FloatArray, IntArray, np
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Estimate, Interval, cluster_sums
 
 LOOKS = 20
@@ -37,7 +37,7 @@ _HALVINGS = 40
 """Steps of the search for a bound of the interval: to within 4e-12."""
 
 
-class Look(NamedTuple):
+class InterimLook(NamedTuple):
     """Difference of two runs after ``number`` blocks (from 1), with an interval that is valid at all looks together.
 
     ``difference.interval`` is None with fewer than ten clusters.
@@ -60,7 +60,7 @@ def sequential_look(
     *,
     largest: int,
     reach: float = 1.0,
-) -> Look:
+) -> InterimLook:
     """Return the first look that decides, or the last one if none does.
 
     Args:
@@ -79,7 +79,7 @@ def sequential_look(
     while block < last and not _decides(sizes[:seen], sums[:seen], largest, reach):
         block += 1
         seen = len(np.unique(clusters[blocks <= block]))
-    return Look(block + 1, _estimate(sizes[:seen], sums[:seen], largest, reach))
+    return InterimLook(block + 1, _estimate(sizes[:seen], sums[:seen], largest, reach))
 
 
 def _decides(sizes: FloatArray, sums: FloatArray, largest: int, reach: float) -> bool:

@@ -33,11 +33,12 @@ from agrotools.core import (
     ToleranceSlot,
     Trajectory,
 )
-from agrotools.core.base import from_valid
 from agrotools.core.form_item import FormItem, asked_items, form_item
+from agrotools.core.frozen_model import from_valid
 from agrotools.core.slot import asked_slots
-from agrotools.plugin.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.plugin.installed import plugins_of_slots
+from agrotools.scoring.contracts import NO_COMPARISONS, TextComparisons, scoring_of
+from agrotools.scoring.floors import prompt_floor
 from agrotools.scoring.metrics import (
     FALSE_CONFIDENCE,
     FALSE_REFUSAL,
@@ -48,13 +49,8 @@ from agrotools.scoring.metrics import (
     METRICS,
     SLOT_METRIC,
     counts_in_fas,
+    counts_in_guess,
     places_by_metric,
-)
-from agrotools.text.answer_form import (
-    counts_as_guessable,
-    guessed_chart,
-    guessed_from_form,
-    guessed_text,
 )
 from agrotools.text.form_values import UNKNOWN, FormValue, label_key, read_values
 from agrotools.text.submission import read_submission
@@ -88,8 +84,8 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
         )
     slots = [slot for slot in record.sample.answer if not slot.judged]
     for plugin in plugins_of_slots(slots):
-        if plugin.scoring.score_record is not None:
-            return plugin.scoring.score_record(record, record.trajectory, comparisons)
+        if (score := scoring_of(plugin).score_record) is not None:
+            return score(record, record.trajectory, comparisons)
     scored = [_scored(slot, record.sample, record.trajectory) for slot in slots]
     knowing = _knowing_rows(record, scored)
     if any(row.metric == FALSE_REFUSAL and row.value for row in knowing):
@@ -210,7 +206,7 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
         chart = drawn_spec(trajectory, sample.declared)
         return SlotScore(*score_plot(_reference_chart(slot), chart, slot.rel_tol, slot.abs_tol))
     for plugin in plugins_of_slots((slot,)):
-        if (scorer := plugin.scoring.call_scorers.get(slot.type)) is not None:
+        if (scorer := scoring_of(plugin).call_scorers.get(slot.type)) is not None:
             return scorer(slot, sample, trajectory)
     return score_slot(slot, sample.answer, answer)
 
@@ -233,9 +229,9 @@ _GUESSED_FROM = {"query", "files", "answer", "answerable", "may_abstain"}
 
 
 def guess_score(sample: Sample) -> float:
-    """Return the score of the answer and the chart that the prompt alone suggests."""
+    """Return the score of the answer and the chart of the floor."""
     gold = b"\n".join([slot.__pydantic_serializer__.to_json(slot) for slot in sample.answer])
-    if sample.may_abstain or not guessed_from_form(sample.answer):
+    if sample.may_abstain or not prompt_floor().ignores_prompt(sample.answer):
         gold = sample.model_dump_json(include=_GUESSED_FROM).encode()
     key = blake2b(gold, digest_size=16).digest()
     if key not in _guesses:
@@ -246,16 +242,14 @@ def guess_score(sample: Sample) -> float:
 
 
 def _score_of_guess(sample: Sample) -> float:
-    answer, counted = (
-        guessed_text(sample, sample.answer),
-        [*filter(counts_as_guessable, sample.answer)],
-    )
+    floor = prompt_floor()
+    answer = floor.answer(sample)
     total = 0.0
-    for slot in counted:
+    for slot in filter(counts_in_guess, sample.answer):
         if isinstance(slot, PlotSlot):
             from agrotools.scoring.plots import score_plot
 
-            chart = guessed_chart(sample) if answer != UNKNOWN else None
+            chart = floor.chart(sample) if answer != UNKNOWN else None
             score = score_plot(_reference_chart(slot), chart, slot.rel_tol, slot.abs_tol)[0]
         else:
             score = score_slot(slot, sample.answer, answer).value
@@ -360,7 +354,7 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
         TypeError: the answer of the slot is a file, not text, or no plug-in scores its type.
     """
     for plugin in plugins_of_slots((slot,)):
-        if (scorer := plugin.scoring.slot_scorers.get(slot.type)) is not None:
+        if (scorer := scoring_of(plugin).slot_scorers.get(slot.type)) is not None:
             return scorer(slot, slots, answer)
     if slot.made_by_tools:
         raise TypeError(f"slots of type {slot.type} are not scored here")
@@ -482,7 +476,7 @@ def refusals(record: Record, rows: Sequence[Score]) -> dict[str, bool]:
         row.reading.get("rule") == "refused" or (row.metric == FALSE_REFUSAL and row.value)
         for row in rows
     )
-    return {FAS: refused, GUESS_METRIC: guessed_text(sample, sample.answer) == UNKNOWN}
+    return {FAS: refused, GUESS_METRIC: prompt_floor().answer(sample) == UNKNOWN}
 
 
 def pair_rows(

@@ -38,7 +38,7 @@ from math import comb
 from typing import NamedTuple, cast
 
 from agrotools.core import FrozenModel
-from agrotools.core.base import FloatArray, IntArray, np, special
+from agrotools.core.lazy import FloatArray, IntArray, np, special
 
 MIN_CLUSTERS = 10
 """Minimum number of clusters for an interval."""

@@ -47,13 +47,13 @@ from agrotools.core import (
     counts_in_headline,
 )
 from agrotools.core.form_item import asked_items
-from agrotools.core.record import Results, literal_value, resolved_value
+from agrotools.core.record import CallSequence, Results, literal_value, resolved_value
 from agrotools.knowledge.same_thing import as_listed, plain_number, plain_yes
 from agrotools.scoring.error_classes import IN_HEAD
+from agrotools.scoring.floors import prompt_floor
 from agrotools.scoring.slots import SlotScore, score_row, score_slot
 from agrotools.text.agreement import ArgumentAgreement, StepAgreement, best_step, compare_arguments
 from agrotools.text.agreement_values import Number, numbers_in, same_json
-from agrotools.text.answer_form import Plan, usual_plan
 from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate_from, shows_no_answer
 from agrotools.text.submission import lacks_form
@@ -95,19 +95,16 @@ def step_scores(record: Record) -> list[Score]:
             hint="the run was made with another version of the benchmark, or the file was altered",
         )
     rows: list[Score] = []
-    usual = usual_plan(record.sample.query, len(record.sample.files))
-    # No plan is known for some questions, and one of its tools may not be offered.
-    plan = (
-        usual.calls
-        if usual and {tool for tool, _ in usual.calls} <= {*record.sample.toolset}
-        else None
-    )
+    # No calls are known for some questions, and one of the tools may not be offered.
+    usual_calls = prompt_floor().calls(record.sample)
+    if usual_calls and not {tool for tool, _ in usual_calls} <= {*record.sample.toolset}:
+        usual_calls = None
     for index, action in enumerate(actions):
         rows.append(_type_row(record, index, action, is_call=index < len(steps)))
         if index < len(steps):
             rows += [
                 *_call_rows(record, index, action, steps),
-                *_guess_rows(record, index, steps, plan),
+                *_guess_rows(record, index, steps, usual_calls),
             ]
     return rows + _summary_rows(record, actions[len(steps)])
 
@@ -176,15 +173,15 @@ def _call_rows(
 
 
 def _guess_rows(
-    record: Record, index: int, steps: Sequence[ReferenceStep], plan: Plan | None
+    record: Record, index: int, steps: Sequence[ReferenceStep], usual_calls: CallSequence | None
 ) -> list[Score]:
-    """Return the scores of the usual plan at this step; none if no plan is known."""
-    if plan is None:
+    """Return the scores of the usual calls at this step; none if no usual calls are known."""
+    if usual_calls is None:
         return []
     action: Action = Answer(text="")
-    if index < len(plan):
+    if index < len(usual_calls):
         assert record.sample.reference is not None
-        tool, arguments = plan[index]
+        tool, arguments = usual_calls[index]
         results = shown_results(record.sample.reference)[:index]
         live: Arguments = {}
         for name, value in arguments.items():

@@ -302,7 +302,7 @@ class RunDifference(FrozenModel):
         return self.difference.differs() and is_held
 
 
-class Agreement(FrozenModel):
+class JudgeAgreement(FrozenModel):
     """Krippendorff's alpha over ``n_units`` answers with at least two grades: 1 is full agreement, 0 chance agreement.
 
     ``alpha`` is None if all grades are the same, because agreement is then undefined. ``interval`` is the 95 % interval
@@ -329,7 +329,7 @@ class JudgeSummary(FrozenModel):
     """Number of replies."""
     unreadable: int
     """Number of replies without a grade."""
-    between_votes: Agreement | None = None
+    between_votes: JudgeAgreement | None = None
 
 
 class Calibration(FrozenModel):
@@ -343,7 +343,7 @@ class Calibration(FrozenModel):
     unreadable: int
     exact: float | None
     lenience: float | None
-    with_labels: Agreement | None
+    with_labels: JudgeAgreement | None
     confusion: tuple[tuple[int, ...], ...]
 
 
@@ -351,7 +351,7 @@ class Panel(FrozenModel):
     """All judges of a run. ``between_judges`` holds agreements by metric if several judges graded the same answers."""
 
     judges: tuple[JudgeSummary, ...] = ()
-    between_judges: dict[str, Agreement] = {}
+    between_judges: dict[str, JudgeAgreement] = {}
     calibrations: tuple[Calibration, ...] = ()
     rubrics: str = ""
     """Source of the rubrics of graded criteria; empty if no criteria were graded."""
@@ -425,7 +425,7 @@ class Flips(FrozenModel):
         return len(self.up) + len(self.down) + self.n_equal
 
 
-class Comparison(FrozenModel):
+class RunComparison(FrozenModel):
     """Comparison of two runs, second minus first, paired on the units that both have.
 
     The headline differences of all compared pairs and modes are adjusted together. The other metrics, task types and
@@ -508,7 +508,7 @@ def shown_gains(summary: Summary) -> dict[str, Metric]:
     return {metric: part.gain[metric] for metric in GAIN_METRICS if metric in part.gain}
 
 
-def with_comparisons_adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
+def with_comparisons_adjusted(comparisons: Sequence[RunComparison]) -> list[RunComparison]:
     """Return the comparisons with adjusted p-values: headline differences of all of them, and all other shown ones."""
     headlines = iter(
         adjusted(
@@ -529,7 +529,7 @@ def with_comparisons_adjusted(comparisons: Sequence[Comparison]) -> list[Compari
     ]
 
 
-def _missing_adjusted(comparisons: Sequence[Comparison]) -> list[dict[str, Missing]]:
+def _missing_adjusted(comparisons: Sequence[RunComparison]) -> list[dict[str, Missing]]:
     """Return the bounds of each comparison, with p-values adjusted for the headlines of all of them.
 
     A headline without missing scores is in this family as it is.
@@ -550,7 +550,7 @@ def _missing_adjusted(comparisons: Sequence[Comparison]) -> list[dict[str, Missi
     return [found[id(each)] for each in comparisons]
 
 
-def other_differences(comparison: Comparison) -> Iterator[Estimate]:
+def other_differences(comparison: RunComparison) -> Iterator[Estimate]:
     """Yield the other differences that the tables of a comparison show."""
     for mode, metrics in comparison.modes.items():
         for name, metric in metrics.items():
@@ -566,8 +566,8 @@ def compared_task_types(name: str, metric: Metric) -> dict[str, Estimate]:
 
 
 def _with_estimates(
-    comparison: Comparison, headlines: Iterator[Estimate], others: Iterator[Estimate]
-) -> Comparison:
+    comparison: RunComparison, headlines: Iterator[Estimate], others: Iterator[Estimate]
+) -> RunComparison:
     """Return the comparison with its shown estimates replaced, in the order of :func:`other_differences`."""
     modes: dict[str, dict[str, Metric]] = {}
     by_cause: dict[str, dict[str, Estimate]] = {}

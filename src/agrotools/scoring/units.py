@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
 from agrotools.core import Sample
-from agrotools.core.base import BoolArray, FloatArray, IntArray, np
+from agrotools.core.lazy import BoolArray, FloatArray, IntArray, np
 from agrotools.scoring.metrics import (
     CALL_STEP_METRICS,
     FALSE_REFUSAL,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.core.base import FrozenModel
+from agrotools.core.frozen_model import FrozenModel
 from agrotools.core.record import Arguments, literal_value
 from agrotools.core.taxonomy import AgreementKind, ToolSpec
 from agrotools.text.agreement_values import (

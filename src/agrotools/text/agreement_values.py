@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from agrotools.core.base import np, optimize
+from agrotools.core.lazy import np, optimize
 from agrotools.core.record import Arguments, is_ref, iter_refs, literal_value
 from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate, numbers_written

@@ -11,7 +11,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from agrotools.core.base import FloatArray, np
+from agrotools.core.lazy import FloatArray, np
 from agrotools.text.expression_functions import (
     ExpressionError,
     Function,

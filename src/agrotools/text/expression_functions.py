@@ -13,7 +13,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from agrotools.core.base import AgrotoolsError
+from agrotools.core.errors import AgrotoolsError
 
 Number = int | float
 Function = Callable[..., JsonValue]

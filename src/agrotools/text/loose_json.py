@@ -14,7 +14,7 @@ from typing import Any, NoReturn, cast
 
 from pydantic import JsonValue
 
-from agrotools.core.base import without_surrogates
+from agrotools.core.texts import without_surrogates
 
 MAX_DEPTH = 60
 _INT64 = 2**63

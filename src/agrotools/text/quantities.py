@@ -61,7 +61,7 @@ _ROUNDING = 0.02
 """Maximum relative difference of a value from itself in another unit: "3 in (76 mm)"."""
 
 
-class Head(NamedTuple):
+class LeadingQuantity(NamedTuple):
     """A quantity at the beginning of a text, the margin behind its ``±``, its end, and its sign of money."""
 
     quantity: Quantity
@@ -70,7 +70,7 @@ class Head(NamedTuple):
     money: str | None
 
 
-def quantity_head(text: str) -> Head | None:
+def quantity_head(text: str) -> LeadingQuantity | None:
     """Return the number or range with which normalised ``text`` begins; None if it begins with none."""
     lead = _LEAD.match(text)
     first = _measured(text, lead.end() if lead else 0)
@@ -90,7 +90,7 @@ def quantity_head(text: str) -> Head | None:
             return None
         unit = unit or second_unit
         low, high = sorted((low, high))
-    return Head(Quantity(low, high, unit), margin, end, lead["money"] if lead else None)
+    return LeadingQuantity(Quantity(low, high, unit), margin, end, lead["money"] if lead else None)
 
 
 def read_quantity(text: str, *, is_repeated: bool = False) -> Quantity | None:

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
 from agrotools.core import BenchmarkError
-from agrotools.core.base import NoFileError, install_command
+from agrotools.core.errors import NoFileError
+from agrotools.core.texts import install_command
 from agrotools.text.decimal_marks import NumberText
 from agrotools.text.units import canonical_unit
 
@@ -60,7 +61,7 @@ _CJK_TEXT = re.compile("[\u4e00-\u9fff\u3000-\u303f\uff00-\uffef]")
 
 
 @dataclass(frozen=True)
-class Table:
+class SheetTable:
     """A table. ``columns`` are the unique names in the header; ``rows()`` reads the rows below it that have text.
 
     ``encoding`` and ``delimiter`` are set for CSV files, ``sheet`` for xlsx files. ``header``: its row. ``alike``:
@@ -144,7 +145,7 @@ def open_table(
     allow_formulas: bool = False,
     mark_struck: bool = False,
     fill_merged: bool = False,
-) -> Table:
+) -> SheetTable:
     """Open the table in ``path``; settings that are None are detected. The sheet is the first visible one with text.
 
     ``mark_struck``: write :data:`STRUCK` around the text of cells that are struck through.
@@ -170,7 +171,7 @@ def open_table(
     return _open_csv(path, encoding, delimiter)
 
 
-def _open_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
+def _open_csv(path: Path, encoding: str | None, delimiter: str | None) -> SheetTable:
     try:
         encoding = encoding or found_encoding(path)
         codecs.lookup(encoding)
@@ -195,7 +196,7 @@ def _open_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
     return _table(path, records, encoding=encoding, delimiter=delimiter)
 
 
-class Sheet(NamedTuple):
+class WorkbookSheet(NamedTuple):
     """A sheet with cells of a workbook."""
 
     name: str
@@ -204,7 +205,7 @@ class Sheet(NamedTuple):
     """Its file in the archive of the workbook."""
 
 
-def sheets_of(path: Path) -> tuple[Sheet, ...]:
+def sheets_of(path: Path) -> tuple[WorkbookSheet, ...]:
     """Return the sheets of a workbook, the visible ones first; none for a table of another format.
 
     Raises:
@@ -214,7 +215,7 @@ def sheets_of(path: Path) -> tuple[Sheet, ...]:
         return ()
     with _opened_book(path) as book:
         sheets = [
-            Sheet(
+            WorkbookSheet(
                 name,
                 book[name].sheet_state != "visible",
                 str(getattr(book[name], "_worksheet_path", "")),
@@ -294,7 +295,7 @@ def _open_sheet(
     allow_formulas: bool,
     fill_merged: bool,
     mark_struck: bool,
-) -> Table:
+) -> SheetTable:
     sheets = sheets_of(path)
     if name is None and len(sheets) > 1:
         with_text = (each for each in sheets if _has_text(path, each.name))
@@ -473,7 +474,7 @@ def _attribute(attributes: bytes, name: bytes, default: int) -> int:
     return int(found[1]) if found else default
 
 
-def _hidden_text(table: "Table", rows: set[int], columns: set[int]) -> str:
+def _hidden_text(table: "SheetTable", rows: set[int], columns: set[int]) -> str:
     """Return how many hidden rows and columns of a table have text, and some of their numbers."""
     read = [number for number, _ in table.rows() if number in rows] if rows else []
     named = [
@@ -512,7 +513,7 @@ def _table(
     records: Callable[[], Iterator[Record]],
     below: Callable[[], Iterator[Record]] | None = None,
     **more: Any,
-) -> Table:
+) -> SheetTable:
     """Return the table of ``records``; ``below`` are the same rows as they are read below the header."""
 
     def guarded(read: Callable[[], Iterator[Record]]) -> Iterator[Record]:
@@ -564,7 +565,7 @@ def _table(
             if any(record):
                 yield number, tuple(record[: len(columns)])
 
-    return Table(path, columns, rows, header=header_row, alike=alike, **more)
+    return SheetTable(path, columns, rows, header=header_row, alike=alike, **more)
 
 
 def _found_header(top: list[tuple[int, list[str]]]) -> tuple[int, list[str]]:

@@ -23,7 +23,7 @@ from agrotools.core import (
     ToolOutcome,
     UsageError,
 )
-from agrotools.core.base import from_valid
+from agrotools.core.frozen_model import from_valid
 from agrotools.core.libraries import missing_libraries
 from agrotools.core.processes import KILL
 from agrotools.tools import get_tool

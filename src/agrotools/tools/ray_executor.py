@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agrotools.core import InfrastructureError, ToolError, UsageError
-from agrotools.core.base import import_of_extra
 from agrotools.core.files import cache_dir, write_whole
+from agrotools.core.lazy import import_of_extra
 from agrotools.tools.cache import (
     ResultCache,
     Sweeper,

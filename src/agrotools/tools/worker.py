@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from agrotools.core import Artifact, ErrorInfo, SampleFile, ToolError
-from agrotools.core.base import words_of
+from agrotools.core.errors import words_of
 from agrotools.core.libraries import library_of
 from agrotools.core.systems import (
     HAS_GROUPS,

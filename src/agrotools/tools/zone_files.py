@@ -12,8 +12,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from agrotools.core.base import number_text
 from agrotools.core.files import write_whole
+from agrotools.core.texts import number_text
 from agrotools.tools.pictures import known_roles
 from agrotools.tools.workspace import file_info
 from agrotools.tools.zone_shapes import Zones, import_of_zones

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.core.base import import_of_extra
+from agrotools.core.lazy import import_of_extra
 
 FOLDER = "folder"
 """Field with the folders of a placemark, a slash between them."""

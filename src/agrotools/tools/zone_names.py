@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from agrotools.core import ToolError
-from agrotools.core.readings import Choice, Question, Readings
+from agrotools.core.readings import Choice, ReadingQuestion, Readings
 
 Fields = Mapping[str, Sequence[Any]]
 """Values of the zones, (n,), by the name of the field."""
@@ -138,7 +138,7 @@ def _found(fields: Fields, count: int, file: str, readings: Readings) -> Naming:
     choices = [
         Choice(answer, f"zones {_shown(naming.names)}") for answer, naming in by_answer.items()
     ]
-    question = Question(f"Which field of {file} names the zones?", "--id", tuple(choices))
+    question = ReadingQuestion(f"Which field of {file} names the zones?", "--id", tuple(choices))
     return by_answer[readings.choose(question)]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.core.readings import Choice, Question
+from agrotools.core.readings import Choice, ReadingQuestion
 from agrotools.tools.pictures import raster_roles
 from agrotools.tools.workspace import file_info
 from agrotools.vision import Index, Role
@@ -198,7 +198,7 @@ def possible_offsets(
     return Offsets(offset, 0.0, (means[0], means[1]), index)
 
 
-def question_on_offset(files: list[str], offsets: Offsets) -> Question:
+def question_on_offset(files: list[str], offsets: Offsets) -> ReadingQuestion:
     """Return the question which offset the numbers of these files have."""
     which = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
     text = (
@@ -207,7 +207,7 @@ def question_on_offset(files: list[str], offsets: Offsets) -> Question:
     )
     named = zip((offsets.proposed, offsets.other), offsets.means, strict=True)
     choices = [Choice(f"{value:g}", f"mean {offsets.of_index} {mean:.3f}") for value, mean in named]
-    return Question(text, "--offset", tuple(choices))
+    return ReadingQuestion(text, "--offset", tuple(choices))
 
 
 def _index_of(

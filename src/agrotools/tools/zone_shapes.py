@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.core.base import count_text, import_of_extra
-from agrotools.core.readings import Choice, Question, Readings
+from agrotools.core.lazy import import_of_extra
+from agrotools.core.readings import Choice, ReadingQuestion, Readings
+from agrotools.core.texts import count_text
 from agrotools.tools.zone_kml import FOLDER, is_kml, read_kml
 from agrotools.tools.zone_names import name_zones
 
@@ -487,7 +488,9 @@ def _layers_of(copy: Path, file: str, given: Sequence[str], readings: Readings) 
         if ALL_LAYERS not in filled and len({systems[name] for name in filled}) == 1:
             total = count_text(sum(counts[name] for name in filled), "polygon")
             choices.append(Choice(ALL_LAYERS, f"{total}, with their layer in a column"))
-        question = Question(f"Which layer of {file} holds the zones?", "--layer", tuple(choices))
+        question = ReadingQuestion(
+            f"Which layer of {file} holds the zones?", "--layer", tuple(choices)
+        )
         answer = readings.choose(question)
         chosen = [answer] if answer in filled else filled
     for name, kind in kinds.items():

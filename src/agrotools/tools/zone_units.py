@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agrotools.core.readings import Choice, Question
+from agrotools.core.readings import Choice, ReadingQuestion
 from agrotools.vision.rasters import RasterSource, Scaling
 
 _SIDE_PX = 1024
@@ -47,13 +47,15 @@ def has_known_unit(source: RasterSource) -> bool:
     return is_said or source.stated is not None or not is_whole
 
 
-def questions_on_units(heights: Mapping[str, Heights], *, are_several: bool) -> dict[str, Question]:
+def questions_on_units(
+    heights: Mapping[str, Heights], *, are_several: bool
+) -> dict[str, ReadingQuestion]:
     """Return a question on each raster, by label, whose heights are too large for metres or far from another date's.
 
     ``are_several``: the command has other rasters, so that the answer names the raster.
     """
     lowest = min((each.top for each in heights.values()), default=0.0)
-    asked: dict[str, Question] = {}
+    asked: dict[str, ReadingQuestion] = {}
     for label, (top, is_known) in heights.items():
         if is_known or (top < _TALL_M and top < lowest * _APART):
             continue
@@ -63,7 +65,7 @@ def questions_on_units(heights: Mapping[str, Heights], *, are_several: bool) -> 
             "Metres or centimetres: by what are they multiplied to get metres?"
         )
         option = f"--scale={label}" if are_several else "--scale"
-        asked[label] = Question(text, option, _choices(top, shares))
+        asked[label] = ReadingQuestion(text, option, _choices(top, shares))
     return asked
 
 

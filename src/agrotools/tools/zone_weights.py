@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.core.base import import_of_extra
+from agrotools.core.lazy import import_of_extra
 from agrotools.vision import Box
 
 LEAST_SHARE = 1e-9

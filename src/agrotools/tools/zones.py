@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.core.base import count_text
 from agrotools.core.readings import Readings
+from agrotools.core.texts import count_text
 from agrotools.tools.zone_dates import are_sortable, date_of_tag, dates_of, has_date
 from agrotools.tools.zone_files import ABOUT, Row, ZoneMap, picture_under, write_files
 from agrotools.tools.zone_numbers import Offsets, possible_offsets, question_on_offset

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from agrotools.core import ToolError
-from agrotools.core.base import install_command
+from agrotools.core.texts import install_command
 from agrotools.vision import Box
 
 Format = Literal["jpeg", "png", "webp", "heic", "avif", "tiff", "envi"]

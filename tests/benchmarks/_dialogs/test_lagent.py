@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agrotools.agents import run_end_to_end, run_step_by_step
 from agrotools.agents.llm import render
+from agrotools.agents.modes import run_end_to_end, run_step_by_step
 from agrotools.benchmarks._dialogs.lagent import LagentAgent
 from agrotools.benchmarks._dialogs.lagent_format import declared_by
 from agrotools.core import (

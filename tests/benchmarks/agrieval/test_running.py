@@ -17,7 +17,7 @@ from agrotools.knowledge.corpus import CorpusIndex, build_index
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.rescore import rescore
-from agrotools.scoring import ModeSummary
+from agrotools.scoring.summary import ModeSummary
 from support.made_agrieval import write_agrieval
 from support.openai_server import Body, completion, serving, text_of
 

@@ -4,7 +4,7 @@ import pytest
 
 from agrotools.benchmarks._dialogs.published_scorer import is_correct, score_end, score_steps
 from agrotools.benchmarks.gta.score import RULES as GTA
-from agrotools.scoring.predictions import PublishedScorerStops, Scores
+from agrotools.scoring.predictions import PredictionScores, PublishedScorerStops
 from support.gta_files import (
     ERROR,
     GOLD_ENDS,
@@ -21,7 +21,7 @@ from support.gta_files import (
 )
 
 
-def figures(scores: Scores, *names: str) -> list[float | None]:
+def figures(scores: PredictionScores, *names: str) -> list[float | None]:
     return [scores.metrics[f"gta.{name}"].value for name in names]
 
 

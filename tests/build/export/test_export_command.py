@@ -19,7 +19,7 @@ from agrotools.core import (
     ReferenceTrajectory,
     UsageError,
 )
-from agrotools.core.base import install_command
+from agrotools.core.texts import install_command
 from support.sums_benchmark import write_sums
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed (extra build)")

@@ -7,7 +7,7 @@ import pytest
 from agrotools.benchmarks.agrieval.plugin import ReferenceTextSlot
 from agrotools.benchmarks.agrieval.score import JUDGE as OPEN_ANSWER
 from agrotools.core import Fact, OpenTextSlot, Record, Slot, Step, ToleranceSlot, Trajectory
-from agrotools.scoring import score_record
+from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.judging.judgements import (
     JudgedRows,
     Judgement,

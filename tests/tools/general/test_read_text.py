@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from agrotools.benchmarks._dialogs.tools import OCR
 from agrotools.core import ToolError
-from agrotools.core.base import install_command
+from agrotools.core.texts import install_command
 from agrotools.tools.general import text as module
 from agrotools.tools.general import text as ocr
 from agrotools.tools.general.text import read_text, reading_order

@@ -2,3 +2,6 @@
 
 BASELINES = ("oracle", "perfect-tools", "planner", "guess", "refuse")
 """Names that can follow ``baseline:`` and that users are told. Others are for developers: docs/extending.md."""
+
+FLOORS = {"guess": "agrotools.agents.baselines.guess:PROMPT_FLOOR"}
+"""Floors that scoring may ask for (:mod:`agrotools.scoring.floors`): target of each, by name."""

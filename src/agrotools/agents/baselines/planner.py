@@ -13,6 +13,7 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
+from agrotools.agents.baselines.guess import guessed_values, is_unanswerable
 from agrotools.agents.baselines.prior import PriorTable, SimilarQuestions, masked
 from agrotools.core import (
     Action,
@@ -34,8 +35,9 @@ from agrotools.core.record import Results
 from agrotools.core.slot import asked_slots
 from agrotools.formats.reference_results import live_arguments
 from agrotools.text.agreement_values import as_number
-from agrotools.text.answer_form import UNKNOWN, format_answer, guessed_values, is_unanswerable
+from agrotools.text.answer_form import format_answer
 from agrotools.text.expressions import ExpressionError, evaluate_from
+from agrotools.text.form_values import UNKNOWN
 from agrotools.text.units import canonical_unit, compatible, convert
 from agrotools.tools import get_tool
 
@@ -49,7 +51,7 @@ class PlannedSlot:
 
 
 @dataclass(frozen=True)
-class Plan:
+class AdaptedPlan:
     """Steps to take (tools, and arguments with references between them), and the derivation of the answer from them."""
 
     donor: str
@@ -62,7 +64,9 @@ Vocabulary = Mapping[str, Sequence[JsonValue]]
 """Values of arguments that are texts or tables, by name of the argument."""
 
 
-def adapted_plan(donor: Sample, sample: Sample, vocabulary: Vocabulary | None = None) -> Plan:
+def adapted_plan(
+    donor: Sample, sample: Sample, vocabulary: Vocabulary | None = None
+) -> AdaptedPlan:
     """Return the reference trajectory of ``donor``, adapted to the question and the files of ``sample``.
 
     Files are matched by kind and by the order in which the questions name them, else by position (extra donor files to
@@ -90,7 +94,7 @@ def adapted_plan(donor: Sample, sample: Sample, vocabulary: Vocabulary | None = 
         for slot in asked_slots(donor.answer)
         if slot.from_ is not None
     )
-    return Plan(donor.id, tuple(steps), slots)
+    return AdaptedPlan(donor.id, tuple(steps), slots)
 
 
 _BOX = re.compile(r"\b(\d+), (\d+), (\d+), (\d+)\b")
@@ -257,7 +261,7 @@ class PlanTable:
         self._values: dict[str, dict[str, tuple[JsonValue, set[str]]]] = {}
         """Texts and tables among the donors' arguments, by name of the argument, with the clusters that have them."""
 
-    def plan(self, sample: Sample) -> Plan | None:
+    def plan(self, sample: Sample) -> AdaptedPlan | None:
         """Return the adapted plan of the sample most similar to ``sample`` that uses only the tools of ``sample``.
 
         None if no sample of another template and cluster has a suitable reference trajectory. Of ``sample`` itself
@@ -429,10 +433,10 @@ class PlannerPolicy:
         )
 
     @cached_property
-    def _plan(self) -> Plan | None:
+    def _plan(self) -> AdaptedPlan | None:
         return self._table.plan(self._sample)
 
-    def _answer(self, plan: Plan | None, results: Results) -> str:
+    def _answer(self, plan: AdaptedPlan | None, results: Results) -> str:
         values = guessed_values(self._sample, self._sample.answer)
         for slot, planned_slot in zip(asked_slots(self._sample.answer), self._slots, strict=True):
             value = planned_value(planned_slot, plan, results) if plan else None
@@ -443,7 +447,7 @@ class PlannerPolicy:
         return format_answer(self._sample.answer, values)
 
 
-def planned_value(slot: FormItem, plan: Plan, results: Results) -> JsonValue:
+def planned_value(slot: FormItem, plan: AdaptedPlan, results: Results) -> JsonValue:
     """Return the value for ``slot`` that ``results`` imply under ``plan``; None if they contain no suitable value."""
     alike = [
         each for each in plan.slots if (each.slot.type, each.slot.unit) == (slot.type, slot.unit)

@@ -19,6 +19,7 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
+from agrotools.agents.baselines.guess import guessed_values
 from agrotools.agents.baselines.simple import random_arguments
 from agrotools.core import (
     AbstainSlot,
@@ -40,8 +41,9 @@ from agrotools.core.form_item import form_item
 from agrotools.core.record import Results
 from agrotools.core.slot import asked_slots
 from agrotools.formats.reference_results import derived_values, live_arguments
-from agrotools.text.answer_form import UNKNOWN, format_answer, guessed_values
+from agrotools.text.answer_form import format_answer
 from agrotools.text.expressions import shows_no_answer
+from agrotools.text.form_values import UNKNOWN
 from agrotools.tools import get_tool, tool_specs
 
 _DECISIONS = 10

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
+from agrotools.agents.baselines.guess import NUMBER
 from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,
@@ -28,7 +29,7 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.core.slot import asked_slots
-from agrotools.text.answer_form import NUMBER, format_answer
+from agrotools.text.answer_form import format_answer
 from agrotools.text.normalise import TOKEN, normalise
 
 

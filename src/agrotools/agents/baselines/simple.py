@@ -3,8 +3,8 @@
 Upper bounds make the reference calls, executed by real tools (``oracle``) or answered with the truth
 (``perfect-tools``), and are marked *privileged*. Their errors are those of the tools (oracle) or of the benchmark
 (perfect-tools, which must reach 100 % wherever the truth is known). Examination questions have no tools; there,
-perfect-tools gives the correct answer from the files. Lower bounds are ``echo``, ``guess`` (from the prompt alone) and
-``random``.
+perfect-tools gives the correct answer from the files. Lower bounds are ``echo`` and ``random``, and ``guess`` in
+:mod:`.guess`.
 """
 
 import math
@@ -33,8 +33,9 @@ from agrotools.core import (
 from agrotools.core.form_item import FormItem, form_item
 from agrotools.core.slot import asked_slots
 from agrotools.formats.reference_results import derived_values, live_arguments
-from agrotools.text.answer_form import UNKNOWN, format_answer, guessed_chart, guessed_text
+from agrotools.text.answer_form import format_answer
 from agrotools.text.expressions import shows_no_answer
+from agrotools.text.form_values import UNKNOWN
 from agrotools.tools import tool_specs
 
 
@@ -77,25 +78,6 @@ class ImmediatePolicy:
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
         return Answer(text=self._answer(self._sample, view))
-
-
-class GuessPolicy:
-    """Policy that answers from the prompt alone: a refusal, or a value of every slot after drawing the usual chart."""
-
-    def __init__(self, sample: Sample) -> None:
-        self._slots = sample.answer
-
-    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
-        text = guessed_text(view, self._slots)
-        has_drawn = any(step.call is not None and step.call.tool == "plot" for step in history)
-        chart = guessed_chart(view)
-        if chart is None or text == UNKNOWN or has_drawn or "plot" not in view.toolset:
-            return Answer(text=text or ("The figure is drawn." if has_drawn else "No guess."))
-        return CallTools(
-            calls=(
-                ToolCall(tool="plot", arguments=chart.model_dump(mode="json", exclude={"legend"})),
-            )
-        )
 
 
 # Fixed before any benchmark was built: plausible ranges by unit.

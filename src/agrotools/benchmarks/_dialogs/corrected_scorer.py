@@ -1,8 +1,8 @@
 """Corrected versions of the metrics of GTA and ThinkGeo (docs/reference-scorers.md describes the corrections).
 
 All values are in 0 to 100; the gold scored against itself has 100. Each metric keeps the contribution of every sample,
-so that an interval over samples can be computed (:meth:`Scores.estimate`). Output that a model omits, or that is
-neither a call nor an answer, is wrong but never an error; a malformed gold raises :class:`BenchmarkError`.
+so that an interval over samples can be computed (:meth:`PredictionScores.estimate`). Output that a model omits, or that
+is neither a call nor an answer, is wrong but never an error; a malformed gold raises :class:`BenchmarkError`.
 
 The published rule compares arguments by equality of the Python objects: an explicit default differs from an omitted
 one, ``true`` equals 1, paths depend on where the data are stored, and the box ``(1,2,3,4)`` differs from ``(1, 2, 3,
@@ -28,7 +28,13 @@ from agrotools.benchmarks._dialogs.prediction_files import (
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.core import AgreementKind, BenchmarkError, ToolSpec
 from agrotools.scoring.keywords import held_keywords, unwanted_keyword
-from agrotools.scoring.predictions import Part, SampleParts, Scores, Similarity, summed
+from agrotools.scoring.predictions import (
+    PredictionScores,
+    SampleParts,
+    ScoreSum,
+    Similarity,
+    summed,
+)
 from agrotools.text.agreement import compare_arguments
 from agrotools.text.agreement_values import same_json
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
@@ -177,7 +183,7 @@ def score_steps(
     rules: Rules,
     similarity: Similarity | None = None,
     embedder: str | None = None,
-) -> Scores:
+) -> PredictionScores:
     """Compute the step-by-step metrics over all gold steps, including those without a prediction.
 
     ``summ_acc_objective`` excludes subjective answers. If there are any, ``summ_acc`` needs a ``similarity``.
@@ -223,17 +229,19 @@ def score_steps(
         {ids["summ_acc"]: f"{missing} subjective answers need an embedder"} if missing else {}
     )
     metrics = summed(sample_parts, ids.values(), left_out)
-    return Scores("step-by-step", metrics, counts, left_out, tuple(sample_parts), embedder)
+    return PredictionScores(
+        "step-by-step", metrics, counts, left_out, tuple(sample_parts), embedder
+    )
 
 
-def _step_parts(steps: Sequence[Message], gold: Sequence[Message]) -> dict[str, Part]:
-    parts: dict[str, Part] = {}
+def _step_parts(steps: Sequence[Message], gold: Sequence[Message]) -> dict[str, ScoreSum]:
+    parts: dict[str, ScoreSum] = {}
     if gold:
         right = sum(
             mine.kind == theirs.kind and not mine.failed
             for mine, theirs in zip(steps, gold, strict=True)
         )
-        parts["inst_acc"] = Part(right, len(gold))
+        parts["inst_acc"] = ScoreSum(right, len(gold))
     calls = [
         (mine, theirs) for mine, theirs in zip(steps, gold, strict=True) if theirs.kind == "call"
     ]
@@ -246,9 +254,9 @@ def _step_parts(steps: Sequence[Message], gold: Sequence[Message]) -> dict[str, 
         compared = [
             compare(mine.name, mine.arguments, theirs.arguments) for mine, theirs in same_tool_calls
         ]
-        parts["tool_acc"] = Part(len(same_tool_calls), len(calls))
-        parts["arg_acc"] = Part(sum(equal for equal, _ in compared), len(calls))
-        parts["arg_acc_agreement"] = Part(sum(agree for _, agree in compared), len(calls))
+        parts["tool_acc"] = ScoreSum(len(same_tool_calls), len(calls))
+        parts["arg_acc"] = ScoreSum(sum(equal for equal, _ in compared), len(calls))
+        parts["arg_acc_agreement"] = ScoreSum(sum(agree for _, agree in compared), len(calls))
     return parts
 
 
@@ -276,7 +284,7 @@ def _answer_parts(
     message: Message,
     text_reference: Any,
     similarity: Similarity | None,
-    parts: dict[str, Part],
+    parts: dict[str, ScoreSum],
     names: tuple[str, ...],
 ) -> str:
     """Add the score of a text answer to the metrics ``names`` (the last of them for objective tasks only)."""
@@ -285,7 +293,7 @@ def _answer_parts(
     text = message.text if message.kind == "answer" and not message.failed else ""
     if is_object(text_reference):
         score = float(bool(text.strip()) and matches_keywords(text, text_reference))
-        parts.update(dict.fromkeys(names, Part(score, 1)))
+        parts.update(dict.fromkeys(names, ScoreSum(score, 1)))
         return "objective"
     if similarity is not None:
         score = (
@@ -293,7 +301,7 @@ def _answer_parts(
             if text.strip()
             else 0.0
         )
-        parts.update(dict.fromkeys(names[:-1], Part(score, 1)))
+        parts.update(dict.fromkeys(names[:-1], ScoreSum(score, 1)))
     return "subjective"
 
 
@@ -310,7 +318,7 @@ def score_end(
     rules: Rules,
     similarity: Similarity | None = None,
     embedder: str | None = None,
-) -> Scores:
+) -> PredictionScores:
     """Compute the end-to-end metrics. A task that requests neither a text nor an image is counted as unscorable.
 
     Raises:
@@ -338,7 +346,7 @@ def score_end(
             score = image_score(steps, gold, rules.image_tools, similarity)
             kind = "unscorable" if score is None else "image_tasks"
             if score is not None and not math.isnan(score):
-                parts[rules.image_metric] = Part(score, 1)
+                parts[rules.image_metric] = ScoreSum(score, 1)
         if kind in unknown:
             unknown[kind] += rules.image_metric not in parts
         counts[kind] += 1
@@ -347,7 +355,7 @@ def score_end(
         )
     left_out = _left_out(unknown, ids["ans_acc"], ids[rules.image_metric])
     metrics = summed(sample_parts, ids.values(), left_out)
-    return Scores("end-to-end", metrics, counts, left_out, tuple(sample_parts), embedder)
+    return PredictionScores("end-to-end", metrics, counts, left_out, tuple(sample_parts), embedder)
 
 
 def _first(turns: Any) -> Any:
@@ -356,7 +364,7 @@ def _first(turns: Any) -> Any:
 
 def _f1_parts(
     steps: Sequence[Message], gold: Sequence[Message], rules: Rules, counts: dict[str, int]
-) -> dict[str, Part]:
+) -> dict[str, ScoreSum]:
     """Return for each category ``2 TP`` out of the number of predicted and gold calls; the ratio over samples is F1.
 
     A gold call matches at most one successful call of the same tool; failed calls are ignored.
@@ -364,11 +372,11 @@ def _f1_parts(
     call_counts = Counter(step.name for step in steps if step.kind == "call" and not step.failed)
     gold_counts = Counter(step.name for step in gold if step.kind == "call")
     both = call_counts & gold_counts
-    parts: dict[str, Part] = {}
+    parts: dict[str, ScoreSum] = {}
     for category, tools in rules.categories.items():
         of_tools = sum(call_counts[tool] + gold_counts[tool] for tool in tools)
         if of_tools:
-            parts[category] = Part(2 * sum(both[tool] for tool in tools), of_tools)
+            parts[category] = ScoreSum(2 * sum(both[tool] for tool in tools), of_tools)
     known = {tool for tools in rules.categories.values() for tool in tools}
     counts["uncategorised_gold_calls"] += sum(
         n for tool, n in gold_counts.items() if tool not in known

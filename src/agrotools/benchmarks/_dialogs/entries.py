@@ -40,7 +40,7 @@ from agrotools.core import (
     Slot,
     first_error,
 )
-from agrotools.core.base import Progress
+from agrotools.core.progress import Progress
 from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.tools import TOOLS
 

@@ -20,7 +20,7 @@ import orjson
 from pydantic import JsonValue
 
 from agrotools.core import Arguments, BenchmarkError, ToolSpec
-from agrotools.core.base import without_surrogates
+from agrotools.core.texts import without_surrogates
 from agrotools.formats.benchmark import Benchmark
 from agrotools.text.loose_json import NotJson, loads_strictly
 

@@ -13,13 +13,13 @@ from pydantic import JsonValue
 
 from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
 from agrotools.benchmarks.checking import EntryFault, FileCheck, shorten
+from agrotools.benchmarks.contract import ExpectedCount
 from agrotools.benchmarks.facts import Facts
 from agrotools.benchmarks.loading import Loading, find_below, settings_of
 from agrotools.core import MODES, BenchmarkError, FileKind, FrozenModel, Mode, Sample, SampleFile
-from agrotools.core.base import Progress
 from agrotools.core.files import cache_dir, sha256_of_file, unexpected_content
+from agrotools.core.progress import Progress
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, resolve_file
-from agrotools.plugin.contracts import ExpectedCount
 from agrotools.scoring.predictions import read_json
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")

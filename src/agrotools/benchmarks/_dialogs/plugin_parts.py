@@ -6,9 +6,10 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
+from agrotools.agents.protocols import PromptTemplates, RunProtocol
 from agrotools.benchmarks.facts import Facts
 from agrotools.core import Mode, Protocol, Slot
-from agrotools.plugin.contracts import PromptTemplates, RunProtocol, deferred
+from agrotools.core.registry import deferred
 
 
 class ImageCallsSlot(Slot):

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue
 from agrotools.core import BenchmarkError
-from agrotools.core.base import NoFileError
+from agrotools.core.errors import NoFileError
 from agrotools.scoring.predictions import read_json
 from agrotools.text.loose_json import is_list, is_object, is_text
 

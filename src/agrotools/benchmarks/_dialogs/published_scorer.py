@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agrotools.scoring.predictions import Figure, Scores, Similarity, published
+from agrotools.scoring.predictions import Figure, PredictionScores, Similarity, published
 from agrotools.text.loose_json import is_list, is_object, zeroes
 
 _SMALL = 1e-5
@@ -107,7 +107,7 @@ def is_correct(answer: Any, reference: Any, *, lowers: bool = False) -> bool:
 
 def score_steps(
     samples: Sequence[Dialogue], rules: Rules, similarity: Similarity | None = None
-) -> Scores:
+) -> PredictionScores:
     """Compute InstAcc, ToolAcc, ArgAcc and SummAcc of a step-by-step file (``every_with_gt``).
 
     Raises:
@@ -142,7 +142,7 @@ def score_steps(
     if reason := cosines.missing(images=False):
         del metrics[f"{name}.summ_acc"]
         left_out[f"{name}.summ_acc"] = reason
-    return Scores("step-by-step", metrics, counts, left_out)
+    return PredictionScores("step-by-step", metrics, counts, left_out)
 
 
 def _step(
@@ -171,7 +171,7 @@ def _step(
 
 def score_end(
     samples: Sequence[Dialogue], rules: Rules, similarity: Similarity | None = None
-) -> Scores:
+) -> PredictionScores:
     """Compute answer accuracies and F1 by tool category of an end-to-end file (``every``). Only the first turn counts.
 
     Raises:
@@ -227,7 +227,7 @@ def score_end(
         if reason := cosines.missing(images=with_images):
             del metrics[f"{rules.name}.{metric}"]
             left_out[f"{rules.name}.{metric}"] = reason
-    return Scores("end-to-end", metrics, counts, left_out)
+    return PredictionScores("end-to-end", metrics, counts, left_out)
 
 
 def _answer_score(answer: Any, reference: Any, cosines: _Cosines, rules: Rules) -> float:

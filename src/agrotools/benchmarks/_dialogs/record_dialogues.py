@@ -41,7 +41,7 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.record import literal_value, rename_texts
-from agrotools.plugin.contracts import RecordErrors
+from agrotools.scoring.contracts import RecordErrors
 from agrotools.scoring.error_classes import (
     IN_HEAD,
     IN_HEAD_REASON,

@@ -7,10 +7,10 @@ from agrotools.benchmarks._dialogs.plugin_parts import TableLayout
 from agrotools.core import Mode
 from agrotools.report.layout import (
     DASH,
-    Cell,
     Notes,
     Part,
-    Table,
+    ReportTable,
+    TableCell,
     name_cell,
     new_table,
     percent,
@@ -19,9 +19,8 @@ from agrotools.report.layout import (
 )
 from agrotools.report.paper import add_printed, rows_beside
 from agrotools.report.published import PublishedRow, paper, published_rows
-from agrotools.scoring import Summary
 from agrotools.scoring.embedders import WITH_COSINES
-from agrotools.scoring.summary import PublishedFigures
+from agrotools.scoring.summary import PublishedFigures, Summary
 
 
 def published_tables(
@@ -85,7 +84,7 @@ def figures_table(
     rows: Sequence[PublishedRow],
     notes: Notes,
     benchmark: str = "",
-) -> Table:
+) -> ReportTable:
     """Return a table of runs, published and corrected, above the printed ``rows``.
 
     ``family``: prefix of metric ids. ``benchmark``: id of the benchmark of the printed rows, if it differs.
@@ -123,16 +122,16 @@ def _embedder_mark(column: str, run_figures: Sequence[PublishedFigures], notes: 
     return notes.mark(f"By cosines of {used} where answers are subjective or images.")
 
 
-def _reference_cell(figures: PublishedFigures, metric: str, notes: Notes) -> Cell:
+def _reference_cell(figures: PublishedFigures, metric: str, notes: Notes) -> TableCell:
     if figures.stops:
         return notes.dash(f"The published scorer ends with an exception here: {figures.stops}")
     if metric in figures.left_out:
         return notes.dash(_reason(figures.left_out[metric]))
     value = figures.reference.get(metric)
-    return Cell((DASH if value is None else percent(value),), "bold")
+    return TableCell((DASH if value is None else percent(value),), "bold")
 
 
-def _corrected_cell(figures: PublishedFigures, metric: str, notes: Notes) -> Cell:
+def _corrected_cell(figures: PublishedFigures, metric: str, notes: Notes) -> TableCell:
     estimate = figures.corrected.get(f"{metric}_corrected")
     if estimate is None:
         return notes.dash(

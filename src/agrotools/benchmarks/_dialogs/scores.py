@@ -25,12 +25,18 @@ from agrotools.benchmarks._dialogs.record_dialogues import (
     prediction_entry,
 )
 from agrotools.core import BenchmarkError, Mode, Record, Sample, Slot, Trajectory
-from agrotools.plugin.contracts import PredictionContent, PredictionInput, PublishedRun, Scoring
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import RECORDED
 from agrotools.runner.policies import is_baseline
+from agrotools.scoring.contracts import PublishedRun, Scoring
 from agrotools.scoring.metrics import is_invalid
-from agrotools.scoring.predictions import PublishedScorerStops, ScoredFile, Scores, Similarity
+from agrotools.scoring.prediction_format import PredictionContent, PredictionInput
+from agrotools.scoring.predictions import (
+    PredictionScores,
+    PublishedScorerStops,
+    ScoredFile,
+    Similarity,
+)
 from agrotools.scoring.slots import SlotScore
 from agrotools.scoring.steps import agrees
 from agrotools.scoring.summary import PublishedFigures
@@ -54,9 +60,9 @@ class JudgeScorer(NamedTuple):
     read_log: Callable[[Path], tuple[Any, list[str]]]
     """Function that returns the log and descriptions of its malformed parts."""
     published: Callable[
-        [Sequence[Dialogue], Similarity | None, Mapping[str, Any] | None, Any], Scores
+        [Sequence[Dialogue], Similarity | None, Mapping[str, Any] | None, Any], PredictionScores
     ]
-    corrected: Callable[[Scores, Any, Mapping[str, Any]], Scores]
+    corrected: Callable[[PredictionScores, Any, Mapping[str, Any]], PredictionScores]
 
 
 def compare_dialogues(
@@ -80,7 +86,7 @@ def compare_dialogues(
         log, wrong = judge.read_log(inputs.judgements)
         malformed += wrong
     stop = None
-    published: Scores | None = None
+    published: PredictionScores | None = None
     try:
         # Without answers, only the metrics that do not depend on them are kept.
         samples = (
@@ -122,7 +128,7 @@ def compare_dialogues(
     )
 
 
-def _without_answers(scores: Scores, rules: Rules) -> Scores:
+def _without_answers(scores: PredictionScores, rules: Rules) -> PredictionScores:
     names = (
         "summ_acc",
         "summ_acc_objective",
@@ -139,7 +145,7 @@ def _without_answers(scores: Scores, rules: Rules) -> Scores:
     return replace(_without(scores, gone, _NO_DATA), counts=counts)
 
 
-def _only(scores: Scores, rules: Rules, trajectories: Trajectories) -> Scores:
+def _only(scores: PredictionScores, rules: Rules, trajectories: Trajectories) -> PredictionScores:
     """Leave out the metrics that need gold dialogues, which trajectories do not have."""
     known = {
         f"{rules.name}.{name}{end}" for name in trajectories.metrics for end in ("", "_corrected")
@@ -147,7 +153,7 @@ def _only(scores: Scores, rules: Rules, trajectories: Trajectories) -> Scores:
     return _without(scores, [name for name in scores.metrics if name not in known], NO_GOLD)
 
 
-def _without(scores: Scores, names: Sequence[str], reason: str) -> Scores:
+def _without(scores: PredictionScores, names: Sequence[str], reason: str) -> PredictionScores:
     metrics = {name: figure for name, figure in scores.metrics.items() if name not in names}
     return replace(
         scores, metrics=metrics, left_out={**scores.left_out, **dict.fromkeys(names, reason)}

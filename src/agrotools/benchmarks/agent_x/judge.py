@@ -19,9 +19,9 @@ from agrotools.benchmarks.agent_x.plugin import is_published
 from agrotools.benchmarks.agent_x.published_scorer import COLUMNS
 from agrotools.benchmarks.agent_x.replies import gold_of, prediction_of
 from agrotools.core import BenchmarkError, FrozenModel, Record, UsageError, first_error
-from agrotools.core.base import suggestion
 from agrotools.core.files import read_table
-from agrotools.plugin.contracts import JudgedMetric, Judging
+from agrotools.core.texts import suggestion
+from agrotools.scoring.judging.contracts import JudgedMetric, Judging
 from agrotools.scoring.judging.questions import (
     JudgeQuestion,
     Rubrics,

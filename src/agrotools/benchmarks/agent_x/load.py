@@ -41,8 +41,8 @@ from agrotools.core import (
     Sample,
     SampleFile,
 )
-from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import cache_dir, sha256_of_file
+from agrotools.core.progress import Progress, no_progress
 from agrotools.text.loose_json import is_list, is_object, is_text
 
 Choice = Literal["even", "first"]

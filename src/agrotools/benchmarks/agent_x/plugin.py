@@ -2,16 +2,13 @@
 
 from typing import NamedTuple
 
+from agrotools.agents.protocols import PromptTemplates, RunProtocol
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot, PaperRun, files_of
+from agrotools.benchmarks.contract import PublishedFiles
 from agrotools.benchmarks.facts import plugin_of, read_facts
 from agrotools.core import KeywordsSlot, ReferenceTextsSlot, Slot
-from agrotools.plugin.contracts import (
-    MetricInfo,
-    PromptTemplates,
-    PublishedFiles,
-    RunProtocol,
-    deferred,
-)
+from agrotools.core.registry import deferred
+from agrotools.scoring.contracts import MetricInfo
 
 
 class Criterion(NamedTuple):

@@ -26,15 +26,16 @@ from agrotools.benchmarks.agent_x.replies import (
 )
 from agrotools.benchmarks.facts import differences_of
 from agrotools.core import BenchmarkError, Mode, Record
-from agrotools.plugin.contracts import (
-    PredictionContent,
-    PredictionFormat,
-    PredictionInput,
-    RecordErrors,
-)
 from agrotools.runner.manifest import Manifest
+from agrotools.scoring.contracts import RecordErrors
 from agrotools.scoring.error_classes import IN_HEAD, IN_HEAD_REASON, Errors, keywords
-from agrotools.scoring.predictions import PublishedScorerStops, ScoredFile, Scores, read_json
+from agrotools.scoring.prediction_format import PredictionContent, PredictionFormat, PredictionInput
+from agrotools.scoring.predictions import (
+    PredictionScores,
+    PublishedScorerStops,
+    ScoredFile,
+    read_json,
+)
 from agrotools.text.loose_json import is_list, is_object, is_text
 
 _FORM = 'predictions look like [{"0": {"query": ..., "reasoning_steps": [...], "final_answer": {...}}}, ...]'
@@ -117,7 +118,7 @@ def _compare(inputs: PredictionInput) -> ScoredFile:
     entries = read_data(data) if data is not None else None
     source = path if is_table else judgements
     table = read_judgements(source) if source is not None else None
-    published: Scores | None = None
+    published: PredictionScores | None = None
     stop = None
     try:
         if table is not None:

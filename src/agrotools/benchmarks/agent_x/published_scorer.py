@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.benchmarks.agent_x.plugin import CRITERIA, FACTS
-from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, published
+from agrotools.scoring.predictions import Figure, PredictionScores, PublishedScorerStops, published
 from agrotools.text.loose_json import is_list, is_object, is_text
 
 COLUMNS = {criterion.column: name for name, criterion in CRITERIA.items()}
@@ -60,7 +60,7 @@ def numeric(cell: Any) -> float | None:
 
 def aggregate(
     rows: Sequence[Mapping[str, Any]], generative: Collection[int] = GENERATIVE_ROWS
-) -> Scores:
+) -> PredictionScores:
     """Compute the column means in percent: ``goal_acc`` without generative rows, and ``goal_acc_imggen`` (Goal*).
 
     ``rows``: the table in its order. ``generative``: *positions* in it, from 0. Cells that are not numbers are ignored.
@@ -90,7 +90,7 @@ def aggregate(
     ]
     starred = sum(math.nan if mean.value is None else mean.value for mean in means) / len(means)
     metrics["agent_x.goal_acc_imggen"] = Figure(starred, len(chosen))
-    return Scores(
+    return PredictionScores(
         "single-shot",
         metrics,
         {"rows": len(rows), "generative": len(chosen), "left_out_cells": unreadable},

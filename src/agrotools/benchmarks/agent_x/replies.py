@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from agrotools.benchmarks._dialogs.record_dialogues import returned_content
 from agrotools.benchmarks.facts import listed_tools
 from agrotools.core import Record, Sample, UsageError
-from agrotools.core.base import without_surrogates
+from agrotools.core.texts import without_surrogates
 from agrotools.text.loose_json import dumps, parsed_values
 from agrotools.tools import get_tool
 

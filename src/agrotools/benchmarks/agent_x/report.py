@@ -7,13 +7,20 @@ from agrotools.benchmarks._dialogs.plugin_parts import TableLayout
 from agrotools.benchmarks._dialogs.report import figures_shown, figures_table
 from agrotools.benchmarks.agent_x.plugin import CRITERIA, FACTS
 from agrotools.core import Mode
-from agrotools.plugin.contracts import Reporting
-from agrotools.report.layout import DASH, Column, Notes, Part, Table, name_cell, new_table
+from agrotools.report.contracts import Reporting
+from agrotools.report.layout import (
+    DASH,
+    Notes,
+    Part,
+    ReportTable,
+    TableColumn,
+    name_cell,
+    new_table,
+)
 from agrotools.report.paper import rows_beside
 from agrotools.report.published import PublishedRow, published_rows
 from agrotools.report.settings import Setting
-from agrotools.scoring import Metric, Summary
-from agrotools.scoring.summary import PublishedFigures
+from agrotools.scoring.summary import Metric, PublishedFigures, Summary
 
 _BY_STEP = ("ground_s", "tool_p", "tool_acc", "step_s", "clarity", "reward")
 STEPS = tuple(f"agent_x.{name}" for name in _BY_STEP)
@@ -84,9 +91,9 @@ def printed_rows(columns: Mapping[str, str], summaries: Sequence[Summary]) -> li
     )
 
 
-def counts_table(mode: Mode, runs: Sequence[tuple[str, Summary, PublishedFigures]]) -> Table:
+def counts_table(mode: Mode, runs: Sequence[tuple[str, Summary, PublishedFigures]]) -> ReportTable:
     """Return a table with one row per count and one column per run."""
-    headings = [Column(name_cell(name, summary).lines, "run") for name, summary, _ in runs]
+    headings = [TableColumn(name_cell(name, summary).lines, "run") for name, summary, _ in runs]
     table = new_table(
         f"Agent-X, {MODES[mode]}: steps and errors, as its notebooks count them", headings
     )

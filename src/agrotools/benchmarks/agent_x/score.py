@@ -26,17 +26,17 @@ from agrotools.benchmarks.agent_x.published_scorer import (
 )
 from agrotools.benchmarks.agent_x.replies import gold_of, prediction_of
 from agrotools.core import BenchmarkError, Mode, Record
-from agrotools.plugin.contracts import PublishedRun, Scoring
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
+from agrotools.scoring.contracts import PublishedRun, Scoring
 from agrotools.scoring.judging.judgements import JudgedRows
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.predictions import (
     Figure,
-    Part,
+    PredictionScores,
     PublishedScorerStops,
     SampleParts,
-    Scores,
+    ScoreSum,
     summed,
 )
 from agrotools.scoring.statistics import Estimate
@@ -52,7 +52,7 @@ def score(
     table: JudgeTable | None,
     predictions: Sequence[Any] = (),
     data: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Scores:
+) -> PredictionScores:
     """Compute means in percent over all expected samples: those of ``data``, or else of the predictions and the table.
 
     ``toolset_f1_corrected`` needs predictions and data, all other metrics need the table. Goal covers samples that are
@@ -99,7 +99,7 @@ def score(
         if data is not None and predictions:
             if gold_tools := tools_of(data[key]):
                 tools = tools_of(answers.get(key, {}))
-                parts[_TOOLSET] = Part(
+                parts[_TOOLSET] = ScoreSum(
                     2 * len(tools & gold_tools) / (len(tools) + len(gold_tools)), 1
                 )
             else:
@@ -119,16 +119,16 @@ def score(
         metrics[_GOAL_STAR] = Figure(
             sum(values) / len(values) if complete else None, len(of_images)
         )
-    return Scores("single-shot", metrics, counts, left_out, tuple(samples))
+    return PredictionScores("single-shot", metrics, counts, left_out, tuple(samples))
 
 
 def _judged_parts(
     scores: Mapping[str, float | None], columns: Mapping[str, str], counts: dict[str, int]
-) -> dict[str, Part]:
+) -> dict[str, ScoreSum]:
     for column in columns:
         counts["missing_scores"] += column not in scores
         counts["unreadable_scores"] += column in scores and scores[column] is None
-    return {metric: Part(scores.get(column) or 0.0, 1) for column, metric in columns.items()}
+    return {metric: ScoreSum(scores.get(column) or 0.0, 1) for column, metric in columns.items()}
 
 
 def generative_ids(data: Mapping[str, Mapping[str, Any]]) -> set[str]:

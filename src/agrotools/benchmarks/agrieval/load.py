@@ -30,9 +30,15 @@ from agrotools.benchmarks.agrieval.prompting import (
 )
 from agrotools.benchmarks.loading import Loading, find_below, settings_of
 from agrotools.core import Sample, UsageError
-from agrotools.core.base import Progress
 from agrotools.core.files import cache_dir, write_whole
-from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, Facts, LazySamples, SourceNote
+from agrotools.core.progress import Progress
+from agrotools.formats.benchmark import (
+    Benchmark,
+    BenchmarkHeader,
+    LazySamples,
+    SampleFacts,
+    SourceNote,
+)
 
 if TYPE_CHECKING:
     from agrotools.knowledge.corpus import Passage
@@ -172,7 +178,7 @@ def question_benchmark(
             metadata=_metadata(item, ordered, passages, shots),
         )
 
-    facts = Facts(ids, [True] * len(ids), [False] * len(ids))
+    facts = SampleFacts(ids, [True] * len(ids), [False] * len(ids))
     header = _header(name, source, files, settings, examples, note)
     if examples:
         examples.check((place.item for place in places), settings.shots)

@@ -5,9 +5,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from agrotools.benchmarks.contract import BenchmarkPlugin, PublishedFiles
 from agrotools.benchmarks.facts import Facts, loaders_of, plugin_of, read_facts
 from agrotools.core import Slot
-from agrotools.plugin.contracts import BenchmarkPlugin, PublishedFiles
 
 OptionKind = Literal["single", "multiple", "true_false"]
 KINDS: Mapping[str, OptionKind] = {"单选": "single", "多选": "multiple", "判断": "true_false"}

@@ -16,13 +16,13 @@ from agrotools.benchmarks.agrieval.published_scorer import score_choices, score_
 from agrotools.benchmarks.agrieval.score import read_options, text_values
 from agrotools.benchmarks.facts import differences_of
 from agrotools.core import BenchmarkError
-from agrotools.plugin.contracts import PredictionFormat, PredictionInput
+from agrotools.scoring.prediction_format import PredictionFormat, PredictionInput
 from agrotools.scoring.predictions import (
-    Part,
+    PredictionScores,
     PublishedScorerStops,
     SampleParts,
     ScoredFile,
-    Scores,
+    ScoreSum,
     read_json,
     summed,
 )
@@ -102,7 +102,7 @@ def _slot(entry: Any) -> OptionsSlot | ReferenceTextSlot | None:
 def compare_results(inputs: PredictionInput) -> ScoredFile:
     """Score the file as AgriEval's own code does, and as runs are scored in this package."""
     results = read_results(inputs.file)
-    published = Scores("", {}, {})
+    published = PredictionScores("", {}, {})
     stops: list[str] = []
     for score, entries in ((score_choices, results.choices), (score_open, results.open_questions)):
         try:
@@ -111,14 +111,14 @@ def compare_results(inputs: PredictionInput) -> ScoredFile:
             stops.append(error.message)
             continue
         left_out = {**published.left_out, **scored.left_out}
-        published = Scores("", {**published.metrics, **scored.metrics}, {}, left_out)
+        published = PredictionScores("", {**published.metrics, **scored.metrics}, {}, left_out)
     samples = tuple(_parts(each) for each in results.answered)
     metrics = dict.fromkeys(metric for sample in samples for metric in sample.parts)
     counts = zeroes("choices", "open_questions", "without_reply")
     for each in results.answered:
         counts["choices" if each.slot.type == "options" else "open_questions"] += 1
         counts["without_reply"] += not each.replies
-    ours = Scores("", summed(samples, metrics), counts, {}, samples)
+    ours = PredictionScores("", summed(samples, metrics), counts, {}, samples)
     mode = " and ".join(
         name.replace("_", " ") for name in ("choices", "open_questions") if counts[name]
     )
@@ -138,7 +138,7 @@ def _parts(each: Answered) -> SampleParts:
     ]
     mine = [name for name in rows[0] if not name.endswith("_published")]
     return SampleParts(
-        each.key, {name: Part(sum(row[name] for row in rows) / len(rows), 1) for name in mine}
+        each.key, {name: ScoreSum(sum(row[name] for row in rows) / len(rows), 1) for name in mine}
     )
 
 

@@ -32,9 +32,9 @@ from statistics import mean
 from typing import Any, NamedTuple
 
 from agrotools.benchmarks.agrieval.plugin import KINDS, ROUGES, OptionKind
-from agrotools.core.base import install_command
 from agrotools.core.files import read_table
-from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, published
+from agrotools.core.texts import install_command
+from agrotools.scoring.predictions import Figure, PredictionScores, PublishedScorerStops, published
 from agrotools.text.rouge import common_length, common_places
 
 MOST_STEPS = 989
@@ -49,7 +49,7 @@ _RIGHT, _WRONG = "正确", "错误"
 NO_REPLIES = "the script reads generated_answer, which no entry has"
 
 
-def score_choices(entries: Sequence[Mapping[str, Any]]) -> Scores:
+def score_choices(entries: Sequence[Mapping[str, Any]]) -> PredictionScores:
     """Compute the expected accuracy that the scorer prints for a result file, over entries with a reply and an answer.
 
     Raises:
@@ -62,8 +62,8 @@ def score_choices(entries: Sequence[Mapping[str, Any]]) -> Scores:
             total += _credit_of(entry)
     metric, n = "agrieval.accuracy_published", len(with_reply)
     if not n:
-        return Scores("choices", {}, {}, {metric: NO_REPLIES})
-    return Scores("choices", {metric: Figure(100 * total / n, n)}, {})
+        return PredictionScores("choices", {}, {}, {metric: NO_REPLIES})
+    return PredictionScores("choices", {metric: Figure(100 * total / n, n)}, {})
 
 
 def _credit_of(entry: Mapping[str, Any]) -> float:
@@ -189,7 +189,7 @@ def stop_at(pair: Pair) -> str | None:
     return "RecursionError" if None in shared else None
 
 
-def score_open(entries: Sequence[Mapping[str, Any]]) -> Scores:
+def score_open(entries: Sequence[Mapping[str, Any]]) -> PredictionScores:
     """Compute all metrics that the script prints for a result file, over entries with a reply and an answer.
 
     Values are in percent with four decimals, as printed. Metrics whose package is missing are left out.
@@ -206,7 +206,7 @@ def score_open(entries: Sequence[Mapping[str, Any]]) -> Scores:
         if error := stop_at(pairs[-1]):
             raise PublishedScorerStops(error, where, "the package rouge cannot compare it")
     if not pairs:
-        return Scores(
+        return PredictionScores(
             "open questions", {}, {}, {f"agrieval.{name}_published": NO_REPLIES for name in ROUGES}
         )
     rows = [rouges(pair) for pair in pairs]
@@ -225,7 +225,7 @@ def score_open(entries: Sequence[Mapping[str, Any]]) -> Scores:
             left_out |= dict.fromkeys(
                 names, f"needs {needs}; what it needs is not here: {why[:80]}"
             )
-    return Scores(
+    return PredictionScores(
         "open questions",
         {
             f"agrieval.{name}_published": Figure(round(value, 4), len(rows))

@@ -10,11 +10,12 @@ from agrotools.benchmarks.agrieval.score import OptionPlaces, Rotations
 from agrotools.benchmarks.loading import settings_of
 from agrotools.core import Sample, UsageError
 from agrotools.core.files import read_table
-from agrotools.plugin.contracts import PaperLabels, PartColumn, Reporting
+from agrotools.report.contracts import PaperLabels, PartColumn, Reporting
 from agrotools.report.layout import percent
 from agrotools.report.settings import Setting
 from agrotools.runner.manifest import Manifest
-from agrotools.scoring import Estimate, Metric, ModeSummary, Summary
+from agrotools.scoring.statistics import Estimate
+from agrotools.scoring.summary import Metric, ModeSummary, Summary
 
 BENCHMARK = "agrieval"
 

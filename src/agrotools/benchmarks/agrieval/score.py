@@ -14,9 +14,10 @@ from pydantic import JsonValue
 from agrotools.benchmarks.agrieval import published_scorer
 from agrotools.benchmarks.agrieval.plugin import ROUGES, OptionsSlot, ReferenceTextSlot, has_text
 from agrotools.core import FrozenModel, Record, Score, Trajectory, UsageError
-from agrotools.plugin.contracts import JudgedMetric, Judging, Scoring, TextComparisons
 from agrotools.scoring.choices import read_choices
+from agrotools.scoring.contracts import Scoring, TextComparisons
 from agrotools.scoring.embedders import MINILM, MPNET
+from agrotools.scoring.judging.contracts import JudgedMetric, Judging
 from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics, open_question
 from agrotools.scoring.slots import SLOT_METRIC
 from agrotools.scoring.statistics import Estimate, estimate_mean

@@ -23,7 +23,7 @@ from agrotools.core import (
     ToleranceSlot,
     first_error,
 )
-from agrotools.core.base import NoFileError
+from agrotools.core.errors import NoFileError
 from agrotools.core.files import read_text
 from agrotools.text.loose_json import parsed
 from agrotools.text.normalise import normalise

@@ -35,8 +35,8 @@ from agrotools.benchmarks.checking import EntryFault, FileCheck, count_list, sho
 from agrotools.benchmarks.loading import Loading, find_below, settings_of
 from agrotools.benchmarks.values import read_rows
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile, UsageError, first_error
-from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import cache_dir, write_whole
+from agrotools.core.progress import Progress, no_progress
 from agrotools.core.taxonomy import AnswerType
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from agrotools.benchmarks.contract import BenchmarkPlugin
 from agrotools.benchmarks.facts import Facts, loaders_of, plugin_of
 from agrotools.core import Slot
-from agrotools.plugin.contracts import BenchmarkPlugin
 
 
 class LetteredSlot(Slot):

@@ -15,9 +15,17 @@ from agrotools.benchmarks.agvqa.load import MAPS, OWN_MAP
 from agrotools.benchmarks.agvqa.plugin import OWN, LetteredSlot, NumberListSlot
 from agrotools.benchmarks.values import read_rows
 from agrotools.core import BenchmarkError, Slot
-from agrotools.plugin.contracts import PredictionFormat, PredictionInput, Scoring
 from agrotools.scoring.choices import ChoiceReading, read_choices
-from agrotools.scoring.predictions import Figure, Part, SampleParts, ScoredFile, Scores, summed
+from agrotools.scoring.contracts import Scoring
+from agrotools.scoring.prediction_format import PredictionFormat, PredictionInput
+from agrotools.scoring.predictions import (
+    Figure,
+    PredictionScores,
+    SampleParts,
+    ScoredFile,
+    ScoreSum,
+    summed,
+)
 from agrotools.scoring.slots import SlotScore, score_slot
 from agrotools.text.agreement_values import Box, box_iou
 
@@ -102,10 +110,10 @@ def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
             left_out[fault.reason] += 1
             continue
         left_out["no reply"] += not replies
-        parts: dict[str, Part] = {}
+        parts: dict[str, ScoreSum] = {}
         for model, reply in replies.items():
             metric = _id(name, "accuracy", model)
-            parts[metric] = Part(_score(slots, reply), 1)
+            parts[metric] = ScoreSum(_score(slots, reply), 1)
             if isinstance(published := scores.get(model), int | float):
                 theirs[metric].append(float(published))
                 if abs(published - parts[metric].total) < 1e-9:
@@ -138,8 +146,8 @@ def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
         samples, dict.fromkeys(metric for sample in samples for metric in sample.parts)
     )
     counts = {"rows": len(rows), "replies": sum(len(sample.parts) for sample in samples)}
-    theirs_scored = Scores("", published, {}) if published else None
-    ours = Scores("", metrics, counts, {}, tuple(samples))
+    theirs_scored = PredictionScores("", published, {}) if published else None
+    ours = PredictionScores("", metrics, counts, {}, tuple(samples))
     return ScoredFile(
         name, "replies to questions", len(rows), theirs_scored, ours, None, extra=extra
     )

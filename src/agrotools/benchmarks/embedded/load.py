@@ -28,8 +28,8 @@ from agrotools.build.scenes.processes import (
     read_record,
 )
 from agrotools.core import BenchmarkError, Sample
-from agrotools.core.base import Progress
 from agrotools.core.files import cache_dir, remedy, sha256_of_file, write_whole
+from agrotools.core.progress import Progress
 from agrotools.formats.benchmark import (
     FILES_FOLDER,
     HEADER_FILE,

@@ -1,7 +1,7 @@
 """Plug-ins of the packed benchmarks of drawn scenes."""
 
+from agrotools.benchmarks.contract import BenchmarkPlugin
 from agrotools.benchmarks.facts import loaders_of, plugin_of
-from agrotools.plugin.contracts import BenchmarkPlugin
 
 
 def _plugin(name: str, about: str) -> BenchmarkPlugin:

@@ -13,8 +13,9 @@ from agrotools.benchmarks.field.pack import DataSetNote, PackHead, read_head, re
 from agrotools.benchmarks.loading import INCOMPLETE, Loading, data_folder, find_below, settings_of
 from agrotools.benchmarks.obtaining import Obtained, Request
 from agrotools.core import AgrotoolsError, FrozenModel
-from agrotools.core.base import NoFileError, Progress
+from agrotools.core.errors import NoFileError
 from agrotools.core.files import sha256_of_file, write_whole
+from agrotools.core.progress import Progress
 from agrotools.formats.benchmark import Benchmark, SourceNote, with_clusters
 from agrotools.tools.recognition.candidates import pest_pack_files
 

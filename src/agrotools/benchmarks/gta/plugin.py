@@ -1,8 +1,8 @@
 """Plug-in of GTA."""
 
 from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, ImageCallsSlot, PaperRun, files_of
+from agrotools.benchmarks.contract import PublishedFiles
 from agrotools.benchmarks.facts import plugin_of, read_facts
-from agrotools.plugin.contracts import PublishedFiles
 
 FACTS = read_facts(__file__)
 PAPER_RUN = PaperRun(**FACTS["paper_run"])

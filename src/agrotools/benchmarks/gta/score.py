@@ -22,8 +22,10 @@ from agrotools.benchmarks._dialogs.scores import compare_dialogues, prediction_c
 from agrotools.benchmarks.facts import differences_of
 from agrotools.benchmarks.gta.plugin import FACTS, PAPER_RUN
 from agrotools.core import Sample
-from agrotools.core.base import Progress, no_progress
-from agrotools.plugin.contracts import PredictionFormat, Reporting, deferred
+from agrotools.core.progress import Progress, no_progress
+from agrotools.core.registry import deferred
+from agrotools.report.contracts import Reporting
+from agrotools.scoring.prediction_format import PredictionFormat
 
 
 def read_gta(path: Path, _: object = None, progress: Progress = no_progress) -> ReadSet:

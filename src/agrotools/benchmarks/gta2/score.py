@@ -19,9 +19,10 @@ from agrotools.benchmarks.gta2.load import GTA2_TOOLS
 from agrotools.benchmarks.gta2.plugin import PAPER_RUN, SubTasksSlot, is_tree
 from agrotools.core import Artifact, Record, Slot, Trajectory
 from agrotools.core.files import read_table
-from agrotools.plugin.contracts import JudgedMetric, Judging, PublishedRun, Reporting, Scoring
+from agrotools.report.contracts import Reporting
 from agrotools.report.settings import Setting
-from agrotools.scoring import Metric, Summary
+from agrotools.scoring.contracts import PublishedRun, Scoring
+from agrotools.scoring.judging.contracts import JudgedMetric, Judging
 from agrotools.scoring.judging.questions import (
     JudgeQuestion,
     is_image,
@@ -31,7 +32,7 @@ from agrotools.scoring.judging.questions import (
     read_score,
 )
 from agrotools.scoring.predictions import published
-from agrotools.scoring.summary import PublishedFigures
+from agrotools.scoring.summary import Metric, PublishedFigures, Summary
 
 MOST = 10
 """Maximum grade."""

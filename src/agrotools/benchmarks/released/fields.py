@@ -27,7 +27,7 @@ from agrotools.benchmarks.released.traces import Inputs, Trace, plain_question, 
 from agrotools.benchmarks.values import number_in, translated, value_at
 from agrotools.build.export.gta_entries import FieldMap
 from agrotools.core import FAMILIES, FAMILY_OF_TASK_TYPE, BenchmarkError
-from agrotools.core.readings import Choice, Question, Readings
+from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.text.normalise import CJK
 from agrotools.tools.declared import chart_of, schemas_in
 
@@ -108,7 +108,7 @@ class Asker(NamedTuple):
 
     def choose(self, option: str, text: str, choices: Sequence[Choice]) -> str:
         """Return the reading to go on with; UsageError if the answer that is given is none of them."""
-        question = Question(text, f"--option={option}", tuple(choices))
+        question = ReadingQuestion(text, f"--option={option}", tuple(choices))
         self.chosen[option] = self.readings.choose(question, self.given.get(option))
         return self.chosen[option]
 

@@ -1,7 +1,7 @@
 """Plug-in of the released AgroTools questions."""
 
 from agrotools.benchmarks.facts import plugin_of, read_facts
-from agrotools.plugin.contracts import deferred
+from agrotools.core.registry import deferred
 
 _folder = deferred("agrotools.benchmarks.released.load:converted_folder")
 PLUGIN = plugin_of(

@@ -27,8 +27,8 @@ from agrotools.benchmarks._dialogs.loading import (
 from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.thinkgeo.plugin import FACTS, PLUGIN
 from agrotools.core import BenchmarkError, Sample
-from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import read_table
+from agrotools.core.progress import Progress, no_progress
 
 
 class ThinkGeoSettings(PublishedSettings):

@@ -1,9 +1,9 @@
 """Plug-in of ThinkGeo."""
 
 from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, ImageCallsSlot, PaperRun, files_of
+from agrotools.benchmarks.contract import PublishedFiles
 from agrotools.benchmarks.facts import plugin_of, read_facts
 from agrotools.core import KeywordsSlot, Slot
-from agrotools.plugin.contracts import PublishedFiles
 
 
 def has_questions(slot: Slot) -> bool:

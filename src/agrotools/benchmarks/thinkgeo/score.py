@@ -23,7 +23,9 @@ from agrotools.benchmarks._dialogs.scores import (
 from agrotools.benchmarks.facts import differences_of
 from agrotools.benchmarks.thinkgeo.plugin import FACTS, PAPER_RUN, has_questions
 from agrotools.core import BenchmarkError, KeywordsSlot, Record
-from agrotools.plugin.contracts import JudgedMetric, Judging, PredictionFormat, Reporting, deferred
+from agrotools.core.registry import deferred
+from agrotools.report.contracts import Reporting
+from agrotools.scoring.judging.contracts import JudgedMetric, Judging
 from agrotools.scoring.judging.questions import (
     JudgeQuestion,
     Rubrics,
@@ -31,11 +33,12 @@ from agrotools.scoring.judging.questions import (
     read_published_yes,
     read_yes_no,
 )
+from agrotools.scoring.prediction_format import PredictionFormat
 from agrotools.scoring.predictions import (
     Figure,
-    Part,
+    PredictionScores,
     SampleParts,
-    Scores,
+    ScoreSum,
     Similarity,
     published,
     read_json,
@@ -154,7 +157,7 @@ def score_end(
     similarity: Similarity | None = None,
     data: Mapping[str, Any] | None = None,
     judgements: Sequence[Judgement] | None = None,
-) -> Scores:
+) -> PredictionScores:
     """Compute the metrics of an end-to-end file, with ``llm_score`` from saved ``judgements``.
 
     That is the share of answers with only "yes" among all entries of ``data``, the whole data set, that have questions,
@@ -180,8 +183,8 @@ def score_end(
 
 
 def with_llm_score(
-    scores: Scores, judgements: Sequence[Judgement], data: Mapping[str, Any]
-) -> Scores:
+    scores: PredictionScores, judgements: Sequence[Judgement], data: Mapping[str, Any]
+) -> PredictionScores:
     """Return ``scores`` with :data:`LLM_SCORE_CORRECTED`, over all samples for which the data set has questions.
 
     A sample passes if there is a reply to each of its questions and every reply begins with yes; a sample that was not
@@ -199,7 +202,7 @@ def with_llm_score(
             read_yes_no(reply) == 1 for reply in replies
         )
         samples.append(
-            replace(sample, parts={**sample.parts, LLM_SCORE_CORRECTED: Part(float(passed), 1)})
+            replace(sample, parts={**sample.parts, LLM_SCORE_CORRECTED: ScoreSum(float(passed), 1)})
         )
     metrics = {**scores.metrics, **summed(samples, [LLM_SCORE_CORRECTED])}
     return replace(scores, metrics=metrics, samples=tuple(samples))

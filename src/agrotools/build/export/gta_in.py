@@ -52,8 +52,8 @@ from agrotools.core import (
     SampleFile,
     first_error,
 )
-from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import sha256_of_file
+from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
 from agrotools.formats.writing import replace_folder
 from agrotools.text.loose_json import parsed

@@ -19,7 +19,7 @@ from PIL import Image
 from agrotools.benchmarks.describing import count_samples
 from agrotools.build.export.folder import TERMS, write_card
 from agrotools.core import Sample
-from agrotools.core.base import arrow_and_parquet
+from agrotools.core.lazy import arrow_and_parquet
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.writing import replace_folder
 from agrotools.text.answer_form import answer_form

@@ -24,8 +24,8 @@ from agrotools.build.own_photos.proposal import (
 )
 from agrotools.build.own_photos.table import SETTINGS, DetectedTable
 from agrotools.core import BenchmarkError, UsageError
-from agrotools.core.base import plain_message
-from agrotools.core.readings import Choice, Question, Readings
+from agrotools.core.readings import Choice, ReadingQuestion, Readings
+from agrotools.core.texts import plain_message
 from agrotools.knowledge.countables import countables
 
 _LISTS = ("languages", "yes", "no")
@@ -295,7 +295,7 @@ def _asked(
             question = question._replace(text=f"{error.message}. {need.question}")
 
 
-def _question(need: OpenQuestion) -> Question:
+def _question(need: OpenQuestion) -> ReadingQuestion:
     """Return a question whose first choice is the one that is safe: to leave out what nobody knows."""
     left_out = Choice(NOTHING, "leaves its rows out" if need.part is not None else "leaves it out")
     is_pair = need.key == "second"
@@ -308,7 +308,9 @@ def _question(need: OpenQuestion) -> Question:
     choices = [others[0], left_out, *others[1:]] if has_rating_first else [left_out, *others]
     is_open = need.key not in ("ask", "decimal", "second")
     text = f"{need.question} (or {need.or_key})" if need.or_key else need.question
-    return Question(text, _option(need), tuple(choices), is_open=is_open, suggested=need.suggested)
+    return ReadingQuestion(
+        text, _option(need), tuple(choices), is_open=is_open, suggested=need.suggested
+    )
 
 
 def _gives(value: str, *, is_pair: bool) -> str:

@@ -51,7 +51,7 @@ from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Originals, Part
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Sample, SampleFile, ToolError, UnresolvedRef
-from agrotools.core.base import Progress, no_progress
+from agrotools.core.progress import Progress, no_progress
 from agrotools.core.record import Results, resolve_ref
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.tool_check import METADATA_KEY, ToolCheck, stored_checks

@@ -34,7 +34,7 @@ from agrotools.knowledge.countables import countables
 from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
 from agrotools.text.decimal_marks import Decimal, detect_decimal
-from agrotools.text.tables import Table
+from agrotools.text.tables import SheetTable
 from agrotools.text.units import compatible
 from agrotools.tools.counting.tool import singular
 from agrotools.tools.recognition.packs import list_packs
@@ -190,7 +190,7 @@ def kind_of(texts: Sequence[str], header: str = "") -> Kind | None:
     )
 
 
-def _stem(header: str, table: Table) -> str:
+def _stem(header: str, table: SheetTable) -> str:
     """Return a header without the words that alone tell it from others of its stem."""
     group = alike_with(header, table)
     return group.stem if group else header
@@ -326,7 +326,7 @@ def _names_one(said: Header, measure: Measure) -> bool:
     return is_one and said.target in ("tree", "plant")
 
 
-def _counting_column(header: str, table: Table) -> str:
+def _counting_column(header: str, table: SheetTable) -> str:
     """Return another column whose header counts things in the plural, as ``Number of apples``; empty if none does."""
     others = (column for column in table.columns if column != header)
     return next((column for column in others if read_header(column, "number").is_plural), "")

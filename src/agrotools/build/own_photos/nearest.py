@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from agrotools.knowledge.entries import Entry, Kind
+from agrotools.knowledge.entries import Kind, KnowledgeEntry
 from agrotools.knowledge.foreign import foreign_names, foreign_words
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.knowledge.words import edit_distance, folded
@@ -67,7 +67,7 @@ def _spellings(ask: str, crop: str | None) -> dict[str, list[str]]:
     return spelt
 
 
-def _forms(entry: Entry) -> set[str]:
+def _forms(entry: KnowledgeEntry) -> set[str]:
     """Return the folded names of an entry, also without its crop, and the initials of its English name."""
     names = {folded(name) for name in entry.names.all()}
     for crop in map(folded, entry.crops):

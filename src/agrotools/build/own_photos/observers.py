@@ -16,7 +16,7 @@ from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.knowledge.words import folded
 from agrotools.text.decimal_marks import detect_decimal
-from agrotools.text.tables import Table
+from agrotools.text.tables import SheetTable
 from agrotools.text.units import canonical_unit
 
 APART = "apart"
@@ -49,12 +49,12 @@ class Alike(NamedTuple):
         return [*self.tails]
 
 
-def alike_columns(table: Table) -> tuple[Alike, ...]:
+def alike_columns(table: SheetTable) -> tuple[Alike, ...]:
     """Return the columns of a table that may be of several observers of one thing, each in one group."""
     return _alike(tuple(each for each in table.columns if each not in table.counted))
 
 
-def alike_with(header: str, table: Table) -> Alike | None:
+def alike_with(header: str, table: SheetTable) -> Alike | None:
     """Return the group of a column, or None."""
     return next((each for each in alike_columns(table) if header in each.tails), None)
 
@@ -193,7 +193,7 @@ def _pairs(first: str, second: str, seen: DetectedTable, kind: Kind) -> list[tup
     return pairs
 
 
-def partners_of(column: Column, columns: Sequence[Column], table: Table) -> list[Column]:
+def partners_of(column: Column, columns: Sequence[Column], table: SheetTable) -> list[Column]:
     """Return the other columns of a plan that have the stem of a column, and hold the same."""
     group = alike_with(column.column, table)
     if group is None or not column.is_asked:
@@ -206,7 +206,7 @@ def partners_of(column: Column, columns: Sequence[Column], table: Table) -> list
     ]
 
 
-def own_quantity(column: Column, table: Table) -> str:
+def own_quantity(column: Column, table: SheetTable) -> str:
     """Return words for what a column holds that tell it from others of its stem: ``the number of {objects} (Ana)``."""
     group = alike_with(column.column, table)
     measure = measures()[column.ask]

@@ -13,7 +13,7 @@ from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.together import SHEET_COLUMNS
 from agrotools.build.templates.wording import Language
 from agrotools.core import FrozenModel, first_error
-from agrotools.core.base import NoFileError
+from agrotools.core.errors import NoFileError
 from agrotools.core.files import read_text
 from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.words import folded

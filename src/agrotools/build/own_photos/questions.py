@@ -24,7 +24,7 @@ from agrotools.build.templates.thing import Subject
 from agrotools.build.templates.wording import Language
 from agrotools.core import SampleFile
 from agrotools.knowledge.countables import countables
-from agrotools.knowledge.entries import Entry, Kind
+from agrotools.knowledge.entries import Kind, KnowledgeEntry
 from agrotools.knowledge.foreign import english_names
 from agrotools.knowledge.kb_names import SHIPPED_LABELS, healthy_crop, healthy_label, kb_names
 from agrotools.text.normalise import CJK
@@ -56,7 +56,7 @@ class ColumnNames:
         """One spelling of each name by its first identifier, so that two spellings are a single choice."""
         return {self.ids_of(name)[0]: name for name in sorted(self.labels.entries, reverse=True)}
 
-    def entry_of(self, name: str) -> Entry | None:
+    def entry_of(self, name: str) -> KnowledgeEntry | None:
         """Return the entry of a name, or None if there is none of that kind on the crop."""
         return None if self.is_healthy(name) else self.labels.entries[name]
 

@@ -17,7 +17,7 @@ from agrotools.build.own_photos.proposal import MOST_QUESTIONS, QUESTIONS_A_PHOT
 from agrotools.build.own_photos.table import Images
 from agrotools.build.sources.part import first_few
 from agrotools.core import ToolError, UsageError
-from agrotools.core.base import command_line
+from agrotools.core.texts import command_line
 from agrotools.scoring.statistics import MIN_CLUSTERS, planned_half_width
 from agrotools.vision.formats import file_format
 

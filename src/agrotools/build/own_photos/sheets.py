@@ -8,9 +8,9 @@ from agrotools.build.own_photos.columns import read_column
 from agrotools.build.own_photos.table import match_rows
 from agrotools.build.own_photos.together import ALL_SHEETS
 from agrotools.core import BenchmarkError, UsageError
-from agrotools.core.base import NoFileError
-from agrotools.core.readings import Choice, Question, Readings
-from agrotools.text.tables import Sheet, sheets_of
+from agrotools.core.errors import NoFileError
+from agrotools.core.readings import Choice, ReadingQuestion, Readings
+from agrotools.text.tables import WorkbookSheet, sheets_of
 
 _WHY_NAMED = 3
 """Sheets whose faults an error repeats: more would hide its first words."""
@@ -22,7 +22,7 @@ class _Tried(NamedTuple):
     ``content``: its header and those rows.
     """
 
-    sheet: Sheet
+    sheet: WorkbookSheet
     n_rows: int
     fault: str = ""
     content: tuple[Any, ...] = ()
@@ -58,7 +58,7 @@ def choose_sheet(
     if len(choices) > 1 and ALL_SHEETS not in [each.name for each in sheets]:
         total = sum(each.n_rows for each in with_rows)
         choices.append(Choice(ALL_SHEETS, f"{total} rows with a photo, their sheet in a column"))
-    question = Question(f"Which sheet of {answers.name}?", "--set=sheet", tuple(choices))
+    question = ReadingQuestion(f"Which sheet of {answers.name}?", "--set=sheet", tuple(choices))
     chosen = readings.choose(question)
     faults = {
         each.sheet.name: each.fault for each in tried if "formula" in each.fault and not each.n_rows
@@ -88,14 +88,14 @@ def sheets_together(
     return together
 
 
-def _no_sheet(answers: Path, sheets: tuple[Sheet, ...], tried: list[_Tried]) -> NoFileError:
+def _no_sheet(answers: Path, sheets: tuple[WorkbookSheet, ...], tried: list[_Tried]) -> NoFileError:
     return NoFileError(
         f"no visible sheet of {answers.name} has photos and answers: {_why(tried)}",
         hint=f"one column must name the photos; --set sheet=NAME reads one of: {_names(sheets)}",
     )
 
 
-def _tried(images: Path, answers: Path, sheet: Sheet, given: Mapping[str, str]) -> _Tried:
+def _tried(images: Path, answers: Path, sheet: WorkbookSheet, given: Mapping[str, str]) -> _Tried:
     try:
         # Its questions come again, if the sheet is the chosen one.
         seen = match_rows(images, answers, None, Readings(), {**given, "sheet": sheet.name})
@@ -121,14 +121,14 @@ def _why(tried: list[_Tried]) -> str:
     return "; ".join(f"{each.sheet.name}: {each.fault}" for each in visible[:_WHY_NAMED])
 
 
-def _names(sheets: tuple[Sheet, ...]) -> str:
+def _names(sheets: tuple[WorkbookSheet, ...]) -> str:
     return ", ".join(
         f"{sheet.name} (hidden)" if sheet.is_hidden else sheet.name for sheet in sheets
     )
 
 
 def _say_what_is_left(
-    sheets: tuple[Sheet, ...],
+    sheets: tuple[WorkbookSheet, ...],
     read: Collection[str],
     readings: Readings,
     more: Mapping[str, str] | None = None,

@@ -34,13 +34,13 @@ from agrotools.build.own_photos.cells import CellFault, is_empty
 from agrotools.build.own_photos.plan import Plan, SkippedRows, listed
 from agrotools.build.own_photos.together import NamedSheet, joined
 from agrotools.core import BenchmarkError
-from agrotools.core.base import NoFileError
+from agrotools.core.errors import NoFileError
 from agrotools.core.files import sha256_of_file
-from agrotools.core.readings import Choice, Question, Readings
+from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.text.decimal_marks import NumberText
 from agrotools.text.tables import (
     Row,
-    Table,
+    SheetTable,
     columns_alike,
     formulas_without_value,
     open_table,
@@ -211,7 +211,7 @@ class DetectedTable:
     """
 
     images: Images
-    table: Table
+    table: SheetTable
     images_column: str
     matched: tuple[Matched, ...]
     rows: int
@@ -407,7 +407,7 @@ def _opened(
     together: Sequence[str],
     readings: Readings,
     wanted: str | None,
-) -> Table:
+) -> SheetTable:
     """Return a table, or sheets of a workbook as one, in which the photos are then named in the first column."""
     settings = {**settings, "fill_merged": True, "allow_formulas": True, "mark_struck": True}
     if not together:
@@ -421,7 +421,7 @@ def _opened(
 
 
 def _say_what_was_read(
-    table: Table,
+    table: SheetTable,
     images_column: str,
     by_stem: Sequence[str],
     together: Sequence[str],
@@ -485,7 +485,7 @@ def _counts(
     readings: Readings,
     wanted: str | None,
     sizes_as: str | None,
-) -> Table:
+) -> SheetTable:
     """Return a table with a row for each annotated picture, a column for each class, and one for each value.
 
     Empty cells are unknown.
@@ -538,7 +538,7 @@ def _counts(
         rows.append((number, (photo, *texts, *values)))
     names_of_columns = [*labels, *fields]
     columns = unique_names([wanted or chosen or "photo", *names_of_columns])
-    return Table(
+    return SheetTable(
         path,
         columns,
         lambda: iter(rows),
@@ -561,7 +561,7 @@ def _annotated_image(images: Images, name: str, alike: Mapping[str, int]) -> Pat
     return None
 
 
-def _rows(table: Table) -> Iterator[Row]:
+def _rows(table: SheetTable) -> Iterator[Row]:
     """Yield the rows with the white space of each cell collapsed, and missing cells as empty ones."""
     for number, cells in table.rows():
         # The text of a number has no white space to collapse, and has to stay known as one.
@@ -569,7 +569,7 @@ def _rows(table: Table) -> Iterator[Row]:
         yield number, (*plain, *[""] * (len(table.columns) - len(plain)))
 
 
-def _image_column(images: Images, table: Table, readings: Readings) -> str:
+def _image_column(images: Images, table: SheetTable, readings: Readings) -> str:
     """Return the column that names the most pictures of the folder, or else one whose header suggests pictures.
 
     Where two columns name other pictures in one row, as of two dates, it is asked which one is meant.
@@ -604,7 +604,7 @@ def _image_column(images: Images, table: Table, readings: Readings) -> str:
 
 
 def _chosen_column(
-    table: Table, found: Mapping[int, Mapping[int, Path]], readings: Readings
+    table: SheetTable, found: Mapping[int, Mapping[int, Path]], readings: Readings
 ) -> str:
     """Return the column with the most pictures; ask where another with about as many names other ones."""
     ordered = sorted(found, key=lambda place: (-len(found[place]), place))
@@ -614,7 +614,7 @@ def _chosen_column(
         is_other = any(best.get(row, image) != image for row, image in found[place].items())
         if is_other and _RIVAL * len(best) <= len(found[place]):
             choices.append(place)
-    question = Question(
+    question = ReadingQuestion(
         f"Which column of {table.path.name} names the photos?",
         "--set=images_column",
         tuple(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from agrotools.text.tables import Row, Table
+from agrotools.text.tables import Row, SheetTable
 
 ALL_SHEETS = "all"
 """Value of ``sheet`` that takes all visible sheets with photos and answers, unless a sheet has this name."""
@@ -30,11 +30,11 @@ class RowOfSheet(int):
 class NamedSheet(NamedTuple):
     """A sheet, and its column that names the photos."""
 
-    table: Table
+    table: SheetTable
     images_column: str
 
 
-def joined(sheets: Sequence[NamedSheet]) -> Table:
+def joined(sheets: Sequence[NamedSheet]) -> SheetTable:
     """Return the rows of all sheets. The first column names the photos, as in the first sheet; the last the sheet.
 
     Headers that differ in case alone are one column. A cell is empty where a sheet lacks the column.

@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 
 from agrotools.core import UsageError
-from agrotools.core.base import install_command
+from agrotools.core.texts import install_command
 
 
 def missing_package() -> str | None:

@@ -21,9 +21,10 @@ from agrotools.build.review.agreement import (
     valid_decisions,
 )
 from agrotools.core import BenchmarkError, FrozenModel, RunStoreError, Sample, UsageError
-from agrotools.core.base import Progress, benchmark_title, command_line, no_progress
 from agrotools.core.files import MANIFEST_FILE
+from agrotools.core.progress import Progress, no_progress
 from agrotools.core.readings import Readings
+from agrotools.core.texts import benchmark_title, command_line
 from agrotools.formats.benchmark import HEADER_FILE, QUALITY_FILE
 from agrotools.formats.writing import replace_folder
 from agrotools.report.html.pictures import benchmark_roots

@@ -7,7 +7,8 @@ from pathlib import Path
 from agrotools.build.choosing import QUERIES
 from agrotools.build.sources.public import DATASETS, build_all, build_one
 from agrotools.core import Registry, UsageError
-from agrotools.core.base import NoFileError, Progress, no_progress
+from agrotools.core.errors import NoFileError
+from agrotools.core.progress import Progress, no_progress
 from agrotools.core.registry import report_plugin_faults
 from agrotools.formats.benchmark import BenchmarkHeader
 

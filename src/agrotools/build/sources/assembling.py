@@ -16,7 +16,8 @@ from agrotools.build.sources.part import REACH, Part
 from agrotools.build.templates.thing import Subject
 from agrotools.build.templates.wording import sentences
 from agrotools.core import BenchmarkError, Sample
-from agrotools.core.base import Progress, count_text
+from agrotools.core.progress import Progress
+from agrotools.core.texts import count_text
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
 from agrotools.formats.writing import canary_of, replace_folder
 from agrotools.tools import AGROTOOLS

@@ -28,7 +28,7 @@ from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE
 from agrotools.build.templates.thing import Subject
 from agrotools.core import Arguments, BenchmarkError, Sample, SampleFile
-from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.entries import KnowledgeEntry
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools.crop_weed.heads import list_heads
 from agrotools.tools.result import round_significant
@@ -246,7 +246,7 @@ NO_WEED = "negative"
 """Label of pictures without a weed."""
 
 
-def diagnosis_of(label: str, entry: Entry) -> dict[str, Any]:
+def diagnosis_of(label: str, entry: KnowledgeEntry) -> dict[str, Any]:
     """Return the result of a perfect ``diagnose_pest_disease`` for a picture with the label ``label``."""
     names = {"common_name": entry.names.en, "scientific_name": entry.names.sci}
     candidate = {"label": label, **names, "kind": entry.kind, "kb_id": entry.id}

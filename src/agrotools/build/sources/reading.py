@@ -20,8 +20,8 @@ from rasterio.io import MemoryFile
 from agrotools.build.choosing import in_turn
 from agrotools.build.sources.part import DataSet, first_few
 from agrotools.core import BenchmarkError, SampleFile, ToolError
-from agrotools.core.base import count_text
 from agrotools.core.files import read_text
+from agrotools.core.texts import count_text
 from agrotools.text.tables import open_table
 from agrotools.vision.formats import MAX_PIXELS, damaged, file_format, too_large
 from agrotools.vision.rasters import open_raster, without_place_warning

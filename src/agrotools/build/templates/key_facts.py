@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from agrotools.core import ExcludedBranch, Fact, HarmfulClaim
 from agrotools.core.files import read_table
-from agrotools.knowledge.entries import Claim, Entry, Section, load
+from agrotools.knowledge.entries import Claim, KnowledgeEntry, Section, load
 from agrotools.scoring.open_text import read_fact
 
 HIGHEST_FLOOR = 0.6
@@ -184,7 +184,7 @@ def _fact(written: Any) -> Fact:
 
 
 @cache
-def _entries() -> dict[str, Entry]:
+def _entries() -> dict[str, KnowledgeEntry]:
     return {entry.id: entry for entry in load().entries}
 
 
@@ -229,6 +229,6 @@ def _contrary_kind(fact: Fact, topic: str) -> str | None:
     return "opposite_action" if topic != "thresholds" and (fact.not_ or acts) else None
 
 
-def _source(entry: Entry, claims: Iterable[Claim]) -> dict[str, str]:
+def _source(entry: KnowledgeEntry, claims: Iterable[Claim]) -> dict[str, str]:
     source = entry.sources[next(iter(claims)).sources[0]]
     return {"source": f"{source.publisher}: {source.title}", "date": source.checked.isoformat()}

@@ -10,8 +10,8 @@ import orjson
 from pydantic import JsonValue
 
 from agrotools.core import FAMILIES, Artifact, Record, ReferenceStep, Sample, SampleFile, Score
-from agrotools.core.base import amount_text, benchmark_title, prompt_tokens_text
 from agrotools.core.record import literal_value
+from agrotools.core.texts import amount_text, benchmark_title, prompt_tokens_text
 from agrotools.models.metered import read_spend
 from agrotools.report.comparison import difference_rows, more_samples, verdict_text
 from agrotools.report.explain import (
@@ -24,12 +24,12 @@ from agrotools.report.explain import (
 from agrotools.report.html.pictures import (
     Absent,
     EmbeddedPicture,
-    Pictures,
+    PictureEncoder,
     Places,
     RunPictures,
     benchmark_roots,
 )
-from agrotools.report.html.runs import Run, incomparable, run_facts, value_of
+from agrotools.report.html.runs import PageRun, incomparable, run_facts, value_of
 from agrotools.report.layout import (
     LabelledText,
     expected_text,
@@ -46,13 +46,13 @@ from agrotools.runner.ladder import role_of
 from agrotools.runner.prompts import StoredPrompts, stored_image
 from agrotools.runner.rescore import content_of
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import METRICS, Comparison, Estimate, Summary
 from agrotools.scoring.attribution import MEANINGS, ordered_parts
 from agrotools.scoring.lost_points import Shares, largest_part
 from agrotools.scoring.matching import reference_places
-from agrotools.scoring.metrics import FAS
+from agrotools.scoring.metrics import FAS, METRICS
 from agrotools.scoring.slots import NO_TWIN, refused_twin
-from agrotools.scoring.summary import RunDifference, tokens_of
+from agrotools.scoring.statistics import Estimate
+from agrotools.scoring.summary import RunComparison, RunDifference, Summary, tokens_of
 from agrotools.tools.result import certificate
 
 Data = dict[str, Any]
@@ -133,7 +133,7 @@ def listed_data(record: Record, scores: Sequence[Score], shares: Shares | None =
 
 def whole_data(run: Path, record: Record, scores: Sequence[Score], shares: Shares) -> Data:
     """Return all that the page shows of a record of ``run``, but pictures: its entry in the list and its details."""
-    places = Places([run]), Pictures(1), set[str]()
+    places = Places([run]), PictureEncoder(1), set[str]()
     showing = RunPictures(run, benchmark_roots(read_manifest(run), run, None), *places)
     data = record_data(record, scores, showing, StoredPrompts(run))
     return {**listed_data(record, scores, shares), **data}
@@ -388,10 +388,10 @@ TERMS = {
 
 
 def head_data(
-    runs: Sequence[Run],
+    runs: Sequence[PageRun],
     references: Mapping[str, Summary],
     differences: Sequence[RunDifference],
-    comparisons: Mapping[tuple[int, int], Comparison],
+    comparisons: Mapping[tuple[int, int], RunComparison],
 ) -> Data:
     """Return everything that the overview shows; ``references`` are summaries of baselines on the same samples."""
     summaries = [run.summary for run in runs]
@@ -500,7 +500,7 @@ def _roles(summaries: Sequence[Summary], measure: Measure | None) -> list[str]:
     return [role_of(each, measure[0].mode if measure else "end-to-end") for each in summaries]
 
 
-def _run_data(run: Run, name: str, role: str, measure: Measure | None) -> Data:
+def _run_data(run: PageRun, name: str, role: str, measure: Measure | None) -> Data:
     summary, parts = run.summary, run.summary.modes.values()
     estimate = _headline_of(summary, measure) if measure else None
     metric = (measure[0].of(summary) or {}).get(measure[1]) if measure else None
@@ -540,10 +540,10 @@ def _run_data(run: Run, name: str, role: str, measure: Measure | None) -> Data:
 
 
 def _pairs(
-    runs: Sequence[Run],
+    runs: Sequence[PageRun],
     names: Sequence[str],
     differences: Sequence[RunDifference],
-    comparisons: Mapping[tuple[int, int], Comparison],
+    comparisons: Mapping[tuple[int, int], RunComparison],
 ) -> Iterator[Data]:
     for each in differences:
         compared = comparisons.get((each.first, each.second))

@@ -21,9 +21,9 @@ import orjson
 from markupsafe import Markup
 
 from agrotools.core import Record, RunStoreError, Score, UsageError
-from agrotools.core.base import Progress, command_line, no_progress
 from agrotools.core.files import temporary_sibling
-from agrotools.plugin.contracts import NO_COMPARISONS, TextComparisons
+from agrotools.core.progress import Progress, no_progress
+from agrotools.core.texts import command_line
 from agrotools.report.comparison import error_tables
 from agrotools.report.explain import own_name
 from agrotools.report.html.data import (
@@ -34,9 +34,9 @@ from agrotools.report.html.data import (
     packed_data,
     record_data,
 )
-from agrotools.report.html.pictures import LONGEST_SIDE_PX, Pictures, Places, RunPictures
+from agrotools.report.html.pictures import LONGEST_SIDE_PX, PictureEncoder, Places, RunPictures
 from agrotools.report.html.runs import (
-    Run,
+    PageRun,
     compared,
     count_shares,
     differences,
@@ -53,8 +53,10 @@ from agrotools.report.text_tables import page_templates
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
 from agrotools.runner.rescore import rows_of
-from agrotools.scoring import RunAggregator, Summary
+from agrotools.scoring.aggregate import RunAggregator
+from agrotools.scoring.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.scoring.metrics import is_invalid
+from agrotools.scoring.summary import Summary
 
 MOST_LISTED = 50_000
 """Most records that a page lists: a browser takes as many with ease."""
@@ -95,8 +97,8 @@ class Page:
 
     def __init__(
         self,
-        runs: Sequence[Run],
-        pictures: Pictures,
+        runs: Sequence[PageRun],
+        pictures: PictureEncoder,
         keep: Callable[[str, str], None],
         detail_limit: int,
         scrubber: Scrubber | None = None,
@@ -456,7 +458,7 @@ def build_report(
             temporary_sibling(out) as temporary,
             tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body,
         ):
-            pictures = Pictures(count_shares(opened), longest_px=longest_px)
+            pictures = PictureEncoder(count_shares(opened), longest_px=longest_px)
             page = Page(
                 opened,
                 pictures,

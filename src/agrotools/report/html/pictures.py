@@ -156,7 +156,7 @@ class _Wanted(NamedTuple):
     bands: tuple[str, ...] | None = None
 
 
-class Pictures:
+class PictureEncoder:
     """Encoder of pictures, each at its first request; :meth:`fresh` yields the pictures that were not yet written.
 
     ``shares`` is the number of distinct pictures that will be requested, files of samples counted twice: they have
@@ -288,7 +288,7 @@ class RunPictures:
         run: Path,
         roots: Sequence[Path],
         places: Places,
-        pictures: Pictures,
+        pictures: PictureEncoder,
         missing: set[str],
         text: Callable[[str], Any] = str,
     ) -> None:

@@ -15,9 +15,9 @@ import orjson
 from agrotools.benchmarks import BENCHMARKS, Loading, load_benchmark
 from agrotools.benchmarks.loading import load_as
 from agrotools.core import AgrotoolsError, Record, Score
-from agrotools.core.base import Progress, benchmark_title, count_text, no_progress, number_text
+from agrotools.core.progress import Progress, no_progress
+from agrotools.core.texts import benchmark_title, count_text, number_text
 from agrotools.models.metered import read_spend
-from agrotools.plugin.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
 from agrotools.report.layout import fields_text, harmless, percent, shortened
 from agrotools.report.trace import why_wrong
@@ -33,20 +33,14 @@ from agrotools.runner.rescore import (
     twin_rows,
 )
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import (
-    Comparison,
-    ModeSummary,
-    RunAggregator,
-    Summary,
-    score_record,
-    scores_sample,
-)
+from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.comparisons import comparisons as comparisons_of
 from agrotools.scoring.comparisons import differences_between, side_by_side
+from agrotools.scoring.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.scoring.judging.judgements import JudgedRows
 from agrotools.scoring.lost_points import LostPoints, Shares, lost_shares
-from agrotools.scoring.metrics import is_invalid
-from agrotools.scoring.summary import RunDifference
+from agrotools.scoring.metrics import is_invalid, scores_sample
+from agrotools.scoring.summary import ModeSummary, RunComparison, RunDifference, Summary
 
 
 def value_of(record: Record, scores: Sequence[Score]) -> float | None:
@@ -74,7 +68,7 @@ def step_is_right(record: Record, index: int, scores: Sequence[Score]) -> bool:
 
 
 @dataclass
-class Run:
+class PageRun:
     """Run of the page. ``name`` is derived from its folder; it is safe in links and unique on the page."""
 
     folder: Path
@@ -124,9 +118,9 @@ def opened_runs(
     summaries: Sequence[Summary] | None,
     tallies: Sequence[RunAggregator] = (),
     comparisons: TextComparisons = NO_COMPARISONS,
-) -> list[Run]:
+) -> list[PageRun]:
     """Open the runs; ``summaries``, ``tallies``: those of runs that were scored before, one for each run."""
-    runs: list[Run] = []
+    runs: list[PageRun] = []
     names = list(map(name_of, folders))
     for at, (folder, name) in enumerate(zip(folders, names, strict=True)):
         manifest, index = (
@@ -140,7 +134,7 @@ def opened_runs(
         check_comparisons(manifest, comparisons)
         roots, judges = benchmark_roots(manifest, folder, data_root), judged_rows(folder)
         name = name if names.index(name) == at else f"{name}-{names[: at + 1].count(name)}"
-        run = Run(folder, name, manifest, index, roots, comparisons, judges)
+        run = PageRun(folder, name, manifest, index, roots, comparisons, judges)
         if summaries and len(tallies) == len(folders):
             run.scored, run.lost = summaries[at], tallies[at].lost
         else:
@@ -154,7 +148,7 @@ def name_of(folder: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name) or "run"
 
 
-def summarise(runs: Sequence[Run], *, allow_invalid: bool, finished: bool = True) -> None:
+def summarise(runs: Sequence[PageRun], *, allow_invalid: bool, finished: bool = True) -> None:
     """Set the summaries of runs whose records have all been scored.
 
     Unless a run is ``finished``, what needs its records again is left out: published metrics.
@@ -182,7 +176,7 @@ def summarise(runs: Sequence[Run], *, allow_invalid: bool, finished: bool = True
         run.scored = summary
 
 
-def differences(runs: Sequence[Run], tallies: Sequence[RunAggregator]) -> list[RunDifference]:
+def differences(runs: Sequence[PageRun], tallies: Sequence[RunAggregator]) -> list[RunDifference]:
     """Return the differences of all pairs of runs, of quick parts and privileged ones, too, as ``compare`` does."""
     if len(tallies) != len(runs):
         return []
@@ -197,8 +191,8 @@ MOST_COMPARED = 4
 
 
 def compared(
-    runs: Sequence[Run], tallies: Sequence[RunAggregator]
-) -> dict[tuple[int, int], Comparison]:
+    runs: Sequence[PageRun], tallies: Sequence[RunAggregator]
+) -> dict[tuple[int, int], RunComparison]:
     """Return the comparison of each pair of a few runs, by their numbers."""
     if len(tallies) != len(runs) or not 1 < len(runs) <= MOST_COMPARED:
         return {}
@@ -207,7 +201,7 @@ def compared(
 
 
 def floor_and_ceiling(
-    runs: Sequence[Run], data_root: Path | None, progress: Progress = no_progress
+    runs: Sequence[PageRun], data_root: Path | None, progress: Progress = no_progress
 ) -> Mapping[str, Summary]:
     """Return the summaries of baselines on the samples of the first model's run, if its benchmark can be loaded."""
     run = next((run for run in runs if not is_baseline(run.manifest.model)), runs[0])
@@ -230,7 +224,7 @@ def floor_and_ceiling(
     return {}
 
 
-def count_shares(runs: Sequence[Run]) -> int:
+def count_shares(runs: Sequence[PageRun]) -> int:
     """Return an upper bound of the shares of the pictures in all records, whose lines are only scanned."""
     files, made = set[object](), set[object]()
     for run in runs:

@@ -24,7 +24,7 @@ from agrotools.core import AgrotoolsError, RunStoreError, UsageError
 from agrotools.core.files import MANIFEST_FILE
 from agrotools.core.systems import read_at
 from agrotools.report.html.page import Page, content_hash, page_style
-from agrotools.report.html.pictures import Pictures
+from agrotools.report.html.pictures import PictureEncoder
 from agrotools.report.html.runs import floor_and_ceiling, opened_runs, summarise
 from agrotools.report.run_list import list_runs, run_folders, runs_table
 from agrotools.report.settings import PaperTables, paper_tables
@@ -32,7 +32,7 @@ from agrotools.report.text_tables import page_templates
 from agrotools.runner.records import RECORDS_FILE
 from agrotools.runner.repeated_calls import REPEATED_CALLS_FILE
 from agrotools.runner.rescore import JUDGEMENTS_FILE, SCORES_FILE
-from agrotools.scoring import Summary
+from agrotools.scoring.summary import Summary
 
 HOST = "127.0.0.1"
 _MOST_PAGES = 8
@@ -67,7 +67,7 @@ class _LivePage:
         self._file = tempfile.TemporaryFile("a+b")  # noqa: SIM115 - open as long as the page
         weakref.finalize(self, self._file.close)
         self._parts: dict[str, tuple[int, int]] = {}
-        pictures = Pictures(1, _PICTURE_BYTES, _LONGEST_SIDE_PX)
+        pictures = PictureEncoder(1, _PICTURE_BYTES, _LONGEST_SIDE_PX)
         self._page = Page(self.runs, pictures, self._keep, _DETAIL_BYTES, live=True)
         self._whole: tuple[Sequence[PaperTables], Mapping[str, Summary]] | None = None
         for at, run in enumerate(self.runs):

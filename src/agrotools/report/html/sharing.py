@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
-from agrotools.core.base import count_text
+from agrotools.core.texts import count_text
 
 _PART = r"(?:[\w.@%+-]+(?: [\w.@%+-]+)*(?=/)|[\w.@%+-]+)"
 """Part of a path; only a folder may have spaces in its name."""

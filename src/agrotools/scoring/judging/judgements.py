@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from agrotools.core import FrozenModel, Record, Score
-from agrotools.core.base import FloatArray, IntArray, np
+from agrotools.core.lazy import FloatArray, IntArray, np
 from agrotools.scoring.judging.questions import (
     JUDGED_METRICS,
     SHIPPED_RUBRICS,
@@ -32,7 +32,7 @@ from agrotools.scoring.metrics import (
 )
 from agrotools.scoring.slots import SlotScore, score_row, weighted_mean
 from agrotools.scoring.statistics import Interval
-from agrotools.scoring.summary import Agreement, Calibration, JudgeSummary, Panel
+from agrotools.scoring.summary import Calibration, JudgeAgreement, JudgeSummary, Panel
 
 VERSION = "1"
 
@@ -155,7 +155,7 @@ def agreement(
     clusters: Sequence[Hashable] | None = None,
     *,
     seed: int = 0,
-) -> Agreement | None:
+) -> JudgeAgreement | None:
     """Return Krippendorff's ordinal alpha of grades; None if no unit has two grades.
 
     A unit holds the grades of one answer, None for a missing grade. ``clusters``: the cluster of each unit, which the
@@ -174,7 +174,7 @@ def agreement(
     alpha = _alpha(levels, sizes, np.ones(len(rated)))
     number = {label: at for at, label in enumerate(dict.fromkeys(label for _, label in rated))}
     if alpha is None or len(number) < _FEWEST_UNITS:
-        return Agreement(alpha=alpha, n_units=len(rated))
+        return JudgeAgreement(alpha=alpha, n_units=len(rated))
     cluster_of = np.array([number[label] for _, label in rated])
     weights = np.random.default_rng(seed).multinomial(
         len(number), [1 / len(number)] * len(number), size=_DRAWS
@@ -182,7 +182,9 @@ def agreement(
     resampled = [_alpha(levels, sizes, drawn[cluster_of].astype(np.float64)) for drawn in weights]
     alphas = [value for value in resampled if value is not None]
     lower, upper = np.percentile(alphas, [2.5, 97.5]).tolist()
-    return Agreement(alpha=alpha, n_units=len(rated), interval=Interval(lower=lower, upper=upper))
+    return JudgeAgreement(
+        alpha=alpha, n_units=len(rated), interval=Interval(lower=lower, upper=upper)
+    )
 
 
 def _alpha(levels: IntArray, sizes: IntArray, weights: FloatArray) -> float | None:
@@ -287,7 +289,7 @@ class JudgedRows:
         if not self.metrics and not self._labelled:
             return None
         judges: list[JudgeSummary] = []
-        between: dict[str, Agreement] = {}
+        between: dict[str, JudgeAgreement] = {}
         for metric, graded in self._graded_of.items():
             names = sorted({name for each in graded for name in each.grades})
             judges += [_judge_summary(metric, name, graded) for name in names]

@@ -11,19 +11,22 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field, JsonValue, ValidationError
 
 from agrotools.core import Artifact, FrozenModel, OpenTextSlot, Record, UsageError, first_error
 from agrotools.core.files import read_table, read_text
-from agrotools.plugin.contracts import JudgedMetric
 from agrotools.plugin.installed import WithPlugins, plugin_of, plugins
+from agrotools.scoring.judging.contracts import JudgedMetric, Judging, judging_of
 from agrotools.scoring.metrics import OPEN_TEXT, is_judged_text
 from agrotools.scoring.open_text import FactRead, scored_facts
 from agrotools.scoring.slots import submitted_text
 from agrotools.text.loose_json import parsed_values
 from agrotools.text.normalise import normalise
+
+if TYPE_CHECKING:
+    from agrotools.benchmarks.contract import BenchmarkPlugin
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _KEYS = ("grade", "score", "rating", "points", "评分", "分数", "得分", "等级")
@@ -204,24 +207,31 @@ def read_rubrics(path: Path, benchmark: str, name: str = "") -> Rubrics:
         UsageError: the file cannot be read or has another format, or the benchmark is not judged by rubrics.
     """
     plugin = plugin_of(benchmark)
-    if plugin is None or plugin.judging is None or plugin.judging.read_rubrics is None:
+    judging = judging_of(plugin) if plugin else None
+    if judging is None or judging.read_rubrics is None:
         raise UsageError(f"{benchmark} is not judged by rubrics", hint="leave out --judge-rubrics")
-    return plugin.judging.read_rubrics(path, name or path.name)
+    return judging.read_rubrics(path, name or path.name)
+
+
+def plugin_judgings() -> list[Judging]:
+    """Return the questions of all benchmark plug-ins to judges."""
+    return [judging for plugin in plugins() if (judging := judging_of(plugin))]
+
+
+def _judged_metrics(plugin: "BenchmarkPlugin") -> Mapping[str, JudgedMetric]:
+    judging = judging_of(plugin)
+    return judging.metrics if judging else {}
 
 
 def has_rubrics(metric: str) -> bool:
     """Return True if the metric is a criterion that is graded by rubrics."""
-    return any(
-        each.judging.read_rubrics and metric in each.judging.metrics
-        for each in plugins()
-        if each.judging
-    )
+    return any(each.read_rubrics and metric in each.metrics for each in plugin_judgings())
 
 
 JUDGED_METRICS = WithPlugins(
     "judged metric",
     {OPEN_TEXT: JudgedMetric(is_judged_text)},
-    lambda plugin: plugin.judging.metrics if plugin.judging else {},
+    _judged_metrics,
 )
 """All metrics from judges: first those of the engine, then those of benchmark plug-ins."""
 
@@ -237,10 +247,7 @@ def judge_questions(record: Record, rubrics: Rubrics | None = None) -> list[Judg
     ``rubrics`` are those of the user's file, None for the shipped ones.
     """
     questions = [
-        each
-        for plugin in plugins()
-        if plugin.judging
-        for each in plugin.judging.questions(record, rubrics)
+        each for judging in plugin_judgings() for each in judging.questions(record, rubrics)
     ]
     if record.trajectory is None or record.invalid is not None:
         return questions
@@ -399,11 +406,7 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
             f"the answers with known grades cannot be read from {source}: {error}",
             hint=f"give a file, or {SHIPPED}",
         ) from error
-    known = [
-        plugin.judging.calibrated
-        for plugin in plugins()
-        if plugin.judging and plugin.judging.calibrated
-    ]
+    known = [judging.calibrated for judging in plugin_judgings() if judging.calibrated]
     if not known:
         raise UsageError(
             "no installed benchmark has answers that are graded against a reference text"

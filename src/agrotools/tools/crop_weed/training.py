@@ -14,8 +14,8 @@ import orjson
 from numpy.typing import NDArray
 
 from agrotools.core import BenchmarkError, ToolError
-from agrotools.core.base import import_of_extra
 from agrotools.core.files import fold_of, pairs_by_hash, sha256_of_file
+from agrotools.core.lazy import import_of_extra
 from agrotools.tools.crop_weed.heads import (
     FEATURES_VERSION,
     Cells,

@@ -12,8 +12,8 @@ from typing import Annotated, cast
 from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.core.base import install_command
 from agrotools.core.libraries import DRAWING
+from agrotools.core.texts import install_command
 from agrotools.text.expression_syntax import plain_expression
 from agrotools.tools.arguments import ReferenceCall, normalise_set
 from agrotools.tools.contract import Agree, ToolResult, tool

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import Artifact, ToolError
-from agrotools.core.base import install_command
+from agrotools.core.texts import install_command
 from agrotools.tools.contract import tool
 from agrotools.tools.services import NAME_A_MODEL, VLM
 from agrotools.tools.workspace import backend_in_use, save_artifact, shown_name

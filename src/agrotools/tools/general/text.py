@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from agrotools.core import Artifact, ToolError
-from agrotools.core.base import install_command
+from agrotools.core.texts import install_command
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import OpenedImage, draw_boxes, open_image, whole_box
 from agrotools.tools.result import ResultPart

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.core.files import cached_files, sha256_of_file
-from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.entries import KnowledgeEntry
 from agrotools.tools.recognition import NAMED_FROM, NetName
 from agrotools.tools.result import ResultPart
 from agrotools.tools.services import VLM
@@ -175,13 +175,15 @@ def is_negative(label: str) -> bool:
 
 
 def candidates_of(
-    ranked: Sequence[tuple[str, float]], entry_of: Callable[[str], Entry | None], top_k: int
+    ranked: Sequence[tuple[str, float]],
+    entry_of: Callable[[str], KnowledgeEntry | None],
+    top_k: int,
 ) -> tuple[Candidate, ...]:
     """Return the first ``top_k`` ranked labels as candidates, with the names from their knowledge base entries."""
     return tuple(_candidate(label, entry_of(label), score) for label, score in ranked[:top_k])
 
 
-def _candidate(label: str, entry: Entry | None, score: float) -> Candidate:
+def _candidate(label: str, entry: KnowledgeEntry | None, score: float) -> Candidate:
     from agrotools.knowledge.kb_names import healthy_crop
 
     kind, common_name, kb_id = "other", None, None
@@ -228,7 +230,7 @@ def name_by_recogniser(
     recogniser: Recogniser,
     looked: ImagePart,
     allowed: Sequence[str] | None,
-    entry_of: Callable[[str], Entry | None],
+    entry_of: Callable[[str], KnowledgeEntry | None],
     top_k: int,
     *,
     narrowed_by: str,
@@ -293,7 +295,7 @@ def choose_by_larger_model(
     looked: ImagePart,
     what: str,
     names: Sequence[str],
-    entry_of: Callable[[str], Entry | None],
+    entry_of: Callable[[str], KnowledgeEntry | None],
     top_k: int,
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...], tuple[str, ...]]:
     """Return candidates of an open model or of a vision model behind an endpoint, with notes and flags.

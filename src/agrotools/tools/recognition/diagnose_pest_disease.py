@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.knowledge.entries import Entry, Kind, kb_files
+from agrotools.knowledge.entries import Kind, KnowledgeEntry, kb_files
 from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.recognition import shipped_files
@@ -252,7 +252,7 @@ def _allowed(
     recogniser: Recogniser,
     crop: str | None,
     names: "KbNames",
-    entry_of: Callable[[str], Entry | None],
+    entry_of: Callable[[str], KnowledgeEntry | None],
     words: str,
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
     """Return the labels that are possible on ``crop`` (None for all), and notes."""
@@ -292,7 +292,7 @@ class LabelEntries(NamedTuple):
     that the knowledge base has, but not on one crop with the others, to the crops that have them.
     """
 
-    entries: dict[str, Entry | None]
+    entries: dict[str, KnowledgeEntry | None]
     crop: str | None = None
     unclear: Mapping[str, tuple[str, ...]] = {}
 
@@ -308,7 +308,7 @@ def entries_of_labels(
     """
     from agrotools.knowledge.kb_names import SHIPPED_LABELS, healthy_crop
 
-    def resolved(on: str | None) -> dict[str, Entry | None]:
+    def resolved(on: str | None) -> dict[str, KnowledgeEntry | None]:
         return {label: entry_of_label(label, kind, on, names) for label in labels}
 
     plain = resolved(crop)
@@ -352,7 +352,7 @@ def _crops_of_label(label: str, kind: ProblemKind, names: "KbNames") -> set[str]
     return set()
 
 
-def _names_crop(label: str, entry: Entry | None) -> bool:
+def _names_crop(label: str, entry: KnowledgeEntry | None) -> bool:
     """Return True if a label tells its crop, or needs none because it is a scientific name or an id."""
     from agrotools.knowledge.foreign import english_names
     from agrotools.knowledge.words import folded
@@ -365,7 +365,7 @@ def _names_crop(label: str, entry: Entry | None) -> bool:
 
 def entry_of_label(
     label: str, kind: ProblemKind, crop: str | None, names: "KbNames"
-) -> Entry | None:
+) -> KnowledgeEntry | None:
     """Return the entry of a label of a pack: of the kind asked for, else of a disease or pest, else of a crop."""
     kinds_in_order: tuple[tuple[Kind, ...], ...] = (_KINDS[kind], _KINDS["auto"], ("crop",))
     return next(
@@ -386,12 +386,12 @@ def _unknown_crop(crop: str, who: str, known: tuple[str, ...], words: str) -> To
 
 def names_to_choose(
     kind: ProblemKind, crop: str | None, names: "KbNames"
-) -> dict[str, Entry | None]:
+) -> dict[str, KnowledgeEntry | None]:
     """Return the names that a larger model chooses from, each with its entry; a healthy leaf has none. ToolError
     ``backend_unavailable`` if there are none for ``crop``."""
     from agrotools.tools.services.vision import MOST_NAMES
 
-    entries: dict[str, Entry | None] = {
+    entries: dict[str, KnowledgeEntry | None] = {
         entry.title: entry for entry in names.of_kinds(_KINDS[kind], crop)
     }
     if not entries:

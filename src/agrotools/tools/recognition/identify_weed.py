@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.knowledge.entries import Entry, Kind, kb_files
+from agrotools.knowledge.entries import Kind, KnowledgeEntry, kb_files
 from agrotools.tools.arguments import ReferenceCall, normalise_set
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.recognition.candidates import (
@@ -141,7 +141,7 @@ def identify_weed(
     )
 
 
-_EntryOf = Callable[[str], Entry | None]
+_EntryOf = Callable[[str], KnowledgeEntry | None]
 _Identification = tuple[tuple[Candidate, ...], _EntryOf, tuple[str, ...], tuple[str, ...]]
 
 
@@ -155,7 +155,7 @@ def _by_recogniser(
 ) -> _Identification:
     recogniser = recogniser_for(backend, "weeds", image)
 
-    def entry_of(label: str) -> Entry | None:
+    def entry_of(label: str) -> KnowledgeEntry | None:
         return names.of_shipped(label) if recogniser.is_shipped else names.of_name(label, _KINDS)
 
     allowed, notes, strange = _allowed(recogniser, candidates, entry_of)
@@ -227,7 +227,9 @@ def _allowed(
     return allowed, (note,), ("candidates_unknown",)
 
 
-def names_to_choose(candidates: Sequence[str] | None, names: "KbNames") -> dict[str, Entry | None]:
+def names_to_choose(
+    candidates: Sequence[str] | None, names: "KbNames"
+) -> dict[str, KnowledgeEntry | None]:
     """Return the names that a larger model chooses from, each with its entry; ToolError ``backend_unavailable`` if
     there are none."""
     if candidates is not None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from agrotools.core import UsageError
-from agrotools.core.base import count_text
 from agrotools.core.files import read_text
-from agrotools.text.tables import Table, open_table
+from agrotools.core.texts import count_text
+from agrotools.text.tables import SheetTable, open_table
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".heic", ".heif", ".hif", ".avif")
 MOST_PICTURES = 50_000
@@ -186,7 +186,7 @@ def _from_lists(root: Path) -> list[LabelledImage]:
     ]
 
 
-def _label_column(table: Table) -> str:
+def _label_column(table: SheetTable) -> str:
     column = next((name for name in LABEL_COLUMNS if name in table.columns), None)
     if "image" not in table.columns or column is None:
         why = f"{table.path} has no columns image and label, but (read with {table.described}): "

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 from pydantic import Field
 
 from agrotools.core import Arguments, ToolError
-from agrotools.knowledge.entries import Claim, Coverage, Entry, Kind, Passage, kb_files
+from agrotools.knowledge.entries import Claim, Coverage, Kind, KnowledgeEntry, Passage, kb_files
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ToolResult, tool
 from agrotools.tools.result import ResultPart
@@ -212,7 +212,7 @@ def claim_text(claim: Claim) -> str:
     return f"{claim.text} [{claim.formula}]" if claim.formula else claim.text
 
 
-def names_text(entry: Entry) -> str:
+def names_text(entry: KnowledgeEntry) -> str:
     """Return one sentence with the basic facts of an entry: names, taxonomy and crops."""
     names, place = entry.names, entry.taxonomy
     also = [*names.aliases[:8], *names.zh]

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError, UsageError
-from agrotools.core.base import import_of_extra
 from agrotools.core.files import sha256_of_file
+from agrotools.core.lazy import import_of_extra
 from agrotools.tools.recognition import shipped_files
 from agrotools.tools.recognition.labelled_pictures import LabelledImage, check_classes
 from agrotools.tools.recognition.net import (

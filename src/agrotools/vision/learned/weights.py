@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from agrotools.core import ToolError
-from agrotools.core.base import install_command
 from agrotools.core.files import hub_cache
+from agrotools.core.texts import install_command
 from agrotools.vision.learned import LEARNED
 
 

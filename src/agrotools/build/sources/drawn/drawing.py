@@ -37,7 +37,7 @@ from agrotools.build.sources.drawn import (
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates.thing import Subject
 from agrotools.core import InfrastructureError, SampleFile
-from agrotools.core.base import Progress
+from agrotools.core.progress import Progress
 
 SCENE_KINDS: Mapping[str, SceneKind] = {
     "blocks": land.BLOCKS,

@@ -25,7 +25,7 @@ from agrotools.build.templates import load_templates
 from agrotools.build.templates.wording import Language, sentences
 from agrotools.build.twins import with_twin
 from agrotools.core import BenchmarkError, Sample, UsageError
-from agrotools.core.base import Progress
+from agrotools.core.progress import Progress
 from agrotools.formats.benchmark import FILES_FOLDER, FRESH, Benchmark, BenchmarkHeader
 from agrotools.formats.writing import canary_of, check_replaceable, replace_folder
 

@@ -16,7 +16,7 @@ from agrotools.build.choosing import QUERIES, SOURCE_PCTS, published
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Adapter, Part, listing_of
 from agrotools.core import BenchmarkError
-from agrotools.core.base import Progress, no_progress
+from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.writing import check_replaceable
 

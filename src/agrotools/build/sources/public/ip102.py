@@ -36,7 +36,7 @@ from agrotools.build.templates.slot_draft import JOINED
 from agrotools.build.templates.template import exact_result
 from agrotools.build.templates.thing import Subject
 from agrotools.core import Arguments, SampleFile, ToolError
-from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.entries import KnowledgeEntry
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.vision.reading import read_image
 
@@ -73,7 +73,7 @@ class Pest:
 
     label: str
     crop: str
-    entry: Entry
+    entry: KnowledgeEntry
 
     @property
     def name(self) -> str:

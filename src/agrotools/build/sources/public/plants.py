@@ -39,7 +39,7 @@ from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
-from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.entries import KnowledgeEntry
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.knowledge.words import folded
 
@@ -58,7 +58,7 @@ class Disease:
 
     label: str
     plant: str
-    entry: Entry
+    entry: KnowledgeEntry
 
     @property
     def short(self) -> str:

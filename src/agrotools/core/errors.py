@@ -1,0 +1,200 @@
+"""Typed errors. Every error has a message with the problem and a hint on what to change."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agrotools.core.frozen_model import FrozenModel
+
+ToolErrorKind = Literal[
+    "invalid_argument",
+    "unknown_tool",
+    "missing_metadata",
+    "file_not_found",
+    "unreadable_file",
+    "path_outside_workspace",
+    "region_empty",
+    "band_not_found",
+    "shape_mismatch",
+    "crs_mismatch",
+    "nothing_found",
+    "low_confidence",
+    "backend_unavailable",
+    "timeout",
+    "limit",
+    "tool_failed",
+]
+"""Kinds of tool errors. ``tool_failed`` is a fault of the tool itself (a crash, an unexpected exception)."""
+
+
+EndpointProblem = Literal[
+    "unreachable",
+    "unknown_model",
+    "key",
+    "credit",
+    "images",
+    "tools",
+    "token_limit",
+    "request",
+    "reply",
+]
+"""Failures and refusals of an endpoint.
+
+``unreachable``: no server answers at the address; ``unknown_model``: the model or chat completions do not exist there;
+``key``, ``credit``: the key is refused, the credit used up; ``images``, ``tools``: the model does not support them;
+``token_limit``: prompt and requested token limit together are too large; ``request``: any other refusal; ``reply``: the
+reply cannot be parsed.
+"""
+
+
+class ErrorInfo(FrozenModel):
+    """A tool error as data, as observed by a policy and stored in a record."""
+
+    kind: ToolErrorKind
+    message: str
+    argument: str | None = None
+    hint: str | None = None
+    setup: Annotated[str | None, Field(exclude_if=lambda text: text is None)] = None
+    """What only the person who runs the tools can do: install, train, download. No model is shown it."""
+    candidates: tuple[str, ...] = ()
+
+
+class AgrotoolsError(Exception):
+    """Base of all errors that a user can cause and fix. The command line prints them without a stack trace."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    @property
+    def advice(self) -> str | None:
+        """What a person can do about it."""
+        return self.hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.advice})" if self.advice else self.message
+
+
+def words_of(error: BaseException) -> str:
+    """Return the text of an exception of foreign code; empty if its ``__str__`` raises one itself."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
+class UsageError(AgrotoolsError):
+    """The command line or configuration refers to something that does not exist, or its options do not fit together."""
+
+
+class UndecidedError(AgrotoolsError):
+    """Data may mean two things, and nothing settles which: the hint, or one of the ``answers``, would.
+
+    ``answers``: words of a command line, one for each question, with the proposed values.
+    """
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, answers: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.answers: tuple[str, ...] = answers
+
+
+class EndpointRefusal(UsageError):
+    """An endpoint refuses something that all requests share (key, model, images, tools), named by ``problem``."""
+
+    def __init__(self, message: str, *, problem: EndpointProblem, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.problem: EndpointProblem = problem
+
+
+class BenchmarkError(AgrotoolsError):
+    """A benchmark folder or source cannot be read."""
+
+
+class CorpusError(AgrotoolsError):
+    """A text corpus cannot be read, or its index cannot be written or opened."""
+
+
+class RunStoreError(AgrotoolsError):
+    """A run folder cannot be read or written, or does not match the request."""
+
+
+class NoFileError(BenchmarkError, UsageError):
+    """A given file or folder does not exist or does not have the expected content."""
+
+
+class NoRunError(RunStoreError, UsageError):
+    """The given folder contains no run."""
+
+
+class InfrastructureError(AgrotoolsError):
+    """There is no reply for reasons unrelated to the model. The sample becomes invalid, not incorrect.
+
+    ``problem`` is the kind of failure if an endpoint caused it.
+    """
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, problem: EndpointProblem | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.problem: EndpointProblem | None = problem
+
+
+class InvalidRunError(InfrastructureError):
+    """No sample of a run got a reply. ``run`` is the :class:`agrotools.Run`, with the reason in each record."""
+
+    def __init__(self, message: str, *, run: object, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.run = run
+
+
+class EndpointUnreachable(AgrotoolsError):
+    """No server answers at the address of an endpoint. Nothing can run, and no sample gets a record."""
+
+
+class LocalServerError(EndpointUnreachable):
+    """A model server that agrotools started has failed. The message ends with the last lines of its output."""
+
+
+class BudgetReached(AgrotoolsError):
+    """The next request might exceed the remaining budget. Its sample gets no record and can run later."""
+
+
+class ToolError(AgrotoolsError):
+    """A tool call failed. ``argument`` names the invalid argument, ``hint`` what to change in the call.
+
+    ``setup`` says what only the person who runs the tools can do: install, train, download.
+    """
+
+    def __init__(
+        self,
+        kind: ToolErrorKind,
+        message: str,
+        *,
+        argument: str | None = None,
+        hint: str | None = None,
+        setup: str | None = None,
+        candidates: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.setup = setup
+        self.kind: ToolErrorKind = kind
+        self.argument = argument
+        self.candidates = candidates
+
+    @property
+    def info(self) -> ErrorInfo:
+        return ErrorInfo(
+            kind=self.kind,
+            message=self.message,
+            argument=self.argument,
+            hint=self.hint,
+            setup=self.setup,
+            candidates=self.candidates,
+        )
+
+    @property
+    def advice(self) -> str | None:
+        return "; ".join(filter(None, (self.hint, self.setup))) or None

@@ -1,0 +1,115 @@
+"""Short texts that all rooms write alike: numbers with nouns, names, commands, hints, first errors of a file."""
+
+import shlex
+from collections.abc import Iterable
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+
+def without_surrogates(value: Any) -> Any:
+    """Return JSON data with each lone surrogate (not encodable as UTF-8) replaced by U+FFFD."""
+    if isinstance(value, str):
+        return (
+            value
+            if value.isascii()
+            else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        )
+    if isinstance(value, list):
+        return [without_surrogates(item) for item in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        items = cast("dict[Any, Any]", value).items()
+        return {without_surrogates(key): without_surrogates(item) for key, item in items}
+    return value
+
+
+def plain_message(detail: ErrorDetails) -> str:
+    """Return the message of an error of pydantic without its prefix for errors that our validators raise."""
+    return detail["msg"].removeprefix("Value error, ")
+
+
+def first_error(error: ValidationError) -> str:
+    """Return the first invalid field and its error: ``slots.0.value: Input should be a number``."""
+    detail = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, detail['loc'])) or 'the whole'}: {plain_message(detail)}"
+
+
+def spell_location(location: Iterable[str | int]) -> str:
+    """Return the path to a value: ``("answer", 0, "from")`` becomes ``answer[0].from``."""
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return a hint for a name that is not in ``known``: the closest names, or all of them if none is close."""
+    known = list(known)
+    close = get_close_matches(name, known, n=2)
+    return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(known)}"
+
+
+def count_text(count: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: ``1 sample``, ``1,002 samples``; ``plural`` is an irregular plural."""
+    return f"{count} {noun}" if count == 1 else f"{count:,} {plural or f'{noun}s'}"
+
+
+def prompt_tokens_text(tokens: float, cached: float | None) -> str:
+    """Return prompt tokens with the share of them that the server read from its prompt cache, if it says so."""
+    if not tokens:
+        return "0 tokens in"
+    share = "not reported" if cached is None else f"{100 * cached / tokens:.0f} %"
+    return f"{amount_text(tokens)} tokens in (from a prompt cache: {share})"
+
+
+def amount_text(n: float) -> str:
+    """Return a count with at most five digits: ``12,345``, ``1.235 M``."""
+    return f"{n:,.0f}" if n < 99_999.5 else f"{n / 1e6:.4g} M"
+
+
+def benchmark_title(name: str, version: str) -> str:
+    """Return a benchmark with its version: ``embedded, version 10``; a bare number reads as one of samples."""
+    return f"{name}, version {version}" if version else name
+
+
+def number_text(value: float, digits: int = 6) -> str:
+    """Return a number with ``digits`` significant digits, and no exponent for a large one: ``8.93``, ``1857``."""
+    text = f"{value:.{digits}g}"
+    return f"{value:.0f}" if "e+" in text and abs(value) < 1e15 else text
+
+
+def command_line(*words: object) -> str:
+    """Return a command of agrotools as it is typed in a shell, also with a path that begins with a dash."""
+    typed = (
+        f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word)
+        for word in words
+    )
+    return shlex.join(["agrotools", *typed])
+
+
+@cache
+def install_command(extra: str = "") -> str:
+    """Return the command that installs an extra of this package from the source of the current installation."""
+    import json
+    from importlib.metadata import distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    wanted = f"[{extra}]" if extra else ""
+    recorded = distribution("agrotools").read_text("direct_url.json") or "{}"
+    source: dict[str, Any] = json.loads(recorded)
+    if "dir_info" in source:
+        editable = "-e " if source["dir_info"].get("editable") else ""
+        folder = url2pathname(urlsplit(str(source["url"])).path)
+        if Path(folder).is_dir():
+            return f"pip install {editable}{shlex.quote(folder + wanted)}"
+        return f"pip install {editable}'.{wanted}' in the source folder of agrotools"
+    return (
+        f"pip install 'agrotools{wanted} @ {source['url']}'"
+        if source
+        else f"pip install 'agrotools{wanted}'"
+    )

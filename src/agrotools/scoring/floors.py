@@ -1,0 +1,53 @@
+"""The floor of scores: what an answer is worth that comes from the prompt alone, without files and tools.
+
+Scoring compares and counts, and does not guess. The baselines fill :data:`FLOORS`; the metrics of
+:data:`agrotools.scoring.metrics.FLOOR_METRICS` ask :func:`prompt_floor`.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from agrotools.core import PlotSpec, Sample, Slot, UsageError
+from agrotools.core.record import CallSequence
+from agrotools.core.registry import Registry
+
+PROMPT_FLOOR = "guess"
+"""Name of the floor that sees the prompt and the answer form of a sample."""
+
+
+class Floor(Protocol):
+    """What a policy answers and calls that sees the prompt of a sample and the form of its answer, never the gold."""
+
+    def answer(self, sample: Sample) -> str:
+        """Return the answer text in the answer form, or a refusal."""
+        ...
+
+    def chart(self, sample: Sample) -> PlotSpec | None:
+        """Return the chart that is drawn with the answer; None without one."""
+        ...
+
+    def calls(self, sample: Sample) -> CallSequence | None:
+        """Return the calls that such a question usually needs; None if no such question is known."""
+        ...
+
+    def ignores_prompt(self, slots: Sequence[Slot]) -> bool:
+        """Return True if the answer is the same text for every prompt with these slots, and there is no chart."""
+        ...
+
+
+FLOORS: Registry[Floor] = Registry("floor", "", "agrotools.agents.baselines:FLOORS")
+"""Floors by name."""
+
+
+def prompt_floor() -> Floor:
+    """Return the floor that sees the prompt and the answer form.
+
+    Raises:
+        UsageError: no such floor is registered, or its module cannot be imported.
+    """
+    if PROMPT_FLOOR not in FLOORS:
+        raise UsageError(
+            f"no floor {PROMPT_FLOOR!r} is registered",
+            hint=f"agrotools.agents.baselines.FLOORS must name it; registered: {', '.join(FLOORS) or 'none'}",
+        )
+    return FLOORS.get(PROMPT_FLOOR)
