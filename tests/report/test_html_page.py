@@ -9,12 +9,21 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agrotools.core import Observation, Reply, RunStoreError, SampleFile, Usage, UsageError
+from agrotools.core import (
+    AbstainSlot,
+    Observation,
+    Record,
+    Reply,
+    RunStoreError,
+    SampleFile,
+    Usage,
+    UsageError,
+)
 from agrotools.models import Message
 from agrotools.report.html import build_report
 from agrotools.report.html.pictures import Absent, PictureEncoder, Places, benchmark_roots
 from agrotools.runner.prompts import PromptLog
-from agrotools.runner.rescore import compare_runs, rescore
+from agrotools.runner.rescore import compare_runs, rescore, score_runs
 from agrotools.runner.store import read_manifest
 from support.made_runs import (
     ATTACK,
@@ -456,3 +465,27 @@ def test_text_is_whole_if_it_is_not_endless(tmp_path: Path):
     )
     (detail,) = page_of(run).details
     assert (detail["answer"], detail["steps"][0]["result"]) == (answer, long)
+
+
+def test_a_page_is_the_same_whether_its_runs_are_scored_for_it_or_were_scored_before(
+    tmp_path: Path,
+):
+    records: list[Record] = []
+    for at, (text, twin_text) in enumerate((("rows: 7", "rows: unknown"), ("rows: 7", "rows: 7"))):
+        yes = made_sample(f"yes-{at}", twin=f"no-{at}", may_abstain=True)
+        refusal = AbstainSlot(name="refusal", label="none", reason="no_scale", asks=yes.answer)
+        no = made_sample(f"no-{at}", twin=f"yes-{at}", may_abstain=True, answer=(refusal,))
+        records += [end_to_end(no, call("2*3"), call("6 + 1", 1), answer=text)]
+        records += [end_to_end(yes, call("2*3"), call("6 + 1", 1), answer=twin_text)]
+    records.append(end_to_end(made_sample("s1"), call("2*4"), answer="rows: 8"))
+    run = write_run(tmp_path / "run", records)
+    (scored,) = score_runs([run])
+    assert scored.tally is not None
+    before = page_of(run, summaries=[scored.summary], tallies=[scored.tally], references={})
+    again = page_of(run, references={})
+    assert before.text == again.text
+    lost = {each["sample"]: each["lost"] for each in before.records}
+    assert lost["no-0"] == {"tool:calculate": 100.0, "reading": 100.0}, (
+        "its own point and that of its twin"
+    )
+    assert (run / "scores.json").is_file()

@@ -159,8 +159,13 @@ class LostPoints:
         if sample.answerable and sample.twin and refusals(record, rows)[FAS]:
             self._refused_twins.add((record.mode, sample.twin, record.epoch))
 
-    def of_record(self, record: Record) -> Shares:
-        """Return the points that an added record lost by part."""
+    def of_record(self, record: Record, rows: Sequence[Score]) -> Shares:
+        """Return the points that an added record lost by part.
+
+        ``rows``: its score rows with those of its twin, which may not have been added yet.
+        """
+        if refused_twin(rows):
+            self._refused_twins.add(record.key)
         return self._of_key(record.key)
 
     def _of_key(self, key: tuple[str, str, int]) -> Shares:

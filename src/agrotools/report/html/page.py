@@ -134,8 +134,8 @@ class Page:
         """Write the details and pictures of all listed records, and collect their rows; the others are only scored."""
         n_read, listed = 0, self._listed_samples()
         for at, run in enumerate(self._runs):
-            for record in run.records:
-                scores, n_read = run.scores_of(record), n_read + 1
+            for record, scores in run.scored_records():
+                n_read += 1
                 if record.sample.id in listed:
                     self.write(at, record, scores)
                 progress("report", n_read, self.n_records)

@@ -33,6 +33,7 @@ from agrotools.runner.rescore import (
     twin_rows,
 )
 from agrotools.runner.store import read_manifest
+from agrotools.runner.stored_scores import StoredScores
 from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.comparisons import comparisons as comparisons_of
 from agrotools.scoring.comparisons import differences_between, side_by_side
@@ -93,6 +94,16 @@ class PageRun:
         assert self.scored is not None
         return self.scored
 
+    def scored_records(self) -> Iterator[tuple[Record, list[Score]]]:
+        """Yield every record with its score rows: those that were stored just now, or else calculated ones."""
+        if self.lost is None:
+            for record in self.records:
+                yield record, self.scores_of(record)
+            return
+        with StoredScores(self.folder) as stored:
+            for record in self.records:
+                yield record, stored.of(record)
+
     def scores_of(self, record: Record, *, live: bool = False) -> list[Score]:
         """Score a record, and count its scores in the summary."""
         scores = self.judges.joined(record, score_record(record, self.comparisons))
@@ -107,7 +118,7 @@ class PageRun:
         """Return the points that a record lost by part; ``scores``: its rows."""
         known = self.lost or (self.tally.lost if self.tally else None)
         if known is not None:
-            return known.of_record(record)
+            return known.of_record(record, scores)
         return lost_shares(record, scores)
 
 
