@@ -23,6 +23,7 @@ from agrotools.report.html import build_report
 from agrotools.report.html.data import whole_data
 from agrotools.runner.prompts import PromptLog
 from agrotools.scoring.aggregate import score_record
+from agrotools.scoring.lost_points import lost_shares
 from support.axe import serious_faults
 from support.browser import NO_BROWSER, Chromium, Page, browser, find_browser
 from support.made_runs import (
@@ -52,6 +53,11 @@ SHOWN = "document.querySelector('#detail h2')?.textContent.replace(/\\s+/g, ' ')
 DETAIL = "document.getElementById('detail').textContent.replace(/\\s+/g, ' ')"
 
 
+def returned(expression: str, value: float) -> Step:
+    """A call of ``calculate`` with its result."""
+    return call(expression, observation=Observation(result={"value": value}))
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model beside the oracle: s0 answered wrong, s1 without an answer, s2 with a failed call, s3 right."""
@@ -60,7 +66,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_files(tmp_path, samples)
     failed = {"kind": "invalid_argument", "message": "fruit is not defined"}
     model = [
-        end_to_end(samples[0], call("2*4"), call("6 + 1", 1), answer="rows: 8"),
+        end_to_end(samples[0], returned("2*3", 6.0), returned("6 + 2", 8.0), answer="rows: 8"),
         end_to_end(samples[1], call("2*3"), answer=None),
         end_to_end(samples[2], call("2*3", observation={"error": failed}), call("6 + 1", 1)),
         right(samples[3]),
@@ -355,13 +361,11 @@ async def test_requests_replies_lost_points_and_two_dates_are_shown(tmp_path: Pa
     async with browser() as chromium:
         page = await opened(chromium, report, width=1400)
         bar = "[...document.querySelectorAll('.bar .part')].map((each) => each.textContent)"
-        assert await page.evaluate(bar) == ["arguments30", "calculate20"]
-        await page.click(".bar .part.tool")
+        assert await page.evaluate(bar) == ["planning50"]
+        await page.click(".bar .part.planning")
         await page.until(f"{FOUND}.startsWith('1 of 2')")
-        assert "lost=tool" in await page.evaluate("location.hash")
-        await page.until(
-            f"{DETAIL}.includes('Points lost by arguments 60') || {DETAIL}.includes('arguments 60')"
-        )
+        assert "lost=planning" in await page.evaluate("location.hash")
+        await page.until(f"{DETAIL}.includes('planning 100')")
         assert (
             await page.evaluate("document.querySelector('#detail .answer mark').textContent") == "8"
         )
@@ -422,7 +426,9 @@ async def test_five_hundred_rows_sort_and_a_record_is_downloaded_as_explain_prin
     ]
     run = write_run(tmp_path / "run", records, model="some-model")
     report = build_report([run], tmp_path / "report.html").path
-    shown = whole_data(run, records[1], score_record(records[1]), None)
+    rows_of_second = score_record(records[1])
+    shares = lost_shares(records[1], rows_of_second)
+    shown = whole_data(run, records[1], rows_of_second, shares)
     rows = "[...document.querySelectorAll('#table tbody tr')].map((row) => row.textContent)"
     async with browser() as chromium:
         page = await opened(chromium, report, "#table", width=1400, height=900)
