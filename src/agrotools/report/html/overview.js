@@ -136,7 +136,7 @@ function lostCard() {
       href: href(part), title: title(part, lost), style: { flexGrow: lost / total, flexBasis: 0 } },
     lost / total >= 0.07 && [el("span", {}, partWord(part)), el("b", {}, one(lost))]))),
     el("ul.parts", {}, parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("a", { href: href(part), title: title(part, lost) }, partWord(part)), " ", el("b", {}, one(lost))))),
-    unknown > 0 && el("p.dim", {}, `The split would need the results of ${count(unknown, "call")} with other arguments; those of the run stand for them. To make these calls: `, el("code", {}, `agrotools attribute ${run.folder}`)));
+    unknown > 0 && el("p.dim", {}, `An estimate: the results of ${count(unknown, "call")} with other arguments are not known. To make these calls: `, el("code", {}, `agrotools attribute ${run.folder}`)));
 }
 
 // --- the table of own photos ----------------------------------------------------------------------------------------
