@@ -15,8 +15,7 @@ from agrotools.core import Record, Sample, Step, Trajectory
 from agrotools.formats.benchmark import Benchmark
 from agrotools.models import TextPart
 from agrotools.runner.transcripts import in_form
-from agrotools.scoring.aggregate import score_record
-from agrotools.scoring.aggregate import RunAggregator
+from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.metrics import FAS
 
 INSTRUCTION = (
