@@ -110,11 +110,8 @@ def evaluate(
 
 def _free_folder(folder: Path) -> Path:
     """Return a run folder that does not exist yet: another model object may have the same name."""
-    for number in itertools.count(2):
-        if not folder.exists():
-            break
-        folder = folder.with_name(f"{folder.name}-{number}")
-    return folder
+    numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    return next(path for path in itertools.chain([folder], numbered) if not path.exists())
 
 
 def execute_plan(
