@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from agrotools.benchmarks import Benchmark, Loading
 from agrotools.benchmarks.loading import load_as
-from agrotools.core import AgrotoolsError, Observation, Record, ToolCall, UsageError
+from agrotools.core import AgrotoolsError, Observation, Record, Score, ToolCall, UsageError
 from agrotools.core.errors import RunStoreError
 from agrotools.core.files import Journal, artifact_path, cache_dir
 from agrotools.core.progress import Progress, no_progress
@@ -134,17 +134,18 @@ def attribute_run(
 async def _repeat_calls(opened: AttributedRun, workers: int, progress: Progress) -> None:
     """Make the calls that the split of the run's records needs, and append their results to the run's folder."""
     run, repeated = opened.run, read_repeated_calls(opened.run)
-    lost = [record for record in iter_records(run) if is_split(record, score_record(record))]
+    scored = ((record, score_record(record)) for record in iter_records(run))
+    lost = [(record, rows) for record, rows in scored if is_split(record, rows)]
     free, done = asyncio.Semaphore(_IN_WORK), 0
     progress("samples", 0, len(lost))
     journal = Journal(run / REPEATED_CALLS_FILE)
 
-    async def repeat(record: Record) -> None:
+    async def repeat(record: Record, rows: Sequence[Score]) -> None:
         nonlocal done
         async with free:
             with TemporaryDirectory(prefix="agrotools-") as scratch:
                 run_call = call_runner(record, opened, executor, Path(scratch))
-                async for each in _repeated_calls(record, repeated, run_call):
+                async for each in _repeated_calls(record, rows, repeated, run_call):
                     journal.append(each.model_dump_json().encode() + b"\n")
                     repeated.add(each)
         done += 1
@@ -158,8 +159,8 @@ async def _repeat_calls(opened: AttributedRun, workers: int, progress: Progress)
         async with ToolExecutor(workers=workers, cache=cache, backends=backends) as executor:
             try:
                 async with asyncio.TaskGroup() as group:
-                    for record in lost:
-                        group.create_task(repeat(record))
+                    for record, rows in lost:
+                        group.create_task(repeat(record, rows))
             except* AgrotoolsError as failed:
                 raise failed.exceptions[0] from None
     finally:
@@ -167,7 +168,7 @@ async def _repeat_calls(opened: AttributedRun, workers: int, progress: Progress)
 
 
 async def _repeated_calls(
-    record: Record, repeated: RepeatedCalls, run_call: RunCall
+    record: Record, rows: Sequence[Score], repeated: RepeatedCalls, run_call: RunCall
 ) -> AsyncIterator[RepeatedCall]:
     """Make the calls that the split of a record needs one by one, because what one returns decides the next."""
     known = repeated.of(record)
@@ -178,7 +179,7 @@ async def _repeated_calls(
             raise _NeedsResult(call)
         return found
 
-    game = SampleGame(record, score_record(record), find_result)
+    game = SampleGame(record, rows, find_result)
     while True:
         try:
             game.shares()

@@ -80,7 +80,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class _Asked:
-    """What the options of ``agrotools eval`` ask for; ``options``: those that a configuration file may hold, too."""
+    """Options of ``agrotools eval``, read; ``options`` are those that a configuration file may hold, too."""
 
     options: dict[str, Any]
     models: Sequence[str]

@@ -21,10 +21,10 @@ order; a call of the run belongs to the unused step of the same tool with the fe
 
 Only a call whose arguments change needs a result that the run did not get. If it is not known, the truth stands for it
 where arguments and inputs are right, so that no tool is blamed for what it was not asked; else the result of the run's
-own call, or that of the reference. A slot that the run got right lost nothing and has no shares. If
-every step that a slot needs is true, the slot is right. The answer to an unanswerable question follows from the results
-like a slot: it is a refusal if they show that there is no answer. A figure is the last one drawn. Answers without
-``from`` (advice, keywords) are right if all results are true, else as they were given.
+own call, or that of the reference. A slot that the run got right lost nothing and has no shares. If every step that a
+slot needs is true, the slot is right. The answer to an unanswerable question follows from the results like a slot: it
+is a refusal if they show that there is no answer. A figure is the last one drawn. Answers without ``from`` (advice,
+keywords) are right if all results are true, else as they were given.
 """
 
 from collections.abc import Callable, Sequence

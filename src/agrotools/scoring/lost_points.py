@@ -164,9 +164,9 @@ class LostPoints:
 
         ``rows``: its score rows with those of its twin, which may not have been added yet.
         """
-        if refused_twin(rows):
-            self._refused_twins.add(record.key)
-        return self._of_key(record.key)
+        shares = self._of_record.get(record.key, {})
+        is_refused = refused_twin(rows) or record.key in self._refused_twins
+        return _with_refused_twin(shares) if is_refused else shares
 
     def _of_key(self, key: tuple[str, str, int]) -> Shares:
         shares = self._of_record.get(key, {})

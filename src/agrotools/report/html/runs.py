@@ -39,7 +39,7 @@ from agrotools.scoring.comparisons import comparisons as comparisons_of
 from agrotools.scoring.comparisons import differences_between, side_by_side
 from agrotools.scoring.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.scoring.judging.judgements import JudgedRows
-from agrotools.scoring.lost_points import LostPoints, Shares, lost_shares
+from agrotools.scoring.lost_points import LostPoints, Shares
 from agrotools.scoring.metrics import is_invalid, scores_sample
 from agrotools.scoring.summary import ModeSummary, RunComparison, RunDifference, Summary
 
@@ -116,10 +116,9 @@ class PageRun:
 
     def shares_of(self, record: Record, scores: Sequence[Score]) -> Shares:
         """Return the points that a record lost by part; ``scores``: its rows."""
-        known = self.lost or (self.tally.lost if self.tally else None)
-        if known is not None:
-            return known.of_record(record, scores)
-        return lost_shares(record, scores)
+        lost = self.lost or (self.tally.lost if self.tally else None)
+        assert lost is not None, "a run was scored before, or is scored for the page"
+        return lost.of_record(record, scores)
 
 
 def opened_runs(
@@ -138,7 +137,7 @@ def opened_runs(
             read_manifest(folder),
             record_index(folder),
         )
-        tally = tally_of(folder, manifest)
+        whole = manifest
         manifest = manifest.model_copy(update={"sample_ids": ()})
         if not len(index):
             raise index.without_samples
@@ -149,7 +148,7 @@ def opened_runs(
         if summaries and len(tallies) == len(folders):
             run.scored, run.lost = summaries[at], tallies[at].lost
         else:
-            run.tally = tally
+            run.tally = tally_of(folder, whole)
         runs.append(run)
     return runs
 
