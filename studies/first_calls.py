@@ -1,7 +1,7 @@
 """First calls of a model: how often its first reply is a call that its tool accepts, and one of the right tool.
 
     python studies/first_calls.py --base-url http://127.0.0.1:8080/v1 --model NAME [--protocol react] [--limit 60]
-        [--benchmark embedded] [--replies FILE]
+        [--benchmark embedded] [--samples FILE] [--stop TEXT]... [--replies FILE]
 
 One request a question, without pictures, at temperature 0: what a list of tools, its wording or the number of its
 arguments do to a model shows in the first call, in a tenth of the time of whole samples. Later calls depend on what
@@ -11,6 +11,8 @@ the model makes of the results.
 * ``right tool``: the tool of a call of the reference.
 * ``valid``: the tool accepts the arguments; files have to be those of the question.
 
+``--samples`` names a file of sample ids, one a line, so that two versions are asked the same questions. ``--stop`` ends
+a reply at this text: a model that goes on to invent results costs time and changes nothing about its first call.
 ``--replies`` writes the raw replies and how they were read, one line of JSON each.
 """
 
@@ -68,10 +70,12 @@ def row_of(
 async def ask(given: argparse.Namespace) -> list[dict[str, Any]]:
     """Ask every question once, one after another, and return the rows."""
     benchmark = load_benchmark(given.benchmark)
-    plan = work_items(benchmark.samples, ["end-to-end"], 1, limit=given.limit)
+    only = given.samples.read_text(encoding="utf-8").split() if given.samples else []
+    plan = work_items(benchmark.samples, ["end-to-end"], 1, limit=given.limit, only=only)
     wire = WireSettings(concurrency=1)
     model = priced_model(Endpoint(given.model, given.base_url, None, wire, None, None)).model
-    settings = ModelSettings(temperature=0, max_output_tokens=given.max_output_tokens)
+    extra = {"stop": given.stop} if given.stop else {}
+    settings = ModelSettings(temperature=0, max_output_tokens=given.max_output_tokens, extra=extra)
     agent = LLMAgent(model, "end-to-end", given.protocol, settings, images=False)
     rows: list[dict[str, Any]] = []
     try:
@@ -100,6 +104,8 @@ def main() -> None:
     parser.add_argument("--protocol", default="react", choices=("react", "tool-calling"))
     parser.add_argument("--limit", type=int, default=60)
     parser.add_argument("--max-output-tokens", type=int, default=256)
+    parser.add_argument("--samples", type=Path)
+    parser.add_argument("--stop", action="append")
     parser.add_argument("--replies", type=Path)
     rows = asyncio.run(ask(parser.parse_args()))
     n = len(rows)

@@ -60,12 +60,11 @@ def test_statistics_are_those_of_numpy(tmp_path: Path) -> None:
     assert result.picture.width >= 640
 
 
-def test_heights_at_a_limit_belong_above_it_and_other_statistics_are_left_out() -> None:
+def test_heights_at_a_limit_belong_above_it() -> None:
     chm = np.array([[1.9, 2.0, 2.1], [0.0, 5.0, 2.3]], np.float32)
-    result = measured(chm, veg_min_height_m=2.3, height_bins_m=[2, 2.3, 5], stat=["max", "cover"])
+    result = measured(chm, veg_min_height_m=2.3, height_bins_m=[2, 2.3, 5])
     assert (result.cover_pct, result.max_m) == (pytest.approx(100 * 2 / 6), 5)
     assert [round(part.pct * 6 / 100) for part in result.bins] == [2, 2, 1, 1]
-    assert result.mean_m is result.median_m is result.p95_m is result.mean_canopy_m is None
 
 
 def test_other_units_of_height(tmp_path: Path) -> None:

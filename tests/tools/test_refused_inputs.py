@@ -48,7 +48,7 @@ BAD_ARGUMENTS: Mapping[str, list[Mapping[str, JsonValue]]] = {
     "estimate_canopy_height": [
         {"height_scale": -1.0}, {"height_scale": 0.0}, {"gsd_m": -0.5}, {"veg_min_height_m": -2.0},
         {"height_bins_m": [5, 2]}, {"height_bins_m": [2, 2]}, {"height_bins_m": [-1, 2]},
-        {"stat": ["mode"]}, {"height_bins_m": [float("nan")]}, {"gsd_m": float("inf")},
+        {"height_bins_m": [float("nan")]}, {"gsd_m": float("inf")},
     ],
     "count_objects": [
         {"gsd_m": -1.0}, {"expected_size_px": 0.0}, {"score_min": 2.0}, {"target": ""}, {"min_height_m": -3.0},

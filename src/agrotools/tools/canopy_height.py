@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, SampleFile, ToolError
-from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments, normalise_set
-from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
+from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments
+from agrotools.tools.contract import FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import MapLayer, add_map_layer, file_info, save_artifact, shown_name
 from agrotools.vision import Box
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from agrotools.vision.blocks import RasterThumbnail, RunningStatistics
     from agrotools.vision.rasters import RasterSource
 
-Statistic = Literal["mean", "max", "median", "p95", "cover"]
-_ALL: tuple[Statistic, ...] = ("mean", "max", "median", "p95", "cover")
 TALLEST_M = 130.0
 """Height, metres, that no known tree exceeds (the tallest is 116 m)."""
 _MOST_CLASSES = 12
@@ -66,21 +64,21 @@ class HeightBin(ResultPart):
 
 
 class CanopyHeight(ToolResult):
-    mean_m: float | None
+    mean_m: float
     """mean height over all measured pixels, low ones and bare ground included, metres"""
     mean_canopy_m: float | None
     """mean height over canopy pixels alone (at or above veg_min_height_m), metres; null without canopy"""
-    median_m: float | None
+    median_m: float
     """median height over all measured pixels, metres"""
-    p95_m: float | None
+    p95_m: float
     """height that 95 % of the measured pixels stay below, metres"""
-    p99_5_m: float | None
+    p99_5_m: float
     """height that 99.5 % stay below, metres: the top without single spikes"""
-    max_m: float | None
+    max_m: float
     """largest value, metres; a single spike (bird, wire, noise) makes it"""
     sd_m: float
     """standard deviation of height over all measured pixels, metres"""
-    cover_pct: float | None
+    cover_pct: float
     """canopy cover: pixels at or above veg_min_height_m, percent of the measured pixels"""
     canopy_area_m2: float | None
     """ground below canopy, m^2; null where the size of a pixel is not known"""
@@ -101,8 +99,7 @@ class CanopyHeight(ToolResult):
 
 
 def _resolved(call: Arguments, _known: ReferenceCall) -> Arguments:
-    """Resolve the heights and the set of statistics; an image given in addition to heights is dropped."""
-    call = {**call, "stat": normalise_set(call["stat"], _ALL)}
+    """Drop an image that is given in addition to heights."""
     return (
         drop_arguments(call, "image")
         if call["chm"] is not None or call["dsm"] is not None
@@ -114,7 +111,7 @@ def _resolved(call: Arguments, _known: ReferenceCall) -> Arguments:
     category="segmentation",
     version="2",
     resolves=_resolved,
-    expert=("image", "stat", "height_bins_m"),
+    expert=("image", "height_bins_m"),
     example={"chm": "raster"},
 )
 def estimate_canopy_height(
@@ -124,7 +121,6 @@ def estimate_canopy_height(
     dtm: HeightFile | None = None,
     region: Region | None = None,
     gsd_m: PixelSize | None = None,
-    stat: Annotated[tuple[Statistic, ...] | None, Agree("choice")] = None,
     veg_min_height_m: Annotated[float, Field(ge=0, le=200)] = 2.0,
     height_bins_m: Annotated[tuple[float, ...], Field(min_length=1, max_length=50)] = (
         2.0,
@@ -181,33 +177,26 @@ def estimate_canopy_height(
         notes.append("image was not used: the heights are in the other raster")
     if scale.gsd_m is None:
         flags.append("no_scale")
-    requested = stat or _ALL
     count, pixel_m2 = statistics.count, None if scale.gsd_m is None else scale.gsd_m**2
     canopy = statistics.at_least(veg_min_height_m)
     notes.append(f"canopy is where height >= {veg_min_height_m:g} m")
-    if {"median", "p95", "max"} & set(requested):
-        precision = (
-            f"exact to {statistics.resolution:.2g} m (histogram)"
-            if statistics.resolution
-            else "exact"
-        )
-        notes.append(f"percentiles are {precision}")
+    precision = (
+        f"exact to {statistics.resolution:.2g} m (histogram)" if statistics.resolution else "exact"
+    )
+    notes.append(f"percentiles are {precision}")
     if not canopy:
         flags.append("no_canopy")
 
-    def asked(name: Statistic, value: float | None) -> float | None:
-        return value if name in requested else None
-
     return CanopyHeight(
-        mean_m=asked("mean", statistics.mean),
-        mean_canopy_m=asked("mean", statistics.mean_above if canopy else None),
-        median_m=asked("median", statistics.percentile(50)),
-        p95_m=asked("p95", statistics.percentile(95)),
-        p99_5_m=asked("max", statistics.percentile(99.5)),
-        max_m=asked("max", statistics.maximum),
+        mean_m=statistics.mean,
+        mean_canopy_m=statistics.mean_above if canopy else None,
+        median_m=statistics.percentile(50),
+        p95_m=statistics.percentile(95),
+        p99_5_m=statistics.percentile(99.5),
+        max_m=statistics.maximum,
         sd_m=statistics.sd,
-        cover_pct=asked("cover", 100 * canopy / count),
-        canopy_area_m2=asked("cover", canopy * pixel_m2 if pixel_m2 else None),
+        cover_pct=100 * canopy / count,
+        canopy_area_m2=canopy * pixel_m2 if pixel_m2 else None,
         area_m2=count * pixel_m2 if pixel_m2 else None,
         bins=_bins(statistics, height_bins_m),
         measured_px=count,

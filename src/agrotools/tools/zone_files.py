@@ -313,7 +313,6 @@ def _chart(rows: Sequence[Row], count: int, column: str) -> bytes:
     data = prepare_data(
         kind,
         [(name, xs if are_lines else None, ys) for name, xs, ys in series.values()],
-        "none",
         [],
     )
     assert data is not None

@@ -112,7 +112,7 @@ class TestSpecification:
         "values", [[5.5] * 3, [0.1, 1e12], [0, 0, 0, 0, 1e9], [1e-9, 2e-9], [-1e100, 1e100]]
     )
     def test_extreme_histograms_stay_small(self, values):
-        data = prepare_data("hist", [("v", None, values)], "none", [])
+        data = prepare_data("hist", [("v", None, values)], [])
         (drawn,) = data.series
         assert 1 <= len(drawn.x) <= 50
         assert sum(drawn.y) == len(values)
@@ -136,17 +136,6 @@ class TestSpecification:
             4,
         )
 
-    def test_categories_sort_by_value_and_groups_by_their_sum(self, out):
-        for sort, order in (
-            ("none", ("a", "b", "c")),
-            ("asc", ("b", "c", "a")),
-            ("desc", ("a", "c", "b")),
-        ):
-            assert plot(kind="bar", series=ONE_OF_EACH["bar"], sort=sort).spec.series[0].x == order
-        drawn = plot(kind="grouped_bar", series=ONE_OF_EACH["grouped_bar"], sort="desc").spec.series
-        assert [each.x for each in drawn] == [("a", "b"), ("c", "b")]
-        assert [each.y for each in drawn] == [(3, 1), (4, 2)]
-
     @given(
         st.sampled_from(["line", "bar", "scatter", "heatmap"]),
         st.lists(
@@ -157,7 +146,7 @@ class TestSpecification:
     )
     def test_values_come_back_as_they_were_given(self, kind, rows):
         data = prepare_data(
-            kind, [(f"s{index}", [1.5, 2, 3.25], row) for index, row in enumerate(rows)], "none", []
+            kind, [(f"s{index}", [1.5, 2, 3.25], row) for index, row in enumerate(rows)], []
         )
         assert [list(each.y) for each in data.series] == rows
         assert all(each.x == (1.5, 2, 3.25) for each in data.series)

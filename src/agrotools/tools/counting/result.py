@@ -33,11 +33,11 @@ class ObjectCount(ToolResult):
     """the same in metres; null where the size of a pixel is not known"""
     median_height_m: float | None
     """median height of the trees, metres; null unless they were counted in a canopy height model"""
-    boxes: tuple[tuple[float, float, float, float], ...] | None
-    """[x0, y0, x1, y1] in pixels, best first, at most 300; null where not asked for"""
-    centres: tuple[tuple[float, float], ...] | None
+    boxes: tuple[tuple[float, float, float, float], ...]
+    """[x0, y0, x1, y1] in pixels, best first, at most 300"""
+    centres: tuple[tuple[float, float], ...]
     """[x, y] in pixels, in the order of boxes: tree tops for crown_chm"""
-    scores: tuple[float, ...] | None
+    scores: tuple[float, ...]
     """0..1 in the order of boxes: how clearly each stands out; no probabilities"""
     mode: Detector
     """the detector that was used; vlm and learned where a model looked"""
@@ -148,13 +148,13 @@ class Counted(NamedTuple):
     flags: tuple[str, ...]
 
 
-def count_result(found: Counted, mode: Detector, target: str, return_boxes: bool) -> ObjectCount:
+def count_result(found: Counted, mode: Detector, target: str) -> ObjectCount:
     """Summarise the count, draw it and save the artifacts."""
     objects, gsd_m, notes = found.objects, found.gsd_m, found.notes
     count = len(objects)
     listed = objects.chosen(np.arange(count) < MOST_LISTED)
     more: list[str] = [] if gsd_m is not None else ["no_scale"]
-    if return_boxes and count > MOST_LISTED:
+    if count > MOST_LISTED:
         more.append("boxes_truncated")
         notes = (*notes, f"the {MOST_LISTED} best of {count} objects are listed; the table has all")
     area_ha = None if gsd_m is None else found.measured_px * gsd_m**2 / 10_000
@@ -168,11 +168,9 @@ def count_result(found: Counted, mode: Detector, target: str, return_boxes: bool
         median_height_m=float(np.median(objects.heights_m))
         if count and objects.heights_m is not None
         else None,
-        boxes=tuple((x0, y0, x1, y1) for x0, y0, x1, y1 in listed.boxes.tolist())
-        if return_boxes
-        else None,
-        centres=tuple((x, y) for x, y in listed.centres.tolist()) if return_boxes else None,
-        scores=tuple(listed.scores.tolist()) if return_boxes else None,
+        boxes=tuple((x0, y0, x1, y1) for x0, y0, x1, y1 in listed.boxes.tolist()),
+        centres=tuple((x, y) for x, y in listed.centres.tolist()),
+        scores=tuple(listed.scores.tolist()),
         mode=mode,
         gsd_m=gsd_m,
         table=save_artifact("objects.csv", "table", _table(objects)),

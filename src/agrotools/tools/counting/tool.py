@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, ToolError
 from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments
-from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, tool
+from agrotools.tools.contract import FileArgument, ImageFile, Region, tool
 from agrotools.tools.counting.result import (
     Counted,
     Detector,
@@ -85,7 +85,7 @@ def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
     backends=("offline", RULES, LEARNED, VLM),
     backend_files=weight_files,
     resolves=_resolve,
-    expert=("expected_size_px", "mode", "return_boxes", "score_min", "window_a_m", "window_b"),
+    expert=("expected_size_px", "mode", "score_min", "window_a_m", "window_b"),
     example={"image": "image", "target": "tree"},
 )
 def count_objects(
@@ -99,7 +99,6 @@ def count_objects(
     chm: ChmFile | None = None,
     min_height_m: Annotated[float, Field(ge=0, le=100)] = 2.0,
     mode: Literal["auto", "crown_chm", "crown_rgb", "fruit", "blob", "plant"] = "auto",
-    return_boxes: Annotated[bool, Agree("presentation")] = True,
     score_min: Annotated[float, Field(ge=0, le=1)] = 0.3,
     window_a_m: Annotated[float, Field(gt=0, le=20, description="crown_chm: search radius")] = 0.6,
     window_b: Annotated[float, Field(ge=0, le=1)] = 0.085,
@@ -141,7 +140,7 @@ def count_objects(
         found = _find_in_colours(
             image, region, gsd_m, expected_size_px, score_min, notes, chosen, backend, target
         )
-    return count_result(found, chosen, target, return_boxes)
+    return count_result(found, chosen, target)
 
 
 def _find_plants(

@@ -100,7 +100,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     category="measurement",
     version="2",
     resolves=_resolve,
-    expert=("ground_y_px", "species"),
+    expert=("ground_y_px",),
     example={"image": "image", "scale_marker": {"type": "circle", "size_cm": 2.5}},
 )
 def measure_weed_phenotype(
@@ -110,7 +110,6 @@ def measure_weed_phenotype(
     view: Literal["top", "side"] = "side",
     ground_y_px: Annotated[int | None, Field(ge=0, description="ground line")] = None,
     region: Region | None = None,
-    species: Annotated[str | None, Agree("presentation"), Field(max_length=100)] = None,
 ) -> WeedPhenotype:
     """Measure each green plant in a photo: area, height (side view), width, hull, solidity, leaves, growth stage.
 
@@ -177,8 +176,6 @@ def measure_weed_phenotype(
         notes.append(
             f"{plants.left_out_px} px in specks under 2 % of the largest plant are left out"
         )
-    if species:
-        notes.append("species does not change any value: no growth curve of a species is at hand")
     forms = tuple(_form(plant, picture, scale.cm_px, view, ground_y_px) for plant in plants.plants)
     if any(form.leaf_count_est is None for form in forms):
         flags.append("leaves_hidden")

@@ -45,7 +45,6 @@ class PlotData:
 def prepare_data(
     kind: PlotKind,
     input_series: Sequence[InputSeries],
-    sort: Literal["none", "asc", "desc"],
     faults: list[str],
 ) -> PlotData | None:
     """Return the data of a figure, or None if it is invalid; the reasons are added to ``faults``."""
@@ -63,8 +62,6 @@ def prepare_data(
     notes: tuple[str, ...] = ()
     if kind in ("bar", "grouped_bar"):
         kind = "grouped_bar" if len(series) > 1 else "bar"
-    if sort != "none":
-        series = _sorted(kind, series, descending=sort == "desc")
     if kind == "line" and any(x is None for _, x, _ in input_series):
         notes = ("x was not given: values are numbered from 1",)
     return PlotData(kind, tuple(series), [(each.name, each.x, each.y) for each in series], notes)
@@ -135,27 +132,6 @@ def _check_x(
     if repeated and kind not in ("scatter", "hist"):
         written = " and ".join(dict.fromkeys(map(repr, repeated)))
         faults.append(f"{where} has {written} more than once in x")
-
-
-def _sorted(kind: PlotKind, series: list[PlotSeries], *, descending: bool) -> list[PlotSeries]:
-    """Sort categories by the sum of their values over all series, or numbers on a numeric axis by value."""
-    if kind == "heatmap":
-        return series
-    numeric_axis = kind in ("line", "scatter") and not isinstance(series[0].x[0], str)
-    totals: defaultdict[str | float, float] = defaultdict(float)
-    for each in series:
-        for x, y in zip(each.x, each.y, strict=True):
-            totals[x] += y
-    arranged = []
-    for each in series:
-        order = sorted(
-            range(len(each.x)),
-            key=lambda index, x=each.x: x[index] if numeric_axis else totals[x[index]],
-            reverse=descending,
-        )
-        x, y = tuple(each.x[index] for index in order), tuple(each.y[index] for index in order)
-        arranged.append(each.model_copy(update={"x": x, "y": y}))
-    return arranged
 
 
 def _histogram(input_series: Sequence[InputSeries]) -> PlotData:
@@ -232,9 +208,6 @@ def _boxes(input_series: Sequence[InputSeries]) -> PlotData:
     )
 
 
-Sort = Literal["none", "asc", "desc"]
-
-
 class SeriesData(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -273,7 +246,7 @@ class Plot(ToolResult):
     category="analytics",
     version="1",
     significant_digits=12,
-    expert=("y_limits", "annotate", "sort", "fmt"),
+    expert=("y_limits", "annotate", "fmt"),
     example={
         "kind": "bar",
         "series": [{"name": "yield", "x": ["north", "south"], "y": [4.2, 5.1]}],
@@ -294,7 +267,6 @@ def plot(
         list[FiniteFloat] | None, Agree("presentation"), Field(min_length=2, max_length=2)
     ] = None,
     annotate: Annotated[bool, Agree("presentation")] = False,
-    sort: Annotated[Sort, Agree("presentation")] = "none",
     fmt: Annotated[Literal["png", "svg"], Agree("presentation")] = "png",
 ) -> Plot:
     """Draw a figure from values and return its data.
@@ -316,7 +288,7 @@ def plot(
     data = (
         None
         if faults
-        else prepare_data(kind, [(each.name, each.x, each.y) for each in series], sort, faults)
+        else prepare_data(kind, [(each.name, each.x, each.y) for each in series], faults)
     )
     if data is None:
         hint = "draw fewer points" if not faults[0].startswith("series[") else None
