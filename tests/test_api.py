@@ -233,7 +233,7 @@ def test_an_interrupt_lets_what_is_in_flight_finish(farm: Path):
             await asyncio.sleep(0.7)
             return Answer(text="yes")
 
-    config = EvalConfig(
+    config = EvalConfig.of(
         benchmark=str(farm), model="slow", mode="no-tool", concurrency=1, out=farm / "run"
     )
     with pytest.raises(KeyboardInterrupt):

@@ -23,7 +23,8 @@ from agrotools.core.errors import InvalidRunError
 from agrotools.core.texts import count_text
 from agrotools.formats.benchmark import Benchmark
 from agrotools.models.base import Model
-from agrotools.runner.config import EvalConfig, read_config
+from agrotools.runner.config import EvalConfig
+from agrotools.runner.config_file import read_config
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import AgentFunction
 from agrotools.runner.progress import notebook_display

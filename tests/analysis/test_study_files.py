@@ -127,7 +127,7 @@ def test_all_combinations_are_run_and_budgets_are_for_paid_models_alone(tmp_path
         "baseline:guess on b",
         "baseline:guess on b, tools +2",
     ]
-    assert [(run.config.limit, run.config.budget) for run in study.runs[1::2]] == [
+    assert [(run.config.benchmark.limit, run.config.run.budget) for run in study.runs[1::2]] == [
         (9, None),
         (3, None),
         (5, 4),

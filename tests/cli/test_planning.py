@@ -56,7 +56,7 @@ def test_the_next_command_is_the_users_own(
 ) -> None:
     ARGUMENTS[:] = shlex.split(typed)
     benchmark: Any = SimpleNamespace(samples=[0] * 5, header=SimpleNamespace(quick=("s1",)))
-    evaluated = Evaluated(EvalConfig(model=model, **config), benchmark)
+    evaluated = Evaluated(EvalConfig.of(model=model, **config), benchmark)
     assert next_commands(Summary(model=model), [Path("a")], evaluated)[0].startswith(
         f"agrotools eval {command}"
     )
@@ -68,7 +68,7 @@ def test_after_a_stop_by_the_budget_the_same_command_with_a_sufficient_one_is_su
     summary = Summary(model="m1", modes={"end-to-end": part}, missing={"end-to-end": 30})
     benchmark: Any = None
     runs: Any = [SimpleNamespace(stopped=BudgetReached(""))]
-    stopped = Evaluated(EvalConfig(model="m1", quick=True, budget=3), benchmark, runs)
+    stopped = Evaluated(EvalConfig.of(model="m1", quick=True, budget=3), benchmark, runs)
     (command,) = next_commands(summary, [Path("a")], stopped)
     assert command.startswith(
         f"agrotools eval {MODEL.replace('--budget=3', '--budget 15')}  (resumes"
@@ -81,7 +81,7 @@ def test_a_run_that_may_cost_more_than_a_dollar_is_confirmed_on_a_terminal(
 ) -> None:
     questions: list[str] = []
     monkeypatch.setattr(typer, "confirm", lambda text, **_: questions.append(text))
-    ask = planning.ask_before_spending(EvalConfig(model="m1", budget=budget))
+    ask = planning.ask_before_spending(EvalConfig.of(model="m1", budget=budget))
     expected = CostEstimate("m1", 9, 9, (9, 9), high / 2, high)
     ask(expected)
     assert not questions  # pytest gives no terminal
@@ -179,7 +179,7 @@ def test_a_run_is_confirmed_before_its_first_request(tmp_path: Path) -> None:
         "price": "1/4",
         "out": tmp_path / "run",
     }
-    config = EvalConfig(
+    config = EvalConfig.of(
         benchmark=str(write_text_benchmark(tmp_path / "b", 1)), model="m1", **options
     )
     with pytest.raises(UsageError, match="not started"):

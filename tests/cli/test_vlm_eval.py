@@ -64,7 +64,7 @@ def _config(benchmark: Path, endpoint: Endpoint, out: Path, **more: object) -> E
     given = {"benchmark": str(benchmark), "model": "baseline:oracle", "mode": "end-to-end", "out": out,
              "backends": {"count_objects": "vlm"}, "vlm_model": "eye", "vlm_base_url": endpoint.base_url,
              "vlm_price": "2/8", "tool_workers": 1, **more}  # fmt: skip
-    return EvalConfig.model_validate(given)
+    return EvalConfig.of(**given)
 
 
 def test_a_run_whose_tool_asks_is_recorded_and_paid(

@@ -11,7 +11,7 @@ from agrotools.models import Endpoint, ImagePart, Message, ModelSettings, TextPa
 from agrotools.models.base import RequestEncoder, request_body
 from agrotools.models.endpoint import PROVIDERS, split_provider
 from agrotools.models.openai_compatible import OpenAICompatibleModel
-from agrotools.runner.config import read_config
+from agrotools.runner.config_file import read_config
 from support.openai_server import SPEC, completion, serve
 
 HELLO = [Message.of("user", "Hello")]

@@ -11,7 +11,8 @@ from agrotools.core import UsageError
 from agrotools.models import local_models
 from agrotools.models.local_models import LocalModel, fetch, local_model, model_file
 from agrotools.models.local_server import LocalServer
-from agrotools.runner.config import EvalConfig, resolve_settings
+from agrotools.runner.config import EvalConfig
+from agrotools.runner.run_settings import resolve_settings
 from support.text_benchmark import write_text_benchmark
 
 CONTENT = b"GGUF" + bytes(range(256)) * 40
@@ -64,8 +65,8 @@ def test_a_local_model_is_served_without_further_options(
     packaged: LocalModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LocalServer, "_find_program", lambda _: ["llama-server"])
-    config = EvalConfig(model="local:tiny")
-    assert config.settings.max_output_tokens == 512
+    config = EvalConfig.of(model="local:tiny")
+    assert config.model.settings.max_output_tokens == 512
     assert not resolve_settings(
         config, load_benchmark(write_text_benchmark(tmp_path / "farm", 2))
     ).images

@@ -7,41 +7,43 @@ import pytest
 
 from agrotools.core import UsageError
 from agrotools.models import Endpoint
-from agrotools.runner.config import check_models, read_config
+from agrotools.runner.config_file import read_config
+from agrotools.runner.early_checks import check_models
 from agrotools.runner.policies import policy_source
 from support.plain_sample import plain_sample
 
 
 def test_without_any_argument_the_planner_runs_beside_floor_and_ceiling():
     configs = read_config(None, {}, [])
-    assert [config.model for config in configs] == [
+    assert [config.model.name for config in configs] == [
         "baseline:planner",
         "baseline:oracle",
         "baseline:guess",
     ]
     assert all(
-        config.benchmark == "embedded" and config.modes == configs[0].modes for config in configs
+        config.benchmark.name == "embedded" and config.run.modes == configs[0].run.modes
+        for config in configs
     )
     sources = [
-        policy_source(Endpoint(config.model), [plain_sample(reference={"steps": ()})])
+        policy_source(Endpoint(config.model.name), [plain_sample(reference={"steps": ()})])
         for config in configs
     ]
-    assert sources[0].modes == configs[0].modes
+    assert sources[0].modes == configs[0].run.modes
     assert [source.privileged for source in sources] == [True, True, False]
 
 
 def test_a_named_model_runs_alone_and_options_win_over_the_file(tmp_path: Path):
     file = tmp_path / "run.toml"
     file.write_text('model = ["baseline:echo", "baseline:prior"]\nlimit = 3\n')
-    assert [config.model for config in read_config(None, {}, ["baseline:echo"])] == [
+    assert [config.model.name for config in read_config(None, {}, ["baseline:echo"])] == [
         "baseline:echo"
     ]
-    assert [config.model for config in read_config(file, {}, [])] == [
+    assert [config.model.name for config in read_config(file, {}, [])] == [
         "baseline:echo",
         "baseline:prior",
     ]
     (config,) = read_config(file, {"limit": 5}, ["baseline:random"])
-    assert (config.model, config.limit) == ("baseline:random", 5)
+    assert (config.model.name, config.benchmark.limit) == ("baseline:random", 5)
 
 
 def test_a_file_that_may_never_end_is_refused_and_a_pipe_of_the_shell_is_read(tmp_path: Path):
@@ -52,7 +54,7 @@ def test_a_file_that_may_never_end_is_refused_and_a_pipe_of_the_shell_is_read(tm
     read_end, write_end = os.pipe()
     os.write(write_end, b"limit = 3")
     os.close(write_end)
-    assert read_config(Path(f"/dev/fd/{read_end}"), {}, ["baseline:echo"])[0].limit == 3
+    assert read_config(Path(f"/dev/fd/{read_end}"), {}, ["baseline:echo"])[0].benchmark.limit == 3
     os.close(read_end)
 
 

@@ -15,7 +15,8 @@ from PIL import Image
 import agrotools as at
 from agrotools.core import Action, Answer, SampleFile, SampleView, Step, UsageError
 from agrotools.formats.benchmark import load_folder
-from agrotools.runner.config import EvalConfig, read_config
+from agrotools.runner.config import EvalConfig
+from agrotools.runner.config_file import read_config
 from agrotools.runner.degradation import Degradation, degrade_benchmark, degrade_file
 from support.benchmark_folders import number_sample, write_folder
 from support.picture_files import write_raster
@@ -58,19 +59,24 @@ def test_a_dose_that_is_none_is_refused(text: str, message: str):
     with pytest.raises(UsageError, match=message):
         Degradation.parse(text)
     with pytest.raises(UsageError, match=message):
-        EvalConfig(degrade=text)
+        EvalConfig.of(degrade=text)
 
 
 @pytest.mark.parametrize("doses", ["", " "])
 def test_an_empty_dose_on_the_command_line_is_refused(doses: str):
     with pytest.raises(UsageError, match="--degrade is empty"):
         read_config(None, {"benchmark": "embedded", "degrade": [doses]}, ())
-    assert read_config(None, {"benchmark": "embedded", "degrade": ["none"]}, ())[0].degrade == ""
+    assert (
+        read_config(None, {"benchmark": "embedded", "degrade": ["none"]}, ())[0].benchmark.degrade
+        == ""
+    )
 
 
 def test_equal_doses_have_one_text():
-    assert EvalConfig(degrade=" jpeg=30, blur=1.50,haze=0").degrade == "blur=1.5,jpeg=30"
-    assert EvalConfig(degrade="none").degrade == ""
+    assert (
+        EvalConfig.of(degrade=" jpeg=30, blur=1.50,haze=0").benchmark.degrade == "blur=1.5,jpeg=30"
+    )
+    assert EvalConfig.of(degrade="none").benchmark.degrade == ""
 
 
 def test_doses_change_what_they_name(tmp_path: Path):

@@ -16,11 +16,12 @@ from agrotools.formats.benchmark import MOST_MAKERS
 from agrotools.models import Endpoint
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.runner.build import describe_run
-from agrotools.runner.config import EvalConfig, resolve_settings
+from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate as run
 from agrotools.runner.execute import Pace, RunContext, execute, run_item
 from agrotools.runner.plan import work_items
 from agrotools.runner.policies import policy_source
+from agrotools.runner.run_settings import resolve_settings
 from agrotools.runner.store import RunStore
 from agrotools.tools.execution import ToolExecutor
 from support.text_benchmark import write_text_benchmark
@@ -34,7 +35,7 @@ async def test_a_sample_whose_file_was_replaced_or_went_away_is_invalid(
 ):
     benchmark = load_benchmark(shutil.copytree(small_benchmark, tmp_path / "benchmark"))
     source = policy_source(Endpoint("baseline:echo"), benchmark.samples)
-    config = EvalConfig(benchmark=str(benchmark.root), mode=mode)
+    config = EvalConfig.of(benchmark=str(benchmark.root), mode=mode)
     manifest = describe_run(
         config,
         resolve_settings(config, benchmark),
@@ -63,7 +64,7 @@ async def test_a_sample_whose_file_was_replaced_or_went_away_is_invalid(
 async def test_a_run_that_waits_for_nobody_hands_its_records_over_on_the_way(tmp_path: Path):
     benchmark = load_benchmark(write_text_benchmark(tmp_path / "benchmark", 300))
     source = policy_source(Endpoint("baseline:echo"), benchmark.samples)
-    config = EvalConfig(mode="no-tool")
+    config = EvalConfig.of(mode="no-tool")
     manifest = describe_run(
         config,
         resolve_settings(config, benchmark),
@@ -109,7 +110,9 @@ def test_files_are_made_as_samples_start_and_what_is_finished_is_kept_if_they_ca
 
     root = write_text_benchmark(tmp_path / "benchmark", 300)
     benchmark = replace(load_benchmark(root), make_files=make)
-    config = EvalConfig(benchmark=str(root), model="scripted", mode="no-tool", out=tmp_path / "run")
+    config = EvalConfig.of(
+        benchmark=str(root), model="scripted", mode="no-tool", out=tmp_path / "run"
+    )
     with pytest.raises(BenchmarkError, match="the disk is full"):
         run(config, io.StringIO(), model=ScriptedModel(reply, name="scripted"), benchmark=benchmark)
     assert made_before[0] <= 8, "no more than the samples in flight"

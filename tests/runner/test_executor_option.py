@@ -19,7 +19,7 @@ def test_without_ray_the_run_is_refused_before_its_folder_is_made(
 ):
     monkeypatch.setitem(sys.modules, "ray", None)
     write_sums(tmp_path / "sums", 2)
-    config = EvalConfig(
+    config = EvalConfig.of(
         benchmark=str(tmp_path / "sums"),
         model="baseline:oracle",
         executor="ray",

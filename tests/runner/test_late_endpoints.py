@@ -45,7 +45,7 @@ def run(
     lines = [sample.model_dump_json(by_alias=True, exclude_none=True) + "\n" for sample in made]
     (benchmark / "samples.jsonl").write_text("".join(lines))
     with slow_server(work) as server:
-        config = EvalConfig(
+        config = EvalConfig.of(
             benchmark=str(benchmark), model="m", base_url=server.base_url, mode="no-tool", out=folder / "run",
             **{"timeout_s": 0.6, "concurrency": 32, **settings},  # pyright: ignore[reportArgumentType]
         )  # fmt: skip

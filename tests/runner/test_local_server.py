@@ -92,7 +92,7 @@ def test_the_server_answers_and_ends_with_the_run(folder: Path):
      ("-c 9", {}, 1), ("", {"concurrency": 9}, 1)],
 )  # fmt: skip
 def test_slots_bound_the_requests_in_flight(folder: Path, arguments, options, concurrency) -> None:
-    config = EvalConfig(
+    config = EvalConfig.of(
         benchmark="questions", model="my model.gguf", serve="llama", serve_args=arguments, **options
     )
     assert config.endpoint.wire.concurrency == concurrency

@@ -8,10 +8,11 @@ import pytest
 from agrotools.benchmarks import load_benchmark
 from agrotools.models import Endpoint
 from agrotools.runner.build import default_folder, describe_run
-from agrotools.runner.config import EvalConfig, resolve_settings
+from agrotools.runner.config import EvalConfig
 from agrotools.runner.manifest import Manifest, differences, manifest_json, merged, parse_manifest
 from agrotools.runner.plan import work_items
 from agrotools.runner.policies import policy_source
+from agrotools.runner.run_settings import resolve_settings
 from support.runs import manifest as made_manifest
 
 pytestmark = pytest.mark.process
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.process
 def manifest(benchmark: Path, model: str = "baseline:oracle") -> Manifest:
     loaded = load_benchmark(benchmark)
     source = policy_source(Endpoint(model), loaded.samples)
-    config = EvalConfig(benchmark=str(benchmark), model=model, mode="end-to-end")
+    config = EvalConfig.of(benchmark=str(benchmark), model=model, mode="end-to-end")
     return describe_run(
         config, resolve_settings(config, loaded), loaded, source, work_items(loaded.samples, [], 1)
     )

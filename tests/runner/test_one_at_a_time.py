@@ -38,7 +38,7 @@ def test_a_conversation_ends_before_the_next_one_begins(
         return completion("Final Answer: mean: 3.75")
 
     with serving(respond) as server:
-        config = EvalConfig(
+        config = EvalConfig.of(
             benchmark=str(write_sums(tmp_path / "sums", SAMPLES)),
             model="m",
             base_url=server.base_url,

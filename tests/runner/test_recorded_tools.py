@@ -16,8 +16,8 @@ from agrotools.core import (
     ToolCall,
     UsageError,
 )
-from agrotools.runner.config import RunSettings
 from agrotools.runner.plan import RecordedTools, backend_by_tool
+from agrotools.runner.run_settings import RunSettings
 from support.made_gta import write_gta
 from support.plain_sample import plain_sample
 

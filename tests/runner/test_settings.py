@@ -7,7 +7,8 @@ import pytest
 
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import RunStoreError
-from agrotools.runner.config import EvalConfig, resolve_settings
+from agrotools.runner.config import EvalConfig
+from agrotools.runner.run_settings import resolve_settings
 from support.made_runs import end_to_end, made_sample, write_run
 
 pytestmark = pytest.mark.process
@@ -23,7 +24,7 @@ def saying(benchmark: Benchmark, **said: object) -> Benchmark:
 
 
 def held(benchmark: Benchmark, **asked: object) -> tuple[str, int, bool]:
-    settings = resolve_settings(EvalConfig.model_validate({"model": "m", **asked}), benchmark)
+    settings = resolve_settings(EvalConfig.of(**{"model": "m", **asked}), benchmark)
     return (settings.protocol, settings.max_steps, settings.images)
 
 
@@ -31,7 +32,7 @@ def test_a_benchmark_that_says_nothing_is_run_in_ours(plain: Benchmark):
     assert held(plain) == ("react", 20, True)
     assert held(plain, protocol="lagent") == ("lagent", 10, False)
     assert held(plain, protocol="lagent", images=True, max_steps=3) == ("lagent", 3, True)
-    assert resolve_settings(EvalConfig(model="m"), plain).note == ""
+    assert resolve_settings(EvalConfig.of(model="m"), plain).note == ""
 
 
 def test_a_benchmark_of_the_users_may_say_its_own(plain: Benchmark):
@@ -39,7 +40,7 @@ def test_a_benchmark_of_the_users_may_say_its_own(plain: Benchmark):
     assert held(own) == ("tool-calling", 7, True)
     assert held(own, max_steps=9) == ("tool-calling", 9, True)
     assert held(own, protocol="react") == ("react", 7, True)
-    assert resolve_settings(EvalConfig(model="m"), own).note.startswith(
+    assert resolve_settings(EvalConfig.of(model="m"), own).note.startswith(
         "protocol tool-calling, as published"
     )
 
@@ -54,7 +55,7 @@ def test_a_benchmark_of_the_users_may_say_its_own(plain: Benchmark):
 )
 def test_the_modes_that_are_asked_for_decide(plain: Benchmark, mode: str, protocol: str, told: str):
     settings = resolve_settings(
-        EvalConfig(model="m", mode=mode), saying(plain, protocol="lagent", max_steps=20)
+        EvalConfig.of(model="m", mode=mode), saying(plain, protocol="lagent", max_steps=20)
     )
     assert settings.protocol == protocol
     assert told in settings.note

@@ -51,7 +51,7 @@ def benchmark(tmp_path: Path) -> Path:
 
 def run(benchmark: Path, name: str, **options: object) -> tuple[Path, str]:
     screen = io.StringIO()
-    config = EvalConfig(
+    config = EvalConfig.of(
         benchmark=str(benchmark),
         model=f"scripted:{benchmark.parent / 'script.json'}",
         mode="end-to-end",

@@ -21,7 +21,7 @@ import tomli_w
 from agrotools.core import ExactSlot, Record
 from agrotools.models import WireSettings
 from agrotools.runner import evaluate as evaluation
-from agrotools.runner.config import EvalConfig
+from agrotools.runner.config import EvalConfig, WireConfig
 from agrotools.scoring.slots import outcome_scores
 from agrotools.tools import TOOLS
 from agrotools.tools.execution import ToolExecutor
@@ -121,12 +121,12 @@ def write_benchmark(folder: Path, cases: Sequence[Case]) -> Path:
     return folder
 
 
-class StormConfig(EvalConfig):
+class StormWire(WireConfig):
     """Waits between attempts that suit a test; they are no option of the command."""
 
     @property
-    def _wire(self) -> WireSettings:
-        return super()._wire.model_copy(update={"first_wait_s": 0.02, "longest_wait_s": 0.8})
+    def settings(self) -> WireSettings:
+        return super().settings.model_copy(update={"first_wait_s": 0.02, "longest_wait_s": 0.8})
 
 
 @pytest.fixture
@@ -160,10 +160,11 @@ def test_every_sample_ends_for_the_right_reason(tmp_path: Path):
         children(),
     )
     with fault_server_beside(partial(respond, {case.sample: case for case in planned})) as server:
-        config = StormConfig(
-            benchmark=str(benchmark), model="stormy", base_url=server.base_url, mode="end-to-end", out=run,
-            timeout_s=1.5, stall_s=0.4, attempts=9, retry_wall_s=60,
+        config = EvalConfig.of(
+            benchmark=str(benchmark), model="stormy", base_url=server.base_url, mode="end-to-end", out=run
         )  # fmt: skip
+        wire = StormWire(timeout_s=1.5, stall_s=0.4, attempts=9, retry_wall_s=60)
+        config = config.model_copy(update={"wire": wire})
         evaluation.evaluate(config, io.StringIO())
         assert settled(lambda: server.open_connections) == 0
     assert settled(lambda: len(children() - before)) == 0

@@ -11,7 +11,8 @@ from agrotools.benchmarks import load_benchmark
 from agrotools.cli.main import main
 from agrotools.core import Sample, UsageError
 from agrotools.report.run_list import run_folders
-from agrotools.runner.config import EvalConfig, read_config
+from agrotools.runner.config import EvalConfig
+from agrotools.runner.config_file import read_config
 from agrotools.runner.manifest import identity_hash
 from agrotools.runner.plan import offered_tools, with_offered_tools
 from agrotools.runner.store import read_manifest
@@ -43,7 +44,7 @@ def test_needed_tools_come_with_the_same_others_for_everybody(sample: Sample):
 def test_other_selections_are_refused(wrong: str):
     with pytest.raises(UsageError, match=r"tools: .*all, needed or"):
         read_config(None, {"tools": wrong}, ["baseline:oracle"])
-    assert EvalConfig(tools="+0").tools == "needed"
+    assert EvalConfig.of(tools="+0").tools.offered == "needed"
 
 
 def test_published_protocols_and_samples_without_reference_keep_their_tools(

@@ -21,21 +21,16 @@ from agrotools.core.errors import EndpointRefusal, EndpointUnreachable
 from agrotools.core.lazy import np
 from agrotools.core.texts import count_text
 from agrotools.models.metered import SPEND_FILE, read_spend
-from agrotools.runner.build import PreparedRun, load_for_run, prepare_run
-from agrotools.runner.config import (
-    DEFAULT_PROTOCOL,
-    EvalConfig,
-    check_keys,
-    read_config,
-    read_toml,
-    resolve_settings,
-)
+from agrotools.runner.build import RunPlan, load_for_run, plan_run
+from agrotools.runner.config import OPTIONS, EvalConfig
+from agrotools.runner.config_file import check_keys, read_config, read_toml
 from agrotools.runner.estimate import CostEstimate, estimate
 from agrotools.runner.evaluate import evaluate
-from agrotools.runner.plan import Plan, remaining
+from agrotools.runner.plan import WorkItems, remaining
 from agrotools.runner.policies import is_agent, is_baseline, names_endpoint, run_protocol
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import check_distinct, rescore
+from agrotools.runner.run_settings import DEFAULT_PROTOCOL, resolve_settings
 from agrotools.runner.store import read_manifest, resolved_manifest
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.comparisons import (
@@ -49,7 +44,7 @@ from agrotools.scoring.statistics import adjusted, estimate_difference, estimate
 from agrotools.scoring.summary import RunDifference, Summary
 
 _OF_STUDY = ("benchmark", "model", "mode", "tools", "epochs", "budget", "out")
-_OF_ROW = ("name", "label", *(key for key in EvalConfig.model_fields if key not in _OF_STUDY))
+_OF_ROW = ("name", "label", *(key for key in OPTIONS if key not in _OF_STUDY))
 
 
 class StudyRun(NamedTuple):
@@ -63,12 +58,12 @@ class StudyRun(NamedTuple):
 
     @property
     def folder(self) -> Path:
-        return cast(Path, self.config.out)
+        return cast(Path, self.config.run.out)
 
     @property
     def title(self) -> str:
-        tools = f", tools {self.config.tools}" if self.config.tools != "all" else ""
-        protocol = f", protocol {self.config.protocol}" if self.config.protocol else ""
+        tools = f", tools {self.config.tools.offered}" if self.config.tools.offered != "all" else ""
+        protocol = f", protocol {self.config.agent.protocol}" if self.config.agent.protocol else ""
         return f"{self.label} on {self.benchmark}{tools}{protocol}"
 
 
@@ -95,7 +90,7 @@ class RunState(NamedTuple):
 
     @property
     def modes(self) -> list[Mode]:
-        return [mode for mode in self.run.config.modes if mode not in self.lacking]
+        return [mode for mode in self.run.config.run.modes if mode not in self.lacking]
 
     @property
     def complete(self) -> bool:
@@ -142,7 +137,7 @@ def read_study(file: Path) -> Study:
         UsageError: the file cannot be read, or a key or a value is not valid; the closest key is suggested.
     """
     values = read_toml(file, "study file", hint="give the path of a study file")
-    check_keys(values, EvalConfig.model_fields, str(file))
+    check_keys(values, OPTIONS, str(file))
     benchmarks = _rows(values.pop("benchmark", "embedded"), "benchmark", file)
     models = _rows(values.pop("model", []), "model", file)
     modes, tools = (_texts(values.pop(key, "all"), key, file) for key in ("mode", "tools"))
@@ -199,10 +194,10 @@ def _study_run(
     }
     try:
         (config,) = read_config(None, options, [name])
-        _ = config.modes
+        _ = config.run.modes
     except UsageError as error:
         raise UsageError(f"{file}, model {label}: {error.message}", hint=error.hint) from error
-    return StudyRun(label, benchmark_label, config, _harness(name, config.protocol or ""))
+    return StudyRun(label, benchmark_label, config, _harness(name, config.agent.protocol or ""))
 
 
 def _harness(model: str, protocol: str) -> str:
@@ -265,10 +260,10 @@ def _planned_runs(study: Study, progress: TextIO) -> list[tuple[StudyRun, Benchm
     for run in study.runs:
         key = repr(
             (
-                run.config.benchmark,
-                run.config.data_root,
-                sorted(run.config.options.items()),
-                run.config.quick,
+                run.config.benchmark.name,
+                run.config.benchmark.data_root,
+                sorted(run.config.benchmark.options.items()),
+                run.config.benchmark.quick,
             )
         )
         if key not in loaded:
@@ -283,7 +278,7 @@ def _planned_runs(study: Study, progress: TextIO) -> list[tuple[StudyRun, Benchm
                 out = run.folder.with_name(f"{run.folder.name}-{DEFAULT_PROTOCOL}")
                 changes = {"mode": ",".join(lacking), "protocol": DEFAULT_PROTOCOL, "out": out}
                 planned.append(
-                    (run._replace(config=run.config.model_copy(update=changes)), loaded[key])
+                    (run._replace(config=run.config.with_options(**changes)), loaded[key])
                 )
     return planned
 
@@ -305,10 +300,8 @@ def study_of_runs(folders: Sequence[Path]) -> tuple[Study, list[RunState]]:
             "tools": run.tools,
             "out": folder,
         }
-        config = EvalConfig.model_validate(
-            {**values, "agent_model": run.settings.get("agent_model")}
-        )
-        label = Path(config.agent_model or run.model).name.removesuffix(".gguf")
+        config = EvalConfig.of(**{**values, "agent_model": run.settings.get("agent_model")})
+        label = Path(config.agent.model or run.model).name.removesuffix(".gguf")
         study_run = StudyRun(label, run.benchmark, config, _harness(run.model, run.protocol))
         states.append(RunState(study_run, sum(run.planned.values()), n))
         rows.update((*_row(study_run), mode) for mode in run.modes)
@@ -319,7 +312,7 @@ def study_of_runs(folders: Sequence[Path]) -> tuple[Study, list[RunState]]:
 
 
 def _row(run: StudyRun) -> tuple[str, str, str, str]:
-    return run.benchmark, run.config.tools, run.label, run.harness
+    return run.benchmark, run.config.tools.offered, run.label, run.harness
 
 
 def inspect_study(study: Study, progress: TextIO) -> list[RunState]:
@@ -334,10 +327,10 @@ def inspect_study(study: Study, progress: TextIO) -> list[RunState]:
 def inspect_run(run: StudyRun, benchmark: Benchmark, *, estimates: bool = False) -> RunState:
     """Return how much of a run is done, with the estimated cost of the rest if ``estimates``."""
     try:
-        prepared = prepare_run(run.config, benchmark)
+        prepared = plan_run(run.config, benchmark)
         resolved_manifest(run.folder, prepared.manifest)
         index = record_index(run.folder) if (run.folder / RECORDS_FILE).is_file() else None
-        plan, failed = prepared.plan, index.failed if index else frozenset()
+        plan, failed = prepared.items, index.failed if index else frozenset()
         todo = remaining(plan, index, failed) if index else plan
         expected = asyncio.run(_estimated(prepared, todo, wanted=estimates))
     except AgrotoolsError as error:
@@ -351,7 +344,7 @@ def inspect_run(run: StudyRun, benchmark: Benchmark, *, estimates: bool = False)
     )
 
 
-async def _estimated(prepared: PreparedRun, todo: Plan, *, wanted: bool) -> CostEstimate | None:
+async def _estimated(prepared: RunPlan, todo: WorkItems, *, wanted: bool) -> CostEstimate | None:
     source = prepared.source
     try:
         if not (wanted and len(todo) and source.base_url) or (
@@ -384,14 +377,15 @@ def run_study(
     states = [inspect_run(*each) for each in planned]
     unreachable: set[tuple[str, str | None]] = set()
     for at, state in enumerate(states):
-        config, endpoint = state.run.config, (state.run.config.model, state.run.config.base_url)
+        config = state.run.config
+        endpoint = (config.model.name, config.model.base_url)
         problem = state.problem
         if state.complete:
             continue
         spent = spent_usd(states)
-        if study.budget is not None and config.budget is not None:
+        if study.budget is not None and config.run.budget is not None:
             left = study.budget - sum(spent.values()) + spent[state.run.folder]
-            config = config.model_copy(update={"budget": left})
+            config = config.with_options(budget=left)
             problem = problem or (
                 "" if left > spent[state.run.folder] else "not run: the budget is spent"
             )
@@ -448,7 +442,7 @@ def study_result(
         if one.benchmark == other.benchmark
         and mine.privileged == theirs.privileged
         and (
-            one.config.tools == other.config.tools
+            one.config.tools.offered == other.config.tools.offered
             or (one.label, one.harness) == (other.label, other.harness)
         )
     ]
@@ -466,8 +460,8 @@ def study_result(
     factors = [
         (
             run.benchmark,
-            run.config.tools,
-            run.config.agent_model or run.config.model,
+            run.config.tools.offered,
+            run.config.agent.model or run.config.model.name,
             run.harness or summary.protocol,
         )
         for run, summary in scored

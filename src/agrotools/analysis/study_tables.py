@@ -51,7 +51,7 @@ def _score_table(benchmark: str, result: "StudyResult") -> ReportTable:
     for state in result.states:
         if state.run.benchmark == benchmark:
             by_row.setdefault(
-                (state.run.label, state.run.harness, state.run.config.tools), []
+                (state.run.label, state.run.harness, state.run.config.tools.offered), []
             ).append(state)
     summary_of = {run.folder: (at, summary) for at, (run, summary) in enumerate(result.scored)}
     of_benchmark = [
@@ -127,8 +127,9 @@ def _score_cell(
     if summary is None or mode not in summary.modes:
         return TableCell((DASH,), "dim")
     marks: list[str] = []
-    if state.run.config.protocol != states[0].run.config.protocol:
-        marks.append(f"protocol {state.run.config.protocol}")
+    protocol = state.run.config.agent.protocol
+    if protocol != states[0].run.config.agent.protocol:
+        marks.append(f"protocol {protocol}")
     part = summary.modes[mode]
     if missing := summary.missing.get(mode):
         marks.append(
@@ -194,9 +195,10 @@ def _letters(result: "StudyResult") -> dict[tuple[int, Mode, str], str]:
     tables: dict[tuple[str, str, bool, Mode, str], list[RunDifference]] = {}
     for each in result.differences:
         first, second = runs[each.first], runs[each.second]
-        if first.config.tools == second.config.tools and each.difference.p_adjusted is not None:
+        tools = first.config.tools.offered
+        if tools == second.config.tools.offered and each.difference.p_adjusted is not None:
             privileged = result.scored[each.first][1].privileged
-            key = (first.benchmark, first.config.tools, privileged, each.mode, each.metric)
+            key = (first.benchmark, tools, privileged, each.mode, each.metric)
             tables.setdefault(key, []).append(each)
     letters: dict[tuple[int, Mode, str], str] = {}
     for (_, _, _, mode, metric), differences in tables.items():

@@ -115,7 +115,7 @@ def check(
     from agrotools.benchmarks.checking import check_benchmark, propose_map_of
     from agrotools.core import BENCHMARKS, UsageError
     from agrotools.plugin.installed import benchmark_id
-    from agrotools.runner.config import benchmark_options
+    from agrotools.runner.config_file import benchmark_options
 
     if schema:
         from agrotools.benchmarks.validate import format_schema
@@ -197,7 +197,7 @@ def describe_one(
     from agrotools.benchmarks.photos import photos_of, samples_of_photos
     from agrotools.report.description import description_tables
     from agrotools.report.terminal import print_parts
-    from agrotools.runner.config import benchmark_options
+    from agrotools.runner.config_file import benchmark_options
 
     options = benchmark_options(option) if option else {}
     loading = Loading(

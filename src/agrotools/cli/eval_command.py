@@ -90,7 +90,7 @@ class _Asked:
 
 
 def _asked(benchmark: str | None, given: OptionTable, config: Path | None) -> _Asked:
-    from agrotools.runner.config import benchmark_options, tool_backends
+    from agrotools.runner.config_file import benchmark_options, tool_backends
 
     options: dict[str, Any] = {
         name: value for name, value in given.values.items() if value not in (None, [])
@@ -121,19 +121,20 @@ def _checked_configs(
     from agrotools.cli.planning import offer_download
     from agrotools.cli.results import check_judges
     from agrotools.models.endpoint import without_keys
-    from agrotools.runner.config import check_models, read_config
+    from agrotools.runner.config_file import read_config
+    from agrotools.runner.early_checks import check_models
 
     configs = read_config(file, asked.options, asked.models)
-    if not asked.dry_run and configs[0].data_root is None:
-        offer_download(configs[0].benchmark, at_once=get)
+    if not asked.dry_run and configs[0].benchmark.data_root is None:
+        offer_download(configs[0].benchmark.name, at_once=get)
     with without_keys() if asked.dry_run else nullcontext():
         check_models(configs)
-        check_judges(judging, [each.benchmark for each in configs])
+        check_judges(judging, [each.benchmark.name for each in configs])
     if asked.fresh_seed is None:
         return configs
     checked = () if asked.dry_run else configs
     folder = str(fresh_benchmark(configs[0], asked.fresh_seed, checked))
-    return [each.model_copy(update={"benchmark": folder}) for each in configs]
+    return [each.with_options(benchmark=folder) for each in configs]
 
 
 def _loaded(
@@ -148,7 +149,7 @@ def _loaded(
 
     from agrotools.cli.reading import answered_options, new_readings, print_readings, readings_of
     from agrotools.runner.build import load_for_run
-    from agrotools.runner.config import with_default_models
+    from agrotools.runner.config_file import with_default_models
 
     with stop_message("no sample was run", ""):
         readings = new_readings(yes=asked.yes)
@@ -156,13 +157,14 @@ def _loaded(
         loaded = load_for_run(configs[0], sys.stderr, checked, readings)
         answers = answered_options(readings)
         completed = [
-            each.model_copy(update={"options": {**each.options, **answers}}) for each in configs
+            each.with_options(options={**each.benchmark.options, **answers}) for each in configs
         ]
         completed = with_default_models(completed, file, asked.models, loaded)
     print_readings(readings_of(loaded))
     first = completed[0]
-    if first.quick and "mode" not in first.model_fields_set and "end-to-end" in loaded.modes:
-        completed = [each.model_copy(update={"mode": "end-to-end"}) for each in completed]
+    mode_is_given = "mode" in first.run.model_fields_set
+    if first.benchmark.quick and not mode_is_given and "end-to-end" in loaded.modes:
+        completed = [each.with_options(mode="end-to-end") for each in completed]
     return completed, loaded
 
 
@@ -203,22 +205,23 @@ def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConf
     from agrotools.build.sources.drawn.fresh import fresh_version, write_fresh
     from agrotools.core.files import cache_dir
     from agrotools.core.taxonomy import MODES
-    from agrotools.runner.config import contacting_progress
+    from agrotools.runner.early_checks import contacting_progress
     from agrotools.runner.plan import work_items
 
     with stop_message("no sample was run, drawn scenes are kept"):
         published = load_as(
-            config.benchmark, Loading(config.data_root, config.options, files_later=True)
+            config.benchmark.name,
+            Loading(config.benchmark.data_root, config.benchmark.options, files_later=True),
         )
-        part = "-quick" if config.quick else ""
-        if config.limit:
-            part += f"-limit-{config.limit}"
+        part = "-quick" if config.benchmark.quick else ""
+        if config.benchmark.limit:
+            part += f"-limit-{config.benchmark.limit}"
             some = [
                 each
                 for each in published.samples
-                if not config.quick or each.id in published.header.quick
+                if not config.benchmark.quick or each.id in published.header.quick
             ]
-            drawn = {*work_items(some, MODES, 1, limit=config.limit).sample_ids()}
+            drawn = {*work_items(some, MODES, 1, limit=config.benchmark.limit).sample_ids()}
             published = replace(published, samples=[each for each in some if each.id in drawn])
         folder = (
             cache_dir("fresh") / f"{published.name}-{fresh_version(published.version, seed)}{part}"
@@ -229,7 +232,7 @@ def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConf
                 published,
                 seed,
                 folder,
-                quick=config.quick,
+                quick=config.benchmark.quick,
                 progress=contacting_progress(checked, sys.stderr),
             )
     return folder

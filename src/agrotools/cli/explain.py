@@ -224,8 +224,8 @@ def _preview(benchmark: str, sample: str, options: dict[str, Any], *, as_json: b
     from tempfile import TemporaryDirectory
 
     from agrotools.core import UsageError
-    from agrotools.runner.build import load_for_run, prepare_run
-    from agrotools.runner.config import read_config
+    from agrotools.runner.build import load_for_run, plan_run
+    from agrotools.runner.config_file import read_config
     from agrotools.runner.estimate import PREVIEWED, items_of, requests_of
     from agrotools.runner.prompts import PromptLog, StoredPrompts
 
@@ -234,10 +234,10 @@ def _preview(benchmark: str, sample: str, options: dict[str, Any], *, as_json: b
     }
     (config,) = read_config(None, given, [PREVIEWED.name])
     loaded = load_for_run(config, sys.stderr, readings=new_readings(yes=False))
-    prepared = prepare_run(config, loaded, PREVIEWED)
-    if sample not in prepared.plan.ids:
+    prepared = plan_run(config, loaded, PREVIEWED)
+    if sample not in prepared.items.ids:
         raise UsageError(
-            f"{benchmark} has no sample {sample!r}", hint=_similar(sample, prepared.plan.ids)
+            f"{benchmark} has no sample {sample!r}", hint=_similar(sample, prepared.items.ids)
         )
     with TemporaryDirectory() as folder:
         log, prompts = PromptLog(Path(folder)), list[_Prompts]()

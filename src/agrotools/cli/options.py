@@ -25,7 +25,7 @@ SIMILARITY = "similarity"
 
 @dataclass(frozen=True)
 class OptionTable:
-    """Values of the options of ``eval_options.toml`` by name. :class:`EvalConfig` has their types and defaults."""
+    """Values of the options of ``eval_options.toml`` by name; the configuration has their types and defaults."""
 
     values: dict[str, Any]
 
@@ -46,9 +46,9 @@ def _parameter(
     name: str, panel: str, *, flags: tuple[str, ...] = (), repeatable: bool = False, **more: Any
 ) -> inspect.Parameter:
     """Return an option. Those that are no key of the configuration are numbers, if they have a ``min``, or flags."""
-    from agrotools.runner.config import EvalConfig
+    from agrotools.runner.config import OPTIONS
 
-    field = EvalConfig.model_fields.get(name)
+    field = OPTIONS.get(name)
     if field is None and "min" not in more:
         annotation, default = (
             Annotated[bool, typer.Option(*flags, rich_help_panel=panel, **more)],

@@ -37,13 +37,13 @@ def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
     from agrotools.analysis.study import StudyRun, inspect_run
     from agrotools.core.texts import benchmark_title
     from agrotools.models.endpoint import without_keys
-    from agrotools.runner.build import part_text, prepare_run
+    from agrotools.runner.build import part_text, plan_run
 
     with without_keys():
-        prepared = prepare_run(config, benchmark)
+        prepared = plan_run(config, benchmark)
         name = benchmark_title(benchmark.name, benchmark.version)
-        title = f"{name}{part_text(config)}, {', '.join(prepared.plan.sizes())}"
-        run = StudyRun(config.model, title, config.model_copy(update={"out": prepared.folder}))
+        title = f"{name}{part_text(config.benchmark)}, {', '.join(prepared.items.sizes())}"
+        run = StudyRun(config.model.name, title, config.with_options(out=prepared.folder))
         return inspect_run(run, benchmark, estimates=True)
 
 
@@ -83,7 +83,7 @@ def print_plans(
             typer.echo(f"  {state.expected}{unpriced}")
             spent = read_spend(state.run.folder / SPEND_FILE).usd
             typer.echo(f"  {_time_text(state.expected.requests, config)}")
-            if warning := budget_warning(state.expected, config.budget, spent):
+            if warning := budget_warning(state.expected, config.run.budget, spent):
                 typer.echo(f"  {warning}")
         typer.echo(f"  run folder: {state.run.folder}")
     return code
@@ -91,12 +91,12 @@ def print_plans(
 
 def _time_text(requests: int, config: "EvalConfig") -> str:
     """Return the time of a run under assumptions that it names."""
-    in_flight = config.concurrency or _IN_FLIGHT
+    in_flight = config.wire.concurrency or _IN_FLIGHT
     minutes = requests * _SECONDS_PER_REPLY / in_flight / 60
-    limited = config.rpm is not None and requests / config.rpm > minutes
-    minutes = max(minutes, requests / config.rpm if config.rpm else 0.0)
+    limited = config.wire.rpm is not None and requests / config.wire.rpm > minutes
+    minutes = max(minutes, requests / config.wire.rpm if config.wire.rpm else 0.0)
     basis = (
-        f"--rpm {config.rpm}"
+        f"--rpm {config.wire.rpm}"
         if limited
         else f"{in_flight} requests in flight, {_SECONDS_PER_REPLY:g} s per reply"
     )
@@ -111,7 +111,7 @@ def ask_before_spending(config: "EvalConfig") -> "Callable[[CostEstimate], None]
     def ask(expected: "CostEstimate") -> None:
         from agrotools.core import UsageError
 
-        highest = min(expected.usd_high or 0.0, config.budget or float("inf"))
+        highest = min(expected.usd_high or 0.0, config.run.budget or float("inf"))
         if highest <= ASK_ABOVE_USD or not (sys.stdin.isatty() and sys.stderr.isatty()):
             return
         if not typer.confirm(f"This run may cost up to {highest:.2f} USD. Start it?", err=True):
@@ -163,23 +163,23 @@ MODEL_EXAMPLE = ("--model", "openai:gpt-4.1-mini", "--budget", "3")
 def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluated") -> list[str]:
     """Return what to do after this evaluation, except looking at a sample."""
     config, benchmark = evaluated.config, evaluated.benchmark
-    if config.shard and not (evaluated.stops or summary.missing):
+    if config.benchmark.shard and not (evaluated.stops or summary.missing):
         return [_merge_command(runs[0])]
-    if evaluated.stops and config.budget is not None:
-        budget = _larger_budget(config.budget, summary)
+    if evaluated.stops and config.run.budget is not None:
+        budget = _larger_budget(config.run.budget, summary)
         return [
             f"{_changed('--budget', add=['--budget', f'{budget:g}'])}  (resumes; all finished samples are kept)"
         ]
     if any(part.invalid.n for part in summary.modes.values()):
         return [f"{_changed()}  (again: the invalid samples)"]
     if summary.model.startswith("baseline:"):
-        first_look = config.quick or (
-            benchmark.header.quick and not config.limit
+        first_look = config.benchmark.quick or (
+            benchmark.header.quick and not config.benchmark.limit
         )  # what the budget is enough for
         add = ["--quick"] if first_look and "--quick" not in ARGUMENTS else []
-        add = [*([config.benchmark] if not ARGUMENTS else []), *add, *MODEL_EXAMPLE]
+        add = [*([config.benchmark.name] if not ARGUMENTS else []), *add, *MODEL_EXAMPLE]
         return [_changed("--model", "-m", "--out", add=add)]
-    if config.quick:
+    if config.benchmark.quick:
         has_mode = any(each.partition("=")[0] == "--mode" for each in ARGUMENTS)
         add = [] if has_mode else ["--mode", "end-to-end"]
         whole = f"the whole benchmark, {count_text(len(benchmark.samples), 'question')}; --dry-run shows its cost"

@@ -58,7 +58,7 @@ def readings_of(benchmark: "Benchmark") -> "Readings":
 
 def answered_options(readings: "Readings") -> dict[str, str]:
     """Return the answers that the user gave, or ``--yes``, as options of the benchmark (``--option``)."""
-    from agrotools.runner.config import benchmark_options
+    from agrotools.runner.config_file import benchmark_options
 
     return benchmark_options([answer.removeprefix("--option=") for answer in readings.answers])
 

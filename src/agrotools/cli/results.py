@@ -126,7 +126,7 @@ class Evaluated(NamedTuple):
     @property
     def asked_modes(self) -> "Sequence[Mode]":
         """Modes that the user asked for; empty for all."""
-        return () if self.config.mode == "all" else self.config.modes
+        return () if self.config.run.mode == "all" else self.config.run.modes
 
     @property
     def stops(self) -> "list[BudgetReached]":
@@ -327,7 +327,7 @@ def _references(scores: RunScores, evaluated: Evaluated) -> "References":
     at = scores.first_model
     measure = headline([scores.summaries[at]], evaluated.asked_modes)
     mode = measure[0].mode if measure else None
-    data_root = evaluated.config.data_root
+    data_root = evaluated.config.benchmark.data_root
     return references_of(scores.runs[at], evaluated.benchmark, data_root, terminal_progress(), mode)
 
 

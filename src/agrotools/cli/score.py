@@ -145,7 +145,7 @@ def make_run(
     from agrotools.benchmarks.loading import Loading, load_as
     from agrotools.core import UndecidedError
     from agrotools.core.readings import Readings
-    from agrotools.runner.config import benchmark_options
+    from agrotools.runner.config_file import benchmark_options
     from agrotools.runner.predictions import import_predictions
 
     settings = benchmark_options(options)

@@ -175,7 +175,7 @@ def _vision(
     if backend is None and name is None and base_url is None:
         return None
     from agrotools.models import Endpoint
-    from agrotools.runner.config import tool_model
+    from agrotools.runner.run_settings import tool_model
     from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
     backends = {tool.name: backend} if backend else {}
@@ -349,7 +349,7 @@ def serve(
     import sys
 
     from agrotools.core import UsageError
-    from agrotools.runner.config import tool_backends
+    from agrotools.runner.config_file import tool_backends
     from agrotools.serve.mcp import (
         ServerOptions,
         access_token,

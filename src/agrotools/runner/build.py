@@ -27,16 +27,10 @@ from agrotools.core.readings import Readings
 from agrotools.formats.tool_check import stored_checks
 from agrotools.models import Model
 from agrotools.models.endpoint import PricedModel
-from agrotools.runner.config import (
-    EvalConfig,
-    RunSettings,
-    contacting_progress,
-    recorded_backends,
-    resolve_settings,
-    tool_model,
-)
+from agrotools.runner.config import OPTIONS, BenchmarkConfig, EvalConfig
+from agrotools.runner.early_checks import contacting_progress
 from agrotools.runner.manifest import Manifest, identity_hash
-from agrotools.runner.plan import RECORDED, Plan, tool_data, with_offered_tools, work_items
+from agrotools.runner.plan import RECORDED, WorkItems, tool_data, with_offered_tools, work_items
 from agrotools.runner.policies import (
     AgentFunction,
     AgentOptions,
@@ -48,6 +42,12 @@ from agrotools.runner.policies import (
     run_protocol,
 )
 from agrotools.runner.progress import stage_progress
+from agrotools.runner.run_settings import (
+    RunSettings,
+    recorded_backends,
+    resolve_settings,
+    tool_model,
+)
 from agrotools.scoring.metrics import SCORING_VERSION
 from agrotools.tools import get_tool, tool_specs, tool_versions
 from agrotools.tools.execution import ToolExecutor, check_backends
@@ -57,15 +57,15 @@ if TYPE_CHECKING:
     from agrotools.runner.degradation import DegradedBenchmark
 
 
-class PreparedRun(NamedTuple):
-    """Everything that follows from a configuration before its run folder is opened."""
+class RunPlan(NamedTuple):
+    """A run before its folder is opened: names have become objects, and every error of the user has been raised."""
 
     config: EvalConfig
     settings: RunSettings
     benchmark: Benchmark
     source: PolicySource
     vision_model: PricedModel | None
-    plan: Plan
+    items: WorkItems
     manifest: Manifest
     folder: Path
     server: "LocalServer | None" = None
@@ -82,7 +82,7 @@ def load_for_run(
 
     Args:
         progress: where long preparations are shown.
-        checked: their endpoints are checked as in :func:`~agrotools.runner.config.contacting_progress`.
+        checked: their endpoints are checked as in :func:`~agrotools.runner.early_checks.contacting_progress`.
         readings: asks where the files may be read in two ways.
 
     Raises:
@@ -90,116 +90,142 @@ def load_for_run(
         UsageError, EndpointRefusal, EndpointUnreachable: a model cannot be used.
         NoFileError: the samples of a folder have errors by which calls cannot be made or answers are scored wrongly.
     """
+    chosen = config.benchmark
     report = contacting_progress(checked, progress)
     loading = Loading(
-        config.data_root,
-        config.options,
+        chosen.data_root,
+        chosen.options,
         report,
-        config.quick,
+        chosen.quick,
         files_later=True,
         readings=readings,
     )
-    benchmark = load_as(config.benchmark, loading)
-    if config.benchmark not in BENCHMARKS:
-        check_for_run(benchmark, {"unknown_tool"} if RECORDED in config.backends.values() else ())
+    benchmark = load_as(chosen.name, loading)
+    if chosen.name not in BENCHMARKS:
+        # Tools whose results were recorded need not be installed.
+        allowed = {"unknown_tool"} if RECORDED in config.tools.backends.values() else ()
+        check_for_run(benchmark, allowed)
     return benchmark
 
 
-def prepare_run(
+def plan_run(
     config: EvalConfig, benchmark: Benchmark, model: Model | Policy | AgentFunction | None = None
-) -> PreparedRun:
-    """Return the plan, the manifest and the policy of the run that ``config`` describes, without starting it.
+) -> RunPlan:
+    """Return the plan of the run that ``config`` describes, without starting it.
 
     Raises:
         UsageError: the configuration does not fit the benchmark, the model or the endpoint.
+        MissingLibraryError: the run needs libraries that are not installed.
     """
-    if config.quick and not benchmark.header.quick:
+    if config.benchmark.quick and not benchmark.header.quick:
         raise UsageError(
             f"{benchmark.name} has no quick part", hint="--limit N runs N of its samples"
         )
-    if (is_agent(config.model) or not isinstance(model, Model | None)) and config.protocol is None:
-        config = config.model_copy(update={"protocol": "react"})  # agents and policies have none
-    known_samples = (
-        benchmark.samples
-    )  # before some are left out, so that a baseline knows the same ones at every dose
-    if config.degrade:
+    takes_no_protocol = is_agent(config.model.name) or not isinstance(model, Model | None)
+    if takes_no_protocol and config.agent.protocol is None:
+        config = config.with_options(protocol="react")
+    all_samples = benchmark.samples  # a baseline knows the same ones at every dose
+    if config.benchmark.degrade:
         benchmark = _degraded(benchmark, config)
-    if config.faults and ("end-to-end" not in config.modes or replayed_run(config.model)):
-        raise UsageError(
-            "--faults needs tools that run",
-            hint="--mode end-to-end, and a model instead of a replay",
-        )
     settings = resolve_settings(config, benchmark)
-    if config.degrade and settings.recorded and "end-to-end" in settings.modes:
-        raise UsageError(
-            f"--degrade: results of {sorted(settings.recorded)[0]} were recorded on the original files",
-            hint="add --mode no-tool, or run the tools: --backend TOOL=offline",
-        )
-    benchmark = with_offered_tools(benchmark, config.tools, settings.protocol)
+    _check_conditions(config, settings)
+    benchmark = with_offered_tools(benchmark, config.tools.offered, settings.protocol)
     endpoint = config.endpoint
     source = policy_source(
         endpoint,
-        known_samples,
-        agents=AgentOptions(
-            protocol=settings.protocol,
-            settings=config.settings,
-            images=settings.images,
-            max_steps=settings.max_steps,
-            benchmark=benchmark,
-            specs=partial(
-                tool_specs,
-                may_be_absent=settings.recorded,
-                declared=benchmark.header.declared,
-                backends=settings.backends,
-            ),
-            agent=config.agent,
-        ),
-        seed=config.seed or 0,
+        all_samples,
+        agents=_agent_options(config, settings, benchmark),
+        seed=config.model.seed or 0,
         model=model,
     )
     vision_model = tool_model(settings.backends, config.vlm_endpoint)
     check_backends(settings.executed_backends, has_vision=vision_model is not None)
-    executor_class(
-        config.executor
-    )  # an executor that is not installed ends the run before it has a folder
-    is_free = not (source.base_url or source.meter)
-    if is_free and (config.price is not None or (config.budget and vision_model is None)):
+    executor_class(config.tools.executor)  # one that is not installed is refused here
+    _check_payment(config, source, vision_model)
+    items = work_items(
+        benchmark.samples,
+        _modes_of(config, settings, benchmark, source),
+        config.run.epochs,
+        single_shot=source.single_shot,
+        limit=config.benchmark.limit,
+        only=benchmark.header.quick if config.benchmark.quick else (),
+    )
+    _check_libraries(benchmark, settings, source, items)
+    manifest = describe_run(
+        config, settings, benchmark, source, items, vision_model, endpoint.server
+    )
+    if config.benchmark.shard:
+        from agrotools.runner.shards import shard_run
+
+        items, manifest = shard_run(items, manifest, config.benchmark.shard)
+    folder = config.run.out or default_folder(manifest)
+    return RunPlan(
+        config, settings, benchmark, source, vision_model, items, manifest, folder, endpoint.server
+    )
+
+
+def _check_conditions(config: EvalConfig, settings: RunSettings) -> None:
+    """Check that degraded pictures and faults of tools reach the run; UsageError if they do not."""
+    runs_tools = "end-to-end" in config.run.modes and not replayed_run(config.model.name)
+    if config.tools.faults and not runs_tools:
+        raise UsageError(
+            "--faults needs tools that run",
+            hint="--mode end-to-end, and a model instead of a replay",
+        )
+    if config.benchmark.degrade and settings.recorded and "end-to-end" in settings.modes:
+        raise UsageError(
+            f"--degrade: results of {sorted(settings.recorded)[0]} were recorded on the original files",
+            hint="add --mode no-tool, or run the tools: --backend TOOL=offline",
+        )
+
+
+def _agent_options(config: EvalConfig, settings: RunSettings, benchmark: Benchmark) -> AgentOptions:
+    specs = partial(
+        tool_specs,
+        may_be_absent=settings.recorded,
+        declared=benchmark.header.declared,
+        backends=settings.backends,
+    )
+    return AgentOptions(
+        protocol=settings.protocol,
+        settings=config.model.settings,
+        images=settings.images,
+        max_steps=settings.max_steps,
+        benchmark=benchmark,
+        specs=specs,
+        agent=config.external_agent,
+    )
+
+
+def _check_payment(
+    config: EvalConfig, source: PolicySource, vision_model: PricedModel | None
+) -> None:
+    """Refuse a price or a budget where there is nobody to pay."""
+    if source.base_url or source.meter:
+        return
+    if config.model.price is not None or (config.run.budget and vision_model is None):
         raise UsageError(
             f"{source.name} costs nothing: there is no endpoint to pay",
             hint="omit --budget and --price",
         )
+
+
+def _modes_of(
+    config: EvalConfig, settings: RunSettings, benchmark: Benchmark, source: PolicySource
+) -> list[Mode]:
+    """Return the modes to run, which both the benchmark and the policy must have; UsageError if there is none."""
     modes: list[Mode] = [mode for mode in settings.modes if mode in source.modes]
     if not modes:
         of_protocol = f"in the protocol {settings.protocol} " if source.model is not None else ""
         raise UsageError(
-            f"{source.name} cannot be run in mode {config.mode}",
+            f"{source.name} cannot be run in mode {config.run.mode}",
             hint=f"{of_protocol}it runs in {', '.join(source.modes)}; the benchmark has {', '.join(benchmark.modes)}",
         )
-    only = benchmark.header.quick if config.quick else ()
-    plan = work_items(
-        benchmark.samples,
-        modes,
-        config.epochs,
-        single_shot=source.single_shot,
-        limit=config.limit,
-        only=only,
-    )
-    _check_libraries(benchmark, settings, source, plan)
-    manifest = describe_run(
-        config, settings, benchmark, source, plan, vision_model, endpoint.server
-    )
-    if config.shard:
-        from agrotools.runner.shards import shard_run
-
-        plan, manifest = shard_run(plan, manifest, config.shard)
-    folder = config.out or default_folder(manifest)
-    return PreparedRun(
-        config, settings, benchmark, source, vision_model, plan, manifest, folder, endpoint.server
-    )
+    return modes
 
 
 def _check_libraries(
-    benchmark: Benchmark, settings: RunSettings, source: PolicySource, plan: Plan
+    benchmark: Benchmark, settings: RunSettings, source: PolicySource, items: WorkItems
 ) -> None:
     """Refuse a run that would get further only with the extra ``tools``, which is not installed.
 
@@ -210,13 +236,13 @@ def _check_libraries(
     """
     if all(map(is_installed, TOOL_LIBRARIES)):
         return
-    positions = {at for part in plan.parts for at in part.positions}
-    samples = [plan.samples[at] for at in sorted(positions)]
+    positions = {at for part in items.parts for at in part.positions}
+    samples = [items.samples[at] for at in sorted(positions)]
     if benchmark.make_files is not None:
         paths = (benchmark.file_path(file) for sample in samples for file in sample.files)
         if not all(path.is_file() for path in paths):
             require_libraries(f"{benchmark.name}, whose pictures are drawn here,")
-    runs_tools = any(part.mode == "end-to-end" for part in plan.parts)
+    runs_tools = any(part.mode == "end-to-end" for part in items.parts)
     if runs_tools and not source.truth_tools:
         offered = {tool for sample in samples for tool in sample.toolset}
         executed = [tool for tool in benchmark.toolset if tool in offered - settings.recorded]
@@ -245,28 +271,30 @@ def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
     """Return the degraded benchmark; UsageError if the run needs what was recorded on the original files."""
     from agrotools.runner.degradation import Degradation, degrade_benchmark
 
-    if config.modes == ("step-by-step",):
+    chosen = config.benchmark
+    if config.run.modes == ("step-by-step",):
         raise UsageError(
             "--degrade: step-by-step shows observations that were recorded on the original files",
             hint="run --mode end-to-end or no-tool",
         )
-    if replayed_run(config.model):
+    if replayed_run(config.model.name):
         raise UsageError(
             "--degrade: a replay repeats replies to the original files", hint="run the model itself"
         )
     if benchmark.make_files is not None:  # whether a file can be degraded follows from its content
         show = stage_progress(sys.stderr)
         benchmark = load_benchmark(
-            config.benchmark, config.data_root, show, config.options, quick=config.quick
+            chosen.name, chosen.data_root, show, chosen.options, quick=chosen.quick
         )
-    return degrade_benchmark(
-        benchmark, Degradation.parse(config.degrade), config.seed or 0, quick=config.quick
-    )
+    degradation = Degradation.parse(chosen.degrade)
+    return degrade_benchmark(benchmark, degradation, config.model.seed or 0, quick=chosen.quick)
 
 
-def part_text(config: EvalConfig) -> str:
+def part_text(benchmark: BenchmarkConfig) -> str:
     """Return the part of the benchmark that is run, for titles: ``, quick part, shard 3/16``; empty for all of it."""
-    return f"{', quick part' if config.quick else ''}{f', shard {config.shard}' if config.shard else ''}"
+    quick = ", quick part" if benchmark.quick else ""
+    shard = f", shard {benchmark.shard}" if benchmark.shard else ""
+    return quick + shard
 
 
 def benchmark_notes(benchmark: Benchmark) -> list[str]:
@@ -311,83 +339,102 @@ def describe_run(
     settings: RunSettings,
     benchmark: Benchmark,
     source: PolicySource,
-    plan: Plan,
+    items: WorkItems,
     vision_model: PricedModel | None = None,
     server: "LocalServer | None" = None,
 ) -> Manifest:
     """Return the manifest of the run that ``config`` describes."""
+    chosen = config.benchmark
     toolset = tool_versions(
         tool_specs(benchmark.toolset, settings.recorded, benchmark.header.declared)
     )
-    has_model, protocol = source.model is not None, run_protocol(settings.protocol)
-    endpoint = source.meter.endpoint if source.meter else None
-    agent_settings: dict[str, JsonValue] = {"agent_model": endpoint.name} if endpoint else {}
-    libraries: dict[str, str] = {}
-    for name in _LIBRARIES:
-        with suppress(PackageNotFoundError):  # text alone is evaluated without those for images
-            libraries[name] = version(name)
-    same: dict[str, Any] = {
-        name: getattr(config, name) for name in ("degrade", "faults", "tools", "epochs", "quick")
-    }
-    same |= {name: getattr(settings, name) for name in ("protocol", "images", "max_steps")}
-    same |= {
-        name: getattr(source, name) for name in ("model_hash", "base_url", "privileged", "sealed")
-    }
+    executed = benchmark.header.installed(_offered(benchmark, config, items))
+    is_part = chosen.quick or chosen.limit is not None
+    degraded: dict[str, Any] = {}
+    if chosen.degrade:
+        degraded = cast("DegradedBenchmark", benchmark).manifest_fields
     return Manifest(
-        **same,
+        **degraded,
         agrotools=version("agrotools"),
         scoring=SCORING_VERSION,
         benchmark=benchmark.name,
-        benchmark_path=config.benchmark,
-        data_root=str(config.data_root) if config.data_root else None,
+        benchmark_path=chosen.name,
+        data_root=str(chosen.data_root) if chosen.data_root else None,
         benchmark_version=benchmark.version,
-        benchmark_options=config.options,
+        benchmark_options=chosen.options,
         benchmark_hash=benchmark.content_hash,
-        **(cast("DegradedBenchmark", benchmark).manifest_fields if config.degrade else {}),
         synthetic=benchmark.synthetic,
+        quick=chosen.quick,
+        degrade=chosen.degrade,
         tool_checks=tuple(stored_checks(benchmark.header.metadata)),
         model=source.name,
+        model_hash=source.model_hash,
+        base_url=source.base_url,
+        privileged=source.privileged,
+        sealed=source.sealed,
         server=server.identity if server else (),
         server_version=server.version if server else "",
-        settings=config.settings.model_dump(mode="json", exclude_none=True)
-        if has_model
-        else agent_settings,
-        seed=config.seed or 0,
+        settings=_asked_settings(config, source),
+        seed=config.model.seed or 0,
+        protocol=settings.protocol,
+        images=settings.images,
+        max_steps=settings.max_steps,
+        prompt_hash=_prompts_of(settings, benchmark, source),
+        tools=config.tools.offered,
+        faults=config.tools.faults,
         toolset=toolset,
         toolset_hash=sha256_of_json(toolset),
-        tool_data=tool_data(
-            benchmark.header.installed(_offered(benchmark, config, plan)), settings.backends
-        ),
+        tool_data=tool_data(executed, settings.backends),
         backends=recorded_backends(settings.backends, vision_model),
         vlm_base_url=vision_model.base_url if vision_model else None,
-        prompt_hash=prompt_hash(protocol.templates, protocol.prompts(benchmark))
-        if has_model
-        else "",
         python=f"{platform.python_version()} on {sys.platform}",
-        libraries=libraries,
+        libraries=_library_versions(),
         modes=tuple(mode for mode in settings.modes if mode in source.modes),
-        sample_ids=plan.sample_ids()
-        if config.quick or config.limit is not None
-        else tuple(plan.ids),
-        planned=plan.sizes(),
+        epochs=config.run.epochs,
+        sample_ids=items.sample_ids() if is_part else tuple(items.ids),
+        planned=items.sizes(),
     )
+
+
+def _asked_settings(config: EvalConfig, source: PolicySource) -> dict[str, JsonValue]:
+    """Return the sampling settings of a model, or the model that an agent asks."""
+    if source.model is not None:
+        return config.model.settings.model_dump(mode="json", exclude_none=True)
+    endpoint = source.meter.endpoint if source.meter else None
+    return {"agent_model": endpoint.name} if endpoint else {}
+
+
+def _prompts_of(settings: RunSettings, benchmark: Benchmark, source: PolicySource) -> str:
+    """Return the hash of the prompts that a model is shown; empty for a policy that reads none."""
+    if source.model is None:
+        return ""
+    protocol = run_protocol(settings.protocol)
+    return prompt_hash(protocol.templates, protocol.prompts(benchmark))
+
+
+def _library_versions() -> dict[str, str]:
+    versions: dict[str, str] = {}
+    for name in _LIBRARIES:
+        with suppress(PackageNotFoundError):  # text alone is evaluated without those for images
+            versions[name] = version(name)
+    return versions
 
 
 def stored_options(run: Manifest) -> dict[str, JsonValue]:
     """Return the options of a model and its requests that a manifest contains, by their names in a configuration."""
-    settings = {
-        name: value for name, value in run.settings.items() if name in EvalConfig.model_fields
-    }
+    settings = {name: value for name, value in run.settings.items() if name in OPTIONS}
     known = {name: getattr(run, name) for name in ("model", "base_url", "images", "max_steps")}
     return {"benchmark": run.benchmark_path, **known, **settings}
 
 
-def _offered(benchmark: Benchmark, config: EvalConfig, plan: Plan) -> Sequence[str]:
-    if config.tools == "all":
+def _offered(benchmark: Benchmark, config: EvalConfig, items: WorkItems) -> Sequence[str]:
+    """Return the tools that a sample of the run offers, in the order of the benchmark."""
+    if config.tools.offered == "all":
         return benchmark.toolset
-    offered = {
-        tool for part in plan.parts for at in part.positions for tool in plan.samples[at].toolset
-    }
+    offered: set[str] = set()
+    for part in items.parts:
+        for at in part.positions:
+            offered.update(items.samples[at].toolset)
     return [tool for tool in benchmark.toolset if tool in offered]
 
 

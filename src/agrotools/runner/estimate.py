@@ -25,12 +25,12 @@ from agrotools.models.endpoint import ScriptedModel
 from agrotools.models.metered import most_output_tokens
 from agrotools.models.prices import IMAGE_TOKENS, Price
 from agrotools.runner.execute import with_history
-from agrotools.runner.plan import Plan, WorkItem, work_items
+from agrotools.runner.plan import WorkItem, WorkItems, work_items
 from agrotools.runner.policies import PolicySource
 from agrotools.runner.prompts import Request, collect_requests
 
 if TYPE_CHECKING:
-    from agrotools.runner.build import PreparedRun
+    from agrotools.runner.build import RunPlan
 
 RENDERED = 20
 """Number of samples whose requests are actually built, over all modes."""
@@ -73,7 +73,7 @@ class CostEstimate:
 
 
 async def estimate(
-    plan: Plan, benchmark: Benchmark, source: PolicySource, price: Price | None
+    plan: WorkItems, benchmark: Benchmark, source: PolicySource, price: Price | None
 ) -> CostEstimate | None:
     """Estimate the cost of running ``plan``; None if the policy does not use a model.
 
@@ -212,7 +212,7 @@ PREVIEWED = ScriptedModel(
 """Model of a preview, which only says that it answers."""
 
 
-def items_of(prepared: "PreparedRun", sample: str) -> list[WorkItem]:
+def items_of(prepared: "RunPlan", sample: str) -> list[WorkItem]:
     """Return a sample in each mode of the run; if none was asked for, in end-to-end or else the first.
 
     Raises:
@@ -226,13 +226,13 @@ def items_of(prepared: "PreparedRun", sample: str) -> list[WorkItem]:
     ]
     if chosen := [item for item in items if item.mode in modes]:
         one = [each for each in chosen if each.mode == "end-to-end"] or chosen[:1]
-        return chosen if "mode" in prepared.config.model_fields_set else one
+        return chosen if "mode" in prepared.config.run.model_fields_set else one
     able = ", ".join(item.mode for item in items if item.mode in benchmark.modes)
     raise UsageError(f"{sample} is not run in {' or '.join(modes)}", hint=f"--mode {able}")
 
 
 async def requests_of(
-    prepared: "PreparedRun", item: WorkItem
+    prepared: "RunPlan", item: WorkItem
 ) -> tuple[list[Request], list[tuple[int, int]]]:
     """Return requests for a sample, and of each the characters of its JSON without images and its estimated tokens.
 
@@ -248,7 +248,7 @@ async def requests_of(
     else:
         await agent.act(view, ())
     sizes = (
-        request_size(PREVIEWED.name, *request, prepared.config.settings, None)
+        request_size(PREVIEWED.name, *request, prepared.config.model.settings, None)
         for request in requests
     )
     return requests, [(size, round(tokens)) for size, tokens in sizes]

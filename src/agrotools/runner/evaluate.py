@@ -18,14 +18,14 @@ from agrotools.core.files import cache_dir
 from agrotools.core.texts import count_text
 from agrotools.models import Model, WireStats
 from agrotools.runner.build import (
-    PreparedRun,
+    RunPlan,
     benchmark_notes,
     executor_class,
     load_for_run,
     part_text,
-    prepare_run,
+    plan_run,
 )
-from agrotools.runner.config import EvalConfig, RunSettings
+from agrotools.runner.config import EvalConfig
 from agrotools.runner.execute import (
     HANDFUL,
     INTERNAL_ERROR,
@@ -34,7 +34,7 @@ from agrotools.runner.execute import (
     RunContext,
     execute,
 )
-from agrotools.runner.plan import Plan, remaining
+from agrotools.runner.plan import WorkItems, remaining
 from agrotools.runner.policies import (
     Accounted,
     AgentFunction,
@@ -44,6 +44,7 @@ from agrotools.runner.policies import (
     run_protocol,
 )
 from agrotools.runner.progress import Progress, stage_progress
+from agrotools.runner.run_settings import RunSettings
 from agrotools.runner.store import RunStore
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
@@ -99,10 +100,10 @@ def evaluate(
         KeyboardInterrupt: the run was interrupted; finished samples are kept.
     """
     benchmark = benchmark or load_for_run(config, progress, [config] if model is None else ())
-    plan = prepare_run(config, benchmark, model)
+    plan = plan_run(config, benchmark, model)
     if only is not None:
-        plan = plan._replace(plan=plan.plan.among(only))
-    if model is not None and config.out is None:
+        plan = plan._replace(items=plan.items.among(only))
+    if model is not None and config.run.out is None:
         plan = plan._replace(folder=_free_folder(plan.folder))
     with RunStore(plan.folder, plan.manifest) as store:
         return execute_plan(plan, store, progress, stop=stop, confirm=confirm)
@@ -115,7 +116,7 @@ def _free_folder(folder: Path) -> Path:
 
 
 def execute_plan(
-    plan: PreparedRun,
+    plan: RunPlan,
     store: RunStore,
     progress: TextIO,
     *,
@@ -127,21 +128,23 @@ def execute_plan(
     ``stop``, ``confirm``: as of :func:`evaluate`.
     """
     source, folder = plan.source, plan.folder
-    todo = remaining(plan.plan, store.opened_with, store.failed)
-    n_finished = len(plan.plan) - len(todo)
-    with accounted(source, folder, cache=plan.config.cache, tools=plan.vision_model) as accounts:
+    todo = remaining(plan.items, store.opened_with, store.failed)
+    n_finished = len(plan.items) - len(todo)
+    with accounted(
+        source, folder, cache=plan.config.run.cache, tools=plan.vision_model
+    ) as accounts:
         stats = source.meter.stats if source.meter else source.stats
         bar = Progress(
             progress,
-            f"{source.name} on {plan.benchmark.name}{part_text(plan.config)}",
+            f"{source.name} on {plan.benchmark.name}{part_text(plan.config.benchmark)}",
             len(todo),
             n_finished,
             (lambda: stats) if stats else None,
-            composition=_composition(plan.plan),
+            composition=_composition(plan.items),
         )
         for note in _notes(plan, store, n_finished=n_finished):
             bar.note(note)
-        if plan.config.degrade:
+        if plan.config.benchmark.degrade:
             degraded = cast("DegradedBenchmark", plan.benchmark)
             degraded.degrade_files(todo.sample_ids(), stage_progress(progress))
         if source.stats is not None:
@@ -166,18 +169,18 @@ def execute_plan(
         return Evaluation(folder)
 
 
-def _notes(plan: PreparedRun, store: RunStore, *, n_finished: int) -> list[str]:
+def _notes(plan: RunPlan, store: RunStore, *, n_finished: int) -> list[str]:
     """Return what is said before a run begins, in the order in which it is printed."""
     source, config = plan.source, plan.config
     counting = source.meter.endpoint if source.meter else None
     notes: list[str] = []
     price = counting.price if counting else source.price
-    if config.budget and price and price.source == "local":
+    if config.run.budget and price and price.source == "local":
         place = counting.name if counting else source.base_url
         notes.append(
             f"requests to {place} are taken as free: no budget is kept without --price IN/OUT"
         )
-    if config.budget and source.meter and counting is None:
+    if config.run.budget and source.meter and counting is None:
         notes += [
             "--budget counts what the agent reports, and cannot limit an agent that reports nothing;",
             "--agent-model MODEL counts its requests, and refuses those that exceed the budget",
@@ -195,8 +198,8 @@ def _notes(plan: PreparedRun, store: RunStore, *, n_finished: int) -> list[str]:
 class _Execution:
     """A plan in execution: the samples to run, where they are counted and stored, and who may stop them."""
 
-    plan: PreparedRun
-    items: Plan
+    plan: RunPlan
+    items: WorkItems
     accounts: Accounted
     store: RunStore
     bar: Progress
@@ -228,7 +231,7 @@ def _probe_notes(source: PolicySource, settings: RunSettings, folder: Path) -> l
     )
 
 
-def _composition(plan: Plan) -> str:
+def _composition(plan: WorkItems) -> str:
     """Return samples, modes and epochs of a plan; empty if it runs each sample once."""
     n_modes, n_epochs = len(plan.sizes()), len({part.epoch for part in plan.parts})
     if n_modes * n_epochs <= 1:
@@ -245,8 +248,8 @@ async def _execute(execution: _Execution) -> None:
     async with _opened_models(execution) as vision:
         await _announce_cost(execution)
         await _meet_endpoint(execution)
-        async with executor_class(plan.config.executor if execution.runs_tools else "local")(
-            workers=plan.config.tool_workers,
+        async with executor_class(plan.config.tools.executor if execution.runs_tools else "local")(
+            workers=plan.config.tools.workers,
             cache=ResultCache(cache_dir("tool-results")),
             backends=plan.settings.executed_backends,
             vision=vision,
@@ -260,7 +263,7 @@ async def _execute(execution: _Execution) -> None:
                 _context(execution, executor, pace),
                 workers=min(len(execution.items), pace.most),
                 on_finished=_reporting(
-                    bar, source, execution.store, has_budget=bool(plan.config.budget)
+                    bar, source, execution.store, has_budget=bool(plan.config.run.budget)
                 ),
                 on_tick=bar.tick,
                 stop=execution.stop,
@@ -310,12 +313,12 @@ async def _announce_cost(execution: _Execution) -> None:
 
     expected = await estimate(execution.items, plan.benchmark, source, source.price)
     unpriced = "" if source.price else "; the price of the model is not known (--price IN/OUT)"
-    cached = "; cached replies cost nothing" if plan.config.cache else ""
+    cached = "; cached replies cost nothing" if plan.config.run.cache else ""
     bar.note(f"{expected}{unpriced}{cached}")
     if expected is None:
         return
     spent_usd = (source.stats.spent_usd if source.stats else None) or 0.0
-    if warning := budget_warning(expected, plan.config.budget, spent_usd):
+    if warning := budget_warning(expected, plan.config.run.budget, spent_usd):
         bar.note(warning)
     if execution.confirm is not None:
         execution.confirm(expected)
@@ -327,8 +330,8 @@ async def _meet_endpoint(execution: _Execution) -> None:
     if accounts.contact is None:
         return
     await _expect(execution.items, plan.benchmark, accounts.source, accounts.contact)
-    if not plan.config.cache:  # otherwise all replies may be in the cache
-        await accounts.contact.probe_endpoint(plan.config.settings)
+    if not plan.config.run.cache:  # otherwise all replies may be in the cache
+        await accounts.contact.probe_endpoint(plan.config.model.settings)
         _set_timeout(plan, accounts.source, accounts.contact, execution.bar)
 
 
@@ -336,12 +339,12 @@ def _context(execution: _Execution, executor: ToolExecutor, pace: Pace) -> RunCo
     """Return what each sample of the run needs."""
     plan = execution.plan
     faults = None
-    if plan.config.faults:
+    if plan.config.tools.faults:
         from agrotools.runner.faults import FaultPlan, Faults, measured_calls
 
         faults = FaultPlan(
-            Faults.parse(plan.config.faults),
-            plan.config.seed or 0,
+            Faults.parse(plan.config.tools.faults),
+            plan.config.model.seed or 0,
             measured_calls(plan.benchmark.samples),
         )
     stops_unparseable = run_protocol(plan.settings.protocol).stops_unparseable
@@ -359,17 +362,17 @@ def _context(execution: _Execution, executor: ToolExecutor, pace: Pace) -> RunCo
 
 
 def _set_timeout(
-    prepared: PreparedRun, source: PolicySource, contact: "FirstContact", bar: Progress
+    prepared: RunPlan, source: PolicySource, contact: "FirstContact", bar: Progress
 ) -> None:
     """Give the requests to a slow server of ``--serve`` more time than the default, unless ``--timeout`` is given."""
     from agrotools.models.openai_compatible import OpenAICompatibleModel
 
     config = prepared.config
-    server = None if "timeout_s" in config.model_fields_set else prepared.server
+    server = None if "timeout_s" in config.wire.model_fields_set else prepared.server
     timeout_s = contact.timeout_s(server.slots) if server else None
     if (
         timeout_s
-        and timeout_s > config.timeout_s
+        and timeout_s > config.wire.timeout_s
         and isinstance(source.model, OpenAICompatibleModel)
     ):
         source.model.set_timeout(timeout_s)
@@ -415,7 +418,7 @@ def _reporting(
 
 
 async def _expect(
-    items: Plan, benchmark: Benchmark, source: PolicySource, contact: "FirstContact"
+    items: WorkItems, benchmark: Benchmark, source: PolicySource, contact: "FirstContact"
 ) -> None:
     for part in items.parts:
         candidates = [items.samples[at] for at in part.positions[:_LOOKED_AT]]
@@ -431,7 +434,7 @@ async def _expect(
 
 
 def _pace(config: EvalConfig, server: "LocalServer | None", stats: WireStats | None) -> Pace:
-    concurrency = config.concurrency
+    concurrency = config.wire.concurrency
     if stats is None or not stats.limit:
         return Pace(concurrency or _SAMPLES_WITHOUT_MODEL)
     if server is not None:

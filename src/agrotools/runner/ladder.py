@@ -26,9 +26,10 @@ from agrotools.core.files import sha256_of_json
 from agrotools.core.libraries import MissingLibraryError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import facts_of, select_samples
-from agrotools.runner.config import RECORDED, EvalConfig
+from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.manifest import Manifest
+from agrotools.runner.plan import RECORDED
 from agrotools.runner.records import RecordIndex, record_index
 from agrotools.runner.rescore import Rescored, score_runs
 from agrotools.runner.store import read_manifest
@@ -107,7 +108,7 @@ def references_of(
             continue
         part = replace(benchmark, samples=select_samples(benchmark.samples, chosen))
         recorded = benchmark.toolset if mode != "no-tool" else ()
-        config = EvalConfig(
+        config = EvalConfig.of(
             benchmark=manifest.benchmark_path,
             data_root=data_root,
             model=name,
@@ -138,8 +139,8 @@ def _key(manifest: Manifest, config: EvalConfig, ids: Sequence[str]) -> str:
         manifest.scoring,
         manifest.benchmark_hash,
         manifest.toolset_hash,
-        config.mode,
-        config.backends,
+        config.run.mode,
+        config.tools.backends,
         ids,
     ]
     return sha256_of_json(content)[:12]
@@ -151,7 +152,7 @@ def _kept_reference(run: Path, config: EvalConfig, benchmark: Benchmark, key: st
     Where nothing can be kept (the folder may not be written, or another process writes it), it is run in a temporary
     folder.
     """
-    role = config.model.removeprefix("baseline:")
+    role = config.model.name.removeprefix("baseline:")
     kept = run.absolute().parent / REFERENCES_FOLDER / f"{benchmark.name}-{role}-{key}"
     try:
         kept.parent.mkdir(exist_ok=True)
@@ -163,7 +164,7 @@ def _kept_reference(run: Path, config: EvalConfig, benchmark: Benchmark, key: st
 
 def _run_reference(config: EvalConfig, benchmark: Benchmark, folder: Path) -> Rescored:
     """Run what is missing of a baseline in ``folder``, and score it."""
-    evaluate(config.model_copy(update={"out": folder}), io.StringIO(), benchmark=benchmark)
+    evaluate(config.with_options(out=folder), io.StringIO(), benchmark=benchmark)
     return score_runs([folder])[0]
 
 

@@ -56,7 +56,7 @@ class PlanPart(NamedTuple):
     positions: Sequence[int]
 
 
-class Plan:
+class WorkItems:
     """Items in execution order, created on demand; length and keys do not load samples."""
 
     def __init__(self, samples: Sequence[Sample], parts: Iterable[PlanPart]) -> None:
@@ -72,10 +72,10 @@ class Plan:
             for position in part.positions:
                 yield WorkItem(self.samples[position], part.mode, part.epoch)
 
-    def among(self, ids: Collection[str], mode: Mode | None = None) -> "Plan":
+    def among(self, ids: Collection[str], mode: Mode | None = None) -> "WorkItems":
         """Return the items of the samples ``ids``, only those of ``mode`` if it is given."""
         parts = (part for part in self.parts if mode in (None, part.mode))
-        return Plan(
+        return WorkItems(
             self.samples,
             [
                 part._replace(positions=[at for at in part.positions if self.ids[at] in ids])
@@ -113,7 +113,7 @@ def work_items(
     single_shot: bool = False,
     limit: int | None = None,
     only: Sequence[str] = (),
-) -> Plan:
+) -> WorkItems:
     """Return all items of a run, epoch by epoch, so that a run stopped early is complete in its first epochs.
 
     Step-by-step comes last: it shows reference calls and their observations, so an endpoint that caches prompts must
@@ -136,7 +136,7 @@ def work_items(
     ]
     before = [part for part in parts if part.mode != "step-by-step"]
     after = [part for part in parts if part.mode == "step-by-step"]
-    return Plan(
+    return WorkItems(
         samples,
         [
             part._replace(epoch=k)
@@ -175,8 +175,10 @@ def _limited(facts: SampleFacts, positions: Sequence[int], limit: int | None) ->
 
 
 def remaining(
-    plan: Plan, recorded: AbstractSet[Key] | RecordIndex, failed: AbstractSet[Key] = frozenset()
-) -> Plan:
+    plan: WorkItems,
+    recorded: AbstractSet[Key] | RecordIndex,
+    failed: AbstractSet[Key] = frozenset(),
+) -> WorkItems:
     """Return the items that are not ``recorded``, and then those in ``failed``.
 
     A sample that has failed before says little about the endpoint; an untried one says more.
@@ -192,7 +194,7 @@ def remaining(
         where(part, lambda key: key not in recorded and key not in failed) for part in plan.parts
     ]
     again = [where(part, failed.__contains__) for part in plan.parts] if failed else []
-    return Plan(plan.samples, [*fresh, *again])
+    return WorkItems(plan.samples, [*fresh, *again])
 
 
 RECORDED = "recorded"

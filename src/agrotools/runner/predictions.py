@@ -23,7 +23,7 @@ from agrotools.formats.tool_check import stored_checks
 from agrotools.plugin.installed import plugin_of, plugins
 from agrotools.runner.build import default_folder
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.plan import Plan, WorkItem, work_items
+from agrotools.runner.plan import WorkItem, WorkItems, work_items
 from agrotools.runner.prediction_answers import GivenAnswer
 from agrotools.runner.prediction_columns import Choosing, ColumnAnswers
 from agrotools.runner.prediction_forms import read_prediction_rows
@@ -182,7 +182,7 @@ def import_predictions(
 
 
 def _count_unplanned(
-    answered: Set[Key], plan: Plan, counts: RowCounts, file: str, benchmark: str
+    answered: Set[Key], plan: WorkItems, counts: RowCounts, file: str, benchmark: str
 ) -> None:
     """Name the rows of samples that are not asked in their mode, and the samples without a row.
 

@@ -31,7 +31,7 @@ from agrotools.runner.manifest import (
     sum_setup,
     sum_usage,
 )
-from agrotools.runner.plan import Plan
+from agrotools.runner.plan import WorkItems
 from agrotools.runner.prompts import PROMPTS_FILE, add_prompts, complete_lines
 from agrotools.runner.records import RecordIndex, record_index
 from agrotools.runner.rescore import JUDGEMENTS_FILE, RUBRICS_PREFIX, SCORES_FILE
@@ -79,7 +79,7 @@ def shard_text(shard: object) -> str:
     return f"{number}/{count}"
 
 
-def shard_run(plan: Plan, manifest: Manifest, shard: str) -> tuple[Plan, Manifest]:
+def shard_run(plan: WorkItems, manifest: Manifest, shard: str) -> tuple[WorkItems, Manifest]:
     """Return plan and manifest of one shard of a run; UsageError if there are more shards than clusters."""
     number, count = map(int, shard.split("/"))
     own = split(plan, count)[number - 1]
@@ -92,7 +92,7 @@ def shard_run(plan: Plan, manifest: Manifest, shard: str) -> tuple[Plan, Manifes
     return part, manifest.model_copy(update=update)
 
 
-def split(plan: Plan, count: int) -> list[set[int]]:
+def split(plan: WorkItems, count: int) -> list[set[int]]:
     """Return the positions of the samples of each shard.
 
     The cluster with the most requests comes first, and each goes to the shard with the fewest requests so far (Graham's

@@ -15,10 +15,10 @@ from agrotools.core.files import write_whole
 from agrotools.core.lazy import np
 from agrotools.core.texts import command_line
 from agrotools.models.endpoint import without_keys
-from agrotools.runner.build import PreparedRun, prepare_run, stored_options
+from agrotools.runner.build import RunPlan, plan_run, stored_options
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
-from agrotools.runner.plan import Plan, remaining
+from agrotools.runner.plan import WorkItems, remaining
 from agrotools.runner.policies import is_agent
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import EARLY_FILE, benchmark_differences, scored_run
@@ -75,7 +75,7 @@ def run_until_decided(
         BudgetReached: a budget is spent; the same call continues. Others as of ``evaluate``.
     """
     with without_keys():
-        sides = [prepare_run(each, benchmark) for each in configs]
+        sides = [plan_run(each, benchmark) for each in configs]
     if len({side.folder.resolve() for side in sides}) != 2 or len(sides) != 2:
         raise UsageError(
             "--until-decided compares two different runs", hint="e.g. -m MODEL -m OTHER"
@@ -84,18 +84,18 @@ def run_until_decided(
         raise UsageError(
             f"these runs cannot be compared: {different[0]}", hint="give two runs of one benchmark"
         )
-    modes: list[Mode] = [mode for mode in sides[0].plan.sizes() if mode in sides[1].plan.sizes()]
+    modes: list[Mode] = [mode for mode in sides[0].items.sizes() if mode in sides[1].items.sizes()]
     if not modes:
         raise UsageError("these runs have no mode in common", hint="e.g. --mode end-to-end")
     mode = "end-to-end" if "end-to-end" in modes else modes[0]
-    block_of = sample_blocks(sides[0].plan, mode)
+    block_of = sample_blocks(sides[0].items, mode)
     compared, block = None, 0
     while block <= max(block_of.values()) and not (compared and compared.decided):
         samples = {name for name, at in block_of.items() if at == block}
         for side in sides:
             _run_missing(side, mode, samples, progress, benchmark)
         if compared := _compared(
-            sides, mode, block_of, block, most_in_cluster(sides[0].plan, mode)
+            sides, mode, block_of, block, most_in_cluster(sides[0].items, mode)
         ):
             on_look(compared)
         block += 1
@@ -111,7 +111,7 @@ def run_until_decided(
     return compared
 
 
-def sample_blocks(plan: Plan, mode: Mode) -> dict[str, int]:
+def sample_blocks(plan: WorkItems, mode: Mode) -> dict[str, int]:
     """Return the block, from 0, of each sample of a mode: at most :data:`LOOKS` of whole clusters.
 
     The order of the clusters is that of the hashes of their names: random, and the same for every pair of runs.
@@ -129,7 +129,7 @@ def sample_blocks(plan: Plan, mode: Mode) -> dict[str, int]:
     return block_of
 
 
-def most_in_cluster(plan: Plan, mode: Mode) -> tuple[int, float]:
+def most_in_cluster(plan: WorkItems, mode: Mode) -> tuple[int, float]:
     """Return the largest number of units in a cluster, and the largest absolute difference of a cluster's mean.
 
     A unit is a sample, in step-by-step a step. Two runs differ by at most 1 on a sample. A pair of an answerable sample
@@ -148,21 +148,21 @@ def most_in_cluster(plan: Plan, mode: Mode) -> tuple[int, float]:
 
 
 def _run_missing(
-    side: PreparedRun, mode: Mode, samples: Collection[str], progress: TextIO, benchmark: Benchmark
+    side: RunPlan, mode: Mode, samples: Collection[str], progress: TextIO, benchmark: Benchmark
 ) -> None:
-    plan = side.plan.among(samples, mode)
+    plan = side.items.among(samples, mode)
     if (side.folder / RECORDS_FILE).is_file():
         index = record_index(side.folder)
         plan = remaining(plan, index, index.failed)
     if len(plan):
-        config = side.config.model_copy(update={"mode": mode, "out": side.folder})
+        config = side.config.with_options(mode=mode, out=side.folder)
         ended = evaluate(config, progress, benchmark=benchmark, only=samples)
         if ended.stopped:
             raise ended.stopped
 
 
 def _compared(
-    sides: Sequence[PreparedRun],
+    sides: Sequence[RunPlan],
     mode: Mode,
     block_of: dict[str, int],
     block: int,
@@ -263,6 +263,6 @@ def config_of_run(folder: Path) -> EvalConfig:
     values |= {"options": run.benchmark_options, "mode": ",".join(run.modes)}
     values |= {"limit": max(run.planned.values(), default=0) // run.epochs or None, "out": folder}
     values |= {"seed": values.get("seed", run.seed or None)}
-    return EvalConfig.model_validate(
-        {name: value for name, value in values.items() if value not in ("", None)}
+    return EvalConfig.of(
+        **{name: value for name, value in values.items() if value not in ("", None)}
     )

@@ -217,4 +217,4 @@ class TestPaths:
     ("alias", "name"), [("gta2", "gta-2"), ("agent_x", "agent-x"), ("gta", "gta"), ("x", "x")]
 )
 def test_an_alias_is_stored_as_the_id_of_its_benchmark(alias: str, name: str) -> None:
-    assert EvalConfig(benchmark=alias).benchmark == name
+    assert EvalConfig.of(benchmark=alias).benchmark.name == name

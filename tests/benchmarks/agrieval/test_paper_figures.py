@@ -187,14 +187,14 @@ def test_the_command_prints_the_tables_of_runs_and_says_where_none_has_any(
     tmp_path: Path, small_benchmark: Path
 ):
     made = write_agrieval(tmp_path / "made", 60, 5)
-    rotated = EvalConfig(
+    rotated = EvalConfig.of(
         benchmark="agrieval",
         data_root=made,
         model="baseline:random",
         out=tmp_path / "a",
         options={"order": "rotated"},
     )
-    other = EvalConfig(
+    other = EvalConfig.of(
         benchmark=str(small_benchmark), model="baseline:random", out=tmp_path / "other"
     )
     for config, has_tables in ((rotated, True), (other, False)):
@@ -212,7 +212,7 @@ def test_the_command_reads_each_record_once_for_all_its_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     made = write_agrieval(tmp_path / "made", 20, 2)
-    config = EvalConfig(
+    config = EvalConfig.of(
         benchmark="agrieval", data_root=made, model="baseline:random", out=tmp_path / "run"
     )
     run = evaluate(config, io.StringIO()).run

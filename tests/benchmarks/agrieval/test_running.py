@@ -37,7 +37,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 def run(data: Path, out: Path, model: str = "m", **config: Any) -> ModeSummary:
     with Path(os.devnull).open("w") as nothing:
         evaluate(
-            EvalConfig(benchmark="agrieval", data_root=data, model=model, out=out, **config),
+            EvalConfig.of(benchmark="agrieval", data_root=data, model=model, out=out, **config),
             nothing,
         )
     return rescore(out).summary.modes["no-tool"]

@@ -1,0 +1,175 @@
+"""Options of an evaluation as a user gives them: a TOML file, options of the command, or both."""
+
+import itertools
+import tomllib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from agrotools.benchmarks import Benchmark
+from agrotools.core import UsageError, plain_message
+from agrotools.core.files import read_text
+from agrotools.core.texts import suggestion
+from agrotools.formats.benchmark import facts_of
+from agrotools.models.endpoint import check_model_name
+from agrotools.plugin.installed import plugin_of
+from agrotools.runner.config import OPTIONS, EvalConfig
+from agrotools.runner.plan import EVERY_TOOL, RECORDED
+
+FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle", "baseline:guess")
+"""Default models: plans of similar questions, the upper bound that the tools allow, and guesses from the question."""
+FIRST_RUN_WITHOUT_TOOLS = ("baseline:prior", "baseline:random")
+"""Default models for questions without reference calls."""
+
+
+def read_config(
+    file: Path | None, options: Mapping[str, Any], models: Sequence[str]
+) -> list[EvalConfig]:
+    """Return one configuration for each model, degradation and chance of faults; ``options`` override the file.
+
+    Raises:
+        UsageError: the file cannot be read, a key or value is invalid (the closest key is suggested), or ``out`` is
+            given for several models.
+    """
+    values = dict(read_toml(file)) if file else {}
+    model_value = values.pop("model", None)
+    of_file = values.get("options")
+    values.update(options)
+    if isinstance(of_file, dict) and "options" in options:
+        # One more option of the benchmark, such as the answer to a question, leaves those of the file as they are.
+        values["options"] = {**of_file, **options["options"]}
+    check_keys(values, OPTIONS, str(file or ""), options)
+    if not isinstance(model_value, str | list | None):
+        raise UsageError(
+            f"model: should be a name or a list of names (got {model_value!r})",
+            hint='e.g. model = "qwen2.5-vl"',
+        )
+    plugin = plugin_of(str(values.get("benchmark", "")))
+    first_run = FIRST_RUN_WITHOUT_TOOLS if plugin and plugin.without_tools else FIRST_RUN_MODELS
+    names = list(models) or (
+        [model_value]
+        if isinstance(model_value, str)
+        else cast("list[str]", model_value) or [*first_run]
+    )
+    for name in names:
+        check_model_name(str(name))
+    doses = [_given_doses(f"--{name}", values.pop(name, "")) for name in ("degrade", "faults")]
+    conditions = [
+        {"degrade": degrade, "faults": faults} for degrade, faults in itertools.product(*doses)
+    ]
+    if len(names) * len(conditions) > 1 and values.get("out") is not None:
+        several, option = (
+            ("models", "--model") if len(names) > 1 else ("doses", "--degrade or --faults")
+        )
+        raise UsageError(
+            f"--out names one run, but several {several} are asked for",
+            hint=f"omit --out, or give one {option}",
+        )
+    try:
+        return [
+            EvalConfig.of(**{**values, **condition, "model": model})
+            for condition in conditions
+            for model in names
+        ]
+    except ValidationError as error:
+        first = error.errors()[0]
+        _, *option = first["loc"]  # the part of the configuration comes first
+        where = ".".join(map(str, option))
+        wrong = plain_message(first).replace("Input should", "should")
+        wrong = wrong.replace("greater than or equal to", "at least").replace(
+            "less than or equal to", "at most"
+        )
+        raise UsageError(
+            f"{where}: {wrong} (got {first['input']!r})", hint="see agrotools eval --help"
+        ) from error
+
+
+def _given_doses(option: str, given: Any) -> list[Any]:
+    """Return the doses of an option that may be repeated, a text for each run; UsageError if one is empty."""
+    several = cast("list[Any]", given) if isinstance(given, list) else [given]
+    if isinstance(given, list) and not all(str(each).strip() for each in several):
+        raise UsageError(f"{option} is empty", hint=f"omit it, or {option} none for a run without")
+    return several
+
+
+def with_default_models(
+    configs: Sequence[EvalConfig], file: Path | None, models: Sequence[str], benchmark: Benchmark
+) -> list[EvalConfig]:
+    """Return the configurations, with the default models for questions without reference calls if it has such ones.
+
+    Whether questions have reference calls, which other default models make, may be known only when they are loaded.
+    ``file``, ``models``: as of :func:`read_config`; models that they name stay.
+    """
+    is_named = bool(models) or (file is not None and "model" in read_toml(file))
+    if is_named or all(facts_of(benchmark.samples).reference):
+        return [*configs]
+    first = [each for each in configs if each.model.name == configs[0].model.name]
+    return [each.with_options(model=model) for each in first for model in FIRST_RUN_WITHOUT_TOOLS]
+
+
+def tool_backends(options: Sequence[str]) -> dict[str, str]:
+    """Return ``TOOL=KIND`` options as a table (UsageError: another form); ``recorded`` alone applies to all tools."""
+    by_tool = [f"{EVERY_TOOL}={text}" if text == RECORDED else text for text in options]
+    return _pairs(
+        by_tool, "--backend", "TOOL=KIND, or recorded for all tools", "agrotools tools list"
+    )
+
+
+def benchmark_options(options: Sequence[str]) -> dict[str, str]:
+    """Return ``NAME=VALUE`` options as a table; UsageError if one has another form."""
+    return _pairs(options, "--option", "NAME=VALUE", "e.g. --option shots=5")
+
+
+def _pairs(texts: Sequence[str], option: str, form: str, hint: str) -> dict[str, str]:
+    pairs = [text.partition("=") for text in texts]
+    wrong = [
+        text for text, (name, _, value) in zip(texts, pairs, strict=True) if not name or not value
+    ]
+    if wrong:
+        raise UsageError(f"{option} {wrong[0]!r} is not of the form {form}", hint=hint)
+    return {name: value for name, _, value in pairs}
+
+
+def check_keys(
+    values: Iterable[str], known: Collection[str], file: str, options: Iterable[str] = ()
+) -> None:
+    """Check the keys of a configuration.
+
+    Args:
+        file: where the keys come from; empty for options.
+        options: keys that come from options although there is a file.
+
+    Raises:
+        UsageError: a key is not known; the closest ones are suggested.
+    """
+    for key in values:
+        if key not in known:
+            fault = (
+                f"unknown key {key!r} in {file}"
+                if file and key not in options
+                else f"unknown option {key!r}"
+            )
+            raise UsageError(fault, hint=suggestion(key, known))
+
+
+def read_toml(
+    file: Path, what: str = "configuration file", *, hint: str = "check the path of --config"
+) -> dict[str, Any]:
+    """Read a TOML file (``what`` it holds) that the user gives; UsageError if it does not exist or is none."""
+    try:
+        if file.exists() and not (
+            file.is_file() or file.is_dir() or file.parent == Path("/dev/fd")
+        ):  # bash's <(...)
+            raise UsageError(
+                f"the {what} {file} is a pipe or a device: it may never end",
+                hint="give a regular file",
+            )
+        return tomllib.loads(read_text(file))
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no {what} {file}", hint=hint) from error
+    except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(
+            f"cannot read the {what} {file}: {error}", hint="it must be a TOML file"
+        ) from error
