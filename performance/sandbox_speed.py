@@ -16,7 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from agrotools.sandbox.pool import Worker, close_pools, pool_size
+from agrotools.sandbox.pool import SandboxWorker, close_pools, pool_size
 from agrotools.sandbox.runners import RUNNERS, interpreter
 from agrotools.sandbox.running import probe, run_code
 
@@ -43,7 +43,7 @@ def summary(seen_ms: list[float]) -> dict[str, float]:
 def elapsed_ms(runner: str) -> float:
     """Until a worker that imports nothing is ready. ``none`` runs the same script without anything around it."""
     started = time.perf_counter()
-    worker = Worker(runner, warm=())
+    worker = SandboxWorker(runner, warm=())
     assert worker.wait_ready(), worker.read_stderr()
     elapsed = time.perf_counter() - started
     worker.end()

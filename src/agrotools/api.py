@@ -113,7 +113,7 @@ def _unknown(noun: str, name: str, known: Sequence[str]) -> str:
     return f"no {noun} {name!r} in the run; {suggestion}it has {listed or 'none'}"
 
 
-class Sample:
+class RunSample:
     """The records of one sample in a run, one for each mode and epoch, with their scores."""
 
     def __init__(self, run: "Run", records: Sequence[Record]) -> None:
@@ -176,7 +176,7 @@ class Sample:
         texts = (
             f"{mode} fas {100 * scored[mode]:.4g}" if mode in scored else mode for mode in modes
         )
-        return f"Sample({self.id!r}, {', '.join(texts)})"
+        return f"RunSample({self.id!r}, {', '.join(texts)})"
 
     def _fas(self, record: Record) -> list[float]:
         return [score.value for score in self.run.score_record(record) if score.metric == "fas"]
@@ -238,7 +238,7 @@ class Run:
         """Return the records, ordered by mode, sample and epoch; only those of ``mode`` if it is given."""
         return [record for record in self._index if mode in (None, record.mode)]
 
-    def __getitem__(self, sample_id: str) -> Sample:
+    def __getitem__(self, sample_id: str) -> RunSample:
         """Return the records of one sample.
 
         Raises:
@@ -251,9 +251,9 @@ class Run:
                     "sample", sample_id, sorted({name for _, name, _ in self._index.each_key()})
                 )
             )
-        return Sample(self, records)
+        return RunSample(self, records)
 
-    def worst(self, count: int = 5, metric: str = "fas") -> list[Sample]:
+    def worst(self, count: int = 5, metric: str = "fas") -> list[RunSample]:
         """Return the samples with the lowest scores, worst first, by their mean in the mode of :attr:`scores`.
 
         Raises:

@@ -39,7 +39,7 @@ from agrotools.text.answer_form import form_lines
 _IMAGE_SUFFIXES = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp"}
 
 
-class Fault(FrozenModel):
+class BenchmarkFault(FrozenModel):
     """Fault of a benchmark folder. ``file`` is relative to the folder; the place is in ``line``, ``sample`` and
     ``field``."""
 
@@ -62,11 +62,13 @@ class Fault(FrozenModel):
 
 def _in_samples(
     code: str, message: str, hint: str, line: int | None = None, **fields: str | None
-) -> Fault:
-    return Fault(code=code, message=message, hint=hint, file=SAMPLES_FILE, line=line, **fields)
+) -> BenchmarkFault:
+    return BenchmarkFault(
+        code=code, message=message, hint=hint, file=SAMPLES_FILE, line=line, **fields
+    )
 
 
-def validate_folder(path: str | Path) -> list[Fault]:
+def validate_folder(path: str | Path) -> list[BenchmarkFault]:
     """Return all faults of the benchmark in folder ``path``; an empty list means that it is valid.
 
     Validation continues after a fault: a broken line hides only itself, a broken header only the checks that need it.
@@ -151,11 +153,11 @@ def format_schema() -> dict[str, JsonValue]:
     }
 
 
-def _checked_header(root: Path) -> tuple[BenchmarkHeader | None, list[Fault]]:
+def _checked_header(root: Path) -> tuple[BenchmarkHeader | None, list[BenchmarkFault]]:
     path = root / HEADER_FILE
 
-    def fault(code: str, message: str, hint: str, field: str | None = None) -> Fault:
-        return Fault(code=code, message=message, hint=hint, file=HEADER_FILE, field=field)
+    def fault(code: str, message: str, hint: str, field: str | None = None) -> BenchmarkFault:
+        return BenchmarkFault(code=code, message=message, hint=hint, file=HEADER_FILE, field=field)
 
     if not path.is_file():
         return None, [
@@ -179,7 +181,7 @@ def _checked_header(root: Path) -> tuple[BenchmarkHeader | None, list[Fault]]:
         header = BenchmarkHeader.model_validate_json(data)
     except ValidationError as error:
         return None, list(_schema_faults(error, HEADER_FILE))
-    faults: list[Fault] = []
+    faults: list[BenchmarkFault] = []
     for index, name in enumerate(header.toolset):
         if tool_or_none(name) is None:
             message, hint = f"there is no tool {name!r}", "`agrotools tools list` names the tools"
@@ -194,7 +196,7 @@ def _checked_header(root: Path) -> tuple[BenchmarkHeader | None, list[Fault]]:
 
 def _schema_faults(
     error: ValidationError, file: str, line: int | None = None, sample: str | None = None
-) -> Iterator[Fault]:
+) -> Iterator[BenchmarkFault]:
     """Yield one fault for each pydantic error."""
     schema = "`agrotools benchmarks check --schema`"
     known = {
@@ -204,7 +206,7 @@ def _schema_faults(
     for detail in error.errors(include_url=False, include_input=False):
         code, hint = known.get(detail["type"], ("schema", f"{schema} says what it may hold"))
         field = spell_location(detail["loc"])
-        yield Fault(
+        yield BenchmarkFault(
             code=code,
             message=detail["msg"],
             hint=hint,
@@ -215,7 +217,7 @@ def _schema_faults(
         )
 
 
-def _checked_lines(root: Path, faults: list[Fault]) -> Iterator[tuple[int, Sample]]:
+def _checked_lines(root: Path, faults: list[BenchmarkFault]) -> Iterator[tuple[int, Sample]]:
     """Yield the samples of valid lines with their line numbers; faults of the other lines are added to ``faults``."""
     if not (root / SAMPLES_FILE).is_file():
         hint = "add it: one sample as JSON on each line"
@@ -244,7 +246,7 @@ def _checked_lines(root: Path, faults: list[Fault]) -> Iterator[tuple[int, Sampl
         )
 
 
-def _repeats(samples: Sequence[tuple[int, Sample]]) -> Iterator[Fault]:
+def _repeats(samples: Sequence[tuple[int, Sample]]) -> Iterator[BenchmarkFault]:
     """Yield faults for repeated ids, and for equal questions about the same files."""
     ids: dict[str, int] = {}
     questions: dict[tuple[str, ...], tuple[int, str]] = {}
@@ -268,7 +270,7 @@ def _repeats(samples: Sequence[tuple[int, Sample]]) -> Iterator[Fault]:
         questions.setdefault(key, (line, sample.id))
 
 
-def _twin_faults(samples: Sequence[tuple[int, Sample]]) -> Iterator[Fault]:
+def _twin_faults(samples: Sequence[tuple[int, Sample]]) -> Iterator[BenchmarkFault]:
     """Yield faults of twins: each names the other, one alone is answerable, and their answer forms are equal."""
     by_id = {sample.id: sample for _, sample in samples}
     may_abstain = any(sample.may_abstain for _, sample in samples)
@@ -367,12 +369,12 @@ class _Files:
                     hint,
                 )
 
-    def check_croissant(self) -> Iterator[Fault]:
+    def check_croissant(self) -> Iterator[BenchmarkFault]:
         """Check the hashes in the Croissant file. Codes: broken_croissant, stale_croissant."""
 
-        def fault(code: str, message: str) -> Fault:
+        def fault(code: str, message: str) -> BenchmarkFault:
             hint = "write it anew: agrotools export DIR --format croissant"
-            return Fault(code=code, message=message, hint=hint, file=CROISSANT_FILE)
+            return BenchmarkFault(code=code, message=message, hint=hint, file=CROISSANT_FILE)
 
         path = self._root / CROISSANT_FILE
         if not path.is_file():

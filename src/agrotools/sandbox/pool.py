@@ -46,7 +46,7 @@ _SIGNALLED = 128
 """Offset that bubblewrap, like a shell, adds to the number of a signal in its exit status."""
 
 
-class Worker:
+class SandboxWorker:
     """Worker process that is starting or ready. Create it in a long-lived thread, because it ends with that thread."""
 
     def __init__(
@@ -209,10 +209,10 @@ class Pool:
     def __init__(self, runner: str, size: int) -> None:
         self.runner = runner
         self._orders: queue.SimpleQueue[
-            tuple[Future[Worker], tuple[str, ...], str | None] | None
+            tuple[Future[SandboxWorker], tuple[str, ...], str | None] | None
         ] = queue.SimpleQueue()
-        self._prepared: queue.SimpleQueue[Future[Worker]] = queue.SimpleQueue()
-        self._alive: set[Worker] = set()
+        self._prepared: queue.SimpleQueue[Future[SandboxWorker]] = queue.SimpleQueue()
+        self._alive: set[SandboxWorker] = set()
         self._starting = threading.Lock()
         self._lock = threading.Lock()
         self._closed = False
@@ -223,7 +223,7 @@ class Pool:
         self._size = size
         self._filled = False
 
-    def take(self) -> Worker:
+    def take(self) -> SandboxWorker:
         """Return the next prepared worker. Release it with :meth:`discard`.
 
         Raises:
@@ -238,11 +238,11 @@ class Pool:
             self._prepared.put(_closed_future())  # for the next waiting caller
         return self._result(future)
 
-    def start(self, warm: tuple[str, ...] = WARM, folder: str | None = None) -> Worker:
+    def start(self, warm: tuple[str, ...] = WARM, folder: str | None = None) -> SandboxWorker:
         """Start a worker outside the pool; errors as in :meth:`take`."""
         return self._result(self._order(warm, folder))
 
-    def discard(self, worker: Worker) -> None:
+    def discard(self, worker: SandboxWorker) -> None:
         with self._lock:
             self._alive.discard(worker)
         worker.end()
@@ -262,15 +262,15 @@ class Pool:
             worker.end()
         self._prepared.put(_closed_future())
 
-    def _order(self, warm: tuple[str, ...], folder: str | None) -> "Future[Worker]":
-        future: Future[Worker] = Future()
+    def _order(self, warm: tuple[str, ...], folder: str | None) -> "Future[SandboxWorker]":
+        future: Future[SandboxWorker] = Future()
         with self._lock:
             if self._closed:
                 return _closed_future()
             self._orders.put((future, warm, folder))
         return future
 
-    def _result(self, future: "Future[Worker]") -> Worker:
+    def _result(self, future: "Future[SandboxWorker]") -> SandboxWorker:
         try:
             return future.result()
         except OSError as error:
@@ -283,7 +283,7 @@ class Pool:
             future, warm, folder = order
             with self._starting:
                 try:
-                    worker = Worker(self.runner, warm, folder)
+                    worker = SandboxWorker(self.runner, warm, folder)
                 except BaseException as error:
                     future.set_exception(error)
                     continue
@@ -297,8 +297,8 @@ class Pool:
                 future.set_result(worker)
 
 
-def _closed_future() -> "Future[Worker]":
-    future: Future[Worker] = Future()
+def _closed_future() -> "Future[SandboxWorker]":
+    future: Future[SandboxWorker] = Future()
     future.set_exception(InfrastructureError("the sandboxes were closed"))
     return future
 
@@ -358,7 +358,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_pools)
 
 
-def run_in(worker: Worker, code: str, call: str | None, limits: Limits) -> SandboxResult:
+def run_in(worker: SandboxWorker, code: str, call: str | None, limits: Limits) -> SandboxResult:
     """Run code in a started worker, which the caller has to end."""
     if not worker.wait_ready():
         log = worker.read_stderr()
@@ -368,7 +368,7 @@ def run_in(worker: Worker, code: str, call: str | None, limits: Limits) -> Sandb
     return _result_of(worker, worker.run(code, call, limits), limits)
 
 
-def _result_of(worker: Worker, outcome: JobOutcome, limits: Limits) -> SandboxResult:
+def _result_of(worker: SandboxWorker, outcome: JobOutcome, limits: Limits) -> SandboxResult:
     """Convert the outcome of a job to a result. Data from the code are trusted only as the result of that code."""
     stdout, stderr = (
         _text(part.decode(errors="replace")) for part in (outcome.stdout, outcome.stderr)
@@ -465,7 +465,7 @@ def _termination_of_status(outcome: JobOutcome, limits: Limits) -> tuple[Sandbox
     )
 
 
-def _infrastructure(worker: Worker, message: str, log: str) -> SandboxResult:
+def _infrastructure(worker: SandboxWorker, message: str, log: str) -> SandboxResult:
     return SandboxResult(
         None, "", (), "infrastructure", one_line(message), 0.0, worker.runner, log=log
     )

@@ -44,7 +44,7 @@ from agrotools.tools.services import (
     answer,
     check_service,
 )
-from agrotools.tools.worker_process import START_TIMEOUT_S, Worker, WorkerPool
+from agrotools.tools.worker_process import START_TIMEOUT_S, ToolWorker, WorkerPool
 from agrotools.tools.workspace import Workspace
 from agrotools.vision.learned import LEARNED
 
@@ -349,7 +349,7 @@ class ToolExecutor:
                 return reply
             fresh = True
 
-    async def _ask(self, worker: Worker, request: dict[str, Any]) -> tuple[Reply, bool]:
+    async def _ask(self, worker: ToolWorker, request: dict[str, Any]) -> tuple[Reply, bool]:
         """Return the reply, and whether a new worker might succeed where this one failed.
 
         If the worker dies, the reply is an error derived from its exit status and log.
@@ -396,7 +396,7 @@ def needs_answers(backend: str) -> bool:
     return backend in (VLM, SERPER, SANDBOX) or backend.startswith(IMAGES)
 
 
-async def _load(worker: Worker, target: str) -> Reply | None:
+async def _load(worker: ToolWorker, target: str) -> Reply | None:
     """Load a tool in a worker. Return the error reply if it cannot be loaded, else None."""
     loaded, _ = await worker.ask({"load": target}, START_TIMEOUT_S)
     if "error" in loaded:

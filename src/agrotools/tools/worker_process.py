@@ -66,7 +66,7 @@ def worker_environment(threads: int = 1) -> dict[str, str]:
     return environment
 
 
-class Worker:
+class ToolWorker:
     """One worker process and the tools it has already loaded."""
 
     def __init__(self, process: asyncio.subprocess.Process, log: IO[bytes]) -> None:
@@ -80,7 +80,7 @@ class Worker:
         self.given_up = False
 
     @classmethod
-    async def start(cls, memory_mb: int, threads: int = 1) -> "Worker":
+    async def start(cls, memory_mb: int, threads: int = 1) -> "ToolWorker":
         """Start a worker and wait until it is ready; InfrastructureError if it does not become ready."""
         with ExitStack() as stack:
             try:
@@ -170,8 +170,8 @@ class WorkerPool:
         self.memory_mb = memory_mb
         self.threads = threads
         self._free = asyncio.Semaphore(size)
-        self._idle: list[Worker] = []
-        self._busy: set[Worker] = set()
+        self._idle: list[ToolWorker] = []
+        self._busy: set[ToolWorker] = set()
         self._endings: set[asyncio.Task[None]] = set()
         self.closed = False
         self.calls = 0
@@ -192,7 +192,7 @@ class WorkerPool:
         return tuple(worker.pid for worker in [*self._idle, *self._busy])
 
     @asynccontextmanager
-    async def worker_for(self, target: str, *, fresh: bool = False) -> AsyncIterator[Worker]:
+    async def worker_for(self, target: str, *, fresh: bool = False) -> AsyncIterator[ToolWorker]:
         """Wait for a worker that no other call uses, preferably one that has ``target`` loaded; with ``fresh`` a new
         process. It returns to the pool unless it was discarded or the block was left by an exception."""
         async with self._free:
@@ -211,7 +211,7 @@ class WorkerPool:
                 self._busy.discard(worker)
                 self._idle.append(worker)
 
-    def discard(self, worker: Worker) -> None:
+    def discard(self, worker: ToolWorker) -> None:
         """Kill a worker."""
         self._busy.discard(worker)
         if worker in self._idle:
@@ -224,7 +224,7 @@ class WorkerPool:
         self._endings.add(ending)
         ending.add_done_callback(self._endings.discard)
 
-    def _take(self, target: str) -> Worker | None:
+    def _take(self, target: str) -> ToolWorker | None:
         for worker in [worker for worker in self._idle if not worker.alive]:
             self.discard(worker)
         if not self._idle:
@@ -235,10 +235,10 @@ class WorkerPool:
         self._idle.remove(worker)
         return worker
 
-    async def _start(self) -> Worker:
+    async def _start(self) -> ToolWorker:
         while self._idle and len(self._idle) + len(self._busy) >= self.size:
             self.discard(self._idle[0])
-        worker = await Worker.start(self.memory_mb, self.threads)
+        worker = await ToolWorker.start(self.memory_mb, self.threads)
         if self.closed:
             await worker.end()
             raise InfrastructureError("the tool executor was closed while a call was running")

@@ -61,7 +61,7 @@ class SetSettings(FrozenModel):
     """Leave out rows with an image that is not there; they are counted."""
 
 
-class ReadSet(NamedTuple):
+class ReadRows(NamedTuple):
     """Samples of all usable rows of the files in ``root``, and what was found.
 
     ``faults``: ids of unusable rows with what was found there, by reason; ``unread``: number of rows by field.
@@ -128,7 +128,7 @@ def read_set(
     data_root: Path | None,
     settings: SetSettings,
     progress: Progress = no_progress,
-) -> ReadSet:
+) -> ReadRows:
     """Read all rows of the set.
 
     Raises:
@@ -168,7 +168,7 @@ def read_set(
                 faults[fault.reason].append((sample_id, fault.detail))
     progress(f"{fields.title}: files", len(files), len(files))
     without = sum(not sample.files for sample in samples) if fields.images else 0
-    return ReadSet(root, files, rows, samples, faults, unread, without, images.folders)
+    return ReadRows(root, files, rows, samples, faults, unread, without, images.folders)
 
 
 def _sample_id(text: str, used: Counter[str]) -> str:
@@ -341,7 +341,7 @@ def _is_image(value: Any) -> bool:
     )
 
 
-def notes_of(read: ReadSet, fields: FieldMap) -> list[str]:
+def notes_of(read: ReadRows, fields: FieldMap) -> list[str]:
     """Return lines on what was left out of a set, and on the fields that its map does not read."""
     notes = [f"map of {fields.title}: {fields.checked}"] if fields.checked else []
     notes += [

@@ -458,7 +458,7 @@ def _overlap_of_masks(box: Box, mask: Mask, other_box: Box, other: Mask) -> floa
     return shared / (int(mask.sum()) + int(other.sum()) - shared)
 
 
-class PondChange(NamedTuple):
+class ComparedPonds(NamedTuple):
     """Change of the ponds between two pictures.
 
     ``event``: event of the largest pond that changed; None if it is unclear, or unclear whether there is any water.
@@ -482,7 +482,7 @@ def pond_change(
     infrared: Infrared = (None, None),
     gsd_m: float | None = None,
     min_area_px: int | None = None,
-) -> PondChange:
+) -> ComparedPonds:
     """Find the water of both dates and the event of the largest pond that changed.
 
     Pictures: uint8 (rows, columns, 3), natural colours, registered to within two pixels; ``valid``: pixels with data in
@@ -530,7 +530,7 @@ def pond_change(
     if shrink > 1.0:
         masks = [_enlarge_mask(mask, valid.shape[::-1]) & valid for mask in masks]
         notes.append(f"ponds were looked for at 1/{shrink:.2g} of the resolution")
-    return PondChange(
+    return ComparedPonds(
         event,
         masks[0],
         masks[1],
