@@ -29,7 +29,7 @@ def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_public_names_of_package_tools_and_plugins():
     assert sorted(at.__all__) == [
         "Action", "AgrotoolsError", "Answer", "Benchmark", "CallTools", "Comparison", "Env", "InvalidRunError",
-        "MetricDifference", "MetricScore", "Model", "Policy", "Record", "Run", "Sample", "SampleView", "Step",
+        "MetricDifference", "MetricScore", "Model", "Policy", "Record", "Run", "RunSample", "SampleView", "Step",
         "Task", "ToolCall", "ToolError", "compare", "env_rows", "evaluate", "load_benchmark",
         "measure_zones", "merge", "read_run", "score", "study", "tool",
     ]  # fmt: skip
