@@ -18,6 +18,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from agrotools.agents.argument_text import arguments_text
 from agrotools.agents.images import file_parts
 from agrotools.agents.modes import kept_text, output_length, parse_in_thread
 from agrotools.agents.parsing import as_text, before_invented_turn, excerpt, parse_output
@@ -224,10 +225,18 @@ class MessageFormat:
 
 
 def _react_system(specs: Sequence[ToolSpec]) -> str:
-    tools = [spec.offered() for spec in specs]
-    return render(
-        "react_system", tools=[{**tool, "parameters": dumps(tool["parameters"])} for tool in tools]
-    )
+    tools: list[dict[str, str]] = []
+    for spec in specs:
+        offered = spec.offered()
+        tools.append(
+            {
+                "name": offered["name"],
+                "description": offered["description"],
+                "arguments": arguments_text(offered["parameters"]),
+                "example": dumps(spec.example) if spec.example else "",
+            }
+        )
+    return render("react_system", tools=tools)
 
 
 def _react_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:

@@ -129,6 +129,8 @@ class ToolSpec(FrozenModel):
     defaults: dict[str, JsonValue]
     expert: Annotated[tuple[str, ...], Field(exclude_if=lambda names: not names)] = ()
     """Arguments that calls may give and that no model is shown: settings of experts, with a default."""
+    example: Annotated[dict[str, JsonValue], Field(exclude_if=lambda call: not call)] = {}
+    """Arguments of a short valid call, on files with made-up names; empty without one."""
 
     @property
     def shown_parameters(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import os
 import re
 import textwrap
 import warnings
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from copy import deepcopy
@@ -77,6 +78,8 @@ _SECTION = re.compile(
 )
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _LONGEST_DESCRIPTION = 1024
+_EXTENSIONS = {"image": "jpg", "raster": "tif"}
+"""Extensions of the made-up files of examples by kind; ``png`` for depths and masks."""
 """Longest function description, in characters, that endpoints accept."""
 _LARGEST_EXACT_INTEGER = 2**53
 MOST_ELEMENTS = 100_000
@@ -134,8 +137,8 @@ def tool(
             overridden by another one. Calls with equal resolved arguments agree. It must be fast and open no file.
         expert: arguments with a default that models are not shown, because few callers need them: settings of the
             method. Every call may give them.
-        example: arguments of a short valid call, which the error of an invalid call shows. An argument that is a file
-            has the kind of the file as its value: ``image``, ``raster``, ``depth``, ``mask``.
+        example: arguments of a short valid call, which models are shown and the error of an invalid call repeats. An
+            argument that is a file has the kind of the file as its value: ``image``, ``raster``, ``depth``, ``mask``.
         unusable: function from a back-end (None: the default) to the choices of arguments that cannot work on this
             machine, by argument. Models are not shown them.
         libraries: modules that the function imports and a plain installation of agrotools lacks. Without them the tool
@@ -455,7 +458,19 @@ class Tool(Generic[P, R]):
             agreement=agreement,
             defaults=defaults,
             expert=self.expert,
+            example=self._example_on_files(agreement),
         )
+
+    def _example_on_files(self, agreement: Mapping[str, AgreementKind]) -> dict[str, JsonValue]:
+        """Return the example with names of files in place of their kinds, such as ``image_1.jpg``."""
+        call: dict[str, JsonValue] = {}
+        used = Counter[str]()
+        for name, value in self.example.items():
+            if agreement.get(name) == "file" and isinstance(value, str):
+                used[value] += 1
+                value = f"{value}_{used[value]}.{_EXTENSIONS.get(value, 'png')}"
+            call[name] = value
+        return call
 
     def _check_example(self) -> None:
         if not self.example:

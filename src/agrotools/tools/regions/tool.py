@@ -43,7 +43,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     backends=("offline", LEARNED, VLM),
     backend_files=weight_files,
     expert=("question",),
-    example={"image": "image", "region": [10, 10, 200, 150]},
+    example={"image": "image"},
 )
 def describe_region(
     image: ImageFile,
