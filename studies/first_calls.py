@@ -13,7 +13,8 @@ the model makes of the results.
 
 ``--samples`` names a file of sample ids, one a line, so that two versions are asked the same questions. ``--stop`` ends
 a reply at this text: a model that goes on to invent results costs time and changes nothing about its first call.
-``--replies`` writes the raw replies and how they were read, one line of JSON each.
+``--replies`` writes the raw replies and how they were read, one line of JSON each; ``tests/real_models/record.py`` adds
+them to the recorded replies that every version of the parser has to read alike.
 """
 
 import argparse
@@ -55,6 +56,7 @@ def row_of(
     needed = sample.reference.tools if sample.reference else ()
     return {
         "sample": sample.id,
+        "finish_reason": completion.finish_reason,
         "call": call is not None,
         "right_tool": call is not None and call.tool in needed,
         "valid": call is not None and is_valid(call, view),
@@ -84,7 +86,12 @@ async def ask(given: argparse.Namespace) -> list[dict[str, Any]]:
             view = benchmark.view(sample, "end-to-end")
             messages, tools = await agent.request_for(view, ())
             completion = await model.generate(messages, tools, settings)
-            rows.append(row_of(sample, view, agent, completion))
+            asked = {
+                "model": given.model,
+                "benchmark": given.benchmark,
+                "protocol": given.protocol,
+            }
+            rows.append(asked | row_of(sample, view, agent, completion))
             print(f"{len(rows)} of {len(plan)}: {sample.id}", flush=True)
             if given.replies:
                 with given.replies.open("a", encoding="utf-8") as file:

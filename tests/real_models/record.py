@@ -1,21 +1,24 @@
 """Writes tests/real_models/recorded.jsonl.gz from run folders: raw replies, and what they are parsed as today.
 
-    python tests/real_models/record.py RUN... [--out FILE] [--most N]
+    python tests/real_models/record.py [RUN...] [--first-calls FILE...] [--append] [--out FILE] [--most N]
 
-``--most`` bounds the samples of each run. A record that its own replies do not lead to is an error.
+``--most`` bounds the samples of each run. A record that its own replies do not lead to is an error. ``--first-calls``
+reads files of ``studies/first_calls.py --replies``. ``--append`` keeps the rows that are recorded.
 """
 
 import argparse
 import asyncio
+import json
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from agrotools.benchmarks import load_benchmark
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
-from real_models.replies import RECORDED, Row, differs, parse_row, row_of, write_rows
+from real_models.replies import RECORDED, Row, differs, parse_row, read_rows, row_of, write_rows
 
 
 def rows_of_run(run: Path, most: int | None) -> list[Row]:
@@ -43,15 +46,44 @@ def rows_of_run(run: Path, most: int | None) -> list[Row]:
     return rows
 
 
+def rows_of_first_calls(file: Path) -> list[Row]:
+    """Return a row for each reply, as one of step-by-step: one reply, one action."""
+    rows: list[Row] = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        asked = json.loads(line)
+        sample = load_benchmark(asked["benchmark"]).sample(asked["sample"])
+        row: Row = {
+            "model": asked["model"],
+            "benchmark": asked["benchmark"],
+            "sample": sample.id,
+            "mode": "step-by-step",
+            "protocol": asked["protocol"],
+            "bare": False,
+            "toolset": list(sample.toolset),
+            "slots": [slot.model_dump(mode="json", by_alias=True) for slot in sample.answer],
+            "replies": [[asked["reply"], asked["finish_reason"]]],
+            "turns": 1,
+            "form_replies": [],
+        }
+        rows.append(row | {"outcome": asyncio.run(parse_row(row))})
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("runs", type=Path, nargs="+")
+    parser.add_argument("runs", type=Path, nargs="*")
+    parser.add_argument("--first-calls", type=Path, nargs="*", default=[])
+    parser.add_argument("--append", action="store_true")
     parser.add_argument("--out", type=Path, default=RECORDED)
     parser.add_argument("--most", type=int)
     given = parser.parse_args()
-    rows = [row for run in given.runs for row in rows_of_run(run, given.most)]
+    rows = read_rows(given.out) if given.append else []
+    for run in given.runs:
+        rows += rows_of_run(run, given.most)
+    for file in given.first_calls:
+        rows += rows_of_first_calls(file)
     write_rows(rows, given.out)
     print(f"{given.out}: {len(rows)} samples, {given.out.stat().st_size:,} bytes")
 

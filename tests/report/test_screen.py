@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from agrotools.report.screen import LINES, Screen, constant_arguments, print_screen, screen
+from agrotools.report.screen import LINES, Screen, print_screen, screen
 from agrotools.runner.ladder import CEILING, FLOOR, PLANNER, References
 from agrotools.runner.rescore import Rescored
-from agrotools.scoring.aggregate import RunAggregator
+from agrotools.scoring.aggregate import RunAggregator, score_record
 from report.test_tables import scored, summary
-from support.made_runs import call, made_sample, write_run
+from support.made_runs import call, made_sample
 from support.made_runs import end_to_end as made_end_to_end
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -210,7 +210,7 @@ def test_an_oracle_that_repeats_results_is_no_ceiling() -> None:
     )
 
 
-def test_a_ceiling_below_the_floor_and_calls_that_never_change_are_said(tmp_path: Path) -> None:
+def test_a_ceiling_below_the_floor_and_calls_that_never_change_are_said() -> None:
     below = References(
         {FLOOR: end_to_end(FLOOR, 0.5), CEILING: end_to_end(CEILING, 0.25, privileged=True)}
     )
@@ -222,11 +222,12 @@ def test_a_ceiling_below_the_floor_and_calls_that_never_change_are_said(tmp_path
         for at in range(6)
     ]
     records = [made_end_to_end(each, call("2*3"), answer="rows: 7") for each in samples]
-    run = write_run(tmp_path / "run", records, model="m1")
-    lines = [line.plain for line in screen(Screen([run], [end_to_end("m1", 0.5)], below))]
+    m1 = of_pairs([(each, score_record(each)) for each in records], "m1")
+    lines = [line.plain for line in screen(Screen([Path("run")], [m1], below))]
     assert "The ceiling (25.0) is below the floor (50.0): guessing beats these tools." in lines
     assert (
         "All 6 calls of calculate by m1 have expression 2*3; those of the reference vary." in lines
     )
     varied = [made_end_to_end(each, call(f"{at % 2}*3")) for at, each in enumerate(samples)]
-    assert [*constant_arguments(varied)] == []
+    varying = of_pairs([(each, score_record(each)) for each in varied], "m1").summary
+    assert varying.modes["end-to-end"].counts.constant_arguments == ()

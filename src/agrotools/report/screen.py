@@ -5,19 +5,16 @@ The tables of :mod:`agrotools.report.tables` hold everything else.
 """
 
 import textwrap
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from pydantic import JsonValue
 from rich.text import Text
 
-from agrotools.core import Mode, Record
+from agrotools.core import Mode
 from agrotools.core.texts import amount_text, benchmark_title, count_text, prompt_tokens_text
 from agrotools.report.layout import (
-    FEW,
     SYNTHETIC_NOTE,
     UNSEALED_NOTE,
     detectable_points,
@@ -35,7 +32,6 @@ from agrotools.report.settings import SETTINGS, Setting, has_table, settings_for
 from agrotools.report.tables import ONLY_OPEN_TEXT, SHARD, caveat_lines, warning_lines
 from agrotools.report.terminal import console_for
 from agrotools.runner.ladder import CEILING, PLANNER, References, role_of
-from agrotools.runner.records import record_index
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.attribution import TOOL, Attribution
@@ -299,9 +295,7 @@ def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
     floor, ceiling = values.get("floor", 0.0), values.get("ceiling", 1.0)
     if ceiling < floor:
         yield f"The ceiling ({percent(ceiling)}) is below the floor ({percent(floor)}): guessing beats these tools."
-    for run, name, summary in zip(
-        shown.runs, run_names(shown.summaries), shown.summaries, strict=True
-    ):
+    for name, summary in zip(run_names(shown.summaries), shown.summaries, strict=True):
         if summary.model.startswith("baseline:"):
             continue
         with_tools = {
@@ -311,37 +305,12 @@ def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
         }
         if silent := [mode for mode, part in with_tools.items() if not part.counts.tool_calls]:
             yield f"{name} called no tool in {' and '.join(silent)}."
-        records = record_index(run) if "end-to-end" in with_tools and run.is_dir() else ()
-        for (tool, argument), value, n in constant_arguments(records):
-            yield f"All {n} calls of {tool} by {name} have {argument} {value_text(value)}; those of the reference vary."
-
-
-def constant_arguments(
-    records: Iterable[Record],
-) -> Iterator[tuple[tuple[str, str], JsonValue, int]]:
-    """Yield tool and argument, value and number of calls where all calls of end-to-end have one value, and those of the
-    reference of these samples several."""
-    made, asked = (defaultdict[tuple[str, str], list[JsonValue]](list) for _ in range(2))
-    for record in records:
-        if (
-            record.mode != "end-to-end"
-            or record.trajectory is None
-            or record.sample.reference is None
-        ):
-            continue
-        own = [step.call for step in record.trajectory.calls if step.call]
-        called = {call.tool for call in own}
-        for found, calls in ((made, own), (asked, record.sample.reference.steps)):
-            for each in (each for each in calls if each.tool in called):
-                for argument, value in each.arguments.items():
-                    found[each.tool, argument].append(value)
-    for place, values in made.items():
-        if (
-            len(values) >= FEW
-            and all(each == values[0] for each in values)
-            and len({*map(str, asked[place])}) > 1
-        ):
-            yield place, values[0], len(values)
+        for part in with_tools.values():
+            for each in part.counts.constant_arguments:
+                yield (
+                    f"All {each.calls} calls of {each.tool} by {name} have {each.argument} "
+                    f"{value_text(each.value)}; those of the reference vary."
+                )
 
 
 def _ladder(ladder: Sequence[Rung], measure: tuple[Setting, str], width: int) -> list[Text]:

@@ -24,6 +24,7 @@ from agrotools.core import (
 from agrotools.core.form_item import asked_items
 from agrotools.core.record import UNREAD_CALL
 from agrotools.core.texts import count_text
+from agrotools.scoring.constant_arguments import ConstantArgumentTally
 from agrotools.scoring.metrics import FAS_TEXT, SLOT_METRIC, is_invalid, scores_sample
 from agrotools.scoring.statistics import ROUNDING
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary
@@ -55,6 +56,7 @@ class EventCounts:
         """Number of records in each total."""
         self._ratios = array("d")
         """Ratios of calls made to calls needed in the answered end-to-end records."""
+        self._constant = ConstantArgumentTally()
 
     @property
     def formless(self) -> int:
@@ -68,6 +70,8 @@ class EventCounts:
         self._successes += of_sample >= 1 - ROUNDING
         if record.trajectory:
             self._add_trajectory(record, record.trajectory)
+        if record.mode == "end-to-end":
+            self._constant.add(record)
         if record.actions is not None:
             self._add_actions(record, record.actions, rows)
         self._jaccards.extend(
@@ -154,6 +158,7 @@ class EventCounts:
             median_box_iou=median(self._ious) if self._ious else None,
             implied_differs=len(self._differing),
             canaries=tuple(self._canaries),
+            constant_arguments=self._constant.found(),
             choice_set_jaccard=sum(self._jaccards) / len(self._jaccards)
             if self._jaccards
             else None,

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, JsonValue
 
 from agrotools.core import FrozenModel, Mode
 from agrotools.formats.tool_check import ToolCheck
@@ -49,6 +49,15 @@ class Amount(FrozenModel):
     per_success: float | None = None
 
 
+class ConstantArgument(FrozenModel):
+    """An argument of a tool that had the same value in every call."""
+
+    tool: str
+    argument: str
+    value: JsonValue
+    calls: int
+
+
 class Counts(FrozenModel):
     """Counts of events in the valid records of a mode."""
 
@@ -85,6 +94,10 @@ class Counts(FrozenModel):
     """Step-by-step: number of samples whose shown observations imply another answer than the ground truth."""
     canaries: Annotated[tuple[str, ...], Field(exclude_if=operator.not_)] = ()
     """Ids of the samples of records in which the model wrote the canary GUID of the benchmark."""
+    constant_arguments: Annotated[
+        tuple[ConstantArgument, ...], Field(exclude_if=operator.not_)
+    ] = ()
+    """End-to-end: arguments with one value in all calls, although those of the reference vary."""
     spent: dict[str, Amount] = {}
     """``turns``, ``input_tokens``, ``output_tokens``, ``closing_tokens`` (of closing messages, in and out), ``seconds``
     and ``tool_seconds``; ``cost_usd`` of external agents, ``cached_input_tokens`` of servers that report it.
