@@ -60,6 +60,9 @@ def calls_in(output: str, protocol: Protocol = "react") -> list[tuple[str, dict[
         f"{FENCE}tool_code\nproduct = calculate(\n  expression='3*2', precision=4,\n"
         f'  variables={{"a": [1, 2.5, None, True]}},\n)\n{FENCE}',
         "[TOOL_CALLS] " + json.dumps([{"name": "calculate", "arguments": ARGUMENTS}]),
+        # Qwen 2.5 Coder copies the doubled braces of its chat template, with one brace too many or not.
+        "{" + json.dumps({"name": "calculate", "arguments": ARGUMENTS}) + "}",
+        "{" + json.dumps({"name": "calculate", "arguments": ARGUMENTS}) + "}}",
         "<think>\nFinal Answer: no, <tool_call>{}\n</think>\n"
         + json.dumps({"name": "calculate", "args": ARGUMENTS}),
         "no opening tag\n</think>\nAction: calculate\nAction Input: " + TEXT,

@@ -1,6 +1,6 @@
 """Lenient reader of JSON written by models: within prose, with Python quotes and constants, with trailing commas.
 
-Repairs only change spelling (quotes, constants, commas, comments, escapes). Truncated or unbalanced values are
+Repairs only change spelling (quotes, constants, commas, comments, escapes, doubled braces). Truncated or unbalanced values are
 rejected, because a guess at the missing part would not be the model's answer. All functions take time linear in the
 text. (json-repair 0.64 is not used because it completes truncated values, reads prose as "", and takes over 8 s for
 100 kB of ``{``.)
@@ -27,6 +27,7 @@ _STRINGS = {
     "“": re.compile(r"“[^”]*+”"),
 }
 _CLOSERS = {"{": "}", "[": "]"}
+_DOUBLED_BRACE = re.compile(r"\{\s*+\{")
 
 # An unclosed string matches up to the end of the text, so that it is scanned only once.
 _TOKEN = re.compile(
@@ -63,7 +64,7 @@ def loads(text: str) -> JsonValue:
         value = _DECODER.decode(text)
     except (ValueError, RecursionError) as strict:
         try:
-            value = _DECODER.decode(_TOKEN.sub(_respelt, text))
+            value = _DECODER.decode(_TOKEN.sub(_respelt, _with_single_braces(text)))
         except (ValueError, RecursionError):
             raise _not_json(strict) from None
     return _clean(value, MAX_DEPTH)
@@ -106,6 +107,29 @@ def storable(value: Any) -> JsonValue:
 
 def _not_json(error: Exception) -> NotJson:
     return NotJson("nested too deeply" if isinstance(error, RecursionError) else str(error))
+
+
+def _with_single_braces(text: str) -> str:
+    """Return the text without braces that directly enclose another brace: ``{{"name": ...}}``.
+
+    The chat template of Qwen 2.5 Coder shows calls in this form, and the model copies it. No JSON holds it.
+    """
+    if not _DOUBLED_BRACE.search(text):
+        return text
+    left_out: set[int] = set()
+    open_at: list[int] = []
+    doubled: set[int] = set()
+    after_brace = -1  # the position behind a brace that has just opened
+    for mark in _brackets(text, 0):
+        at, bracket = mark.start(), mark.group()
+        if bracket in "{[":
+            if bracket == "{" and after_brace >= 0 and not text[after_brace:at].strip():
+                doubled.add(open_at[-1])
+            open_at.append(at)
+        elif open_at and (start := open_at.pop()) in doubled:
+            left_out.update((start, at))
+        after_brace = mark.end() if bracket == "{" else -1
+    return "".join(letter for at, letter in enumerate(text) if at not in left_out)
 
 
 def _respelt(match: re.Match[str]) -> str:
