@@ -2,8 +2,8 @@
 
 Repairs only change spelling (quotes, constants, commas, comments, escapes, doubled braces). Truncated or unbalanced
 values are rejected, because a guess at the missing part would not be the model's answer. All functions take time linear
-in the text. (json-repair 0.64 is not used because it completes truncated values, reads prose as "", and takes over 8 s for
-100 kB of ``{``.)
+in the text. (json-repair 0.64 is not used because it completes truncated values, reads prose as "", and takes over 8 s
+for 100 kB of ``{``.)
 """
 
 import json
