@@ -8,7 +8,7 @@ from zlib import crc32
 
 from agrotools.core import MODES, Mode, Protocol, Record, Score
 from agrotools.core.form_item import asked_items
-from agrotools.core.lazy import IntArray, np
+from agrotools.core.lazy import np
 from agrotools.core.texts import count_text
 from agrotools.plugin.installed import plugins_of_slots
 from agrotools.scoring.attribution import Attribution
@@ -408,14 +408,13 @@ def metric_differences(
     first: Mapping[str, Units],
     second: Mapping[str, Units],
     table: SampleTable,
-    order: IntArray | None = None,
 ) -> dict[str, Metric]:
     """Return the differences of the metrics that both have, but those of guesses."""
     names = [name for name in first if name in second and name not in FLOOR_METRICS]
     return {
         name: metric
         for name in names
-        if (metric := difference_of(first[name], second[name], table, order))
+        if (metric := difference_of(first[name], second[name], table))
     }
 
 

@@ -85,9 +85,7 @@ def _comparison(
             fields["withheld"][mode] = withheld
         if any(left_out := (len(mine.without_open_text), len(other.without_open_text))):
             fields["no_open_text"][mode] = left_out
-        fields["modes"][mode] = metrics = metric_differences(
-            theirs, ours, first.table, first.table.order_beside(second.table)
-        )
+        fields["modes"][mode] = metrics = metric_differences(theirs, ours, first.table)
         for name in (name for name in metrics if mode in METRICS[name].compared_in):
             pair = by_sample(ours[name], theirs[name])
             fields["headline"][mode], fields["means"][mode] = name, pair.means
@@ -206,7 +204,7 @@ def _paired(
         return None
     numbers = pair[0].samples
     names = first.table.ids(numbers.tolist())
-    clusters = clusters_of(numbers, first.table, first.table.order_beside(second.table))
+    clusters = clusters_of(numbers, first.table)
     return HeadlinePair(metric, pair[0].values, pair[1], clusters, names)
 
 
@@ -256,7 +254,7 @@ def _by_cause(
         for cause, loss in each.items()
         if abs(loss) > ROUNDING
     }
-    clusters = clusters_of(pair.samples, first.table, first.table.order_beside(second.table))
+    clusters = clusters_of(pair.samples, first.table)
     none = np.zeros(len(lost))
     differences = {
         cause: [ours.get(cause, 0.0) - theirs.get(cause, 0.0) for ours, theirs in lost]

@@ -79,15 +79,6 @@ class SampleTable:
         """Return the numbers of all samples of this table in another table; -1 for samples that it lacks."""
         return [other._number_of.get(name, -1) for name in self._names]
 
-    def order_beside(self, other: "SampleTable") -> IntArray | None:
-        """Return the rank of each number by name, if another table has another order; None if both have the same.
-
-        Draws of clusters depend on their order. With these ranks, they are the same whichever run is the first.
-        """
-        if self._names == other._names:
-            return None
-        return np.argsort(np.argsort(np.array(self._names)))
-
     def ids(self, numbers: Iterable[int]) -> list[str]:
         """Return the ids of the samples with these numbers."""
         return [self._names[number] for number in numbers]
@@ -273,17 +264,12 @@ def metric_of(units: Units, table: SampleTable) -> Metric | None:
     )
 
 
-def difference_of(
-    first: Units, second: Units, table: SampleTable, order: IntArray | None = None
-) -> Metric | None:
-    """Return ``first - second`` over the units that have both values; None if there are no such units.
-
-    ``order``: order of the clusters (:meth:`SampleTable.order_beside`).
-    """
+def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | None:
+    """Return ``first - second`` over the units that have both values; None if there are no such units."""
     if (pair := paired_units(first, second)) is None:
         return None
     mine, paired = pair
-    clusters = clusters_of(mine.samples, table, order)
+    clusters = clusters_of(mine.samples, table)
 
     def difference(part: BoolArray | slice) -> Estimate:
         return estimate_difference(mine.values[part], paired[part], clusters[part])
@@ -330,10 +316,9 @@ def shown_mean(values: FloatArray) -> float:
     return max(0.0, float(values.mean()))
 
 
-def clusters_of(samples: IntArray, table: SampleTable, order: IntArray | None = None) -> IntArray:
-    """Return the numbers of the samples' clusters, or their places in ``order``."""
-    clusters = np.asarray(table.clusters)[samples]
-    return clusters if order is None else order[clusters]
+def clusters_of(samples: IntArray, table: SampleTable) -> IntArray:
+    """Return the numbers of the samples' clusters."""
+    return np.asarray(table.clusters)[samples]
 
 
 def _broken_down(
