@@ -47,7 +47,6 @@ from agrotools.scoring.metrics import (
 )
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Estimate, Interval
 from agrotools.scoring.summary import ModeSummary, Summary, tokens_of
-from agrotools.scoring.units import by_sample
 
 LINES, WIDTH = 25, 100
 """Most lines of the screen, and its width on a wide terminal."""
@@ -569,10 +568,11 @@ def _other_score(mode: Mode, part: ModeSummary, scored: Rescored, metric: str) -
         return (
             f"{_TITLES[mode]}: {METRICS[metric].label} {on_scale(of_mode.overall.value, out_of)}."
         )
-    means = by_sample(*(units[metric] for units in scored.tally.tool_units())).means
+    pair = scored.tally.pair_by_tools(metric)
+    assert pair is not None  # there is a gain
     gain, (with_tools, without) = (
         paired.gain[metric].overall,
-        (on_scale(each, out_of) for each in means),
+        (on_scale(each, out_of) for each in pair.means),
     )
     p = (
         "not significant"

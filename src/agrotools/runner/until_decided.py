@@ -30,7 +30,7 @@ from agrotools.scoring.missing import LimitPairs, paired_limits, run_limits
 from agrotools.scoring.sequential import LOOKS, InterimLook, sequential_look
 from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import Missing
-from agrotools.scoring.units import shown_mean
+from agrotools.scoring.unit_estimates import shown_mean
 
 
 class SequentialComparison(FrozenModel):

@@ -4,18 +4,19 @@ Every difference is the second run minus the first: a positive number is in favo
 Differences of one table are adjusted together (:func:`agrotools.scoring.statistics.adjusted`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from agrotools.core import MODES, Mode, Record, UsageError
 from agrotools.core.lazy import FloatArray, IntArray, np
 from agrotools.core.texts import count_text
-from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
+from agrotools.scoring.aggregate import RunAggregator, tallied
 from agrotools.scoring.attribution import ordered_parts
 from agrotools.scoring.lost_points import LostPoints, largest_part
 from agrotools.scoring.metrics import FAS, FLOOR_METRICS, METRICS
 from agrotools.scoring.missing import missing_between, missing_unpaired
+from agrotools.scoring.score_table import ScoreTable, ScoreUnits
 from agrotools.scoring.statistics import (
     ROUNDING,
     Estimate,
@@ -35,12 +36,9 @@ from agrotools.scoring.summary import (
     with_comparisons_adjusted,
     with_gains_adjusted,
 )
-from agrotools.scoring.units import (
-    SamplePair,
-    SampleTable,
-    Units,
-    by_sample,
-    clusters_of,
+from agrotools.scoring.unit_estimates import (
+    PairedUnits,
+    difference_of,
     paired_units,
     shown_mean,
 )
@@ -61,41 +59,117 @@ def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> l
     )
 
 
+class _Headline(NamedTuple):
+    """What a comparison shows of the metric that a mode is compared in."""
+
+    metric: str
+    means: tuple[float, float]
+    missing: Missing | None
+    flips: Flips
+    by_cause: dict[str, Estimate] | None
+    """None if the metric is not FAS, or the lost points of a run were not counted."""
+
+
 def _comparison(
     first: RunAggregator, second: RunAggregator, names: tuple[str, str]
 ) -> RunComparison:
-    by_mode = (
-        "modes headline means by_cause flips unpaired unread withheld no_open_text missing".split()
+    modes = _common_modes(first, second)
+    differences = {mode: _differences(first, second, mode) for mode in modes}
+    headlines = {mode: _headline(first, second, mode, differences[mode]) for mode in modes}
+    shown = {mode: each for mode, each in headlines.items() if each is not None}
+    unread = {mode: _unread(first, second, mode, names) for mode in modes}
+    withheld = {mode: _withheld(first, second, mode, names) for mode in modes}
+    no_open_text = {mode: _no_open_text(first, second, mode) for mode in modes}
+    return RunComparison(
+        first=names[0],
+        second=names[1],
+        modes={**differences},
+        headline={mode: each.metric for mode, each in shown.items()},
+        means={mode: each.means for mode, each in shown.items()},
+        by_cause={mode: each.by_cause for mode, each in shown.items() if each.by_cause is not None},
+        flips={mode: each.flips for mode, each in shown.items()},
+        unpaired={mode: _unpaired(first, second, mode) for mode in modes},
+        unread={mode: each for mode, each in unread.items() if each},
+        withheld={mode: each for mode, each in withheld.items() if each},
+        no_open_text={mode: each for mode, each in no_open_text.items() if any(each)},
+        missing={mode: each.missing for mode, each in shown.items() if each.missing},
     )
-    fields: dict[str, dict[str, Any]] = {name: {} for name in by_mode}
-    for mode in MODES:
-        if mode not in first.modes or mode not in second.modes:
+
+
+def _common_modes(first: RunAggregator, second: RunAggregator) -> list[Mode]:
+    return [mode for mode in MODES if mode in first.modes and mode in second.modes]
+
+
+def _differences(first: RunAggregator, second: RunAggregator, mode: Mode) -> dict[str, Metric]:
+    """Return the differences, second minus first, of the metrics that both runs have, but those of guesses."""
+    differences: dict[str, Metric] = {}
+    for metric in second.metrics(mode):
+        both = _common_units(first, second, mode, metric)
+        if both is None or metric in FLOOR_METRICS:
             continue
-        mine, other = first.modes[mode], second.modes[mode]
-        ours, others = mine.units(), other.units()
-        theirs = {
-            name: _renumbered(units, second.table, first.table) for name, units in others.items()
-        }
-        valid = [{*run.table.ids(run.modes[mode].valid_samples())} for run in (first, second)]
-        fields["unpaired"][mode] = (len(valid[0] - valid[1]), len(valid[1] - valid[0]))
-        named = [*zip((mine, other), names, strict=True)]
-        if unread := tuple(name for run, name in named if run.is_unread):
-            fields["unread"][mode] = unread
-        if withheld := {name: run.withheld for run, name in named if run.withheld}:
-            fields["withheld"][mode] = withheld
-        if any(left_out := (len(mine.without_open_text), len(other.without_open_text))):
-            fields["no_open_text"][mode] = left_out
-        fields["modes"][mode] = metrics = metric_differences(theirs, ours, first.table)
-        for name in (name for name in metrics if mode in METRICS[name].compared_in):
-            pair = by_sample(ours[name], theirs[name])
-            fields["headline"][mode], fields["means"][mode] = name, pair.means
-            if missing := missing_between(first, second, mode, name):
-                fields["missing"][mode] = missing
-            fields["flips"][mode] = _flips(name, mode, pair, first, second)
-            if name == FAS and first.lost and second.lost:
-                fields["by_cause"][mode] = _by_cause(mode, pair, first, second)
-            break
-    return RunComparison(first=names[0], second=names[1], **fields)  # pyright: ignore[reportArgumentType]
+        mine, other = both
+        pair = paired_units(other, mine)
+        if pair is not None:
+            differences[metric] = difference_of(pair, first.table)
+    return differences
+
+
+def _common_units(
+    first: RunAggregator, second: RunAggregator, mode: Mode, metric: str
+) -> tuple[ScoreUnits, ScoreUnits] | None:
+    """Return the units of both runs that have a value, in the numbers of the first run; None if a run has none."""
+    mine = first.valued_units(mode, metric)
+    other = second.valued_units(mode, metric)
+    if mine is None or other is None:
+        return None
+    return mine, first.table.renumbered(other, second.table)
+
+
+def _headline(
+    first: RunAggregator, second: RunAggregator, mode: Mode, metrics: Iterable[str]
+) -> _Headline | None:
+    """Return what is shown of the first of ``metrics`` that the mode is compared in; None if it is in none of them."""
+    metric = next((each for each in metrics if mode in METRICS[each].compared_in), None)
+    if metric is None:
+        return None
+    pair = _paired(first, second, mode, metric)
+    assert pair is not None  # there is a difference
+    samples = pair.by_sample()
+    return _Headline(
+        metric,
+        pair.means,
+        missing_between(first, second, mode, metric),
+        _flips(metric, mode, samples, first, second),
+        _by_cause(mode, samples, first, second) if metric == FAS else None,
+    )
+
+
+def _unpaired(first: RunAggregator, second: RunAggregator, mode: Mode) -> tuple[int, int]:
+    """Return the numbers of samples with a valid record only in the first run, and only in the second."""
+    mine, other = first.valid_ids(mode), second.valid_ids(mode)
+    return len(mine - other), len(other - mine)
+
+
+def _unread(
+    first: RunAggregator, second: RunAggregator, mode: Mode, names: tuple[str, str]
+) -> tuple[str, ...]:
+    """Return the names of the runs whose replies could mostly not be read."""
+    runs = zip((first, second), names, strict=True)
+    return tuple(name for run, name in runs if run.modes[mode].is_unread)
+
+
+def _withheld(
+    first: RunAggregator, second: RunAggregator, mode: Mode, names: tuple[str, str]
+) -> dict[str, str]:
+    """Return the names of the runs whose own score is withheld, with the reason."""
+    reasons = [run.modes[mode].withheld for run in (first, second)]
+    return {name: reason for name, reason in zip(names, reasons, strict=True) if reason}
+
+
+def _no_open_text(first: RunAggregator, second: RunAggregator, mode: Mode) -> tuple[int, int]:
+    """Return the numbers of samples of both runs whose open text is not in FAS."""
+    mine, other = first.modes[mode], second.modes[mode]
+    return len(mine.without_open_text), len(other.without_open_text)
 
 
 def unpaired_comparison(
@@ -109,34 +183,27 @@ def unpaired_comparison(
     headline: dict[str, str] = {}
     means: dict[str, tuple[float, float]] = {}
     lacking: dict[str, Missing] = {}
-    for mode in MODES:
-        if mode not in first.modes or mode not in second.modes:
-            continue
-        units = [run.modes[mode].units() for run in (first, second)]
-        shared = [
-            name for name in units[0] if name in units[1] and mode in METRICS[name].compared_in
-        ][:1]
+    for mode in _common_modes(first, second):
+        theirs = second.metrics(mode)
+        common = [metric for metric in first.metrics(mode) if metric in theirs]
+        compared = [metric for metric in common if mode in METRICS[metric].compared_in][:1]
+        guesses = [metric for metric in FLOOR_METRICS if metric in common]
         modes[mode] = {}
-        for name in (
-            *shared,
-            *(each for each in FLOOR_METRICS if each in units[0] and each in units[1]),
-        ):
-            pair = [each[name].where(each[name].valued) for each in units]
-            tables = (first.table, second.table)
-            if not all(len(each.values) for each in pair):
+        for metric in (*compared, *guesses):
+            mine = first.valued_units(mode, metric)
+            other = second.valued_units(mode, metric)
+            if mine is None or other is None:
                 continue
-            clusters = [
-                clusters_of(each.samples, table) for each, table in zip(pair, tables, strict=True)
-            ]
-            modes[mode][name] = Metric(
-                overall=estimate_unpaired(pair[1].values, pair[0].values, clusters[1], clusters[0])
-            )
-            if name in shared:
-                headline[mode] = name
-                means[mode] = (shown_mean(pair[0].values), shown_mean(pair[1].values))
-                if missing := missing_unpaired(first, second, mode, name):
-                    lacking[mode] = missing
-    compared = RunComparison(
+            difference = estimate_unpaired(other.values, mine.values, other.clusters, mine.clusters)
+            modes[mode][metric] = Metric(overall=difference)
+            if metric in guesses:
+                continue
+            headline[mode] = metric
+            means[mode] = (shown_mean(mine.values), shown_mean(other.values))
+            missing = missing_unpaired(first, second, mode, metric)
+            if missing is not None:
+                lacking[mode] = missing
+    compared_runs = RunComparison(
         first=names[0],
         second=names[1],
         paired=False,
@@ -145,7 +212,7 @@ def unpaired_comparison(
         means=means,
         missing=lacking,
     )
-    return with_comparisons_adjusted([compared])[0]
+    return with_comparisons_adjusted([compared_runs])[0]
 
 
 class HeadlinePair(NamedTuple):
@@ -177,11 +244,15 @@ def check_same_samples(first: RunAggregator, second: RunAggregator) -> None:
 
 def headline_pair(first: RunAggregator, second: RunAggregator, mode: Mode) -> HeadlinePair | None:
     """Return the pairs in the metric that a mode is compared in; None if the runs share no scored sample."""
-    metrics = first.modes[mode].metrics if mode in first.modes else ()
-    pairs = (
-        _paired(first, second, mode, name) for name in metrics if mode in METRICS[name].compared_in
-    )
-    return next(filter(None, pairs), None)
+    for metric in first.metrics(mode):
+        if mode not in METRICS[metric].compared_in:
+            continue
+        pair = _paired(first, second, mode, metric)
+        if pair is not None:
+            return HeadlinePair(
+                metric, pair.first, pair.second, pair.clusters, first.table.ids(pair.samples)
+            )
+    return None
 
 
 def _paired(
@@ -190,37 +261,32 @@ def _paired(
     mode: Mode,
     metric: str,
     samples: frozenset[str] = frozenset(),
-) -> HeadlinePair | None:
+) -> PairedUnits | None:
     """Return the pairs in a metric, of ``samples`` if it is not empty; None if the runs share no scored sample."""
-    mine, other = (
-        run.modes[mode].headline_units(metric) if mode in run.modes else None
-        for run in (first, second)
-    )
-    if mine is None or other is None:
+    both = _common_units(first, second, mode, metric)
+    if both is None:
         return None
-    mine = _among(samples, mine, first.table) if samples else mine
-    pair = paired_units(mine, _renumbered(other, second.table, first.table))
-    if pair is None:
-        return None
-    numbers = pair[0].samples
-    names = first.table.ids(numbers.tolist())
-    clusters = clusters_of(numbers, first.table)
-    return HeadlinePair(metric, pair[0].values, pair[1], clusters, names)
+    mine, other = both
+    if samples:
+        mine = _among(samples, mine, first.table)
+    return paired_units(mine, other)
 
 
 def _flips(
-    metric: str, mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator
+    metric: str, mode: Mode, pair: PairedUnits, first: RunAggregator, second: RunAggregator
 ) -> Flips:
+    """Return the samples that the runs score differently; ``pair`` has one unit for each sample."""
     flips: list[Flip] = []
-    for name, mine, other in zip(first.table.ids(pair.samples.tolist()), *pair[1:3], strict=True):
+    names = first.table.ids(pair.samples)
+    for name, mine, other in zip(names, pair.first.tolist(), pair.second.tolist(), strict=True):
         if abs(mine - other) <= ROUNDING:
             continue
         worse, better = (second.lost, first.lost) if mine > other else (first.lost, second.lost)
         losses: dict[str, float] = {}
         if worse and metric == FAS:
-            losses = worse.beside(mode, name, float(min(mine, other)), better)
+            losses = worse.beside(mode, name, min(mine, other), better)
         cause = largest_part(losses)
-        flips.append(Flip(sample=name, first=float(mine), second=float(other), cause=cause))
+        flips.append(Flip(sample=name, first=mine, second=other, cause=cause))
     flips.sort(key=lambda flip: (-abs(flip.first - flip.second), flip.sample))
     up, down = (
         tuple(each for each in flips if (each.second > each.first) is is_up)
@@ -230,16 +296,17 @@ def _flips(
 
 
 def _by_cause(
-    mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator
-) -> dict[str, Estimate]:
+    mode: Mode, pair: PairedUnits, first: RunAggregator, second: RunAggregator
+) -> dict[str, Estimate] | None:
     """Return the points that the first run loses by each cause minus those that the second loses.
 
-    They add up to the difference of the scores, second minus first.
+    They add up to the difference of the scores, second minus first. ``pair`` has one unit for each sample. None if the
+    lost points of a run were not counted.
     """
-    assert first.lost is not None
-    assert second.lost is not None
+    if first.lost is None or second.lost is None:
+        return None
     lost: list[tuple[dict[str, float], dict[str, float]]] = []
-    names = first.table.ids(pair.samples.tolist())
+    names = first.table.ids(pair.samples)
     for name, mine, other in zip(names, pair.first.tolist(), pair.second.tolist(), strict=True):
         is_flip = abs(mine - other) > ROUNDING
         losses = (
@@ -254,14 +321,13 @@ def _by_cause(
         for cause, loss in each.items()
         if abs(loss) > ROUNDING
     }
-    clusters = clusters_of(pair.samples, first.table)
     none = np.zeros(len(lost))
     differences = {
         cause: [ours.get(cause, 0.0) - theirs.get(cause, 0.0) for ours, theirs in lost]
         for cause in found
     }
     return {
-        cause: estimate_difference(differences[cause], none, clusters)
+        cause: estimate_difference(differences[cause], none, pair.clusters)
         for cause in ordered_parts(found)
     }
 
@@ -350,16 +416,11 @@ def paired_difference(
 
 def common_samples(aggregators: Sequence[RunAggregator], mode: Mode, metric: str) -> frozenset[str]:
     """Return the ids of the samples that every run has a score of."""
-    units = [
-        (each.table, each.modes[mode].headline_units(metric))
-        for each in aggregators
-        if mode in each.modes
-    ]
-    ids = [
-        frozenset(table.ids(each.where(each.valued).samples.tolist()))
-        for table, each in units
-        if each is not None
-    ]
+    ids: list[frozenset[str]] = []
+    for each in aggregators:
+        units = each.valued_units(mode, metric)
+        if units is not None:
+            ids.append(frozenset(each.table.ids(units.samples)))
     return frozenset[str].intersection(*ids) if ids else frozenset()
 
 
@@ -367,27 +428,27 @@ def mean_on(
     samples: frozenset[str], aggregator: RunAggregator, mode: Mode, metric: str
 ) -> Estimate | None:
     """Return the mean of a run over common samples (:func:`common_samples`); None if it has no score of any of them."""
-    units = aggregator.modes[mode].headline_units(metric) if mode in aggregator.modes else None
+    units = aggregator.valued_units(mode, metric)
     if units is None:
         return None
-    units = _among(samples, units.where(units.valued), aggregator.table)
-    clusters = clusters_of(units.samples, aggregator.table)
-    return estimate_mean(units.values, clusters) if len(units.values) else None
+    units = _among(samples, units, aggregator.table)
+    return estimate_mean(units.values, units.clusters) if len(units.values) else None
 
 
 def values_on(
     samples: frozenset[str], aggregator: RunAggregator, mode: Mode, metric: str
 ) -> tuple[FloatArray, list[str]]:
     """Return the values of common samples (:func:`common_samples`) in the order of their ids, and their clusters."""
-    units = aggregator.modes[mode].headline_units(metric)
+    units = aggregator.valued_units(mode, metric)
     assert units is not None  # there are values of these samples
     units = _among(samples, units, aggregator.table)
-    units = units.where(np.argsort(aggregator.table.ids(units.samples.tolist())))
-    return units.values, aggregator.table.ids(clusters_of(units.samples, aggregator.table).tolist())
+    units = units.where(np.argsort(aggregator.table.ids(units.samples)))
+    return units.values, aggregator.table.ids(units.clusters)
 
 
-def _among(samples: frozenset[str], units: Units, table: SampleTable) -> Units:
-    return units.where(np.isin(table.ids(units.samples.tolist()), [*samples]))
+def _among(samples: frozenset[str], units: ScoreUnits, table: ScoreTable) -> ScoreUnits:
+    """Return the units of the samples with these ids."""
+    return units.where(np.isin(table.ids(units.samples), [*samples]))
 
 
 def headline_metrics(summary: Summary, tally: RunAggregator) -> list[tuple[Mode, str]]:
@@ -396,12 +457,6 @@ def headline_metrics(summary: Summary, tally: RunAggregator) -> list[tuple[Mode,
         (mode, each)
         for mode in MODES
         if mode in tally.modes and summary.modes[mode].headline and not summary.quick
-        for each in tally.modes[mode].metrics
+        for each in tally.metrics(mode)
         if mode in METRICS[each].compared_in
     ]
-
-
-def _renumbered(units: Units, table: SampleTable, other: SampleTable) -> Units:
-    """Return the units of samples that are in ``other``, with their numbers in that table."""
-    samples = np.asarray(table.numbers_in(other), dtype=np.int64)[units.samples]
-    return units._replace(samples=samples).where(samples >= 0)

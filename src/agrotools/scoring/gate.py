@@ -36,7 +36,7 @@ from agrotools.scoring.statistics import (
     ratio_spread,
 )
 from agrotools.scoring.summary import Metric, RunComparison, with_comparisons_adjusted
-from agrotools.scoring.units import shown_mean
+from agrotools.scoring.unit_estimates import shown_mean
 from agrotools.text.tables import open_table
 
 BEYOND = (0.05, 0.10)
@@ -151,7 +151,7 @@ def gate(
         raise UsageError(
             f"the runs have no scored sample in common in mode {mode}", hint="see agrotools compare"
         )
-    valid = [{*run.table.ids(run.modes[mode].valid_samples())} for run in (new, old)]
+    valid = [run.valid_ids(mode) for run in (new, old)]
     limits = None if allow_invalid else limit_pairs(old, new, mode, pair.metric)
     return gate_of(mode, pair, valid, max_drop, limits)
 

@@ -67,26 +67,29 @@ def run_limits(run: RunAggregator, mode: Mode, metric: str) -> dict[Unit, Limits
 
     An answer without a complete form counts as missing where the score of the run is withheld because of these.
     """
-    tally = run.modes[mode]
-    units = tally.units().get(metric)
-    if units is None:
+    if metric not in run.metrics(mode):
         return {}
-    names = run.table.ids(units.samples.tolist())
-    clusters = run.table.ids(np.asarray(run.table.clusters)[units.samples].tolist())
-    formless = (
-        tally.samples_without_form if tally.no_form and tally.no_form.too_many else set[int]()
+    units = run.table.units(mode, metric)
+    tally = run.modes[mode]
+    low, high = units.low, units.high
+    if tally.lacks_forms:
+        is_formless = np.isin(units.samples, [*tally.samples_without_form])
+        low, high = np.where(is_formless, 0.0, low), np.where(is_formless, 1.0, high)
+    # Planned records that are not there count like invalid ones: 0 in the lowest score and 1 in the highest.
+    planned = np.maximum(units.epochs, run.planned_epochs)
+    lowest = low * (units.epochs / planned)
+    highest = (high * units.epochs + planned - units.epochs) / planned
+    rows = zip(
+        run.table.ids(units.samples),
+        units.steps.tolist(),
+        lowest.tolist(),
+        highest.tolist(),
+        run.table.ids(units.clusters),
+        strict=True,
     )
-    limits: dict[Unit, Limits] = {}
-    rows = zip(names, clusters, *(each.tolist() for each in units), strict=True)
-    for name, cluster, number, step, _, low, high in rows:
-        if number in formless:
-            low, high = 0.0, 1.0
-        recorded = tally.epochs_of(number)
-        planned = max(recorded, run.planned_epochs)
-        low *= recorded / planned
-        high = (high * recorded + planned - recorded) / planned
-        limits[Unit(name, step)] = Limits(low, high, cluster)
-    return limits
+    return {
+        Unit(sample, step): Limits(low, high, cluster) for sample, step, low, high, cluster in rows
+    }
 
 
 def paired_limits(
@@ -147,14 +150,12 @@ def missing_between(
 def limit_pairs(first: RunAggregator, second: RunAggregator, mode: Mode, metric: str) -> LimitPairs:
     """Return the limits of two runs in a metric, without the open text that no judge graded in one of them."""
     limits = [run_limits(run, mode, metric) for run in (first, second)]
-    ungraded = {
-        name for run in (first, second) for name in run.modes[mode].names_without_open_text()
-    }
+    ungraded = {name for run in (first, second) for name in run.ids_without_open_text(mode)}
     kept = [
         {unit: each for unit, each in of_run.items() if unit.sample not in ungraded}
         for of_run in limits
     ]
-    planned = [run.planned | {*run.modes[mode].names()} for run in (first, second)]
+    planned = [run.planned | run.sample_ids(mode) for run in (first, second)]
     return paired_limits(kept[0], kept[1], (planned[0], planned[1]))
 
 

@@ -514,25 +514,25 @@ class PairTally:
         self._waiting: dict[Pair, tuple[bool, int, dict[str, bool]]] = {}
 
     def add(
-        self, record: Record, place: int, rows: Sequence[Score]
+        self, record: Record, number: int, rows: Sequence[Score]
     ) -> tuple[int, dict[str, float]] | None:
-        """Add the valid record of the sample at ``place``.
+        """Add the valid record of the sample with this number.
 
         Returns:
-            The place of the unanswerable sample and its scores, if the pair is complete."""
+            The number of the unanswerable sample and its scores, if the pair is complete."""
         if (pair := pair_of(record)) is None:
             return None
         answerable, refused = record.sample.answerable, refusals(record, rows)
         other = self._waiting.pop(pair, None)
         if other is None:
-            self._waiting[pair] = (answerable, place, refused)
+            self._waiting[pair] = (answerable, number, refused)
             return None
         own, twin = (other[2], refused) if answerable else (refused, other[2])
         scores = {metric: float(own[metric]) - float(twin[metric]) for metric in own}
         self.n_right += scores[FAS] == 1
-        return (other[1] if answerable else place), scores
+        return (other[1] if answerable else number), scores
 
     @property
     def n_alone(self) -> int:
         """Number of unanswerable samples without a valid record of the twin in an epoch of theirs."""
-        return len({place for answerable, place, _ in self._waiting.values() if not answerable})
+        return len({number for answerable, number, _ in self._waiting.values() if not answerable})

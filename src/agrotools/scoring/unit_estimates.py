@@ -1,0 +1,114 @@
+"""Means of units and differences of paired units, overall and by part."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from agrotools.core.lazy import BoolArray, FloatArray, IntArray, np
+from agrotools.scoring.sample_traits import WHOLE, broken_down
+from agrotools.scoring.score_table import ScoreTable, ScoreUnits
+from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
+from agrotools.scoring.summary import Metric
+
+
+class PairedUnits(NamedTuple):
+    """Units with a value in two runs or modes, at least one, as columns of equal length."""
+
+    samples: IntArray
+    """Numbers of the samples in the table of the first run."""
+    clusters: IntArray
+    first: FloatArray
+    second: FloatArray
+
+    @property
+    def means(self) -> tuple[float, float]:
+        """Means of both."""
+        return shown_mean(self.first), shown_mean(self.second)
+
+    def by_sample(self) -> "PairedUnits":
+        """Return the means over the steps of each sample, ordered by number of the sample."""
+        samples, at_first, at, counts = np.unique(
+            self.samples, return_index=True, return_inverse=True, return_counts=True
+        )
+        return PairedUnits(
+            samples,
+            self.clusters[at_first],
+            np.bincount(at, weights=self.first) / counts,
+            np.bincount(at, weights=self.second) / counts,
+        )
+
+
+def shown_mean(values: FloatArray) -> float:
+    """Return the mean, not below 0; differences are those of means before that."""
+    return max(0.0, float(values.mean()))
+
+
+def paired_units(first: ScoreUnits, second: ScoreUnits) -> PairedUnits | None:
+    """Return the units that have a value in both, in the order of the first; None if there are none.
+
+    Both have the numbers of one table (:meth:`ScoreTable.renumbered`).
+    """
+    first, second = first.where(first.valued), second.where(second.valued)
+    width = int(max(first.steps.max(initial=0), second.steps.max(initial=0))) + 2
+    keys = [units.samples * width + (units.steps - WHOLE) for units in (first, second)]
+    _, at_first, at_second = np.intersect1d(*keys, assume_unique=True, return_indices=True)
+    if not len(at_first):
+        return None
+    order = np.argsort(at_first)
+    first, second = first.where(at_first[order]), second.where(at_second[order])
+    return PairedUnits(first.samples, first.clusters, first.values, second.values)
+
+
+def metric_of(units: ScoreUnits, table: ScoreTable) -> Metric | None:
+    """Return the metric over ``units``; None if no unit has a value."""
+    known = units.where(units.valued)
+    if not len(known.values):
+        return None
+
+    def mean(part: BoolArray | slice) -> Estimate:
+        return estimate_mean(known.values[part], known.clusters[part])
+
+    metric = _metric_by_part(known.samples, table, mean)
+    if bool(np.all(units.low == units.high)):
+        return metric
+    bounds = Interval(lower=_mean_bound(units.low), upper=_mean_bound(units.high))
+    return metric.model_copy(update={"bounds": bounds})
+
+
+def _mean_bound(ends: FloatArray) -> float:
+    values: list[float] = ends.tolist()
+    return max(sum(values) / len(values), 0.0)
+
+
+def difference_of(pair: PairedUnits, table: ScoreTable) -> Metric:
+    """Return the first minus the second of paired units."""
+
+    def difference(part: BoolArray | slice) -> Estimate:
+        return estimate_difference(pair.first[part], pair.second[part], pair.clusters[part])
+
+    return _metric_by_part(pair.samples, table, difference)
+
+
+def _metric_by_part(
+    samples: IntArray, table: ScoreTable, estimate: Callable[[BoolArray | slice], Estimate]
+) -> Metric:
+    """Return ``estimate`` of all units and of those of each part; ``samples``: the sample of each unit."""
+    traits = table.traits_numbers(samples)
+    present: list[int] = np.unique(traits).tolist()
+    known: dict[frozenset[int], Estimate] = {}
+
+    def estimate_with(numbers: Sequence[int]) -> Estimate:
+        # A family with one task type has the same units as that task type, so one bootstrap serves both.
+        key = frozenset(numbers)
+        if key not in known:
+            is_all = len(key) == len(present)
+            known[key] = estimate(slice(None) if is_all else np.isin(traits, list(key)))
+        return known[key]
+
+    parts = broken_down(present, table.traits, estimate_with)
+    return Metric(
+        overall=parts.overall,
+        by_family=parts.by_family,
+        by_task_type=parts.by_task_type,
+        by_answer_type=parts.by_answer_type,
+        by_group=parts.by_group,
+    )

@@ -1,0 +1,83 @@
+"""The table of score rows: units of a metric, with the order and the bounds that summaries and comparisons need."""
+
+import numpy as np
+import pytest
+
+from agrotools.core import ReferenceStep, ReferenceTrajectory, ToleranceSlot
+from agrotools.scoring.sample_traits import WHOLE
+from agrotools.scoring.score_table import ScoreTable
+from support.plain_sample import plain_sample
+from support.runs import invalid, record
+
+AREA = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5)
+CALL = ReferenceStep(tool="calculate", arguments={"expression": "1"})
+
+
+def sample(name, **changes):
+    reference = ReferenceTrajectory(steps=(CALL, CALL))
+    return plain_sample(name, answer=(AREA,), reference=reference, **changes)
+
+
+def table_of(*records):
+    """A table of (sample, epoch, FAS or None for an invalid record)."""
+    table = ScoreTable()
+    for name, epoch, value in records:
+        make = invalid if value is None else record
+        number = table.add_record(make(name, sample=sample(name, cluster="a"), epoch=epoch))
+        if value is not None:
+            table.add_score("no-tool", "fas", number, value)
+    return table
+
+
+def test_epochs_are_averaged_and_invalid_ones_widen_the_bounds():
+    table = table_of(("b", 0, 1.0), ("a", 0, 0.5), ("b", 1, 0.0), ("c", 0, None), ("b", 2, None))
+    units = table.units("no-tool", "fas")
+    assert table.ids(units.samples) == ["b", "a", "c"], "in the order of the first records"
+    assert table.ids(units.clusters) == ["a", "a", "a"]
+    assert units.steps.tolist() == [WHOLE] * 3
+    assert units.epochs.tolist() == [3, 1, 1]
+    assert units.values[:2].tolist() == [0.5, 0.5]
+    assert units.valued.tolist() == [True, True, False]
+    assert units.low.tolist() == [pytest.approx(1 / 3), 0.5, 0.0]
+    assert units.high.tolist() == [pytest.approx(2 / 3), 0.5, 1.0]
+
+
+def test_a_metric_and_a_mode_have_rows_of_their_own():
+    table = table_of(("a", 0, 1.0))
+    table.add_score("no-tool", "css", 0, 0.25)
+    table.add_score("end-to-end", "fas", 0, 0.0)
+    assert table.metrics("no-tool") == ["fas", "css"]
+    assert table.units("no-tool", "css").values.tolist() == [0.25]
+    assert table.units("no-tool", "fas").values.tolist() == [1.0]
+    assert len(table.units("no-tool", "plot").values) == 0
+
+
+def test_steps_are_units_and_a_sample_without_a_valid_record_has_all_of_its_steps():
+    table = ScoreTable()
+    lost = table.add_record(invalid("a", sample=sample("a"), mode="step-by-step"))
+    number = table.add_record(record("b", sample=sample("b"), mode="step-by-step"))
+    for step, value in ((1, 1.0), (0, 0.5), (1, 0.0)):
+        table.add_score("step-by-step", "tool_acc", number, value, step)
+    units = table.units("step-by-step", "tool_acc")
+    assert units.samples.tolist() == [lost, lost, number, number]
+    assert units.steps.tolist() == [0, 1, 1, 0], "of a sample in the order of the first rows"
+    assert units.values[2:].tolist() == [0.5, 0.5]
+    assert np.isnan(units.values[:2]).all()
+
+
+def test_a_table_grows_after_its_rows_were_grouped():
+    table = table_of(("a", 0, 1.0))
+    before = table.units("no-tool", "fas")
+    number = table.add_record(record("b", sample=sample("b", cluster="c")))
+    table.add_score("no-tool", "fas", number, 0.0)
+    assert before.values.tolist() == [1.0]
+    assert table.units("no-tool", "fas").values.tolist() == [1.0, 0.0]
+
+
+def test_units_of_another_table_get_the_numbers_of_this_one():
+    mine = table_of(("a", 0, 1.0), ("b", 0, 0.0))
+    other = table_of(("c", 0, 0.25), ("b", 0, 0.5), ("a", 0, 0.75))
+    units = mine.renumbered(other.units("no-tool", "fas"), other)
+    assert mine.ids(units.samples) == ["b", "a"], "without the sample that this table lacks"
+    assert units.values.tolist() == [0.5, 0.75]
+    assert mine.ids(units.clusters) == ["a", "a"]
