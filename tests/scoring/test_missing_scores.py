@@ -14,7 +14,7 @@ from agrotools.runner.rescore import compare_runs
 from agrotools.scoring.aggregate import tallied
 from agrotools.scoring.comparisons import compare, side_by_side
 from agrotools.scoring.gate import compare_tables
-from agrotools.scoring.missing import Limits, Unit, missing_of, paired_limits
+from agrotools.scoring.missing import ScoredUnit, ScoreLimits, missing_of, paired_limits
 from support.made_runs import call, end_to_end, made_sample, right, write_run
 from support.runs import invalid
 
@@ -126,12 +126,12 @@ def test_no_filling_of_the_missing_scores_undoes_a_verdict():
     verdicts = 0
     for _ in range(60):
         gain, gaps = chance.uniform(-0.6, 0.6), chance.choice([0.02, 0.1, 0.3])
-        sides: list[dict[Unit, Limits]] = [{}, {}]
+        sides: list[dict[ScoredUnit, ScoreLimits]] = [{}, {}]
         for number in range(60):
             for at, share in enumerate((0.5 - gain / 2, 0.5 + gain / 2)):
                 score = float(chance.random() < share)
                 low, high = (0.0, 1.0) if chance.random() < gaps else (score, score)
-                sides[at][Unit(str(number))] = Limits(low, high, str(number))
+                sides[at][ScoredUnit(str(number))] = ScoreLimits(low, high, str(number))
         missing = missing_of(paired_limits(sides[0], sides[1]))
         if missing is None:
             continue

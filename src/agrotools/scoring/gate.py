@@ -19,8 +19,8 @@ from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.comparisons import HeadlinePair, check_same_samples, headline_pair
 from agrotools.scoring.missing import (
     LimitPairs,
-    Limits,
-    Unit,
+    ScoredUnit,
+    ScoreLimits,
     limit_pairs,
     missing_of,
     paired_limits,
@@ -230,13 +230,13 @@ class ModelScores(NamedTuple):
     scores: Scores
     gaps: Scores
 
-    def limits(self) -> dict[Unit, Limits]:
+    def limits(self) -> dict[ScoredUnit, ScoreLimits]:
         """Return the lowest and highest score of each sample."""
-        limits: dict[Unit, Limits] = {}
+        limits: dict[ScoredUnit, ScoreLimits] = {}
         for sample, cluster in {**self.scores, **self.gaps}:
             gap = self.gaps.get((sample, cluster), 0.0)
             low = self.scores.get((sample, cluster), 0.0) * (1 - gap)
-            limits[Unit(sample)] = Limits(low, low + gap, cluster)
+            limits[ScoredUnit(sample)] = ScoreLimits(low, low + gap, cluster)
         return limits
 
 

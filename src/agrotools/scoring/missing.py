@@ -16,14 +16,14 @@ from agrotools.scoring.statistics import ROUNDING, Estimate, estimate_difference
 from agrotools.scoring.summary import Missing
 
 
-class Unit(NamedTuple):
+class ScoredUnit(NamedTuple):
     """Sample, or step of a sample, that has a score."""
 
     sample: str
     step: int = -1
 
 
-class Limits(NamedTuple):
+class ScoreLimits(NamedTuple):
     """Lowest and highest score that a unit can have in a run, and its cluster; equal unless a score is missing."""
 
     low: float
@@ -36,15 +36,15 @@ class Limits(NamedTuple):
         return self.high - self.low > ROUNDING
 
 
-RunLimits = Mapping[Unit, Limits]
+RunLimits = Mapping[ScoredUnit, ScoreLimits]
 
 
 class LimitPairs(NamedTuple):
     """Limits of two runs on the same units, with the cluster of each unit, and the samples that each run lacks."""
 
-    units: list[Unit]
-    first: list[Limits]
-    second: list[Limits]
+    units: list[ScoredUnit]
+    first: list[ScoreLimits]
+    second: list[ScoreLimits]
     clusters: IntArray
     lacking: tuple[int, int]
 
@@ -62,7 +62,7 @@ class LimitPairs(NamedTuple):
         return estimate_difference(second, first, self.clusters)
 
 
-def run_limits(run: RunAggregator, mode: Mode, metric: str) -> dict[Unit, Limits]:
+def run_limits(run: RunAggregator, mode: Mode, metric: str) -> dict[ScoredUnit, ScoreLimits]:
     """Return the limits of every unit of a metric that a run has a record of.
 
     An answer without a complete form counts as missing where the score of the run is withheld because of these.
@@ -88,7 +88,8 @@ def run_limits(run: RunAggregator, mode: Mode, metric: str) -> dict[Unit, Limits
         strict=True,
     )
     return {
-        Unit(sample, step): Limits(low, high, cluster) for sample, step, low, high, cluster in rows
+        ScoredUnit(sample, step): ScoreLimits(low, high, cluster)
+        for sample, step, low, high, cluster in rows
     }
 
 
@@ -102,12 +103,12 @@ def paired_limits(
     ``planned``: samples that each run was to answer. A unit of another sample is missing in a run only if it is one of
     these; None: every unit of one run is missing in the other if that lacks it.
     """
-    units: list[Unit] = []
-    pairs: list[tuple[Limits, Limits]] = []
+    units: list[ScoredUnit] = []
+    pairs: list[tuple[ScoreLimits, ScoreLimits]] = []
     lacking: tuple[set[str], set[str]] = (set(), set())
     for unit in sorted({*first, *second}):
         known = first.get(unit) or second[unit]
-        unknown = Limits(0.0, 1.0, known.cluster)
+        unknown = ScoreLimits(0.0, 1.0, known.cluster)
         both = (first.get(unit), second.get(unit))
         if planned and any(
             each is None and unit.sample not in ids for each, ids in zip(both, planned, strict=True)
