@@ -29,12 +29,13 @@ def test_types_of_arguments() -> None:
             "marker": {"type": "object", "required": ["size"], "properties": {"size": {"type": "integer"}}},
             "bands": {"type": "object"},
             "free": {},
+            "either": {"type": ["string", "null"]},
         },
     }  # fmt: skip
     assert arguments_text(schema) == (
         '{"image": string, "mode"?: "leaf" | "field" (field: busy background), "boxes"?: number[][], '
         '"x"?: (string | number)[], "height_m"?: number (default 2), "marker"?: {"size": integer}, "bands"?: object, '
-        '"free"?: any}'
+        '"free"?: any, "either"?: string | null}'
     )
 
 

@@ -30,7 +30,8 @@ def _type_text(schema: dict[str, Any]) -> str:
         return f"({item})[]" if " | " in item else f"{item}[]"
     if "properties" in schema:
         return arguments_text(schema)
-    return schema.get("type", "any")
+    types = schema.get("type", "any")
+    return " | ".join(types) if isinstance(types, list) else types
 
 
 def _note(argument: dict[str, Any]) -> str:
