@@ -1,8 +1,8 @@
 """Arguments of a tool as the text protocol shows them: one line, in place of a JSON Schema.
 
 ``{"image": string, "region"?: number[], "kind"?: "pest" | "disease" (what to look for)}``: types as in TypeScript, a
-question mark where an argument may be left out, its description in brackets. All tools take 30 % fewer tokens in this
-form, and small models copy it with fewer mistakes (``studies/first_calls.py``).
+question mark where an argument may be left out, its description in brackets. All tools take 18 % fewer tokens in this
+form, examples included; a model of 1.5B called them as often and as well (``studies/first_calls.py``).
 """
 
 from typing import Any
