@@ -7,6 +7,7 @@ import pytest
 
 from agrotools.agents.argument_text import arguments_text
 from agrotools.agents.llm import REACT
+from agrotools.agents.parsing import parse_output
 from agrotools.tools import get_tool, tool_specs
 
 pytestmark = pytest.mark.unit
@@ -62,3 +63,29 @@ def test_the_prompt_shows_a_valid_call_of_each_tool(name: str) -> None:
     assert get_tool(name).validate(call)
     shown = spec.offered()["parameters"]["properties"]
     assert call.keys() <= shown.keys()
+
+
+@pytest.mark.parametrize("protocol", ["react", "tool-calling"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"image": "image_1.jpg", "target": "tree"}',
+        'Example: {"image": "image_1.jpg", "target": "tree"}',
+        'Action Input: {"image": "image_1.jpg", "target": "tree"}',
+        '```json\n{"image": "image_1.jpg", "target": "tree"}\n```',
+        'count_objects: {"image": "image_1.jpg", "target": "tree"}',
+        '{"image": string, "target": string (e.g. tree, plant, apple, spot)}',
+    ],
+)
+def test_a_copy_of_the_prompt_is_no_answer(reply: str, protocol: str) -> None:
+    tools = {spec.name: spec.parameters for spec in tool_specs(TOOLS)}
+    assert parse_output(reply, protocol=protocol, tools=tools).kind == "unparseable"
+
+
+@pytest.mark.parametrize("protocol", ["react", "tool-calling"])
+@pytest.mark.parametrize(
+    "reply", ['{"region": [0, 0, 64, 48]}', '{"count": 7}', "I counted by eye: there are 7 trees."]
+)
+def test_an_answer_in_json_stays_an_answer(reply: str, protocol: str) -> None:
+    tools = {spec.name: spec.parameters for spec in tool_specs(TOOLS)}
+    assert parse_output(reply, protocol=protocol, tools=tools).kind == "answer"

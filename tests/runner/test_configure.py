@@ -1,6 +1,7 @@
 """Which runs a command asks for."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,22 @@ def test_a_named_model_runs_alone_and_options_win_over_the_file(tmp_path: Path):
     ]
     (config,) = read_config(file, {"limit": 5}, ["baseline:random"])
     assert (config.model.name, config.benchmark.limit) == ("baseline:random", 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("degrade = []", "--degrade is empty"), ("faults = []", "--faults is empty"),
+        ("model = []", "model: should be a name"),
+        ("limit = true", "limit: should be a number"), ("epochs = true", "epochs: should be a number"),
+        ("budget = false", "budget: should be a number"),
+    ],
+)  # fmt: skip
+def test_values_of_another_kind_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=re.escape(said)):
+        read_config(file, {}, [])
 
 
 def test_a_file_that_may_never_end_is_refused_and_a_pipe_of_the_shell_is_read(tmp_path: Path):

@@ -162,7 +162,7 @@ def _call_like(names: tuple[str, ...]) -> re.Pattern[str]:
     name = rf"(?:(?<!\w)|(?<=function))(?:{'|'.join(map(re.escape, names))})(?!\w)"
     token = r"(?:<[|｜][^<>\n]{0,40}>|<[^<>\n]{0,40}(?:[|｜]|tool|func|call|name)[^<>\n]{0,9}>|\[/?TOOL[A-Z_]{0,20}\])"
     as_value = rf"[{{,]\s{{0,40}}[\"']\w{{1,40}}[\"']\s?:\s{{0,9}}[\"']{name}[\"']"
-    before_object = rf"{name}(?::\d+)?\s{{0,3}}(?:```\w{{0,9}}\s{{0,3}})?\{{"
+    before_object = rf"{name}(?::\d+)?:?\s{{0,3}}(?:```\w{{0,9}}\s{{0,3}})?\{{"
     in_tag, after_token = (
         rf"<[^<>\n]{{0,100}}?{name}[^<>\n]{{0,200}}>",
         rf"{token}\s{{0,9}}[^\s<]{{0,40}}?\s?{name}",
@@ -171,6 +171,39 @@ def _call_like(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(
         rf"(?=[{first}])(?:{in_tag}|{after_token}|{as_value}|{before_object}|{name}(?P<open>\())"
     )
+
+
+_ONLY_AN_OBJECT = re.compile(
+    r"\s*+(?:(?:example|action[ _]input|arguments)\s?+:\s*+)?+(?:```\w*+\s*+)?+(?P<object>\{.*\})(?:\s*+```)?\s*+",
+    re.IGNORECASE | re.DOTALL,
+)
+_TYPES_IN_PLACE_OF_VALUES = re.compile(
+    r"\{\s*+\"\w++\"\??+:\s*+(?:string|number|integer|boolean|object|any)\b"
+)
+
+
+def bare_arguments(text: str, tools: Schemas) -> str:
+    """Return a reply that is nothing but arguments of an offered tool, such as a copied example; empty if it is not.
+
+    They are not run, because the reply does not say of which tool. Tools without a required argument are left out: a
+    box alone may be an answer.
+    """
+    found = _ONLY_AN_OBJECT.fullmatch(text)
+    if found is None or not tools:
+        return ""
+    written = found["object"]
+    if _TYPES_IN_PLACE_OF_VALUES.match(written):
+        return written
+    try:
+        value = loads(written)
+    except NotJson:
+        return ""
+    given = set(value) if isinstance(value, dict) else set[str]()
+    for schema in tools.values():
+        required, known = set(schema.get("required", ())), set(schema.get("properties", ()))
+        if required and required <= given <= known:
+            return written
+    return ""
 
 
 def _is_python_call(text: str, match: re.Match[str]) -> bool:

@@ -212,6 +212,8 @@ class _TextReader:
             raise CallError(self.complaint)
         if call := markups.unread_call(self.text, self._tools):
             raise CallError(f"{UNREAD_CALL}: {excerpt(call, 100)!r}")
+        if bare := markups.bare_arguments(self.text[self._begin :], self._tools):
+            raise CallError(f"{UNREAD_CALL}: arguments without a tool, {excerpt(bare, 100)!r}")
         if react and self.text.lstrip()[:1] in ("{", "[") and value_at(self.text, 0) is None:
             raise CallError("the JSON of the output is cut off or its brackets do not match")
         if marked_only or not self.text[self._begin :].strip():

@@ -6,9 +6,9 @@ which room of the package needs it: ``config.model.base_url``. Files have no par
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
 from agrotools.core import MODES, FrozenModel, Mode, Protocol, UsageError
@@ -28,7 +28,10 @@ class _Config(FrozenModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _is_a_number(cls, value: object) -> object:
+    def _is_a_number(cls, value: object, info: ValidationInfo) -> object:
+        kind = cls.model_fields[info.field_name or ""].annotation
+        if isinstance(value, bool) and bool not in (kind, *get_args(kind)):
+            raise ValueError("should be a number or a text")  # Python takes True for 1
         if isinstance(value, int | float) and (
             value != value or (isinstance(value, int) and abs(value) >= 2**63)
         ):

@@ -41,7 +41,7 @@ def read_config(
         # One more option of the benchmark, such as the answer to a question, leaves those of the file as they are.
         values["options"] = {**of_file, **options["options"]}
     check_keys(values, OPTIONS, str(file or ""), options)
-    if not isinstance(model_value, str | list | None):
+    if not isinstance(model_value, str | list | None) or model_value == []:
         raise UsageError(
             f"model: should be a name or a list of names (got {model_value!r})",
             hint='e.g. model = "qwen2.5-vl"',
@@ -89,7 +89,8 @@ def read_config(
 def _given_doses(option: str, given: Any) -> list[Any]:
     """Return the doses of an option that may be repeated, a text for each run; UsageError if one is empty."""
     several = cast("list[Any]", given) if isinstance(given, list) else [given]
-    if isinstance(given, list) and not all(str(each).strip() for each in several):
+    are_texts = all(str(each).strip() for each in several)
+    if isinstance(given, list) and not (several and are_texts):
         raise UsageError(f"{option} is empty", hint=f"omit it, or {option} none for a run without")
     return several
 
