@@ -78,7 +78,7 @@ async def test_files_that_are_not_made_yet_are_counted_by_their_size(
     assert there is not None
     assert absent is not None
     assert none is not None
-    assert absent.input_tokens == pytest.approx(there.input_tokens, rel=0.01)
+    assert absent.input_tokens == pytest.approx(there.input_tokens, rel=0.02)
     assert none.input_tokens < 0.95 * there.input_tokens
 
 

@@ -174,7 +174,7 @@ def _call_like(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 _ONLY_AN_OBJECT = re.compile(
-    r"\s*+(?:(?:example|action[ _]input|arguments)\s?+:\s*+)?+(?:```\w*+\s*+)?+(?P<object>\{.*\})(?:\s*+```)?\s*+",
+    r"\s*+(?:(?:example|action[ _]input|arguments)\s?+:\s*+)?(?:```\w*+\s*+)?(?P<object>\{.*\})(?:\s*+```)?\s*+",
     re.IGNORECASE | re.DOTALL,
 )
 _TYPES_IN_PLACE_OF_VALUES = re.compile(
