@@ -14,11 +14,20 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from agrotools.benchmarks import load_benchmark
+from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
-from real_models.replies import RECORDED, Row, differs, parse_row, read_rows, row_of, write_rows
+from real_models.replies import (
+    RECORDED,
+    Row,
+    differs,
+    parse_row,
+    read_rows,
+    row_of,
+    row_of_first_call,
+    write_rows,
+)
 
 
 def rows_of_run(run: Path, most: int | None) -> list[Row]:
@@ -46,25 +55,15 @@ def rows_of_run(run: Path, most: int | None) -> list[Row]:
     return rows
 
 
-def rows_of_first_calls(file: Path) -> list[Row]:
-    """Return a row for each reply, as one of step-by-step: one reply, one action."""
+def rows_of_first_calls(file: Path, benchmarks: dict[str, Benchmark]) -> list[Row]:
+    """Return a row for each reply of a file; ``benchmarks`` holds those that were loaded, by name."""
     rows: list[Row] = []
     for line in file.read_text(encoding="utf-8").splitlines():
         asked = json.loads(line)
-        sample = load_benchmark(asked["benchmark"]).sample(asked["sample"])
-        row: Row = {
-            "model": asked["model"],
-            "benchmark": asked["benchmark"],
-            "sample": sample.id,
-            "mode": "step-by-step",
-            "protocol": asked["protocol"],
-            "bare": False,
-            "toolset": list(sample.toolset),
-            "slots": [slot.model_dump(mode="json", by_alias=True) for slot in sample.answer],
-            "replies": [[asked["reply"], asked["finish_reason"]]],
-            "turns": 1,
-            "form_replies": [],
-        }
+        name = asked["benchmark"]
+        if name not in benchmarks:
+            benchmarks[name] = load_benchmark(name)
+        row = row_of_first_call(asked, benchmarks[name].sample(asked["sample"]))
         rows.append(row | {"outcome": asyncio.run(parse_row(row))})
     return rows
 
@@ -82,8 +81,9 @@ def main() -> None:
     rows = read_rows(given.out) if given.append else []
     for run in given.runs:
         rows += rows_of_run(run, given.most)
+    benchmarks: dict[str, Benchmark] = {}
     for file in given.first_calls:
-        rows += rows_of_first_calls(file)
+        rows += rows_of_first_calls(file, benchmarks)
     write_rows(rows, given.out)
     print(f"{given.out}: {len(rows)} samples, {given.out.stat().st_size:,} bytes")
 

@@ -18,6 +18,7 @@ from agrotools.core import (
     Protocol,
     Record,
     Reply,
+    Sample,
     SampleView,
     ToolCall,
     ToolOutcome,
@@ -99,16 +100,37 @@ def row_of(
     return {
         "model": model,
         "benchmark": benchmark,
-        "sample": record.sample.id,
-        "mode": cast(Mode, record.mode),
+        **fields_of_sample(record.sample, record.mode),
         "protocol": protocol,
         "bare": bare,
-        "toolset": list(record.sample.toolset) if record.mode != "no-tool" else [],
-        "slots": [slot.model_dump(mode="json", by_alias=True) for slot in record.sample.answer],
         "replies": [[reply.text, reply.finish_reason] for reply in replies],
         "turns": len(replies)
         - (record.trajectory is not None and record.trajectory.termination == "max_steps"),
         "form_replies": [reply.text for reply in record.form_replies],
+    }
+
+
+def row_of_first_call(asked: Row, sample: Sample) -> Row:
+    """Return the row of a line of ``studies/first_calls.py``, as of step-by-step: one reply, one action."""
+    return {
+        "model": asked["model"],
+        "benchmark": asked["benchmark"],
+        **fields_of_sample(sample, "step-by-step"),
+        "protocol": asked["protocol"],
+        "bare": False,
+        "replies": [[asked["reply"], asked["finish_reason"]]],
+        "turns": 1,
+        "form_replies": [],
+    }
+
+
+def fields_of_sample(sample: Sample, mode: Mode) -> Row:
+    """Return what a row keeps of its sample."""
+    return {
+        "sample": sample.id,
+        "mode": mode,
+        "toolset": list(sample.toolset) if mode != "no-tool" else [],
+        "slots": [slot.model_dump(mode="json", by_alias=True) for slot in sample.answer],
     }
 
 
