@@ -75,7 +75,6 @@ TRY = "agrotools eval field-rows --quick --model openai:gpt-4.1-mini --budget 3"
 
 SCREENS = {
     "first-run": Screen(
-        [Path("a"), Path("b"), Path("c")],
         [
             each._replace(
                 summary=each.summary.model_copy(update={"quick": True, "synthetic": True})
@@ -86,40 +85,33 @@ SCREENS = {
         page=PAGE,
     ),
     "model": Screen(
-        [Path("a")],
         [three_modes("openai:gpt-4.1-mini-2025-04-14")],
         ENDS,
         commands=["agrotools score runs/field-rows-m1-c0ffee --details", EXPLAIN],
         page=PAGE,
     ),
     "quick-model": Screen(
-        [Path("a")], [end_to_end("m1", 0.5, quick=True)], ENDS, commands=[WHOLE, EXPLAIN], page=PAGE
+        [end_to_end("m1", 0.5, quick=True)], ENDS, commands=[WHOLE, EXPLAIN], page=PAGE
     ),
-    "baseline": Screen(
-        [Path("a")], [ORACLE], References({FLOOR: GUESS}), commands=[TRY, EXPLAIN], page=PAGE
-    ),
+    "baseline": Screen([ORACLE], References({FLOOR: GUESS}), commands=[TRY, EXPLAIN], page=PAGE),
     "invalid": Screen(
-        [Path("a")],
         [end_to_end("m1", 0.5, invalid=4)],
         ENDS,
         ["the budget of 5 USD is reached\nhint: raise --budget"],
         [EXPLAIN],
         PAGE,
     ),
-    "guesser": Screen([Path("a")], [end_to_end("m1", 0.15)], ENDS, commands=[EXPLAIN]),
+    "guesser": Screen([end_to_end("m1", 0.15)], ENDS, commands=[EXPLAIN]),
     "worse": Screen(
-        [Path("a")],
         [end_to_end("m1", 0.0)],
         References({PLANNER: PLANS, FLOOR: end_to_end(FLOOR, 0.3)}),
     ),
-    "few": Screen([Path("a")], [end_to_end("m1", 1.0, n=8)], ENDS),
-    "no-tool": Screen([Path("a")], [three_modes("m1")], modes=["no-tool"]),
+    "few": Screen([end_to_end("m1", 1.0, n=8)], ENDS),
+    "no-tool": Screen([three_modes("m1")], modes=["no-tool"]),
     "doses": Screen(
-        [Path("a")] * 4,
         [end_to_end("m1", 0.5), *(BLURRED(each) for each in ("m1", CEILING)), ORACLE],
     ),
     "crowd": Screen(
-        [Path("a")] * 9,
         [
             end_to_end(f"provider:model-{at}-with-a-name-of-its-own", at / 10, invalid=4 * (at % 2))
             for at in range(9)
@@ -151,10 +143,10 @@ def test_the_screen_is_as_it_was_and_fits(name: str, width: int) -> None:
 
 def test_a_pipe_gets_plain_text_and_a_run_without_scores_says_so() -> None:
     written = io.StringIO()
-    print_screen(Screen([Path("a")], [three_modes("m1")], ENDS), file=written)
+    print_screen(Screen([three_modes("m1")], ENDS), file=written)
     assert "\x1b" not in written.getvalue()
     assert written.getvalue().startswith("field-rows")
-    assert [line.plain for line in screen(Screen([Path("a")], [of_pairs([], "m1")]), 80)][
+    assert [line.plain for line in screen(Screen([of_pairs([], "m1")]), 80)][
         -1
     ] == "No records to score yet."
 
@@ -164,9 +156,7 @@ def test_a_run_of_open_text_alone_names_the_judge() -> None:
     part = run.summary.modes["end-to-end"]
     advice = part.model_copy(update={"metrics": {"ots_floor": part.metrics["fas"]}})
     summary_ = run.summary.model_copy(update={"modes": {"end-to-end": advice}})
-    text = " ".join(
-        line.plain for line in screen(Screen([Path("a")], [run._replace(summary=summary_)]))
-    )
+    text = " ".join(line.plain for line in screen(Screen([run._replace(summary=summary_)])))
     assert (
         "No FAS: the answers are open text, which a judge scores: agrotools score RUN --judge MODEL."
         in text
@@ -178,14 +168,12 @@ def test_scores_are_of_the_same_questions_and_a_ceiling_of_some_places_no_model(
     run = of_pairs(
         [*pairs, *(scored(at, "end-to-end", float(at < 10)) for at in range(3, 23))], "m1"
     )
-    text = " ".join(line.plain for line in screen(Screen([Path("a")], [run])))
+    text = " ".join(line.plain for line in screen(Screen([run])))
     assert (
         "On the 17 questions that can be asked without tools: 11.8 without, 41.2 with tools (+29.4"
         in text
     )
-    text = " ".join(
-        line.plain for line in screen(Screen([Path("a")], [end_to_end("m1", 0.95)], in_part(0.9)))
-    )
+    text = " ".join(line.plain for line in screen(Screen([end_to_end("m1", 0.95)], in_part(0.9))))
     assert "oracle (n 10)" in text
     on = "A model that makes every reference call gets 90.0 on the 10 of 40 samples whose answer follows from the calls"
     assert f"{on}: the tools or wrong labels lose the rest." in text
@@ -197,14 +185,10 @@ def test_scores_are_of_the_same_questions_and_a_ceiling_of_some_places_no_model(
 def test_an_oracle_that_repeats_results_is_no_ceiling() -> None:
     part = ORACLE.summary.modes["end-to-end"].model_copy(update={"n_underivable": 40})
     summary = ORACLE.summary.model_copy(update={"modes": {"end-to-end": part}})
-    text = " ".join(
-        line.plain for line in screen(Screen([Path("a")], [ORACLE._replace(summary=summary)], ENDS))
-    )
+    text = " ".join(line.plain for line in screen(Screen([ORACLE._replace(summary=summary)], ENDS)))
     assert "baseline oracle" in text
     assert text.count("ceiling") - text.count("ceiling from") == 1  # the reference of its own
-    alone = screen(
-        Screen([Path("a")], [ORACLE._replace(summary=summary)], References({FLOOR: GUESS}))
-    )
+    alone = screen(Screen([ORACLE._replace(summary=summary)], References({FLOOR: GUESS})))
     assert not any(
         "ceiling" in line.plain or "makes every reference call" in line.plain for line in alone
     )
@@ -223,7 +207,7 @@ def test_a_ceiling_below_the_floor_and_calls_that_never_change_are_said() -> Non
     ]
     records = [made_end_to_end(each, call("2*3"), answer="rows: 7") for each in samples]
     m1 = of_pairs([(each, score_record(each)) for each in records], "m1")
-    lines = [line.plain for line in screen(Screen([Path("run")], [m1], below))]
+    lines = [line.plain for line in screen(Screen([m1], below))]
     assert "The ceiling (25.0) is below the floor (50.0): guessing beats these tools." in lines
     assert (
         "All 6 calls of calculate by m1 have expression 2*3; those of the reference vary." in lines

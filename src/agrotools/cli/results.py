@@ -374,7 +374,7 @@ def _print_screen(scores: RunScores, evaluated: Evaluated, page: Path | None) ->
     references = scores.references or References()
     with allow_closed_pipe():
         print_screen(
-            Screen(runs, scores.scored, references, stops, commands, page, evaluated.asked_modes)
+            Screen(scores.scored, references, stops, commands, page, evaluated.asked_modes)
         )
 
 

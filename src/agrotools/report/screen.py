@@ -65,12 +65,11 @@ _TITLES = {"end-to-end": "End to end", "no-tool": "No tools", "step-by-step": "S
 
 @dataclass(frozen=True)
 class Screen:
-    """Everything that the screen shows: runs with their scores, references, further faults, and next commands.
+    """Everything that the screen shows: scored runs, references, further faults, and next commands.
 
     ``modes``: modes that the user asked for, of which the headline is one; empty for all.
     """
 
-    runs: Sequence[Path]
     scored: Sequence[Rescored]
     references: References = field(default_factory=References)
     faults: Sequence[str] = ()
