@@ -70,7 +70,7 @@ def row_of(
 
 
 async def ask(given: argparse.Namespace) -> list[dict[str, Any]]:
-    """Ask every question once, one after another, and return the rows."""
+    """Return a row for each question; they are asked once, one after another."""
     benchmark = load_benchmark(given.benchmark)
     only = given.samples.read_text(encoding="utf-8").split() if given.samples else []
     plan = work_items(benchmark.samples, ["end-to-end"], 1, limit=given.limit, only=only)
@@ -79,6 +79,7 @@ async def ask(given: argparse.Namespace) -> list[dict[str, Any]]:
     extra = {"stop": given.stop} if given.stop else {}
     settings = ModelSettings(temperature=0, max_output_tokens=given.max_output_tokens, extra=extra)
     agent = LLMAgent(model, "end-to-end", given.protocol, settings, images=False)
+    setting = {"model": given.model, "benchmark": given.benchmark, "protocol": given.protocol}
     rows: list[dict[str, Any]] = []
     try:
         for item in plan:
@@ -86,12 +87,7 @@ async def ask(given: argparse.Namespace) -> list[dict[str, Any]]:
             view = benchmark.view(sample, "end-to-end")
             messages, tools = await agent.request_for(view, ())
             completion = await model.generate(messages, tools, settings)
-            asked = {
-                "model": given.model,
-                "benchmark": given.benchmark,
-                "protocol": given.protocol,
-            }
-            rows.append(asked | row_of(sample, view, agent, completion))
+            rows.append(setting | row_of(sample, view, agent, completion))
             print(f"{len(rows)} of {len(plan)}: {sample.id}", flush=True)
             if given.replies:
                 with given.replies.open("a", encoding="utf-8") as file:

@@ -172,7 +172,7 @@ class ToolConfig(_Config):
 
 
 class AgentConfig(_Config):
-    """How a model is asked, and what an agent of the user's own may use."""
+    """Protocol, pictures and turns of a conversation, and what an agent of the user's own may use."""
 
     protocol: Protocol | None = None
     """None: the protocol that the benchmark was published with, otherwise ``react``."""
@@ -198,7 +198,7 @@ class AgentConfig(_Config):
 
 
 class RunConfig(_Config):
-    """What is run, how often, what it may cost and where it is stored."""
+    """Modes and repetitions of a run, its budget and its folder."""
 
     mode: Mode | str = "all"
     epochs: Annotated[int, Field(ge=1, le=1000)] = 1

@@ -60,7 +60,7 @@ def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> l
 
 
 class _Headline(NamedTuple):
-    """What a comparison shows of the metric that a mode is compared in."""
+    """Comparison of two runs in the metric that a mode is compared in."""
 
     metric: str
     means: tuple[float, float]

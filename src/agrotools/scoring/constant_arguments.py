@@ -42,9 +42,11 @@ class ConstantArgumentTally:
             made.differs = made.differs or value != made.value
         called = {call.tool for call in own}
         for tool, argument, value in _arguments_of(record.sample.reference.steps):
-            asked = self._asked[tool, argument]
-            if tool in called and len(asked) < 2:
-                asked.add(str(value))
+            if tool not in called:
+                continue
+            values = self._asked[tool, argument]
+            if len(values) < 2:
+                values.add(str(value))
 
     def found(self) -> tuple[ConstantArgument, ...]:
         """Return the arguments of one value in at least :data:`LEAST_CALLS` calls, where the reference has several."""
