@@ -327,31 +327,29 @@ def inspect_study(study: Study, progress: TextIO) -> list[RunState]:
 def inspect_run(run: StudyRun, benchmark: Benchmark, *, estimates: bool = False) -> RunState:
     """Return how much of a run is done, with the estimated cost of the rest if ``estimates``."""
     try:
-        prepared = plan_run(run.config, benchmark)
-        resolved_manifest(run.folder, prepared.manifest)
+        plan = plan_run(run.config, benchmark)
+        resolved_manifest(run.folder, plan.manifest)
         index = record_index(run.folder) if (run.folder / RECORDS_FILE).is_file() else None
-        plan, failed = prepared.items, index.failed if index else frozenset()
-        todo = remaining(plan, index, failed) if index else plan
-        expected = asyncio.run(_estimated(prepared, todo, wanted=estimates))
+        items, failed = plan.items, index.failed if index else frozenset()
+        todo = remaining(items, index, failed) if index else items
+        expected = asyncio.run(_estimated(plan, todo, wanted=estimates))
     except AgrotoolsError as error:
         return RunState(run, problem=error.message)
-    n_invalid = sum(map(failed.__contains__, plan.keys()))
-    lacking: list[Mode] = [
-        mode for mode in prepared.settings.modes if mode not in prepared.source.modes
-    ]
+    n_invalid = sum(map(failed.__contains__, items.keys()))
+    lacking: list[Mode] = [mode for mode in plan.settings.modes if mode not in plan.source.modes]
     return RunState(
-        run, len(plan), len(plan) - len(todo), n_invalid, expected, lacking=tuple(lacking)
+        run, len(items), len(items) - len(todo), n_invalid, expected, lacking=tuple(lacking)
     )
 
 
-async def _estimated(prepared: RunPlan, todo: WorkItems, *, wanted: bool) -> CostEstimate | None:
-    source = prepared.source
+async def _estimated(plan: RunPlan, todo: WorkItems, *, wanted: bool) -> CostEstimate | None:
+    source = plan.source
     try:
         if not (wanted and len(todo) and source.base_url) or (
             source.price and source.price.is_free
         ):
             return None
-        return await estimate(todo, prepared.benchmark, source, source.price)
+        return await estimate(todo, plan.benchmark, source, source.price)
     finally:
         if source.model is not None:
             await source.model.close()

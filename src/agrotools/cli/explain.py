@@ -234,15 +234,15 @@ def _preview(benchmark: str, sample: str, options: dict[str, Any], *, as_json: b
     }
     (config,) = read_config(None, given, [PREVIEWED.name])
     loaded = load_for_run(config, sys.stderr, readings=new_readings(yes=False))
-    prepared = plan_run(config, loaded, PREVIEWED)
-    if sample not in prepared.items.ids:
+    plan = plan_run(config, loaded, PREVIEWED)
+    if sample not in plan.items.ids:
         raise UsageError(
-            f"{benchmark} has no sample {sample!r}", hint=_similar(sample, prepared.items.ids)
+            f"{benchmark} has no sample {sample!r}", hint=_similar(sample, plan.items.ids)
         )
     with TemporaryDirectory() as folder:
         log, prompts = PromptLog(Path(folder)), list[_Prompts]()
-        for item in items_of(prepared, sample):
-            requests, sizes = asyncio.run(requests_of(prepared, item))
+        for item in items_of(plan, sample):
+            requests, sizes = asyncio.run(requests_of(plan, item))
             log.write(log.lines(item.key, requests))
             prompts.append(_Prompts(item.key, StoredPrompts(Path(folder)).of(item.key), sizes))
         log.close()

@@ -40,10 +40,10 @@ def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
     from agrotools.runner.build import part_text, plan_run
 
     with without_keys():
-        prepared = plan_run(config, benchmark)
+        plan = plan_run(config, benchmark)
         name = benchmark_title(benchmark.name, benchmark.version)
-        title = f"{name}{part_text(config.benchmark)}, {', '.join(prepared.items.sizes())}"
-        run = StudyRun(config.model.name, title, config.with_options(out=prepared.folder))
+        title = f"{name}{part_text(config.benchmark)}, {', '.join(plan.items.sizes())}"
+        run = StudyRun(config.model.name, title, config.with_options(out=plan.folder))
         return inspect_run(run, benchmark, estimates=True)
 
 

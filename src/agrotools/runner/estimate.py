@@ -73,24 +73,24 @@ class CostEstimate:
 
 
 async def estimate(
-    plan: WorkItems, benchmark: Benchmark, source: PolicySource, price: Price | None
+    items: WorkItems, benchmark: Benchmark, source: PolicySource, price: Price | None
 ) -> CostEstimate | None:
-    """Estimate the cost of running ``plan``; None if the policy does not use a model.
+    """Estimate the cost of running ``items``; None if the policy does not use a model.
 
     The first and the last request of a few samples of each mode are built as the agent builds them (the last after the
     reference trajectory, or after steps of typical length if there is none) and extrapolated to all samples.
     """
     positions: dict[Mode, list[int]] = {}
-    for part in plan.parts:
+    for part in items.parts:
         positions.setdefault(part.mode, []).extend(part.positions)
     requests = input_tokens = typical_tokens = most_tokens = usd_low = usd_high = 0.0
     for mode, at in positions.items():
-        agent = source.make(plan.samples[at[0]], mode, 0)
+        agent = source.make(items.samples[at[0]], mode, 0)
         if not isinstance(agent, ModelAgent):
             return None
         # A single-shot prompt contains the tools, although none is executed.
         view_mode = "end-to-end" if source.single_shot else mode
-        samples = {each: plan.samples[each] for each in _spread(at, COUNTED)}
+        samples = {each: items.samples[each] for each in _spread(at, COUNTED)}
         views = {each: benchmark.view(sample, view_mode) for each, sample in samples.items()}
         turns = [
             expected_requests(each, agent.mode) + closing_messages(views[n], agent)
@@ -212,13 +212,13 @@ PREVIEWED = ScriptedModel(
 """Model of a preview, which only says that it answers."""
 
 
-def items_of(prepared: "RunPlan", sample: str) -> list[WorkItem]:
+def items_of(plan: "RunPlan", sample: str) -> list[WorkItem]:
     """Return a sample in each mode of the run; if none was asked for, in end-to-end or else the first.
 
     Raises:
         UsageError: the sample is not run in these modes.
     """
-    benchmark, source, modes = prepared.benchmark, prepared.source, prepared.manifest.modes
+    benchmark, source, modes = plan.benchmark, plan.source, plan.manifest.modes
     items = [
         *work_items(
             benchmark.samples, source.modes, 1, single_shot=source.single_shot, only=[sample]
@@ -226,29 +226,29 @@ def items_of(prepared: "RunPlan", sample: str) -> list[WorkItem]:
     ]
     if chosen := [item for item in items if item.mode in modes]:
         one = [each for each in chosen if each.mode == "end-to-end"] or chosen[:1]
-        return chosen if "mode" in prepared.config.run.model_fields_set else one
+        return chosen if "mode" in plan.config.run.model_fields_set else one
     able = ", ".join(item.mode for item in items if item.mode in benchmark.modes)
     raise UsageError(f"{sample} is not run in {' or '.join(modes)}", hint=f"--mode {able}")
 
 
 async def requests_of(
-    prepared: "RunPlan", item: WorkItem
+    plan: "RunPlan", item: WorkItem
 ) -> tuple[list[Request], list[tuple[int, int]]]:
     """Return requests for a sample, and of each the characters of its JSON without images and its estimated tokens.
 
     They are the first request and, if the agent asks for the answer form after an answer, that one; in step-by-step
     all, because the reference is their history.
     """
-    source = prepared.source
-    sample = prepared.benchmark.prepare(with_history(item, source))
-    view = prepared.benchmark.view(sample, "end-to-end" if source.single_shot else item.mode)
+    source = plan.source
+    sample = plan.benchmark.prepare(with_history(item, source))
+    view = plan.benchmark.view(sample, "end-to-end" if source.single_shot else item.mode)
     agent, requests = source.make(sample, item.mode, 0), collect_requests()
     if item.mode == "step-by-step" and sample.reference is not None:
         await run_step_by_step(agent, view, sample.reference)
     else:
         await agent.act(view, ())
     sizes = (
-        request_size(PREVIEWED.name, *request, prepared.config.model.settings, None)
+        request_size(PREVIEWED.name, *request, plan.config.model.settings, None)
         for request in requests
     )
     return requests, [(size, round(tokens)) for size, tokens in sizes]

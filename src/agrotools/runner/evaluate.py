@@ -231,14 +231,14 @@ def _probe_notes(source: PolicySource, settings: RunSettings, folder: Path) -> l
     )
 
 
-def _composition(plan: WorkItems) -> str:
-    """Return samples, modes and epochs of a plan; empty if it runs each sample once."""
-    n_modes, n_epochs = len(plan.sizes()), len({part.epoch for part in plan.parts})
+def _composition(items: WorkItems) -> str:
+    """Return the numbers of samples, modes and epochs in words; empty if each sample is run once."""
+    n_modes, n_epochs = len(items.sizes()), len({part.epoch for part in items.parts})
     if n_modes * n_epochs <= 1:
         return ""
     modes = f" in {n_modes} modes" if n_modes > 1 else ""
     epochs = f" in {n_epochs} epochs" if n_epochs > 1 else ""
-    return f"{count_text(len(plan.sample_ids()), 'sample')}{modes}{epochs}"
+    return f"{count_text(len(items.sample_ids()), 'sample')}{modes}{epochs}"
 
 
 async def _execute(execution: _Execution) -> None:
@@ -362,13 +362,13 @@ def _context(execution: _Execution, executor: ToolExecutor, pace: Pace) -> RunCo
 
 
 def _set_timeout(
-    prepared: RunPlan, source: PolicySource, contact: "FirstContact", bar: Progress
+    plan: RunPlan, source: PolicySource, contact: "FirstContact", bar: Progress
 ) -> None:
     """Give the requests to a slow server of ``--serve`` more time than the default, unless ``--timeout`` is given."""
     from agrotools.models.openai_compatible import OpenAICompatibleModel
 
-    config = prepared.config
-    server = None if "timeout_s" in config.wire.model_fields_set else prepared.server
+    config = plan.config
+    server = None if "timeout_s" in config.wire.model_fields_set else plan.server
     timeout_s = contact.timeout_s(server.slots) if server else None
     if (
         timeout_s

@@ -175,7 +175,7 @@ def _limited(facts: SampleFacts, positions: Sequence[int], limit: int | None) ->
 
 
 def remaining(
-    plan: WorkItems,
+    items: WorkItems,
     recorded: AbstractSet[Key] | RecordIndex,
     failed: AbstractSet[Key] = frozenset(),
 ) -> WorkItems:
@@ -184,17 +184,17 @@ def remaining(
     A sample that has failed before says little about the endpoint; an untried one says more.
     """
     if not recorded and not failed:
-        return plan
+        return items
 
     def where(part: PlanPart, keep: Callable[[Key], bool]) -> PlanPart:
-        kept = (at for at in part.positions if keep((part.mode, plan.ids[at], part.epoch)))
+        kept = (at for at in part.positions if keep((part.mode, items.ids[at], part.epoch)))
         return part._replace(positions=array("I", kept))
 
     fresh = [
-        where(part, lambda key: key not in recorded and key not in failed) for part in plan.parts
+        where(part, lambda key: key not in recorded and key not in failed) for part in items.parts
     ]
-    again = [where(part, failed.__contains__) for part in plan.parts] if failed else []
-    return WorkItems(plan.samples, [*fresh, *again])
+    again = [where(part, failed.__contains__) for part in items.parts] if failed else []
+    return WorkItems(items.samples, [*fresh, *again])
 
 
 RECORDED = "recorded"

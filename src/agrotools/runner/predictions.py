@@ -146,8 +146,8 @@ def import_predictions(
     )
     choosing.readings.settle()
     modes: list[Mode] = [mode for mode in MODES if any(key[0] == mode for key in answers)]
-    plan = work_items(chosen_samples(benchmark, choosing), modes, counts.epochs)
-    _count_unplanned(answers.keys(), plan, counts, file.name, benchmark.name)
+    items = work_items(chosen_samples(benchmark, choosing), modes, counts.epochs)
+    _count_unplanned(answers.keys(), items, counts, file.name, benchmark.name)
     manifest = Manifest(
         agrotools=version("agrotools"),
         scoring=SCORING_VERSION,
@@ -167,13 +167,13 @@ def import_predictions(
         prompt_hash="",
         modes=tuple(modes),
         epochs=counts.epochs,
-        sample_ids=plan.sample_ids(),
-        planned=plan.sizes(),
+        sample_ids=items.sample_ids(),
+        planned=items.sizes(),
     )
     folder = out or default_folder(manifest)
     single = single_value(benchmark)
     with RunStore(folder, manifest) as store:
-        for item in plan:
+        for item in items:
             rows = answers.get(item.key, [])
             record = _record(benchmark, item, rows, file.name, counts.problems, single)
             if record.key not in store.opened_with:
@@ -182,14 +182,14 @@ def import_predictions(
 
 
 def _count_unplanned(
-    answered: Set[Key], plan: WorkItems, counts: RowCounts, file: str, benchmark: str
+    answered: Set[Key], items: WorkItems, counts: RowCounts, file: str, benchmark: str
 ) -> None:
     """Name the rows of samples that are not asked in their mode, and the samples without a row.
 
     Raises:
         UsageError: no row belongs to a sample that is asked in its mode.
     """
-    planned = dict.fromkeys(plan.keys())
+    planned = dict.fromkeys(items.keys())
     modes = {key[0] for key in answered}
     if not planned.keys() & answered:
         asked = " or ".join(mode for mode in MODES if mode in modes)

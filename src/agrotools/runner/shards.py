@@ -79,11 +79,11 @@ def shard_text(shard: object) -> str:
     return f"{number}/{count}"
 
 
-def shard_run(plan: WorkItems, manifest: Manifest, shard: str) -> tuple[WorkItems, Manifest]:
-    """Return plan and manifest of one shard of a run; UsageError if there are more shards than clusters."""
+def shard_run(items: WorkItems, manifest: Manifest, shard: str) -> tuple[WorkItems, Manifest]:
+    """Return items and manifest of one shard of a run; UsageError if there are more shards than clusters."""
     number, count = map(int, shard.split("/"))
-    own = split(plan, count)[number - 1]
-    part = plan.among({plan.ids[at] for at in own})
+    own = split(items, count)[number - 1]
+    part = items.among({items.ids[at] for at in own})
     one_epoch: dict[Mode, int] = {
         mode: n // manifest.epochs for mode, n in manifest.planned.items()
     }
@@ -92,7 +92,7 @@ def shard_run(plan: WorkItems, manifest: Manifest, shard: str) -> tuple[WorkItem
     return part, manifest.model_copy(update=update)
 
 
-def split(plan: WorkItems, count: int) -> list[set[int]]:
+def split(items: WorkItems, count: int) -> list[set[int]]:
     """Return the positions of the samples of each shard.
 
     The cluster with the most requests comes first, and each goes to the shard with the fewest requests so far (Graham's
@@ -102,9 +102,9 @@ def split(plan: WorkItems, count: int) -> list[set[int]]:
         UsageError: there are more shards than clusters.
     """
     costs, members = Counter[str](), dict[str, set[int]]()
-    for part in plan.parts:
+    for part in items.parts:
         for at in part.positions if part.epoch == 0 else ():
-            sample = plan.samples[at]
+            sample = items.samples[at]
             cluster = sample.cluster or sample.id
             costs[cluster] += expected_requests(sample, part.mode)
             members.setdefault(cluster, set()).add(at)

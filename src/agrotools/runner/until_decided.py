@@ -111,14 +111,14 @@ def run_until_decided(
     return compared
 
 
-def sample_blocks(plan: WorkItems, mode: Mode) -> dict[str, int]:
+def sample_blocks(items: WorkItems, mode: Mode) -> dict[str, int]:
     """Return the block, from 0, of each sample of a mode: at most :data:`LOOKS` of whole clusters.
 
     The order of the clusters is that of the hashes of their names: random, and the same for every pair of runs.
     """
     members: dict[str, list[str]] = {}
-    for at in next(part.positions for part in plan.parts if part.mode == mode):
-        sample = plan.samples[at]
+    for at in next(part.positions for part in items.parts if part.mode == mode):
+        sample = items.samples[at]
         members.setdefault(sample.cluster or sample.id, []).append(sample.id)
     total, block_of, number_of = sum(map(len, members.values())), dict[str, int](), dict[int, int]()
     for cluster in sorted(members, key=lambda name: sha256(name.encode()).digest()):
@@ -129,7 +129,7 @@ def sample_blocks(plan: WorkItems, mode: Mode) -> dict[str, int]:
     return block_of
 
 
-def most_in_cluster(plan: WorkItems, mode: Mode) -> tuple[int, float]:
+def most_in_cluster(items: WorkItems, mode: Mode) -> tuple[int, float]:
     """Return the largest number of units in a cluster, and the largest absolute difference of a cluster's mean.
 
     A unit is a sample, in step-by-step a step. Two runs differ by at most 1 on a sample. A pair of an answerable sample
@@ -138,8 +138,8 @@ def most_in_cluster(plan: WorkItems, mode: Mode) -> tuple[int, float]:
     """
     units: Counter[str] = Counter()
     reach = 1.0
-    for at in next(part.positions for part in plan.parts if part.mode == mode):
-        sample = plan.samples[at]
+    for at in next(part.positions for part in items.parts if part.mode == mode):
+        sample = items.samples[at]
         steps = len(sample.reference.steps) if sample.reference else 0
         units[sample.cluster or sample.id] += steps + 1 if mode == "step-by-step" else 1
         if not sample.answerable:
@@ -150,11 +150,11 @@ def most_in_cluster(plan: WorkItems, mode: Mode) -> tuple[int, float]:
 def _run_missing(
     side: RunPlan, mode: Mode, samples: Collection[str], progress: TextIO, benchmark: Benchmark
 ) -> None:
-    plan = side.items.among(samples, mode)
+    items = side.items.among(samples, mode)
     if (side.folder / RECORDS_FILE).is_file():
         index = record_index(side.folder)
-        plan = remaining(plan, index, index.failed)
-    if len(plan):
+        items = remaining(items, index, index.failed)
+    if len(items):
         config = side.config.with_options(mode=mode, out=side.folder)
         ended = evaluate(config, progress, benchmark=benchmark, only=samples)
         if ended.stopped:
