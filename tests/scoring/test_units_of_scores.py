@@ -6,6 +6,7 @@ import pytest
 from agrotools.core import ReferenceStep, ReferenceTrajectory, ToleranceSlot
 from agrotools.scoring.sample_traits import WHOLE
 from agrotools.scoring.score_table import ScoreTable
+from agrotools.scoring.unit_estimates import difference_of, metric_of, paired_units
 from support.plain_sample import plain_sample
 from support.runs import invalid, record
 
@@ -18,12 +19,12 @@ def sample(name, **changes):
     return plain_sample(name, answer=(AREA,), reference=reference, **changes)
 
 
-def table_of(*records):
+def table_of(*records, cluster="a"):
     """A table of (sample, epoch, FAS or None for an invalid record)."""
     table = ScoreTable()
     for name, epoch, value in records:
         make = invalid if value is None else record
-        number = table.add_record(make(name, sample=sample(name, cluster="a"), epoch=epoch))
+        number = table.add_record(make(name, sample=sample(name, cluster=cluster), epoch=epoch))
         if value is not None:
             table.add_score("no-tool", "fas", number, value)
     return table
@@ -32,14 +33,14 @@ def table_of(*records):
 def test_epochs_are_averaged_and_invalid_ones_widen_the_bounds():
     table = table_of(("b", 0, 1.0), ("a", 0, 0.5), ("b", 1, 0.0), ("c", 0, None), ("b", 2, None))
     units = table.units("no-tool", "fas")
-    assert table.ids(units.samples) == ["b", "a", "c"], "in the order of the first records"
+    assert table.ids(units.samples) == ["a", "b", "c"], "in the order of their ids"
     assert table.ids(units.clusters) == ["a", "a", "a"]
     assert units.steps.tolist() == [WHOLE] * 3
-    assert units.epochs.tolist() == [3, 1, 1]
+    assert units.epochs.tolist() == [1, 3, 1]
     assert units.values[:2].tolist() == [0.5, 0.5]
     assert units.valued.tolist() == [True, True, False]
-    assert units.low.tolist() == [pytest.approx(1 / 3), 0.5, 0.0]
-    assert units.high.tolist() == [pytest.approx(2 / 3), 0.5, 1.0]
+    assert units.low.tolist() == [0.5, pytest.approx(1 / 3), 0.0]
+    assert units.high.tolist() == [0.5, pytest.approx(2 / 3), 1.0]
 
 
 def test_a_metric_and_a_mode_have_rows_of_their_own():
@@ -60,7 +61,7 @@ def test_steps_are_units_and_a_sample_without_a_valid_record_has_all_of_its_step
         table.add_score("step-by-step", "tool_acc", number, value, step)
     units = table.units("step-by-step", "tool_acc")
     assert units.samples.tolist() == [lost, lost, number, number]
-    assert units.steps.tolist() == [0, 1, 1, 0], "of a sample in the order of the first rows"
+    assert units.steps.tolist() == [0, 1, 0, 1]
     assert units.values[2:].tolist() == [0.5, 0.5]
     assert np.isnan(units.values[:2]).all()
 
@@ -78,6 +79,24 @@ def test_units_of_another_table_get_the_numbers_of_this_one():
     mine = table_of(("a", 0, 1.0), ("b", 0, 0.0))
     other = table_of(("c", 0, 0.25), ("b", 0, 0.5), ("a", 0, 0.75))
     units = mine.renumbered(other.units("no-tool", "fas"), other)
-    assert mine.ids(units.samples) == ["b", "a"], "without the sample that this table lacks"
-    assert units.values.tolist() == [0.5, 0.75]
+    assert mine.ids(units.samples) == ["a", "b"], "without the sample that this table lacks"
+    assert units.values.tolist() == [0.75, 0.5]
     assert mine.ids(units.clusters) == ["a", "a"]
+
+
+def test_the_order_of_records_changes_no_digit():
+    values = np.random.default_rng(1)
+    thirds = (None, 0.0, 1 / 3, 2 / 3, 1.0)
+    records = [
+        (f"s{number}", epoch, thirds[values.integers(len(thirds))])
+        for number in range(200)
+        for epoch in range(3)
+    ]
+    results = []
+    for order in (records, records[::-1], sorted(records, key=lambda each: each[1])):
+        table = table_of(*order, cluster=None)
+        units = table.units("no-tool", "fas")
+        other = table.renumbered(units._replace(values=units.values[::-1]), table)
+        pair = paired_units(units, other)
+        results.append((metric_of(units, table), difference_of(pair, table), pair.means))
+    assert results[0] == results[1] == results[2]

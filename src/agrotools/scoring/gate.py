@@ -314,7 +314,7 @@ def _number(text: str, row: str) -> float:
 
 
 def _pair(first: Scores, second: Scores, names: str) -> HeadlinePair:
-    units = [unit for unit in first if unit in second]
+    units = sorted(unit for unit in first if unit in second)
     if not units:
         raise UsageError(
             f"{names} have no scored sample in common", hint="give a sample one id and one cluster"

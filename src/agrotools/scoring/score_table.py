@@ -2,7 +2,8 @@
 
 A *unit* is what a metric averages over: a sample (outcome metrics) or a step of a sample (process metrics); epochs are
 averaged first. Everything is stored as columns of numbers, so that a long run takes little more memory than a short
-one.
+one. What is returned of samples and units is in the order of the samples' ids: records come in the order in which
+samples finished, and neither draws of clusters nor the rounding of sums may depend on that.
 """
 
 from array import array
@@ -59,7 +60,7 @@ class ScoreRows(NamedTuple):
 
 
 class ModeSamples(NamedTuple):
-    """Samples with a record in a mode, in the order of their first record there, as columns of equal length."""
+    """Samples with a record in a mode, in the order of their ids, as columns of equal length."""
 
     samples: IntArray
     """Numbers of the samples in the :class:`ScoreTable`."""
@@ -173,18 +174,13 @@ class ScoreTable:
     def samples(self, mode: Mode) -> ModeSamples:
         """Return the samples with a record in a mode."""
         in_mode = np.asarray(self._record_modes) == MODES.index(mode)
-        samples, first, at, n_records = np.unique(
-            _selected(self._record_samples, in_mode),
-            return_index=True,
-            return_inverse=True,
-            return_counts=True,
+        samples, at, n_records = np.unique(
+            _selected(self._record_samples, in_mode), return_inverse=True, return_counts=True
         )
         invalid = np.asarray(self._record_invalid)[in_mode] == 1
         n_invalid = np.bincount(at[invalid], minlength=len(samples))
-        by_first_record = np.argsort(first)
-        return ModeSamples(
-            samples[by_first_record], n_records[by_first_record], n_invalid[by_first_record]
-        )
+        by_id = np.argsort(np.array(self.ids(samples)))
+        return ModeSamples(samples[by_id], n_records[by_id], n_invalid[by_id])
 
     # --- scores --------------------------------------------------------------------------------------------------
 
@@ -203,7 +199,7 @@ class ScoreTable:
         )
 
     def units(self, mode: Mode, metric: str) -> ScoreUnits:
-        """Group the rows of a metric in a mode by unit, ordered by first record of the sample and by first row."""
+        """Group the rows of a metric in a mode by unit, ordered by id of the sample and by step."""
         of_mode = self.samples(mode)
         rows = self.rows(mode, metric)
         places, steps, sums, counts = _sums_by_unit(
@@ -257,15 +253,13 @@ def _selected(column: "array[int]", which: BoolArray | IntArray) -> IntArray:
 def _sums_by_unit(
     places: IntArray, steps: IntArray, values: FloatArray
 ) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
-    """Return place, step, sum and number of the values of each unit, ordered by place and then by first row."""
+    """Return place, step, sum and number of the values of each unit, ordered by place and step."""
     width = int(steps.max(initial=0)) + 2  # of the steps from WHOLE to the largest one
     units = places * width + (steps - WHOLE)
     if bool(np.all(units[1:] > units[:-1])):  # most runs have one epoch, ordered by sample
         return places, steps, values, np.ones(len(units), np.int64)
-    units, first, at, counts = np.unique(
-        units, return_index=True, return_inverse=True, return_counts=True
-    )
-    sums = np.bincount(at, weights=values)
-    places, steps = units // width, units % width + WHOLE
-    order = np.lexsort((first, places))
-    return places[order], steps[order], cast("FloatArray", sums[order]), counts[order]
+    by_value = np.lexsort((values, units))  # a sum depends on the order of its terms, by rounding
+    units, values = units[by_value], values[by_value]
+    units, at, counts = np.unique(units, return_inverse=True, return_counts=True)
+    sums = cast("FloatArray", np.bincount(at, weights=values))
+    return units // width, units % width + WHOLE, sums, counts

@@ -25,15 +25,15 @@ class PairedUnits(NamedTuple):
         return shown_mean(self.first), shown_mean(self.second)
 
     def by_sample(self) -> "PairedUnits":
-        """Return the means over the steps of each sample, ordered by number of the sample."""
+        """Return the means over the steps of each sample, in the same order."""
         samples, at_first, at, counts = np.unique(
             self.samples, return_index=True, return_inverse=True, return_counts=True
         )
+        order = np.argsort(at_first)
+        first = np.bincount(at, weights=self.first) / counts
+        second = np.bincount(at, weights=self.second) / counts
         return PairedUnits(
-            samples,
-            self.clusters[at_first],
-            np.bincount(at, weights=self.first) / counts,
-            np.bincount(at, weights=self.second) / counts,
+            samples[order], self.clusters[at_first[order]], first[order], second[order]
         )
 
 
