@@ -9,7 +9,7 @@ from aiohttp import web
 from agrotools.core import ToolSpec, UsageError
 from agrotools.models import Endpoint, ImagePart, Message, ModelSettings, TextPart, make_model
 from agrotools.models.base import RequestEncoder, request_body
-from agrotools.models.endpoint import PROVIDERS, split_provider
+from agrotools.models.endpoint import PROVIDERS, address_of, split_provider
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from agrotools.runner.config_file import read_config
 from support.openai_server import SPEC, completion, serve
@@ -166,3 +166,10 @@ def test_a_vendor_known_by_its_address_gets_its_own_key_and_no_other(
         made("gemini-2.5-flash", base_url=gemini)
     monkeypatch.setenv("GEMINI_API_KEY", "of-gemini")
     assert made("gemini-2.5-flash", base_url=gemini)._endpoint.key == "of-gemini"
+
+
+@pytest.mark.parametrize("given", ["sk-proj-0123456789abcdef", "0123456789abcdef", "my key"])
+def test_a_key_given_as_the_name_of_its_variable_is_not_shown(given):
+    with pytest.raises(UsageError, match="may be the key itself") as caught:
+        address_of("m", None, "http://127.0.0.1:1/v1", given)
+    assert given not in f"{caught.value} {caught.value.hint}"

@@ -293,6 +293,12 @@ def key_from(variable: str, needed: bool, hint: str | None = None) -> str:
     if not variable:
         return ""
     key = os.environ.get(variable, "").strip()
+    if not key and not variable.isupper():  # names of environment variables are in capital letters
+        raise UsageError(
+            f"the name of the environment variable of the API key ({len(variable)} characters) is not that of one "
+            "that is set; it is not shown, because it may be the key itself",
+            hint='give the name of the variable, not the key: export MY_KEY=..., then "--api-key-env MY_KEY"',
+        )
     if not key and needed:
         raise UsageError(
             f"the environment variable {variable} is not set",
