@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from agrotools.tools import build_index
+from agrotools.calling import build_index
 
 TEXTS = {
     "rice.txt": "Sheath blight of rice is caused by Rhizoctonia solani. It is favoured by dense stands and nitrogen.",

@@ -74,10 +74,10 @@ def measured(data: Path, scratch: Path) -> tuple[list[dict[str, Any]], dict[str,
 
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "studies"))
     from accuracy.measure_crop_weed_area import compare_masks
+    from agrotools.calling import get_tool
+    from agrotools.calling.workspace import artifacts_in
     from agrotools.core.files import sha256_of_file
-    from agrotools.tools import get_tool
     from agrotools.tools.crop_weed.training import train_crop_weed_heads
-    from agrotools.tools.workspace import artifacts_in
 
     started = time.perf_counter()
     train_crop_weed_heads(data, progress=lambda line: print(line, file=sys.stderr))

@@ -17,9 +17,10 @@ from random import Random
 
 import agrotools as at
 from agrotools.agents.baselines.simple import random_answer, random_arguments
+from agrotools.calling import tool_specs
 from agrotools.core.slot import asked_slots
 from agrotools.env import Env, tools_of_process
-from agrotools.tools import AGROTOOLS, tool_specs
+from agrotools.tools import AGROTOOLS
 
 RESETS, REWARDS, VALID = 20_000, 20_000, 0.15
 DEEP = []

@@ -161,8 +161,8 @@ def once(what: str, case: str, path: Path) -> dict[str, float]:
     import cv2
     import rasterio
 
-    from agrotools.tools import get_tool
-    from agrotools.tools.workspace import artifacts_in
+    from agrotools.calling import get_tool
+    from agrotools.calling.workspace import artifacts_in
 
     cv2.setNumThreads(1)
     tool = get_tool(CASES[case].tool)

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from agrotools.tools import get_tool
-from agrotools.tools.workspace import artifacts_in
+from agrotools.calling import get_tool
+from agrotools.calling.workspace import artifacts_in
 
 _ALIKE = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "—": "-", "–": "-", "￥": "¥"}

@@ -29,8 +29,8 @@ def measure_by_agrotools(out: Path, pictures: bool) -> Callable[[Path], float]:
     """Return a function that gives the plant cover of a photograph, percent."""
     import numpy as np
 
-    from agrotools.tools import get_tool
-    from agrotools.tools.workspace import CallContext, call_context, write_artifact
+    from agrotools.calling import get_tool
+    from agrotools.calling.workspace import CallContext, call_context, write_artifact
     from agrotools.vision.reading import read_image
     from agrotools.vision.vegetation import segment
 

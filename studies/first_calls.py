@@ -26,10 +26,10 @@ from typing import Any
 
 from agrotools.agents.llm import LLMAgent, raw_reply
 from agrotools.benchmarks import load_benchmark
+from agrotools.calling import get_tool
 from agrotools.core import AgrotoolsError, CallTools, Sample, SampleView, ToolCall
 from agrotools.models import Completion, Endpoint, ModelSettings, WireSettings, priced_model
 from agrotools.runner.plan import work_items
-from agrotools.tools import get_tool
 
 
 def is_valid(call: ToolCall, view: SampleView) -> bool:

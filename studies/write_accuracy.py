@@ -15,9 +15,9 @@ from accuracy import STUDIES
 from accuracy.page import MEASURED, STRANGERS, UNCERTAINTY, oldest, page
 from accuracy.table import read_rows
 from accuracy.uncertainty import coverages, write_uncertainty
+from agrotools.calling.result import CERTIFICATES
 from agrotools.core.files import read_table
 from agrotools.scoring.statistics import exact_share_interval
-from agrotools.tools.result import CERTIFICATES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "accuracy.md"
 FEWEST, LEAST = 40, 0.8

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import agrotools as at
-from agrotools import plugin, tools
+from agrotools import calling, plugin
 from agrotools.core import AgrotoolsError, UsageError
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.runner.config import EvalConfig
@@ -77,13 +77,11 @@ def test_public_names_of_package_tools_and_plugins():
         ],
     }
     assert all(inspect.getdoc(getattr(at, name)) for name in at.__all__)
-    assert sorted(set(tools.__all__)) == [
+    assert sorted(set(calling.__all__)) == [
         *(
-            "AGROTOOLS",
             "Agree",
             "CorpusIndex",
             "DepthFile",
-            "GENERAL_TOOLS",
             "ImageFile",
             "Limits",
             "MaskFile",
@@ -101,7 +99,7 @@ def test_public_names_of_package_tools_and_plugins():
         *("get_tool", "run_code", "save_artifact", "tool", "tool_names", "tool_specs"),
     ]
     functions = ("build_index", "get_tool", "run_code", "save_artifact", "tool_names", "tool_specs")
-    assert {name: [*inspect.signature(getattr(tools, name)).parameters] for name in functions} == {
+    assert {name: [*inspect.signature(getattr(calling, name)).parameters] for name in functions} == {
         "build_index": [*("corpus", "out", "replace", "progress")],
         "get_tool": ["name", "declared"],
         "run_code": ["code", "call", "limits", "runner"],
@@ -109,8 +107,8 @@ def test_public_names_of_package_tools_and_plugins():
         "tool_names": [],
         "tool_specs": ["names", "may_be_absent", "declared", "backends"],
     }
-    assert tools.tool is at.tool
-    assert all(getattr(tools, name) is not None for name in tools.__all__)
+    assert calling.tool is at.tool
+    assert all(getattr(calling, name) is not None for name in calling.__all__)
     assert all(getattr(plugin, name) is not None for name in plugin.__all__)
     assert len(fields(plugin.BenchmarkPlugin)) <= 12
 

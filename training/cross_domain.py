@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
+from agrotools.calling import get_tool
+from agrotools.calling.workspace import CallContext, call_context
 from agrotools.core import ToolError, UsageError
-from agrotools.tools import get_tool
-from agrotools.tools.workspace import CallContext, call_context
 
 _STUDIES = Path(__file__).resolve().parents[1] / "studies"
 sys.path.append(str(_STUDIES))

@@ -406,9 +406,10 @@ def write(
     from agrotools.benchmarks.pack import pack_path, write_pack
     from agrotools.build.building import Group, build_samples, with_levels
     from agrotools.build.sources.drawn.drawing import SCENE_KINDS
+    from agrotools.calling import get_tool
     from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader, SourceNote
     from agrotools.formats.writing import canary_of
-    from agrotools.tools import AGROTOOLS, get_tool
+    from agrotools.tools import AGROTOOLS
 
     backends = {
         tool: kind for scenes in SCENE_KINDS.values() for tool, kind in scenes.backends.items()

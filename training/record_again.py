@@ -59,9 +59,9 @@ def record_again(name: str, work: Path, data: Path | None, *, is_dry: bool) -> N
     from pack_field import VERSION
 
     from agrotools.benchmarks.pack import read_pack
+    from agrotools.calling import get_tool
     from agrotools.formats.benchmark import content_hash_of
     from agrotools.formats.writing import canary_of
-    from agrotools.tools import get_tool
 
     pack = read_pack(name)
     recorded = cast("dict[str, str]", pack.header.metadata["tools"])
@@ -119,9 +119,9 @@ def run_calls(pack: Any, root: Path, changed: set[str], changes: Changes) -> lis
     """Return the reference of each sample with new results of the changed tools."""
     import asyncio
 
-    from agrotools.tools.cache import ResultCache
-    from agrotools.tools.execution import ToolExecutor
-    from agrotools.tools.services import run_now
+    from agrotools.calling.cache import ResultCache
+    from agrotools.calling.execution import ToolExecutor
+    from agrotools.calling.services import run_now
 
     async def run() -> list[Any]:
         async with ToolExecutor(
@@ -145,9 +145,9 @@ async def reference_again(
     from tempfile import TemporaryDirectory
 
     from agrotools.build.references import MISSING_BACKEND, _without_artifacts
+    from agrotools.calling.workspace import Workspace
     from agrotools.core import ToolCall
     from agrotools.core.record import literal_value, update_literals
-    from agrotools.tools.workspace import Workspace
 
     if sample.reference is None or changed.isdisjoint(sample.reference.tools):
         return sample.reference

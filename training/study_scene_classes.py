@@ -50,6 +50,9 @@ from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.template import exact_result
+from agrotools.calling.cache import ResultCache
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.workspace import Workspace
 from agrotools.core import (
     PlotSlot,
     PlotSpec,
@@ -68,9 +71,6 @@ from agrotools.scoring.statistics import estimate_mean
 from agrotools.text.answer_form import format_answer
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.tools import AGROTOOLS
-from agrotools.tools.cache import ResultCache
-from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.workspace import Workspace
 
 WEIGHT, WEIGHT_OF_ALL = 3.0, 1.0
 KEPT_FROM, FAILED_TO = 0.96, 0.75

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         study,
     )
     from agrotools.benchmarks import load_benchmark
+    from agrotools.calling.contract import tool
     from agrotools.core import (
         Action,
         AgrotoolsError,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from agrotools.env import Env, env_rows
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.base import Model
-    from agrotools.tools.contract import tool
     from agrotools.tools.zones import measure_zones
 
 __version__: str
@@ -85,7 +85,7 @@ _MODULES = {
     "env_rows": "agrotools.env",
     "load_benchmark": "agrotools.benchmarks",
     "measure_zones": "agrotools.tools.zones",
-    "tool": "agrotools.tools.contract",
+    "tool": "agrotools.calling.contract",
 }
 """Public names by the module that they are imported from on first use: ``import agrotools`` alone stays cheap."""
 

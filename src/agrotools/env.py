@@ -36,6 +36,10 @@ from agrotools.agents.session import Session
 from agrotools.agents.task import ToolDescription, with_signature
 from agrotools.benchmarks.loading import Loading, load_as
 from agrotools.build.sources.drawn.fresh import fresh_version, write_fresh
+from agrotools.calling import tool_specs
+from agrotools.calling.cache import ResultCache
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.services import run_now
 from agrotools.core import (
     Answer,
     ErrorInfo,
@@ -54,10 +58,7 @@ from agrotools.scoring.metrics import counts_in_fas
 from agrotools.scoring.slots import outcome_value
 from agrotools.text.loose_json import NotJson, dumps, storable
 from agrotools.text.submission import as_form, is_complete
-from agrotools.tools import AGROTOOLS, tool_specs
-from agrotools.tools.cache import ResultCache
-from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.services import run_now
+from agrotools.tools import AGROTOOLS
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)

@@ -48,6 +48,8 @@ from agrotools.agents.llm import LLMAgent
 from agrotools.agents.modes import run_end_to_end
 from agrotools.agents.session import Session
 from agrotools.benchmarks.loading import Loading, load_as
+from agrotools.calling.cache import ResultCache
+from agrotools.calling.execution import ToolExecutor
 from agrotools.core import (
     ErrorInfo,
     Observation,
@@ -65,8 +67,6 @@ from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.metrics import FAS
 from agrotools.scoring.slots import refused
 from agrotools.text.loose_json import NotJson, dumps, loads_strictly
-from agrotools.tools.cache import ResultCache
-from agrotools.tools.execution import ToolExecutor
 
 MODE: Literal["end-to-end"] = "end-to-end"
 MAX_STEPS = 20

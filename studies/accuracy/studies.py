@@ -29,10 +29,10 @@ from typing import Any
 
 from accuracy import STUDIES, studies_of
 from accuracy.study import Bench, Figure, estimate
+from agrotools.calling import TOOLS, get_tool
+from agrotools.calling.worker_process import worker_environment
 from agrotools.core.errors import AgrotoolsError, BenchmarkError, UsageError
 from agrotools.core.texts import count_text
-from agrotools.tools import TOOLS, get_tool
-from agrotools.tools.worker_process import worker_environment
 from agrotools.vision import STRANGENESS_FILES
 from prepared import read_items
 

@@ -26,11 +26,11 @@ from rasterio.transform import from_origin
 from scipy.special import ndtr, stdtrit
 
 from accuracy.truth import read_truth
+from agrotools.calling import get_tool
+from agrotools.calling.result import ToolResult
+from agrotools.calling.workspace import CallContext, call_context, write_artifact
 from agrotools.core import Artifact, SampleFile, ToolError
 from agrotools.scoring.statistics import exact_share_interval
-from agrotools.tools import get_tool
-from agrotools.tools.result import ToolResult
-from agrotools.tools.workspace import CallContext, call_context, write_artifact
 from agrotools.vision.formats import file_format
 from agrotools.vision.rasters import open_raster
 

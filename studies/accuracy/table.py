@@ -8,8 +8,8 @@ from accuracy import STUDIES
 from accuracy.studies import Row
 from accuracy.study import LEAST_CLUSTERS
 from agrotools.build.sources.part import first_few
+from agrotools.calling import get_tool
 from agrotools.core.texts import count_text
-from agrotools.tools import get_tool
 
 COLUMNS = (
     "tool",

@@ -8,7 +8,7 @@ import pytest
 from agrotools.agents.argument_text import arguments_text
 from agrotools.agents.llm import REACT
 from agrotools.agents.parsing import parse_output
-from agrotools.tools import get_tool, tool_specs
+from agrotools.calling import get_tool, tool_specs
 
 pytestmark = pytest.mark.unit
 

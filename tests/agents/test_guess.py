@@ -14,12 +14,12 @@ from agrotools.agents.baselines.guess import (
     slot_key,
 )
 from agrotools.benchmarks.pack import read_pack
+from agrotools.calling import get_tool
 from agrotools.core import Answer, Observation, PlotSlot, Sample, Step, ToolCall
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
 from agrotools.text.answer_form import answer_form
 from agrotools.text.form_values import UNKNOWN
-from agrotools.tools import get_tool
 from support.small_sample import view_of
 
 SLOTS = [

@@ -20,10 +20,10 @@ from agrotools.agents.modes import (
     parse_in_thread,
     run_end_to_end,
 )
+from agrotools.calling.execution import ToolOutcome
 from agrotools.core import Observation, SampleView, ToolCall, ToolSpec
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import WireStats
-from agrotools.tools.execution import ToolOutcome
 from support.small_sample import small_sample, view_of
 
 ROOT = Path(__file__).parents[2]

@@ -16,12 +16,12 @@ from agrotools.benchmarks.loading import load_as
 from agrotools.benchmarks.pack import Pack, read_pack
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.templates.wording import sentences
+from agrotools.calling import get_tool
+from agrotools.calling.execution import ToolExecutor
 from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError
 from agrotools.formats.benchmark import content_hash_of
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import format_answer
-from agrotools.tools import get_tool
-from agrotools.tools.execution import ToolExecutor
 from support.caches import separate_cache
 from support.small_pack import small_pack, use_pack
 

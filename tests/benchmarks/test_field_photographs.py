@@ -28,9 +28,9 @@ from agrotools.benchmarks.field.pack import (
 )
 from agrotools.benchmarks.loading import Loading, load_as, load_benchmark
 from agrotools.benchmarks.obtaining import Request, list_benchmarks, obtain
+from agrotools.calling import get_tool
 from agrotools.core.errors import NoFileError
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote, content_hash_of
-from agrotools.tools import get_tool
 from support.file_server import serving
 from support.made_runs import made_sample, picture
 

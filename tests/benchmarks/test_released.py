@@ -12,9 +12,9 @@ from agrotools import evaluate
 from agrotools.benchmarks.checking import propose_map_of
 from agrotools.benchmarks.loading import load_benchmark
 from agrotools.benchmarks.released.load import check_released
+from agrotools.calling.declared import chart_of
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.progress import no_progress
-from agrotools.tools.declared import chart_of
 
 pyarrow = pytest.importorskip("pyarrow")
 

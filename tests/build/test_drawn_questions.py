@@ -21,11 +21,12 @@ from agrotools.build.sources.drawn.drawing import SCENE_KINDS
 from agrotools.build.templates.template import exact_result
 from agrotools.build.templates.thing import QuestionInstance
 from agrotools.build.templates.wording import sentences
+from agrotools.calling import get_tool
+from agrotools.calling.workspace import artifacts_in
 from agrotools.core import ReferenceStep, ReferenceTrajectory, Sample
 from agrotools.core.record import resolved_value
 from agrotools.text.expressions import evaluate_from
-from agrotools.tools import extract_marked_region, get_tool
-from agrotools.tools.workspace import artifacts_in
+from agrotools.tools import extract_marked_region
 from support.drawn_scenes import SEEDS, asked_of_drawings, drawn_scene, drawn_subjects, questions_of
 from support.plain_sample import plain_sample
 

@@ -4,9 +4,9 @@ from PIL import Image
 
 from agrotools.build import references
 from agrotools.build.references import ChainBroken, PlannedCall, record_reference, ref
+from agrotools.calling.execution import ToolExecutor
 from agrotools.core import SampleFile
 from agrotools.core.files import artifact_path, sha256_of_file
-from agrotools.tools.execution import ToolExecutor
 
 pytestmark = pytest.mark.process
 

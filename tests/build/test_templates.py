@@ -17,14 +17,14 @@ from agrotools.build.templates.key_facts import topics_with_facts
 from agrotools.build.templates.slot_draft import with_known_names
 from agrotools.build.templates.thing import Subject
 from agrotools.build.templates.wording import MOST_OF_ONE, expanded, sentences
+from agrotools.calling import get_tool
+from agrotools.calling.result import encode_result
+from agrotools.calling.workspace import artifacts_in
 from agrotools.core import FAMILY_OF_TASK_TYPE, ExactSlot, SampleFile, ToleranceSlot
 from agrotools.core.record import resolved_value
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import answer_form
 from agrotools.text.expressions import evaluate_from
-from agrotools.tools import get_tool
-from agrotools.tools.result import encode_result
-from agrotools.tools.workspace import artifacts_in
 
 FILES = sorted(
     entry.name.removesuffix(".toml")

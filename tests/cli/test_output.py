@@ -12,12 +12,12 @@ import pytest
 from pydantic import JsonValue
 from typer.testing import CliRunner
 
+from agrotools.calling import get_tool
+from agrotools.calling.workspace import save_artifact
 from agrotools.cli import output
 from agrotools.cli.main import app
 from agrotools.cli.tool_text import result_table
 from agrotools.report.terminal import print_parts
-from agrotools.tools import get_tool
-from agrotools.tools.workspace import save_artifact
 from support.command import run_command
 
 pytestmark = pytest.mark.process

@@ -9,10 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 from agrotools.agents.images import Unreadable, make_picture
+from agrotools.calling import get_tool
 from agrotools.core import Registry, UsageError
 from agrotools.core.libraries import READERS, MissingLibraryError, is_installed, require_libraries
 from agrotools.core.texts import install_command
-from agrotools.tools import AGROTOOLS, GENERAL_TOOLS, get_tool
+from agrotools.tools import AGROTOOLS, GENERAL_TOOLS
 
 WITHOUT_LIBRARIES = {
     "lookup_agronomy",

@@ -156,4 +156,4 @@ def test_the_blocks_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest
 def test_pages_examples_and_the_plugin_import_public_modules_alone(path: str):
     text = (ROOT / path).read_text(encoding="utf-8")
     modules = re.findall(r"^ *(?:from|import) (agrotools[.\w]*)", text, re.MULTILINE)
-    assert set(modules) <= {"agrotools", "agrotools.tools", "agrotools.plugin"}
+    assert set(modules) <= {"agrotools", "agrotools.calling", "agrotools.plugin", "agrotools.tools"}

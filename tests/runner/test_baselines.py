@@ -6,6 +6,7 @@ import pytest
 
 from agrotools.agents.baselines.prior import PriorTable
 from agrotools.agents.baselines.simple import OraclePolicy, RandomPolicy, random_arguments
+from agrotools.calling import get_tool, tool_specs
 from agrotools.core import (
     Answer,
     BooleanSlot,
@@ -24,7 +25,7 @@ from agrotools.core import (
 )
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
-from agrotools.tools import AGROTOOLS, get_tool, tool_specs
+from agrotools.tools import AGROTOOLS
 from support.plain_sample import plain_sample
 
 FILES = (SampleFile(name="image_1.jpg", path="files/a.jpg", kind="image"),)

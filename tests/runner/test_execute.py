@@ -11,6 +11,7 @@ import pytest
 
 from agrotools.api import evaluate
 from agrotools.benchmarks import load_benchmark
+from agrotools.calling.execution import ToolExecutor
 from agrotools.core import BenchmarkError, Mode, Record, Sample
 from agrotools.formats.benchmark import MOST_MAKERS
 from agrotools.models import Endpoint
@@ -23,7 +24,6 @@ from agrotools.runner.plan import work_items
 from agrotools.runner.policies import policy_source
 from agrotools.runner.run_settings import resolve_settings
 from agrotools.runner.store import RunStore
-from agrotools.tools.execution import ToolExecutor
 from support.text_benchmark import write_text_benchmark
 
 pytestmark = pytest.mark.process

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from agrotools.calling.ray_executor import first_difference
 from agrotools.core import UsageError
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
-from agrotools.tools.ray_executor import first_difference
 from support.sums_benchmark import write_sums
 
 HERE = {"agrotools": "0.2.0", "numpy": "2.2.0", "code": "cccc", "file a": "ffff"}

@@ -18,13 +18,13 @@ from pathlib import Path
 import pytest
 import tomli_w
 
+from agrotools.calling import TOOLS
+from agrotools.calling.execution import ToolExecutor
 from agrotools.core import ExactSlot, Record
 from agrotools.models import WireSettings
 from agrotools.runner import evaluate as evaluation
 from agrotools.runner.config import EvalConfig, WireConfig
 from agrotools.scoring.slots import outcome_scores
-from agrotools.tools import TOOLS
-from agrotools.tools.execution import ToolExecutor
 from support.fault_server import (
     FAULTS,
     Body,

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from agrotools.calling.contract import Agree, ToolResult, tool
 from agrotools.sandbox import pool
 from agrotools.sandbox.pool import pool_size
 from agrotools.sandbox.running import run_code
-from agrotools.tools.contract import Agree, ToolResult, tool
 
 if (
     "pytest" not in sys.modules

@@ -9,10 +9,10 @@ import pytest
 import sandbox_tools
 from test_sandbox_pool import alive, descendants, gone_within
 
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.workspace import Workspace
 from agrotools.core import ToolCall
 from agrotools.sandbox import RUNNER_VARIABLE
-from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.workspace import Workspace
 
 
 async def call(executor: ToolExecutor, folder: Path, tool: str, **arguments: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agrotools.calling import get_tool
 from agrotools.core import (
     AbstainSlot,
     BooleanSlot,
@@ -29,7 +30,6 @@ from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.attribution import LostSample, attribution_of, rounded_points
 from agrotools.scoring.counterfactual import SampleGame
 from agrotools.scoring.lost_points import Shares, lost_shares
-from agrotools.tools import get_tool
 from support.plain_sample import plain_sample
 
 TREES, WEEDS, CALCULATE = "tool:count_objects", "tool:measure_crop_weed_area", "tool:calculate"

@@ -11,6 +11,9 @@ import pytest
 from PIL import Image
 from rasterio.transform import from_origin
 
+from agrotools.calling import get_tool
+from agrotools.calling.result import encode_result
+from agrotools.calling.workspace import CallContext, call_context
 from agrotools.core import (
     BooleanSlot,
     Intrinsics,
@@ -22,9 +25,6 @@ from agrotools.core import (
     ToolError,
 )
 from agrotools.scoring.steps import compare_calls
-from agrotools.tools import get_tool
-from agrotools.tools.result import encode_result
-from agrotools.tools.workspace import CallContext, call_context
 from support.orchard_scenes import orchard
 from support.picture_files import discs, field, noisy, planted_rows, write_raster
 from support.plain_sample import plain_sample

@@ -5,6 +5,8 @@ from typing import Annotated
 import pytest
 from pydantic import Field
 
+from agrotools.calling import get_tool
+from agrotools.calling.contract import ImageFile, Region, ToolResult, tool
 from agrotools.core import (
     Answer,
     BenchmarkError,
@@ -32,8 +34,6 @@ from agrotools.scoring import steps as steps_module
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.floors import FLOORS
 from agrotools.scoring.steps import step_scores
-from agrotools.tools import get_tool
-from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from support.plain_sample import plain_sample
 
 

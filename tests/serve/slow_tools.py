@@ -2,7 +2,7 @@
 
 import time
 
-from agrotools.tools import ToolResult, tool
+from agrotools.calling import ToolResult, tool
 
 
 class Nothing(ToolResult):

@@ -31,6 +31,8 @@ from typer.testing import CliRunner
 from agrotools.agents import mcp_server
 from agrotools.agents.images import PICTURE_BYTES
 from agrotools.agents.mcp_server import http_server, is_token, tool_server
+from agrotools.calling import get_tool
+from agrotools.calling.execution import ToolExecutor
 from agrotools.cli.main import app
 from agrotools.core import UsageError
 from agrotools.serve import mcp as serving
@@ -42,8 +44,7 @@ from agrotools.serve.mcp import (
     encoded_schema,
     open_workspace,
 )
-from agrotools.tools import AGROTOOLS, get_tool
-from agrotools.tools.execution import ToolExecutor
+from agrotools.tools import AGROTOOLS
 
 pytestmark = pytest.mark.process
 TOKEN = "token-of-the-test-1234"

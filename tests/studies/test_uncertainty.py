@@ -7,8 +7,8 @@ from typing import Any
 from accuracy import STUDIES
 from accuracy.page import page
 from accuracy.uncertainty import quantities
-from agrotools.tools import get_tool
-from agrotools.tools.result import CERTIFICATES
+from agrotools.calling import get_tool
+from agrotools.calling.result import CERTIFICATES
 from write_accuracy import PAGE, certificates
 
 _NO_MEASUREMENT = {"lookup_agronomy", "calculate", "plot", "extract_marked_region"}

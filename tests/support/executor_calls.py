@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from agrotools.calling.execution import ToolExecutor, ToolOutcome
+from agrotools.calling.workspace import Workspace
 from agrotools.core import ToolCall
-from agrotools.tools.execution import ToolExecutor, ToolOutcome
-from agrotools.tools.workspace import Workspace
 
 
 async def call(

@@ -6,6 +6,7 @@ from pathlib import Path
 from PIL import Image
 
 from agrotools.agents.modes import Policy, run_end_to_end, run_no_tool, run_step_by_step
+from agrotools.calling import get_tool
 from agrotools.core import (
     Action,
     ErrorInfo,
@@ -25,7 +26,6 @@ from agrotools.core import (
 )
 from agrotools.core.form_item import asked_items
 from agrotools.text.answer_form import answer_form
-from agrotools.tools import get_tool
 
 
 def small_sample(folder: Path) -> Sample:

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from agrotools.tools.services import Question
+from agrotools.calling.services import Question
 
 
 class Eye:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agrotools.tools.execution import ToolExecutor
+from agrotools.calling.execution import ToolExecutor
 
 
 @pytest.fixture(scope="module")

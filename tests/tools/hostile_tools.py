@@ -12,9 +12,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from agrotools.calling.contract import ImageFile, Tool, ToolResult, tool
+from agrotools.calling.workspace import backend_in_use, file_info, save_artifact
 from agrotools.core import Artifact, ToolError
-from agrotools.tools.contract import ImageFile, Tool, ToolResult, tool
-from agrotools.tools.workspace import backend_in_use, file_info, save_artifact
 
 Seconds = Annotated[float, Field(ge=0, description="how long, seconds")]
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from agrotools.calling.result import encode_result
+from agrotools.calling.workspace import artifacts_in
 from agrotools.tools import calculate, estimate_canopy_height, measure_crop_weed_area, plot
-from agrotools.tools.result import encode_result
-from agrotools.tools.workspace import artifacts_in
 from support.picture_files import row_field, write_raster
 from support.tool_errors import tool_error
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from rasterio.transform import Affine, from_origin
 from rasterio.warp import transform
 
+from agrotools.calling import get_tool
+from agrotools.calling.pictures import choose_scale
+from agrotools.calling.workspace import CallContext, call_context
 from agrotools.core import SampleFile
-from agrotools.tools import get_tool
 from agrotools.tools.canopy_height import CanopyHeight
-from agrotools.tools.pictures import choose_scale
-from agrotools.tools.workspace import CallContext, call_context
 from support.picture_files import field, write_raster
 from support.tool_errors import tool_error
 

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 import agrotools.tools
-from agrotools.core import Artifact, PlotSeries, PlotSpec, ToolError, UsageError
-from agrotools.tools import TOOLS, get_tool, tool_names, tool_specs
-from agrotools.tools.arguments import plain_schema
-from agrotools.tools.cache import ResultCache
-from agrotools.tools.contract import (
+from agrotools.calling import TOOLS, get_tool, tool_names, tool_specs
+from agrotools.calling.arguments import plain_schema
+from agrotools.calling.cache import ResultCache
+from agrotools.calling.contract import (
     Agree,
     DepthFile,
     ImageFile,
@@ -28,8 +27,10 @@ from agrotools.tools.contract import (
     ToolResult,
     tool,
 )
-from agrotools.tools.execution import check_backend
-from agrotools.tools.result import encode_result, with_artifact_names
+from agrotools.calling.execution import check_backend
+from agrotools.calling.result import encode_result, with_artifact_names
+from agrotools.core import Artifact, PlotSeries, PlotSpec, ToolError, UsageError
+from agrotools.tools.table import TARGETS
 
 
 class Measured(ToolResult):
@@ -464,9 +465,9 @@ class TestRegistry:
         from agrotools.tools import calculate
 
         assert calculate is get_tool("calculate")
-        assert set(tool_names()) <= set(dir(agrotools.tools))
+        assert set(TARGETS) <= set(dir(agrotools.tools)) & set(tool_names())
         with pytest.raises(ImportError):
-            from agrotools.tools import no_such_tool  # noqa: F401  # pyright: ignore
+            from agrotools.calling import no_such_tool  # noqa: F401  # pyright: ignore
         assert "calculate" in TOOLS
         assert Path(get_tool("calculate").function.__code__.co_filename).name == "calculate.py"
 
@@ -477,8 +478,8 @@ for name in dir(os):
     if name.startswith(("sched_", "SCHED_", "memfd", "MFD_", "pidfd", "eventfd", "O_PATH", "O_TMPFILE", "getrandom")):
         delattr(os, name)
 import agrotools.cli.main, agrotools.runner.evaluate, agrotools.sandbox
-import agrotools.tools.execution, agrotools.tools.worker
-from agrotools.tools import get_tool, tool_names
+import agrotools.calling.execution, agrotools.calling.worker
+from agrotools.calling import get_tool, tool_names
 for name in tool_names():
     get_tool(name)
 """

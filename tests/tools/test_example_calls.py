@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from agrotools.calling import get_tool, tool
+from agrotools.calling.contract import ToolDeclarationError, ToolResult
+from agrotools.calling.example_calls import example_call
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.workspace import Workspace
 from agrotools.core import SampleFile, ToolCall, ToolError
-from agrotools.tools import AGROTOOLS, get_tool, tool
-from agrotools.tools.contract import ToolDeclarationError, ToolResult
-from agrotools.tools.example_calls import example_call
-from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.workspace import Workspace
+from agrotools.tools import AGROTOOLS
 
 
 def file(name: str, kind: Any) -> SampleFile:

@@ -14,13 +14,13 @@ import hostile_tools
 import pytest
 import pytest_asyncio
 
+from agrotools.calling.arguments import OPTIONAL_HINT
+from agrotools.calling.contract import ToolResult, tool
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.workspace import Workspace
 from agrotools.core import InfrastructureError, SampleFile, ToolCall, UsageError
 from agrotools.core.libraries import MissingLibraryError
 from agrotools.core.texts import install_command
-from agrotools.tools.arguments import OPTIONAL_HINT
-from agrotools.tools.contract import ToolResult, tool
-from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.workspace import Workspace
 from support.executor_calls import alive, call, children, error_kind, eventually, gone, value
 
 pytestmark = [pytest.mark.process, pytest.mark.asyncio(loop_scope="module")]
@@ -345,7 +345,7 @@ async def test_a_worker_that_cannot_start_is_an_infrastructure_error(
 
 LARGE_MODULE = """
 import os
-from agrotools.tools.contract import ToolResult, tool
+from agrotools.calling.contract import ToolResult, tool
 
 class Nothing(ToolResult):
     pass
@@ -388,8 +388,8 @@ async def test_no_worker_outlives_a_parent_that_was_killed(tmp_path, how):
         import hostile_tools
         from pathlib import Path
         from agrotools.core import ToolCall
-        from agrotools.tools.execution import ToolExecutor
-        from agrotools.tools.workspace import Workspace
+        from agrotools.calling.execution import ToolExecutor
+        from agrotools.calling.workspace import Workspace
 
         async def main():
             workspace = Workspace((), Path({str(tmp_path)!r}))

@@ -19,15 +19,15 @@ import pytest
 import pytest_asyncio
 from PIL import Image
 
+from agrotools.calling import get_tool, ray_executor
+from agrotools.calling.workspace import Workspace
 from agrotools.core import InfrastructureError, ToolCall, UsageError
-from agrotools.tools import get_tool, ray_executor
-from agrotools.tools.workspace import Workspace
 from support.executor_calls import call, value
 from support.picture_files import field, planted_rows
 from support.ray_cluster import KEY, started_cluster
 
 pytest.importorskip("ray", reason="needs Ray: python tests/environments.py ray")
-from agrotools.tools.ray_executor import MOST_TRIES, RayToolExecutor, installation
+from agrotools.calling.ray_executor import MOST_TRIES, RayToolExecutor, installation
 
 pytestmark = [
     pytest.mark.slow,
@@ -131,9 +131,9 @@ async def test_calls_on_large_files_and_with_large_models_reserve_memory(
 def test_the_command_prints_nothing_of_ray_and_no_usage_is_reported(cluster: Any, tmp_path: Path):
     code = (
         "import asyncio, os\n"
-        "from agrotools.tools.ray_executor import RayToolExecutor\n"
+        "from agrotools.calling.ray_executor import RayToolExecutor\n"
         "from agrotools.core import ToolCall\n"
-        "from agrotools.tools.workspace import Workspace\n"
+        "from agrotools.calling.workspace import Workspace\n"
         "from pathlib import Path\n"
         "async def main():\n"
         "    async with RayToolExecutor(2) as executor:\n"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from agrotools.calling import ray_executor
+from agrotools.calling.ray_executor import GpuActors
 from agrotools.core import InfrastructureError
-from agrotools.tools import ray_executor
-from agrotools.tools.ray_executor import GpuActors
 
 pytestmark = pytest.mark.unit
 

@@ -31,7 +31,7 @@ from test_executor import (  # noqa: F401
 from support.ray_cluster import started_cluster
 
 pytest.importorskip("ray", reason="needs Ray: python tests/environments.py ray")
-from agrotools.tools.ray_executor import RayToolExecutor
+from agrotools.calling.ray_executor import RayToolExecutor
 
 pytestmark = [
     pytest.mark.slow,

@@ -17,19 +17,19 @@ import pytest
 import pytest_asyncio
 from filelock import FileLock
 
-from agrotools.core import SampleFile, ToolCall
-from agrotools.tools import cache as cache_module
-from agrotools.tools.cache import (
+from agrotools.calling import cache as cache_module
+from agrotools.calling.cache import (
     DEFAULT_LIMIT_MB,
     ResultCache,
     Sweeper,
     code_hash,
     limit_from_environment,
 )
-from agrotools.tools.contract import tool
-from agrotools.tools.execution import ToolExecutor, ToolOutcome
-from agrotools.tools.result import Reply
-from agrotools.tools.workspace import Workspace
+from agrotools.calling.contract import tool
+from agrotools.calling.execution import ToolExecutor, ToolOutcome
+from agrotools.calling.result import Reply
+from agrotools.calling.workspace import Workspace
+from agrotools.core import SampleFile, ToolCall
 
 TOOLSET = tuple(hostile_tools.BY_NAME)
 
@@ -302,7 +302,7 @@ def test_many_processes_share_a_small_cache(tmp_path):
     script = textwrap.dedent("""
         import sys
         from pathlib import Path
-        from agrotools.tools.cache import ResultCache
+        from agrotools.calling.cache import ResultCache
 
         cache = ResultCache(Path(sys.argv[1]), limit_mb=0.3)
         for number in range(300):

@@ -11,11 +11,12 @@ from PIL import Image
 from pydantic import Field
 from typer.testing import CliRunner
 
+from agrotools.calling import TOOLS, get_tool
+from agrotools.calling.contract import ImageFile, Region, ToolResult, tool
+from agrotools.calling.workspace import save_artifact
 from agrotools.cli.tools import app
 from agrotools.core import Artifact, ToolError
-from agrotools.tools import AGROTOOLS, TOOLS, get_tool
-from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
-from agrotools.tools.workspace import save_artifact
+from agrotools.tools import AGROTOOLS
 
 
 class Row(ToolResult):

@@ -8,8 +8,7 @@ import orjson
 import pytest
 from PIL import Image
 
-from agrotools.core import Artifact, SampleFile, ToolError
-from agrotools.tools.workspace import (
+from agrotools.calling.workspace import (
     CallContext,
     Workspace,
     artifacts_in,
@@ -22,6 +21,7 @@ from agrotools.tools.workspace import (
     save_artifact,
     shown_name,
 )
+from agrotools.core import Artifact, SampleFile, ToolError
 
 
 def sample_file(path: Path, name: str | None = None) -> SampleFile:

@@ -8,8 +8,8 @@ import pytest
 from cross_domain import CALLS, measure, read_contents, read_outcomes, summarise, write_sums
 from PIL import Image
 
+from agrotools.calling import TOOLS
 from agrotools.core import UsageError
-from agrotools.tools import TOOLS
 
 
 def test_calls_and_folders_are_known() -> None:

@@ -6,6 +6,8 @@ import numpy as np
 from PIL import Image
 from record_again import Changes, reference_again
 
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.services import run_now
 from agrotools.core import (
     Observation,
     ReferenceStep,
@@ -14,8 +16,6 @@ from agrotools.core import (
     SampleFile,
     ToleranceSlot,
 )
-from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.services import run_now
 from support.picture_files import discs, field
 
 GRID = [(x, y) for x in range(30, 200, 60) for y in range(30, 200, 60)]

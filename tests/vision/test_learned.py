@@ -274,9 +274,9 @@ def test_a_gpu_says_what_the_cpu_says(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.process
 @needs_gpu
 async def test_a_worker_uses_the_gpu(tmp_path: Path, field: Path) -> None:
+    from agrotools.calling.execution import ToolExecutor
+    from agrotools.calling.workspace import Workspace
     from agrotools.core import SampleFile, ToolCall
-    from agrotools.tools.execution import ToolExecutor
-    from agrotools.tools.workspace import Workspace
 
     finder, outliner = (
         _made(make, tmp_path / make.__name__).folder for make in (_grounding_dino, _sam2)
@@ -300,8 +300,8 @@ async def test_a_worker_uses_the_gpu(tmp_path: Path, field: Path) -> None:
 
 @needs_torch
 def test_outlines_need_two_models(tmp_path: Path, field: Path) -> None:
+    from agrotools.calling.workspace import artifacts_in
     from agrotools.tools.general.objects import segment_objects
-    from agrotools.tools.workspace import artifacts_in
 
     finder, outliner = (
         _made(make, tmp_path / make.__name__).folder for make in (_grounding_dino, _sam2)
@@ -402,8 +402,8 @@ def test_other_kinds_and_no_kind_are_refused(tmp_path: Path) -> None:
 def test_a_tool_counts_with_a_model_of_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from agrotools.calling.workspace import artifacts_in
     from agrotools.tools.counting.tool import count_objects
-    from agrotools.tools.workspace import artifacts_in
 
     weights = _made(_grounding_dino, tmp_path / "model")
     backend = f"learned:{weights.folder}"
@@ -434,8 +434,8 @@ def field(tmp_path: Path) -> Path:
     find_spec("torchvision") is None, reason="needs torchvision (the extra learned)"
 )
 def test_a_region_is_put_into_words_beside_its_numbers(tmp_path: Path, field: Path) -> None:
+    from agrotools.calling.workspace import artifacts_in
     from agrotools.tools.regions.tool import describe_region
-    from agrotools.tools.workspace import artifacts_in
 
     weights = _made(_florence2, tmp_path / "model")
     assert weights.kind == "florence2"
@@ -459,8 +459,8 @@ def test_a_region_is_put_into_words_beside_its_numbers(tmp_path: Path, field: Pa
 
 @needs_torch
 def test_a_model_that_writes_nothing_describes_no_region(tmp_path: Path, field: Path) -> None:
+    from agrotools.calling.workspace import artifacts_in
     from agrotools.tools.regions.tool import describe_region
-    from agrotools.tools.workspace import artifacts_in
 
     weights = _made(_sam2, tmp_path / "model")
     with (
@@ -473,8 +473,8 @@ def test_a_model_that_writes_nothing_describes_no_region(tmp_path: Path, field: 
 
 @needs_open_clip
 def test_a_weed_gets_the_likeliest_of_the_names(tmp_path: Path, field: Path) -> None:
+    from agrotools.calling.workspace import artifacts_in
     from agrotools.tools.recognition.identify_weed import identify_weed
-    from agrotools.tools.workspace import artifacts_in
     from agrotools.vision.learned.description import rank_names
 
     weights = _made(_open_clip, tmp_path / "model")

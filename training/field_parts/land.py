@@ -15,9 +15,9 @@ from agrotools.build.sources.land import canopy_subjects, change_subjects
 from agrotools.build.sources.part import Adapter, DataSet, Part, named, photo_subject, photo_thing
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
+from agrotools.calling.result import round_significant
 from agrotools.core import SampleFile
 from agrotools.tools.change.pairs import shift_between
-from agrotools.tools.result import round_significant
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image, read_labels
 from field_parts.converted import as_photo, as_plane

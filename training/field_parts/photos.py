@@ -33,9 +33,9 @@ from agrotools.build.sources.part import (
 from agrotools.build.templates import Thing, load_templates
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.build.templates.thing import Subject
+from agrotools.calling.result import round_significant
 from agrotools.core import BenchmarkError, Intrinsics, SampleFile
 from agrotools.knowledge.kb_names import kb_names
-from agrotools.tools.result import round_significant
 from agrotools.vision.reading import read_labels
 from field_parts.converted import PEN_NAMES, as_photo, as_plane, framed, without_frames
 from field_parts.kept import asked_of, is_kept, kept_of

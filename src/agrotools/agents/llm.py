@@ -24,6 +24,7 @@ from agrotools.agents.modes import kept_text, output_length, parse_in_thread
 from agrotools.agents.parsing import as_text, before_invented_turn, excerpt, parse_output
 from agrotools.agents.protocols import PromptTemplates
 from agrotools.agents.received import native_calls, own_words, react_words, spoken
+from agrotools.calling import tool_specs
 from agrotools.core import (
     Action,
     Answer,
@@ -45,7 +46,6 @@ from agrotools.models.chat_format import PromptCount, check_prompt, count_prompt
 from agrotools.plugin.installed import WithPlugins
 from agrotools.text.loose_json import dumps
 from agrotools.text.submission import as_form, form_faults, is_complete
-from agrotools.tools import tool_specs
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

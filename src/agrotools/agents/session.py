@@ -10,6 +10,8 @@ from typing import Any
 
 from agrotools.agents.llm import observation_text
 from agrotools.agents.modes import kept_call, kept_text, storable_call
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.workspace import Workspace
 from agrotools.core import (
     Observation,
     Sample,
@@ -21,8 +23,6 @@ from agrotools.core import (
     Trajectory,
 )
 from agrotools.core.frozen_model import from_valid
-from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.workspace import Workspace
 
 
 class Session:

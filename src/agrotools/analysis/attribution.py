@@ -11,6 +11,11 @@ from typing import NamedTuple
 
 from agrotools.benchmarks import Benchmark, Loading
 from agrotools.benchmarks.loading import load_as
+from agrotools.calling import get_tool, tool_specs, tool_versions
+from agrotools.calling.cache import ResultCache
+from agrotools.calling.execution import ToolExecutor, needs_answers
+from agrotools.calling.services import VLM
+from agrotools.calling.workspace import Workspace
 from agrotools.core import AgrotoolsError, Observation, Record, Score, ToolCall, UsageError
 from agrotools.core.errors import RunStoreError
 from agrotools.core.files import Journal, artifact_path, cache_dir
@@ -30,11 +35,6 @@ from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.attribution import Attribution
 from agrotools.scoring.counterfactual import SampleGame
 from agrotools.scoring.lost_points import is_split
-from agrotools.tools import get_tool, tool_specs, tool_versions
-from agrotools.tools.cache import ResultCache
-from agrotools.tools.execution import ToolExecutor, needs_answers
-from agrotools.tools.services import VLM
-from agrotools.tools.workspace import Workspace
 
 RunCall = Callable[[ToolCall], Awaitable[Observation | None]]
 """Makes a call in the workspace of a sample; None if only a service or a model of the run could give its result."""

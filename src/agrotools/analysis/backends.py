@@ -11,18 +11,18 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from agrotools.calling import get_tool
+from agrotools.calling.execution import check_backend
+from agrotools.calling.services import VLM
+from agrotools.calling.workspace import CallContext, call_context, write_artifact
 from agrotools.core import FrozenModel, ToolError, UsageError
 from agrotools.core.texts import count_text
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.report.layout import DASH, ReportTable, new_table, value_cell
 from agrotools.scoring.statistics import Estimate, estimate_difference, estimate_mean
-from agrotools.tools import get_tool
-from agrotools.tools.execution import check_backend
 from agrotools.tools.recognition.candidates import PACK, identifier, recogniser_for
 from agrotools.tools.recognition.labelled_pictures import LabelledImage
 from agrotools.tools.recognition.packs import load_pack
-from agrotools.tools.services import VLM
-from agrotools.tools.workspace import CallContext, call_context, write_artifact
 from agrotools.vision.learned import LEARNED
 
 NAMING = ("identify_weed", "diagnose_pest_disease")

@@ -193,7 +193,7 @@ _COUNTED = (
 @cache
 def _category(tool: str) -> str:
     """Return the category in the specification of an installed tool, or "other"."""
-    from agrotools.tools import get_tool
+    from agrotools.calling import get_tool
 
     try:
         return get_tool(tool).spec.category

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import JsonValue, ValidationError
 
+from agrotools.calling import Tool, get_tool
 from agrotools.core import (
     FAMILIES,
     FAMILY_OF_TASK_TYPE,
@@ -34,7 +35,6 @@ from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.text.agreement_values import same_json
 from agrotools.text.expressions import ExpressionError, evaluate_from, shows_no_answer
 from agrotools.text.units import canonical_unit
-from agrotools.tools import Tool, get_tool
 
 Remark = tuple[str, str, str, str]
 """Fault of a sample: its code, field, message and hint."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from agrotools.tools.result import round_significant
+from agrotools.calling.result import round_significant
 
 Region = tuple[int, int, int, int]
 """x0, y0, x1, y1 in pixels, half-open."""

@@ -14,6 +14,9 @@ from agrotools.build.choosing import Chosen
 from agrotools.build.references import MISSING_BACKEND, ChainBroken, Tally, record_reference
 from agrotools.build.templates.template import exact_result
 from agrotools.build.templates.thing import QuestionInstance
+from agrotools.calling.cache import ResultCache
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.services import run_now
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,
     AbstainSlot,
@@ -30,9 +33,6 @@ from agrotools.core import (
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.record import resolved_value
 from agrotools.text.expressions import ExpressionError, evaluate_from, shows_no_answer
-from agrotools.tools.cache import ResultCache
-from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.services import run_now
 
 _FOLLOWING = (BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot)
 """Slots whose value follows from the true tool results."""

@@ -17,6 +17,8 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.workspace import Workspace
 from agrotools.core import (
     Arguments,
     BenchmarkError,
@@ -39,8 +41,6 @@ from agrotools.core.record import (
     resolved_value,
     update_literals,
 )
-from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.workspace import Workspace
 
 MISSING_BACKEND: ToolErrorKind = "backend_unavailable"
 _ANSWERS: tuple[ToolErrorKind, ...] = ("nothing_found", "low_confidence", "shape_mismatch")

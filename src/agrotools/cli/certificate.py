@@ -23,10 +23,10 @@ from agrotools.agents.llm import FORM_REQUESTS
 from agrotools.agents.modes import Policy, run_end_to_end
 from agrotools.agents.session import Session
 from agrotools.benchmarks.pack import read_pack
+from agrotools.calling.services import run_now
 from agrotools.core import Sample, SampleView, ToolCall, ToolOutcome
 from agrotools.core.form_item import FormItem
 from agrotools.text.form_values import UNKNOWN
-from agrotools.tools.services import run_now
 
 _ORACLE, _HIGHEST_FLOOR, _ABILITIES = 0.95, 0.5, (0.1, 0.5, 0.95)
 _TEXT, _NUMBER = "GOLD-MARKER-7351", 7351.5173

@@ -190,6 +190,7 @@ def _plugins() -> dict[str, Any]:
 
     from agrotools.agents.llm import PROMPT_TEMPLATES
     from agrotools.build.sources import SOURCES
+    from agrotools.calling import TOOLS
     from agrotools.core import BENCHMARKS, PluginWarning
     from agrotools.core.registry import CLASHES
     from agrotools.core.slot import slot_types
@@ -198,7 +199,6 @@ def _plugins() -> dict[str, Any]:
     from agrotools.scoring.judging.questions import JUDGED_METRICS
     from agrotools.scoring.metrics import METRICS
     from agrotools.scoring.predictions import FORMATS
-    from agrotools.tools import TOOLS
 
     registries = {"benchmark": BENCHMARKS, "tool": TOOLS, "source": SOURCES}
     tables: list[WithPlugins[Any]] = [

@@ -43,7 +43,7 @@ def search(
         _search_index(query, index, top_k, as_json=as_json)
         return
 
-    from agrotools.tools import get_tool
+    from agrotools.calling import get_tool
 
     arguments = {"query": query, "topic": topic, "kind": kind, "crop": crop, "top_k": top_k}
     try:

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
+from agrotools.calling.arguments import describe_schema, plain_schema
+from agrotools.calling.contract import Tool
+from agrotools.calling.result import certificate
 from agrotools.core import Artifact, ToolSpec, UsageError
 from agrotools.report.layout import DASH, Part, ReportTable, TableColumn, new_table, paragraph
-from agrotools.tools.arguments import describe_schema, plain_schema
-from agrotools.tools.contract import Tool
-from agrotools.tools.result import certificate
 
 _UNITS = {unit: unit for unit in ("px", "mm", "cm", "m", "km", "ha", "s", "g", "kg")}
 _UNITS |= {"pct": "%", "px2": "px²", "mm2": "mm²", "cm2": "cm²", "m2": "m²", "deg": "°"}

@@ -28,10 +28,10 @@ app.add_typer(kb, name="kb")
 @sub_command(app, "tools list")
 def list_tools(as_json: bool = False) -> None:
     """List every tool with category and purpose, and the tools under published names with their benchmarks."""
+    from agrotools.calling import get_tool, tool_names
     from agrotools.cli.tool_text import summary, tool_tables
     from agrotools.core import UsageError
     from agrotools.report.terminal import print_parts
-    from agrotools.tools import get_tool, tool_names
 
     rows: list[dict[str, Any]] = []
     for name in tool_names():
@@ -65,9 +65,9 @@ def list_tools(as_json: bool = False) -> None:
 @sub_command(app, "tools describe")
 def describe(tool: str, as_json: bool = False) -> None:
     """Describe a tool: purpose, arguments, results and errors. In JSON, `expert` names those no model is shown."""
+    from agrotools.calling.result import certificate
     from agrotools.cli.tool_text import description, result_schema
     from agrotools.report.terminal import print_parts
-    from agrotools.tools.result import certificate
 
     implementation = _find(tool, as_json)
     if as_json:
@@ -99,13 +99,13 @@ def run(
 
     Files are paths on this machine; lists and objects are JSON. `agrotools tools describe TOOL` lists the arguments.
     """
+    from agrotools.calling.execution import check_backend
+    from agrotools.calling.result import encode_result, with_artifact_names
+    from agrotools.calling.workspace import ArtifactWriteError, artifacts_in
     from agrotools.cli.option_words import in_options, options_of
     from agrotools.cli.tool_text import parse_arguments, result_table
     from agrotools.core import ToolError, UsageError
     from agrotools.report.terminal import print_parts
-    from agrotools.tools.execution import check_backend
-    from agrotools.tools.result import encode_result, with_artifact_names
-    from agrotools.tools.workspace import ArtifactWriteError, artifacts_in
 
     implementation = _find(tool, as_json)
     options = options_of(implementation.spec.parameters["properties"])
@@ -174,9 +174,9 @@ def _vision(
     """Return the vision endpoint of the tool; None if it needs none."""
     if backend is None and name is None and base_url is None:
         return None
+    from agrotools.calling.services.vision_endpoint import VisionEndpoint
     from agrotools.models import Endpoint
     from agrotools.runner.run_settings import tool_model
-    from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
     backends = {tool.name: backend} if backend else {}
     endpoint = tool_model(backends, Endpoint(name or "", base_url, api_key_env))
@@ -184,8 +184,8 @@ def _vision(
 
 
 def _find(name: str, as_json: bool) -> Any:
+    from agrotools.calling import TOOLS, get_tool
     from agrotools.core import UsageError
-    from agrotools.tools import TOOLS, get_tool
 
     try:
         return get_tool(name)

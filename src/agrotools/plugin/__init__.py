@@ -1,9 +1,9 @@
 """Public names for packages that add a benchmark or an image source.
 
 This module exports the contracts of a benchmark (:mod:`agrotools.benchmarks.contract` begins with the plug-in itself)
-and the engine types that they use. Apart from it only :mod:`agrotools` and :mod:`agrotools.tools` are public. Importing
-this module imports the core only; names of other packages are imported on first use. It also has the installed
-plug-ins, and tables of the engine joined with theirs.
+and the engine types that they use. Also public are :mod:`agrotools`, :mod:`agrotools.calling` (for packages that add a
+tool) and :mod:`agrotools.tools`; nothing else is. Importing this module imports the core only; names of other packages
+are imported on first use. It also has the installed plug-ins, and tables of the engine joined with theirs.
 """
 
 from importlib import import_module

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from agrotools.calling import TOOLS, get_tool
 from agrotools.core import (
     Action,
     Answer,
@@ -41,7 +42,6 @@ from agrotools.report.terminal import block, indented
 from agrotools.scoring.contracts import MetricInfo
 from agrotools.scoring.metrics import METRICS
 from agrotools.text.agreement import ArgumentAgreement
-from agrotools.tools import TOOLS, get_tool
 
 
 @dataclass(frozen=True)

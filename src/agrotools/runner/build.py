@@ -20,6 +20,8 @@ from agrotools.agents.modes import Policy
 from agrotools.benchmarks import Benchmark, Loading, load_benchmark
 from agrotools.benchmarks.loading import load_as
 from agrotools.benchmarks.validate import check_for_run
+from agrotools.calling import get_tool, tool_specs, tool_versions
+from agrotools.calling.execution import ToolExecutor, check_backends
 from agrotools.core import BENCHMARKS, Mode, SampleFile, ToolError, UsageError
 from agrotools.core.files import sha256_of_json
 from agrotools.core.libraries import READERS, TOOL_LIBRARIES, is_installed, require_libraries
@@ -49,8 +51,6 @@ from agrotools.runner.run_settings import (
     tool_model,
 )
 from agrotools.scoring.metrics import SCORING_VERSION
-from agrotools.tools import get_tool, tool_specs, tool_versions
-from agrotools.tools.execution import ToolExecutor, check_backends
 
 if TYPE_CHECKING:
     from agrotools.models.local_server import LocalServer
@@ -442,7 +442,7 @@ def executor_class(name: Literal["local", "ray"]) -> type[ToolExecutor]:
     """Return the class that runs tools on this machine, or on a Ray cluster; UsageError if Ray is not installed."""
     if name == "local":
         return ToolExecutor
-    from agrotools.tools.ray_executor import RayToolExecutor, import_ray
+    from agrotools.calling.ray_executor import RayToolExecutor, import_ray
 
     import_ray()
     return RayToolExecutor

@@ -32,13 +32,13 @@ from PIL import ExifTags, Image
 from pydantic import Field
 from rasterio.io import MemoryFile
 
+from agrotools.calling.cache import Sweeper, limit_from_environment
 from agrotools.core import AbstainSlot, Sample, SampleFile, ToolError, UsageError
 from agrotools.core.files import cache_dir, sha256_of_file, sha256_of_json, write_whole
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import count_text
 from agrotools.formats.benchmark import Benchmark, facts_of, select_samples
 from agrotools.runner.faults import Doses
-from agrotools.tools.cache import Sweeper, limit_from_environment
 from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, file_format
 from agrotools.vision.rasters import RasterSource, open_raster, without_place_warning
 from agrotools.vision.reading import read_image

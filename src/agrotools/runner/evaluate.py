@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar, cast
 
 from agrotools.agents.modes import UNPARSEABLE_LIMIT, ModelAgent, Policy
 from agrotools.benchmarks import Benchmark
+from agrotools.calling.cache import ResultCache
+from agrotools.calling.execution import ToolExecutor
 from agrotools.core import BudgetReached, Record
 from agrotools.core.files import cache_dir
 from agrotools.core.texts import count_text
@@ -46,15 +48,13 @@ from agrotools.runner.policies import (
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.run_settings import RunSettings
 from agrotools.runner.store import RunStore
-from agrotools.tools.cache import ResultCache
-from agrotools.tools.execution import ToolExecutor
 
 if TYPE_CHECKING:
+    from agrotools.calling.services.vision_endpoint import VisionEndpoint
     from agrotools.models.local_server import LocalServer
     from agrotools.models.probe import FirstContact
     from agrotools.runner.degradation import DegradedBenchmark
     from agrotools.runner.estimate import CostEstimate
-    from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
 T = TypeVar("T")
 
@@ -287,7 +287,7 @@ async def _opened_models(execution: _Execution) -> AsyncGenerator["VisionEndpoin
             source.model.set_base_url(plan.server.url)
     vision = None
     if accounts.vision is not None and plan.vision_model is not None:
-        from agrotools.tools.services.vision_endpoint import VisionEndpoint
+        from agrotools.calling.services.vision_endpoint import VisionEndpoint
 
         vision = VisionEndpoint(accounts.vision, plan.vision_model.name)
         execution.bar.note(f"tools ask {vision.name}; their cost is not in the estimate")

@@ -28,6 +28,8 @@ from agrotools.agents.modes import (
     with_truth_observations,
 )
 from agrotools.benchmarks import Benchmark
+from agrotools.calling.execution import ToolExecutor, ToolOutcome
+from agrotools.calling.workspace import Workspace
 from agrotools.core import (
     Action,
     AgrotoolsError,
@@ -51,8 +53,6 @@ from agrotools.runner.plan import RecordedTools, WorkItem
 from agrotools.runner.policies import PolicySource
 from agrotools.runner.prompts import add_requests, collect_requests
 from agrotools.runner.store import RunStore
-from agrotools.tools.execution import ToolExecutor, ToolOutcome
-from agrotools.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from agrotools.runner.faults import FaultPlan, FaultyTools
@@ -302,7 +302,7 @@ def _tool_caller(
             return replay.run(call)
         toolset = sample.toolset
         if tool := next((each for each in sample.declared if each.name == call.tool), None):
-            from agrotools.tools.declared import installed_call
+            from agrotools.calling.declared import installed_call
 
             try:
                 call, toolset = installed_call(tool, call), (tool.runs,)

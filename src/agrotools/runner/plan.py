@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from agrotools.agents.llm import PROTOCOLS
 from agrotools.benchmarks import Benchmark
+from agrotools.calling import get_tool
 from agrotools.core import (
     MODES,
     ErrorInfo,
@@ -33,7 +34,6 @@ from agrotools.core.record import literal_value
 from agrotools.core.texts import suggestion
 from agrotools.formats.benchmark import LazySamples, SampleFacts, facts_of
 from agrotools.runner.records import Key, RecordIndex
-from agrotools.tools import get_tool
 
 
 class WorkItem(NamedTuple):

@@ -13,6 +13,7 @@ from agrotools.agents.llm import PROTOCOLS, LLMAgent
 from agrotools.agents.modes import ModelAgent, Policy
 from agrotools.agents.protocols import RunProtocol
 from agrotools.benchmarks import Benchmark
+from agrotools.calling import tool_specs
 from agrotools.core import MODES, Mode, Protocol, Sample, SampleView, ToolSpec, UsageError
 from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.formats.benchmark import facts_of
@@ -33,7 +34,6 @@ from agrotools.runner.prompts import ObservedModel
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
 from agrotools.text.form_values import UNKNOWN
-from agrotools.tools import tool_specs
 
 if TYPE_CHECKING:
     from agrotools.agents.external import Solve

@@ -11,10 +11,10 @@ from pathlib import Path
 import orjson
 from pydantic import JsonValue
 
+from agrotools.calling import get_tool
 from agrotools.core import FrozenModel, Observation, Record, ToolCall, ToolError
 from agrotools.core.files import read_lines
 from agrotools.scoring.counterfactual import FindResult
-from agrotools.tools import get_tool
 
 REPEATED_CALLS_FILE = "repeated_calls.jsonl"
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agrotools.benchmarks import Benchmark
+from agrotools.calling.services import NAME_A_MODEL, VLM
 from agrotools.core import Mode, Protocol, UsageError
 from agrotools.models import Endpoint, priced_model
 from agrotools.models.endpoint import PricedModel
@@ -13,7 +14,6 @@ from agrotools.runner.config import EvalConfig
 from agrotools.runner.plan import EVERY_TOOL, RECORDED, backend_by_tool
 from agrotools.runner.policies import is_agent, is_baseline, replayed_run, run_protocol
 from agrotools.runner.store import read_manifest
-from agrotools.tools.services import NAME_A_MODEL, VLM
 
 DEFAULT_PROTOCOL: Protocol = "react"
 DEFAULT_TURNS = 20

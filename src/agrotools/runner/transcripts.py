@@ -20,6 +20,7 @@ from agrotools.agents.markups import Schemas
 from agrotools.agents.modes import kept_action, run_end_to_end, with_shown_observations
 from agrotools.agents.parsing import parse_output
 from agrotools.benchmarks import Benchmark
+from agrotools.calling import tool_specs
 from agrotools.core import (
     Action,
     Answer,
@@ -45,7 +46,6 @@ from agrotools.models.refusals import failed_request
 from agrotools.text.form_values import read_values
 from agrotools.text.loose_json import NotJson, is_list, is_object, is_text, loads
 from agrotools.text.submission import read_submission
-from agrotools.tools import tool_specs
 
 Fields = Mapping[str, Any]
 MODES_OF_KEYS: Mapping[str, Mode] = {"messages": "end-to-end", "steps": "step-by-step"}

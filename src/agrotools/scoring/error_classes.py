@@ -14,6 +14,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, Literal
 
+from agrotools.calling import get_tool
 from agrotools.core import (
     PROTOCOLS,
     Answer,
@@ -40,7 +41,6 @@ from agrotools.scoring.contracts import ErrorSource, RecordErrors
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.summary import ErrorCount
 from agrotools.text.normalise import data_lines
-from agrotools.tools import get_tool
 
 Unit = Literal["step", "sample"]
 IN_HEAD = "calculated_in_head"

@@ -7,6 +7,7 @@ from contextlib import suppress
 from statistics import median
 from typing import Any
 
+from agrotools.calling import get_tool
 from agrotools.core import (
     Action,
     Answer,
@@ -30,7 +31,6 @@ from agrotools.scoring.statistics import ROUNDING
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary
 from agrotools.text.submission import lacks_form
 from agrotools.text.turns import runs_on
-from agrotools.tools import get_tool
 
 TRUTH_METRIC = "summ_acc_truth"
 """Metric of the answer step, which every sample with a slot other than plots has."""

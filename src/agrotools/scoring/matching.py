@@ -6,6 +6,7 @@ from functools import partial
 
 from pydantic import JsonValue
 
+from agrotools.calling import get_tool
 from agrotools.core import (
     AbstainSlot,
     ChoiceSetSlot,
@@ -28,7 +29,6 @@ from agrotools.core.record import (
 )
 from agrotools.knowledge.same_thing import same_value
 from agrotools.scoring.steps import compare_calls
-from agrotools.tools import get_tool
 
 Values = dict[str, JsonValue]
 EXPRESSION = "expression"

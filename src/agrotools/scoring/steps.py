@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import JsonValue
 
+from agrotools.calling import get_tool
+from agrotools.calling.arguments import ReferenceCall
 from agrotools.core import (
     AbstainSlot,
     Action,
@@ -57,11 +59,9 @@ from agrotools.text.agreement_values import Number, numbers_in, same_json
 from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate_from, shows_no_answer
 from agrotools.text.submission import lacks_form
-from agrotools.tools import get_tool
-from agrotools.tools.arguments import ReferenceCall
 
 if TYPE_CHECKING:
-    from agrotools.tools.contract import Tool
+    from agrotools.calling.contract import Tool
 
 VERSION = "2"
 MOST_OBSERVED = 100_000

@@ -25,15 +25,16 @@ from agrotools.agents.mcp_server import (
     tool_server,
 )
 from agrotools.agents.task import Link, Picture, ToolDescription, ToolReply
+from agrotools.calling import get_tool, tool_specs
+from agrotools.calling.cache import ResultCache
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.result import certificate
 from agrotools.core import AgrotoolsError, ErrorInfo, Observation, ToolCall, ToolError, UsageError
 from agrotools.core.files import cache_dir
 from agrotools.core.processes import on_stop_signal
 from agrotools.core.taxonomy import CONVENTIONS
 from agrotools.serve.workspace import FolderWorkspace
-from agrotools.tools import AGROTOOLS, get_tool, tool_specs
-from agrotools.tools.cache import ResultCache
-from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.result import certificate
+from agrotools.tools import AGROTOOLS
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server

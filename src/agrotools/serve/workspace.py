@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import url2pathname
 
-from agrotools.core import Artifact, SampleFile, ToolError
-from agrotools.tools.workspace import (
+from agrotools.calling.workspace import (
     ARTIFACT_NAME,
     SUFFIX,
     Workspace,
@@ -18,6 +17,7 @@ from agrotools.tools.workspace import (
     sidecars,
     write_artifact,
 )
+from agrotools.core import Artifact, SampleFile, ToolError
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from agrotools.calling.arguments import PixelSize, ReferenceCall, drop_arguments
+from agrotools.calling.contract import FileArgument, ImageFile, Region, ToolResult, tool
+from agrotools.calling.result import ResultPart
+from agrotools.calling.workspace import (
+    MapLayer,
+    add_map_layer,
+    file_info,
+    save_artifact,
+    shown_name,
+)
 from agrotools.core import Arguments, Artifact, SampleFile, ToolError
-from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments
-from agrotools.tools.contract import FileArgument, ImageFile, Region, ToolResult, tool
-from agrotools.tools.result import ResultPart
-from agrotools.tools.workspace import MapLayer, add_map_layer, file_info, save_artifact, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region, file_format
 
@@ -145,7 +151,7 @@ def estimate_canopy_height(
     Sources: canopy cover as the share of returns or cells above a height break, as in FUSION (McGaughey 2009, USDA
         Forest Service). Mean, shares and extremes are exact; how fine percentiles are is in the notes.
     """
-    from agrotools.tools.pictures import choose_scale
+    from agrotools.calling.pictures import choose_scale
     from agrotools.vision.blocks import RunningStatistics
     from agrotools.vision.rasters import Scale, open_raster
 
@@ -221,7 +227,7 @@ def judge_heights(source: "RasterSource", info: SampleFile | None) -> tuple[list
     Raises:
         ToolError: as :func:`estimate_canopy_height`.
     """
-    from agrotools.tools.pictures import WHOLE_PX, choose_scale
+    from agrotools.calling.pictures import WHOLE_PX, choose_scale
     from agrotools.vision.blocks import (
         BLOCK_PX,
         RunningStatistics,

@@ -12,10 +12,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from agrotools.calling.pictures import known_roles
+from agrotools.calling.workspace import file_info
 from agrotools.core.files import write_whole
 from agrotools.core.texts import number_text
-from agrotools.tools.pictures import known_roles
-from agrotools.tools.workspace import file_info
 from agrotools.tools.zone_shapes import Zones, import_of_zones
 from agrotools.vision import Box, Role
 from agrotools.vision.overlay import LONGEST_SIDE, Colour, Mark, draw_marks, viridis

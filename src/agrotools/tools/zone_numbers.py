@@ -12,10 +12,10 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.calling.pictures import raster_roles
+from agrotools.calling.workspace import file_info
 from agrotools.core import ToolError
 from agrotools.core.readings import Choice, ReadingQuestion
-from agrotools.tools.pictures import raster_roles
-from agrotools.tools.workspace import file_info
 from agrotools.vision import Index, Role
 from agrotools.vision.rasters import RasterSource
 from agrotools.vision.vegetation import INDICES, choose_index, index_values

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.calling.pictures import WHOLE_PX, contradicted_roles, raster_roles, read_field_raster
+from agrotools.calling.workspace import file_info
 from agrotools.core import ToolError
 from agrotools.tools.crop_weed.large_rasters import sample_threshold
-from agrotools.tools.pictures import WHOLE_PX, contradicted_roles, raster_roles, read_field_raster
-from agrotools.tools.workspace import file_info
 from agrotools.tools.zone_numbers import doubts_on_numbers
 from agrotools.tools.zone_units import has_known_unit
 from agrotools.vision import Box, Index, Role

@@ -220,8 +220,8 @@ async def test_the_form_of_questions_of_ours_is_asked_for_and_their_files_keep_t
 
 
 def test_every_published_tool_is_declared_with_the_arguments_that_ours_takes():
+    from agrotools.calling import get_tool
     from agrotools.core import BENCHMARKS
-    from agrotools.tools import get_tool
 
     for benchmark, names in ((name, BENCHMARKS.get(name).tools) for name in ("gta", "thinkgeo")):
         declared = declared_by(benchmark)

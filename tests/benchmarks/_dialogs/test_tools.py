@@ -18,11 +18,11 @@ from agrotools.benchmarks._dialogs.tools import (
     read_box,
     scored_text,
 )
+from agrotools.calling import get_tool
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.workspace import Workspace, artifacts_in
 from agrotools.core import BENCHMARKS, SampleFile, ToolCall, ToolError
 from agrotools.runner.config import EvalConfig
-from agrotools.tools import get_tool
-from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.workspace import Workspace, artifacts_in
 
 GTA_TOOLS = tuple(BENCHMARKS.get("gta").tools)
 NO_DEFAULT = object()
@@ -66,7 +66,7 @@ def test_arguments_and_defaults_are_the_published_ones(name: str) -> None:
 @pytest.mark.process
 def test_naming_the_tools_loads_no_heavy_library() -> None:
     script = (
-        "import sys, agrotools.tools as t\n"
+        "import sys, agrotools.calling as t\n"
         "for name in t.tool_names(): t.get_tool(name)\n"
         "print(sorted({'torch', 'transformers', 'diffusers', 'rapidocr', 'matplotlib', 'aiohttp', 'cv2', 'sympy'}"
         " & set(sys.modules)))"

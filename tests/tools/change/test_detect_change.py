@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 from rasterio.transform import from_origin
 
-from agrotools.tools import get_tool
+from agrotools.calling import get_tool
+from agrotools.calling.result import encode_result
 from agrotools.tools.change.result import ChangeResult
-from agrotools.tools.result import encode_result
 from support.picture_files import write_raster
 from support.real_pictures import real_pictures
 from support.tool_errors import tool_error

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from rasterio.transform import from_origin
 
 from agrotools.build.scenes.stands import make_block
+from agrotools.calling import get_tool
+from agrotools.calling.workspace import CallContext, call_context
 from agrotools.core import SampleFile
-from agrotools.tools import get_tool
 from agrotools.tools.counting import measure
 from agrotools.tools.counting.measure import (
     ORCHARD_SCALE,
@@ -26,7 +27,6 @@ from agrotools.tools.counting.measure import (
 )
 from agrotools.tools.counting.result import CountedObjects, ObjectCount, objects_in_boxes
 from agrotools.tools.counting.tool import mode_for
-from agrotools.tools.workspace import CallContext, call_context
 from agrotools.vision import strangeness, vegetation
 from agrotools.vision.strangeness import FLAG, Strangeness
 from support.picture_files import discs, field, noisy, write_raster

@@ -14,12 +14,12 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image
 from rasterio.transform import from_origin
 
+from agrotools.calling import get_tool
+from agrotools.calling.workspace import CallContext, artifacts_in, call_context
 from agrotools.core import SampleFile, ToolError
-from agrotools.tools import get_tool
 from agrotools.tools.crop_weed.bands import rank_triplets
 from agrotools.tools.crop_weed.measure import find_rows
 from agrotools.tools.crop_weed.result import CropWeedArea
-from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from support.picture_files import CROP, SOIL, discs, field, noisy, planted_rows, write_raster
 from support.tool_errors import tool_error
 
@@ -307,7 +307,7 @@ def test_a_large_raster_is_counted_block_by_block(
     path = bands_raster(tmp_path / "bands_1.tif", PLANTS, tiled=True, blockxsize=64, blockysize=64)
     whole = measured(path, separation="none", gsd_m=0.5)
     monkeypatch.setattr("agrotools.tools.crop_weed.large_rasters.WHOLE_PX", 10_000)
-    monkeypatch.setattr("agrotools.tools.pictures.WHOLE_PX", 10_000)
+    monkeypatch.setattr("agrotools.calling.pictures.WHOLE_PX", 10_000)
     monkeypatch.setattr("agrotools.tools.crop_weed.large_rasters.LONGEST_SIDE", 80)
     large = measured(path, gsd_m=0.5)
     assert (large.total_px, large.veg_px) == (whole.total_px, pytest.approx(whole.veg_px, rel=0.01))

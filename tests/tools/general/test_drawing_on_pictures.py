@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from agrotools.calling.workspace import artifacts_in
 from agrotools.core import ToolError
 from agrotools.tools.general.annotation import add_text, draw_box
-from agrotools.tools.workspace import artifacts_in
 
 RED = (255, 0, 0)
 

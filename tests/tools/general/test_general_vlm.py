@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from agrotools.calling import get_tool
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.services import Question
+from agrotools.calling.services.vision_endpoint import VisionEndpoint
+from agrotools.calling.workspace import CallContext, Workspace, call_context
 from agrotools.core import SampleFile, ToolCall, ToolError
 from agrotools.models.openai_compatible import OpenAICompatibleModel
-from agrotools.tools import get_tool
-from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.services import Question
-from agrotools.tools.services.vision_endpoint import VisionEndpoint
-from agrotools.tools.workspace import CallContext, Workspace, call_context
 from support.openai_server import completion, serve
 from support.vision_model import Eye
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from agrotools.benchmarks._dialogs.tools import OCR
+from agrotools.calling.workspace import artifacts_in
 from agrotools.core import ToolError
 from agrotools.core.texts import install_command
 from agrotools.tools.general import text as module
 from agrotools.tools.general import text as ocr
 from agrotools.tools.general.text import read_text, reading_order
-from agrotools.tools.workspace import artifacts_in
 
 needs_ocr = pytest.mark.skipif(
     importlib.util.find_spec("rapidocr") is None, reason="needs rapidocr (the extra ocr)"

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from accuracy.extract_marked_region import draw_mark_on
+from agrotools.calling import get_tool
+from agrotools.calling.workspace import artifacts_in
 from agrotools.text.agreement_values import box_iou
-from agrotools.tools import get_tool
 from agrotools.tools.marks import measure
 from agrotools.tools.marks.measure import COLOURS, PURE_COLOURS, find_marks
 from agrotools.tools.marks.tool import MarkedRegions
-from agrotools.tools.workspace import artifacts_in
 from agrotools.vision.reading import read_image
 from support.picture_files import discs, field, noisy
 from support.tool_errors import tool_error

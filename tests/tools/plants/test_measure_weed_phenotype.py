@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from agrotools.build.scenes.pot_plants import make_pot
-from agrotools.tools import get_tool
+from agrotools.calling import get_tool
+from agrotools.calling.workspace import artifacts_in
 from agrotools.tools.plants.measure import Plant, find_discs, find_plants
 from agrotools.tools.plants.tool import WeedPhenotype, growth_stage
-from agrotools.tools.workspace import artifacts_in
 from agrotools.vision import vegetation
 from support.tool_errors import tool_error
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from agrotools.calling.workspace import artifacts_in
 from agrotools.core import PlotSpec, ToolError
 from agrotools.tools import plot
 from agrotools.tools.plotting import sheet as text_on_figures
 from agrotools.tools.plotting.sheet import number_format
 from agrotools.tools.plotting.tool import prepare_data
-from agrotools.tools.workspace import artifacts_in
 
 
 def series(name: str, x: Any, y: Any) -> dict[str, Any]:

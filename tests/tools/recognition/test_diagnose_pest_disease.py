@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+from agrotools.calling import get_tool
+from agrotools.calling.workspace import artifacts_in
 from agrotools.knowledge.kb_names import kb_names
-from agrotools.tools import get_tool
 from agrotools.tools.recognition.diagnose_pest_disease import HEALTHY, Diagnosis, symptoms_of
 from agrotools.tools.recognition.labelled_pictures import read_labelled
 from agrotools.tools.recognition.pack_training import train_pack
 from agrotools.tools.recognition.packs import pack_path
-from agrotools.tools.workspace import artifacts_in
 from support.labelled_pictures import PLANTS, plant_picture, write_table
 from support.tiny_nets import Colour, write_tiny_net
 from support.tool_errors import tool_error

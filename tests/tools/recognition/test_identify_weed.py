@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from agrotools.calling import get_tool
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.workspace import artifacts_in
 from agrotools.core import UsageError
-from agrotools.tools import get_tool
-from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.recognition.identify_weed import WeedIdentity
 from agrotools.tools.recognition.labelled_pictures import read_labelled
 from agrotools.tools.recognition.pack_training import train_pack
 from agrotools.tools.recognition.packs import pack_path
-from agrotools.tools.workspace import artifacts_in
 from support.labelled_pictures import PLANTS, plant_picture, write_folders
 from support.tiny_nets import Colour, write_tiny_net
 from support.tool_errors import tool_error

@@ -2,9 +2,10 @@
 
 import pytest
 
+from agrotools.calling import get_tool
 from agrotools.core import ToolError
 from agrotools.knowledge.entries import load
-from agrotools.tools import get_tool, lookup_agronomy
+from agrotools.tools import lookup_agronomy
 from agrotools.tools.recognition.lookup_agronomy import LABEL_NOTE
 
 

@@ -9,10 +9,10 @@ import pytest
 from PIL import Image
 from rasterio.transform import from_origin
 
+from agrotools.calling import get_tool
+from agrotools.calling.workspace import CallContext, artifacts_in, call_context, write_artifact
 from agrotools.core import SampleFile
-from agrotools.tools import get_tool
 from agrotools.tools.regions.result import RegionDescription
-from agrotools.tools.workspace import CallContext, artifacts_in, call_context, write_artifact
 from support.picture_files import CROP, SOIL, discs, field, noisy, write_raster
 from support.tool_errors import tool_error
 

@@ -15,18 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from agrotools.calling.cache import ResultCache
+from agrotools.calling.execution import ToolExecutor, ToolOutcome
+from agrotools.calling.services import Question, VisionModel
+from agrotools.calling.services.vision_endpoint import VisionEndpoint
+from agrotools.calling.workspace import CallContext, Workspace, artifacts_in, call_context
 from agrotools.core import InfrastructureError, SampleFile, ToolCall, ToolError, UsageError
 from agrotools.models import WireSettings
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.models.openai_compatible import OpenAICompatibleModel
-from agrotools.tools.cache import ResultCache
 from agrotools.tools.counting.tool import count_objects
-from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.regions.tool import describe_region
-from agrotools.tools.services import Question, VisionModel
-from agrotools.tools.services.vision import choose_name, locate_by_model
-from agrotools.tools.services.vision_endpoint import VisionEndpoint
-from agrotools.tools.workspace import CallContext, Workspace, artifacts_in, call_context
+from agrotools.tools.vision_questions import choose_name, locate_by_model
 from agrotools.vision.learned import FoundObjects
 from support.openai_server import PICTURE, Body, Endpoint, completion, error, serve
 from support.vision_model import Eye

@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.services.web import draw, images_endpoint, read_serper, search
+from agrotools.calling.workspace import Workspace, artifacts_in
 from agrotools.core import InfrastructureError, SampleFile, ToolCall, ToolError, UsageError
 from agrotools.models import WireSettings
 from agrotools.models.endpoint import checked_url
-from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.general.large_models import generate_image, numbered_text, search_web
-from agrotools.tools.services.web import draw, images_endpoint, read_serper, search
-from agrotools.tools.workspace import Workspace, artifacts_in
 
 pytestmark = pytest.mark.process
 

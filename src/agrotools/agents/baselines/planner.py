@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from agrotools.agents.baselines.guess import guessed_values, is_unanswerable
 from agrotools.agents.baselines.prior import PriorTable, SimilarQuestions, masked
+from agrotools.calling import get_tool
 from agrotools.core import (
     Action,
     Answer,
@@ -39,7 +40,6 @@ from agrotools.text.answer_form import format_answer
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.form_values import UNKNOWN
 from agrotools.text.units import canonical_unit, compatible, convert
-from agrotools.tools import get_tool
 
 
 @dataclass(frozen=True)

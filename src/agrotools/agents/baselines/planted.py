@@ -21,6 +21,7 @@ from pydantic import JsonValue
 
 from agrotools.agents.baselines.guess import guessed_values
 from agrotools.agents.baselines.simple import random_arguments
+from agrotools.calling import get_tool, tool_specs
 from agrotools.core import (
     AbstainSlot,
     Action,
@@ -44,7 +45,6 @@ from agrotools.formats.reference_results import derived_values, live_arguments
 from agrotools.text.answer_form import format_answer
 from agrotools.text.expressions import shows_no_answer
 from agrotools.text.form_values import UNKNOWN
-from agrotools.tools import get_tool, tool_specs
 
 _DECISIONS = 10
 _VARIANTS = 2

@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from agrotools.calling import tool_specs
 from agrotools.core import (
     AbstainSlot,
     Action,
@@ -36,7 +37,6 @@ from agrotools.formats.reference_results import derived_values, live_arguments
 from agrotools.text.answer_form import format_answer
 from agrotools.text.expressions import shows_no_answer
 from agrotools.text.form_values import UNKNOWN
-from agrotools.tools import tool_specs
 
 
 class OraclePolicy:

@@ -26,6 +26,7 @@ from agrotools.benchmarks._dialogs.prediction_files import (
     read_messages,
 )
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
+from agrotools.calling import TOOLS, get_tool
 from agrotools.core import AgreementKind, BenchmarkError, ToolSpec
 from agrotools.scoring.keywords import held_keywords, unwanted_keyword
 from agrotools.scoring.predictions import (
@@ -38,7 +39,6 @@ from agrotools.scoring.predictions import (
 from agrotools.text.agreement import compare_arguments
 from agrotools.text.agreement_values import same_json
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
-from agrotools.tools import TOOLS, get_tool
 
 _NUMBER = re.compile(r"[-+]?(?:\d++(?:\.\d++)?|\.\d++)")
 _EDGE = r"\s*+-?(?:\d++(?:\.\d++)?|\.\d++)\s*+"

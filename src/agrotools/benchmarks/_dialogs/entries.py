@@ -26,6 +26,7 @@ from agrotools.benchmarks._dialogs.loading import (
 )
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.checking import shorten
+from agrotools.calling import TOOLS
 from agrotools.core import (
     AnswerType,
     Arguments,
@@ -42,7 +43,6 @@ from agrotools.core import (
 )
 from agrotools.core.progress import Progress
 from agrotools.text.loose_json import is_list, is_object, is_text
-from agrotools.tools import TOOLS
 
 AnswerKind = Literal["objective", "subjective", "image", "workflow"]
 ANSWER_TYPES: Mapping[AnswerKind, AnswerType] = {"objective": "exact", "image": "image"}

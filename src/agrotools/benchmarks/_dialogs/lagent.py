@@ -32,6 +32,7 @@ from agrotools.benchmarks._dialogs.lagent_format import (
     read_reply,
     strip_reply,
 )
+from agrotools.calling import tool_specs
 from agrotools.core import (
     Action,
     Answer,
@@ -50,7 +51,6 @@ from agrotools.core import (
 from agrotools.core.record import rename_texts
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
 from agrotools.runner.policies import AgentOptions
-from agrotools.tools import tool_specs
 
 MAX_TURNS = 10
 """Default limit of requests per sample, as in GTA (ThinkGeo: 15)."""

@@ -23,6 +23,7 @@ from agrotools.benchmarks._dialogs.lagent_format import (
 )
 from agrotools.benchmarks._dialogs.prediction_files import failure_after, read_message
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue
+from agrotools.calling import get_tool
 from agrotools.core import (
     Action,
     Answer,
@@ -54,7 +55,6 @@ from agrotools.scoring.error_classes import (
     arguments_key,
 )
 from agrotools.text.loose_json import dumps, is_list, is_object, is_text
-from agrotools.tools import get_tool
 
 Message = dict[str, Any]
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 
 from pydantic import Field, JsonValue
 
+from agrotools.calling.contract import Agree, FileArgument, Tool, ToolResult, tool
 from agrotools.core import Artifact, ToolError
 from agrotools.text.expression_functions import (
     ExpressionError,
@@ -23,7 +24,6 @@ from agrotools.text.expression_functions import (
     whole,
 )
 from agrotools.text.expressions import evaluate
-from agrotools.tools.contract import Agree, FileArgument, Tool, ToolResult, tool
 from agrotools.tools.general.annotation import add_text, draw_box
 from agrotools.tools.general.calculate import calculate
 from agrotools.tools.general.code import (

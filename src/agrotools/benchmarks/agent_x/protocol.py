@@ -9,11 +9,11 @@ from agrotools.agents.llm import halt_of, render, reply_of
 from agrotools.agents.modes import output_length, parse_in_thread
 from agrotools.agents.parsing import excerpt
 from agrotools.benchmarks.agent_x.replies import read_prediction
+from agrotools.calling import tool_specs
 from agrotools.core import Action, Answer, Mode, SampleView, Step, ToolSpec, Unparseable
 from agrotools.models import ContentPart, ImagePart, Message, Model, ModelSettings, TextPart
 from agrotools.runner.policies import AgentOptions
 from agrotools.text.loose_json import dumps
-from agrotools.tools import tool_specs
 
 
 @dataclass(eq=False)

@@ -11,10 +11,10 @@ from pydantic import JsonValue
 
 from agrotools.benchmarks._dialogs.record_dialogues import returned_content
 from agrotools.benchmarks.facts import listed_tools
+from agrotools.calling import get_tool
 from agrotools.core import Record, Sample, UsageError
 from agrotools.core.texts import without_surrogates
 from agrotools.text.loose_json import dumps, parsed_values
-from agrotools.tools import get_tool
 
 STEPS, ANSWER = "reasoning_steps", "final_answer"
 _THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)

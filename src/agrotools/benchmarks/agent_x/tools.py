@@ -18,7 +18,7 @@ from agrotools.benchmarks._dialogs.tools import (
     TextToImage,
     published,
 )
-from agrotools.tools.contract import Tool, ToolResult
+from agrotools.calling.contract import Tool, ToolResult
 from agrotools.tools.general.objects import count_given_object
 
 P = ParamSpec("P")

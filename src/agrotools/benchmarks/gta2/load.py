@@ -26,13 +26,13 @@ from agrotools.benchmarks._dialogs.loading import (
 from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.gta2.plugin import DEEPEST_SUB_TASK, FACTS, SubTask, SubTasksSlot
 from agrotools.benchmarks.loading import Loading, settings_of
+from agrotools.calling import TOOLS
 from agrotools.core import BenchmarkError, Mode, Sample, first_error
 from agrotools.core.errors import NoFileError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark
 from agrotools.scoring.predictions import read_json
 from agrotools.text.loose_json import is_list, is_object, is_text
-from agrotools.tools import TOOLS
 
 Part = Literal["end", "step"]
 

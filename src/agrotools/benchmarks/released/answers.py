@@ -13,11 +13,11 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 from agrotools.benchmarks.released.names import snake, with_plain_keys
 from agrotools.benchmarks.values import number_in, value_at
 from agrotools.build.export.gta_entries import AnswerKind
+from agrotools.calling.declared import chart_of
 from agrotools.core import BenchmarkError
 from agrotools.text.normalise import normalise
 from agrotools.text.quantities import read_quantity
 from agrotools.text.units import unit_at
-from agrotools.tools.declared import chart_of
 
 Plain = dict[str, Any]
 ToleranceKind = Literal["abs", "rel", "percent"]

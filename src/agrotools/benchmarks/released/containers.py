@@ -25,12 +25,12 @@ from PIL import Image, UnidentifiedImageError
 from agrotools.benchmarks.released.names import snake
 from agrotools.benchmarks.values import read_rows, value_at
 from agrotools.build.export.gta_entries import MAP_FILE, content_of, pictures
+from agrotools.calling.declared import schemas_in
 from agrotools.core import BenchmarkError
 from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.core.lazy import arrow_and_parquet
 from agrotools.text.loose_json import NotJson, loads, parsed
 from agrotools.text.tables import WORKBOOKS, open_table, sheets_of
-from agrotools.tools.declared import schemas_in
 
 Row = dict[str, Any]
 

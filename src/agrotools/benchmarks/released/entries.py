@@ -75,9 +75,9 @@ from agrotools.benchmarks.released.traces import (
 )
 from agrotools.benchmarks.values import NOTHING, value_at
 from agrotools.build.export.gta_entries import DEFAULT_MAP, FieldMap, read_map
+from agrotools.calling.declared import chart_of, schemas_in
 from agrotools.core import BenchmarkError
 from agrotools.core.readings import Choice
-from agrotools.tools.declared import chart_of, schemas_in
 
 
 class Entries(NamedTuple):

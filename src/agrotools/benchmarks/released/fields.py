@@ -26,10 +26,10 @@ from agrotools.benchmarks.released.pictures import pictures_in
 from agrotools.benchmarks.released.traces import Inputs, Trace, plain_question, read_trace, text_of
 from agrotools.benchmarks.values import number_in, translated, value_at
 from agrotools.build.export.gta_entries import FieldMap
+from agrotools.calling.declared import chart_of, schemas_in
 from agrotools.core import FAMILIES, FAMILY_OF_TASK_TYPE, BenchmarkError
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.text.normalise import CJK
-from agrotools.tools.declared import chart_of, schemas_in
 
 ROLES = (
     "id",

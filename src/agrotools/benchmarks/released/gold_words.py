@@ -13,11 +13,11 @@ from agrotools.benchmarks.released.names import in_english, words
 from agrotools.benchmarks.released.pictures import PLACE
 from agrotools.benchmarks.values import number_in
 from agrotools.build.export.gta_entries import AnswerKind
+from agrotools.calling.declared import chart_of
 from agrotools.knowledge.same_thing import plain_yes
 from agrotools.text.normalise import CJK, normalise
 from agrotools.text.quantities import read_quantity
 from agrotools.text.units import unit_at
-from agrotools.tools.declared import chart_of
 
 
 class Beside(NamedTuple):

@@ -33,14 +33,14 @@ from agrotools.benchmarks.released.names import words
 from agrotools.benchmarks.values import translated
 from agrotools.build.export.gta_entries import MAP_FILE, FieldMap, read_map
 from agrotools.build.export.gta_in import KnownOfEntries, Source, import_entries, plain_id
+from agrotools.calling import get_tool
+from agrotools.calling.declared import of_name
 from agrotools.core import BenchmarkError, FrozenModel, ToleranceSlot, UndecidedError, UsageError
 from agrotools.core.errors import NoFileError
 from agrotools.core.files import cache_dir, read_text, sha256_of_file, write_whole
 from agrotools.core.progress import Progress
 from agrotools.core.readings import Readings
 from agrotools.formats.benchmark import Benchmark, load_folder
-from agrotools.tools import get_tool
-from agrotools.tools.declared import of_name
 
 MAP = Path(__file__).with_name("map.toml")
 _SHOWN = 12

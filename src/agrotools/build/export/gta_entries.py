@@ -14,6 +14,7 @@ import orjson
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from agrotools.benchmarks.values import NOTHING, lettered, number_in, read_rows, value_at
+from agrotools.calling.declared import chart_of
 from agrotools.core import (
     FAMILIES,
     AgreementKind,
@@ -34,7 +35,6 @@ from agrotools.text.loose_json import parsed
 from agrotools.text.normalise import normalise
 from agrotools.text.quantities import read_quantity
 from agrotools.text.units import canonical_unit, unit_at
-from agrotools.tools.declared import chart_of
 
 MAP_FILE = "agrotools-map.toml"
 DEFAULT_MAP = Path(__file__).with_name("gta_map.toml")

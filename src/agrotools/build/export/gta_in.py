@@ -39,6 +39,8 @@ from agrotools.build.export.gta_entries import (
     unread_fields,
     with_from,
 )
+from agrotools.calling import tool_names
+from agrotools.calling.declared import chart_of, declared_tools
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,
     Arguments,
@@ -57,8 +59,7 @@ from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
 from agrotools.formats.writing import replace_folder
 from agrotools.text.loose_json import parsed
-from agrotools.tools import AGROTOOLS, tool_names
-from agrotools.tools.declared import chart_of, declared_tools
+from agrotools.tools import AGROTOOLS
 
 _FILE_FIELDS = ("note", "bands", "gsd_m", "crs", "intrinsics", "depth_unit_mm", "classes")
 

@@ -18,6 +18,7 @@ from pydantic import JsonValue
 
 from agrotools.agents.images import PREVIEWED_KINDS, Unreadable, make_picture
 from agrotools.build.review.material import Material, reference_flags
+from agrotools.calling.cache import ResultCache
 from agrotools.core import Artifact, OpenTextSlot, ReferenceStep, Sample, SampleFile, Slot
 from agrotools.core.record import Results, iter_refs, literal_value
 from agrotools.knowledge.same_thing import same_value
@@ -25,7 +26,6 @@ from agrotools.report.html.pictures import Absent, Places
 from agrotools.report.layout import expected_text, harmless, shortened, value_text
 from agrotools.scoring.steps import implied_slot, shown_results
 from agrotools.text.agreement_values import as_number
-from agrotools.tools.cache import ResultCache
 
 Origin = Literal["argument", "observation", "truth"]
 _MOST = 400

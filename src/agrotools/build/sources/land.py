@@ -27,11 +27,11 @@ from agrotools.build.sources.part import (
 from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE
 from agrotools.build.templates.thing import Subject
+from agrotools.calling.result import round_significant
 from agrotools.core import Arguments, BenchmarkError, Sample, SampleFile
 from agrotools.knowledge.entries import KnowledgeEntry
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools.crop_weed.heads import list_heads
-from agrotools.tools.result import round_significant
 
 _DIGITS = 6
 LEAST_SITE_PX = 200

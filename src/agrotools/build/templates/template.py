@@ -62,6 +62,7 @@ from agrotools.build.templates.thing import (
     filled_arguments,
 )
 from agrotools.build.templates.wording import Language, expanded, translated
+from agrotools.calling.result import round_significant
 from agrotools.core import (
     AnswerType,
     Arguments,
@@ -75,7 +76,6 @@ from agrotools.core import (
 )
 from agrotools.core.record import Results, resolved_value
 from agrotools.text.expressions import evaluate
-from agrotools.tools.result import round_significant
 
 _DIGITS = 6
 """Significant digits to which tools round their results."""

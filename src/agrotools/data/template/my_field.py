@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from agrotools.calling import ToolResult, tool
 from agrotools.plugin import (
     Benchmark,
     BenchmarkHeader,
@@ -15,7 +16,6 @@ from agrotools.plugin import (
     Sample,
     ToleranceSlot,
 )
-from agrotools.tools import ToolResult, tool
 
 CROPS = {"maize": (75.0, 18.0), "sugar beet": (45.0, 20.0), "sunflower": (70.0, 25.0)}
 """Distance of rows and of plants in a row, cm."""

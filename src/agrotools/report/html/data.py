@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from pydantic import JsonValue
 
+from agrotools.calling.result import certificate
 from agrotools.core import FAMILIES, Artifact, Record, ReferenceStep, Sample, SampleFile, Score
 from agrotools.core.record import literal_value
 from agrotools.core.texts import amount_text, benchmark_title, prompt_tokens_text
@@ -53,7 +54,6 @@ from agrotools.scoring.metrics import FAS, METRICS
 from agrotools.scoring.slots import NO_TWIN, refused_twin
 from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import RunComparison, RunDifference, Summary, tokens_of
-from agrotools.tools.result import certificate
 
 Data = dict[str, Any]
 """Data of the page, as JSON."""

@@ -17,6 +17,7 @@ from PIL import ExifTags, Image
 from agrotools.agents.images import PREVIEWED_KINDS, Unreadable, make_picture
 from agrotools.benchmarks import BENCHMARKS
 from agrotools.benchmarks.checking import file_roots
+from agrotools.calling.cache import Sweeper, limit_from_environment
 from agrotools.core import Artifact, BenchmarkError, SampleFile
 from agrotools.core.files import (
     artifact_path,
@@ -27,7 +28,6 @@ from agrotools.core.files import (
 )
 from agrotools.formats.benchmark import HEADER_FILE, resolve_file
 from agrotools.runner.manifest import Manifest
-from agrotools.tools.cache import Sweeper, limit_from_environment
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")

@@ -10,6 +10,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.calling.pictures import class_names_of, known_roles
+from agrotools.calling.workspace import file_info, shown_name
 from agrotools.core import ToolError
 from agrotools.tools.change.pairs import (
     BLOCK_PX,
@@ -47,8 +49,6 @@ from agrotools.tools.change.result import (
     two_classes,
     without_specks,
 )
-from agrotools.tools.pictures import class_names_of, known_roles
-from agrotools.tools.workspace import file_info, shown_name
 from agrotools.tools.zone_numbers import doubts_on_numbers
 from agrotools.vision import Box, Index, Role
 from agrotools.vision.alignment import check_sizes

@@ -9,10 +9,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.calling.pictures import choose_scale, known_roles
+from agrotools.calling.workspace import file_info, shown_name
 from agrotools.core import ToolError
 from agrotools.tools.change.result import PANEL_PX, ChangeRequest
-from agrotools.tools.pictures import choose_scale, known_roles
-from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box, Role
 from agrotools.vision.alignment import align, check_sizes
 from agrotools.vision.blocks import block_boxes, sample_into, tile_shape

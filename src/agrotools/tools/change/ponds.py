@@ -24,8 +24,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.calling.contract import shipped_file
 from agrotools.tools.change.result import PondEvent
-from agrotools.tools.contract import shipped_file
 from agrotools.vision import Box
 from agrotools.vision.reading import bounds
 

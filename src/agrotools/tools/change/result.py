@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from agrotools.calling.contract import ToolResult
+from agrotools.calling.result import ResultPart
+from agrotools.calling.workspace import save_artifact
 from agrotools.core import Artifact, ToolError
-from agrotools.tools.contract import ToolResult
-from agrotools.tools.result import ResultPart
-from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 from agrotools.vision.overlay import (
     BLACK,

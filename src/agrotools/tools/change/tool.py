@@ -4,8 +4,10 @@ from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
+from agrotools.calling.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
+from agrotools.calling.contract import Agree, ImageFile, MaskFile, Region, tool
+from agrotools.calling.workspace import file_info
 from agrotools.core import Arguments, ToolError
-from agrotools.tools.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.change.result import (
     ChangeRequest,
     ChangeResult,
@@ -13,8 +15,6 @@ from agrotools.tools.change.result import (
     Target,
     refuse_unfit,
 )
-from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
-from agrotools.tools.workspace import file_info
 
 _OF_LABELS: tuple[MethodChoice, ...] = ("auto", "mask_diff")
 

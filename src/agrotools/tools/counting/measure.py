@@ -29,7 +29,7 @@ from pydantic import Field, FiniteFloat
 from scipy.ndimage import binary_propagation
 from scipy.spatial import KDTree
 
-from agrotools.tools.contract import shipped_file
+from agrotools.calling.contract import shipped_file
 from agrotools.tools.counting.result import (
     CountedObjects,
     Floats,

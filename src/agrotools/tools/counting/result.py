@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.calling.contract import ToolResult
+from agrotools.calling.workspace import save_artifact
 from agrotools.core import Artifact
-from agrotools.tools.contract import ToolResult
-from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 from agrotools.vision.overlay import ORANGE, SKY_BLUE, Mark, box_points, circle_points, draw_marks
 

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, JsonValue
 
+from agrotools.calling.arguments import PixelSize, ReferenceCall, drop_arguments
+from agrotools.calling.contract import FileArgument, ImageFile, Region, tool
+from agrotools.calling.services import VLM
+from agrotools.calling.workspace import backend_in_use, file_info, shown_name
 from agrotools.core import Arguments, ToolError
-from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments
-from agrotools.tools.contract import FileArgument, ImageFile, Region, tool
 from agrotools.tools.counting.result import (
     Counted,
     Detector,
@@ -20,8 +22,6 @@ from agrotools.tools.counting.result import (
     ObjectCount,
     count_result,
 )
-from agrotools.tools.services import VLM
-from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision import STRANGENESS_FILES, Box
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.learned import LEARNED
@@ -152,8 +152,8 @@ def _find_plants(
     notes: tuple[str, ...],
 ) -> Counted:
     """Find plants on soil, with a flag if the picture is unlike those of plants in a field."""
+    from agrotools.calling.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.tools.counting.measure import has_huge_part, plants_on_soil
-    from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.strangeness import FLAG, strangeness
     from agrotools.vision.vegetation import choose_index, doubt_of_cover, has_patchy_ground, segment
 
@@ -205,9 +205,9 @@ def _find_in_colours(
     target: str,
 ) -> Counted:
     """Find crowns, fruit, spots, or what a model finds, in a picture of colours."""
+    from agrotools.calling.pictures import choose_scale
     from agrotools.tools.counting import measure
     from agrotools.tools.counting.result import objects_in_boxes
-    from agrotools.tools.pictures import choose_scale
 
     name, info = shown_name(image), file_info(image)
     picture = read_image(image, shown_as=name)
@@ -223,7 +223,7 @@ def _find_in_colours(
     )
     scale = choose_scale(gsd_m, known)
     if chosen in ("vlm", "learned"):
-        from agrotools.tools.services.vision import locate_by_model
+        from agrotools.tools.vision_questions import locate_by_model
         from agrotools.vision.learned.detection import find_by_text
 
         if chosen == "vlm":
@@ -280,8 +280,8 @@ def _find_in_heights(
     notes: tuple[str, ...],
 ) -> Counted:
     """Find trees in a canopy height model, in pixels of the image."""
+    from agrotools.calling.pictures import choose_scale
     from agrotools.tools.counting.crowns import crowns_of_raster
-    from agrotools.tools.pictures import choose_scale
     from agrotools.vision.rasters import Scale, open_raster
 
     if chm is None and not _is_heights(image):

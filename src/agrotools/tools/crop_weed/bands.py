@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.calling.pictures import raster_roles
 from agrotools.core import SampleFile, ToolError
 from agrotools.text.agronomy import jeffries_matusita
 from agrotools.tools.crop_weed.result import (
@@ -31,7 +32,6 @@ from agrotools.tools.crop_weed.result import (
     ClassesFrom,
     Separability,
 )
-from agrotools.tools.pictures import raster_roles
 from agrotools.vision import Box
 from agrotools.vision.rasters import RasterSource
 

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.calling.pictures import WHOLE_PX, choose_scale, raster_roles
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools.crop_weed.measure import NOT_SEPARATED
 from agrotools.tools.crop_weed.result import (
@@ -23,7 +24,6 @@ from agrotools.tools.crop_weed.result import (
     SeparationChoice,
     area_result,
 )
-from agrotools.tools.pictures import WHOLE_PX, choose_scale, raster_roles
 from agrotools.tools.zone_numbers import doubts_on_numbers
 from agrotools.vision import Box, Index, Role
 from agrotools.vision.blocks import (

@@ -7,6 +7,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.calling.pictures import FieldPicture
+from agrotools.calling.workspace import backend_in_use
 from agrotools.core import ToolError
 from agrotools.core.files import sha256_of_file
 from agrotools.tools.crop_weed.heads import (
@@ -17,8 +19,6 @@ from agrotools.tools.crop_weed.heads import (
     separate_crop,
 )
 from agrotools.tools.crop_weed.result import UNTRAINED, Method, SeparationChoice
-from agrotools.tools.pictures import FieldPicture
-from agrotools.tools.workspace import backend_in_use
 from agrotools.vision.vegetation import Vegetation, segment
 
 Floats = NDArray[np.float32]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.calling.contract import ToolResult
+from agrotools.calling.result import ResultPart
+from agrotools.calling.workspace import save_artifact
 from agrotools.core import Artifact, ToolError
 from agrotools.core.files import cache_dir, cached_files
-from agrotools.tools.contract import ToolResult
-from agrotools.tools.result import ResultPart
-from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box, Index
 from agrotools.vision.overlay import (
     BROWN,

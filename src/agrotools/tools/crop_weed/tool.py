@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, JsonValue
 
+from agrotools.calling.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
+from agrotools.calling.contract import ImageFile, MaskFile, Region, tool
+from agrotools.calling.workspace import file_info
 from agrotools.core import Arguments, SampleFile, ToolError
-from agrotools.tools.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
-from agrotools.tools.contract import ImageFile, MaskFile, Region, tool
 from agrotools.tools.crop_weed.result import UNTRAINED, CropWeedArea, SeparationChoice, head_files
-from agrotools.tools.workspace import file_info
 from agrotools.vision import STRANGENESS_FILES, Box, Index
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.reading import picture_of, read_image, read_labels
@@ -113,17 +113,17 @@ def _from_picture(
     separation: SeparationChoice,
     region: Box | None,
 ) -> CropWeedArea:
-    from agrotools.tools.crop_weed.bands import ranked_bands
-    from agrotools.tools.crop_weed.large_rasters import measure_by_blocks
-    from agrotools.tools.crop_weed.measure import separate_crop_in_picture
-    from agrotools.tools.crop_weed.photographs import remarks_on_photo
-    from agrotools.tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, area_result
-    from agrotools.tools.pictures import (
+    from agrotools.calling.pictures import (
         choose_scale,
         colour_bands,
         raster_roles,
         read_field_picture,
     )
+    from agrotools.tools.crop_weed.bands import ranked_bands
+    from agrotools.tools.crop_weed.large_rasters import measure_by_blocks
+    from agrotools.tools.crop_weed.measure import separate_crop_in_picture
+    from agrotools.tools.crop_weed.photographs import remarks_on_photo
+    from agrotools.tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, area_result
     from agrotools.tools.zone_numbers import doubts_on_numbers
     from agrotools.vision import Role
     from agrotools.vision.rasters import open_raster
@@ -200,9 +200,9 @@ def _from_labels(
     region: Box | None,
     bands: Bands | None,
 ) -> CropWeedArea:
+    from agrotools.calling.pictures import refuse_other_place
     from agrotools.tools.crop_weed.bands import ranked_bands
     from agrotools.tools.crop_weed.result import area_result, label_classes
-    from agrotools.tools.pictures import refuse_other_place
 
     info, image_info = file_info(source), file_info(image)
     name = info.name if info else source.name
@@ -237,8 +237,8 @@ def _picture_below_labels(
     image: ImageFile, shape: tuple[int, int], name: str, bands: Bands | None
 ) -> tuple[NDArray[np.uint8], float | None, dict[str, NDArray[np.float32]]]:
     """Read the image that a label raster belongs to."""
+    from agrotools.calling.pictures import refuse_other_size
     from agrotools.tools.crop_weed.bands import band_numbers
-    from agrotools.tools.pictures import refuse_other_size
     from agrotools.vision.rasters import open_raster
 
     info = file_info(image)

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from agrotools.calling.arguments import ReferenceCall, drop_arguments, round_converted
+from agrotools.calling.contract import Agree, DepthFile, ImageFile, Region, tool
+from agrotools.calling.workspace import file_info, shown_name
 from agrotools.core import Arguments, ToolError
-from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
-from agrotools.tools.contract import Agree, DepthFile, ImageFile, Region, tool
 from agrotools.tools.counting.tool import NET_FILES
 from agrotools.tools.fruit.result import Fruit, FruitSizes, fruit_result
-from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
 from agrotools.vision.reading import RgbImage, read_image

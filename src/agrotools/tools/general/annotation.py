@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from agrotools.calling.contract import Agree, ImageFile, Region, ToolResult, tool
+from agrotools.calling.workspace import save_artifact
 from agrotools.core import Artifact, ToolError
 from agrotools.core.libraries import DRAWING, READERS
-from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import open_image
-from agrotools.tools.workspace import save_artifact
 
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont

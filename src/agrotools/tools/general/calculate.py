@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
+from agrotools.calling.contract import Agree, ToolResult, tool
 from agrotools.core import ToolError
 from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate, evaluate_steps
-from agrotools.tools.contract import Agree, ToolResult, tool
 
 MOST_STEPS = 20
 

@@ -11,14 +11,14 @@ from typing import Annotated, cast
 
 from pydantic import Field, JsonValue
 
+from agrotools.calling.arguments import ReferenceCall, normalise_set
+from agrotools.calling.contract import Agree, ToolResult, tool
+from agrotools.calling.services import SANDBOX, ServiceRequest, request_service
+from agrotools.calling.workspace import save_artifact
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.core.libraries import DRAWING
 from agrotools.core.texts import install_command
 from agrotools.text.expression_syntax import plain_expression
-from agrotools.tools.arguments import ReferenceCall, normalise_set
-from agrotools.tools.contract import Agree, ToolResult, tool
-from agrotools.tools.services import SANDBOX, ServiceRequest, request_service
-from agrotools.tools.workspace import save_artifact
 
 LONGEST_CODE = 20_000
 

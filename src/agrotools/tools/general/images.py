@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.calling.contract import tool
+from agrotools.calling.services import NAME_A_MODEL, VLM
+from agrotools.calling.workspace import backend_in_use, save_artifact, shown_name
 from agrotools.core import Artifact, ToolError
 from agrotools.core.texts import install_command
-from agrotools.tools.contract import tool
-from agrotools.tools.services import NAME_A_MODEL, VLM
-from agrotools.tools.workspace import backend_in_use, save_artifact, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
 from agrotools.vision.learned import LEARNED, FoundObjects, TextAnswer

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from agrotools.calling.contract import FileArgument, ImageFile, Region, ToolResult, tool
+from agrotools.calling.result import ResultPart
+from agrotools.calling.services import IMAGES, SERPER, VLM, ServiceRequest, request_service
+from agrotools.calling.workspace import save_artifact
 from agrotools.core import Artifact, ToolError
-from agrotools.tools.contract import FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import chosen_backend, model_tool, open_image, remarks
-from agrotools.tools.result import ResultPart
-from agrotools.tools.services import IMAGES, SERPER, VLM, ServiceRequest, request_service
-from agrotools.tools.services.vision import compare, describe_part, describe_picture, read_latex
-from agrotools.tools.workspace import save_artifact
+from agrotools.tools.vision_questions import compare, describe_part, describe_picture, read_latex
 from agrotools.vision.learned.description import describe
 from agrotools.vision.learned.weights import weights_of
 

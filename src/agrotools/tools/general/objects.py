@@ -6,9 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from agrotools.calling.arguments import ReferenceCall
+from agrotools.calling.contract import ImageFile, Region, ToolResult, tool
+from agrotools.calling.result import ResultPart
+from agrotools.calling.services import VLM
+from agrotools.calling.workspace import save_artifact
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.tools.arguments import ReferenceCall
-from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import (
     COLOURS,
     OpenedImage,
@@ -19,10 +22,7 @@ from agrotools.tools.general.images import (
     remarks,
     whole_box,
 )
-from agrotools.tools.result import ResultPart
-from agrotools.tools.services import VLM
-from agrotools.tools.services.vision import locate_by_model, name_things, outline_things
-from agrotools.tools.workspace import save_artifact
+from agrotools.tools.vision_questions import locate_by_model, name_things, outline_things
 from agrotools.vision.learned import LEARNED, FoundObjects
 from agrotools.vision.learned.detection import find_by_text, masks_in_boxes
 from agrotools.vision.learned.weights import KINDS, find_weights, weights_of

@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from agrotools.calling.contract import ImageFile, Region, ToolResult, tool
+from agrotools.calling.result import ResultPart
+from agrotools.calling.services import VLM
+from agrotools.calling.workspace import backend_in_use
 from agrotools.core import Artifact, ToolError
 from agrotools.core.texts import install_command
-from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import OpenedImage, draw_boxes, open_image, whole_box
-from agrotools.tools.result import ResultPart
-from agrotools.tools.services import VLM
-from agrotools.tools.services.vision import read_lines as read_lines_by_model
-from agrotools.tools.workspace import backend_in_use
+from agrotools.tools.vision_questions import read_lines as read_lines_by_model
 from agrotools.vision import THREADS
 from agrotools.vision.reading import crop_pixels
 

@@ -29,10 +29,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat
 
+from agrotools.calling.contract import shipped_file
+from agrotools.calling.workspace import backend_in_use
 from agrotools.core import FrozenModel, ToolError
-from agrotools.tools.contract import shipped_file
 from agrotools.tools.lesions.result import IN_FIELD, MODEL_FILES, RULES, Lab
-from agrotools.tools.workspace import backend_in_use
 from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
 from agrotools.vision.nets import checked_arrays, read_description, unusable_weights

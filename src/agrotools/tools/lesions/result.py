@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.calling.contract import ToolResult
+from agrotools.calling.result import ResultPart
+from agrotools.calling.workspace import save_artifact
 from agrotools.core import Artifact
-from agrotools.tools.contract import ToolResult
-from agrotools.tools.result import ResultPart
-from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 from agrotools.vision.overlay import SKY_BLUE, VERMILLION, Colour, Mark, class_picture, draw_marks
 

@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from agrotools.calling.arguments import ReferenceCall, drop_arguments, round_converted
+from agrotools.calling.contract import Agree, ImageFile, MaskFile, Region, tool
+from agrotools.calling.workspace import file_info, shown_name
 from agrotools.core import Arguments
-from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
-from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
 from agrotools.tools.lesions.result import (
     IN_FIELD,
     MODEL_FILES,
@@ -16,7 +17,6 @@ from agrotools.tools.lesions.result import (
     LeafLesions,
     lesion_result,
 )
-from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import STRANGENESS_FILES
 from agrotools.vision.formats import clipped_region
 
@@ -82,13 +82,13 @@ def analyze_lesions(
         ``data/lesion_model.md``) or loss of green against the leaf's own healthy colour, both in
         :mod:`agrotools.tools.lesions.measure`; scales in :mod:`agrotools.tools.lesions.result`.
     """
+    from agrotools.calling.pictures import choose_scale, read_mask_pixels
     from agrotools.tools.lesions.measure import (
         find_lesions,
         leaf_of,
         leaf_view,
         refuse_other_things,
     )
-    from agrotools.tools.pictures import choose_scale, read_mask_pixels
     from agrotools.vision.reading import crop_pixels, read_image, refuse_grey
     from agrotools.vision.strangeness import FLAG, strangeness
 

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from agrotools.calling.arguments import ReferenceCall
+from agrotools.calling.contract import ImageFile, ToolResult, tool
+from agrotools.calling.result import ResultPart
+from agrotools.calling.workspace import save_artifact, shown_name
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.tools.arguments import ReferenceCall
-from agrotools.tools.contract import ImageFile, ToolResult, tool
 from agrotools.tools.marks import MarkColour, MarkShape
-from agrotools.tools.result import ResultPart
-from agrotools.tools.workspace import save_artifact, shown_name
 from agrotools.vision import Box
 from agrotools.vision.reading import read_image
 

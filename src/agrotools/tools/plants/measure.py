@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from skimage.morphology import skeletonize
 
+from agrotools.calling.pictures import choose_scale
 from agrotools.core import ToolError
-from agrotools.tools.pictures import choose_scale
 from agrotools.vision import Box
 from agrotools.vision.overlay import (
     BLUE,

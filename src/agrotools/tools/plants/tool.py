@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from agrotools.calling.arguments import ReferenceCall, drop_arguments, round_converted
+from agrotools.calling.contract import Agree, ImageFile, Region, ToolResult, tool
+from agrotools.calling.result import ResultPart
+from agrotools.calling.workspace import file_info, save_artifact, shown_name
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
-from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
-from agrotools.tools.result import ResultPart
-from agrotools.tools.workspace import file_info, save_artifact, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
 from agrotools.vision.reading import RgbImage, read_image, refuse_grey

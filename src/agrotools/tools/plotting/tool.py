@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
+from agrotools.calling.contract import Agree, ToolResult, tool
+from agrotools.calling.workspace import save_artifact
 from agrotools.core import Artifact, PlotKind, PlotSeries, PlotSpec, ToolError
 from agrotools.core.libraries import DRAWING
-from agrotools.tools.contract import Agree, ToolResult, tool
-from agrotools.tools.workspace import save_artifact
 
 if TYPE_CHECKING:
     import numpy as np

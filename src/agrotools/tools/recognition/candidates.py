@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.calling.result import ResultPart
+from agrotools.calling.services import VLM
+from agrotools.calling.workspace import save_artifact
 from agrotools.core import ToolError
 from agrotools.core.files import cached_files, sha256_of_file
 from agrotools.knowledge.entries import KnowledgeEntry
 from agrotools.tools.recognition import NAMED_FROM, NetName
-from agrotools.tools.result import ResultPart
-from agrotools.tools.services import VLM
-from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
 from agrotools.vision.learned import LEARNED
@@ -303,7 +303,7 @@ def choose_by_larger_model(
     The scores of an open model are not calibrated: flag ``not_calibrated``. ``what``: kind of thing to name, as in
     "disease of bean". ToolError ``low_confidence``: the model names nothing.
     """
-    from agrotools.tools.services.vision import MOST_NAMES, choose_name
+    from agrotools.tools.vision_questions import MOST_NAMES, choose_name
 
     pixels, box, choice = looked.picture.pixels, looked.box, names[:MOST_NAMES]
     if backend == VLM:

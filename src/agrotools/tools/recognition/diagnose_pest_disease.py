@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from agrotools.calling.arguments import ReferenceCall
+from agrotools.calling.contract import Agree, ImageFile, Region, ToolResult, tool
+from agrotools.calling.result import ResultPart
+from agrotools.calling.workspace import backend_in_use, shown_name
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.knowledge.entries import Kind, KnowledgeEntry, kb_files
-from agrotools.tools.arguments import ReferenceCall
-from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.recognition import shipped_files
 from agrotools.tools.recognition.candidates import (
     BACKENDS,
@@ -32,8 +34,6 @@ from agrotools.tools.recognition.candidates import (
     read_image_part,
     recogniser_for,
 )
-from agrotools.tools.result import ResultPart
-from agrotools.tools.workspace import backend_in_use, shown_name
 from agrotools.vision import STRANGENESS_FILES, Box
 
 if TYPE_CHECKING:
@@ -389,7 +389,7 @@ def names_to_choose(
 ) -> dict[str, KnowledgeEntry | None]:
     """Return the names that a larger model chooses from, each with its entry; a healthy leaf has none. ToolError
     ``backend_unavailable`` if there are none for ``crop``."""
-    from agrotools.tools.services.vision import MOST_NAMES
+    from agrotools.tools.vision_questions import MOST_NAMES
 
     entries: dict[str, KnowledgeEntry | None] = {
         entry.title: entry for entry in names.of_kinds(_KINDS[kind], crop)

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from agrotools.calling.arguments import ReferenceCall, normalise_set
+from agrotools.calling.contract import Agree, ImageFile, Region, ToolResult, tool
+from agrotools.calling.workspace import backend_in_use, shown_name
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.knowledge.entries import Kind, KnowledgeEntry, kb_files
-from agrotools.tools.arguments import ReferenceCall, normalise_set
-from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.recognition.candidates import (
     BACKENDS,
     Candidate,
@@ -26,7 +27,6 @@ from agrotools.tools.recognition.candidates import (
     read_image_part,
     recogniser_for,
 )
-from agrotools.tools.workspace import backend_in_use, shown_name
 from agrotools.vision import STRANGENESS_FILES
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 
 from pydantic import Field
 
+from agrotools.calling.arguments import ReferenceCall, drop_arguments
+from agrotools.calling.contract import Agree, ToolResult, tool
+from agrotools.calling.result import ResultPart
 from agrotools.core import Arguments, ToolError
 from agrotools.knowledge.entries import Claim, Coverage, Kind, KnowledgeEntry, Passage, kb_files
-from agrotools.tools.arguments import ReferenceCall, drop_arguments
-from agrotools.tools.contract import Agree, ToolResult, tool
-from agrotools.tools.result import ResultPart
 
 if TYPE_CHECKING:
     from agrotools.knowledge.retrieval import Hit

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.calling.pictures import choose_scale, class_names_of, read_mask_pixels
+from agrotools.calling.services import VLM
+from agrotools.calling.workspace import backend_in_use, file_info, save_artifact, shown_name
 from agrotools.core import Artifact, ToolError
-from agrotools.tools.pictures import choose_scale, class_names_of, read_mask_pixels
 from agrotools.tools.regions.measure import (
     RegionPicture,
     band_values,
@@ -23,9 +25,7 @@ from agrotools.tools.regions.measure import (
     texture_of,
 )
 from agrotools.tools.regions.result import Attribute, RegionDescription, RegionShape
-from agrotools.tools.services import VLM
-from agrotools.tools.services.vision import describe as describe_by_vlm
-from agrotools.tools.workspace import backend_in_use, file_info, save_artifact, shown_name
+from agrotools.tools.vision_questions import describe as describe_by_vlm
 from agrotools.vision import Box
 from agrotools.vision.colours import lab_of_list
 from agrotools.vision.formats import clipped_region

@@ -16,8 +16,8 @@ from PIL import Image
 from skimage.feature import graycomatrix
 from skimage.measure import regionprops
 
+from agrotools.calling.pictures import known_roles
 from agrotools.core import SampleFile, ToolError
-from agrotools.tools.pictures import known_roles
 from agrotools.tools.regions.result import (
     BandValues,
     DominantColour,

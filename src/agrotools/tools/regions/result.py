@@ -2,9 +2,9 @@
 
 from typing import Literal
 
+from agrotools.calling.contract import ToolResult
+from agrotools.calling.result import ResultPart
 from agrotools.core import Artifact
-from agrotools.tools.contract import ToolResult
-from agrotools.tools.result import ResultPart
 from agrotools.vision import Index
 
 Attribute = Literal["colour", "texture", "shape", "cover", "landcover", "health"]

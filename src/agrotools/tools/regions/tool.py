@@ -4,11 +4,11 @@ from typing import Annotated, cast, get_args
 
 from pydantic import Field, JsonValue
 
+from agrotools.calling.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
+from agrotools.calling.contract import Agree, ImageFile, MaskFile, Region, tool
+from agrotools.calling.services import VLM
 from agrotools.core import Arguments
-from agrotools.tools.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
-from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
 from agrotools.tools.regions.result import Attribute, RegionDescription
-from agrotools.tools.services import VLM
 from agrotools.vision.learned import LEARNED
 from agrotools.vision.learned.weights import weight_files
 

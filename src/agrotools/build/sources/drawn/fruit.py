@@ -31,8 +31,8 @@ from agrotools.build.sources.drawn import (
 from agrotools.build.sources.part import TABLES, Originals, named, photo_thing
 from agrotools.build.sources.reading import geotiff_of
 from agrotools.build.templates.thing import Subject, Thing
+from agrotools.calling.result import round_significant
 from agrotools.core import Intrinsics, SampleFile
-from agrotools.tools.result import round_significant
 
 PICTURES = 4
 _COLOURFUL = ("red", "dark", "striped")

@@ -47,9 +47,9 @@ from agrotools.build.sources.land import (
 from agrotools.build.sources.part import TABLES, Originals, named
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
+from agrotools.calling.result import round_significant
 from agrotools.core import Arguments, SampleFile
 from agrotools.knowledge.kb_names import shipped_names
-from agrotools.tools.result import round_significant
 
 MODES_OF_BLOCKS, _BLOCKS, _WITH_BOX = ("pictures", "heights", "heights"), 4, 0.5
 """Blocks of a subject: pictures only, or with height models, some of which have a box in the picture."""

@@ -30,10 +30,10 @@ from agrotools.build.sources.drawn import (
 )
 from agrotools.build.sources.part import TABLES, Originals, named, photo_thing
 from agrotools.build.templates.thing import Subject, Thing
+from agrotools.calling.result import round_significant
 from agrotools.core import SampleFile
 from agrotools.knowledge.kb_names import shipped_names
 from agrotools.tools.lesions.result import GradeScale, grade_of
-from agrotools.tools.result import round_significant
 
 PICTURES = 4
 _PENS = ("blue", "magenta", "cyan")

@@ -37,8 +37,8 @@ from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates import Thing, field
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture
 from agrotools.build.templates.thing import Subject
+from agrotools.calling.result import round_significant
 from agrotools.tools.crop_weed.bands import ranked_bands
-from agrotools.tools.result import round_significant
 
 COMPOSITES: tuple[tuple[str, str, str], ...] = (
     ("R", "G", "B"), ("NIR", "R", "G"), ("RE", "R", "G"), ("NIR", "RE", "R"), ("NIR", "G", "B"), ("RE", "G", "B"),

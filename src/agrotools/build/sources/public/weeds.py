@@ -52,11 +52,11 @@ from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture
 from agrotools.build.templates.template import field_templates
 from agrotools.build.templates.thing import Subject
+from agrotools.calling.result import round_significant
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.tools.crop_weed.bands import ranked_bands
 from agrotools.tools.crop_weed.result import CROP, NO_DATA, SOIL, WEED
 from agrotools.tools.plants.measure import find_plants
-from agrotools.tools.result import round_significant
 
 WORDS: Mapping[str, str] = listing_of("weedmap").layout["words"]
 _MOST_PX = 4_000_000

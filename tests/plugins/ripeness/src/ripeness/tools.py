@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agrotools import ToolError
-from agrotools.tools import ToolResult, tool
+from agrotools.calling import ToolResult, tool
 
 _GRADES = {"green": 1, "turning": 2, "pink": 3, "red": 4, "dark red": 5}
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from agrotools.calling.contract import Tool
 from agrotools.core import Arguments, SampleFile, ToolError
-from agrotools.tools.contract import Tool
 
 _INSTEAD = {"image": ("image", "raster"), "raster": ("raster", "image")}
 """Kinds of files that an argument takes, the best first; other arguments take their own kind only."""

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from agrotools.calling.contract import Tool
 from agrotools.core import AgreementKind, Arguments, DeclaredTool, PlotSpec, ToolCall, ToolError
 from agrotools.text.loose_json import is_list, is_object, parsed
-from agrotools.tools.contract import Tool
 
 _TYPES = {"int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object"}
 """JSON type of an input by its type in GTA's list of tools; other inputs are texts."""

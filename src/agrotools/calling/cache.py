@@ -22,10 +22,10 @@ from typing import Any
 import orjson
 from filelock import FileLock, Timeout
 
+from agrotools.calling.contract import Tool
+from agrotools.calling.result import Reply
 from agrotools.core import Arguments, Artifact, SampleFile, UsageError
 from agrotools.core.files import cache_dir, write_whole
-from agrotools.tools.contract import Tool
-from agrotools.tools.result import Reply
 
 DEFAULT_LIMIT_MB = 5000.0
 _MB = 10**6
@@ -123,7 +123,7 @@ NUMERIC_LIBRARIES = (
     "onnxruntime",
     "bm25s",
 )
-_TOOL_CODE = ("core", "text", "vision", "models", "knowledge", "tools")
+_TOOL_CODE = ("core", "text", "vision", "models", "knowledge", "calling", "tools")
 """Subpackages of agrotools that the result of a tool can depend on."""
 _MOST_HASHES = 100_000
 """Maximum number of file hashes held in memory, whatever the number of files in a benchmark."""
@@ -134,7 +134,7 @@ class ResultCache:
 
     Entries are written atomically; an entry with a wrong checksum counts as absent. Any number of processes may share
     a folder. Above ``limit_mb`` (default: ``AGROTOOLS_CACHE_MB``, else 5,000) the least recently used entries are
-    removed, see :mod:`agrotools.tools.cache`.
+    removed, see :mod:`agrotools.calling.cache`.
 
     Raises:
         UsageError: ``AGROTOOLS_CACHE_MB`` is not a valid size.

@@ -9,8 +9,8 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from agrotools.calling.workspace import replies_in_use
 from agrotools.core import InfrastructureError, ToolError, UsageError
-from agrotools.tools.workspace import replies_in_use
 
 T = TypeVar("T")
 
@@ -124,7 +124,7 @@ def run_now(reply: Coroutine[Any, Any, T]) -> T:
 
 def check_service(backend: str) -> None:
     """Check the key and address of a service before it is used; UsageError if one is missing or malformed."""
-    from agrotools.tools.services.web import images_endpoint, search_endpoint
+    from agrotools.calling.services.web import images_endpoint, search_endpoint
 
     if backend == SERPER:
         search_endpoint()
@@ -138,13 +138,13 @@ async def answer(request: ServiceRequest) -> dict[str, Any]:
     """Send a request to its service and return the reply as JSON (pictures in base64). ToolError: the service
     refuses the request, or its reply is too long; InfrastructureError: no reply; UsageError: key or address."""
     if request.service == SERPER:
-        from agrotools.tools.services.web import search
+        from agrotools.calling.services.web import search
 
         return await search(request.body["query"], request.body["k"])
     if request.service == SANDBOX:
         return await answer_sandbox(request.body)
     if request.service.startswith(IMAGES):
-        from agrotools.tools.services.web import draw
+        from agrotools.calling.services.web import draw
 
         return await draw(
             request.service.removeprefix(IMAGES), request.body["prompt"], request.pictures

@@ -31,9 +31,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overl
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError, create_model
 from pydantic_core import to_json
 
-from agrotools.core import AgreementKind, Arguments, ToolError, ToolSpec
-from agrotools.core.libraries import READERS, require_libraries
-from agrotools.tools.arguments import (
+from agrotools.calling.arguments import (
     Agree,
     DepthFile,
     FileArgument,
@@ -52,8 +50,10 @@ from agrotools.tools.arguments import (
     plain_schema,
     takes_path,
 )
-from agrotools.tools.result import ToolResult
-from agrotools.tools.workspace import collect_files, host_file
+from agrotools.calling.result import ToolResult
+from agrotools.calling.workspace import collect_files, host_file
+from agrotools.core import AgreementKind, Arguments, ToolError, ToolSpec
+from agrotools.core.libraries import READERS, require_libraries
 
 __all__ = [
     "Agree",
@@ -310,7 +310,7 @@ class Tool(Generic[P, R]):
                 )
             result.attach_files(contents, paths)
             if folder is not None:
-                from agrotools.tools.maps import save_maps
+                from agrotools.calling.maps import save_maps
 
                 rasters = [value for value in values.values() if isinstance(value, Path)]
                 save_maps(result, layers, rasters, values.get("region"))
@@ -324,7 +324,7 @@ class Tool(Generic[P, R]):
         files = {name for name in arguments if self.spec.agreement.get(name) == "file"}
         if all(isinstance(arguments[name], (str, os.PathLike, NoneType)) for name in files):
             return arguments
-        from agrotools.tools.pictures import write_arrays
+        from agrotools.calling.pictures import write_arrays
 
         return write_arrays(
             arguments,

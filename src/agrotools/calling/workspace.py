@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL.Image import Image
 
-    from agrotools.tools.services import Replies, VisionModel
+    from agrotools.calling.services import Replies, VisionModel
     from agrotools.vision import Box
 
 

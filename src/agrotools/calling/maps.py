@@ -16,9 +16,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from agrotools.calling.result import ToolResult
+from agrotools.calling.workspace import MapLayer, save_artifact
 from agrotools.core import ToolError
-from agrotools.tools.result import ToolResult
-from agrotools.tools.workspace import MapLayer, save_artifact
 from agrotools.vision import Box
 from agrotools.vision.formats import Format, file_format
 from agrotools.vision.rasters import open_raster

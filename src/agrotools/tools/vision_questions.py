@@ -19,10 +19,10 @@ from pydantic import (
     model_validator,
 )
 
+from agrotools.calling.services import MOST_QUESTIONS, NAME_A_MODEL, Question
+from agrotools.calling.workspace import vision_in_use
 from agrotools.core import ToolError
 from agrotools.text.loose_json import NotJson, loads, values_in
-from agrotools.tools.services import MOST_QUESTIONS, NAME_A_MODEL, Question
-from agrotools.tools.workspace import vision_in_use
 from agrotools.vision import Box
 from agrotools.vision.learned import FoundObjects, RankedNames, TextAnswer
 from agrotools.vision.reading import crop_pixels

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.calling.workspace import shown_name
 from agrotools.core import SampleFile, ToolError
-from agrotools.tools.workspace import shown_name
 from agrotools.vision import Box, Role
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.rasters import (

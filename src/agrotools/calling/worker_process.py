@@ -13,11 +13,11 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+from agrotools.calling.result import HEADER, BrokenFrame, Reply, pack_frame, unpack_frame
 from agrotools.core import InfrastructureError
 from agrotools.core.files import cache_dir, hub_cache
 from agrotools.core.processes import kill_group
 from agrotools.core.systems import read_at
-from agrotools.tools.result import HEADER, BrokenFrame, Reply, pack_frame, unpack_frame
 
 START_TIMEOUT_S = 120.0
 """Time limit for starting a worker and importing a tool's libraries, which takes long on a busy machine."""
@@ -87,7 +87,14 @@ class ToolWorker:
                 log = stack.enter_context(tempfile.TemporaryFile(buffering=0))
                 process = await asyncio.create_subprocess_exec(
                     sys.executable,
-                    *("-s", "-P", "-m", "agrotools.tools.worker", str(memory_mb), str(os.getpid())),
+                    *(
+                        "-s",
+                        "-P",
+                        "-m",
+                        "agrotools.calling.worker",
+                        str(memory_mb),
+                        str(os.getpid()),
+                    ),
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
                     stderr=log,

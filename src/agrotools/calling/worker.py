@@ -1,6 +1,6 @@
 """Worker process that reads calls from standard input, runs them and writes the replies to standard output.
 
-:mod:`agrotools.tools.worker_process` starts it with a minimal environment. Output printed by a tool goes to standard
+:mod:`agrotools.calling.worker_process` starts it with a minimal environment. Output printed by a tool goes to standard
 error. The process ends when its input ends, so that no worker outlives the process that started it.
 """
 
@@ -17,6 +17,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from agrotools.calling.result import (
+    OUT_OF_MEMORY,
+    Reply,
+    ToolResult,
+    encode_result,
+    failure,
+    pack_frame,
+    read_frame,
+)
+from agrotools.calling.services import VLM, AnswerNeeded, Replies
+from agrotools.calling.workspace import CallContext, call_context
 from agrotools.core import Artifact, ErrorInfo, SampleFile, ToolError
 from agrotools.core.errors import words_of
 from agrotools.core.libraries import library_of
@@ -26,17 +37,6 @@ from agrotools.core.systems import (
     limit_memory,
     wait_for_writer_end,
 )
-from agrotools.tools.result import (
-    OUT_OF_MEMORY,
-    Reply,
-    ToolResult,
-    encode_result,
-    failure,
-    pack_frame,
-    read_frame,
-)
-from agrotools.tools.services import VLM, AnswerNeeded, Replies
-from agrotools.tools.workspace import CallContext, call_context
 
 _LARGEST_SHARE = 0.75
 """A worker is replaced once its memory exceeds this share of its limit, so that leaks do not affect calls."""

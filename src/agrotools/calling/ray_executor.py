@@ -3,7 +3,7 @@
 Only tool calls leave the process of the run, each as one Ray task; on a cluster with GPUs, a call with a ``learned``
 back-end goes to an actor that holds a GPU and keeps the model of its last call. Requests to models, cost, pace, budget,
 records and the cache of results stay where they are without Ray. On its node, a call runs in a worker process of its
-own (:mod:`agrotools.tools.worker_process`), as without Ray: the same limits of time and memory, no keys, and the same
+own (:mod:`agrotools.calling.worker_process`), as without Ray: the same limits of time and memory, no keys, and the same
 errors if the tool crashes.
 
 A task may be lost with its worker or its node. Ray does not repeat it (``max_retries=0``); the executor does, a limited
@@ -28,20 +28,20 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-from agrotools.core import InfrastructureError, ToolError, UsageError
-from agrotools.core.files import cache_dir, write_whole
-from agrotools.core.lazy import import_of_extra
-from agrotools.tools.cache import (
+from agrotools.calling.cache import (
     ResultCache,
     Sweeper,
     code_hash,
     library_versions,
     limit_from_environment,
 )
-from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.result import Reply
-from agrotools.tools.worker import load
-from agrotools.tools.worker_process import START_TIMEOUT_S
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.result import Reply
+from agrotools.calling.worker import load
+from agrotools.calling.worker_process import START_TIMEOUT_S
+from agrotools.core import InfrastructureError, ToolError, UsageError
+from agrotools.core.files import cache_dir, write_whole
+from agrotools.core.lazy import import_of_extra
 from agrotools.vision.learned import LEARNED
 
 MOST_TRIES = 3

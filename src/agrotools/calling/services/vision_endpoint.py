@@ -4,10 +4,10 @@ import asyncio
 import binascii
 from typing import Any
 
+from agrotools.calling.services import Question
 from agrotools.core import InfrastructureError, ToolError, UsageError
 from agrotools.models import Completion, ImagePart, Message, Model, ModelSettings, TextPart
 from agrotools.models.prices import Price
-from agrotools.tools.services import Question
 
 _SYSTEM = (
     "You look at pictures, many of them from agriculture, and say what they show, for a program that reads your reply. "

@@ -12,6 +12,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakValueDictionary
 
+from agrotools.calling import get_tool
+from agrotools.calling.arguments import OPTIONAL_HINT
+from agrotools.calling.cache import ResultCache
+from agrotools.calling.contract import Tool
+from agrotools.calling.example_calls import example_hint
+from agrotools.calling.result import OUT_OF_MEMORY, BrokenFrame, Reply, failure, with_artifact_names
+from agrotools.calling.services import (
+    IMAGES,
+    MOST_QUESTIONS,
+    NAME_A_MODEL,
+    SANDBOX,
+    SERPER,
+    VLM,
+    Question,
+    ServiceRequest,
+    answer,
+    check_service,
+)
+from agrotools.calling.worker_process import START_TIMEOUT_S, ToolWorker, WorkerPool
+from agrotools.calling.workspace import Workspace
 from agrotools.core import (
     Arguments,
     Artifact,
@@ -26,30 +46,10 @@ from agrotools.core import (
 from agrotools.core.frozen_model import from_valid
 from agrotools.core.libraries import missing_libraries
 from agrotools.core.processes import KILL
-from agrotools.tools import get_tool
-from agrotools.tools.arguments import OPTIONAL_HINT
-from agrotools.tools.cache import ResultCache
-from agrotools.tools.contract import Tool
-from agrotools.tools.example_calls import example_hint
-from agrotools.tools.result import OUT_OF_MEMORY, BrokenFrame, Reply, failure, with_artifact_names
-from agrotools.tools.services import (
-    IMAGES,
-    MOST_QUESTIONS,
-    NAME_A_MODEL,
-    SANDBOX,
-    SERPER,
-    VLM,
-    Question,
-    ServiceRequest,
-    answer,
-    check_service,
-)
-from agrotools.tools.worker_process import START_TIMEOUT_S, ToolWorker, WorkerPool
-from agrotools.tools.workspace import Workspace
 from agrotools.vision.learned import LEARNED
 
 if TYPE_CHECKING:
-    from agrotools.tools.services.vision_endpoint import VisionEndpoint
+    from agrotools.calling.services.vision_endpoint import VisionEndpoint
 
 
 _OF_FILES = frozenset({"file_not_found", "unreadable_file"})
@@ -141,7 +141,7 @@ class ToolExecutor:
             )
         self.timeout_s, self.memory_mb, self.threads = timeout_s, memory_mb, threads
         self.calls_sent_again = 0
-        """Number of calls that were sent again after a machine was lost (:mod:`agrotools.tools.ray_executor`)."""
+        """Number of calls that were sent again after a machine was lost (:mod:`agrotools.calling.ray_executor`)."""
         self.cache = cache
         self.backends = {
             name: _with_whole_path(backend) for name, backend in (backends or {}).items()
