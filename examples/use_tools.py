@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from agrotools import ToolError
-from agrotools.tools import calculate, measure_crop_weed_area
+from agrotools_tools import calculate, measure_crop_weed_area
 
 
 def row_field() -> np.ndarray:

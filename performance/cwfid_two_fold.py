@@ -77,7 +77,7 @@ def measured(data: Path, scratch: Path) -> tuple[list[dict[str, Any]], dict[str,
     from agrotools.calling import get_tool
     from agrotools.calling.workspace import artifacts_in
     from agrotools.core.files import sha256_of_file
-    from agrotools.tools.crop_weed.training import train_crop_weed_heads
+    from agrotools_tools.crop_weed.training import train_crop_weed_heads
 
     started = time.perf_counter()
     train_crop_weed_heads(data, progress=lambda line: print(line, file=sys.stderr))

@@ -1,4 +1,4 @@
-"""Speed of ``agrotools.Env`` (resets, rewards), and what thousands of episodes leave behind.
+"""Speed of ``agrotools_build.Env`` (resets, rewards), and what thousands of episodes leave behind.
 
     python performance/env.py [--episodes N]
 
@@ -15,12 +15,12 @@ import time
 from pathlib import Path
 from random import Random
 
-import agrotools as at
 from agrotools.agents.baselines.simple import random_answer, random_arguments
 from agrotools.calling import tool_specs
 from agrotools.core.slot import asked_slots
-from agrotools.env import Env, tools_of_process
-from agrotools.tools import AGROTOOLS
+from agrotools_build import Env, env_rows
+from agrotools_build.env import tools_of_process
+from agrotools_tools import AGROTOOLS
 
 RESETS, REWARDS, VALID = 20_000, 20_000, 0.15
 DEEP = []
@@ -39,7 +39,7 @@ def main() -> None:
     )
     parser.add_argument("--episodes", type=int, default=5_000)
     episodes = parser.parse_args().episodes
-    rows = [*at.env_rows("train", 20), *at.env_rows("validation", 10)]
+    rows = [*env_rows("train", 20), *env_rows("validation", 10)]
     rng = Random(0)
     print(f"{speed_of_resets(rows):12,.0f} resets/s")
     for what, speed in zip(

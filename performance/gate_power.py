@@ -15,7 +15,7 @@ from collections import Counter
 import numpy as np
 from scipy.special import ndtri
 
-from agrotools.benchmarks import load_benchmark
+from agrotools.loading import load_benchmark
 from agrotools.scoring.gate import BEYOND, drop_bound
 
 RIGHT = 0.7

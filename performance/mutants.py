@@ -2,7 +2,8 @@
 
     python performance/mutants.py [--number 20] [--seed 0] [--tests FOLDER ...] [--list] MODULE ...
 
-A module is a file or a folder of ``src/agrotools`` (``scoring``, ``scoring/plots.py``). Faults: a comparison flipped, a
+A module is a file or a folder of ``src/agrotools`` or ``src`` (``scoring/plots.py``, ``agrotools_tools/fruit``).
+Faults: a comparison flipped, a
 constant changed, a condition negated, None returned, a branch dropped. The seed chooses them, evenly among the modules.
 Each is written into a copy of the tree, where the tests of its room run up to the first failure: files that name the
 module first, then the other files of ``tests/ROOM``, then those of ``--tests``; unit tests before those of processes,
@@ -25,7 +26,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCE = Path("src/agrotools")
+SOURCE = Path("src")
+ENGINE = "agrotools"
 SECONDS = 300
 """Time after which the tests of a mutant are stopped; it counts as found."""
 _PAIRS = (("Lt", "<", "LtE", "<="), ("Gt", ">", "GtE", ">="), ("Eq", "==", "NotEq", "!="))
@@ -102,6 +104,8 @@ def chosen(modules: list[str], number: int, seed: int) -> list[Mutant]:
     of_modules: list[list[Mutant]] = []
     for module in modules:
         path = SOURCE / module
+        if not (ROOT / path).exists():
+            path = SOURCE / ENGINE / module
         files = (
             [path]
             if path.suffix
@@ -126,7 +130,9 @@ def copy_of_tree(folder: Path) -> None:
 
 def first_failure(mutant: Mutant, folder: Path, others: list[str]) -> str:
     """Return the line of pytest that names the failing test; empty if every test passes."""
-    room, name = mutant.path.relative_to(SOURCE).parts[0], mutant.path.stem
+    package, inside, *_ = mutant.path.relative_to(SOURCE).parts
+    room = inside if package == ENGINE else package.removeprefix(f"{ENGINE}_")
+    name = mutant.path.stem
     files = sorted(
         (folder / "tests" / room).rglob("test_*.py"),
         key=lambda file: f".{name}" not in file.read_text(),

@@ -18,12 +18,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from agrotools.agents.parsing import parse_output
-from agrotools.benchmarks._dialogs import corrected_scorer, lagent_format
-from agrotools.benchmarks.agent_x import replies as agent_x
-from agrotools.benchmarks.agent_x.judge import read_judge_score
-from agrotools.benchmarks.agrieval.plugin import OptionsSlot, ReferenceTextSlot
-from agrotools.benchmarks.agrieval.score import read_options, text_values
-from agrotools.benchmarks.gta2 import score as gta2
 from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,
@@ -40,6 +34,12 @@ from agrotools.models.chat_format import read_error
 from agrotools.scoring.judging.questions import read_grade, read_published_yes, read_yes_no
 from agrotools.scoring.slots import score_slot
 from agrotools.text.loose_json import NotJson, loads
+from agrotools_benchmarks._dialogs import corrected_scorer, lagent_format
+from agrotools_benchmarks.agent_x import replies as agent_x
+from agrotools_benchmarks.agent_x.judge import read_judge_score
+from agrotools_benchmarks.agrieval.plugin import OptionsSlot, ReferenceTextSlot
+from agrotools_benchmarks.agrieval.score import read_options, text_values
+from agrotools_benchmarks.gta2 import score as gta2
 
 _LETTERS = {"A": "remove the leaves", "B": "14", "C": "both", "D": "none"}
 _SINGLE, _MULTIPLE, _JUDGED = (

@@ -27,19 +27,19 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from agrotools.benchmarks._dialogs import corrected_scorer as corrected_dialogues
-from agrotools.benchmarks._dialogs import published_scorer as published_dialogues
-from agrotools.benchmarks._dialogs.published_scorer import Dialogue
-from agrotools.benchmarks._dialogs.record_dialogues import errors_of_dialogues
-from agrotools.benchmarks.agent_x import published_scorer
-from agrotools.benchmarks.agent_x import score as corrected_scorer
-from agrotools.benchmarks.agent_x.predictions import errors_of_agent_x
-from agrotools.benchmarks.gta.score import RULES as GTA
-from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.core import BenchmarkError
 from agrotools.report.predictions import metric_ids
 from agrotools.scoring.embedders import Embedder, open_embedder
 from agrotools.scoring.predictions import ScoredFile, compare_file, finite
+from agrotools_benchmarks._dialogs import corrected_scorer as corrected_dialogues
+from agrotools_benchmarks._dialogs import published_scorer as published_dialogues
+from agrotools_benchmarks._dialogs.published_scorer import Dialogue
+from agrotools_benchmarks._dialogs.record_dialogues import errors_of_dialogues
+from agrotools_benchmarks.agent_x import published_scorer
+from agrotools_benchmarks.agent_x import score as corrected_scorer
+from agrotools_benchmarks.agent_x.predictions import errors_of_agent_x
+from agrotools_benchmarks.gta.score import RULES as GTA
+from agrotools_benchmarks.thinkgeo.score import RULES as THINKGEO
 from support.gta_files import overlap  # pyright: ignore[reportMissingImports]
 from support.made_predictions import made_files  # pyright: ignore[reportMissingImports]
 from support.spoilt import spoilt  # pyright: ignore[reportMissingImports]

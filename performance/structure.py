@@ -43,7 +43,7 @@ _SCRIPT = [
 _PROBE = """
 import json, os, sys, threading
 run, inline = set(), {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
-part = os.sep + "agrotools" + os.sep
+part = os.sep + "src" + os.sep + "agrotools"
 def profile(frame, event, _):
     code = frame.f_code
     # bodies of modules and classes have no fast locals; a comprehension is part of what it stands in
@@ -117,10 +117,10 @@ class House:
 
     def __init__(self, repo: Path) -> None:
         self.repo = repo
-        self.source = repo / "src" / "agrotools"
+        self.source = repo / "src"
         self.modules: dict[str, Module] = {}
         for path in sorted(self.source.rglob("*.py")):
-            parts = path.relative_to(self.source.parent).with_suffix("").parts
+            parts = path.relative_to(self.source).with_suffix("").parts
             is_package = parts[-1] == "__init__"
             name = ".".join(parts[:-1] if is_package else parts)
             self.modules[name] = Module(name, path, is_package)
@@ -511,7 +511,7 @@ def one_sample(house: House, benchmark: str) -> list[tuple[str, int]]:
         ]
         command = [sys.executable, "-c", _PROBE, *words, "--out", str(Path(folder, "run"))]
         own = {
-            "PYTHONPATH": str(house.source.parent),
+            "PYTHONPATH": str(house.source),
             "STRUCTURE_OUT": str(out),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
@@ -522,7 +522,7 @@ def one_sample(house: House, benchmark: str) -> list[tuple[str, int]]:
             raise RuntimeError(
                 f"the evaluation failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
             )
-    base = f"{house.source.parent}/"
+    base = f"{house.source}/"
     return [(path.removeprefix(base), line) for path, line in said["run"] if path.startswith(base)]
 
 
@@ -531,7 +531,7 @@ def lines_of_functions(house: House, places: Iterable[tuple[str, int]]) -> int:
     wanted = set(places)
     covered: set[tuple[str, int]] = set()
     for module in house.modules.values():
-        path = str(module.path.relative_to(house.source.parent))
+        path = str(module.path.relative_to(house.source))
         for node in ast.walk(module.tree):
             if isinstance(node, _FUNCTIONS):
                 first = min([node.lineno, *(each.lineno for each in node.decorator_list)])

@@ -21,10 +21,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "studies"))
 from accuracy.extract_marked_region import LEAST_SIDE_PX, find_photos
 from agrotools.core import ToolError
 from agrotools.text.agreement_values import box_iou
-from agrotools.tools.marks import MarkColour
-from agrotools.tools.marks.measure import PURE_COLOURS, find_marks_in_large
 from agrotools.vision import Box
 from agrotools.vision.reading import RgbImage, read_image
+from agrotools_tools.marks import MarkColour
+from agrotools_tools.marks.measure import PURE_COLOURS, find_marks_in_large
 
 WIDTHS = (2, 3, 4, 6)
 COLOURS: tuple[MarkColour, ...] = ("blue", "yellow", "red", "green", "magenta", "cyan")

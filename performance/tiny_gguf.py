@@ -23,8 +23,11 @@ from pathlib import Path
 import numpy as np
 from gguf import GGUFWriter, TokenType
 
-_PACKAGE = Path(__file__).resolve().parents[1] / "src" / "agrotools"
-_TEXTS = (*_PACKAGE.glob("agents/prompts/*.j2"), *_PACKAGE.glob("tools/general/calculate.py"))
+_SOURCE = Path(__file__).resolve().parents[1] / "src"
+_TEXTS = (
+    *_SOURCE.glob("agrotools/agents/prompts/*.j2"),
+    _SOURCE / "agrotools_tools" / "general" / "calculate.py",
+)
 """Of what words prompts are made."""
 EMBEDDING = 64
 CONTEXT = 8192

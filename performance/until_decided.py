@@ -24,7 +24,7 @@ import numpy as np
 import skewed_pairs
 from scipy.special import ndtri
 
-from agrotools.benchmarks import load_benchmark
+from agrotools.loading import load_benchmark
 from agrotools.runner.plan import work_items
 from agrotools.runner.until_decided import sample_blocks
 from agrotools.scoring.sequential import sequential_look

@@ -32,7 +32,7 @@ def measure_by_agrotools(out: Path, pictures: bool) -> Callable[[Path], float]:
     from agrotools.calling import get_tool
     from agrotools.calling.workspace import CallContext, call_context, write_artifact
     from agrotools.vision.reading import read_image
-    from agrotools.vision.vegetation import segment
+    from agrotools_tools.vision.vegetation import segment
 
     def by_tool(path: Path) -> float:
         # As in a run, a call has a folder of its own; in a common one, files are compared with all earlier ones.

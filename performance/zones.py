@@ -29,10 +29,10 @@ from large_rasters import peak_mb
 from rasterio.transform import from_origin
 from scipy.ndimage import gaussian_filter
 
-import agrotools as at
-from agrotools.tools.crop_weed.large_rasters import sample_threshold
 from agrotools.vision.rasters import open_raster
-from agrotools.vision.vegetation import index_values, smooth_index, without_specks
+from agrotools_tools import measure_zones
+from agrotools_tools.crop_weed.large_rasters import sample_threshold
+from agrotools_tools.vision.vegetation import index_values, smooth_index, without_specks
 
 GSD, X, Y, ROWS, COLUMNS, TURN = 0.01, 500_000.0, 5_000_000.0, 25, 40, math.radians(-5)
 
@@ -51,7 +51,7 @@ def main() -> None:
     if options.only:
         size = f"width={width},length={length},gap={0.1 * width},rotation=-5"
         started, cpu = time.perf_counter(), time.process_time()
-        table = at.measure_zones(
+        table = measure_zones(
             options.only, f"x={X - 1},y={Y - 1},rows={ROWS},columns={COLUMNS},{size}"
         )
         print(json.dumps([time_since(started, cpu), table.rows]))

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.agents.llm import LLMAgent, raw_reply
-from agrotools.benchmarks import load_benchmark
 from agrotools.calling import get_tool
 from agrotools.core import AgrotoolsError, CallTools, Sample, SampleView, ToolCall
+from agrotools.loading import load_benchmark
 from agrotools.models import Completion, Endpoint, ModelSettings, WireSettings, priced_model
 from agrotools.runner.plan import work_items
 

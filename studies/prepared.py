@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from agrotools.build.sources.part import first_few
-from agrotools.build.sources.reading import is_outside, read_json
 from agrotools.core import BenchmarkError
+from agrotools_build.sources.part import first_few
+from agrotools_build.sources.reading import is_outside, read_json
 
 TRUTH_FILE = "truth.json"
 

@@ -110,16 +110,16 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def small_benchmark(_own_cache: None) -> Path:
     """A benchmark folder of eight questions on drawn crop rows: photos, bands and class maps; made once, not to be
     changed."""
-    from agrotools.build.choosing import choose
-    from agrotools.build.export.folder import write_benchmark
-    from agrotools.build.scenes.processes import Order
-    from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all
-    from agrotools.build.sources.drawn.fresh import scene_samples
-    from agrotools.build.sources.part import Originals
-    from agrotools.build.templates import load_templates
     from agrotools.core.progress import no_progress
     from agrotools.formats.benchmark import BenchmarkHeader
-    from agrotools.tools import AGROTOOLS
+    from agrotools_build.choosing import choose
+    from agrotools_build.export.folder import write_benchmark
+    from agrotools_build.scenes.processes import Order
+    from agrotools_build.sources.drawn.drawing import SCENE_KINDS, draw_all
+    from agrotools_build.sources.drawn.fresh import scene_samples
+    from agrotools_build.sources.part import Originals
+    from agrotools_build.templates import load_templates
+    from agrotools_tools import AGROTOOLS
 
     made = Path(os.environ["AGROTOOLS_CACHE"]) / "small-of-tests"
     made.mkdir(parents=True, exist_ok=True)

@@ -28,10 +28,10 @@ def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_public_names_of_package_tools_and_plugins():
     assert sorted(at.__all__) == [
-        "Action", "AgrotoolsError", "Answer", "Benchmark", "CallTools", "Comparison", "Env", "InvalidRunError",
+        "Action", "AgrotoolsError", "Answer", "Benchmark", "CallTools", "Comparison", "InvalidRunError",
         "MetricDifference", "MetricScore", "Model", "Policy", "Record", "Run", "RunSample", "SampleView", "Step",
-        "Task", "ToolCall", "ToolError", "compare", "env_rows", "evaluate", "load_benchmark",
-        "measure_zones", "merge", "read_run", "score", "study", "tool",
+        "Task", "ToolCall", "ToolError", "compare", "evaluate", "load_benchmark",
+        "merge", "read_run", "score", "study", "tool",
     ]  # fmt: skip
     assert {
         name: [*inspect.signature(getattr(at, name)).parameters]
@@ -39,7 +39,6 @@ def test_public_names_of_package_tools_and_plugins():
         if name.islower()
     } == {
         "compare": ["runs"],
-        "env_rows": ["split", "n", "seed", "images"],
         "evaluate": [
             *(
                 "benchmark",
@@ -55,10 +54,6 @@ def test_public_names_of_package_tools_and_plugins():
             *("out", "progress", "options"),
         ],
         "load_benchmark": ["name_or_path", "data_root", "progress", "options", "quick"],
-        "measure_zones": [
-            *("rasters", "zones", "values", "bands", "id_field", "layer", "scale", "offset"),
-            *("out", "progress", "readings"),
-        ],
         "merge": ["runs", "out", "allow_missing"],
         "read_run": ["path"],
         "score": ["run", "allow_invalid"],
@@ -99,7 +94,9 @@ def test_public_names_of_package_tools_and_plugins():
         *("get_tool", "run_code", "save_artifact", "tool", "tool_names", "tool_specs"),
     ]
     functions = ("build_index", "get_tool", "run_code", "save_artifact", "tool_names", "tool_specs")
-    assert {name: [*inspect.signature(getattr(calling, name)).parameters] for name in functions} == {
+    assert {
+        name: [*inspect.signature(getattr(calling, name)).parameters] for name in functions
+    } == {
         "build_index": [*("corpus", "out", "replace", "progress")],
         "get_tool": ["name", "declared"],
         "run_code": ["code", "call", "limits", "runner"],

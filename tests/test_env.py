@@ -14,19 +14,18 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-import agrotools as at
-from agrotools import env as environment
 from agrotools.agents.baselines.simple import random_answer
-from agrotools.benchmarks.pack import read_pack
-from agrotools.build.sources.drawn.fresh import STRIDE
-from agrotools.cli import certificate
 from agrotools.cli.main import app
 from agrotools.core import Record, Step, Trajectory, UsageError
 from agrotools.core.slot import asked_slots
-from agrotools.env import fresh_seed, published, question_of
+from agrotools.loading.pack import read_pack
 from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.slots import outcome_value
-from agrotools.tools import AGROTOOLS
+from agrotools_build import Env, certificate
+from agrotools_build import env as environment
+from agrotools_build.env import fresh_seed, published, question_of
+from agrotools_build.sources.drawn.fresh import STRIDE
+from agrotools_tools import AGROTOOLS
 
 pytestmark = pytest.mark.process
 SAMPLES = published().samples
@@ -48,8 +47,8 @@ def _not_drawn(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(environment, "questions", lambda *_: asked)
 
 
-def started(sample: Any) -> at.Env:
-    env = at.Env()
+def started(sample: Any) -> Env:
+    env = Env()
     env.reset(id=f"train-0-0:{sample.id}", prompt=[], images=[])
     return env
 
@@ -57,13 +56,13 @@ def started(sample: Any) -> at.Env:
 def test_the_tools_are_functions_of_the_class_with_types_and_docstrings():
     public = {
         name: each
-        for name, each in inspect.getmembers(at.Env, inspect.isfunction)
+        for name, each in inspect.getmembers(Env, inspect.isfunction)
         if not name.startswith("_")
     }
     tools = {name: each for name, each in public.items() if name not in ("reset", "get_reward")}
     assert tools.keys() == {*AGROTOOLS, "submit_answer"}
     for tool in tools.values():
-        arguments = inspect.signature(tool.__get__(at.Env())).parameters
+        arguments = inspect.signature(tool.__get__(Env())).parameters
         assert all(each.annotation is not inspect.Parameter.empty for each in arguments.values())
         assert all(f"\n{' ' * 4}{name}: " in inspect.cleandoc(tool.__doc__) for name in arguments)
 
@@ -117,7 +116,7 @@ def test_rewards_are_in_the_mean_the_final_answer_score():
 )
 def test_a_row_that_does_not_exist_is_a_usage_error(hostile: Any):
     with pytest.raises(UsageError, match="there is no row"):
-        at.Env().reset(id=hostile)
+        Env().reset(id=hostile)
 
 
 def test_hostile_arguments_become_observations_and_no_file_is_left(
@@ -200,9 +199,9 @@ def test_the_certificate_finds_gold_that_is_shown(monkeypatch: pytest.MonkeyPatc
     )
     assert certificate._tells_number(SimpleNamespace(sample=told))
     with monkeypatch.context() as patched:
-        reset = at.Env.reset
+        reset = Env.reset
         patched.setattr(
-            at.Env, "reset", lambda self, **row: f"{reset(self, **row)} {NUMBER.answer[0].value}"
+            Env, "reset", lambda self, **row: f"{reset(self, **row)} {NUMBER.answer[0].value}"
         )
         assert certificate._shows_marks(episode)
     monkeypatch.setattr(

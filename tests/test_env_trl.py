@@ -1,4 +1,4 @@
-"""``agrotools.Env`` in TRL as it is. Needs TRL: ``python tests/environments.py trl``."""
+"""``agrotools_build.Env`` in TRL as it is. Needs TRL: ``python tests/environments.py trl``."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import agrotools as at
+from agrotools_build import Env, env_rows
 
 trl = pytest.importorskip("trl", reason="needs TRL: python tests/environments.py trl")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -47,12 +47,12 @@ def tiny_model(texts: Sequence[str]) -> tuple[Any, Any]:
 def rows_with_golds() -> dict[str, tuple[dict[str, Any], str]]:
     """Return rows of questions that need no chart, and their right answers, by question."""
     from agrotools.agents.modes import reference_history
-    from agrotools.env import draw_group
     from agrotools.formats.reference_results import derived_values
     from agrotools.text.answer_form import format_answer
+    from agrotools_build.env import draw_group
 
     found = {}
-    for row in at.env_rows("train", 12):
+    for row in env_rows("train", 12):
         group, _, sample_id = row["id"].partition(":")
         sample = draw_group("train", 0, int(group.rpartition("-")[2])).sample(sample_id)
         if sample.answerable and sample.answer_type != "plot":
@@ -73,9 +73,9 @@ def test_two_steps_of_grpo_call_tools_submit_answers_and_learn(
 
     golds = rows_with_golds()
     schemas = [
-        json.dumps(get_json_schema(getattr(at.Env(), name))) for name in ("plot", "count_objects")
+        json.dumps(get_json_schema(getattr(Env(), name))) for name in ("plot", "count_objects")
     ]
-    model, tokenizer = tiny_model([at.Env().reset(**row) for row, _ in golds.values()] + schemas)
+    model, tokenizer = tiny_model([Env().reset(**row) for row, _ in golds.values()] + schemas)
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
     config = trl.GRPOConfig(
         output_dir=str(tmp_path), max_steps=2, per_device_train_batch_size=4, num_generations=2, use_cpu=True,
@@ -84,7 +84,7 @@ def test_two_steps_of_grpo_call_tools_submit_answers_and_learn(
     )  # fmt: skip
     trainer = trl.GRPOTrainer(
         model=model, args=config, train_dataset=Dataset.from_list([row for row, _ in golds.values()]),
-        processing_class=tokenizer, environment_factory=at.Env,
+        processing_class=tokenizer, environment_factory=Env,
     )  # fmt: skip
     trainer.generation_config.max_new_tokens = 64
     generated, turn, seen = trainer._generate_single_turn, 0, []

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.stats import beta
 
-from agrotools.tools.counting.measure import (
+from agrotools_tools.counting.measure import (
     ADDED,
     MOST_OTHERS,
     OVERLAP_PX,
@@ -160,7 +160,7 @@ def card_lines(counts: dict[str, dict[str, float | int | None]]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Calibrate the counts of the fruit net.")
     parser.add_argument("--pool", type=Path, required=True)
-    parser.add_argument("--out", type=Path, default=Path("src/agrotools/data/nets"))
+    parser.add_argument("--out", type=Path, default=Path("src/agrotools_tools/data/nets"))
     options = parser.parse_args()
     folder, path = options.pool / "fruit_boxes", options.out / "fruits.json"
     net = read_fruit_net(path)

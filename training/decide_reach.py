@@ -7,7 +7,7 @@ split, and the classes of drawn scenes, which ``study_scene_classes.py`` has mea
 least half of its questions in ``field`` are, and the oracle's mean rate on drawn scenes of all difficulties is at least
 that of ``split_field.py``, whichever there are; **beyond** if not. Without evidence it stays undecided. Nothing is
 decided on pictures of the data sets themselves, except for the 36 pictures of DeepWeeds that ``field`` shows. Writes
-``src/agrotools/build/sources/reach.toml``.
+``src/agrotools_build/sources/reach.toml``.
 """
 
 import tomllib
@@ -17,12 +17,12 @@ from pathlib import Path
 
 from split_field import GROUP, REACHED_FROM
 
-import agrotools.build.sources
-from agrotools.benchmarks.pack import read_pack
-from agrotools.build.templates import load_templates
-from agrotools.build.templates.template import TEMPLATES
+import agrotools_build.sources
+from agrotools.loading.pack import read_pack
+from agrotools_build.templates import load_templates
+from agrotools_build.templates.template import TEMPLATES
 
-OUT = Path(agrotools.build.sources.__path__[0]) / "reach.toml"
+OUT = Path(agrotools_build.sources.__path__[0]) / "reach.toml"
 EVIDENCE = {
     "agromind": ("", "fruit_counts", ["drawn_count"]),
     "deepnir": ("", "fruit_counts", ["drawn_count"]),
@@ -47,7 +47,7 @@ def decided(part: str) -> dict[str, list[str]]:
     for template, each in sides.items():
         found[template].append(2 * sum(each) >= len(each))
     rates: dict[str, list[tuple[int, float]]] = defaultdict(list)
-    text = files("agrotools.build.sources.drawn").joinpath("membership.toml").read_text("utf-8")
+    text = files("agrotools_build.sources.drawn").joinpath("membership.toml").read_text("utf-8")
     for scenes, _, template, _, _, number, rate, *_ in tomllib.loads(text)["classes"]:
         if scenes == kind:
             rates[template].append((number, rate))

@@ -2,7 +2,7 @@
 
     python training/fit_description_search.py
 
-Prints both and the cross-validated figures; they are written by hand into src/agrotools/knowledge/evidence.py. Goes in:
+Prints both and the cross-validated figures; they are written by hand into ``lookup/evidence.py`` of the tools. Goes in:
 the questions for development, and two phrases of each entry, each asked of a base that lacks it, at a quarter of the
 weight. The order is a conditional logit over entries. The chance is a logistic regression on the first entry of each
 question: right or wrong, questions outside the base, and, at a third of the weight, each description once more with its
@@ -20,8 +20,8 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from agrotools.knowledge.entries import SHIPPED, load, toml_files
-from agrotools.knowledge.text_index import FEATURES, AppearanceIndex
 from agrotools.knowledge.words import folded, terms
+from agrotools_tools.lookup.text_index import FEATURES, AppearanceIndex
 
 QUESTIONS = (
     Path(__file__).resolve().parents[1] / "studies" / "accuracy" / "questions" / "development.toml"

@@ -44,13 +44,6 @@ from agrotools.agents.baselines.guess import (
     slot_key,
     words_of,
 )
-from agrotools.benchmarks.pack import read_pack
-from agrotools.build import templates
-from agrotools.build.building import with_plot_weights
-from agrotools.build.choosing import Chosen, ask_subject
-from agrotools.build.sources.drawn.drawing import SCENE_KINDS
-from agrotools.build.sources.part import Originals
-from agrotools.build.templates import load_templates
 from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,
@@ -64,8 +57,15 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
+from agrotools.loading.pack import read_pack
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import format_answer
+from agrotools_build import templates
+from agrotools_build.building import with_plot_weights
+from agrotools_build.choosing import Chosen, ask_subject
+from agrotools_build.sources.drawn.drawing import SCENE_KINDS
+from agrotools_build.sources.part import Originals
+from agrotools_build.templates import load_templates
 
 DATA = Path(__file__).resolve().parent.parent / "src" / "agrotools" / "data"
 SLOTS, FILES = TypeAdapter(tuple[Slot, ...]), TypeAdapter(tuple[SampleFile, ...])

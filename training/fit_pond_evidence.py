@@ -2,7 +2,7 @@
 
     python training/fit_pond_evidence.py [--seeds 1000 1360] [--processes 2] [--rows FILE.npz]
 
-Writes src/agrotools/data/pond_evidence.json. Nothing but drawn pairs (agrotools.build.scenes.ponds) goes in, so
+Writes src/agrotools_tools/data/pond_evidence.json. Nothing but drawn pairs (agrotools_build.scenes.ponds) goes in, so
 what is learnt is ours; figures are reported on other seeds. Needs scikit-learn.
 
 The ring test is learnt from the candidates that the component tree proposes: right where they share 0.6 of their union
@@ -26,9 +26,9 @@ import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 from towns import make_town  # noqa: E402
 
-from agrotools.build.scenes.ponds import EVENTS, make_pond_pair  # noqa: E402
+from agrotools_build.scenes.ponds import EVENTS, make_pond_pair  # noqa: E402
 
-TARGET = Path(__file__).parent.parent / "src/agrotools/data/pond_evidence.json"
+TARGET = Path(__file__).parent.parent / "src/agrotools_tools/data/pond_evidence.json"
 RIGHT, WRONG = 0.6, 0.25
 CLIP = 4.0
 """Standardised features are held within this, so that odd pictures do not run away."""
@@ -69,7 +69,7 @@ def rows_of(seed: int) -> tuple[Rows, Rows]:
     """Rows of one pair: seed, whether right, features."""
     import cv2
 
-    from agrotools.tools.change.ponds import (
+    from agrotools_tools.change.ponds import (
         basin_features,
         candidates,
         channels_of,

@@ -2,13 +2,13 @@
 
     python training/fit_strangeness.py --pools ../shared/train --features DIR [--leave-out POOL_OR_CROP]
 
-Writes src/agrotools/data/strangeness.json and .npz. Known pictures come from what a net learnt from (weeds, leaves) or
-from the training part of a pool, and from drawn scenes; scales and thresholds from pictures that are neither references
-nor learnt from; the share kept is reported on a third part. Groups (days, photographs, leaves) are never split, except
-days of weeds, as in the net's own split. Descriptions of pictures are stored in --features and computed only once
-(about a tenth of a second each). Pools: weeds, fruit_boxes and leaf_disease, all CC BY or MIT. Nothing of pictures
-under share-alike licences is stored: vegetation_masks sets the threshold of ``field``, one number.
-"""
+Writes strangeness.json and .npz of src/agrotools_tools/data. Known pictures come from what a net learnt from
+(weeds, leaves) or from the training part of a pool, and from drawn scenes; scales and thresholds from pictures that
+are neither references nor learnt from; the share kept is reported on a third part. Groups (days, photographs,
+leaves) are never split, except days of weeds, as in the net's own split. Descriptions of pictures are stored in
+--features and computed only once (about a tenth of a second each). Pools: weeds, fruit_boxes and leaf_disease, all
+CC BY or MIT. Nothing of pictures under share-alike licences is stored: vegetation_masks sets the threshold of
+``field``, one number."""
 
 import argparse
 import csv
@@ -27,16 +27,16 @@ from numpy.typing import NDArray
 from PIL import Image
 from towns import make_town
 
-from agrotools.build.scenes.farmland import make_farmland_pair
-from agrotools.build.scenes.leaf_photo import make_leaf_photo
-from agrotools.build.scenes.orchard import make_orchard
-from agrotools.build.scenes.pot_plants import FORMS, make_pot
-from agrotools.build.scenes.rows import make_scene
-from agrotools.build.scenes.stands import make_block
-from agrotools.tools.recognition import NetName
-from agrotools.tools.recognition.net import shipped_net
-from agrotools.vision.nets import pack_arrays
-from agrotools.vision.strangeness import (
+from agrotools_build.scenes.farmland import make_farmland_pair
+from agrotools_build.scenes.leaf_photo import make_leaf_photo
+from agrotools_build.scenes.orchard import make_orchard
+from agrotools_build.scenes.pot_plants import FORMS, make_pot
+from agrotools_build.scenes.rows import make_scene
+from agrotools_build.scenes.stands import make_block
+from agrotools_tools.recognition import NetName
+from agrotools_tools.recognition.net import shipped_net
+from agrotools_tools.vision.nets import pack_arrays
+from agrotools_tools.vision.strangeness import (
     DomainInfo,
     Scale,
     StrangenessInfo,
@@ -48,7 +48,7 @@ from agrotools.vision.strangeness import (
     unit_rows,
 )
 
-TARGET = Path(__file__).parent.parent / "src/agrotools/data"
+TARGET = Path(__file__).parent.parent / "src/agrotools_tools/data"
 MOST_OF_POOL = 2000
 DIRECTIONS = 48
 DRAWN = 80

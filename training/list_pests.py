@@ -2,11 +2,11 @@
 
     python training/list_pests.py --pool ../shared/train/pests
 
-Writes src/agrotools/data/pests.csv.xz (image, label, group, source). Folders and labels are those of pests.toml. Most
-pictures are augmented copies: turned, mirrored, sheared, cropped. Two pictures of a label show one photograph if at
-least eight SIFT points of one, or of its mirror image, lie in the other where an affine map puts them (Lowe 2004;
-Fischler and Bolles 1981); groups of the pool are kept together. Copies that show no such points stay apart, and
-photographs that share a printed mark may be joined. About 20 minutes on one core.
+Writes src/agrotools_tools/data/pests.csv.xz (image, label, group, source). Folders and labels are those of
+pests.toml. Most pictures are augmented copies: turned, mirrored, sheared, cropped. Two pictures of a label show one
+photograph if at least eight SIFT points of one, or of its mirror image, lie in the other where an affine map puts
+them (Lowe 2004; Fischler and Bolles 1981); groups of the pool are kept together. Copies that show no such points
+stay apart, and photographs that share a printed mark may be joined. About 20 minutes on one core.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-DATA = Path(__file__).parent.parent / "src/agrotools/data"
+DATA = Path(__file__).parent.parent / "src/agrotools_tools/data"
 POINTS, LEAST, RATIO, NEAR_PX, LONGEST = 70, 8, 0.7, 4.0, 320
 Points = tuple[NDArray[np.float32], NDArray[np.float32]]
 SIFT = cv2.SIFT_create(nfeatures=POINTS, contrastThreshold=0.01)  # pyright: ignore

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from scipy.stats import binomtest
 
-from agrotools.benchmarks.loading import data_folder
-from agrotools.benchmarks.pests import FACTS, LIST
-from agrotools.tools.recognition import NAMED_FROM
-from agrotools.tools.recognition import pack_training as training
-from agrotools.tools.recognition.candidates import PESTS
-from agrotools.tools.recognition.net import SHIPPED, picture_features, probabilities, shipped_net
-from agrotools.tools.recognition.packs import Pack, load_pack
+from agrotools.loading.benchmarks import data_folder
+from agrotools_tools.recognition import NAMED_FROM
+from agrotools_tools.recognition import pack_training as training
+from agrotools_tools.recognition.candidates import PESTS
+from agrotools_tools.recognition.net import SHIPPED, picture_features, probabilities, shipped_net
+from agrotools_tools.recognition.packs import Pack, load_pack
+from agrotools_tools.recognition.pest_photos import FACTS, LIST
 
 MOST = 400
 """Pictures of a folder or pool."""

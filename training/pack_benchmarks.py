@@ -26,7 +26,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from agrotools.build.templates.slot_draft import PLOT_MARGIN
+from agrotools_build.templates.slot_draft import PLOT_MARGIN
 
 VERSIONS = {"embedded": "14", "frontier": "11"}
 SEED = 20281120
@@ -77,8 +77,8 @@ def main() -> None:
     work.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("AGROTOOLS_CACHE", str(work / "cache"))
 
-    from agrotools.build.sources.part import Originals
     from agrotools.runner.progress import stage_progress
+    from agrotools_build.sources.part import Originals
 
     progress = stage_progress(sys.stderr)
     originals = Originals(work)
@@ -95,7 +95,7 @@ def offered_questions(
     name: str, work: Path, originals: Any, progress: Any, workers: int = 2, seed: int = SEED
 ) -> list[tuple[Any, Any]]:
     """Draw scenes into ``work`` and return all questions, each with its scene, that a benchmark may ask about them."""
-    from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all
+    from agrotools_build.sources.drawn.drawing import SCENE_KINDS, draw_all
 
     offers = _Offers(name, originals, seed)
     wanted = {kind: round(DRAWN[name] * TIMES.get(kind, 1)) for kind in SCENE_KINDS}
@@ -121,7 +121,7 @@ class _Offers:
             seed + (500 if name == "frontier" else 0),
         )
         table = (
-            files("agrotools.build.sources.drawn").joinpath("membership.toml").read_text("utf-8")
+            files("agrotools_build.sources.drawn").joinpath("membership.toml").read_text("utf-8")
         )
         self._classes = {
             tuple(row[:5]) for row in tomllib.loads(table)["classes"] if row[7] == name
@@ -129,8 +129,8 @@ class _Offers:
 
     def orders_of(self, kind: str) -> Iterator[Any]:
         """Yield the scenes of a kind that may have such questions."""
-        from agrotools.build.scenes.processes import Order
-        from agrotools.build.sources.drawn.drawing import SCENE_KINDS
+        from agrotools_build.scenes.processes import Order
+        from agrotools_build.sources.drawn.drawing import SCENE_KINDS
 
         first = self._first + 1_000 * SCENE_KINDS[kind].number
         orders = (Order(kind, first + number, number % 4) for number in range(500))  # pyright: ignore[reportArgumentType]
@@ -146,9 +146,9 @@ class _Offers:
 
     def asked(self, scene: Any) -> Iterator[Any]:
         """Yield the questions that can be asked of a scene."""
-        from agrotools.build.choosing import ask_subject
-        from agrotools.build.sources.drawn.drawing import SCENE_KINDS, subjects_of
-        from agrotools.build.templates import load_templates
+        from agrotools_build.choosing import ask_subject
+        from agrotools_build.sources.drawn.drawing import SCENE_KINDS, subjects_of
+        from agrotools_build.templates import load_templates
 
         kind = SCENE_KINDS[scene.name]
         for subject in subjects_of(scene, self._originals):
@@ -180,8 +180,8 @@ def choose(
     of them and its options are right equally often, with that of the answer that is usual in all scenes, and with the
     distance from the wanted shares. No tool has run yet. Templates that mostly have the usual answer are left out.
     """
-    from agrotools.build.choosing import worded
-    from agrotools.build.templates.wording import sentences
+    from agrotools_build.choosing import worded
+    from agrotools_build.templates.wording import sentences
 
     rng = np.random.default_rng(seed)
     places: dict[str, list[int]] = defaultdict(list)
@@ -298,7 +298,7 @@ class _Cost:
 
 
 def _features(item: Any) -> Features:
-    from agrotools.build.twins import unanswerable_twin
+    from agrotools_build.twins import unanswerable_twin
 
     question, instance = item.question, item.instance
     twin = unanswerable_twin(item if item.wording else replace(item, wording=question.wordings[0]))
@@ -318,7 +318,7 @@ def _features(item: Any) -> Features:
 
 def _copied(items: Sequence[Any], *, shared: bool) -> Any:
     """Return the score of the answer to each question (column) as the answer to each other one (row)."""
-    from agrotools.build.building import with_plot_weights
+    from agrotools_build.building import with_plot_weights
 
     slots = [with_plot_weights(item.instance.slots) for item in items]
     table = np.array([[_score_of_copy(one, other, shared) for other in slots] for one in slots])
@@ -367,10 +367,10 @@ def _usual_answer(table: Any) -> Any:
 
 def variant_of(order: Any) -> str | None:
     """Return the variant of the things of a scene as far as its seed tells; None if it does not."""
-    from agrotools.build.sources.drawn import turn_of
-    from agrotools.build.sources.drawn.fruit import COUNTED
-    from agrotools.build.sources.drawn.land import MODES_OF_BLOCKS
-    from agrotools.build.sources.drawn.plants import DISEASES
+    from agrotools_build.sources.drawn import turn_of
+    from agrotools_build.sources.drawn.fruit import COUNTED
+    from agrotools_build.sources.drawn.land import MODES_OF_BLOCKS
+    from agrotools_build.sources.drawn.plants import DISEASES
 
     if order.name == "fruit_counts":
         return list(COUNTED)[order.seed % len(COUNTED)]
@@ -403,13 +403,13 @@ def write(
     import PIL
 
     import agrotools
-    from agrotools.benchmarks.pack import pack_path, write_pack
-    from agrotools.build.building import Group, build_samples, with_levels
-    from agrotools.build.sources.drawn.drawing import SCENE_KINDS
     from agrotools.calling import get_tool
     from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader, SourceNote
     from agrotools.formats.writing import canary_of
-    from agrotools.tools import AGROTOOLS
+    from agrotools.loading.pack import pack_path, write_pack
+    from agrotools_build.building import Group, build_samples, with_levels
+    from agrotools_build.sources.drawn.drawing import SCENE_KINDS
+    from agrotools_tools import AGROTOOLS
 
     backends = {
         tool: kind for scenes in SCENE_KINDS.values() for tool, kind in scenes.backends.items()
@@ -481,8 +481,8 @@ def packed_sample(
     sample: Any, originals: Any, scenes: Mapping[Path, Any], described: dict[str, dict[str, Any]]
 ) -> Any:
     """Return the sample with files named after their pixels, and describe these in ``described``."""
-    from agrotools.build.scenes.processes import look_of
     from agrotools.formats.benchmark import FILES_FOLDER
+    from agrotools_build.scenes.processes import look_of
 
     renamed: list[Any] = []
     for file in sample.files:

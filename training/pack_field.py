@@ -27,15 +27,15 @@ from field_parts.converted import RECIPES
 from split_field import GROUP, with_reach
 
 import agrotools
-from agrotools.benchmarks.field.pack import DataSetNote, PackedFile, PackHead, pixel_hash
-from agrotools.benchmarks.pack import pack_path, write_pack
-from agrotools.build.sources.part import listing_of
 from agrotools.calling import get_tool
 from agrotools.core import Sample
 from agrotools.formats.benchmark import Benchmark, content_hash_of, load_folder
+from agrotools.loading.pack import pack_path, write_pack
 from agrotools.scoring.metrics import FAS
 from agrotools.scoring.statistics import estimate_mean
 from agrotools.vision.reading import read_labels
+from agrotools_benchmarks.field.pack import DataSetNote, PackedFile, PackHead, pixel_hash
+from agrotools_build.sources.part import listing_of
 
 OUT = pack_path("field")
 VERSION = "12"

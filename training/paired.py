@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from agrotools.build.choosing import Chosen, in_turn
-from agrotools.build.templates.thing import Subject
-from agrotools.build.twins import paired, unanswerable_twin
 from agrotools.core import AbstainSlot
+from agrotools_build.choosing import Chosen, in_turn
+from agrotools_build.templates.thing import Subject
+from agrotools_build.twins import paired, unanswerable_twin
 
 SHARE = 0.17
 """Share of unanswerable samples in a benchmark; some of them break."""

@@ -58,10 +58,10 @@ def record_again(name: str, work: Path, data: Path | None, *, is_dry: bool) -> N
     from pack_benchmarks import VERSIONS
     from pack_field import VERSION
 
-    from agrotools.benchmarks.pack import read_pack
     from agrotools.calling import get_tool
     from agrotools.formats.benchmark import content_hash_of
     from agrotools.formats.writing import canary_of
+    from agrotools.loading.pack import read_pack
 
     pack = read_pack(name)
     recorded = cast("dict[str, str]", pack.header.metadata["tools"])
@@ -100,8 +100,8 @@ def record_again(name: str, work: Path, data: Path | None, *, is_dry: bool) -> N
 
 def folder_of(name: str, work: Path, data: Path | None) -> Path:
     """Return the folder of a benchmark with its files, drawn or copied."""
-    from agrotools.benchmarks.loading import load_benchmark
-    from agrotools.benchmarks.obtaining import Request, obtain
+    from agrotools.loading.benchmarks import load_benchmark
+    from agrotools.loading.obtaining import Request, obtain
 
     root: Path | None = None
     if name == "field":
@@ -144,10 +144,10 @@ async def reference_again(
     """Return the reference of a sample with new results."""
     from tempfile import TemporaryDirectory
 
-    from agrotools.build.references import MISSING_BACKEND, _without_artifacts
     from agrotools.calling.workspace import Workspace
     from agrotools.core import ToolCall
     from agrotools.core.record import literal_value, update_literals
+    from agrotools_build.references import MISSING_BACKEND, _without_artifacts
 
     if sample.reference is None or changed.isdisjoint(sample.reference.tools):
         return sample.reference
@@ -222,9 +222,9 @@ def write(name: str, pack: Any, header: Any, samples: Sequence[Any]) -> None:
     """Write the pack, and carry the decisions of reviews over to samples of which results alone changed."""
     import json
 
-    from agrotools.benchmarks.pack import pack_path, write_pack
-    from agrotools.build.review.material import facts_of_sample
     from agrotools.formats.benchmark import content_hash_of
+    from agrotools.loading.pack import pack_path, write_pack
+    from agrotools_build.review.material import facts_of_sample
 
     facts = {key: value for key, value in pack.described.items() if key not in ("header", "files")}
     if "content_hash" in facts:

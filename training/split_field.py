@@ -17,8 +17,8 @@ from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean, median
 from typing import NamedTuple
 
-from agrotools.build.sources.part import REACH as GROUP
 from agrotools.core import Sample
+from agrotools_build.sources.part import REACH as GROUP
 
 REACHED_FROM = 0.9
 WEIGHT, WEIGHT_OF_ALL = 3.0, 1.0

@@ -38,18 +38,8 @@ from typing import Any, cast
 import orjson
 from pydantic import JsonValue
 
-import agrotools.build.sources.drawn
+import agrotools_build.sources.drawn
 from agrotools.agents.baselines.simple import derived_values, live_arguments
-from agrotools.build.building import with_plot_weights
-from agrotools.build.choosing import Chosen, ask_subject
-from agrotools.build.references import ChainBroken, PlannedCall, check_observed
-from agrotools.build.scenes.processes import Order
-from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import DrawnScene
-from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all
-from agrotools.build.sources.part import Originals
-from agrotools.build.templates import load_templates
-from agrotools.build.templates.template import exact_result
 from agrotools.calling.cache import ResultCache
 from agrotools.calling.execution import ToolExecutor
 from agrotools.calling.workspace import Workspace
@@ -70,7 +60,17 @@ from agrotools.scoring.slots import score_slot
 from agrotools.scoring.statistics import estimate_mean
 from agrotools.text.answer_form import format_answer
 from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.tools import AGROTOOLS
+from agrotools_build.building import with_plot_weights
+from agrotools_build.choosing import Chosen, ask_subject
+from agrotools_build.references import ChainBroken, PlannedCall, check_observed
+from agrotools_build.scenes.processes import Order
+from agrotools_build.scenes.scene import Difficulty
+from agrotools_build.sources.drawn import DrawnScene
+from agrotools_build.sources.drawn.drawing import SCENE_KINDS, draw_all
+from agrotools_build.sources.part import Originals
+from agrotools_build.templates import load_templates
+from agrotools_build.templates.template import exact_result
+from agrotools_tools import AGROTOOLS
 
 WEIGHT, WEIGHT_OF_ALL = 3.0, 1.0
 KEPT_FROM, FAILED_TO = 0.96, 0.75
@@ -91,7 +91,7 @@ Group = tuple[str, str, str, bool]
 """Kind of scene, kind of things, variant, and True for charts."""
 ClassKey = tuple[str, str, str, str, int]
 """Kind of scene, kind of things, template, variant, difficulty."""
-MEMBERSHIP = Path(agrotools.build.sources.drawn.__path__[0]) / "membership.toml"
+MEMBERSHIP = Path(agrotools_build.sources.drawn.__path__[0]) / "membership.toml"
 
 
 # -- Scenes and questions ----------------------------------------------------------------------------------------------

@@ -5,15 +5,15 @@ import zlib
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.countryside import (
+from agrotools_build.scenes.countryside import (
     build_town,
     draw_stages,
     lay_ground,
     paint_date,
     paint_objects,
 )
-from agrotools.build.scenes.ponds import COLUMNS_PX, ROWS_PX
-from agrotools.build.scenes.scene import Difficulty, levels, one_thread, photographed, sun_at
+from agrotools_build.scenes.ponds import COLUMNS_PX, ROWS_PX
+from agrotools_build.scenes.scene import Difficulty, levels, one_thread, photographed, sun_at
 
 
 @one_thread()

@@ -30,7 +30,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
-from agrotools.tools.lesions.measure import (
+from agrotools_tools.lesions.measure import (
     CLIP,
     FEATURES_VERSION,
     Domain,
@@ -47,7 +47,7 @@ from agrotools.tools.lesions.measure import (
     mahalanobis,
     pixel_features,
 )
-from agrotools.tools.lesions.result import Lab
+from agrotools_tools.lesions.result import Lab
 
 HIDDEN = (64, 32)
 MEMBERS = 2
@@ -66,7 +66,7 @@ KEPT = 0.98
 of all would be that of one odd leaf (59.6, the next is 31.7) and let leaves of other crops in; at 0.98 one in fifty
 leaves of the crop itself is left to the rules."""
 THRESHOLDS = tuple(round(0.30 + 0.02 * step, 2) for step in range(16))
-DATA = Path(__file__).resolve().parent.parent / "src" / "agrotools" / "data"
+DATA = Path(__file__).resolve().parent.parent / "src" / "agrotools_tools" / "data"
 LICENCE = (
     "Weights learnt from photographs and masks of github.com/esgario/lara2018 (commit "
     "a6c38b693094c2c4da4b82029fc8be7058506a16), MIT licence, by G. Esgario and the other authors of that repository; "

@@ -18,8 +18,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 
 from agrotools.agents.llm import LLMAgent
-from agrotools.benchmarks import load_benchmark
 from agrotools.core import Mode, ToolSpec
+from agrotools.loading import load_benchmark
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import request_body
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         score,
         study,
     )
-    from agrotools.benchmarks import load_benchmark
     from agrotools.calling.contract import tool
     from agrotools.core import (
         Action,
@@ -38,10 +37,9 @@ if TYPE_CHECKING:
     )
     from agrotools.core.errors import InvalidRunError
     from agrotools.core.record import Record
-    from agrotools.env import Env, env_rows
     from agrotools.formats.benchmark import Benchmark
+    from agrotools.loading import load_benchmark
     from agrotools.models.base import Model
-    from agrotools.tools.zones import measure_zones
 
 __version__: str
 
@@ -77,14 +75,11 @@ _MODULES = {
     ),
     "InvalidRunError": "agrotools.core.errors",
     "Benchmark": "agrotools.formats.benchmark",
-    "Env": "agrotools.env",
     "Model": "agrotools.models.base",
     "Policy": "agrotools.agents.modes",
     "Record": "agrotools.core.record",
     "Task": "agrotools.agents.task",
-    "env_rows": "agrotools.env",
-    "load_benchmark": "agrotools.benchmarks",
-    "measure_zones": "agrotools.tools.zones",
+    "load_benchmark": "agrotools.loading",
     "tool": "agrotools.calling.contract",
 }
 """Public names by the module that they are imported from on first use: ``import agrotools`` alone stays cheap."""
@@ -96,7 +91,6 @@ __all__ = [
     "Benchmark",
     "CallTools",
     "Comparison",
-    "Env",
     "InvalidRunError",
     "MetricDifference",
     "MetricScore",
@@ -111,10 +105,8 @@ __all__ = [
     "ToolCall",
     "ToolError",
     "compare",
-    "env_rows",
     "evaluate",
     "load_benchmark",
-    "measure_zones",
     "merge",
     "read_run",
     "score",
@@ -130,16 +122,9 @@ def __getattr__(name: str) -> Any:
 
         return version("agrotools")
     if name in _MODULES:
-        from importlib import import_module
+        from agrotools.core.libraries import public_name
 
-        try:
-            value = getattr(import_module(_MODULES[name]), name)
-        except ModuleNotFoundError as error:
-            from agrotools.core.libraries import library_of, missing_libraries
-
-            if module := library_of(error):
-                raise missing_libraries(f"agrotools.{name}", [module]) from error
-            raise
+        value = public_name(__name__, name, _MODULES[name])
         globals()[name] = value
         return value
     raise AttributeError(f"module 'agrotools' has no attribute {name!r}")

@@ -47,7 +47,6 @@ from inspect_ai.tool import ToolCall as InspectCall
 from agrotools.agents.llm import LLMAgent
 from agrotools.agents.modes import run_end_to_end
 from agrotools.agents.session import Session
-from agrotools.benchmarks.loading import Loading, load_as
 from agrotools.calling.cache import ResultCache
 from agrotools.calling.execution import ToolExecutor
 from agrotools.core import (
@@ -61,6 +60,7 @@ from agrotools.core import (
 )
 from agrotools.core.libraries import require_libraries
 from agrotools.formats.benchmark import Benchmark
+from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.models import Completion, Message, ModelSettings, TextPart
 from agrotools.models.base import FinishReason, RequestedCall
 from agrotools.scoring.aggregate import RunAggregator, score_record

@@ -13,10 +13,10 @@ from scipy.spatial import KDTree
 
 from accuracy.fruit_and_leaves import COUNT_STUDIES
 from accuracy.study import Bench, Columns, Figure, Study
-from agrotools.build.scenes.stands import BLOCK_GSD_M, make_block
 from agrotools.core import BenchmarkError
-from agrotools.tools.counting.measure import overlaps
-from agrotools.tools.counting.tool import RULES
+from agrotools_build.scenes.stands import BLOCK_GSD_M, make_block
+from agrotools_tools.counting.measure import overlaps
+from agrotools_tools.counting.tool import RULES
 
 GSD_M = 0.5
 """Pixel of the height models of difficulty 1."""

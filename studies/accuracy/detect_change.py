@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuracy.study import Bench, Columns, Figure, Study, mean_of
-from agrotools.build.scenes.ponds import make_pond_pair
-from agrotools.tools.change.ponds import pond_change
 from agrotools.vision.rasters import open_raster
+from agrotools_build.scenes.ponds import make_pond_pair
+from agrotools_tools.change.ponds import pond_change
 
 if TYPE_CHECKING:
-    from agrotools.build.scenes.scene import Scene
+    from agrotools_build.scenes.scene import Scene
 
 PAIRS = 80
 """Number of pairs, a quarter of each difficulty. The tests were fitted on seeds 1000 to 1359, tried on 2000 to 2079."""

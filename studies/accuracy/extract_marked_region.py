@@ -17,10 +17,10 @@ from accuracy.study import Bench, Columns, Figure, Study, mean_of
 from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.core.files import fold_of
 from agrotools.text.agreement_values import box_iou
-from agrotools.tools.marks import MarkColour, MarkShape
-from agrotools.tools.marks.measure import COLOURS, PURE_COLOURS, find_marks
-from agrotools.vision.colours import NAMED_COLOURS, lab_of_list
 from agrotools.vision.reading import read_image
+from agrotools_tools.marks import MarkColour, MarkShape
+from agrotools_tools.marks.measure import COLOURS, PURE_COLOURS, find_marks
+from agrotools_tools.vision.colours import NAMED_COLOURS, lab_of_list
 
 SHAPES: tuple[MarkShape, ...] = ("box", "ellipse", "polygon")
 LEAST_SIDE_PX = 160

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accuracy.study import Bench, Columns, Figure, Study
-from agrotools.build.scenes.leaf_photo import make_leaf_photo
-from agrotools.build.scenes.orchard import KINDS, LEAST_SEEN, WELL_SEEN, make_orchard
-from agrotools.build.scenes.wheat import make_wheat
 from agrotools.core import BenchmarkError, ToolError
-from agrotools.tools.fruit.camera import Camera, read_depth
-from agrotools.tools.fruit.finding import find_fruit_pixels, fruit_in_box
-from agrotools.tools.fruit.measure import Depth, View
-from agrotools.tools.fruit.result import FruitSizes
-from agrotools.tools.lesions.result import LESION, RULES, LeafLesions
 from agrotools.vision import Box
 from agrotools.vision.reading import read_image, read_labels
+from agrotools_build.scenes.leaf_photo import make_leaf_photo
+from agrotools_build.scenes.orchard import KINDS, LEAST_SEEN, WELL_SEEN, make_orchard
+from agrotools_build.scenes.wheat import make_wheat
+from agrotools_tools.fruit.camera import Camera, read_depth
+from agrotools_tools.fruit.finding import find_fruit_pixels, fruit_in_box
+from agrotools_tools.fruit.measure import Depth, View
+from agrotools_tools.fruit.result import FruitSizes
+from agrotools_tools.lesions.result import LESION, RULES, LeafLesions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from agrotools.build.scenes.scene import Difficulty
+    from agrotools_build.scenes.scene import Difficulty
 
 SCENES = 10
 """Number of scenes of each difficulty. No tool was fitted on any of them."""
@@ -121,7 +121,7 @@ def _call_tool(bench: Bench, **arguments: Any) -> Any:
 
 
 def _save_picture(bench: Bench, name: str, pixels: "NDArray[Any]") -> Path:
-    from agrotools.build.sources.drawn import save_jpeg, save_png
+    from agrotools_build.sources.drawn import save_jpeg, save_png
 
     path = bench.scratch / name
     (save_jpeg if path.suffix == ".jpg" else save_png)(path, pixels)

@@ -15,8 +15,8 @@ from typing import Any
 
 from accuracy.study import Bench, Columns, Figure, Study, mean_of
 from agrotools.knowledge.entries import KnowledgeEntry
-from agrotools.knowledge.retrieval import knowledge_base
 from agrotools.knowledge.words import folded, has_cjk
+from agrotools_tools.lookup.retrieval import knowledge_base
 
 _LEAST_LETTERS = 5
 _LONG = 8

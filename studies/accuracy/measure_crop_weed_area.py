@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from accuracy.study import Bench, Columns, Figure, Study
-from agrotools.build.scenes.rows import make_scene
 from agrotools.core import ToolError
 from agrotools.core.files import pairs_by_hash, sha256_of_file
-from agrotools.tools.crop_weed.bands import CorrectCounts
-from agrotools.tools.crop_weed.result import BandTriplet
-from agrotools.tools.crop_weed.training import train_crop_weed_heads
+from agrotools_build.scenes.rows import make_scene
+from agrotools_tools.crop_weed.bands import CorrectCounts
+from agrotools_tools.crop_weed.result import BandTriplet
+from agrotools_tools.crop_weed.training import train_crop_weed_heads
 
 BLOCK_PX = 160
 """Side of the blocks that cross-validation keeps together: wider than a plant."""

@@ -4,8 +4,8 @@ import numpy as np
 from PIL import Image
 
 from accuracy.study import Bench, Columns, Figure, Study
-from agrotools.build.scenes.pot_plants import FORMS, make_pot
 from agrotools.core import ToolError
+from agrotools_build.scenes.pot_plants import FORMS, make_pot
 
 DRAWN = 48
 """Number of pots, a quarter of each difficulty."""

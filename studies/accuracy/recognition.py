@@ -8,9 +8,9 @@ from typing import Any
 from accuracy.study import Bench, Columns, Figure, Study, mean_of
 from agrotools.core import ToolError
 from agrotools.knowledge.kb_names import kb_names
-from agrotools.tools.recognition.candidates import identifier
-from agrotools.tools.recognition.labelled_pictures import LabelledImage
-from agrotools.tools.recognition.pack_training import train_pack
+from agrotools_tools.recognition.candidates import identifier
+from agrotools_tools.recognition.labelled_pictures import LabelledImage
+from agrotools_tools.recognition.pack_training import train_pack
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from agrotools.calling import TOOLS, get_tool
 from agrotools.calling.worker_process import worker_environment
 from agrotools.core.errors import AgrotoolsError, BenchmarkError, UsageError
 from agrotools.core.texts import count_text
-from agrotools.vision import STRANGENESS_FILES
+from agrotools_tools.vision import STRANGENESS_FILES
 from prepared import read_items
 
 FOLDERS = Path(__file__).with_name("folders.toml")

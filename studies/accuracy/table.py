@@ -7,9 +7,9 @@ from pathlib import Path
 from accuracy import STUDIES
 from accuracy.studies import Row
 from accuracy.study import LEAST_CLUSTERS
-from agrotools.build.sources.part import first_few
 from agrotools.calling import get_tool
 from agrotools.core.texts import count_text
+from agrotools_build.sources.part import first_few
 
 COLUMNS = (
     "tool",

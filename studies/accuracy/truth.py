@@ -7,10 +7,10 @@ from typing import Any, cast
 
 from PIL import Image
 
-from agrotools.build.sources.reading import is_outside
 from agrotools.core import BenchmarkError, ToolError
 from agrotools.vision.formats import file_format
 from agrotools.vision.rasters import open_raster
+from agrotools_build.sources.reading import is_outside
 from prepared import read_items
 
 _MOST = 1_000_000

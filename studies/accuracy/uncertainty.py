@@ -14,7 +14,7 @@ from typing import Any
 
 from agrotools.core.files import read_table
 from agrotools.scoring.statistics import exact_share_interval
-from agrotools.tools.recognition.candidates import LEAST_SUBJECTS
+from agrotools_tools.recognition.candidates import LEAST_SUBJECTS
 
 LEAST_FOR_COVERAGE, LEAST_COVERAGE = 300, 0.85
 """Coverage of a class is established by so many subjects and so high an exact lower bound of 95 %."""

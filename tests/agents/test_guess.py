@@ -13,9 +13,9 @@ from agrotools.agents.baselines.guess import (
     prompt_features,
     slot_key,
 )
-from agrotools.benchmarks.pack import read_pack
 from agrotools.calling import get_tool
 from agrotools.core import Answer, Observation, PlotSlot, Sample, Step, ToolCall
+from agrotools.loading.pack import read_pack
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
 from agrotools.text.answer_form import answer_form

@@ -12,10 +12,10 @@ from PIL.PngImagePlugin import PngInfo
 
 from agrotools.agents.llm import LLMAgent
 from agrotools.agents.modes import run_single_shot
-from agrotools.benchmarks._dialogs.lagent import LagentAgent
-from agrotools.benchmarks.agent_x.protocol import AgentXAgent
 from agrotools.core import Sample, Trajectory
 from agrotools.models.openai_compatible import OpenAICompatibleModel
+from agrotools_benchmarks._dialogs.lagent import LagentAgent
+from agrotools_benchmarks.agent_x.protocol import AgentXAgent
 from support.openai_server import Body, completion, serve
 from support.small_sample import run_in_mode, view_of
 

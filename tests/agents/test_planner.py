@@ -9,7 +9,6 @@ import pytest
 from agrotools.agents.baselines.guess import guessed_text
 from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable, adapted_plan
 from agrotools.agents.modes import run_no_tool
-from agrotools.benchmarks import load_folder
 from agrotools.core import (
     Answer,
     BooleanSlot,
@@ -27,6 +26,7 @@ from agrotools.core import (
     ToleranceSlot,
     ToolCall,
 )
+from agrotools.loading import load_folder
 from agrotools.text.answer_form import answer_form
 from agrotools.text.form_values import UNKNOWN
 from support.plain_sample import plain_sample

@@ -8,8 +8,8 @@ import pytest
 import agrotools as at
 from agrotools.agents.baselines.planted import Planted, PlantedPolicy
 from agrotools.agents.modes import run_step_by_step, with_shown_observations
-from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import AbstainSlot, Action, Answer, ReferenceTrajectory, Sample, UsageError
+from agrotools.loading import Benchmark, load_benchmark
 from agrotools.scoring.steps import agrees
 from agrotools.text.form_values import UNKNOWN
 

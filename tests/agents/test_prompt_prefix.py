@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from agrotools.agents.llm import LLMAgent
-from agrotools.benchmarks.pack import Pack, read_pack
 from agrotools.core import PROTOCOLS, Mode, Protocol
 from agrotools.formats.benchmark import Benchmark
+from agrotools.loading.pack import Pack, read_pack
 from agrotools.models.base import function_list, message_on_wire
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.runner.plan import with_offered_tools

@@ -29,7 +29,7 @@ def lists_opt(task):
 
 def draws_again(task):
     try:
-        import agrotools.build.sources.drawn.drawing
+        import agrotools_build.sources.drawn.drawing
     except ImportError as error:
         return f"mean_yield: 1 {error.name}"
     return "mean_yield: drawn"
@@ -101,7 +101,7 @@ def test_projects_beside_the_systems_programs_are_hidden(
 def test_scenes_cannot_be_drawn_again_with_their_truth(project: Path, folder: Path, tmp_path: Path):
     run = evaluated(folder, "python:my_agent:draws_again", tmp_path / "run", limit=1)
     (record,) = run.samples()
-    assert record.trajectory.steps[-1].text == "mean_yield: 1 agrotools.build.sources.drawn.drawing"
+    assert record.trajectory.steps[-1].text == "mean_yield: 1 agrotools_build.sources.drawn.drawing"
 
 
 def test_paths_in_answers_are_refused(project: Path, folder: Path):

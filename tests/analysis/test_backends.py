@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from agrotools.analysis.backends import BackendScore, compare_backends
 from agrotools.core import UsageError
-from agrotools.tools.recognition.labelled_pictures import read_labelled
-from agrotools.tools.recognition.pack_training import train_pack
-from agrotools.tools.recognition.packs import pack_path
+from agrotools_tools.backend_comparison import BackendScore, compare_backends
+from agrotools_tools.recognition.labelled_pictures import read_labelled
+from agrotools_tools.recognition.pack_training import train_pack
+from agrotools_tools.recognition.packs import pack_path
 from support.command import run_command
 from support.labelled_pictures import PLANTS, write_folders, write_table
 from support.tiny_nets import write_tiny_net
@@ -23,7 +23,7 @@ BACKENDS = ("offline", "pack:plants")
 def photographs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Twelve photographs, a net that has other names for their classes, and a pack learnt from 24 others."""
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("agrotools.vision.nets.nets_folder", lambda: tmp_path / "nets")
+    monkeypatch.setattr("agrotools_tools.vision.nets.nets_folder", lambda: tmp_path / "nets")
     write_tiny_net(tmp_path / "nets", "weeds", {"a": (200, 30, 30), "b": (30, 200, 30)})
     leaves = {f"bean_{number}": colour for number, colour in enumerate(PLANTS.values())}
     write_tiny_net(tmp_path / "nets", "leaves", leaves, crops={"bean": list(leaves)})

@@ -1,14 +1,14 @@
 """Metrics of built-in plug-ins: samples without a slot type listed for a benchmark do not import its plug-in."""
 
-from agrotools.benchmarks.builtin import BUILT_IN
 from agrotools.calling import get_tool, tool_names
 from agrotools.calling.worker import load
 from agrotools.core import BENCHMARKS, Slot
 from agrotools.core.slot import SLOT_TYPES as ENGINE_TYPES
+from agrotools_benchmarks.table import TABLE
 
 
 def test_slot_types_are_listed_and_tools_found_at_their_targets() -> None:
-    for name, built_in in BUILT_IN.items():
+    for name, built_in in TABLE.benchmarks.items():
         plugin = BENCHMARKS.get(name)
         kinds: list[type[Slot]] = [*ENGINE_TYPES, *plugin.slots]
         slots = {

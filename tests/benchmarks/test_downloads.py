@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.benchmarks import obtaining
-from agrotools.benchmarks.downloads import (
+from agrotools.core import BENCHMARKS, BenchmarkError, InfrastructureError, UsageError
+from agrotools.loading import obtaining
+from agrotools.loading.benchmarks import load_benchmark
+from agrotools.loading.downloads import (
     Downloader,
     Failure,
     Item,
@@ -17,9 +19,7 @@ from agrotools.benchmarks.downloads import (
     failure_lines,
     git_sha1_of,
 )
-from agrotools.benchmarks.loading import load_benchmark
-from agrotools.benchmarks.obtaining import LICENCES_FILE, Request, list_benchmarks, obtain, unpack
-from agrotools.core import BENCHMARKS, BenchmarkError, InfrastructureError, UsageError
+from agrotools.loading.obtaining import LICENCES_FILE, Request, list_benchmarks, obtain, unpack
 from agrotools.plugin import BenchmarkFiles, BenchmarkPlugin, Download
 from support.caches import separate_cache
 from support.command import run_command

@@ -10,18 +10,18 @@ from collections import Counter
 import pytest
 
 from agrotools.agents.baselines.prior import PriorTable
-from agrotools.benchmarks import Loading, load_benchmark
-from agrotools.benchmarks.embedded import load as embedded
-from agrotools.benchmarks.loading import load_as
-from agrotools.benchmarks.pack import Pack, read_pack
-from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.templates.wording import sentences
 from agrotools.calling import get_tool
 from agrotools.calling.execution import ToolExecutor
 from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError
 from agrotools.formats.benchmark import content_hash_of
+from agrotools.loading import Loading, load_benchmark
+from agrotools.loading.benchmarks import load_as
+from agrotools.loading.pack import Pack, read_pack
+from agrotools.loading.validate import validate_folder
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import format_answer
+from agrotools_benchmarks.embedded import load as embedded
+from agrotools_build.templates.wording import sentences
 from support.caches import separate_cache
 from support.small_pack import small_pack, use_pack
 
@@ -164,9 +164,9 @@ def test_a_cache_that_cannot_be_written_is_explained(tmp_path, monkeypatch):
 
 _LOAD = """
 import json, pathlib, sys
-from agrotools.benchmarks import Loading, load_benchmark
-from agrotools.benchmarks.embedded import load
-from agrotools.benchmarks.pack import Pack
+from agrotools.loading import Loading, load_benchmark
+from agrotools_benchmarks.embedded import load
+from agrotools.loading.pack import Pack
 pack = Pack(pathlib.Path(sys.argv[1]).read_bytes())
 load.read_pack = lambda _: pack
 drawn, draw = [], load.DrawnFiles._draw

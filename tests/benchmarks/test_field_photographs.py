@@ -11,10 +11,15 @@ import rasterio
 from PIL import Image
 from scipy.io import savemat
 
-from agrotools.benchmarks.describing import describe
-from agrotools.benchmarks.downloads import Patience
-from agrotools.benchmarks.field import load
-from agrotools.benchmarks.field.pack import (
+from agrotools.calling import get_tool
+from agrotools.core.errors import NoFileError
+from agrotools.formats.benchmark import BenchmarkHeader, SourceNote, content_hash_of
+from agrotools.loading.benchmarks import Loading, load_as, load_benchmark
+from agrotools.loading.describing import describe
+from agrotools.loading.downloads import Patience
+from agrotools.loading.obtaining import Request, list_benchmarks, obtain
+from agrotools_benchmarks.field import load
+from agrotools_benchmarks.field.pack import (
     JPEG_QUALITY,
     DataSetNote,
     PackedFile,
@@ -26,11 +31,6 @@ from agrotools.benchmarks.field.pack import (
     read_samples,
     sha256_of,
 )
-from agrotools.benchmarks.loading import Loading, load_as, load_benchmark
-from agrotools.benchmarks.obtaining import Request, list_benchmarks, obtain
-from agrotools.calling import get_tool
-from agrotools.core.errors import NoFileError
-from agrotools.formats.benchmark import BenchmarkHeader, SourceNote, content_hash_of
 from support.file_server import serving
 from support.made_runs import made_sample, picture
 
@@ -105,7 +105,7 @@ def made(tmp_path, monkeypatch):
     head = PackHead(**whole, files=tuple(files), head_files=tuple(masks))
     monkeypatch.setattr(load, "read_head", lambda: head)
     monkeypatch.setattr(load, "train_missing_heads", lambda *_: "no heads")
-    monkeypatch.setattr("agrotools.benchmarks.pests.train_missing_pests", lambda _: "")
+    monkeypatch.setattr("agrotools_tools.recognition.pest_photos.train_missing_pests", lambda _: "")
     monkeypatch.setattr(load, "read_samples", lambda: samples)
     return head, web
 
@@ -273,7 +273,7 @@ def test_the_real_photographs_give_the_content_hash_of_the_pack(tmp_path, monkey
         pytest.skip("no folder cwfid in AGROTOOLS_TEST_DATA")
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(load, "train_missing_heads", lambda *_: "no heads")
-    monkeypatch.setattr("agrotools.benchmarks.pests.train_missing_pests", lambda _: "")
+    monkeypatch.setattr("agrotools_tools.recognition.pest_photos.train_missing_pests", lambda _: "")
     with serving(DATA) as server:
         obtained = obtain(
             "field", Request(tmp_path / "out", server.url, heads=False, patience=HURRY)

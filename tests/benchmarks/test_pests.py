@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.benchmarks import pests
-from agrotools.benchmarks.downloads import Patience
-from agrotools.benchmarks.obtaining import Request, list_benchmarks, obtain
 from agrotools.calling import get_tool
 from agrotools.calling.workspace import artifacts_in
 from agrotools.core import ToolError, UsageError
 from agrotools.knowledge.kb_names import kb_names
-from agrotools.tools.recognition.labelled_pictures import read_labelled
-from agrotools.tools.recognition.pack_training import train_pack
-from agrotools.tools.recognition.packs import load_pack
+from agrotools.loading.downloads import Patience
+from agrotools.loading.obtaining import Request, list_benchmarks, obtain
+from agrotools_tools.recognition import pest_photos as pests
+from agrotools_tools.recognition.labelled_pictures import read_labelled
+from agrotools_tools.recognition.pack_training import train_pack
+from agrotools_tools.recognition.packs import load_pack
 from support.command import run_command
 from support.labelled_pictures import PLANTS, plant_picture
 

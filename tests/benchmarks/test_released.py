@@ -9,12 +9,12 @@ import pytest
 from PIL import Image
 
 from agrotools import evaluate
-from agrotools.benchmarks.checking import propose_map_of
-from agrotools.benchmarks.loading import load_benchmark
-from agrotools.benchmarks.released.load import check_released
 from agrotools.calling.declared import chart_of
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.progress import no_progress
+from agrotools.loading.benchmarks import load_benchmark
+from agrotools.loading.checking import propose_map_of
+from agrotools_benchmarks.released.load import check_released
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -370,7 +370,7 @@ def test_a_folder_for_each_question_is_read_and_a_map_is_proposed(root):
         "properties": {"image": {"type": "string"}, "object": {"type": "string"}},
     }
     declared = {"name": "Object Counter", "description": "Counts.", "parameters": schema}
-    (root / "agrotools/tools/counter.json").write_text(json.dumps(declared))
+    (root / "agrotools_tools/counter.json").write_text(json.dumps(declared))
     _, samples = _load(root)
     assert samples["CM_1"].files[0].sha256 != samples["CM_2"].files[0].sha256
     for sample in samples.values():

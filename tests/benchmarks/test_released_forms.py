@@ -4,16 +4,16 @@ import json
 
 import pytest
 
-from agrotools.benchmarks.checking import propose_map_of
-from agrotools.benchmarks.loading import Loading, load_benchmark
-from agrotools.benchmarks.released.answers import bare_kind, read_tolerance
-from agrotools.benchmarks.released.load import MAP, check_released, load_released
-from agrotools.benchmarks.released.traces import read_trace
-from agrotools.build.export.gta_entries import read_map
 from agrotools.core import BenchmarkError
 from agrotools.core.errors import UndecidedError
 from agrotools.core.progress import no_progress
 from agrotools.core.readings import Readings
+from agrotools.loading.benchmarks import Loading, load_benchmark
+from agrotools.loading.checking import propose_map_of
+from agrotools_benchmarks.released.answers import bare_kind, read_tolerance
+from agrotools_benchmarks.released.load import MAP, check_released, load_released
+from agrotools_benchmarks.released.traces import read_trace
+from agrotools_build.export.gta_entries import read_map
 from support.command import run_command
 from support.more_released_forms import OTHERS
 from support.released_forms import EIGHT, differences, picture

@@ -6,17 +6,17 @@ import json
 
 import pytest
 
-from agrotools.benchmarks.checking import propose_map_of
-from agrotools.benchmarks.loading import Loading, load_benchmark
-from agrotools.benchmarks.released.fields import task_of, task_table
-from agrotools.benchmarks.released.gold_words import Beside, chart_in_words, in_words
-from agrotools.benchmarks.released.load import MAP, check_released, load_released
-from agrotools.benchmarks.released.traces import english_call, named_in_text, read_trace
-from agrotools.build.export.gta_entries import read_map
 from agrotools.core import BenchmarkError
 from agrotools.core.errors import UndecidedError
 from agrotools.core.progress import no_progress
 from agrotools.core.readings import Readings
+from agrotools.loading.benchmarks import Loading, load_benchmark
+from agrotools.loading.checking import propose_map_of
+from agrotools_benchmarks.released.fields import task_of, task_table
+from agrotools_benchmarks.released.gold_words import Beside, chart_in_words, in_words
+from agrotools_benchmarks.released.load import MAP, check_released, load_released
+from agrotools_benchmarks.released.traces import english_call, named_in_text, read_trace
+from agrotools_build.export.gta_entries import read_map
 from support.released_forms import picture
 
 

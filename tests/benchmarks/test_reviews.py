@@ -2,16 +2,17 @@
 
 import pytest
 
-from agrotools.benchmarks.describing import describe
-from agrotools.benchmarks.loading import Loading, load_as
-from agrotools.benchmarks.pack import pack_path, read_pack
-from agrotools.build.review.agreement import Decision
-from agrotools.build.review.material import facts_of_sample
+from agrotools.loading.benchmarks import Loading, load_as
+from agrotools.loading.describing import describe
+from agrotools.loading.pack import read_pack
+from agrotools.packages import packaged_file
+from agrotools_build.review.agreement import Decision
+from agrotools_build.review.material import facts_of_sample
 
 
 @pytest.mark.parametrize("name", ["embedded", "field"])
 def test_two_reviewers_accepted_each_question_as_it_ships(name):
-    lines = pack_path(name).with_name(f"{name}.review.jsonl").read_text("utf-8").splitlines()
+    lines = packaged_file(f"{name}.review.jsonl").read_text("utf-8").splitlines()
     pack, decisions = read_pack(name), [*map(Decision.model_validate_json, lines)]
     contents = {sample.id: facts_of_sample(sample, ()).content for sample in pack.samples}
     reviewed = pack.header.quick if name == "embedded" else contents

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.leaks import names_tool
-from agrotools.benchmarks.validate import validate_folder
 from agrotools.core import BenchmarkError
+from agrotools.loading import load_folder
+from agrotools.loading.leaks import names_tool
+from agrotools.loading.validate import validate_folder
 from support.benchmark_folders import (
     HEADER,
     chart_sample,

@@ -2,8 +2,8 @@ from collections import Counter
 
 import pytest
 
-from agrotools.build.choosing import ANSWER_TYPES, SOURCE_PCTS, Offer, allocate, published
 from agrotools.core import BenchmarkError
+from agrotools_build.choosing import ANSWER_TYPES, SOURCE_PCTS, Offer, allocate, published
 
 
 def test_the_published_figures_and_a_fifth_of_them():

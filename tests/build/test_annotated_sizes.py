@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agrotools.build.annotation_formats import Marked
-from agrotools.build.boxes import Fit, fit_of, read_marks
-from agrotools.build.own_photos.table import DetectedTable, match_rows
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.readings import Readings
+from agrotools_build.annotation_formats import Marked
+from agrotools_build.boxes import Fit, fit_of, read_marks
+from agrotools_build.own_photos.table import DetectedTable, match_rows
 
 WIDTH, HEIGHT = 80, 60
 BOX = (10, 10, 20, 20)

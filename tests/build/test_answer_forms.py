@@ -5,14 +5,14 @@ from importlib.resources import files
 
 import pytest
 
-from agrotools.build.templates import load_templates
-from agrotools.build.templates.slot_draft import SlotDraft
 from agrotools.text.answer_form import answer_form
 from agrotools.text.normalise import CJK
+from agrotools_build.templates import load_templates
+from agrotools_build.templates.slot_draft import SlotDraft
 
 TEMPLATES = sorted(
     file.name.removesuffix(".toml")
-    for file in files("agrotools.build.templates").iterdir()
+    for file in files("agrotools_build.templates").iterdir()
     if file.name.endswith(".toml")
 )
 CASES = [

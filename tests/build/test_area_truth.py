@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from agrotools.build.area_truth import TOLERANCES, AreaTruth, count_area
+from agrotools_build.area_truth import TOLERANCES, AreaTruth, count_area
 
 _MASK = np.array([[0, 1, 2, 2], [0, 0, 1, 2], [0, 0, 0, 0]], np.uint8)
 _PLANTS = np.array([[1, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]], bool)

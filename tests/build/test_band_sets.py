@@ -8,10 +8,10 @@ import pytest
 import rasterio
 from rasterio.errors import NotGeoreferencedWarning
 
-from agrotools.build.choosing import choose
-from agrotools.build.sources.public.weeds import TileTruth, set_subject, tile_subject
-from agrotools.build.templates import load_templates
 from agrotools.core import SampleFile
+from agrotools_build.choosing import choose
+from agrotools_build.sources.public.weeds import TileTruth, set_subject, tile_subject
+from agrotools_build.templates import load_templates
 
 Raster = tuple[SampleFile, TileTruth]
 BANDS = ("B", "G", "R", "RE", "NIR")

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agrotools.build.own_photos.building import answers_of
-from agrotools.build.own_photos.proposal import propose_plan
-from agrotools.build.own_photos.table import DetectedTable, match_rows
 from agrotools.core import BenchmarkError, UndecidedError, UsageError
 from agrotools.core.readings import Readings
+from agrotools_build.own_photos.building import answers_of
+from agrotools_build.own_photos.proposal import propose_plan
+from agrotools_build.own_photos.table import DetectedTable, match_rows
 
 BOX = [10, 10, 20, 20]
 NO_IMAGE = {"version": "5.4.1", "flags": {}, "imageData": None, "imageHeight": 60, "imageWidth": 80}

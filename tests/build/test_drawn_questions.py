@@ -11,22 +11,22 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.build.quality import order_faults
-from agrotools.build.scenes.farmland import make_farmland_pair
-from agrotools.build.scenes.marks import STROKE_COLOURS, marked
-from agrotools.build.scenes.rows import UNSURVEYED
-from agrotools.build.scenes.scene import save_picture
-from agrotools.build.sources.drawn import every_file
-from agrotools.build.sources.drawn.drawing import SCENE_KINDS
-from agrotools.build.templates.template import exact_result
-from agrotools.build.templates.thing import QuestionInstance
-from agrotools.build.templates.wording import sentences
 from agrotools.calling import get_tool
 from agrotools.calling.workspace import artifacts_in
 from agrotools.core import ReferenceStep, ReferenceTrajectory, Sample
 from agrotools.core.record import resolved_value
 from agrotools.text.expressions import evaluate_from
-from agrotools.tools import extract_marked_region
+from agrotools_build.quality import order_faults
+from agrotools_build.scenes.farmland import make_farmland_pair
+from agrotools_build.scenes.marks import STROKE_COLOURS, marked
+from agrotools_build.scenes.rows import UNSURVEYED
+from agrotools_build.scenes.scene import save_picture
+from agrotools_build.sources.drawn import every_file
+from agrotools_build.sources.drawn.drawing import SCENE_KINDS
+from agrotools_build.templates.template import exact_result
+from agrotools_build.templates.thing import QuestionInstance
+from agrotools_build.templates.wording import sentences
+from agrotools_tools import extract_marked_region
 from support.drawn_scenes import SEEDS, asked_of_drawings, drawn_scene, drawn_subjects, questions_of
 from support.plain_sample import plain_sample
 
@@ -247,7 +247,7 @@ def test_questions_with_files_beside_the_asked_ones_name_these():
 
 
 def test_every_decided_class_exists():
-    text = files("agrotools.build.sources.drawn").joinpath("membership.toml").read_text("utf-8")
+    text = files("agrotools_build.sources.drawn").joinpath("membership.toml").read_text("utf-8")
     rows = tomllib.loads(text)["classes"]
     for kind, of, template, _, difficulty, n, rate, decision, reason in rows:
         assert (of, template) in {

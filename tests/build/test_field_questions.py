@@ -5,13 +5,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.build.area_truth import AreaTruth, count_area
-from agrotools.build.choosing import choose
-from agrotools.build.templates.field import FieldPicture, field_picture
-from agrotools.build.templates.slot_draft import same_answer
-from agrotools.build.templates.template import field_templates
-from agrotools.build.templates.thing import Subject
 from agrotools.core import SampleFile
+from agrotools_build.area_truth import AreaTruth, count_area
+from agrotools_build.choosing import choose
+from agrotools_build.templates.field import FieldPicture, field_picture
+from agrotools_build.templates.slot_draft import same_answer
+from agrotools_build.templates.template import field_templates
+from agrotools_build.templates.thing import Subject
 
 _SIDE = 200
 QUESTIONS = field_templates()

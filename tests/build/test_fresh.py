@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks.pack import read_pack
-from agrotools.build.sources.drawn.fresh import share_of, write_fresh
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.progress import no_progress
+from agrotools.loading import load_benchmark
+from agrotools.loading.pack import read_pack
+from agrotools_build.sources.drawn.fresh import share_of, write_fresh
 from support.sums_benchmark import write_sums
 
 pytestmark = pytest.mark.process

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from agrotools.build.quality import order_faults, sequences_that_answer
 from agrotools.core import (
     ExactSlot,
     Fact,
@@ -14,6 +13,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
+from agrotools_build.quality import order_faults, sequences_that_answer
 from support.plain_sample import plain_sample
 
 

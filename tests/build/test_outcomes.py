@@ -6,11 +6,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.build.building import Group, build_samples, measured_difficulty, with_levels
-from agrotools.build.choosing import Chosen
-from agrotools.build.references import ChainBroken, PlannedCall, build_notes, check_observed
-from agrotools.build.templates.template import Template
-from agrotools.build.templates.thing import QuestionInstance, Subject
 from agrotools.core import (
     BenchmarkError,
     BooleanSlot,
@@ -21,7 +16,12 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.core.errors import ErrorInfo
-from agrotools.tools import AGROTOOLS
+from agrotools_build.building import Group, build_samples, measured_difficulty, with_levels
+from agrotools_build.choosing import Chosen
+from agrotools_build.references import ChainBroken, PlannedCall, build_notes, check_observed
+from agrotools_build.templates.template import Template
+from agrotools_build.templates.thing import QuestionInstance, Subject
+from agrotools_tools import AGROTOOLS
 from support.caches import separate_cache
 from support.plain_sample import plain_sample
 

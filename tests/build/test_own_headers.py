@@ -5,20 +5,20 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agrotools.build.own_photos import cells
-from agrotools.build.own_photos.answering import with_answers
-from agrotools.build.own_photos.columns import ColumnReading, column_as, read_column
-from agrotools.build.own_photos.headers import thing_named
-from agrotools.build.own_photos.nearest import nearest_names
-from agrotools.build.own_photos.plan import Column
-from agrotools.build.own_photos.proposal import (
+from agrotools_build.own_photos import cells
+from agrotools_build.own_photos.answering import with_answers
+from agrotools_build.own_photos.columns import ColumnReading, column_as, read_column
+from agrotools_build.own_photos.headers import thing_named
+from agrotools_build.own_photos.nearest import nearest_names
+from agrotools_build.own_photos.plan import Column
+from agrotools_build.own_photos.proposal import (
     note_with_names,
     open_questions,
     open_questions_of_column,
     propose_plan,
 )
-from agrotools.build.own_photos.questions import ColumnNames
-from agrotools.build.own_photos.table import match_rows
+from agrotools_build.own_photos.questions import ColumnNames
+from agrotools_build.own_photos.table import match_rows
 
 COUNTS = [3, 5, 0, 7, 12, 4, 4, 9, 1, 0, 6, 2]
 SHARES = [12, 30, 5, 7.5, 0, 80, 44, 21, 3, 9, 10, 60]

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agrotools.build.own_photos.answering import decide, with_answers
-from agrotools.build.own_photos.plan import Plan
-from agrotools.build.own_photos.proposal import propose_plan
-from agrotools.build.own_photos.table import match_rows
 from agrotools.core import UsageError
 from agrotools.core.readings import Readings
+from agrotools_build.own_photos.answering import decide, with_answers
+from agrotools_build.own_photos.plan import Plan
+from agrotools_build.own_photos.proposal import propose_plan
+from agrotools_build.own_photos.table import match_rows
 
 FIRST = [4, 13, 9, 10, 9, 11, 17, 8, 11, 2]
 SECOND = [4, 13, 9, 11, 9, 10, 17, 9, 11, 3]

@@ -6,19 +6,21 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agrotools.build.choosing import ask_subject
-from agrotools.build.own_photos import cells
-from agrotools.build.own_photos.answering import with_answers
-from agrotools.build.own_photos.building import (
+from agrotools.core import BenchmarkError, SampleFile
+from agrotools.scoring.steps import implied_slot
+from agrotools_build.choosing import ask_subject
+from agrotools_build.own_photos import cells
+from agrotools_build.own_photos.answering import with_answers
+from agrotools_build.own_photos.building import (
     _why_unused,
     agreed_answers,
     answers_of,
     build_from_photos,
     compare_with_tool,
 )
-from agrotools.build.own_photos.plan import Column, Plan, SkippedRows, read_plan, write_plan
-from agrotools.build.own_photos.proposal import open_questions, propose_plan
-from agrotools.build.own_photos.questions import (
+from agrotools_build.own_photos.plan import Column, Plan, SkippedRows, read_plan, write_plan
+from agrotools_build.own_photos.proposal import open_questions, propose_plan
+from agrotools_build.own_photos.questions import (
     ColumnNames,
     Pictured,
     compared_columns,
@@ -26,11 +28,9 @@ from agrotools.build.own_photos.questions import (
     subjects_of,
     templates_for,
 )
-from agrotools.build.own_photos.table import match_rows
-from agrotools.build.templates import load_templates
-from agrotools.build.templates.slot_draft import evaluated
-from agrotools.core import BenchmarkError, SampleFile
-from agrotools.scoring.steps import implied_slot
+from agrotools_build.own_photos.table import match_rows
+from agrotools_build.templates import load_templates
+from agrotools_build.templates.slot_draft import evaluated
 from support.plain_sample import plain_sample
 
 

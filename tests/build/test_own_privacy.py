@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image, PngImagePlugin, features
 
-from agrotools.build.own_photos.building import without_identity
 from agrotools.vision.reading import read_image
+from agrotools_build.own_photos.building import without_identity
 
 PIXELS = np.random.default_rng(3).integers(0, 255, (40, 60, 3)).astype(np.uint8)
 SECRET = b"SECRET"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
-from agrotools.build.own_photos.selection import Photo, choose_photos, precision_lines, write_choice
 from agrotools.core import UsageError
+from agrotools_build.own_photos.selection import Photo, choose_photos, precision_lines, write_choice
 
 
 def _photo(

@@ -9,8 +9,10 @@ import pytest
 from PIL import Image, ImageOps
 from typer.testing import CliRunner
 
-from agrotools.benchmarks.leaks import names_tool, revealed_answer, step_words
-from agrotools.build.quality import (
+from agrotools.cli.main import app
+from agrotools.core import BenchmarkError, ExactSlot, SampleFile, ToleranceSlot
+from agrotools.loading.leaks import names_tool, revealed_answer, step_words
+from agrotools_build.quality import (
     check_implicit,
     check_near_duplicates,
     check_quality,
@@ -19,8 +21,6 @@ from agrotools.build.quality import (
     picture_features,
     write_findings,
 )
-from agrotools.cli.main import app
-from agrotools.core import BenchmarkError, ExactSlot, SampleFile, ToleranceSlot
 from support.benchmark_folders import number_sample, write_folder
 from support.plain_sample import plain_sample
 

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.build import references
-from agrotools.build.references import ChainBroken, PlannedCall, record_reference, ref
 from agrotools.calling.execution import ToolExecutor
 from agrotools.core import SampleFile
 from agrotools.core.files import artifact_path, sha256_of_file
+from agrotools_build import references
+from agrotools_build.references import ChainBroken, PlannedCall, record_reference, ref
 
 pytestmark = pytest.mark.process
 

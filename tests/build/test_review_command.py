@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agrotools.benchmarks import load_benchmark
-from agrotools.build.review.agreement import Decision, ReviewJournal
-from agrotools.build.review.material import open_material
+from agrotools.loading import load_benchmark
+from agrotools_build.review.agreement import Decision, ReviewJournal
+from agrotools_build.review.material import open_material
 from support.command import run_command
 from support.made_runs import keep, made_sample, picture, right, write_files, write_run
 from support.review_server import review_benchmark, reviewing

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.build.review.agreement import (
+from agrotools.core import BenchmarkError, RunStoreError
+from agrotools.core.texts import install_command
+from agrotools_build.cli.own_farm import print_next_steps
+from agrotools_build.review.agreement import (
     Decision,
     ReviewJournal,
     cohens_kappa,
     review_status,
     summary_of,
 )
-from agrotools.cli.own_farm import print_next_steps
-from agrotools.core import BenchmarkError, RunStoreError
-from agrotools.core.texts import install_command
 from support.command import run_command
 
 CONTENT = "0" * 16
@@ -171,7 +171,7 @@ def test_a_summary_counts_what_is_decided_on_the_samples_as_they_are():
 def test_a_missing_extra_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    import agrotools.build.review as review
+    import agrotools_build.review as review
 
     monkeypatch.setattr(review, "find_spec", lambda _name: None)
     assert run_command("review", "my-farm").returncode == 2

@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from agrotools.build.review.agreement import Edits, apply_edits, edit_text, effective_edits
-from agrotools.build.review.app import render
-from agrotools.build.review.material import (
+from agrotools.core import Sample
+from agrotools.core.slot import SLOT_TYPES
+from agrotools_build.review.agreement import Edits, apply_edits, edit_text, effective_edits
+from agrotools_build.review.app import render
+from agrotools_build.review.material import (
     TOOL_FAILED,
     TOOLS_DIFFER,
     facts_of_sample,
     open_material,
     read_flags,
 )
-from agrotools.build.review.presenting import Pictures, compared_fields, present, shapes_of
-from agrotools.core import Sample
-from agrotools.core.slot import SLOT_TYPES
+from agrotools_build.review.presenting import Pictures, compared_fields, present, shapes_of
 from support.review_server import review_benchmark, review_sample
 
 

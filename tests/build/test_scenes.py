@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 import rasterio
 
-from agrotools.build.scenes.farmland import BECOMES, make_farmland_pair
-from agrotools.build.scenes.leaf_photo import HEALTHY, LESION, make_leaf_photo
-from agrotools.build.scenes.leaf_photo import KINDS as LESIONS
-from agrotools.build.scenes.orchard import make_orchard
-from agrotools.build.scenes.ponds import EVENTS, make_pond_pair
-from agrotools.build.scenes.processes import Order
-from agrotools.build.scenes.rows import CLASSES, SOIL, make_scene
-from agrotools.build.scenes.stands import LEAST_TREE_M, TALLEST_SHRUB_M, make_block
-from agrotools.build.sources.drawn import save_blank, save_heights, save_jpeg, save_png
-from agrotools.build.sources.drawn.drawing import draw_all
 from agrotools.core import InfrastructureError
+from agrotools_build.scenes.farmland import BECOMES, make_farmland_pair
+from agrotools_build.scenes.leaf_photo import HEALTHY, LESION, make_leaf_photo
+from agrotools_build.scenes.leaf_photo import KINDS as LESIONS
+from agrotools_build.scenes.orchard import make_orchard
+from agrotools_build.scenes.ponds import EVENTS, make_pond_pair
+from agrotools_build.scenes.processes import Order
+from agrotools_build.scenes.rows import CLASSES, SOIL, make_scene
+from agrotools_build.scenes.stands import LEAST_TREE_M, TALLEST_SHRUB_M, make_block
+from agrotools_build.sources.drawn import save_blank, save_heights, save_jpeg, save_png
+from agrotools_build.sources.drawn.drawing import draw_all
 
 RED, INFRARED = 2, 4
 scene_of = cache(make_scene)
@@ -184,8 +184,8 @@ def test_a_scene_that_cannot_be_drawn_is_an_error_that_names_it(tmp_path):
 _DRAW = """
 import sys
 from pathlib import Path
-from agrotools.build.scenes.processes import Order
-from agrotools.build.sources.drawn.drawing import draw_all
+from agrotools_build.scenes.processes import Order
+from agrotools_build.sources.drawn.drawing import draw_all
 orders = [Order("blocks", seed, difficulty) for seed, difficulty in ((5, 0), (6, 2), (7, 1), (8, 3))]
 draw_all(orders, Path(sys.argv[1]), lambda what, done, total: print(done, total, flush=True), workers=2)
 """

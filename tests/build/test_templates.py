@@ -10,13 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.build.choosing import ask_subject
-from agrotools.build.references import PlannedCall, ref
-from agrotools.build.templates import Template, Thing, load_templates
-from agrotools.build.templates.key_facts import topics_with_facts
-from agrotools.build.templates.slot_draft import with_known_names
-from agrotools.build.templates.thing import Subject
-from agrotools.build.templates.wording import MOST_OF_ONE, expanded, sentences
 from agrotools.calling import get_tool
 from agrotools.calling.result import encode_result
 from agrotools.calling.workspace import artifacts_in
@@ -25,10 +18,17 @@ from agrotools.core.record import resolved_value
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import answer_form
 from agrotools.text.expressions import evaluate_from
+from agrotools_build.choosing import ask_subject
+from agrotools_build.references import PlannedCall, ref
+from agrotools_build.templates import Template, Thing, load_templates
+from agrotools_build.templates.key_facts import topics_with_facts
+from agrotools_build.templates.slot_draft import with_known_names
+from agrotools_build.templates.thing import Subject
+from agrotools_build.templates.wording import MOST_OF_ONE, expanded, sentences
 
 FILES = sorted(
     entry.name.removesuffix(".toml")
-    for entry in files("agrotools.build.templates").iterdir()
+    for entry in files("agrotools_build.templates").iterdir()
     if entry.name.endswith(".toml")
 )
 ALL = [template for name in FILES for template in load_templates(name)]
@@ -517,9 +517,9 @@ def test_sentences_differ_only_by_what_is_said():
 
 
 def test_whoever_reads_the_entry_can_state_every_key_fact():
-    from agrotools.build.templates.key_facts import facts_about
     from agrotools.scoring.open_text import read_fact
-    from agrotools.tools import lookup_agronomy
+    from agrotools_build.templates.key_facts import facts_about
+    from agrotools_tools import lookup_agronomy
 
     denied: list[tuple[str, str]] = []
     for entry, topic in topics_with_facts():

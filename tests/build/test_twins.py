@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 from pydantic import JsonValue
 
-from agrotools.benchmarks.pack import read_pack
-from agrotools.build.building import Group, build_samples
-from agrotools.build.choosing import Chosen, ask_subject
-from agrotools.build.references import ref
-from agrotools.build.scenes.processes import Order, look_of, read_record
-from agrotools.build.sources.drawn import find_mark, save_jpeg, save_png
-from agrotools.build.sources.drawn.drawing import draw_all, draw_each, subjects_of
-from agrotools.build.sources.part import Originals, named, photo_thing
-from agrotools.build.templates import Template, load_templates
-from agrotools.build.templates.thing import Subject, Thing
-from agrotools.build.twins import unanswerable_twin, with_twin, withholdings
 from agrotools.core import AbstainSlot, Intrinsics, Sample
 from agrotools.core.progress import no_progress
+from agrotools.loading.pack import read_pack
 from agrotools.text.answer_form import answer_form
 from agrotools.text.expressions import shows_no_answer
-from agrotools.tools import AGROTOOLS
+from agrotools_build.building import Group, build_samples
+from agrotools_build.choosing import Chosen, ask_subject
+from agrotools_build.references import ref
+from agrotools_build.scenes.processes import Order, look_of, read_record
+from agrotools_build.sources.drawn import find_mark, save_jpeg, save_png
+from agrotools_build.sources.drawn.drawing import draw_all, draw_each, subjects_of
+from agrotools_build.sources.part import Originals, named, photo_thing
+from agrotools_build.templates import Template, load_templates
+from agrotools_build.templates.thing import Subject, Thing
+from agrotools_build.twins import unanswerable_twin, with_twin, withholdings
+from agrotools_tools import AGROTOOLS
 
 FRUIT = {"fruits": [{"diameter_mm": 70.0}], "mean_diameter_mm": 70.0}
 
@@ -80,7 +80,7 @@ def _listed(item: Chosen) -> list[dict]:
 
 
 def test_every_way_names_things_of_templates_that_exist() -> None:
-    folder = files("agrotools.build.templates")
+    folder = files("agrotools_build.templates")
     names = {each.name[:-5] for each in folder.iterdir() if each.name.endswith(".toml")}
     templates: list[Template] = [template for name in names for template in load_templates(name)]
     kinds, known = {each.of for each in templates}, {each.template for each in templates}

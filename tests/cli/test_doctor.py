@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from agrotools.cli import certificate
 from agrotools.cli.main import app
 from agrotools.sandbox import running as probing
+from agrotools_build import certificate
 
 pytestmark = pytest.mark.process  # the first that asks probes the sandboxes
 RUN = CliRunner()

@@ -6,10 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 import agrotools as at
-from agrotools.benchmarks import load_benchmark
 from agrotools.cli.main import app
 from agrotools.cli.output import UNDECIDED, code_of
 from agrotools.core import BenchmarkError, RunStoreError, UndecidedError, UsageError
+from agrotools.loading import load_benchmark
 from agrotools.runner.prediction_columns import ColumnAnswers
 from agrotools.runner.predictions import import_predictions
 from support.sums_benchmark import write_sums

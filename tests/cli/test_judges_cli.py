@@ -13,7 +13,7 @@ import pytest
 import tomli_w
 from aiohttp import web
 
-from agrotools.benchmarks.agrieval.plugin import ReferenceTextSlot
+from agrotools_benchmarks.agrieval.plugin import ReferenceTextSlot
 from support.command import run_command
 from support.eval_process import AGROTOOLS
 from support.openai_server import Body, completion, error, serving, text_of

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from agrotools.cli.kb import app
 from agrotools.core import UsageError
+from agrotools_tools.cli.kb import app
 
 RUN = CliRunner()
 ENTRY = """

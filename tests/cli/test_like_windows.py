@@ -152,7 +152,7 @@ def _stored_decisions(folder: Path) -> list[str]:
     """Store one decision twice; return whether it was new each time, and how many there are."""
     program = """
 from pathlib import Path
-from agrotools.build.review.agreement import Decision, ReviewJournal
+from agrotools_build.review.agreement import Decision, ReviewJournal
 journal = ReviewJournal(Path("review.jsonl"))
 made = Decision(id="0" * 8, sample="s", content="0" * 16, reviewer="Ada", verdict="accept")
 print(journal.append(made), journal.append(made), len(journal.decisions()))

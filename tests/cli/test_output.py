@@ -16,8 +16,8 @@ from agrotools.calling import get_tool
 from agrotools.calling.workspace import save_artifact
 from agrotools.cli import output
 from agrotools.cli.main import app
-from agrotools.cli.tool_text import result_table
 from agrotools.report.terminal import print_parts
+from agrotools_tools.cli.tool_text import result_table
 from support.command import run_command
 
 pytestmark = pytest.mark.process
@@ -273,17 +273,17 @@ def test_a_name_that_is_not_utf8_is_kept_or_refused(tmp_path: Path) -> None:
             ": no sample was run; run the same command again",
         ),
         (
-            "agrotools.benchmarks.loading.load_as",
+            "agrotools.loading.benchmarks.load_as",
             "eval embedded -m baseline:echo --fresh-seed 5",
             ": no sample was run, drawn scenes are kept; run the same command again to resume",
         ),
         (
-            "agrotools.build.sources.drawn.fresh.write_fresh",
+            "agrotools_build.sources.drawn.fresh.write_fresh",
             "build --scenes 1 --out drawn",
             ": no benchmark is written, drawn scenes are kept; run the same command again to resume",
         ),
         (
-            "agrotools.build.sources.build_sources",
+            "agrotools_build.sources.build_sources",
             "build --source cwfid=none --out built",
             ": no benchmark is written, finished measurements are kept; run the same command again to resume",
         ),

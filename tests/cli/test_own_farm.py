@@ -15,13 +15,6 @@ import pytest
 from PIL import Image, ImageOps
 from typer.testing import CliRunner
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.own_photos.building import build_from_photos
-from agrotools.build.own_photos.nearest import nearest_names
-from agrotools.build.own_photos.plan import read_plan
-from agrotools.build.own_photos.proposal import open_questions, propose_plan
-from agrotools.build.own_photos.table import match_rows
 from agrotools.cli.main import app
 from agrotools.cli.reading import _ask_on_terminal
 from agrotools.core import BenchmarkError, UndecidedError, UsageError
@@ -29,8 +22,15 @@ from agrotools.core.files import sha256_of_file
 from agrotools.core.readings import Readings
 from agrotools.formats.tool_check import stored_checks
 from agrotools.knowledge.kb_names import shipped_names
+from agrotools.loading import load_folder
+from agrotools.loading.validate import validate_folder
 from agrotools.report.explain import own_name
 from agrotools.scoring.steps import implied_slot, shown_results
+from agrotools_build.own_photos.building import build_from_photos
+from agrotools_build.own_photos.nearest import nearest_names
+from agrotools_build.own_photos.plan import read_plan
+from agrotools_build.own_photos.proposal import open_questions, propose_plan
+from agrotools_build.own_photos.table import match_rows
 from support.command import run_command
 from support.report_page import read_report
 
@@ -191,7 +191,7 @@ def test_only_what_is_unclear_is_asked_on_a_terminal(farm: Path, monkeypatch: py
     rows = "".join(f"leaf_{number}.jpg,{10 + number},{number}\n" for number in range(1, 5))
     (farm / "t.csv").write_text(f"photo,height,apples\n{rows}")
     monkeypatch.setattr(
-        "agrotools.cli.own_farm.new_readings", lambda *, yes: Readings(_ask_on_terminal)
+        "agrotools_build.cli.own_farm.new_readings", lambda *, yes: Readings(_ask_on_terminal)
     )
     arguments = ["build", "--images", str(farm / "photos"), "--answers", str(farm / "t.csv"), "--out",
                  str(farm / "o"), "--set", "height.px_per_cm=12.5"]  # fmt: skip

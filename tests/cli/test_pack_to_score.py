@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agrotools.benchmarks import load_folder
-from agrotools.tools.recognition.packs import pack_path
+from agrotools.loading import load_folder
+from agrotools_tools.recognition.packs import pack_path
 from support.command import run_command
 from support.labelled_pictures import plant_picture
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from agrotools.cli.packs import app
-from agrotools.cli.tools import app as tools_app
-from agrotools.tools.crop_weed.heads import HeadInfo, save_head
-from agrotools.tools.crop_weed.result import heads_folder
-from agrotools.tools.recognition.packs import packs_folder
+from agrotools_tools.cli.packs import app
+from agrotools_tools.cli.tools import app as tools_app
+from agrotools_tools.crop_weed.heads import HeadInfo, save_head
+from agrotools_tools.crop_weed.result import heads_folder
+from agrotools_tools.recognition.packs import packs_folder
 from support.labelled_pictures import write_folders
 
 RUN = CliRunner()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from agrotools.cli.main import COMMANDS
+from agrotools.cli.main import all_commands
 from agrotools.core.texts import install_command
 from support.benchmark_folders import chart_sample, number_sample, write_folder
 from support.openai_server import Body, completion, serving
@@ -114,24 +114,26 @@ def test_other_commands_name_the_one_that_installs_what_they_need(folder: Path):
 
 
 def test_every_command_has_its_help_and_the_package_its_names(folder: Path):
-    helps = run_plain([(command, "--help") for command in COMMANDS], folder)
+    helps = run_plain([(command, "--help") for command in all_commands()], folder)
     assert [each.error for each in helps if each.code] == []
     script = f"""
 import sys
 sys.modules.update(dict.fromkeys({sorted(HIDDEN)!r}))
-import agrotools
-for name in agrotools.__all__:
-    try:
-        getattr(agrotools, name)
-    except agrotools.AgrotoolsError as error:
-        print(name, error.hint)
+import agrotools, agrotools_build, agrotools_tools
+for package in (agrotools, agrotools_build, agrotools_tools):
+    for name in package.__all__:
+        try:
+            getattr(package, name)
+        except agrotools.AgrotoolsError as error:
+            print(f"{{package.__name__}}.{{name}}", error.hint)
 """
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=folder
     )
     command = install_command("tools")
     assert done.stdout.splitlines() == [
-        f"Env {command}",
-        f"env_rows {command}",
-        f"measure_zones {command}",
+        f"agrotools_build.Env {command}",
+        f"agrotools_build.env_rows {command}",
+        f"agrotools_build.fruit_subjects {command}",
+        f"agrotools_tools.measure_zones {command}",
     ]

@@ -136,7 +136,7 @@ def test_a_dry_run_needs_no_key_and_a_run_lacks_it_before_scenes_are_drawn(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.setattr(
-        "agrotools.build.sources.drawn.fresh.write_fresh", lambda *_, **__: pytest.fail("drawn")
+        "agrotools_build.sources.drawn.fresh.write_fresh", lambda *_, **__: pytest.fail("drawn")
     )
     folder = write_text_benchmark(tmp_path / "benchmark", 2)
     done = run_command("eval", folder, "-m", "openai:gpt-4.1", "--dry-run")
@@ -163,7 +163,7 @@ def test_a_limit_draws_the_scenes_that_it_needs_and_others_are_refused(
         raise UsageError("not drawn")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("agrotools.build.sources.drawn.fresh.write_fresh", write_fresh)
+    monkeypatch.setattr("agrotools_build.sources.drawn.fresh.write_fresh", write_fresh)
     run_command("eval", "embedded", "-m", "baseline:echo", "--fresh-seed", "987654", "--limit", "4")
     assert 4 <= drawn[0] <= 12, "at most four for each mode"
 

@@ -10,10 +10,10 @@ import pytest
 from aiohttp import web
 from typer.testing import CliRunner
 
-from agrotools.benchmarks import load_benchmark
 from agrotools.cli.main import app
 from agrotools.core import CallTools, Record, Sample
 from agrotools.core.record import literal_value, rename_texts
+from agrotools.loading import load_benchmark
 from agrotools.runner.records import iter_records
 from support.made_agent_x import write_agent_x
 from support.made_gta import write_gta

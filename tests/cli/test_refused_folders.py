@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agrotools.benchmarks.validate import check_for_run
 from agrotools.core import BenchmarkError
 from agrotools.formats.benchmark import load_folder
+from agrotools.loading.validate import check_for_run
 from support.command import run_command
 
 DRAWN = Path(__file__).parents[1] / "golden" / "benchmarks" / "drawn"

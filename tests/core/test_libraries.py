@@ -13,7 +13,7 @@ from agrotools.calling import get_tool
 from agrotools.core import Registry, UsageError
 from agrotools.core.libraries import READERS, MissingLibraryError, is_installed, require_libraries
 from agrotools.core.texts import install_command
-from agrotools.tools import AGROTOOLS, GENERAL_TOOLS
+from agrotools_tools import AGROTOOLS, GENERAL_TOOLS
 
 WITHOUT_LIBRARIES = {
     "lookup_agronomy",

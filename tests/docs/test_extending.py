@@ -8,11 +8,11 @@ import pytest
 from PIL import Image
 
 from agrotools.agents.modes import run_end_to_end
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.export.gta_entries import read_map
 from agrotools.calling.execution import ToolOutcome
 from agrotools.core import Observation, SampleFile, SampleView, ToolCall
+from agrotools.loading import load_folder
+from agrotools.loading.validate import validate_folder
+from agrotools_build.export.gta_entries import read_map
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -9,14 +9,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from agrotools.benchmarks._dialogs import corrected_scorer as corrected_dialogues
-from agrotools.benchmarks._dialogs import published_scorer as published_dialogues
-from agrotools.benchmarks.agent_x import published_scorer
-from agrotools.benchmarks.agent_x import score as corrected_scorer
-from agrotools.benchmarks.agent_x.judge import JudgeTable
-from agrotools.benchmarks.gta.score import RULES as GTA
-from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
-from agrotools.benchmarks.thinkgeo.score import Judgement, score_end, with_llm_score
 from agrotools.cli.main import app
 from agrotools.scoring.predictions import (
     FORMATS,
@@ -25,6 +17,14 @@ from agrotools.scoring.predictions import (
     compare_file,
     prediction_format,
 )
+from agrotools_benchmarks._dialogs import corrected_scorer as corrected_dialogues
+from agrotools_benchmarks._dialogs import published_scorer as published_dialogues
+from agrotools_benchmarks.agent_x import published_scorer
+from agrotools_benchmarks.agent_x import score as corrected_scorer
+from agrotools_benchmarks.agent_x.judge import JudgeTable
+from agrotools_benchmarks.gta.score import RULES as GTA
+from agrotools_benchmarks.thinkgeo.score import RULES as THINKGEO
+from agrotools_benchmarks.thinkgeo.score import Judgement, score_end, with_llm_score
 from support.gta_files import (
     CAT,
     ERROR,

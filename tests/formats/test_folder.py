@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.benchmarks import load_benchmark, load_folder, with_clusters
-from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.export.folder import write_benchmark
 from agrotools.core import BenchmarkError, Sample, SampleFile, UsageError
 from agrotools.core.errors import NoFileError
 from agrotools.formats.benchmark import BenchmarkHeader, LazySamples, SourceNote, facts_of
 from agrotools.formats.writing import check_replaceable, header_toml, replace_folder
+from agrotools.loading import load_benchmark, load_folder, with_clusters
+from agrotools.loading.validate import validate_folder
+from agrotools_build.export.folder import write_benchmark
 from support.benchmark_folders import HEADER, number_sample, write_folder
 
 

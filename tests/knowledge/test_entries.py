@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.knowledge import entries as base
-from agrotools.knowledge.checking import check_files, forbidden
 from agrotools.knowledge.entries import (
     LONGEST_FILE,
     SHIPPED,
@@ -18,6 +17,7 @@ from agrotools.knowledge.entries import (
     read_entry,
     toml_files,
 )
+from agrotools_tools.lookup.checking import check_files, forbidden
 
 GOOD = """
 id = "pest.moon_moth"

@@ -4,7 +4,7 @@ import pytest
 
 from agrotools.knowledge.foreign import english_names, foreign_names
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
-from agrotools.knowledge.retrieval import knowledge_base
+from agrotools_tools.lookup.retrieval import knowledge_base
 
 
 def test_every_listed_name_leads_to_an_entry():

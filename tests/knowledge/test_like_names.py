@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from agrotools.knowledge.entries import SHIPPED, load, toml_files
-from agrotools.knowledge.evidence import is_group, is_other_name
-from agrotools.knowledge.retrieval import KnowledgeIndex
+from agrotools.knowledge.other_names import is_group, is_other_name
+from agrotools_tools.lookup.retrieval import KnowledgeIndex
 
 ASKED = tomllib.loads(Path(__file__).with_name("names_asked.toml").read_text("utf-8"))
 

@@ -5,8 +5,8 @@ from datetime import date
 import pytest
 
 from agrotools.knowledge.entries import KnowledgeEntry
-from agrotools.knowledge.retrieval import KnowledgeIndex
 from agrotools.knowledge.words import hosts_named, hosts_of
+from agrotools_tools.lookup.retrieval import KnowledgeIndex
 
 
 def entry(key: str, crops: tuple[str, ...], *described: str) -> KnowledgeEntry:

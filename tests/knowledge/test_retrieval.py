@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.knowledge.entries import KnowledgeEntry
-from agrotools.knowledge.retrieval import KnowledgeIndex
+from agrotools_tools.lookup.retrieval import KnowledgeIndex
 
 
 def entry(

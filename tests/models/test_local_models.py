@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.benchmarks import load_benchmark
 from agrotools.core import UsageError
+from agrotools.loading import load_benchmark
 from agrotools.models import local_models
 from agrotools.models.local_models import LocalModel, fetch, local_model, model_file
 from agrotools.models.local_server import LocalServer

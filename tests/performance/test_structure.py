@@ -48,7 +48,7 @@ def test_the_walk_follows_the_configuration_and_its_parts_and_nothing_made_from_
 
 def test_a_circle_is_found_inside_functions_and_not_for_types(house: structure.House):
     assert house.circles() == []
-    plan = house.source / "runner" / "plan.py"
+    plan = house.source / "agrotools" / "runner" / "plan.py"
     closing = "from agrotools.runner.evaluate import evaluate\n"
     plan.write_text(f"from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    {closing}")
     assert structure.House(house.repo).circles() == []
@@ -65,7 +65,9 @@ def test_the_package_has_no_circle():
 def test_what_makes_code_hard_to_read_is_counted(house: structure.House):
     sums = "".join(f"    {name} = a + b + c + d\n" for name in "efghijklmnopqrstuvwxyz" * 2)
     text = f'"""A docstring."""\n\n\n# a comment\nclass Config:\n    """Text."""\n\n\ndef many(a, b, c, d):\n{sums}'
-    (house.source / "scoring.py").write_text(text + "    return [n for n in (e if f else g)]\n")
+    (house.source / "agrotools" / "scoring.py").write_text(
+        text + "    return [n for n in (e if f else g)]\n"
+    )
     found = structure.House(house.repo)
     assert [line.split(maxsplit=1)[1] for line in structure.large_functions(found)] == [
         "agrotools.scoring:9 many"

@@ -1,4 +1,4 @@
-"""Names of benchmarks in the engine: none in its code and in the keys of its data (docstrings may cite a paper)."""
+"""What the engine must not name: the packages that build on it, anywhere; and benchmarks, outside of docstrings."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ import pytest
 import agrotools
 
 ENGINE = (
-    "core text models tools vision knowledge sandbox agents scoring formats runner report serve api.py plugin"
+    "core text models calling vision knowledge sandbox agents scoring formats runner report api.py plugin"
 ).split()
 NAMES = r"agent[-_]?x|agrieval|gta|gta-?2|thinkgeo|cmmlu|image_?calls(?:slot)?"
 BENCHMARK_ID = re.compile(rf"(?<![A-Za-z])(?:{NAMES})(?![A-Za-z])", re.IGNORECASE)
@@ -45,6 +45,27 @@ def words_of_code(path: Path) -> Iterator[tuple[int, str]]:
             yield from ((line, each.name) for each in node.names)
         elif isinstance(node, ast.arg):
             yield line, node.arg
+
+
+PACKAGES = ("agrotools", "agrotools_tools", "agrotools_build", "agrotools_benchmarks")
+"""Each may name itself and those to its left."""
+TEXTS = (".py", ".toml", ".json", ".csv", ".j2", ".js", ".css", ".txt", ".md", ".html")
+
+
+@pytest.mark.parametrize("package", PACKAGES[:-1])
+def test_a_package_names_none_to_its_right(package: str) -> None:
+    """Neither in imports, which import-linter checks, too, nor in targets, texts and data files."""
+    to_the_right = PACKAGES[PACKAGES.index(package) + 1 :]
+    files = [path for path in (ROOT.parent / package).rglob("*") if path.suffix in TEXTS]
+    assert files
+    texts = {path: path.read_text(encoding="utf-8") for path in files}
+    found = [
+        f"{path.relative_to(ROOT.parent)}: {name}"
+        for path, text in texts.items()
+        for name in to_the_right
+        if name in text
+    ]
+    assert not found
 
 
 @pytest.mark.parametrize("room", ENGINE)

@@ -9,15 +9,15 @@ from typing import Literal
 
 import pytest
 
-from agrotools.benchmarks import load_benchmark
 from agrotools.core import BENCHMARKS, BenchmarkError, PluginWarning, Slot, UsageError
 from agrotools.core import registry as registries
 from agrotools.core.registry import Registry, join_tables
+from agrotools.loading import load_benchmark
 from agrotools.plugin import BenchmarkPlugin
 
 
 def test_an_entry_point_of_a_loader_function_is_refused_with_what_to_do() -> None:
-    targets = {"old": "agrotools.benchmarks.embedded.load:load_drawn"}
+    targets = {"old": "agrotools_benchmarks.embedded.load:load_drawn"}
     registry: Registry[object] = Registry(
         "benchmark", "none", targets, kind="agrotools.plugin:BenchmarkPlugin"
     )
@@ -51,7 +51,7 @@ def test_a_plugin_that_cannot_be_imported_is_named_and_leaves_the_others_alone(
 ) -> None:
     (tmp_path / f"broken_{module}.py").write_text(BROKEN[module])
     monkeypatch.syspath_prepend(tmp_path)
-    targets = {module: f"broken_{module}:PLUGIN", "gta": "agrotools.benchmarks.gta.plugin:PLUGIN"}
+    targets = {module: f"broken_{module}:PLUGIN", "gta": "agrotools_benchmarks.gta.plugin:PLUGIN"}
     registry: Registry[object] = Registry(
         "benchmark", "none", targets, kind="agrotools.plugin:BenchmarkPlugin"
     )
@@ -91,7 +91,7 @@ def test_a_name_that_two_packages_claim_is_the_first_ones_and_a_warning_names_bo
     ]
     monkeypatch.setattr(registries, "entry_points", lambda group: entries)
     registry: Registry[object] = Registry(
-        "benchmark", "g", {"gta": "agrotools.benchmarks.gta.plugin:PLUGIN"}
+        "benchmark", "g", {"gta": "agrotools_benchmarks.gta.plugin:PLUGIN"}
     )
     with pytest.warns(
         PluginWarning, match="'gta' of the package stranger is ignored: agrotools has one"

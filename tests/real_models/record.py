@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.loading import Benchmark, load_benchmark
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest

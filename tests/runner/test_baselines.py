@@ -25,7 +25,7 @@ from agrotools.core import (
 )
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
-from agrotools.tools import AGROTOOLS
+from agrotools_tools import AGROTOOLS
 from support.plain_sample import plain_sample
 
 FILES = (SampleFile(name="image_1.jpg", path="files/a.jpg", kind="image"),)

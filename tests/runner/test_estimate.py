@@ -9,8 +9,8 @@ import pytest
 
 from agrotools.agents.llm import LLMAgent
 from agrotools.agents.modes import run_step_by_step, with_shown_observations
-from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec
+from agrotools.loading import Benchmark, load_benchmark
 from agrotools.models import Message, ModelSettings
 from agrotools.models.base import image_urls, request_text
 from agrotools.models.endpoint import Endpoint, ScriptedModel

@@ -10,10 +10,10 @@ import orjson
 import pytest
 
 from agrotools.api import evaluate
-from agrotools.benchmarks import load_benchmark
 from agrotools.calling.execution import ToolExecutor
 from agrotools.core import BenchmarkError, Mode, Record, Sample
 from agrotools.formats.benchmark import MOST_MAKERS
+from agrotools.loading import load_benchmark
 from agrotools.models import Endpoint
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.runner.build import describe_run

@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from agrotools.benchmarks import load_benchmark
+from agrotools.loading import load_benchmark
 from agrotools.models import Endpoint
 from agrotools.runner.build import default_folder, describe_run
 from agrotools.runner.config import EvalConfig

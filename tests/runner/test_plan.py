@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.benchmarks import load_benchmark
 from agrotools.core import ReferenceTrajectory, Sample
 from agrotools.formats.benchmark import LazySamples, facts_of, select_samples
+from agrotools.loading import load_benchmark
 from agrotools.runner.plan import remaining, work_items
 from support.plain_sample import plain_sample
 

@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 import agrotools as at
-from agrotools.benchmarks import load_benchmark
 from agrotools.cli.main import app
 from agrotools.cli.output import UNDECIDED, code_of
 from agrotools.core import RunStoreError, UndecidedError, UsageError
 from agrotools.core.readings import Readings
+from agrotools.loading import load_benchmark
 from agrotools.runner.prediction_columns import ColumnAnswers
 from agrotools.runner.prediction_names import column_kind, snake_case
 from agrotools.runner.predictions import import_predictions

@@ -6,10 +6,10 @@ from hashlib import sha256
 import pytest
 
 import agrotools as at
-from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks.photos import samples_of_photos
 from agrotools.core import UndecidedError, UsageError
 from agrotools.core.readings import Readings
+from agrotools.loading import load_benchmark
+from agrotools.loading.photos import samples_of_photos
 from agrotools.runner.prediction_columns import ColumnAnswers
 from agrotools.runner.predictions import import_predictions
 from agrotools.scoring.slots import answer_of, score_slot

@@ -6,7 +6,6 @@ from pathlib import Path
 import orjson
 import pytest
 
-from agrotools.benchmarks.agrieval.plugin import ReferenceTextSlot
 from agrotools.core import Record, RunStoreError, Step, Trajectory, UsageError
 from agrotools.plugin import TextComparisons
 from agrotools.runner import rescore as module
@@ -16,6 +15,7 @@ from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.lost_points import LostPoints
 from agrotools.scoring.metrics import METRICS
+from agrotools_benchmarks.agrieval.plugin import ReferenceTextSlot
 from support.plain_sample import plain_sample
 from support.runs import summarise
 from support.shown import tables_text

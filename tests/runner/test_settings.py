@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import RunStoreError
+from agrotools.loading import Benchmark, load_benchmark
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.run_settings import resolve_settings
 from support.made_runs import end_to_end, made_sample, write_run

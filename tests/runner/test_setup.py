@@ -13,7 +13,7 @@ from agrotools.core import ToolError
 from agrotools.runner import evaluate as evaluation
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.records import iter_records
-from agrotools.tools import diagnose_pest_disease
+from agrotools_tools import diagnose_pest_disease
 from support.plain_sample import plain_sample
 
 pytestmark = pytest.mark.process

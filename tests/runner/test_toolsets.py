@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agrotools.benchmarks import load_benchmark
 from agrotools.cli.main import main
 from agrotools.core import Sample, UsageError
+from agrotools.loading import load_benchmark
 from agrotools.report.run_list import run_folders
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.config_file import read_config

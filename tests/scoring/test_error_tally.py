@@ -9,9 +9,6 @@ from hypothesis import strategies as st
 
 from agrotools.agents.modes import run_end_to_end, run_step_by_step
 from agrotools.agents.parsing import parse_output
-from agrotools.benchmarks._dialogs.lagent import LagentAgent
-from agrotools.benchmarks._dialogs.lagent_format import declared_by
-from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of, errors_of_dialogues
 from agrotools.core import (
     Mode,
     Observation,
@@ -36,6 +33,9 @@ from agrotools.models.endpoint import ScriptedModel
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.error_classes import KEYWORD_CLASSES
 from agrotools.scoring.summary import ErrorCount, Summary
+from agrotools_benchmarks._dialogs.lagent import LagentAgent
+from agrotools_benchmarks._dialogs.lagent_format import declared_by
+from agrotools_benchmarks._dialogs.record_dialogues import dialogue_of, errors_of_dialogues
 from support.plain_sample import plain_sample
 
 FILE = SampleFile(name="a.jpg", path="image/a.jpg", kind="image")

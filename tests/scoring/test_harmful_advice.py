@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.build.templates.key_facts import harmful_claims, open_gold, topics_with_facts
 from agrotools.core import OpenTextSlot, Record, Step, Trajectory
 from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.metrics import HARMFUL_ADVICE
 from agrotools.scoring.open_text import find_harmful
+from agrotools_build.templates.key_facts import harmful_claims, open_gold, topics_with_facts
 from support.plain_sample import plain_sample
 from support.runs import summarise
 

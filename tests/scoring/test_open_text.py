@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from agrotools.build.templates.key_facts import open_gold, topics_with_facts
-from agrotools.build.templates.slot_draft import SlotDraft
 from agrotools.core import Fact, OpenTextSlot
 from agrotools.scoring.open_text import read_fact, score_facts
 from agrotools.text.answer_form import answer_form
+from agrotools_build.templates.key_facts import open_gold, topics_with_facts
+from agrotools_build.templates.slot_draft import SlotDraft
 
 REPLIES = Path(__file__).with_name("open_text_replies.jsonl")
 FACT = Fact.model_validate(

@@ -35,8 +35,9 @@ from agrotools.calling import get_tool
 from agrotools.calling.execution import ToolExecutor
 from agrotools.cli.main import app
 from agrotools.core import UsageError
-from agrotools.serve import mcp as serving
-from agrotools.serve.mcp import (
+from agrotools_tools import AGROTOOLS
+from agrotools_tools.serve import mcp as serving
+from agrotools_tools.serve.mcp import (
     TOKEN_VARIABLE,
     FolderTools,
     ServerOptions,
@@ -44,7 +45,6 @@ from agrotools.serve.mcp import (
     encoded_schema,
     open_workspace,
 )
-from agrotools.tools import AGROTOOLS
 
 pytestmark = pytest.mark.process
 TOKEN = "token-of-the-test-1234"

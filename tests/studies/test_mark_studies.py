@@ -10,7 +10,7 @@ from accuracy import extract_marked_region
 from accuracy.extract_marked_region import draw_mark_on, find_photos
 from accuracy.study import Bench, estimate
 from agrotools.text.agreement_values import box_iou
-from agrotools.tools.marks import MarkShape
+from agrotools_tools.marks import MarkShape
 from support.picture_files import discs, field
 
 

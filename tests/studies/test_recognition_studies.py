@@ -20,7 +20,7 @@ LEAVES: dict[str, Colour] = {
 
 @pytest.fixture(autouse=True)
 def _nets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agrotools.vision.nets.nets_folder", lambda: tmp_path / "nets")
+    monkeypatch.setattr("agrotools_tools.vision.nets.nets_folder", lambda: tmp_path / "nets")
     crops = {"bean": list(LEAVES)}
     write_tiny_net(tmp_path / "nets", "leaves", LEAVES, threshold=0.6, crops=crops)
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import orjson
 
-from agrotools.build.choosing import Chosen, ask_subject
-from agrotools.build.sources.drawn import DrawnScene, every_file
-from agrotools.build.sources.drawn.drawing import SCENE_KINDS
-from agrotools.build.sources.part import Originals
-from agrotools.build.templates import load_templates
-from agrotools.build.templates.template import Template
-from agrotools.build.templates.thing import Subject
+from agrotools_build.choosing import Chosen, ask_subject
+from agrotools_build.sources.drawn import DrawnScene, every_file
+from agrotools_build.sources.drawn.drawing import SCENE_KINDS
+from agrotools_build.sources.part import Originals
+from agrotools_build.templates import load_templates
+from agrotools_build.templates.template import Template
+from agrotools_build.templates.thing import Subject
 
 
 def drawn_scene(name: str, seed: int) -> DrawnScene:

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from agrotools.benchmarks._dialogs.published_scorer import Dialogue
+from agrotools_benchmarks._dialogs.published_scorer import Dialogue
 
 ERROR = {"type": "ARGS_ERROR", "msg": "invalid json format: {"}
 

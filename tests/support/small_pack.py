@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agrotools.benchmarks.embedded import load
-from agrotools.benchmarks.pack import Pack, read_pack, write_pack
+from agrotools.loading.pack import Pack, read_pack, write_pack
+from agrotools_benchmarks.embedded import load
 
 
 def small_pack(

@@ -9,7 +9,7 @@ from PIL import Image
 
 from agrotools.calling.result import encode_result
 from agrotools.calling.workspace import artifacts_in
-from agrotools.tools import calculate, estimate_canopy_height, measure_crop_weed_area, plot
+from agrotools_tools import calculate, estimate_canopy_height, measure_crop_weed_area, plot
 from support.picture_files import row_field, write_raster
 from support.tool_errors import tool_error
 

@@ -16,7 +16,7 @@ from agrotools.calling import get_tool
 from agrotools.calling.pictures import choose_scale
 from agrotools.calling.workspace import CallContext, call_context
 from agrotools.core import SampleFile
-from agrotools.tools.canopy_height import CanopyHeight
+from agrotools_tools.canopy_height import CanopyHeight
 from support.picture_files import field, write_raster
 from support.tool_errors import tool_error
 

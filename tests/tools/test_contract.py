@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-import agrotools.tools
+import agrotools_tools
 from agrotools.calling import TOOLS, get_tool, tool_names, tool_specs
 from agrotools.calling.arguments import plain_schema
 from agrotools.calling.cache import ResultCache
@@ -30,7 +30,7 @@ from agrotools.calling.contract import (
 from agrotools.calling.execution import check_backend
 from agrotools.calling.result import encode_result, with_artifact_names
 from agrotools.core import Artifact, PlotSeries, PlotSpec, ToolError, UsageError
-from agrotools.tools.table import TARGETS
+from agrotools_tools.table import TARGETS
 
 
 class Measured(ToolResult):
@@ -462,10 +462,14 @@ class TestRegistry:
     def test_tools_are_found_by_name_or_the_closest_told(self):
         with pytest.raises(UsageError, match="did you mean Calculator or calculate"):
             get_tool("calculator")
-        from agrotools.tools import calculate
+        from agrotools_tools import calculate
 
         assert calculate is get_tool("calculate")
-        assert set(TARGETS) <= set(dir(agrotools.tools)) & set(tool_names())
+        assert set(TARGETS) <= set(tool_names())
+        assert set(agrotools_tools.__all__) == {
+            *("AGROTOOLS", "GENERAL_TOOLS", "measure_zones"),
+            *TARGETS,
+        }
         with pytest.raises(ImportError):
             from agrotools.calling import no_such_tool  # noqa: F401  # pyright: ignore
         assert "calculate" in TOOLS

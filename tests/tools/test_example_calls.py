@@ -12,7 +12,7 @@ from agrotools.calling.example_calls import example_call
 from agrotools.calling.execution import ToolExecutor
 from agrotools.calling.workspace import Workspace
 from agrotools.core import SampleFile, ToolCall, ToolError
-from agrotools.tools import AGROTOOLS
+from agrotools_tools import AGROTOOLS
 
 
 def file(name: str, kind: Any) -> SampleFile:

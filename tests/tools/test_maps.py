@@ -10,14 +10,14 @@ from rasterio.transform import Affine
 from rasterio.warp import transform
 from typer.testing import CliRunner
 
-from agrotools.cli.tools import app
-from agrotools.tools import (
+from agrotools_tools import (
     analyze_lesions,
     count_objects,
     estimate_canopy_height,
     measure_crop_weed_area,
     measure_weed_phenotype,
 )
+from agrotools_tools.cli.tools import app
 from support.picture_files import row_field, write_raster
 
 CRS = "EPSG:32632"

@@ -12,7 +12,7 @@ from PIL import Image
 
 from agrotools.calling import get_tool, tool_names, tool_specs
 from agrotools.core import PROTOCOLS, Protocol, ToolError, ToolSpec
-from agrotools.tools import AGROTOOLS
+from agrotools_tools import AGROTOOLS
 from support.prompt_size import CHARACTERS_PER_TOKEN, system_text
 
 MOST_TOKENS = 3350

@@ -161,7 +161,7 @@ def test_the_command_prints_nothing_of_ray_and_no_usage_is_reported(cluster: Any
 async def test_a_node_with_another_version_or_data_file_stops_the_run(
     executor, workspace, monkeypatch, part
 ):
-    here = {**installation("agrotools.tools.general.calculate:calculate", "offline"), part: "9.9"}
+    here = {**installation("agrotools_tools.general.calculate:calculate", "offline"), part: "9.9"}
     monkeypatch.setattr(executor, "_find_tool", get_tool)
     monkeypatch.setattr(ray_executor, "installation", lambda *_: here)
     with pytest.raises(

@@ -8,11 +8,11 @@ import pytest
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from agrotools.build.sources.drawn import save_blank, save_heights, save_jpeg, save_png
 from agrotools.calling import get_tool
 from agrotools.core import ToolError
-from agrotools.tools import AGROTOOLS
 from agrotools.vision.reading import read_image, refuse_blank
+from agrotools_build.sources.drawn import save_blank, save_heights, save_jpeg, save_png
+from agrotools_tools import AGROTOOLS
 from support.picture_files import png_header_only
 from support.tool_errors import tool_error
 

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from agrotools.calling import TOOLS, get_tool
 from agrotools.calling.contract import ImageFile, Region, ToolResult, tool
 from agrotools.calling.workspace import save_artifact
-from agrotools.cli.tools import app
 from agrotools.core import Artifact, ToolError
-from agrotools.tools import AGROTOOLS
+from agrotools_tools import AGROTOOLS
+from agrotools_tools.cli.tools import app
 
 
 class Row(ToolResult):
@@ -280,7 +280,7 @@ class TestRun:
 
 @pytest.mark.process
 def test_the_module_imports_nothing_heavy():
-    script = "import agrotools.cli.tools, sys; print(*sys.modules)"
+    script = "import agrotools_tools.cli.tools, sys; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     ).stdout.split()

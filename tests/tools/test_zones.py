@@ -17,14 +17,13 @@ import rasterio
 from rasterio.transform import from_origin
 from rasterio.warp import transform
 
-import agrotools as at
 from agrotools.core import ToolError, UndecidedError
 from agrotools.core.readings import Readings
-from agrotools.tools import zone_shapes
-from agrotools.tools.canopy_height import estimate_canopy_height
-from agrotools.tools.change.tool import detect_change
-from agrotools.tools.crop_weed.tool import measure_crop_weed_area
-from agrotools.tools.zone_values import BlockCache
+from agrotools_tools import measure_zones, zone_shapes
+from agrotools_tools.canopy_height import estimate_canopy_height
+from agrotools_tools.change.tool import detect_change
+from agrotools_tools.crop_weed.tool import measure_crop_weed_area
+from agrotools_tools.zone_values import BlockCache
 from support.command import run_command
 from support.picture_files import write_raster
 from support.tool_errors import tool_error
@@ -71,7 +70,7 @@ def test_turned_plots_of_a_grid_weigh_pixels_by_their_share(tmp_path: Path) -> N
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     grid = f"x={X + 2},y={Y - 2},rows=1,columns=2,width=1.55,length=2.05,rotation=-20,gap=0.3"
     x, y = np.meshgrid(np.arange(SIDE), np.arange(SIDE))
-    for row, left in zip(at.measure_zones(path, grid, values=["1"]).rows, (0, 1.85), strict=True):
+    for row, left in zip(measure_zones(path, grid, values=["1"]).rows, (0, 1.85), strict=True):
         plain = shapely.affinity.rotate(shapely.box(left, 0, left + 1.55, 2.05), 20, origin=(0, 0))
         plot = shapely.transform(plain, lambda points: (points + 2) / GSD)
         weights = shapely.area(shapely.intersection(plot, shapely.box(x, y, x + 1, y + 1)))
@@ -83,7 +82,7 @@ def test_turned_plots_of_a_grid_weigh_pixels_by_their_share(tmp_path: Path) -> N
 
 def test_heights_of_whole_pixels_are_those_of_the_tool(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
-    (row,) = at.measure_zones(path, zones(tmp_path / "a.gpkg", (10, 20, 50, 30))).rows
+    (row,) = measure_zones(path, zones(tmp_path / "a.gpkg", (10, 20, 50, 30))).rows
     tool = estimate_canopy_height(chm=path, region=(10, 20, 60, 50))
     for name in ("mean_m", "median_m", "p95_m", "max_m", "sd_m", "cover_pct"):
         assert row[name] == pytest.approx(getattr(tool, name), rel=1e-5), name
@@ -96,7 +95,7 @@ def test_cover_is_that_of_the_tool_and_zones_may_have_another_system(
     tmp_path: Path, name: str, crs: str
 ) -> None:
     path = raster(tmp_path / "rgb.tif", field(), photometric="RGB")
-    (row,) = at.measure_zones(path, zones(tmp_path / name, (0, 0, SIDE, SIDE), crs=crs)).rows
+    (row,) = measure_zones(path, zones(tmp_path / name, (0, 0, SIDE, SIDE), crs=crs)).rows
     assert row["zone"] == "P0"
     assert row["veg_pct"] == pytest.approx(measure_crop_weed_area(path).veg_pct, rel=1e-4)
 
@@ -104,7 +103,7 @@ def test_cover_is_that_of_the_tool_and_zones_may_have_another_system(
 def test_cover_that_the_tool_refuses_to_tell_is_left_out(tmp_path: Path) -> None:
     path = raster(tmp_path / "shade.tif", np.maximum(field(cover=0) // 6, 1), photometric="RGB")
     assert "deep shade" in tool_error(measure_crop_weed_area, path).message
-    (row,) = at.measure_zones(path, zones(tmp_path / "a.gpkg", (0, 0, 50, 50))).rows
+    (row,) = measure_zones(path, zones(tmp_path / "a.gpkg", (0, 0, 50, 50))).rows
     assert row["veg_pct"] is None
     assert "low_confidence" in str(row["flags"])
 
@@ -113,7 +112,7 @@ def test_zones_at_the_edge_and_without_data_say_so(tmp_path: Path) -> None:
     values = np.where(np.arange(SIDE) < 60, HEIGHTS, np.float32(-9999))
     places = (-20, 10, 40, 20), (40, 10, 80, 20), (70, 40, 20, 20), (300, 0, 9, 9)
     path = raster(tmp_path / "chm.tif", values, nodata=-9999)
-    rows = at.measure_zones(path, zones(tmp_path / "a.gpkg", *places)).rows
+    rows = measure_zones(path, zones(tmp_path / "a.gpkg", *places)).rows
     assert [row["flags"] for row in rows] == [
         "partly_outside",
         "mostly_no_data",
@@ -132,7 +131,7 @@ def test_pixels_hidden_by_alpha_do_not_count(tmp_path: Path) -> None:
     path = raster(
         tmp_path / "rgba.tif", np.concatenate([field(), alpha]), photometric="RGB", alpha="YES"
     )
-    (row,) = at.measure_zones(
+    (row,) = measure_zones(
         path, zones(tmp_path / "a.gpkg", (0, 0, 60, 60)), values=["cover", "1"]
     ).rows
     assert row["valid_pct"] == pytest.approx(50)
@@ -142,7 +141,7 @@ def test_pixels_hidden_by_alpha_do_not_count(tmp_path: Path) -> None:
 def test_two_dates_give_a_row_each_in_order_a_map_and_a_chart(tmp_path: Path) -> None:
     late = raster(tmp_path / "f_20260720.tif", field(cover=0.7), photometric="RGB")
     early = raster(tmp_path / "f_2026-06-01.tif", field(cover=0.2), photometric="RGB")
-    table = at.measure_zones(
+    table = measure_zones(
         [late, early], f"x={X},y={Y},rows=2,columns=2,width=5,length=5", out=tmp_path / "out"
     )
     assert [row["date"] for row in table.rows] == ["2026-06-01"] * 4 + ["2026-07-20"] * 4
@@ -162,9 +161,9 @@ def test_grids_that_are_none_and_zones_elsewhere_are_refused(tmp_path: Path) -> 
         f"x={X},y={Y},rows=1,columns=1,width=1,length=1,rotation=nan",
         f"x={X},y={Y},rows=1,columns=1,width=1,length=1,gap=inf",
     ):
-        assert tool_error(at.measure_zones, path, grid).kind == "invalid_argument"
+        assert tool_error(measure_zones, path, grid).kind == "invalid_argument"
     assert (
-        tool_error(at.measure_zones, path, zones(tmp_path / "a.gpkg", (999, 0, 1, 1))).kind
+        tool_error(measure_zones, path, zones(tmp_path / "a.gpkg", (999, 0, 1, 1))).kind
         == "nothing_found"
     )
 
@@ -224,23 +223,23 @@ def test_a_file_of_zones_opens_no_other_file_and_no_address(
         json.dumps({"type": "gdal_streamed_alg", "command_line": f"gdal vector read {other}"}),
     ):
         (tmp_path / name).write_text(text, encoding="utf-8")
-        assert tool_error(at.measure_zones, path, tmp_path / name).kind == "unreadable_file"
+        assert tool_error(measure_zones, path, tmp_path / name).kind == "unreadable_file"
     named = geojson(tmp_path / "n.geojson", ("a", 0), crs=f"{address}/crs.wkt")
-    assert tool_error(at.measure_zones, path, named).kind == "invalid_argument"
+    assert tool_error(measure_zones, path, named).kind == "invalid_argument"
     assert paths == []
 
 
 def test_geojson_in_metres_that_names_no_system_has_that_of_the_raster(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
-    (known,) = at.measure_zones(path, geojson(tmp_path / "a.geojson", ("a", 0), **IN_METRES)).rows
-    (row,) = at.measure_zones(path, geojson(tmp_path / "b.geojson", ("a", 0))).rows
+    (known,) = measure_zones(path, geojson(tmp_path / "a.geojson", ("a", 0), **IN_METRES)).rows
+    (row,) = measure_zones(path, geojson(tmp_path / "b.geojson", ("a", 0))).rows
     assert row == {**known, "flags": "crs_assumed"}
 
 
 def test_zones_of_an_unknown_system_are_refused(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     crs = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::999999"}}
-    error = tool_error(at.measure_zones, path, geojson(tmp_path / "a.geojson", ("a", 0), crs=crs))
+    error = tool_error(measure_zones, path, geojson(tmp_path / "a.geojson", ("a", 0), crs=crs))
     assert error.kind == "invalid_argument"
 
 
@@ -250,17 +249,17 @@ def test_zones_of_an_unknown_system_are_refused(tmp_path: Path) -> None:
 def test_damaged_geojson_is_refused(tmp_path: Path, text: str) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     (tmp_path / "a.geojson").write_text(text, encoding="utf-8")
-    error = tool_error(at.measure_zones, path, tmp_path / "a.geojson")
+    error = tool_error(measure_zones, path, tmp_path / "a.geojson")
     assert error.kind in ("unreadable_file", "invalid_argument")
 
 
 def test_equal_numbers_of_plots_that_nothing_tells_apart_are_refused(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     plots = geojson(tmp_path / "a.geojson", ("A", 0), ("A", 5), **IN_METRES)
-    error = tool_error(at.measure_zones, path, plots)
+    error = tool_error(measure_zones, path, plots)
     assert error.kind == "invalid_argument"
     assert "plot" in error.message
-    rows = at.measure_zones(path, plots, id_field="row-number").rows
+    rows = measure_zones(path, plots, id_field="row-number").rows
     assert [(row["zone"], row["flags"]) for row in rows] == [
         ("row 1", "zones_numbered"),
         ("row 2", "zones_numbered"),
@@ -272,10 +271,10 @@ def test_zones_on_top_of_each_other_are_flagged_and_neighbours_are_not(
 ) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     plots = geojson(tmp_path / "a.geojson", ("A", 0), ("B", 1), ("C", 4), ("D", 6.99), **IN_METRES)
-    flags = [row["flags"] for row in at.measure_zones(path, plots).rows]
+    flags = [row["flags"] for row in measure_zones(path, plots).rows]
     assert flags == ["overlaps_zone", "overlaps_zone", "", ""]
     monkeypatch.setattr(zone_shapes, "_MOST_PAIRS", 1)
-    assert at.measure_zones(path, plots).rows[2]["flags"] == "overlaps_not_checked"
+    assert measure_zones(path, plots).rows[2]["flags"] == "overlaps_not_checked"
 
 
 def test_too_many_zones_are_refused_and_progress_is_told(
@@ -284,19 +283,19 @@ def test_too_many_zones_are_refused_and_progress_is_told(
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     plots = geojson(tmp_path / "a.geojson", ("A", 0), ("B", 3), ("C", 6), **IN_METRES)
     lines: list[str] = []
-    monkeypatch.setattr("agrotools.tools.zones._PROGRESS_ZONES", 2)
-    at.measure_zones(path, plots, progress=lines.append)
+    monkeypatch.setattr("agrotools_tools.zones._PROGRESS_ZONES", 2)
+    measure_zones(path, plots, progress=lines.append)
     assert lines == ["chm.tif: 2 of 3 zones"]
     monkeypatch.setattr(zone_shapes, "MOST_ZONES", 2)
     for path_of_zones in (plots, zones(tmp_path / "a.gpkg", *[(0, 0, 9, 9)] * 3)):
-        assert tool_error(at.measure_zones, path, path_of_zones).kind == "limit"
+        assert tool_error(measure_zones, path, path_of_zones).kind == "limit"
 
 
 def test_names_that_a_spreadsheet_would_compute_are_text_in_the_csv(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     names = ['=HYPERLINK("http://x")', "@SUM(A1)", "+A1", "-2", "B"]
     plots = [(name, 2.4 * place) for place, name in enumerate(names)]
-    table = at.measure_zones(
+    table = measure_zones(
         path, geojson(tmp_path / "a.geojson", *plots, **IN_METRES), out=tmp_path / "out"
     )
     assert [row["zone"] for row in table.rows] == names
@@ -311,7 +310,7 @@ def test_doubt_of_the_tool_on_a_photograph_reaches_the_table(tmp_path: Path) -> 
     of_tool = {"vegetation_uncertain", "out_of_distribution"} & {
         *measure_crop_weed_area(path).flags
     }
-    (row,) = at.measure_zones(path, zones(tmp_path / "a.gpkg", (0, 0, 50, 50))).rows
+    (row,) = measure_zones(path, zones(tmp_path / "a.gpkg", (0, 0, 50, 50))).rows
     assert of_tool
     assert of_tool <= {*str(row["flags"]).split()}
 
@@ -338,7 +337,7 @@ def test_figures_are_those_of_exactextract(tmp_path: Path) -> None:
     names = [np.array(["two", "star"], object)]
     geometry = shapely.to_wkb(np.array([shapely.MultiPolygon(two.geoms), star], object))
     pyogrio.raw.write(file, geometry, names, ["plot"], crs="EPSG:32633", geometry_type="Unknown")
-    rows = at.measure_zones(path, file).rows
+    rows = measure_zones(path, file).rows
     features = [
         {"type": "Feature", "properties": {}, "geometry": shape.__geo_interface__}
         for shape in shapes
@@ -354,13 +353,13 @@ def test_a_zone_read_in_strips_and_blocks_gives_the_figures_of_one_read(
 ) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS, tiled=True, blockxsize=16, blockysize=16)
     grid = f"x={X + 2},y={Y - 1},rows=2,columns=2,width=4.05,length=4.55,rotation=-9,gap=0.1"
-    whole = at.measure_zones(path, grid).rows
-    monkeypatch.setattr("agrotools.tools.zones._READ_PX", 300)
-    monkeypatch.setattr("agrotools.tools.zone_values._SIDE_PX", 32)
-    monkeypatch.setattr("agrotools.tools.zone_values._BREAK_EVEN", 0.0)
-    monkeypatch.setattr("agrotools.tools.zone_values._KEPT_VALUES", 32 * 32 * 3)
-    monkeypatch.setattr("agrotools.tools.zone_values._AT_ONCE", 50)
-    for row, of_whole in zip(at.measure_zones(path, grid).rows, whole, strict=True):
+    whole = measure_zones(path, grid).rows
+    monkeypatch.setattr("agrotools_tools.zones._READ_PX", 300)
+    monkeypatch.setattr("agrotools_tools.zone_values._SIDE_PX", 32)
+    monkeypatch.setattr("agrotools_tools.zone_values._BREAK_EVEN", 0.0)
+    monkeypatch.setattr("agrotools_tools.zone_values._KEPT_VALUES", 32 * 32 * 3)
+    monkeypatch.setattr("agrotools_tools.zone_values._AT_ONCE", 50)
+    for row, of_whole in zip(measure_zones(path, grid).rows, whole, strict=True):
         numbers = [column for column, value in of_whole.items() if isinstance(value, float)]
         assert len(numbers) >= 12
         for column in numbers:
@@ -371,7 +370,7 @@ def test_neighbouring_zones_read_a_block_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS, tiled=True, blockxsize=16, blockysize=16)
-    monkeypatch.setattr("agrotools.tools.zone_values._SIDE_PX", 16)
+    monkeypatch.setattr("agrotools_tools.zone_values._SIDE_PX", 16)
     read: list[Any] = []
     computed = BlockCache._computed
     monkeypatch.setattr(
@@ -380,7 +379,7 @@ def test_neighbouring_zones_read_a_block_once(
         lambda self, box: read.append(box) or computed(self, box),
     )
     grid = f"x={X + 1},y={Y - 4},rows=3,columns=30,width=0.3,length=3.2,rotation=30,gap=0.05"
-    at.measure_zones(path, grid, values=["1"])
+    measure_zones(path, grid, values=["1"])
     assert len(read) == len(set(read))
     assert {(x % 16, y % 16) for x, y, *_ in read} == {(0, 0)}
 
@@ -396,7 +395,7 @@ def test_repeated_plots_are_named_with_their_block_and_all_fields_are_in_the_tab
         {"Block": "B", "PlotNo": 1, "date": "sown", "tags": []},
     )
     readings = Readings()
-    rows = at.measure_zones(path, plots, readings=readings).rows
+    rows = measure_zones(path, plots, readings=readings).rows
     assert [row["zone"] for row in rows] == ["A-1", "A-2", "B-1"]
     assert [(row["Block"], row["PlotNo"], row["field_date"], row["tags"]) for row in rows] == [
         ("A", 1, "sown", '["x"]'),
@@ -410,14 +409,14 @@ def test_two_fields_with_other_names_are_a_question(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     plots = fields_of(tmp_path / "a.geojson", {"plot": 7, "id": 41}, {"plot": 8, "id": 40})
     with pytest.raises(UndecidedError) as raised:
-        at.measure_zones(path, plots)
+        measure_zones(path, plots)
     assert raised.value.answers == ("--id=plot",)
-    rows = at.measure_zones(path, plots, id_field="id").rows
+    rows = measure_zones(path, plots, id_field="id").rows
     assert [row["zone"] for row in rows] == ["41", "40"]
     counted = fields_of(tmp_path / "c.geojson", {"id": 1, "plot": 7}, {"id": 2, "plot": 8})
-    assert [row["zone"] for row in at.measure_zones(path, counted).rows] == ["7", "8"]
+    assert [row["zone"] for row in measure_zones(path, counted).rows] == ["7", "8"]
     same = fields_of(tmp_path / "b.geojson", {"plot": "01", "id": 1}, {"plot": "02", "id": 2})
-    assert [row["zone"] for row in at.measure_zones(path, same).rows] == ["01", "02"]
+    assert [row["zone"] for row in measure_zones(path, same).rows] == ["01", "02"]
 
 
 def test_layers_of_polygons_are_a_question_and_the_others_are_named(tmp_path: Path) -> None:
@@ -437,14 +436,14 @@ def test_layers_of_polygons_are_a_question_and_the_others_are_named(tmp_path: Pa
             append=file.exists(),
         )
     with pytest.raises(UndecidedError) as raised:
-        at.measure_zones(path, file)
+        measure_zones(path, file)
     assert raised.value.answers == ("--layer=plots",)
     assert "boundary (1 polygon, 60 m²)" in raised.value.message
     readings = Readings()
-    (row,) = at.measure_zones(path, file, layer="boundary", readings=readings).rows
+    (row,) = measure_zones(path, file, layer="boundary", readings=readings).rows
     assert row["area_m2"] == pytest.approx(60)
     assert readings.left == ["layer plots of a.gpkg (2 polygons)"]
-    assert tool_error(at.measure_zones, path, file, layer="trees").kind == "invalid_argument"
+    assert tool_error(measure_zones, path, file, layer="trees").kind == "invalid_argument"
 
 
 def layer_of(
@@ -473,10 +472,10 @@ def test_several_layers_are_measured_together_with_their_layer_in_a_column(
     file = layer_of(tmp_path / "a.gpkg", "Block A", [0, 3, 6], plot=[1, 2, 3])
     layer_of(file, "Block B", [9], plot=[1], sown=["May"])
     with pytest.raises(UndecidedError) as raised:
-        at.measure_zones(path, file)
+        measure_zones(path, file)
     assert "all (4 polygons" in raised.value.message
     readings = Readings()
-    rows = at.measure_zones(path, file, layer=answer, readings=readings).rows
+    rows = measure_zones(path, file, layer=answer, readings=readings).rows
     found = {row["zone"]: (row["layer"], row["plot"], row["sown"]) for row in rows}
     assert found == {
         "Block A-1": ("Block A", 1, None),
@@ -486,7 +485,7 @@ def test_several_layers_are_measured_together_with_their_layer_in_a_column(
     }
     assert not readings.left
     # Who takes one layer is told what is left, and how much.
-    at.measure_zones(path, file, readings=(taken := Readings(accept=True)))
+    measure_zones(path, file, readings=(taken := Readings(accept=True)))
     assert taken.left == ["layer Block B of a.gpkg (1 polygon)"]
 
 
@@ -494,15 +493,15 @@ def test_files_of_an_earlier_run_are_kept_beside(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     file = layer_of(tmp_path / "a.gpkg", "plots", [0, 3], plot=[1, 2])
     out = tmp_path / "out"
-    at.measure_zones(path, file, out=out)
+    measure_zones(path, file, out=out)
     first = (out / "zones.csv").read_bytes()
-    assert at.measure_zones(path, file, out=out).files  # the same again
+    assert measure_zones(path, file, out=out).files  # the same again
     assert not [*out.glob("*_before_*")]
-    done = at.measure_zones(path, file, values=["height"], out=out)
+    done = measure_zones(path, file, values=["height"], out=out)
     assert (out / "zones.csv").read_bytes() != first
     assert (out / "zones_before_1.csv").read_bytes() == first
     assert any("zones_before_1.csv" in note for note in done.notes)
-    at.measure_zones(path, file, out=out)
+    measure_zones(path, file, out=out)
     assert (out / "zones.csv").read_bytes() == first
     assert (out / "zones_before_2.csv").exists()
 
@@ -511,7 +510,7 @@ def test_a_field_called_layer_stays_beside_that_of_the_layers(tmp_path: Path) ->
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     file = layer_of(tmp_path / "a.gpkg", "2025", [0, 6], plot=[1, 2], Layer=["x", "y"])
     layer_of(file, "2026", [3], plot=[1], Layer=["x"])
-    rows = at.measure_zones(path, file, layer="all").rows
+    rows = measure_zones(path, file, layer="all").rows
     assert [(row["zone"], row["Layer"], row["layer_of_file"]) for row in rows] == [
         ("2025-1", "x", "2025"),
         ("2025-2", "y", "2025"),
@@ -524,9 +523,9 @@ def test_layers_of_different_systems_are_not_joined(tmp_path: Path) -> None:
     file = layer_of(tmp_path / "a.gpkg", "a", [0], plot=[1])
     layer_of(file, "b", [3], "EPSG:32632", plot=[2])
     with pytest.raises(UndecidedError) as raised:
-        at.measure_zones(path, file)
+        measure_zones(path, file)
     assert "all (" not in raised.value.message
-    assert tool_error(at.measure_zones, path, file, layer="all").kind == "invalid_argument"
+    assert tool_error(measure_zones, path, file, layer="all").kind == "invalid_argument"
 
 
 KML = """<?xml version="1.0" encoding="UTF-8"?>
@@ -558,19 +557,19 @@ def test_kml_is_read_from_all_folders(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     readings = Readings()
     file = kml(tmp_path / "a.kml", {"block 1": [("A1", 0)], "block 2": [("A2", 5)]})
-    rows = at.measure_zones(path, file, readings=readings).rows
+    rows = measure_zones(path, file, readings=readings).rows
     assert [(row["zone"], row["folder"], row["variety"]) for row in rows] == [
         ("A1", "block 1", "Ibis"),
         ("A2", "block 2", "Ibis"),
     ]
     assert rows[1]["area_m2"] == pytest.approx(9, rel=1e-3)
     assert readings.left == ["2 placemarks of a.kml without a polygon"]
-    (row,) = at.measure_zones(path, file, layer="block 2").rows
+    (row,) = measure_zones(path, file, layer="block 2").rows
     assert row["zone"] == "A2"
     for both in ("all", ["block 1", "block 2"]):
-        assert len(at.measure_zones(path, file, layer=both).rows) == 2
+        assert len(measure_zones(path, file, layer=both).rows) == 2
     equal = kml(tmp_path / "b.kml", {"A": [("1", 0), ("2", 4)], "B": [("1", 8)]})
-    assert [row["zone"] for row in at.measure_zones(path, equal).rows] == ["A-1", "A-2", "B-1"]
+    assert [row["zone"] for row in measure_zones(path, equal).rows] == ["A-1", "A-2", "B-1"]
 
 
 @pytest.mark.parametrize(
@@ -579,7 +578,7 @@ def test_kml_is_read_from_all_folders(tmp_path: Path) -> None:
 def test_damaged_kml_is_refused(tmp_path: Path, text: str) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     (tmp_path / "a.kml").write_text(text, encoding="utf-8")
-    error = tool_error(at.measure_zones, path, tmp_path / "a.kml")
+    error = tool_error(measure_zones, path, tmp_path / "a.kml")
     assert error.kind in ("unreadable_file", "invalid_argument")
 
 
@@ -590,7 +589,7 @@ def test_rasters_of_one_name_are_told_apart_and_dated_by_their_folders(tmp_path:
         raster(path, HEIGHTS)
     grid = f"x={X},y={Y},rows=1,columns=1,width=3,length=3"
     readings = Readings()
-    rows = at.measure_zones([*paths, paths[0]], grid, values=["1"], readings=readings).rows
+    rows = measure_zones([*paths, paths[0]], grid, values=["1"], readings=readings).rows
     assert [(row["raster"], row["date"]) for row in rows] == [
         ("2023/odm/ortho.tif", "2023"),
         ("2024/odm/ortho.tif", "2024"),
@@ -604,7 +603,7 @@ def test_pixels_with_data_do_not_depend_on_the_order_of_values(tmp_path: Path) -
     path = raster(tmp_path / "n.tif", bands, nodata=-9999)
     plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
     for values in (["1", "2"], ["2", "1"]):
-        (row,) = at.measure_zones(path, plots, values=values).rows
+        (row,) = measure_zones(path, plots, values=values).rows
         assert row["valid_pct"] == row["band_2_valid_pct"] == pytest.approx(50)
         assert row["band_1_valid_pct"] == pytest.approx(100)
         assert row["band_1_mean"] == pytest.approx(bands[0, :30, :30].mean())
@@ -616,7 +615,7 @@ def test_an_index_beyond_its_limits_is_flagged_and_an_offset_can_be_stated(tmp_p
     numbers[1] += np.where(np.arange(SIDE) < 60, 3000, -300).astype(np.int16)
     path = raster(tmp_path / "n.tif", numbers, names=("red", "nir"))
     plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30), (70, 0, 30, 30))
-    known, odd = at.measure_zones(path, plots, values=["ndvi"], offset=-1000).rows
+    known, odd = measure_zones(path, plots, values=["ndvi"], offset=-1000).rows
     assert known["ndvi_mean"] == pytest.approx(2650 / 3350)
     # A quarter of the numbers lies below the offset.
     assert known["flags"] == "offset_doubtful"
@@ -624,13 +623,13 @@ def test_an_index_beyond_its_limits_is_flagged_and_an_offset_can_be_stated(tmp_p
     with rasterio.open(path, "r+") as file:
         file.scales, file.offsets = (1e-4, 1e-4), (-0.1, -0.1)
     readings = Readings()
-    (row, _) = at.measure_zones(path, plots, values=["ndvi"], readings=readings).rows
+    (row, _) = measure_zones(path, plots, values=["ndvi"], readings=readings).rows
     assert row["ndvi_mean"] == pytest.approx(2650 / 3350)
     assert any("-0.1" in line for line in readings.taken)
-    error = tool_error(at.measure_zones, path, plots, values=["ndvi"], offset=-1000)
+    error = tool_error(measure_zones, path, plots, values=["ndvi"], offset=-1000)
     assert error.argument == "scale"
     for wrong in ({"scale": 0.0}, {"offset": math.nan}):
-        assert tool_error(at.measure_zones, path, plots, **wrong).kind == "invalid_argument"
+        assert tool_error(measure_zones, path, plots, **wrong).kind == "invalid_argument"
 
 
 def test_an_outline_that_crosses_itself_is_flagged_with_its_area(tmp_path: Path) -> None:
@@ -640,7 +639,7 @@ def test_an_outline_that_crosses_itself_is_flagged_with_its_area(tmp_path: Path)
     ring = document["features"][0]["geometry"]["coordinates"][0]
     ring[1], ring[2] = ring[2], ring[1]
     plots.write_text(json.dumps(document), encoding="utf-8")
-    table = at.measure_zones(path, plots)
+    table = measure_zones(path, plots)
     assert [row["flags"] for row in table.rows] == ["outline_repaired", ""]
     assert table.rows[0]["area_m2"] == pytest.approx(4.5)
     assert any("zone A" in note and "4.5 m²" in note for note in table.notes)
@@ -661,16 +660,16 @@ def test_corners_that_do_not_fit_their_system_are_no_bug(
     )
     plots.write_text(json.dumps(document), encoding="utf-8")
     with suppress(ToolError):
-        at.measure_zones(path, plots, values=["1"])
+        measure_zones(path, plots, values=["1"])
 
 
 def test_zones_are_written_back_with_their_values_in_degrees(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30), (40, 0, 30, 30))
-    at.measure_zones(path, plots, values=["1"], out=tmp_path / "out")
+    measure_zones(path, plots, values=["1"], out=tmp_path / "out")
     written = tmp_path / "out" / "zones.geojson"
     features = json.loads(written.read_text(encoding="utf-8"))["features"]
-    (rows, again) = (at.measure_zones(path, file, values=["1"]).rows for file in (plots, written))
+    (rows, again) = (measure_zones(path, file, values=["1"]).rows for file in (plots, written))
     assert [feature["properties"] for feature in features] == rows
     for row, same in zip(rows, again, strict=True):
         assert same["zone"] == row["zone"]
@@ -679,7 +678,7 @@ def test_zones_are_written_back_with_their_values_in_degrees(tmp_path: Path) -> 
 
 def test_the_map_shows_the_picture_between_the_zones(tmp_path: Path) -> None:
     path = raster(tmp_path / "rgb.tif", field(), photometric="RGB")
-    at.measure_zones(
+    measure_zones(
         path, zones(tmp_path / "a.gpkg", (20, 20, 30, 30), (70, 70, 30, 30)), out=tmp_path
     )
     picture = cv2.imread(str(tmp_path / "zones_map.png"))
@@ -712,7 +711,7 @@ def test_fields_of_the_user_keep_their_digits(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     given = {"plot": 7, "lat": 51.123456789, "yield_kg": 7345.125, "seeds": 1234567.5}
     plots = fields_of(tmp_path / "a.geojson", given, {**given, "plot": 8})
-    at.measure_zones(path, plots, out=tmp_path / "out")
+    measure_zones(path, plots, out=tmp_path / "out")
     with (tmp_path / "out" / "zones.csv").open() as file:
         row = next(csv.DictReader(file))
     assert {name: float(row[name]) for name in given} == given
@@ -721,7 +720,7 @@ def test_fields_of_the_user_keep_their_digits(tmp_path: Path) -> None:
 def test_an_index_in_the_name_of_a_raster_is_no_height(tmp_path: Path) -> None:
     path = raster(tmp_path / "ndvi_2024-06-01.tif", HEIGHTS / 40)
     plots = fields_of(tmp_path / "a.geojson", {"plot": 7})
-    table = at.measure_zones(path, plots)
+    table = measure_zones(path, plots)
     assert "mean_m" not in table.rows[0]
     assert "band_1_mean" in table.rows[0]
     assert any("NDVI" in note for note in table.notes)
@@ -730,7 +729,7 @@ def test_an_index_in_the_name_of_a_raster_is_no_height(tmp_path: Path) -> None:
 def test_a_day_that_no_calendar_has_is_no_date(tmp_path: Path) -> None:
     plots = fields_of(tmp_path / "a.geojson", {"plot": 7})
     for name, date in (("f_20240230.tif", ""), ("f_20240229.tif", "2024-02-29")):
-        (row,) = at.measure_zones(raster(tmp_path / name, HEIGHTS), plots).rows
+        (row,) = measure_zones(raster(tmp_path / name, HEIGHTS), plots).rows
         assert row["date"] == date
 
 
@@ -756,14 +755,14 @@ def test_the_offset_of_sentinel_2_is_a_question_on_the_rasters_that_may_have_it(
     old = raster(tmp_path / OLD, reflectances(offset=0))
     asked = {"values": ["ndvi"], "bands": RED_AND_INFRARED}
     with pytest.raises(UndecidedError) as caught:
-        at.measure_zones([new, old], plots, **asked)
+        measure_zones([new, old], plots, **asked)
     assert caught.value.answers == ("--offset=-1000",)
-    rows = at.measure_zones([new, old], plots, **asked, readings=Readings(accept=True)).rows
+    rows = measure_zones([new, old], plots, **asked, readings=Readings(accept=True)).rows
     assert [row["ndvi_mean"] for row in rows] == pytest.approx([TRUE_NDVI, TRUE_NDVI])
     assert [row["flags"] for row in rows] == ["", ""]
-    (row,) = at.measure_zones(new, plots, **asked, offset=0).rows
+    (row,) = measure_zones(new, plots, **asked, offset=0).rows
     assert row["ndvi_mean"] < TRUE_NDVI - 0.1
-    (row, _) = at.measure_zones([new, old], plots, **asked, offset=-1000).rows
+    (row, _) = measure_zones([new, old], plots, **asked, offset=-1000).rows
     assert "offset_doubtful" in str(row["flags"])
 
 
@@ -783,7 +782,7 @@ def test_sentinel_2_is_told_by_tags_names_of_bands_and_folders(
             file.update_tags(BOA_ADD_OFFSET_VALUES="-1000")
     plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
     readings = Readings(accept=True)
-    (row,) = at.measure_zones(
+    (row,) = measure_zones(
         path, plots, values=["ndvi"], bands=RED_AND_INFRARED, readings=readings
     ).rows
     assert row["ndvi_mean"] == pytest.approx(TRUE_NDVI, rel=1e-4)
@@ -805,7 +804,7 @@ def test_numbers_of_which_an_index_may_be_wrong_are_flagged(
     kept = numbers.astype(np.float32) if numbers.dtype.kind == "f" else numbers.astype(np.uint16)
     path = raster(tmp_path / "n.tif", kept, names=("red", "nir"))
     plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
-    table = at.measure_zones(path, plots, values=["ndvi"])
+    table = measure_zones(path, plots, values=["ndvi"])
     assert table.rows[0]["flags"] == flag
     assert bool(table.notes) == bool(flag)
 
@@ -825,7 +824,7 @@ def test_a_role_that_the_file_gives_to_another_band_is_said(
     numbers = np.concatenate([reflectances(offset=0)] * 2)
     path = raster(tmp_path / "n.tif", numbers, names=("red", "nir", "blue", ""))
     plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
-    table = at.measure_zones(path, plots, values=["ndvi"], bands=bands)
+    table = measure_zones(path, plots, values=["ndvi"], bands=bands)
     assert table.rows[0]["flags"] == flag
     assert bool(table.notes) == bool(flag)
 
@@ -851,7 +850,7 @@ def test_rasters_without_a_date_in_their_names_are_dated_by_a_tag_and_it_is_said
         with rasterio.open(path, "r+") as file:
             file.update_tags(TIFFTAG_DATETIME=f"2024:06:{day} 10:00:00")
     plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
-    table = at.measure_zones(paths, plots, values=["1"])
+    table = measure_zones(paths, plots, values=["1"])
     assert [row["date"] for row in table.rows] == ["2024-06-11", "2024-06-12"]
     assert len(table.notes) == 2
 
@@ -906,7 +905,7 @@ def test_shapes_that_are_no_polygons_are_named(
 ) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     readings = Readings()
-    table = at.measure_zones(path, shapes(tmp_path / "a.geojson", *geometries), readings=readings)
+    table = measure_zones(path, shapes(tmp_path / "a.geojson", *geometries), readings=readings)
     assert {row["zone"]: row["flags"] for row in table.rows} == measured
     assert len(readings.left) == len(left)
     assert all(part in line for part, line in zip(left, readings.left, strict=True))
@@ -916,7 +915,7 @@ def test_parts_of_a_zone_are_measured_together_and_it_is_said(tmp_path: Path) ->
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     readings = Readings()
     both = shapes(tmp_path / "a.geojson", shapely.MultiPolygon([SQUARE, BESIDE]))
-    (row,) = at.measure_zones(path, both, readings=readings).rows
+    (row,) = measure_zones(path, both, readings=readings).rows
     assert row["area_m2"] == pytest.approx(18)
     assert any("1 of several parts" in line for line in readings.taken)
 
@@ -929,7 +928,7 @@ def test_an_outline_along_the_edge_may_be_rounded(tmp_path: Path, metres: float,
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     size = SIDE * GSD
     along = shapes(tmp_path / "a.geojson", shapely.box(X - metres, Y - size, X + size, Y))
-    (row,) = at.measure_zones(path, along).rows
+    (row,) = measure_zones(path, along).rows
     assert row["flags"] == flag
 
 
@@ -938,7 +937,7 @@ def test_the_mark_of_pix4d_for_no_data_is_no_value(tmp_path: Path) -> None:
     numbers[:, :15] = -10_000
     path = raster(tmp_path / "n.tif", numbers, names=("red", "nir"))
     plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
-    (row,) = at.measure_zones(path, plots, values=["ndvi"]).rows
+    (row,) = measure_zones(path, plots, values=["ndvi"]).rows
     assert row["ndvi_mean"] == pytest.approx(TRUE_NDVI, rel=1e-4)
     assert row["valid_pct"] == pytest.approx(50)
 
@@ -956,16 +955,16 @@ def test_a_band_of_light_is_not_measured_as_heights(
     tmp_path: Path, name: str, is_height: bool
 ) -> None:
     path = raster(tmp_path / name, HEIGHTS / 8)
-    (row,) = at.measure_zones(path, zones(tmp_path / "a.gpkg", (0, 0, 30, 30))).rows
+    (row,) = measure_zones(path, zones(tmp_path / "a.gpkg", (0, 0, 30, 30))).rows
     assert ("mean_m" in row) == is_height
 
 
 def test_whole_numbers_as_heights_have_no_known_unit(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", (HEIGHTS * 3).astype(np.uint16))
     plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
-    (row,) = at.measure_zones(path, plots).rows
+    (row,) = measure_zones(path, plots).rows
     assert "height_unit_assumed_metres" in str(row["flags"])
-    (scaled,) = at.measure_zones(path, plots, scale=0.01).rows
+    (scaled,) = measure_zones(path, plots, scale=0.01).rows
     assert "height_unit_assumed_metres" not in str(scaled["flags"])
     assert scaled["mean_m"] == pytest.approx(row["mean_m"] / 100, rel=1e-4)
 
@@ -983,10 +982,10 @@ def test_text_of_another_encoding_than_the_file_says_is_refused_with_its_reason(
         geometry_type="Polygon",
         encoding="ISO-8859-1",
     )
-    (row,) = at.measure_zones(path, file).rows
+    (row,) = measure_zones(path, file).rows
     assert row["zone"] == "Süd"
     file.with_suffix(".cpg").write_text("UTF-8")
-    error = tool_error(at.measure_zones, path, file)
+    error = tool_error(measure_zones, path, file)
     assert error.kind == "unreadable_file"
     assert ".cpg" in error.message
 
@@ -1015,12 +1014,12 @@ def test_heights_that_may_be_centimetres_are_a_question_on_their_raster(tmp_path
     low = raster(tmp_path / "h_2024-05-14.tif", centimetres(HEIGHTS / 10))
     metres = raster(tmp_path / "h_2024-06-20.tif", HEIGHTS / 5)
     with pytest.raises(UndecidedError) as caught:
-        at.measure_zones(low, plots)
+        measure_zones(low, plots)
     assert caught.value.answers == ("--scale=0.01",)
     with pytest.raises(UndecidedError) as caught:
-        at.measure_zones([low, metres], plots)
+        measure_zones([low, metres], plots)
     assert caught.value.answers == ("--scale=h_2024-05-14.tif=0.01",)
-    first, second = at.measure_zones([low, metres], plots, scale={low.name: 0.01}).rows
+    first, second = measure_zones([low, metres], plots, scale={low.name: 0.01}).rows
     assert first["mean_m"] == pytest.approx(0.4, abs=0.05)
     assert second["mean_m"] == pytest.approx(0.8, abs=0.1)
     assert "height_unit_assumed_metres" not in str(first["flags"])
@@ -1029,27 +1028,27 @@ def test_heights_that_may_be_centimetres_are_a_question_on_their_raster(tmp_path
 def test_low_heights_are_centimetres_if_another_date_is_far_lower(tmp_path: Path) -> None:
     plots = zones(tmp_path / "a.gpkg", (0, 0, 50, 50))
     seedlings = raster(tmp_path / "h_2024-05-14.tif", centimetres(HEIGHTS / 40))
-    at.measure_zones(seedlings, plots)  # up to 20: trees in metres
+    measure_zones(seedlings, plots)  # up to 20: trees in metres
     lower = raster(tmp_path / "h_2024-05-01.tif", HEIGHTS / 80)
     with pytest.raises(UndecidedError):
-        at.measure_zones([seedlings, lower], plots)
+        measure_zones([seedlings, lower], plots)
 
 
 def test_heights_in_whole_metres_or_with_a_scale_are_no_question(tmp_path: Path) -> None:
     plots = zones(tmp_path / "a.gpkg", (0, 0, 50, 50))
     trees = raster(tmp_path / "trees.tif", np.round(HEIGHTS * 3).astype(np.uint8))
-    at.measure_zones(trees, plots)
+    measure_zones(trees, plots)
     crop = raster(tmp_path / "crop.tif", centimetres(HEIGHTS / 10))
     with rasterio.open(crop, "r+") as file:
         file.scales = (0.01,)
-    (row,) = at.measure_zones(crop, plots).rows
+    (row,) = measure_zones(crop, plots).rows
     assert row["mean_m"] == pytest.approx(0.4, abs=0.05)
 
 
 def test_a_scale_of_a_raster_that_is_not_given_is_refused(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     plots = zones(tmp_path / "a.gpkg", (0, 0, 50, 50))
-    error = tool_error(at.measure_zones, path, plots, scale={"other.tif": 0.01})
+    error = tool_error(measure_zones, path, plots, scale={"other.tif": 0.01})
     assert error.argument == "scale"
     assert "chm.tif" in (error.hint or "")
 
@@ -1058,8 +1057,8 @@ def test_the_map_shows_a_value_that_its_raster_has(tmp_path: Path) -> None:
     plots = zones(tmp_path / "a.gpkg", (0, 0, 50, 50), (60, 60, 50, 50))
     first = raster(tmp_path / "h_2024-05-14.tif", HEIGHTS)
     last = raster(tmp_path / "rgb_2024-06-20.tif", field(), photometric="RGB")
-    at.measure_zones([first, last], plots, out=tmp_path / "both")
-    at.measure_zones(last, plots, out=tmp_path / "alone")
+    measure_zones([first, last], plots, out=tmp_path / "both")
+    measure_zones(last, plots, out=tmp_path / "alone")
     both, alone = (tmp_path / name / "zones_map.png" for name in ("both", "alone"))
     assert both.read_bytes() == alone.read_bytes()
 
@@ -1067,7 +1066,7 @@ def test_the_map_shows_a_value_that_its_raster_has(tmp_path: Path) -> None:
 def test_flags_of_all_zones_of_a_raster_are_said_once(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", (HEIGHTS * 3).astype(np.uint16))
     plots = zones(tmp_path / "a.gpkg", (0, 0, 50, 50), (60, 60, 50, 50))
-    notes = at.measure_zones(path, plots).notes
+    notes = measure_zones(path, plots).notes
     said = [note for note in notes if "flags of all zones" in note]
     assert len(said) == 1
     assert "height_unit_assumed_metres" in said[0]

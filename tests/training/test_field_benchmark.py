@@ -9,13 +9,13 @@ from fake_cwfid import write_prepared
 from field_parts import PARTS, build_field
 from field_parts.weeds import read_cwfid
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.choosing import choose
-from agrotools.build.sources.assembling import SEED
-from agrotools.build.sources.part import listing_of
 from agrotools.core import BenchmarkError
 from agrotools.core.files import pairs_by_hash, sha256_of_file
+from agrotools.loading import load_folder
+from agrotools.loading.validate import validate_folder
+from agrotools_build.choosing import choose
+from agrotools_build.sources.assembling import SEED
+from agrotools_build.sources.part import listing_of
 from support.caches import separate_cache
 
 _DATA = (

@@ -9,11 +9,11 @@ from fake_parts import write_canopy, write_change, write_leaves
 from field_parts import PARTS, build_field
 from PIL import Image
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.choosing import choose
-from agrotools.build.sources.assembling import SEED
 from agrotools.core import BenchmarkError
+from agrotools.loading import load_folder
+from agrotools.loading.validate import validate_folder
+from agrotools_build.choosing import choose
+from agrotools_build.sources.assembling import SEED
 
 _DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 

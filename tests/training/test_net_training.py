@@ -19,7 +19,7 @@ from nets.detection import Decodable, Detector, decode, detection_loss, draw, ma
 from nets.export import export_onnx, run_onnx, session_of  # noqa: E402
 from nets.model import Shape  # noqa: E402
 
-from agrotools.tools.counting.measure import boxes_of_maps  # noqa: E402
+from agrotools_tools.counting.measure import boxes_of_maps  # noqa: E402
 
 TINY = Shape(stem=4, widths=(4, 6, 8, 8), depths=(1, 1, 1, 1), dropout=0.1)
 SIDE = 32

@@ -10,8 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rasterio.errors import NotGeoreferencedWarning
 
-from agrotools.vision.blocks import RasterThumbnail, RunningStatistics, block_boxes, raster_blocks
 from agrotools.vision.rasters import open_raster
+from agrotools_tools.vision.blocks import (
+    RasterThumbnail,
+    RunningStatistics,
+    block_boxes,
+    raster_blocks,
+)
 from support.picture_files import write_raster
 
 HEIGHTS = np.random.default_rng(3).uniform(0, 30, (2, 90, 131)).astype(np.float32)
@@ -92,7 +97,7 @@ heights = st.lists(st.floats(0, 60, width=32), min_size=1, max_size=300)
 
 @pytest.fixture(params=[0, 4_000_000], ids=["from a histogram", "kept"])
 def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr("agrotools.vision.blocks._KEPT", request.param)
+    monkeypatch.setattr("agrotools_tools.vision.blocks._KEPT", request.param)
     return request.param
 
 
@@ -130,7 +135,7 @@ def test_parts_give_what_the_whole_gives(
 def test_percentiles_keep_their_relative_precision(
     top: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agrotools.vision.blocks._KEPT", 0)
+    monkeypatch.setattr("agrotools_tools.vision.blocks._KEPT", 0)
     values = (np.linspace(0, 1, 5001) * top).astype(np.float32)
     statistics = RunningStatistics()
     statistics.add(values[:100])

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accuracy.extract_marked_region import patches
-from agrotools.tools.regions.measure import LEVELS, cooccurrence, texture_of
-from agrotools.vision.colours import NAMED_COLOURS, colour_name, dominant_colours
+from agrotools_tools.regions.measure import LEVELS, cooccurrence, texture_of
+from agrotools_tools.vision.colours import NAMED_COLOURS, colour_name, dominant_colours
 
 
 def test_the_table_is_that_of_the_survey() -> None:

@@ -17,7 +17,7 @@ from PIL import Image
 from agrotools.core import ToolError
 from agrotools.core.files import hub_cache
 from agrotools.core.texts import install_command
-from agrotools.vision.learned.weights import find_weights, library, weight_files
+from agrotools_tools.learned.weights import find_weights, library, weight_files
 
 torch_is_here = find_spec("torch") is not None and find_spec("transformers") is not None
 needs_torch = pytest.mark.skipif(
@@ -193,7 +193,7 @@ def _made(make: Any, folder: Path) -> Any:
 
 @needs_torch
 def test_things_are_found_by_their_name(tmp_path: Path) -> None:
-    from agrotools.vision.learned.detection import find_by_text
+    from agrotools_tools.learned.detection import find_by_text
 
     weights = _made(_grounding_dino, tmp_path / "model")
     assert weights.kind == "grounding-dino"
@@ -213,7 +213,7 @@ def test_things_are_found_by_their_name(tmp_path: Path) -> None:
 
 @needs_open_clip
 def test_names_get_shares(tmp_path: Path) -> None:
-    from agrotools.vision.learned.description import rank_names
+    from agrotools_tools.learned.description import rank_names
 
     weights = _made(_open_clip, tmp_path / "model")
     assert weights.kind == "open_clip"
@@ -229,7 +229,7 @@ def test_names_get_shares(tmp_path: Path) -> None:
 
 @needs_torch
 def test_a_box_gets_a_mask(tmp_path: Path) -> None:
-    from agrotools.vision.learned.detection import masks_in_boxes
+    from agrotools_tools.learned.detection import masks_in_boxes
 
     weights = _made(_sam2, tmp_path / "model")
     boxes = np.array([[10.0, 10, 40, 40], [50, 5, 85, 55]])
@@ -243,8 +243,8 @@ def test_a_box_gets_a_mask(tmp_path: Path) -> None:
 
 def _answers(folder: Path) -> list[Any]:
     """What each kind of model says of one picture, from weights made anew in a folder."""
-    from agrotools.vision.learned.description import describe, rank_names
-    from agrotools.vision.learned.detection import find_by_text, masks_in_boxes
+    from agrotools_tools.learned.description import describe, rank_names
+    from agrotools_tools.learned.detection import find_by_text, masks_in_boxes
 
     folder.mkdir()
     found = find_by_text(
@@ -301,7 +301,7 @@ async def test_a_worker_uses_the_gpu(tmp_path: Path, field: Path) -> None:
 @needs_torch
 def test_outlines_need_two_models(tmp_path: Path, field: Path) -> None:
     from agrotools.calling.workspace import artifacts_in
-    from agrotools.tools.general.objects import segment_objects
+    from agrotools_tools.general.objects import segment_objects
 
     finder, outliner = (
         _made(make, tmp_path / make.__name__).folder for make in (_grounding_dino, _sam2)
@@ -323,7 +323,7 @@ def test_outlines_need_two_models(tmp_path: Path, field: Path) -> None:
 
 @needs_torch
 def test_the_wrong_kind_and_broken_weights_are_refused(tmp_path: Path) -> None:
-    from agrotools.vision.learned.detection import find_by_text, masks_in_boxes
+    from agrotools_tools.learned.detection import find_by_text, masks_in_boxes
 
     broken = _made(_sam2, tmp_path / "sam2")
     with pytest.raises(ToolError, match="does not find things by their name") as caught:
@@ -403,7 +403,7 @@ def test_a_tool_counts_with_a_model_of_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from agrotools.calling.workspace import artifacts_in
-    from agrotools.tools.counting.tool import count_objects
+    from agrotools_tools.counting.tool import count_objects
 
     weights = _made(_grounding_dino, tmp_path / "model")
     backend = f"learned:{weights.folder}"
@@ -435,7 +435,7 @@ def field(tmp_path: Path) -> Path:
 )
 def test_a_region_is_put_into_words_beside_its_numbers(tmp_path: Path, field: Path) -> None:
     from agrotools.calling.workspace import artifacts_in
-    from agrotools.tools.regions.tool import describe_region
+    from agrotools_tools.regions.tool import describe_region
 
     weights = _made(_florence2, tmp_path / "model")
     assert weights.kind == "florence2"
@@ -460,7 +460,7 @@ def test_a_region_is_put_into_words_beside_its_numbers(tmp_path: Path, field: Pa
 @needs_torch
 def test_a_model_that_writes_nothing_describes_no_region(tmp_path: Path, field: Path) -> None:
     from agrotools.calling.workspace import artifacts_in
-    from agrotools.tools.regions.tool import describe_region
+    from agrotools_tools.regions.tool import describe_region
 
     weights = _made(_sam2, tmp_path / "model")
     with (
@@ -474,8 +474,8 @@ def test_a_model_that_writes_nothing_describes_no_region(tmp_path: Path, field: 
 @needs_open_clip
 def test_a_weed_gets_the_likeliest_of_the_names(tmp_path: Path, field: Path) -> None:
     from agrotools.calling.workspace import artifacts_in
-    from agrotools.tools.recognition.identify_weed import identify_weed
-    from agrotools.vision.learned.description import rank_names
+    from agrotools_tools.learned.description import rank_names
+    from agrotools_tools.recognition.identify_weed import identify_weed
 
     weights = _made(_open_clip, tmp_path / "model")
     names = ["lantana", "weed", "apple"]
@@ -505,7 +505,7 @@ def test_weights_of_half_precision_are_widened(tmp_path: Path) -> None:
     """Pictures come in single precision, which GroundingDINO in half precision refuses."""
     import transformers
 
-    from agrotools.vision.learned.detection import find_by_text
+    from agrotools_tools.learned.detection import find_by_text
 
     weights = _made(_grounding_dino, tmp_path / "model")
     found = find_by_text(PIXELS, WHOLE, "apple tree", weights, score_min=0.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agrotools.vision.nets import Graph, nets_folder
+from agrotools_tools.vision.nets import Graph, nets_folder
 
 OUTPUTS = {
     "weeds": ("logits", "embedding"),

@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 
-from agrotools.build.scenes.leaf_photo import make_leaf_photo
-from agrotools.build.scenes.orchard import make_orchard
-from agrotools.vision.strangeness import nearest_distance, picture_traits, strangeness, unit_rows
+from agrotools_build.scenes.leaf_photo import make_leaf_photo
+from agrotools_build.scenes.orchard import make_orchard
+from agrotools_tools.vision.strangeness import (
+    nearest_distance,
+    picture_traits,
+    strangeness,
+    unit_rows,
+)
 
 
 @pytest.mark.parametrize("seed", range(4))

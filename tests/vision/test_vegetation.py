@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.vision.vegetation import (
+from agrotools_tools.vision.vegetation import (
     Vegetation,
     choose_index,
     doubt_of_cover,

@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 
 from pydantic import JsonValue
 
-from agrotools.build.sources.assembling import assembled
-from agrotools.build.sources.part import Adapter
 from agrotools.core.errors import NoFileError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.writing import check_replaceable
+from agrotools_build.sources.assembling import assembled
+from agrotools_build.sources.part import Adapter
 
 sys.path.append(
     str(Path(__file__).resolve().parents[2] / "studies")

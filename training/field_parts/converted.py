@@ -4,11 +4,11 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from agrotools.benchmarks.field.pack import JPEG_QUALITY, Box, Mark, PackedFile, as_jpeg, as_tiff
-from agrotools.build.references import PlannedCall
-from agrotools.build.sources.drawn import find_mark
-from agrotools.build.sources.part import DataSet
 from agrotools.core import SampleFile
+from agrotools_benchmarks.field.pack import JPEG_QUALITY, Box, Mark, PackedFile, as_jpeg, as_tiff
+from agrotools_build.references import PlannedCall
+from agrotools_build.sources.drawn import find_mark
+from agrotools_build.sources.part import DataSet
 
 PEN_NAMES = ("red", "yellow", "blue")
 RECIPES: dict[str, PackedFile] = {}

@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from agrotools.build.sources.part import DataSet, Photo
 from agrotools.core import SampleFile
+from agrotools_build.sources.part import DataSet, Photo
 
 T = TypeVar("T")
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from agrotools.build.area_truth import Region, cut_out, halves, quarters
-from agrotools.build.sources.land import canopy_subjects, change_subjects
-from agrotools.build.sources.part import Adapter, DataSet, Part, named, photo_subject, photo_thing
-from agrotools.build.templates import Thing
-from agrotools.build.templates.thing import Subject
 from agrotools.calling.result import round_significant
 from agrotools.core import SampleFile
-from agrotools.tools.change.pairs import shift_between
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image, read_labels
+from agrotools_build.area_truth import Region, cut_out, halves, quarters
+from agrotools_build.sources.land import canopy_subjects, change_subjects
+from agrotools_build.sources.part import Adapter, DataSet, Part, named, photo_subject, photo_thing
+from agrotools_build.templates import Thing
+from agrotools_build.templates.thing import Subject
+from agrotools_tools.change.pairs import shift_between
 from field_parts.converted import as_photo, as_plane
 from field_parts.kept import is_kept
 from prepared import read_items

@@ -5,8 +5,11 @@ from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
-from agrotools.build.sources.land import diagnosis_of
-from agrotools.build.sources.part import (
+from agrotools.core import SampleFile
+from agrotools.core.files import read_table
+from agrotools.knowledge.entries import KnowledgeEntry, load
+from agrotools_build.sources.land import diagnosis_of
+from agrotools_build.sources.part import (
     Adapter,
     DataSet,
     Part,
@@ -15,11 +18,8 @@ from agrotools.build.sources.part import (
     photo_subject,
     photo_thing,
 )
-from agrotools.build.templates import Thing
-from agrotools.build.templates.slot_draft import JOINED
-from agrotools.core import SampleFile
-from agrotools.core.files import read_table
-from agrotools.knowledge.entries import KnowledgeEntry, load
+from agrotools_build.templates import Thing
+from agrotools_build.templates.slot_draft import JOINED
 from field_parts.converted import as_photo
 from field_parts.kept import asked_of, kept_of
 from field_parts.photos import one_of_each, with_others, with_spares

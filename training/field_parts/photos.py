@@ -9,9 +9,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from agrotools.benchmarks.field.pack import Box, Mark
-from agrotools.build.references import ref
-from agrotools.build.sources.land import (
+from agrotools.calling.result import round_significant
+from agrotools.core import BenchmarkError, Intrinsics, SampleFile
+from agrotools.knowledge.kb_names import kb_names
+from agrotools.vision.reading import read_labels
+from agrotools_benchmarks.field.pack import Box, Mark
+from agrotools_build.references import ref
+from agrotools_build.sources.land import (
     NO_WEED,
     TOGETHER,
     apple_subject,
@@ -20,7 +24,7 @@ from agrotools.build.sources.land import (
     weed_subjects,
     weed_thing,
 )
-from agrotools.build.sources.part import (
+from agrotools_build.sources.part import (
     Adapter,
     DataSet,
     Part,
@@ -30,13 +34,9 @@ from agrotools.build.sources.part import (
     photo_subject,
     photo_thing,
 )
-from agrotools.build.templates import Thing, load_templates
-from agrotools.build.templates.slot_draft import JOINED
-from agrotools.build.templates.thing import Subject
-from agrotools.calling.result import round_significant
-from agrotools.core import BenchmarkError, Intrinsics, SampleFile
-from agrotools.knowledge.kb_names import kb_names
-from agrotools.vision.reading import read_labels
+from agrotools_build.templates import Thing, load_templates
+from agrotools_build.templates.slot_draft import JOINED
+from agrotools_build.templates.thing import Subject
 from field_parts.converted import PEN_NAMES, as_photo, as_plane, framed, without_frames
 from field_parts.kept import asked_of, is_kept, kept_of
 from prepared import read_items

@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 from scipy import ndimage
 
-from agrotools.benchmarks.field.pack import Box
-from agrotools.build.area_truth import AreaTruth, Region, count_area
-from agrotools.build.references import ref
-from agrotools.build.sources.land import describe_separation
-from agrotools.build.sources.part import Adapter, DataSet, Part, named, pairs_of, photo_thing
-from agrotools.build.templates import Thing, load_templates
-from agrotools.build.templates.field import FieldPicture, field_picture
-from agrotools.build.templates.template import field_templates
-from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.errors import NoFileError
+from agrotools_benchmarks.field.pack import Box
+from agrotools_build.area_truth import AreaTruth, Region, count_area
+from agrotools_build.references import ref
+from agrotools_build.sources.land import describe_separation
+from agrotools_build.sources.part import Adapter, DataSet, Part, named, pairs_of, photo_thing
+from agrotools_build.templates import Thing, load_templates
+from agrotools_build.templates.field import FieldPicture, field_picture
+from agrotools_build.templates.template import field_templates
+from agrotools_build.templates.thing import Subject
 from field_parts.converted import PEN_NAMES, as_photo, framed, without_frames
 from field_parts.kept import is_kept
 from prepared import TRUTH_FILE, read_items, require_files

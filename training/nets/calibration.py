@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.tools.recognition.candidates import LEAST_SUBJECTS
-from agrotools.tools.recognition.net import wilson
+from agrotools_tools.recognition.candidates import LEAST_SUBJECTS
+from agrotools_tools.recognition.net import wilson
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -10,9 +10,9 @@ import datasets
 from PIL import Image
 
 from agrotools.agents.images import file_parts
-from agrotools.benchmarks.loading import Loading, load_as
 from agrotools.core import Record, Sample, Step, Trajectory
 from agrotools.formats.benchmark import Benchmark
+from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.models import TextPart
 from agrotools.runner.transcripts import in_form
 from agrotools.scoring.aggregate import RunAggregator, score_record

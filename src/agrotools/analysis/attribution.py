@@ -9,8 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from agrotools.benchmarks import Benchmark, Loading
-from agrotools.benchmarks.loading import load_as
 from agrotools.calling import get_tool, tool_specs, tool_versions
 from agrotools.calling.cache import ResultCache
 from agrotools.calling.execution import ToolExecutor, needs_answers
@@ -20,6 +18,8 @@ from agrotools.core import AgrotoolsError, Observation, Record, Score, ToolCall,
 from agrotools.core.errors import RunStoreError
 from agrotools.core.files import Journal, artifact_path, cache_dir
 from agrotools.core.progress import Progress, no_progress
+from agrotools.loading import Benchmark, Loading
+from agrotools.loading.benchmarks import load_as
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import RECORDED
 from agrotools.runner.records import iter_records

@@ -15,11 +15,11 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, cast
 
-from agrotools.benchmarks import Benchmark
 from agrotools.core import AgrotoolsError, InfrastructureError, Mode, UsageError
 from agrotools.core.errors import EndpointRefusal, EndpointUnreachable
 from agrotools.core.lazy import np
 from agrotools.core.texts import count_text
+from agrotools.loading import Benchmark
 from agrotools.models.metered import SPEND_FILE, read_spend
 from agrotools.runner.build import RunPlan, load_for_run, plan_run
 from agrotools.runner.config import OPTIONS, EvalConfig

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agrotools.core import DeclaredTool, Registry, ToolSpec, UsageError
 from agrotools.core.files import sha256_of_json
+from agrotools.core.registry import joined_targets
 from agrotools.plugin.installed import plugins
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ _MODULES = {
 TOOLS: Registry["Tool[..., Any]"] = Registry(
     "tool",
     "agrotools.tools",
-    "agrotools.tools.table:TARGETS",
+    lambda: joined_targets(lambda table: table.tools),
     lambda: [item for plugin in plugins() for item in plugin.tools.items()],
 )
 

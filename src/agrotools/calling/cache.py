@@ -26,6 +26,7 @@ from agrotools.calling.contract import Tool
 from agrotools.calling.result import Reply
 from agrotools.core import Arguments, Artifact, SampleFile, UsageError
 from agrotools.core.files import cache_dir, write_whole
+from agrotools.packages import package_tables
 
 DEFAULT_LIMIT_MB = 5000.0
 _MB = 10**6
@@ -123,8 +124,8 @@ NUMERIC_LIBRARIES = (
     "onnxruntime",
     "bm25s",
 )
-_TOOL_CODE = ("core", "text", "vision", "models", "knowledge", "calling", "tools")
-"""Subpackages of agrotools that the result of a tool can depend on."""
+_TOOL_CODE = ("core", "text", "vision", "models", "knowledge", "calling")
+"""Rooms of the engine that the result of a tool can depend on."""
 _MOST_HASHES = 100_000
 """Maximum number of file hashes held in memory, whatever the number of files in a benchmark."""
 
@@ -261,20 +262,18 @@ def library_versions() -> dict[str, str]:
 def code_hash(module: str) -> str:
     """Return a hash of the source code that the tool in ``module`` can depend on, so that code changes void results.
 
-    It covers the subpackages of agrotools that tools use, for tools of a built-in benchmark also
-    ``agrotools.benchmarks``, and for plug-ins their own top-level package or module.
+    It covers the rooms of the engine that tools use, the packages of this distribution that have tools, because tools
+    of others may call them, and the top-level package or module of the tool itself.
     """
-    ours = Path(__file__).parents[1]
-    sources = [path for package in _TOOL_CODE for path in (ours / package).rglob("*.py")]
-    if module.startswith("agrotools.benchmarks."):
-        sources += (ours / "benchmarks").rglob("*.py")
-    if (
-        not module.startswith("agrotools.")
-        and (found := find_spec(module.partition(".")[0]))
-        and found.origin
-    ):
-        origin = Path(found.origin)
-        sources += origin.parent.rglob("*.py") if origin.name == "__init__.py" else [origin]
+    engine = Path(__file__).parents[1]
+    sources = {path for room in _TOOL_CODE for path in (engine / room).rglob("*.py")}
+    packages = {table.package for table in package_tables() if table.tools}
+    for package in {*packages, module.partition(".")[0]} - {engine.name}:
+        found = find_spec(package)
+        if found is not None and found.origin is not None:
+            origin = Path(found.origin)
+            is_package = origin.name == "__init__.py"
+            sources |= set(origin.parent.rglob("*.py")) if is_package else {origin}
     digest = sha256()
     for path in sorted(sources):
         digest.update(path.name.encode() + b"\0" + sha256(path.read_bytes()).digest())

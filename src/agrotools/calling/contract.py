@@ -23,6 +23,7 @@ from contextlib import ExitStack, suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import update_wrapper
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import NoneType
@@ -88,12 +89,7 @@ MOST_ELEMENTS = 100_000
 Validation reports every wrong element, which would take minutes for millions of them.
 """
 DataFiles = Callable[[], Iterable[Path]] | Sequence[str | Callable[[], Iterable[Path]]]
-"""Data files of a tool: names of files in ``agrotools/data`` and functions that find other files."""
-
-
-def shipped_file(name: str) -> Path:
-    """Return the path of a data file of the package."""
-    return Path(__file__).parents[1] / "data" / name
+"""Data files of a tool: names of files in the folder ``data`` of its package, and functions that find other files."""
 
 
 class ToolDeclarationError(TypeError):
@@ -235,8 +231,15 @@ class Tool(Generic[P, R]):
         return tuple(
             path
             for each in sources
-            for path in ([shipped_file(each)] if isinstance(each, str) else each())
+            for path in ([self._packaged(each)] if isinstance(each, str) else each())
         )
+
+    def _packaged(self, name: str) -> Path:
+        """Return the path of a file in the folder ``data`` of the package that the tool is in."""
+        spec = find_spec(self.function.__module__.partition(".")[0])
+        assert spec is not None  # the module is imported
+        assert spec.origin is not None
+        return Path(spec.origin).parent / "data" / name
 
     def files_for(self, backend: str | None) -> tuple[Path, ...]:
         """Return files outside the call that ``backend`` (None: the default) reads; ToolError if it is unusable."""

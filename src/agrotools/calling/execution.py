@@ -20,6 +20,7 @@ from agrotools.calling.example_calls import example_hint
 from agrotools.calling.result import OUT_OF_MEMORY, BrokenFrame, Reply, failure, with_artifact_names
 from agrotools.calling.services import (
     IMAGES,
+    LEARNED,
     MOST_QUESTIONS,
     NAME_A_MODEL,
     SANDBOX,
@@ -46,7 +47,6 @@ from agrotools.core import (
 from agrotools.core.frozen_model import from_valid
 from agrotools.core.libraries import missing_libraries
 from agrotools.core.processes import KILL
-from agrotools.vision.learned import LEARNED
 
 if TYPE_CHECKING:
     from agrotools.calling.services.vision_endpoint import VisionEndpoint

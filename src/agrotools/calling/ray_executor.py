@@ -37,12 +37,12 @@ from agrotools.calling.cache import (
 )
 from agrotools.calling.execution import ToolExecutor
 from agrotools.calling.result import Reply
+from agrotools.calling.services import LEARNED
 from agrotools.calling.worker import load
 from agrotools.calling.worker_process import START_TIMEOUT_S
 from agrotools.core import InfrastructureError, ToolError, UsageError
 from agrotools.core.files import cache_dir, write_whole
 from agrotools.core.lazy import import_of_extra
-from agrotools.vision.learned import LEARNED
 
 MOST_TRIES = 3
 """Number of times that a call is sent before its sample becomes invalid."""

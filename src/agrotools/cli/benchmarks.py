@@ -1,7 +1,5 @@
 """``agrotools benchmarks``: list, download, check and describe benchmarks."""
 
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +15,10 @@ from agrotools.cli.output import (
     terminal_progress,
 )
 from agrotools.cli.reading import new_readings, print_readings
+from agrotools.core.registry import function_of
 
 if TYPE_CHECKING:
-    from agrotools.benchmarks.checking import Checkup
-    from agrotools.build.quality import Finding
+    from agrotools.loading.checking import Checkup
 
 
 app = command_group("List, download, check and describe benchmarks.")
@@ -29,7 +27,7 @@ app = command_group("List, download, check and describe benchmarks.")
 @sub_command(app, "benchmarks list")
 def list_all(data_root: Path | None = None, as_json: bool = False) -> None:
     """List the known benchmarks: content, files needed, address, size, terms, and whether files are downloaded."""
-    from agrotools.benchmarks.obtaining import list_benchmarks
+    from agrotools.loading.obtaining import list_benchmarks
 
     rows = list_benchmarks(data_root)
     if as_json:
@@ -58,14 +56,8 @@ def get(
     Exit code 0: all files are there and have the expected content; 1: some could not be obtained, or the heads could
     not be trained; 3: no server could be reached.
     """
-    from agrotools.benchmarks.loading import data_folder
-    from agrotools.benchmarks.obtaining import (
-        LICENCES_FILE,
-        PEST_PICTURES,
-        Request,
-        lacking_lines,
-        obtain,
-    )
+    from agrotools.loading.benchmarks import data_folder
+    from agrotools.loading.obtaining import LICENCES_FILE, Request, lacking_lines, obtain, pictures
 
     root = (out or data_folder()).expanduser().resolve()
     request = Request(
@@ -85,7 +77,7 @@ def get(
             f"terms of {count_text(len(obtained.sources), 'data set')}: {root / LICENCES_FILE}"
         )
         ending = f"next: {command_line('eval', name, *(['--data-root', out] if out else []))}"
-        if name == PEST_PICTURES.name:
+        if name in pictures():
             ending = f"next: {command_line('tools', 'packs', 'train', name, *(['--data', out / name] if out else []))}"
         lacking = lacking_lines(
             obtained, command_line("benchmarks", "get", name, *(["--out", out] if out else []))
@@ -112,13 +104,13 @@ def check(
     Exit code 0: no errors (whatever --quality finds), and the decisive counts agree; 1: something is broken or
     different; 2: no such benchmark or folder, or no files of it there; 4: the files may be read in two ways.
     """
-    from agrotools.benchmarks.checking import check_benchmark, propose_map_of
     from agrotools.core import BENCHMARKS, UsageError
+    from agrotools.loading.checking import check_benchmark, propose_map_of
     from agrotools.plugin.installed import benchmark_id
     from agrotools.runner.config_file import benchmark_options
 
     if schema:
-        from agrotools.benchmarks.validate import format_schema
+        from agrotools.loading.validate import format_schema
 
         print_json(format_schema())
         return
@@ -192,9 +184,9 @@ def describe_one(
     name: str, data_root: Path | None = None, option: list[str] | None = None, as_json: bool = False
 ) -> None:
     """Print the content of a benchmark: steps, tools and combinations, files, answers, categories, modes."""
-    from agrotools.benchmarks.describing import describe
-    from agrotools.benchmarks.loading import Loading, load_as
-    from agrotools.benchmarks.photos import photos_of, samples_of_photos
+    from agrotools.loading.benchmarks import Loading, load_as
+    from agrotools.loading.describing import describe
+    from agrotools.loading.photos import photos_of, samples_of_photos
     from agrotools.report.description import description_tables
     from agrotools.report.terminal import print_parts
     from agrotools.runner.config_file import benchmark_options
@@ -222,14 +214,13 @@ def describe_one(
 
 def check_folder(folder: Path, quality: bool, as_json: bool) -> int:
     """Check a benchmark folder and print all errors; return the exit code."""
-    from agrotools.benchmarks.validate import canary_remarks, validate_folder
-    from agrotools.build.quality import check_quality
     from agrotools.core import BenchmarkError, UsageError
+    from agrotools.loading.validate import canary_remarks, validate_folder
 
     faults = validate_folder(folder)
     remarks = canary_remarks(folder)
     try:
-        findings = check_quality(folder, terminal_progress()) if quality else None
+        findings = function_of("check_quality")(folder, terminal_progress()) if quality else None
     except (BenchmarkError, UsageError):  # it cannot be loaded, or names unknown tools
         if not faults:
             raise
@@ -249,34 +240,5 @@ def check_folder(folder: Path, quality: bool, as_json: bool) -> int:
             for remark in remarks:
                 typer.echo(f"remark: {remark}")
             if findings is not None:
-                print_findings(folder, findings)
+                function_of("print_findings")(folder, findings)
     return 1 if faults else 0
-
-
-_EXAMPLES = 2
-
-
-def print_findings(folder: Path, findings: "Sequence[Finding]", *, brief: bool = False) -> None:
-    """Print the number of samples flagged by each check, with examples unless ``brief``."""
-    from agrotools.build.quality import CHECKS, SEVERITIES
-    from agrotools.formats.benchmark import QUALITY_FILE
-
-    found = {(each.id, each.severity, each.check) for each in findings}
-    flagged = Counter((severity, check) for _, severity, check in found)
-    summary = (
-        f"{count_text(len(findings), 'finding')} in {folder / QUALITY_FILE}"
-        if findings
-        else "no findings"
-    )
-    typer.echo(f"quality: {summary}")
-    for key in sorted(flagged, key=lambda key: (SEVERITIES.index(key[0]), -flagged[key], key[1])):
-        severity, check = key
-        typer.echo(
-            f"  {severity}: {check}, {count_text(flagged[key], 'sample')}: {CHECKS.get(check, '')}"
-        )
-        if brief:
-            continue
-        for finding in [each for each in findings if (each.severity, each.check) == key][
-            :_EXAMPLES
-        ]:
-            typer.echo(f"    {finding.id}: {finding.message}")

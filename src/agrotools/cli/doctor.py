@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from agrotools.cli.output import allow_closed_pipe, count_text, print_json
+from agrotools.core.registry import function_of
 
 if TYPE_CHECKING:
     from agrotools.models.probe import ProbeFinding
@@ -18,14 +19,14 @@ def doctor(
     as_json: bool = False,
 ) -> None:
     """Check the sandbox, the installation and plug-ins; or, with --model, what an endpoint does with images, tools,
-    schemas, seeds and logprobs, in about ten tiny requests; or, with --env, the reward of agrotools.Env.
+    schemas, seeds and logprobs, in about ten tiny requests; or, with --env, the reward of the training environment.
 
     `agrotools eval` warns if a run needs what the endpoint lacks, and stores these findings with the run. Exit code
     1: a plug-in cannot be loaded, or no sandbox works and running without one was not allowed, or a line of
     --env fails; 2: the model is refused; 3: no server answers.
     """
     if env:
-        _check_env(as_json)
+        function_of("check_env")(as_json)
         return
     if model is not None:
         _check_endpoint(model, base_url, api_key_env, as_json)
@@ -46,29 +47,6 @@ def doctor(
             _print_plugins(report["plugins"])
     broken = any(each["fault"] for each in report["plugins"]["installed"])
     raise typer.Exit(0 if report["sandbox"]["active"] and not broken else 1)
-
-
-def _check_env(as_json: bool) -> None:
-    """Print the certificate of the environment and what it does not check; exit code 1 if a line fails."""
-    from agrotools.cli.certificate import NOT_CHECKED, certificate
-
-    lines: list[dict[str, Any]] = []
-    for line in certificate():
-        lines.append(line._asdict())
-        if not as_json:
-            state = "PASS" if line.passed else "FAIL"
-            typer.echo(f"{state}  {line.check:<60} {line.value:5.2f}  must be {line.bound}")
-    failed = sum(not each["passed"] for each in lines)
-    if as_json:
-        print_json({"passed": not failed, "lines": lines, "not_checked": NOT_CHECKED})
-    else:
-        typer.echo(
-            f"{'FAIL' if failed else 'PASS'}: {count_text(len(lines), 'line')}, {failed} failed"
-        )
-        typer.echo("Not checked, so that a PASS says nothing about it:")
-        for fault in NOT_CHECKED:
-            typer.echo(f"  {fault}")
-    raise typer.Exit(int(failed > 0))
 
 
 def _sandbox() -> dict[str, Any]:
@@ -189,10 +167,9 @@ def _plugins() -> dict[str, Any]:
     import warnings
 
     from agrotools.agents.llm import PROMPT_TEMPLATES
-    from agrotools.build.sources import SOURCES
     from agrotools.calling import TOOLS
     from agrotools.core import BENCHMARKS, PluginWarning
-    from agrotools.core.registry import CLASHES
+    from agrotools.core.registry import CLASHES, SOURCES
     from agrotools.core.slot import slot_types
     from agrotools.plugin.installed import WithPlugins
     from agrotools.runner.policies import RUN_PROTOCOLS

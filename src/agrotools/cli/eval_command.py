@@ -201,10 +201,11 @@ def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConf
     import sys
     from dataclasses import replace
 
-    from agrotools.benchmarks.loading import Loading, load_as
-    from agrotools.build.sources.drawn.fresh import fresh_version, write_fresh
     from agrotools.core.files import cache_dir
+    from agrotools.core.registry import function_of
     from agrotools.core.taxonomy import MODES
+    from agrotools.formats.benchmark import fresh_version
+    from agrotools.loading.benchmarks import Loading, load_as
     from agrotools.runner.early_checks import contacting_progress
     from agrotools.runner.plan import work_items
 
@@ -228,7 +229,7 @@ def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConf
         )
         if not folder.is_dir():
             folder.parent.mkdir(parents=True, exist_ok=True)
-            write_fresh(
+            function_of("write_fresh")(
                 published,
                 seed,
                 folder,

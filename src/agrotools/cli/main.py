@@ -5,7 +5,7 @@ import os
 import re
 import sys
 import warnings
-from importlib import import_module
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,51 +23,73 @@ from agrotools.cli.output import (
     make_streams_safe,
     redirect_unread_streams,
 )
+from agrotools.packages import CommandEntry, package_tables
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter  # the copy of click bundled with typer
 
-GROUPS = {
+_HERE = __name__.rpartition(".")[0]
+_COMMANDS = {
     "Run": {
-        "eval": ("eval_command:evaluate", "Run a benchmark with models and score it."),
-        "study": ("eval_command:study", "Run all combinations of a study file in one table."),
-        "score": ("score:score", "Score runs again and print their tables."),
-        "merge": ("score:merge", "Merge the shards of a run (eval --shard) into one."),
+        "eval": CommandEntry(
+            f"{_HERE}.eval_command:evaluate", "Run a benchmark with models and score it."
+        ),
+        "study": CommandEntry(
+            f"{_HERE}.eval_command:study", "Run all combinations of a study file in one table."
+        ),
+        "score": CommandEntry(f"{_HERE}.score:score", "Score runs again and print their tables."),
+        "merge": CommandEntry(
+            f"{_HERE}.score:merge", "Merge the shards of a run (eval --shard) into one."
+        ),
     },
     "Understand": {
-        "compare": ("compare:compare", "Compare runs: overall, by task, by cause, by sample."),
-        "explain": ("explain:explain", "Show one sample of a run, from question to score."),
-        "attribute": ("explain:attribute", "Split the points that a run lost by their cause."),
-        "gate": ("compare:gate", "Fail if a run is worse than an older one (for CI)."),
-        "report": ("report:report", "Write an HTML report of runs."),
-        "view": ("report:view", "Show the runs in a folder on a local page, live."),
-    },
-    "Own data": {
-        "init": (
-            "build:init",
-            "Write a new benchmark: a tool, questions and a test, as a package.",
+        "compare": CommandEntry(
+            f"{_HERE}.compare:compare", "Compare runs: overall, by task, by cause, by sample."
         ),
-        "build": ("build:build", "Build a benchmark from your photos, data sets or drawn scenes."),
-        "review": ("review:review", "Review samples on a local page."),
-        "export": ("build:export", "Write a benchmark or a run in another format."),
-    },
-    "Tools": {
-        "tools": (
-            "tools:app",
-            "List, describe, run the tools; their recognisers and knowledge base.",
+        "explain": CommandEntry(
+            f"{_HERE}.explain:explain", "Show one sample of a run, from question to score."
         ),
-        "serve": ("tools:serve", "Offer the tools to other programs, over MCP."),
+        "attribute": CommandEntry(
+            f"{_HERE}.explain:attribute", "Split the points that a run lost by their cause."
+        ),
+        "gate": CommandEntry(
+            f"{_HERE}.compare:gate", "Fail if a run is worse than an older one (for CI)."
+        ),
+        "report": CommandEntry(f"{_HERE}.report:report", "Write an HTML report of runs."),
+        "view": CommandEntry(
+            f"{_HERE}.report:view", "Show the runs in a folder on a local page, live."
+        ),
     },
+    "Own data": {},
+    "Tools": {},
     "Admin": {
-        "benchmarks": ("benchmarks:app", "List, download, check and describe benchmarks."),
-        "doctor": (
-            "doctor:doctor",
+        "benchmarks": CommandEntry(
+            f"{_HERE}.benchmarks:app", "List, download, check and describe benchmarks."
+        ),
+        "doctor": CommandEntry(
+            f"{_HERE}.doctor:doctor",
             "Check the installation, the sandbox, plug-ins, or an endpoint.",
         ),
     },
 }
-"""Groups of the help; module and function (or group of sub-commands) of each command, and its line in the help."""
-COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
+"""Commands of the engine by the group of the help that they stand in, groups in their order."""
+
+
+@cache
+def command_groups() -> dict[str, dict[str, CommandEntry]]:
+    """Return all commands by the group of the help that they stand in: the engine's, then those of other packages."""
+    groups = {group: dict(commands) for group, commands in _COMMANDS.items()}
+    for table in package_tables():
+        for group, commands in table.commands.items():
+            groups[group].update(commands)
+    return groups
+
+
+def all_commands() -> dict[str, CommandEntry]:
+    """Return all commands by name."""
+    return {name: command for group in command_groups().values() for name, command in group.items()}
+
+
 ELSEWHERE = {
     "data": "benchmarks",
     "download": "benchmarks get",
@@ -166,13 +188,13 @@ class LazyCommands(TyperGroup):
             raise end from None
 
     def list_commands(self, ctx: "Context") -> list[str]:  # noqa: ARG002
-        return list(COMMANDS)
+        return list(all_commands())
 
     def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:  # noqa: ARG002
-        for group, rows in GROUPS.items():
+        for group, commands in command_groups().items():
             with formatter.section(group):
                 formatter.write_dl(
-                    [(f"{name:<10}", summary) for name, (_, summary) in rows.items()]
+                    [(f"{name:<10}", command.summary) for name, command in commands.items()]
                 )
 
     def resolve_command(
@@ -180,11 +202,16 @@ class LazyCommands(TyperGroup):
     ) -> "tuple[str | None, Command | None, list[str]]":
         from difflib import get_close_matches
 
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        commands = all_commands()
+        if not package_tables():
+            from agrotools.core.registry import known_packages
+
+            known_packages()  # says what to do
+        if args and args[0] not in commands and not args[0].startswith("-"):
             close = (
                 [ELSEWHERE[args[0]]]
                 if args[0] in ELSEWHERE
-                else get_close_matches(args[0], COMMANDS, n=1)
+                else get_close_matches(args[0], commands, n=1)
             )
             ctx.fail(
                 f"No such command {args[0]!r}.{f' Did you mean {close[0]!r}?' if close else ''}"
@@ -195,20 +222,20 @@ class LazyCommands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":  # noqa: ARG002
-        if cmd_name not in COMMANDS:
+        known = all_commands().get(cmd_name)
+        if known is None:
             return None
-        target_name, summary = COMMANDS[cmd_name]
-        module, _, name = target_name.partition(":")
         from agrotools.cli.options import documented
+        from agrotools.core.registry import imported
 
-        target = getattr(import_module(f"agrotools.cli.{module}"), name)
+        target = imported(known.target)
         if isinstance(target, typer.Typer):
             command = typer.main.get_group(target)
         else:
             alone = typer.Typer(**SETTINGS)
             alone.command(cmd_name, cls=PanelCommand)(documented(cmd_name, target))
             command = typer.main.get_command(alone)
-        command.name, command.short_help = cmd_name, summary
+        command.name, command.short_help = cmd_name, known.summary
         return command
 
 

@@ -132,8 +132,8 @@ def offer_download(name: str, *, at_once: bool) -> None:
         plugin := BENCHMARKS.get(known)
     ).files.download:
         return
-    from agrotools.benchmarks.loading import data_folder
-    from agrotools.benchmarks.obtaining import Request, lacking_lines, listed, obtain
+    from agrotools.loading.benchmarks import data_folder
+    from agrotools.loading.obtaining import Request, lacking_lines, listed, obtain
 
     found = listed(plugin)
     if found.state not in ("not downloaded", "incomplete"):

@@ -357,8 +357,8 @@ def _write_page(
 
 
 def _print_screen(scores: RunScores, evaluated: Evaluated, page: Path | None) -> None:
-    from agrotools.benchmarks.loading import INCOMPLETE
     from agrotools.cli.planning import next_commands
+    from agrotools.loading.benchmarks import INCOMPLETE
     from agrotools.report.screen import Screen, print_screen
     from agrotools.runner.build import benchmark_notes
     from agrotools.runner.ladder import References

@@ -142,9 +142,9 @@ def make_run(
     yes: bool,
 ) -> Path:
     """Make a run of a file of predictions, print what was matched, and return its folder."""
-    from agrotools.benchmarks.loading import Loading, load_as
     from agrotools.core import UndecidedError
     from agrotools.core.readings import Readings
+    from agrotools.loading.benchmarks import Loading, load_as
     from agrotools.runner.config_file import benchmark_options
     from agrotools.runner.predictions import import_predictions
 

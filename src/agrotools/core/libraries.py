@@ -1,7 +1,9 @@
 """Libraries that read and draw pictures. The extra ``tools`` installs them; a plain installation does without."""
 
 from collections.abc import Iterable
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 from agrotools.core.errors import UsageError
 from agrotools.core.texts import install_command
@@ -62,3 +64,17 @@ def library_of(error: BaseException) -> str | None:
         return None
     module = str(error.name).partition(".")[0]
     return module if module in TOOL_LIBRARIES else None
+
+
+def public_name(package: str, name: str, module: str) -> Any:
+    """Return a public name of a package from the module that defines it, imported now.
+
+    Raises:
+        UsageError: a library is missing; names the command that installs it.
+    """
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        if missing := library_of(error):
+            raise missing_libraries(f"{package}.{name}", [missing]) from error
+        raise

@@ -1,11 +1,11 @@
 """Registries of named objects that are imported on first use, with a rule for names claimed by two packages."""
 
-import importlib
 import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
+from importlib import import_module
 from importlib.metadata import entry_points
 from operator import attrgetter
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from agrotools.core.errors import AgrotoolsError, BenchmarkError, UsageError, words_of
 from agrotools.core.libraries import library_of
 from agrotools.core.texts import install_command, suggestion
+from agrotools.packages import PackageTable, is_ours, package_tables
 
 T = TypeVar("T")
 
@@ -46,8 +47,9 @@ def join_tables(noun: str, tables: Iterable[tuple[str, Mapping[str, T]]]) -> dic
 
 
 def package_of(target: str) -> str:
-    """Return the package of a target ``"package.module:attribute"``."""
-    return target.partition(":")[0].partition(".")[0]
+    """Return the package of a target ``"package.module:attribute"``; ``agrotools`` for all that belong to it."""
+    package = target.partition(":")[0].partition(".")[0]
+    return _OURS if is_ours(package) else package
 
 
 class Registry(Generic[T]):
@@ -59,7 +61,7 @@ class Registry(Generic[T]):
     Args:
         noun: noun for an object, for messages.
         group: group of the entry points; empty if other packages add none.
-        targets: targets of this package by name, or the target of such a mapping.
+        targets: targets of this distribution by name, or a function that returns them.
         more: returns further names and targets; called if a name is not found otherwise, or if all names are listed.
         kind: target of the class that every object must be an instance of.
     """
@@ -68,7 +70,7 @@ class Registry(Generic[T]):
         self,
         noun: str,
         group: str,
-        targets: Mapping[str, str] | str,
+        targets: Mapping[str, str] | Callable[[], Mapping[str, str]],
         more: Callable[[], Iterable[tuple[str, str]]] = tuple,
         kind: str = "",
     ) -> None:
@@ -82,10 +84,8 @@ class Registry(Generic[T]):
 
     @cached_property
     def _targets(self) -> dict[str, str]:
-        local_targets: Mapping[str, str] = (
-            imported(self._local_targets)
-            if isinstance(self._local_targets, str)
-            else self._local_targets
+        local_targets = (
+            self._local_targets() if callable(self._local_targets) else self._local_targets
         )
         entries = [
             (package_of(each.value), {each.name: each.value})
@@ -189,7 +189,7 @@ def imported(target: str) -> Any:
         AttributeError: the module has no such attribute.
     """
     module, _, attribute = target.partition(":")
-    return attrgetter(attribute)(importlib.import_module(module))
+    return attrgetter(attribute)(import_module(module))
 
 
 def deferred(target: str, *first: Any) -> Callable[..., Any]:
@@ -198,13 +198,54 @@ def deferred(target: str, *first: Any) -> Callable[..., Any]:
     return lambda *arguments, **named: imported(target)(*first, *arguments, **named)
 
 
+def known_packages() -> tuple[PackageTable, ...]:
+    """Return the tables of the packages of this distribution.
+
+    Raises:
+        UsageError: there is none, because what pip knows of the installation is older than the source code.
+    """
+    tables = package_tables()
+    if not tables:
+        raise UsageError(
+            "the tools and benchmarks of agrotools are not registered with this Python",
+            hint="install it again: pip install -e . in its folder, or pip install --force-reinstall agrotools",
+        )
+    return tables
+
+
+def joined_targets(of_table: Callable[[PackageTable], Mapping[str, str]]) -> dict[str, str]:
+    """Return the targets of all packages of this distribution, by name."""
+    return {name: target for table in known_packages() for name, target in of_table(table).items()}
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    """Return the function that a package offers to the engine under this name, imported now."""
+    for table in known_packages():
+        if name in table.functions:
+            return imported(table.functions[name])
+    raise LookupError(f"no package offers {name}")
+
+
+def _benchmarks_of(table: PackageTable) -> dict[str, str]:
+    return {name: each.target for name, each in table.benchmarks.items()}
+
+
 BENCHMARKS: Registry[Any] = Registry(
     "benchmark",
     "agrotools.benchmarks",
-    "agrotools.benchmarks.builtin:TARGETS",
+    lambda: joined_targets(_benchmarks_of),
     kind="agrotools.plugin:BenchmarkPlugin",
 )
 """Benchmark plug-ins by name; each is a :class:`agrotools.plugin.BenchmarkPlugin`."""
+
+SOURCES: Registry[Any] = Registry(
+    "source", "agrotools.sources", lambda: joined_targets(lambda table: table.sources)
+)
+"""Builders of benchmarks by name, for ``agrotools build --source``.
+
+Each takes the folder of the data set, the folder to write, and a progress callback, and returns the header of the
+benchmark. ``gta`` reads benchmarks of other authors in the shape of GTA, or by a field map.
+"""
 
 
 @contextmanager

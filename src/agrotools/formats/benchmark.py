@@ -1,7 +1,7 @@
 """Loading of a benchmark folder (``benchmark.toml``, ``samples.jsonl`` and ``files/``): header, samples, file paths.
 
 ``samples.jsonl`` contains one :class:`~agrotools.core.Sample` as JSON per line; blank lines are skipped. File paths are
-relative to the folder. Loading stops at the first fault; :mod:`agrotools.benchmarks.validate` lists all.
+relative to the folder. Loading stops at the first fault; :mod:`agrotools.loading.validate` lists all.
 """
 
 import hashlib
@@ -627,3 +627,8 @@ def cluster_firsts(samples: Iterable[Sample]) -> "array[int]":
     for number in range(len(parents)) if owners else ():
         parents[number] = root(number)
     return parents
+
+
+def fresh_version(version: str, seed: int) -> str:
+    """Return the version of a benchmark that was drawn anew from other scenes."""
+    return f"{version}{FRESH}{seed}"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.knowledge.entries import KnowledgeEntry
-from agrotools.knowledge.evidence import is_group, is_other_name
+from agrotools.knowledge.other_names import is_group, is_other_name
 from agrotools.knowledge.words import (
     ASKING,
     CROP_NAMES,

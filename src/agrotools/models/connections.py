@@ -47,9 +47,10 @@ def _may_hold_bytes(connection: Connection) -> bool:
     """Return True if bytes or the end of the connection wait in its socket; the bytes may be those of TLS alone."""
     transport = connection.transport
     socket = None if transport is None else transport.get_extra_info("socket")
-    is_closed = socket is None or socket.fileno() < 0
-    if is_closed or sys.platform == "win32":
-        return True  # on Windows, the loop itself may have taken the bytes from the socket
+    if socket is None or socket.fileno() < 0:
+        return True
+    if sys.platform == "win32":  # the loop itself may have taken the bytes from the socket
+        return True
     poll = select.poll()
     poll.register(socket.fileno(), select.POLLIN)
     return bool(poll.poll(0))

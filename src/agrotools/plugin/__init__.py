@@ -1,9 +1,9 @@
 """Public names for packages that add a benchmark or an image source.
 
-This module exports the contracts of a benchmark (:mod:`agrotools.benchmarks.contract` begins with the plug-in itself)
-and the engine types that they use. Also public are :mod:`agrotools`, :mod:`agrotools.calling` (for packages that add a
-tool) and :mod:`agrotools.tools`; nothing else is. Importing this module imports the core only; names of other packages
-are imported on first use. It also has the installed plug-ins, and tables of the engine joined with theirs.
+This module exports the contracts of a benchmark (:mod:`agrotools.loading.contract` begins with the plug-in itself)
+and the engine types that they use. Of the engine only :mod:`agrotools` and :mod:`agrotools.calling` (for packages that
+add a tool) are public beside it. Importing this module imports the core only; names of other rooms are imported on
+first use. It also has the installed plug-ins, and tables of the engine joined with theirs.
 """
 
 from importlib import import_module
@@ -43,8 +43,9 @@ from agrotools.plugin.installed import (
 
 if TYPE_CHECKING:
     from agrotools.agents.protocols import PromptTemplates, RunProtocol
-    from agrotools.benchmarks import Loading, with_clusters
-    from agrotools.benchmarks.contract import (
+    from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
+    from agrotools.loading import Loading, with_clusters
+    from agrotools.loading.contract import (
         BenchmarkFiles,
         BenchmarkPlugin,
         Download,
@@ -53,11 +54,6 @@ if TYPE_CHECKING:
         PublishedFiles,
         Targets,
     )
-    from agrotools.build.sources.assembling import assembled
-    from agrotools.build.sources.land import fruit_subjects
-    from agrotools.build.sources.part import Originals, Part
-    from agrotools.build.templates import load_templates
-    from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
     from agrotools.models import Message, Model
     from agrotools.report.contracts import PaperLabels, PartColumn, Reporting
     from agrotools.report.published import (
@@ -92,14 +88,10 @@ _MODULES = {
     name: f"agrotools.{module}"
     for module, names in {
         "agents.protocols": "PromptTemplates RunProtocol",
-        "benchmarks": "Loading with_clusters",
-        "benchmarks.contract": (
+        "loading": "Loading with_clusters",
+        "loading.contract": (
             "BenchmarkFiles BenchmarkPlugin Download ExpectedCount Paper PublishedFiles Targets"
         ),
-        "build.sources.assembling": "assembled",
-        "build.sources.land": "fruit_subjects",
-        "build.sources.part": "Originals Part",
-        "build.templates": "load_templates",
         "formats.benchmark": "Benchmark BenchmarkHeader SourceNote",
         "models": "Message Model",
         "report.contracts": "PaperLabels PartColumn Reporting",
@@ -129,12 +121,12 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "NO_COMPARISONS", "Action", "AgentOptions", "Answer", "Benchmark", "BenchmarkFiles", "BenchmarkHeader",
     "BenchmarkPlugin", "CallTools", "Download", "ErrorSource", "ExpectedCount", "JudgedMetric", "Judging", "Loading",
-    "Message", "Metric", "MetricInfo", "Mode", "ModeSummary", "ModeTally", "Model", "Observation", "Originals", "Paper",
-    "PaperLabels", "Part", "PartColumn", "PredictionContent", "PredictionFormat", "PredictionInput", "Progress",
+    "Message", "Metric", "MetricInfo", "Mode", "ModeSummary", "ModeTally", "Model", "Observation", "Paper",
+    "PaperLabels", "PartColumn", "PredictionContent", "PredictionFormat", "PredictionInput", "Progress",
     "PromptTemplates", "PublishedFiles", "PublishedRun", "Record", "RecordErrors", "ReferenceStep",
     "ReferenceTrajectory", "Reporting", "RunProtocol", "Sample", "SampleView", "Score", "Scoring", "Setting", "Slot",
     "SlotScore", "SourceNote", "Step", "Summary", "Targets", "TextComparisons", "ToleranceSlot", "ToolCall",
-    "ToolError", "ToolSpec", "Trajectory", "WithPlugins", "assembled", "benchmark_id", "deferred", "fruit_subjects",
-    "load_templates", "no_progress", "paper", "plugin_of", "plugins", "plugins_for_slot_types", "plugins_of_metrics",
+    "ToolError", "ToolSpec", "Trajectory", "WithPlugins", "benchmark_id", "deferred",
+    "no_progress", "paper", "plugin_of", "plugins", "plugins_for_slot_types", "plugins_of_metrics",
     "plugins_of_slots", "published_rows", "published_set", "rows_of_model", "rows_of_table", "with_clusters",
 ]  # fmt: skip

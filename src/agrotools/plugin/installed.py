@@ -4,13 +4,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from agrotools.core import BENCHMARKS, Slot, imported
+from agrotools.core import BENCHMARKS, Slot
 from agrotools.core.registry import join_tables
 from agrotools.core.slot import SLOT_TYPES
+from agrotools.packages import package_tables
 
 if TYPE_CHECKING:
-    from agrotools.benchmarks.builtin import BuiltIn
-    from agrotools.benchmarks.contract import BenchmarkPlugin
+    from agrotools.loading.contract import BenchmarkPlugin
 
 V = TypeVar("V")
 
@@ -46,7 +46,7 @@ def plugins_of_slots(slots: Iterable[Slot]) -> "list[BenchmarkPlugin]":
 def plugins_for_slot_types(types: frozenset[str]) -> "list[BenchmarkPlugin]":
     """Return the plug-ins that may have metrics for slots of these types. Of the benchmarks in this package only those
     with such metrics are imported; plug-ins of other packages always are."""
-    known: Mapping[str, BuiltIn] = imported("agrotools.benchmarks.builtin:BUILT_IN")
+    known = {name: each for table in package_tables() for name, each in table.benchmarks.items()}
     return BENCHMARKS.loaded(
         name
         for name in BENCHMARKS

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from agrotools.benchmarks.describing import Description
+from agrotools.loading.describing import Description
 from agrotools.report.layout import (
     Paragraph,
     Part,
@@ -19,7 +19,7 @@ _TOOL_TABLES = ("Calls by tool", "Tools called together")
 
 
 def description_tables(described: Description) -> list[Part]:
-    """Return tables of all counts of a :class:`~agrotools.benchmarks.describing.Description`."""
+    """Return tables of all counts of a :class:`~agrotools.loading.describing.Description`."""
     version = f"version {described.version}{' (drawn by code)' if described.synthetic else ''}"
     about = [*filter(None, [described.description]), f"licence: {described.licence}"]
     return [

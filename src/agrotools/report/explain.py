@@ -9,7 +9,6 @@ from rich.console import RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
-from agrotools.benchmarks.photos import known_name
 from agrotools.core import (
     FAMILIES,
     AbstainSlot,
@@ -27,6 +26,7 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.core.texts import count_text, number_text
+from agrotools.loading.photos import known_name
 from agrotools.report.layout import (
     MARK_STYLES,
     RIGHT,

@@ -17,8 +17,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from agrotools.benchmarks.contract import PublishedFiles
 from agrotools.core import UsageError
+from agrotools.loading.contract import PublishedFiles
 from agrotools.models.endpoint import split_provider
 from agrotools.plugin.installed import plugins
 

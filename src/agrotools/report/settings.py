@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agrotools.benchmarks.contract import BenchmarkPlugin
 from agrotools.core import BENCHMARKS, Mode, Record, Score
+from agrotools.loading.contract import BenchmarkPlugin
 from agrotools.plugin.installed import plugin_of, plugins_of_metrics
 from agrotools.report.contracts import reporting_of
 from agrotools.report.layout import Notes, Part, of_runs

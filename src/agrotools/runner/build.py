@@ -17,9 +17,6 @@ from pydantic import JsonValue
 from agrotools.agents.images import PREVIEWED_KINDS
 from agrotools.agents.llm import prompt_hash
 from agrotools.agents.modes import Policy
-from agrotools.benchmarks import Benchmark, Loading, load_benchmark
-from agrotools.benchmarks.loading import load_as
-from agrotools.benchmarks.validate import check_for_run
 from agrotools.calling import get_tool, tool_specs, tool_versions
 from agrotools.calling.execution import ToolExecutor, check_backends
 from agrotools.core import BENCHMARKS, Mode, SampleFile, ToolError, UsageError
@@ -27,6 +24,9 @@ from agrotools.core.files import sha256_of_json
 from agrotools.core.libraries import READERS, TOOL_LIBRARIES, is_installed, require_libraries
 from agrotools.core.readings import Readings
 from agrotools.formats.tool_check import stored_checks
+from agrotools.loading import Benchmark, Loading, load_benchmark
+from agrotools.loading.benchmarks import load_as
+from agrotools.loading.validate import check_for_run
 from agrotools.models import Model
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.config import OPTIONS, BenchmarkConfig, EvalConfig

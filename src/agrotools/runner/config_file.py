@@ -8,11 +8,11 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from agrotools.benchmarks import Benchmark
 from agrotools.core import UsageError, plain_message
 from agrotools.core.files import read_text
 from agrotools.core.texts import suggestion
 from agrotools.formats.benchmark import facts_of
+from agrotools.loading import Benchmark
 from agrotools.models.endpoint import check_model_name
 from agrotools.plugin.installed import plugin_of
 from agrotools.runner.config import OPTIONS, EvalConfig

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from agrotools.benchmarks.loading import Loading, load_as
 from agrotools.core import BENCHMARKS
+from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.models import priced_model
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.policies import names_endpoint

@@ -16,9 +16,9 @@ from agrotools.agents.modes import (
     run_step_by_step,
     with_shown_observations,
 )
-from agrotools.benchmarks import Benchmark
 from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step, ToolSpec, UsageError
 from agrotools.core.texts import number_text
+from agrotools.loading import Benchmark
 from agrotools.models import Message, ModelSettings
 from agrotools.models.base import image_urls, request_text
 from agrotools.models.endpoint import ScriptedModel

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar, cast
 
 from agrotools.agents.modes import UNPARSEABLE_LIMIT, ModelAgent, Policy
-from agrotools.benchmarks import Benchmark
 from agrotools.calling.cache import ResultCache
 from agrotools.calling.execution import ToolExecutor
 from agrotools.core import BudgetReached, Record
 from agrotools.core.files import cache_dir
 from agrotools.core.texts import count_text
+from agrotools.loading import Benchmark
 from agrotools.models import Model, WireStats
 from agrotools.runner.build import (
     RunPlan,

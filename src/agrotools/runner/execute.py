@@ -27,7 +27,6 @@ from agrotools.agents.modes import (
     with_shown_observations,
     with_truth_observations,
 )
-from agrotools.benchmarks import Benchmark
 from agrotools.calling.execution import ToolExecutor, ToolOutcome
 from agrotools.calling.workspace import Workspace
 from agrotools.core import (
@@ -47,6 +46,7 @@ from agrotools.core.errors import words_of
 from agrotools.core.files import was_changed
 from agrotools.core.processes import on_stop_signal
 from agrotools.formats.benchmark import MOST_MAKERS
+from agrotools.loading import Benchmark
 from agrotools.models import WireStats
 from agrotools.models.base import Slots
 from agrotools.runner.plan import RecordedTools, WorkItem

@@ -20,12 +20,12 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
 
-from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, AgrotoolsError, Mode, RunStoreError, UsageError
 from agrotools.core.files import sha256_of_json
 from agrotools.core.libraries import MissingLibraryError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import facts_of, select_samples
+from agrotools.loading import Benchmark
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.manifest import Manifest

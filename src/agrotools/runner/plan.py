@@ -15,7 +15,6 @@ from itertools import compress
 from typing import NamedTuple
 
 from agrotools.agents.llm import PROTOCOLS
-from agrotools.benchmarks import Benchmark
 from agrotools.calling import get_tool
 from agrotools.core import (
     MODES,
@@ -33,6 +32,7 @@ from agrotools.core.files import sha256_of_file
 from agrotools.core.record import literal_value
 from agrotools.core.texts import suggestion
 from agrotools.formats.benchmark import LazySamples, SampleFacts, facts_of
+from agrotools.loading import Benchmark
 from agrotools.runner.records import Key, RecordIndex
 
 

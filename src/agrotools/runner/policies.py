@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agrotools.agents.llm import PROTOCOLS, LLMAgent
 from agrotools.agents.modes import ModelAgent, Policy
 from agrotools.agents.protocols import RunProtocol
-from agrotools.benchmarks import Benchmark
 from agrotools.calling import tool_specs
 from agrotools.core import MODES, Mode, Protocol, Sample, SampleView, ToolSpec, UsageError
 from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.formats.benchmark import facts_of
+from agrotools.loading import Benchmark
 from agrotools.models import (
     DEFAULT_WIRE,
     Endpoint,

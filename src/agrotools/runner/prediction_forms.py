@@ -12,9 +12,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from agrotools.benchmarks.values import SUFFIXES, TABLES, read_json, read_rows
 from agrotools.core import UsageError
 from agrotools.core.errors import NoFileError
+from agrotools.loading.values import SUFFIXES, TABLES, read_json, read_rows
 from agrotools.runner.prediction_names import IDS, column_kind, snake_case
 from agrotools.runner.reply_objects import fields_of
 from agrotools.text.loose_json import is_list, is_object, is_text

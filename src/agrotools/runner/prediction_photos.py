@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from agrotools.benchmarks import Benchmark
-from agrotools.benchmarks.photos import asks_by_sample, photos_of
 from agrotools.core import Sample, UsageError
 from agrotools.core.form_item import asked_items
 from agrotools.core.readings import Choice, ReadingQuestion
 from agrotools.core.texts import count_text
+from agrotools.loading import Benchmark
+from agrotools.loading.photos import asks_by_sample, photos_of
 from agrotools.runner.prediction_columns import Choosing
 from agrotools.runner.prediction_forms import PredictionRows, Row
 from agrotools.runner.prediction_names import IDS, PREDICTIONS

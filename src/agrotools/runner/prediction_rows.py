@@ -4,12 +4,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from agrotools.benchmarks import Benchmark
-from agrotools.benchmarks.values import number_in
 from agrotools.core import Mode, UsageError
 from agrotools.core.form_item import asked_items
 from agrotools.core.readings import Choice, ReadingQuestion
 from agrotools.core.texts import count_text
+from agrotools.loading import Benchmark
+from agrotools.loading.values import number_in
 from agrotools.runner.prediction_answers import GivenAnswer, PredictionColumn, RowAnswers
 from agrotools.runner.prediction_columns import (
     Choosing,

@@ -4,9 +4,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from agrotools.benchmarks import Benchmark
-from agrotools.benchmarks.photos import photos_of
 from agrotools.core import Sample, UsageError
+from agrotools.loading import Benchmark
+from agrotools.loading.photos import photos_of
 from agrotools.runner.prediction_forms import PredictionRows, Row
 from agrotools.runner.prediction_names import IDS, QUESTIONS, column_kind
 from agrotools.runner.reply_objects import fields_of

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import orjson
 
-from agrotools.benchmarks import Benchmark
-from agrotools.benchmarks.contract import BenchmarkPlugin
-from agrotools.benchmarks.photos import photos_of
-from agrotools.benchmarks.values import TABLES
 from agrotools.core import MODES, Mode, PlotSlot, Record, Step, Trajectory, UsageError, imported
 from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
 from agrotools.core.form_item import asked_items
 from agrotools.core.readings import Readings
 from agrotools.formats.tool_check import stored_checks
+from agrotools.loading import Benchmark
+from agrotools.loading.contract import BenchmarkPlugin
+from agrotools.loading.photos import photos_of
+from agrotools.loading.values import TABLES
 from agrotools.plugin.installed import plugin_of, plugins
 from agrotools.runner.build import default_folder
 from agrotools.runner.manifest import Manifest

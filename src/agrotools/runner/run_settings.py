@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agrotools.benchmarks import Benchmark
 from agrotools.calling.services import NAME_A_MODEL, VLM
 from agrotools.core import Mode, Protocol, UsageError
+from agrotools.loading import Benchmark
 from agrotools.models import Endpoint, priced_model
 from agrotools.models.endpoint import PricedModel
 from agrotools.models.local_models import PREFIX as LOCAL_PREFIX

@@ -19,7 +19,6 @@ from agrotools.agents.llm import raw_reply
 from agrotools.agents.markups import Schemas
 from agrotools.agents.modes import kept_action, run_end_to_end, with_shown_observations
 from agrotools.agents.parsing import parse_output
-from agrotools.benchmarks import Benchmark
 from agrotools.calling import tool_specs
 from agrotools.core import (
     Action,
@@ -40,6 +39,7 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.core.form_item import asked_items
+from agrotools.loading import Benchmark
 from agrotools.models.base import Completion
 from agrotools.models.chat_format import MalformedReply, content_text, read_reply, read_usage
 from agrotools.models.refusals import failed_request

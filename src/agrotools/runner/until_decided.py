@@ -9,11 +9,11 @@ from typing import Annotated, TextIO
 
 from pydantic import Field
 
-from agrotools.benchmarks import Benchmark
 from agrotools.core import FrozenModel, Mode, UsageError
 from agrotools.core.files import write_whole
 from agrotools.core.lazy import np
 from agrotools.core.texts import command_line
+from agrotools.loading import Benchmark
 from agrotools.models.endpoint import without_keys
 from agrotools.runner.build import RunPlan, plan_run, stored_options
 from agrotools.runner.config import EvalConfig

@@ -19,11 +19,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 from agrotools.core import UsageError
 from agrotools.core.files import MANIFEST_COPY, MANIFEST_FILE, RECORDS_FILE
+from agrotools.packages import our_folders, package_tables
 from agrotools.sandbox.running import probe
 
 _PARTS = ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "share", "etc", "ssl")
@@ -33,8 +33,6 @@ _SYSTEM = (
     *(f"/usr/{part}" for part in _PARTS),
     *(f"/usr/local/{part}" for part in (*_PARTS, "cuda")),
 )
-_WITH_ANSWERS = ("data/benchmarks", "build/sources/drawn")
-"""Folders of this package with packed benchmarks, and with the code that draws scenes and their truth again."""
 _MOST_FOLDERS = 50_000
 """Folders below the paths of an agent that are searched for answers; with more, the paths are refused."""
 _SETTINGS = (
@@ -159,8 +157,14 @@ def answer_folders(readable: Sequence[Path], known: Sequence[Path] = ()) -> list
                 beside = here.parent if here.parent.name == "runs" and not is_given else here
                 found.append(beside)
                 names.clear()
-            elif here.name == "agrotools":
-                found += _of_package(here)
+            else:
+                found += [
+                    here / name
+                    for table in package_tables()
+                    if table.package == here.name
+                    for name in table.answers
+                    if (here / name).is_dir()
+                ]
     return sorted(set(found))
 
 
@@ -168,20 +172,21 @@ def _holds_answers(folder: Path) -> bool:
     return any(all((folder / name).exists() for name in names) for names in _ANSWERS)
 
 
-def _of_package(package: Path) -> list[Path]:
-    return [package / name for name in _WITH_ANSWERS if (package / name).is_dir()]
-
-
 def _of_packages(bound: Sequence[Path]) -> list[Path]:
-    """Return the folders with answers of every copy of this package below the system and Python's folders."""
-    spec = find_spec("agrotools")
-    copies = {
-        Path(place).resolve() for place in (spec.submodule_search_locations if spec else None) or ()
-    }
-    for root in (*map(Path, _SYSTEM), *bound):
-        places = [root] if root.name.endswith("-packages") else [*root.glob("python3*/*-packages")]
-        copies |= {place / "agrotools" for place in places}
-    return [folder for copy in copies for folder in _of_package(copy)]
+    """Return the folders with answers of every copy of our packages below the system and Python's folders.
+
+    These are packed benchmarks, and the code that draws scenes and their truth again.
+    """
+    folders = [*map(Path, _SYSTEM), *bound]
+    places = [folder for folder in folders if folder.name.endswith("-packages")]
+    for folder in folders:
+        if not folder.name.endswith("-packages"):
+            places += folder.glob("python3*/*-packages")
+    found: list[Path] = []
+    for table in package_tables():
+        copies = {table.data.parent.resolve(), *(place / table.package for place in places)}
+        found += [copy / name for copy in copies for name in table.answers]
+    return [folder for folder in found if folder.is_dir()]
 
 
 def interpreter_of(program: Path) -> tuple[Path, list[Path]]:
@@ -215,9 +220,7 @@ def _python_folders() -> list[Path]:
     folders += [
         Path(entry) for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")
     ]
-    spec = find_spec("agrotools")
-    folders += [Path(place) for place in (spec.submodule_search_locations if spec else None) or ()]
-    return folders
+    return [*folders, *our_folders()]
 
 
 def _without_nested(paths: Sequence[Path]) -> list[Path]:

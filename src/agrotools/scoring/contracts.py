@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from agrotools.core import FrozenModel, Mode, Record, Sample, Score, Slot, Trajectory, imported
 
 if TYPE_CHECKING:
-    from agrotools.benchmarks.contract import BenchmarkPlugin
+    from agrotools.loading.contract import BenchmarkPlugin
     from agrotools.runner.manifest import Manifest
     from agrotools.scoring.embedders import Embedder
     from agrotools.scoring.error_classes import Errors

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from agrotools.core import PlotSpec, Sample, Slot, UsageError
 from agrotools.core.record import CallSequence
-from agrotools.core.registry import Registry
+from agrotools.core.registry import Registry, imported
 
 PROMPT_FLOOR = "guess"
 """Name of the floor that sees the prompt and the answer form of a sample."""
@@ -35,7 +35,9 @@ class Floor(Protocol):
         ...
 
 
-FLOORS: Registry[Floor] = Registry("floor", "", "agrotools.agents.baselines:FLOORS")
+FLOORS: Registry[Floor] = Registry(
+    "floor", "", lambda: imported("agrotools.agents.baselines:FLOORS")
+)
 """Floors by name."""
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks.describing import describe
-from agrotools.benchmarks.obtaining import list_benchmarks
 from agrotools.cli.main import app
 from agrotools.core import UsageError
+from agrotools.loading import load_benchmark
+from agrotools.loading.describing import describe
+from agrotools.loading.obtaining import list_benchmarks
 from support.made_agent_x import write_agent_x
 from support.made_agrieval import write_agrieval
 from support.made_gta import plain_entry, write_entries, write_gta

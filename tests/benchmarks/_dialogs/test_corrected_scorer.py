@@ -2,15 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.benchmarks._dialogs.corrected_scorer import (
+from agrotools.core import BenchmarkError
+from agrotools_benchmarks._dialogs.corrected_scorer import (
     is_scorable,
     matches_keywords,
     score_end,
     score_steps,
 )
-from agrotools.benchmarks._dialogs.published_scorer import is_correct
-from agrotools.benchmarks.gta.score import RULES as GTA
-from agrotools.core import BenchmarkError
+from agrotools_benchmarks._dialogs.published_scorer import is_correct
+from agrotools_benchmarks.gta.score import RULES as GTA
 from support.gta_files import (
     CAT,
     ERROR,

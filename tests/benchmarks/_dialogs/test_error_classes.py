@@ -1,7 +1,5 @@
 import pytest
 
-from agrotools.benchmarks._dialogs.record_dialogues import errors_of_dialogues
-from agrotools.benchmarks.agent_x.predictions import errors_of_agent_x
 from agrotools.core import (
     Answer,
     CallTools,
@@ -17,6 +15,8 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.scoring.error_classes import Errors, add_record, keywords
+from agrotools_benchmarks._dialogs.record_dialogues import errors_of_dialogues
+from agrotools_benchmarks.agent_x.predictions import errors_of_agent_x
 from support.gta_files import ERROR, answer, call, end_file, returned
 from support.plain_sample import plain_sample
 

@@ -7,8 +7,6 @@ import pytest
 
 from agrotools.agents.llm import render
 from agrotools.agents.modes import run_end_to_end, run_step_by_step
-from agrotools.benchmarks._dialogs.lagent import LagentAgent
-from agrotools.benchmarks._dialogs.lagent_format import declared_by
 from agrotools.core import (
     Halt,
     Mode,
@@ -22,6 +20,8 @@ from agrotools.core import (
 )
 from agrotools.core.form_item import FormItem
 from agrotools.models import Completion, Message
+from agrotools_benchmarks._dialogs.lagent import LagentAgent
+from agrotools_benchmarks._dialogs.lagent_format import declared_by
 
 # As lagent 0.2.4 writes it for AgentLego's OCR (Apache-2.0; github.com/InternLM/lagent, github.com/InternLM/agentlego).
 SYSTEM = """You are a assistant who can utilize external tools.

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from agrotools.benchmarks._dialogs import prediction_files
-from agrotools.benchmarks.thinkgeo.score import read_log
 from agrotools.core import BenchmarkError
+from agrotools_benchmarks._dialogs import prediction_files
+from agrotools_benchmarks.thinkgeo.score import read_log
 from support.gta_files import END_GOLD, GOLD_ENDS, GOLD_STEPS, answer, call
 
 

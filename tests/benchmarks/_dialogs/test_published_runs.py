@@ -7,11 +7,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of, published_answer
-from agrotools.benchmarks._dialogs.scores import differences_of_run, published_figures
-from agrotools.benchmarks.gta.plugin import PAPER_RUN
-from agrotools.benchmarks.gta.score import RULES as GTA
 from agrotools.cli.main import app
 from agrotools.core import (
     Answer,
@@ -26,8 +21,13 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.core.record import literal_value
+from agrotools.loading import load_benchmark
 from agrotools.plugin import PublishedRun
 from agrotools.scoring import embedders
+from agrotools_benchmarks._dialogs.record_dialogues import dialogue_of, published_answer
+from agrotools_benchmarks._dialogs.scores import differences_of_run, published_figures
+from agrotools_benchmarks.gta.plugin import PAPER_RUN
+from agrotools_benchmarks.gta.score import RULES as GTA
 from support.made_gta import write_gta
 from support.made_thinkgeo import write_thinkgeo
 from support.runs import manifest

@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from agrotools.benchmarks._dialogs.tools import (
+from agrotools.calling import get_tool
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.workspace import Workspace, artifacts_in
+from agrotools.core import BENCHMARKS, SampleFile, ToolCall, ToolError
+from agrotools.runner.config import EvalConfig
+from agrotools_benchmarks._dialogs.tools import (
     AddText,
     Calculator,
     DrawBox,
@@ -18,11 +23,6 @@ from agrotools.benchmarks._dialogs.tools import (
     read_box,
     scored_text,
 )
-from agrotools.calling import get_tool
-from agrotools.calling.execution import ToolExecutor
-from agrotools.calling.workspace import Workspace, artifacts_in
-from agrotools.core import BENCHMARKS, SampleFile, ToolCall, ToolError
-from agrotools.runner.config import EvalConfig
 
 GTA_TOOLS = tuple(BENCHMARKS.get("gta").tools)
 NO_DEFAULT = object()

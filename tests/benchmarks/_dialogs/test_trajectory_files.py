@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from agrotools.benchmarks._dialogs.prediction_files import failure_of
 from agrotools.core import BenchmarkError
 from agrotools.scoring.predictions import compare_file
+from agrotools_benchmarks._dialogs.prediction_files import failure_of
 from support.gta_files import answer, call
 
 USER = {"role": "user", "content": "How many?"}

@@ -1,8 +1,8 @@
 import pytest
 
-from agrotools.benchmarks.agent_x.judge import JudgeTable
-from agrotools.benchmarks.agent_x.score import generative_ids, score
 from agrotools.core import BenchmarkError
+from agrotools_benchmarks.agent_x.judge import JudgeTable
+from agrotools_benchmarks.agent_x.score import generative_ids, score
 
 
 def steps(*tools):

@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks.agent_x.judge import (
+from agrotools.core import Observation, Record, Step, ToolCall, Trajectory, UsageError
+from agrotools.loading import load_benchmark
+from agrotools.scoring.judging.judgements import JudgedRows, Judgement
+from agrotools.scoring.judging.questions import judge_questions
+from agrotools_benchmarks.agent_x.judge import (
     METRICS,
     agent_x_questions,
     read_judge_score,
     read_rubrics,
 )
-from agrotools.benchmarks.agent_x.published_scorer import COLUMNS
-from agrotools.core import Observation, Record, Step, ToolCall, Trajectory, UsageError
-from agrotools.scoring.judging.judgements import JudgedRows, Judgement
-from agrotools.scoring.judging.questions import judge_questions
+from agrotools_benchmarks.agent_x.published_scorer import COLUMNS
 from support.made_agent_x import write_agent_x
 
 GOLD = {

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from agrotools.benchmarks.agent_x.judge import read_judgements
-from agrotools.benchmarks.agent_x.predictions import parse_predictions, read_data, read_predictions
 from agrotools.core import BenchmarkError
+from agrotools_benchmarks.agent_x.judge import read_judgements
+from agrotools_benchmarks.agent_x.predictions import parse_predictions, read_data, read_predictions
 
 
 def written(path, value):

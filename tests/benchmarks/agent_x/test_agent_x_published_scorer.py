@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from agrotools.benchmarks.agent_x import published_scorer
-from agrotools.benchmarks.agent_x.published_scorer import error_analysis
+from agrotools_benchmarks.agent_x import published_scorer
+from agrotools_benchmarks.agent_x.published_scorer import error_analysis
 
 GOAL = [1, 0, 0.5, "", 1]
 TOOL_P = [1, 0, 1, "n/a", 0]

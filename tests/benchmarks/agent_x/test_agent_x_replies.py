@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.benchmarks.agent_x.replies import Prediction, read_prediction
+from agrotools_benchmarks.agent_x.replies import Prediction, read_prediction
 
 STEP = {"step": 1, "task": "read", "tool_used": "OCR", "tool_output": "7", "thought": "it's needed"}
 WHOLE: dict[str, Any] = {

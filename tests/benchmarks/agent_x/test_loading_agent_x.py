@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from agrotools.agents.images import file_parts
-from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
-from agrotools.benchmarks.agent_x.load import arguments_of, frames_folder, frames_of
-from agrotools.benchmarks.agent_x.replies import gold_of
-from agrotools.benchmarks.checking import file_roots
 from agrotools.core import BenchmarkError, Sample
+from agrotools.loading import Benchmark, load_benchmark
+from agrotools.loading.checking import file_roots
 from agrotools.report.html.pictures import Places
+from agrotools_benchmarks._dialogs.plugin_parts import ImageCallsSlot
+from agrotools_benchmarks.agent_x.load import arguments_of, frames_folder, frames_of
+from agrotools_benchmarks.agent_x.replies import gold_of
 from support.made_agent_x import write_agent_x, write_video
 from support.made_gta import draw, write_json
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.benchmarks.agrieval.plugin import OptionKind
-from agrotools.benchmarks.agrieval.published_scorer import (
+from agrotools.scoring.predictions import PublishedScorerStops
+from agrotools_benchmarks.agrieval.plugin import OptionKind
+from agrotools_benchmarks.agrieval.published_scorer import (
     MOST_STEPS,
     _patterns,
     _search,
@@ -22,7 +23,6 @@ from agrotools.benchmarks.agrieval.published_scorer import (
     score_open,
     stop_at,
 )
-from agrotools.scoring.predictions import PublishedScorerStops
 
 SEVEN = {letter: letter.lower() for letter in "ABCDEFG"}
 

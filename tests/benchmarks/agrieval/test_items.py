@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agrotools.benchmarks.agrieval.items import read_items
 from agrotools.core import BenchmarkError
+from agrotools_benchmarks.agrieval.items import read_items
 
 RIGHT = {
     "id": 1, "question_type": "单选", "question": "问", "options": {"A": "甲", "B": "乙", "C": "丙"}, "answer": "B",

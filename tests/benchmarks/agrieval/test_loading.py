@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.benchmarks.agrieval.plugin import OptionsSlot
 from agrotools.core import BenchmarkError, UsageError
+from agrotools.loading import Benchmark, load_benchmark
+from agrotools_benchmarks.agrieval.plugin import OptionsSlot
 from support.made_agrieval import write_agrieval
 
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from agrotools.benchmarks.agrieval.plugin import OptionsSlot
-from agrotools.benchmarks.agrieval.score import OptionPlaces, Rotations
 from agrotools.core import Record, Sample, Step, Trajectory
+from agrotools_benchmarks.agrieval.plugin import OptionsSlot
+from agrotools_benchmarks.agrieval.score import OptionPlaces, Rotations
 from support.runs import summarise
 
 TEXTS = [f"text {number}" for number in range(7)]

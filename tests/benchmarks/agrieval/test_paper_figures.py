@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from agrotools.benchmarks.agrieval.report import DOMAINS, REPORTING, TASKS, code_of
 from agrotools.core import Record, Sample, Score
 from agrotools.core.slot import ExactSlot
 from agrotools.report.paper import RunsBesidePaper
@@ -18,6 +17,7 @@ from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import parsed
+from agrotools_benchmarks.agrieval.report import DOMAINS, REPORTING, TASKS, code_of
 from support.command import run_command
 from support.made_agrieval import write_agrieval
 from support.shown import rendered

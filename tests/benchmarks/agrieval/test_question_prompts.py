@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.benchmarks.agrieval.items import Item, QuestionSettings
-from agrotools.benchmarks.agrieval.plugin import OptionKind
-from agrotools.benchmarks.agrieval.prompting import Examples, orders_of, prompt_of
 from agrotools.core import UsageError
+from agrotools_benchmarks.agrieval.items import Item, QuestionSettings
+from agrotools_benchmarks.agrieval.plugin import OptionKind
+from agrotools_benchmarks.agrieval.prompting import Examples, orders_of, prompt_of
 
 ITEM = Item(
     "7", "multiple", "哪些{options}叶对生()", ("A", "C"), {"A": "薄荷", "B": "小麦", "C": "丁香"}

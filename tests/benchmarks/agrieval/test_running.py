@@ -10,14 +10,14 @@ from typing import Any, cast
 import pytest
 from aiohttp import web
 
-from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.benchmarks.agrieval.plugin import OptionsSlot
 from agrotools.core import Sample, UsageError
 from agrotools.knowledge.corpus import CorpusIndex, build_index
+from agrotools.loading import Benchmark, load_benchmark
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.rescore import rescore
 from agrotools.scoring.summary import ModeSummary
+from agrotools_benchmarks.agrieval.plugin import OptionsSlot
 from support.made_agrieval import write_agrieval
 from support.openai_server import Body, completion, serving, text_of
 

@@ -12,16 +12,16 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from agrotools import read_run
-from agrotools.benchmarks.agvqa.field_map import FieldMap, Row, RowFault, read_question
-from agrotools.benchmarks.agvqa.plugin import LetteredSlot, NumberListSlot
-from agrotools.benchmarks.agvqa.score import score_letters, score_numbers
-from agrotools.benchmarks.checking import check_benchmark
-from agrotools.benchmarks.loading import load_benchmark
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
+from agrotools.loading.benchmarks import load_benchmark
+from agrotools.loading.checking import check_benchmark
 from agrotools.scoring.predictions import compare_file
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import format_answer
+from agrotools_benchmarks.agvqa.field_map import FieldMap, Row, RowFault, read_question
+from agrotools_benchmarks.agvqa.plugin import LetteredSlot, NumberListSlot
+from agrotools_benchmarks.agvqa.score import score_letters, score_numbers
 from support.command import run_command
 
 MAP = """

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agrotools.benchmarks._dialogs.published_scorer import is_correct, score_end, score_steps
-from agrotools.benchmarks.gta.score import RULES as GTA
 from agrotools.scoring.predictions import PredictionScores, PublishedScorerStops
+from agrotools_benchmarks._dialogs.published_scorer import is_correct, score_end, score_steps
+from agrotools_benchmarks.gta.score import RULES as GTA
 from support.gta_files import (
     ERROR,
     GOLD_ENDS,

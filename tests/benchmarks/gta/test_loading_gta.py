@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from agrotools.agents.modes import reference_history
-from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.core import BenchmarkError, Observation, ReferenceTextsSlot, Sample
+from agrotools.loading import load_benchmark
 from agrotools.runner.plan import RecordedTools
+from agrotools_benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from support.made_gta import call, draw, plain_entry, returned, write_entries
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agrotools.benchmarks.gta2.score import published_grade, root_score
 from agrotools.scoring.predictions import PublishedScorerStops
+from agrotools_benchmarks.gta2.score import published_grade, root_score
 
 INNER = {
     "id": "1",

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from agrotools.benchmarks.gta2.plugin import SubTasksSlot
 from agrotools.core import Artifact, Observation, Record, Step, ToolCall, Trajectory
 from agrotools.core.files import artifact_path
 from agrotools.models import ImagePart
 from agrotools.runner.judging import judge_request
 from agrotools.scoring.judging.judgements import JudgedRows, Judgement
 from agrotools.scoring.judging.questions import JudgeQuestion, judge_questions
+from agrotools_benchmarks.gta2.plugin import SubTasksSlot
 from support.made_gta import draw
 from support.made_gta2 import NESTED, leaf
 from support.plain_sample import plain_sample

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.benchmarks.checking import check_benchmark
-from agrotools.benchmarks.gta2.load import GTA2_TOOLS, tree_of
-from agrotools.benchmarks.gta2.plugin import DEEPEST_SUB_TASK
 from agrotools.calling import TOOLS
 from agrotools.core import BenchmarkError, UsageError
+from agrotools.loading import Benchmark, load_benchmark
+from agrotools.loading.checking import check_benchmark
+from agrotools_benchmarks.gta2.load import GTA2_TOOLS, tree_of
+from agrotools_benchmarks.gta2.plugin import DEEPEST_SUB_TASK
 from support.made_gta2 import leaf, node, task, write_gta2
 
 

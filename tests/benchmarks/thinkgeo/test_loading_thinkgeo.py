@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agrotools.benchmarks import load_benchmark
 from agrotools.core import BenchmarkError, UsageError
+from agrotools.loading import load_benchmark
 from support.made_gta import plain_entry, write_entries
 from support.made_thinkgeo import write_thinkgeo
 

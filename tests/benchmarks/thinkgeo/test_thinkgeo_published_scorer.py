@@ -2,8 +2,8 @@
 
 import pytest
 
-from agrotools.benchmarks.thinkgeo.score import Judgement, judge_prompt, score_end
 from agrotools.scoring.predictions import PublishedScorerStops
+from agrotools_benchmarks.thinkgeo.score import Judgement, judge_prompt, score_end
 from support.gta_files import answer, call, end_sample, overlap
 
 BOXES = [

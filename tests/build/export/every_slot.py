@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from agrotools.build.export.folder import write_benchmark
 from agrotools.core import Sample
 from agrotools.core.files import sha256_of_file
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader, SourceNote
+from agrotools_build.export.folder import write_benchmark
 
 TOOLS = ("count_objects", "calculate", "plot", "lookup_agronomy", "identify_weed")
 HEADER = BenchmarkHeader(

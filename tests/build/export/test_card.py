@@ -3,9 +3,9 @@ import re
 import pytest
 from every_slot import HEADER, SPEC, samples, write_every_slot
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.export.folder import describe_benchmark, write_card
+from agrotools.loading import load_folder
+from agrotools.loading.validate import validate_folder
+from agrotools_build.export.folder import describe_benchmark, write_card
 
 
 @pytest.fixture(scope="module")

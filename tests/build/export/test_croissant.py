@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from every_slot import HEADER, samples, write_every_slot
 
-from agrotools.benchmarks import load_folder
-from agrotools.build.export.folder import croissant
 from agrotools.core.files import sha256_of_file
+from agrotools.loading import load_folder
+from agrotools_build.export.folder import croissant
 
 
 @pytest.fixture(scope="module")

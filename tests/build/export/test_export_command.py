@@ -6,10 +6,6 @@ import pytest
 from every_slot import TOOLS, write_every_slot
 from typer.testing import CliRunner
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import format_schema, validate_folder
-from agrotools.build.export.folder import copy_artifacts
-from agrotools.build.export.huggingface import export_huggingface
 from agrotools.cli.main import app
 from agrotools.core import (
     Artifact,
@@ -20,6 +16,10 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.texts import install_command
+from agrotools.loading import load_folder
+from agrotools.loading.validate import format_schema, validate_folder
+from agrotools_build.export.folder import copy_artifacts
+from agrotools_build.export.huggingface import export_huggingface
 from support.sums_benchmark import write_sums
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed (extra build)")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from every_slot import write_every_slot
 
-from agrotools.benchmarks import load_folder
-from agrotools.build.export.gta_in import build_gta
 from agrotools.core.record import literal_value
+from agrotools.loading import load_folder
+from agrotools_benchmarks._dialogs.gta_in import build_gta
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.export.gta_entries import DEFAULT_MAP
-from agrotools.build.export.gta_in import build_gta
 from agrotools.core import BenchmarkError
+from agrotools.loading import load_folder
+from agrotools.loading.validate import validate_folder
+from agrotools_benchmarks._dialogs.gta_in import build_gta
+from agrotools_build.export.gta_entries import DEFAULT_MAP
 
 MAP = """
 data = "published"

@@ -4,10 +4,10 @@ import shutil
 import pytest
 from every_slot import write_every_slot
 
-from agrotools.benchmarks import load_folder
-from agrotools.build.export import huggingface
-from agrotools.build.export.huggingface import export_huggingface
 from agrotools.core import Sample
+from agrotools.loading import load_folder
+from agrotools_build.export import huggingface
+from agrotools_build.export.huggingface import export_huggingface
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed (extra build)")
 

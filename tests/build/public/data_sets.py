@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from PIL import Image
 from rasterio.transform import from_origin
 
-from agrotools.build.sources.part import Part
-from agrotools.build.sources.reading import geotiff_of
-from agrotools.build.templates import Thing
+from agrotools_build.sources.part import Part
+from agrotools_build.sources.reading import geotiff_of
+from agrotools_build.templates import Thing
 
 Files = Iterator[tuple[str, Any] | tuple[str, Any, Mapping[str, Any]]]
 MAC = b"\0\5\26\7"

@@ -16,16 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.choosing import SOURCE_PCTS, Chosen, apportioned, ask_subject, published
-from agrotools.build.sources import build_sources
-from agrotools.build.sources.part import REACH, listing_of
-from agrotools.build.sources.public import DATASETS, adapter_of, build_all, folders_in
-from agrotools.build.sources.reading import spread
 from agrotools.cli.main import app
 from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError, ReferenceStep, Sample, UsageError
 from agrotools.formats.benchmark import Benchmark
+from agrotools.loading import load_folder
+from agrotools.loading.validate import validate_folder
+from agrotools_build.choosing import SOURCE_PCTS, Chosen, apportioned, ask_subject, published
+from agrotools_build.sources import build_sources
+from agrotools_build.sources.part import REACH, listing_of
+from agrotools_build.sources.public import DATASETS, adapter_of, build_all, folders_in
+from agrotools_build.sources.reading import spread
 from support.caches import separate_cache
 
 QUERIES = 48

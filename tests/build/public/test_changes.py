@@ -21,10 +21,10 @@ from data_sets import (
 )
 from PIL import Image
 
-from agrotools.build.sources import reading
-from agrotools.build.sources.part import Part
-from agrotools.build.sources.public import adapter_of
-from agrotools.build.templates import Thing
+from agrotools_build.sources import reading
+from agrotools_build.sources.part import Part
+from agrotools_build.sources.public import adapter_of
+from agrotools_build.templates import Thing
 
 
 def by_pair(part: Part, of: str = "change") -> dict[str, Thing]:
@@ -94,7 +94,7 @@ def test_pairs_with_much_little_and_no_change_are_drawn_and_no_other_picture_is_
         reads.append(path.name)
         return reading.read_photo(path)
 
-    monkeypatch.setattr("agrotools.build.sources.public.changes.read_photo", counting)
+    monkeypatch.setattr("agrotools_build.sources.public.changes.read_photo", counting)
     part = adapter_of("clcd")(folder, tmp_path, 2)
     shares = sorted(thing.truth["change_pct"] for thing in by_pair(part).values())
     assert (len(shares), shares[1]) == (4, 0)

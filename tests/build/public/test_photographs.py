@@ -19,11 +19,11 @@ from data_sets import (
 from PIL import Image
 from scipy.spatial import ConvexHull
 
-from agrotools.build.sources.part import listing_of
-from agrotools.build.sources.public import adapter_of
-from agrotools.build.sources.public.ip102 import CLASSES, CROPS, known_as, others_on, pests
-from agrotools.build.sources.public.plants import CAUSES, known_diseases
 from agrotools.knowledge.kb_names import kb_names
+from agrotools_build.sources.part import listing_of
+from agrotools_build.sources.public import adapter_of
+from agrotools_build.sources.public.ip102 import CLASSES, CROPS, known_as, others_on, pests
+from agrotools_build.sources.public.plants import CAUSES, known_diseases
 
 ENTRIES = {entry.id: entry for entry in kb_names().entries}
 PLANTS = listing_of("plantseg").layout["plants"]

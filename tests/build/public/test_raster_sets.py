@@ -33,8 +33,8 @@ from data_sets import (
 from PIL import Image
 from rasterio.errors import NotGeoreferencedWarning
 
-from agrotools.build.sources.part import listing_of
-from agrotools.build.sources.public import adapter_of
+from agrotools_build.sources.part import listing_of
+from agrotools_build.sources.public import adapter_of
 
 pytestmark = pytest.mark.filterwarnings(
     f"ignore::{NotGeoreferencedWarning.__module__}.NotGeoreferencedWarning"

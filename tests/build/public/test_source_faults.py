@@ -12,9 +12,9 @@ import pytest
 from data_sets import UNKNOWN_DISEASE, draw_land, land_tiff
 from PIL import Image
 
-from agrotools.build.sources.part import listing_of
-from agrotools.build.sources.public import adapter_of
 from agrotools.core import BenchmarkError
+from agrotools_build.sources.part import listing_of
+from agrotools_build.sources.public import adapter_of
 
 Damage = Callable[[Path], object]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agrotools.build.sources.public import adapter_of
+from agrotools_build.sources.public import adapter_of
 
 READ: dict[str, tuple[int, tuple[str, ...], str, int]] = {
     "agromind": (40, (), "images", 41),

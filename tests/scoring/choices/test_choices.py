@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.benchmarks.agrieval.plugin import OptionsSlot
-from agrotools.benchmarks.agrieval.score import read_options
 from agrotools.scoring import choices
 from agrotools.scoring.choices import ChoiceReading, read_choices
+from agrotools_benchmarks.agrieval.plugin import OptionsSlot
+from agrotools_benchmarks.agrieval.score import read_options
 
 OPTIONS = {"A": "轮作", "B": "深耕", "C": "维生素C", "D": "以上都是"}
 TRUTH = {"A": "错误", "B": "正确"}

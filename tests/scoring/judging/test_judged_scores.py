@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from agrotools.benchmarks.agrieval.plugin import ReferenceTextSlot
-from agrotools.benchmarks.agrieval.score import JUDGE as OPEN_ANSWER
 from agrotools.core import Fact, OpenTextSlot, Record, Slot, Step, ToleranceSlot, Trajectory
 from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.judging.judgements import (
@@ -16,6 +14,8 @@ from agrotools.scoring.judging.judgements import (
     judged_scores,
 )
 from agrotools.scoring.judging.questions import SHIPPED, judge_questions, labelled_questions
+from agrotools_benchmarks.agrieval.plugin import ReferenceTextSlot
+from agrotools_benchmarks.agrieval.score import JUDGE as OPEN_ANSWER
 from support.plain_sample import plain_sample
 
 

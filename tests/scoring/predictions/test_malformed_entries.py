@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agrotools.benchmarks._dialogs.corrected_scorer import score_end, score_steps
-from agrotools.benchmarks._dialogs.published_scorer import Dialogue
-from agrotools.benchmarks.gta.score import RULES as GTA
-from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.report.predictions import as_data, compared_tables
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.predictions import ScoredFile, compare_file
+from agrotools_benchmarks._dialogs.corrected_scorer import score_end, score_steps
+from agrotools_benchmarks._dialogs.published_scorer import Dialogue
+from agrotools_benchmarks.gta.score import RULES as GTA
+from agrotools_benchmarks.thinkgeo.score import RULES as THINKGEO
 from support.gta_files import CAT, END_GOLD, GOLD_STEPS, SIX, answer, call, overlap, returned
 from support.shown import rendered
 

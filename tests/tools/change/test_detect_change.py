@@ -14,7 +14,7 @@ from rasterio.transform import from_origin
 
 from agrotools.calling import get_tool
 from agrotools.calling.result import encode_result
-from agrotools.tools.change.result import ChangeResult
+from agrotools_tools.change.result import ChangeResult
 from support.picture_files import write_raster
 from support.real_pictures import real_pictures
 from support.tool_errors import tool_error

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.tools.change.ponds import (
+from agrotools_tools.change.ponds import (
     basin_probability,
     channels_of,
     find_water,

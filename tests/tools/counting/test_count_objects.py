@@ -13,22 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rasterio.transform import from_origin
 
-from agrotools.build.scenes.stands import make_block
 from agrotools.calling import get_tool
 from agrotools.calling.workspace import CallContext, call_context
 from agrotools.core import SampleFile
-from agrotools.tools.counting import measure
-from agrotools.tools.counting.measure import (
+from agrotools_build.scenes.stands import make_block
+from agrotools_tools.counting import measure
+from agrotools_tools.counting.measure import (
     ORCHARD_SCALE,
     TYPICAL_PX,
     detect_in_tiles,
     find_fruit,
     read_fruit_net,
 )
-from agrotools.tools.counting.result import CountedObjects, ObjectCount, objects_in_boxes
-from agrotools.tools.counting.tool import mode_for
-from agrotools.vision import strangeness, vegetation
-from agrotools.vision.strangeness import FLAG, Strangeness
+from agrotools_tools.counting.result import CountedObjects, ObjectCount, objects_in_boxes
+from agrotools_tools.counting.tool import mode_for
+from agrotools_tools.vision import strangeness, vegetation
+from agrotools_tools.vision.strangeness import FLAG, Strangeness
 from support.picture_files import discs, field, noisy, write_raster
 from support.real_pictures import real_pictures
 from support.tiny_detector import HALF_SIDE_PX, write_detector
@@ -125,7 +125,7 @@ def test_tiles_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         tmp_path / "chm.tif", heights[None], **UTM, tiled=True, blockxsize=64, blockysize=64
     )
     whole = counted(chm)
-    monkeypatch.setattr("agrotools.tools.counting.crowns._TILE_PX", 5000)
+    monkeypatch.setattr("agrotools_tools.counting.crowns._TILE_PX", 5000)
     cut = counted(chm)
     assert (cut.count, cut.median_size_px) == (
         whole.count,

@@ -12,11 +12,11 @@ from PIL import Image
 
 from agrotools.core import BenchmarkError
 from agrotools.core.files import fold_of, sha256_of_file
-from agrotools.tools.crop_weed import training
-from agrotools.tools.crop_weed.heads import applicable_heads, list_heads, load_head, separate_crop
-from agrotools.tools.crop_weed.result import heads_folder
-from agrotools.tools.crop_weed.training import plants_of, train_crop_weed_heads
-from agrotools.vision import nets
+from agrotools_tools.crop_weed import training
+from agrotools_tools.crop_weed.heads import applicable_heads, list_heads, load_head, separate_crop
+from agrotools_tools.crop_weed.result import heads_folder
+from agrotools_tools.crop_weed.training import plants_of, train_crop_weed_heads
+from agrotools_tools.vision import nets
 from support.tool_errors import tool_error
 
 

@@ -17,9 +17,9 @@ from rasterio.transform import from_origin
 from agrotools.calling import get_tool
 from agrotools.calling.workspace import CallContext, artifacts_in, call_context
 from agrotools.core import SampleFile, ToolError
-from agrotools.tools.crop_weed.bands import rank_triplets
-from agrotools.tools.crop_weed.measure import find_rows
-from agrotools.tools.crop_weed.result import CropWeedArea
+from agrotools_tools.crop_weed.bands import rank_triplets
+from agrotools_tools.crop_weed.measure import find_rows
+from agrotools_tools.crop_weed.result import CropWeedArea
 from support.picture_files import CROP, SOIL, discs, field, noisy, planted_rows, write_raster
 from support.tool_errors import tool_error
 
@@ -306,9 +306,9 @@ def test_a_large_raster_is_counted_block_by_block(
 ) -> None:
     path = bands_raster(tmp_path / "bands_1.tif", PLANTS, tiled=True, blockxsize=64, blockysize=64)
     whole = measured(path, separation="none", gsd_m=0.5)
-    monkeypatch.setattr("agrotools.tools.crop_weed.large_rasters.WHOLE_PX", 10_000)
+    monkeypatch.setattr("agrotools_tools.crop_weed.large_rasters.WHOLE_PX", 10_000)
     monkeypatch.setattr("agrotools.calling.pictures.WHOLE_PX", 10_000)
-    monkeypatch.setattr("agrotools.tools.crop_weed.large_rasters.LONGEST_SIDE", 80)
+    monkeypatch.setattr("agrotools_tools.crop_weed.large_rasters.LONGEST_SIDE", 80)
     large = measured(path, gsd_m=0.5)
     assert (large.total_px, large.veg_px) == (whole.total_px, pytest.approx(whole.veg_px, rel=0.01))
     assert large.veg_px + large.soil_px == large.total_px
@@ -399,7 +399,7 @@ def test_a_large_colour_raster_without_data_in_a_part_counts_the_rest(
     pixels[:, :120] = 255
     path = write_raster(tmp_path / "field_1.tif", pixels, ("R", "G", "B"), nodata=255)
     whole = measured(path, separation="none")
-    monkeypatch.setattr("agrotools.tools.crop_weed.large_rasters.WHOLE_PX", 10_000)
+    monkeypatch.setattr("agrotools_tools.crop_weed.large_rasters.WHOLE_PX", 10_000)
     large = measured(path, separation="none")
     assert large.index == "lab_a"
     assert large.total_px == whole.total_px == pytest.approx(PLANTS.size / 2, rel=0.01)

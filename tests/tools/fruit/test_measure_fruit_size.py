@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from agrotools.build.scenes.orchard import WELL_SEEN, make_orchard
 from agrotools.calling import get_tool
 from agrotools.calling.workspace import CallContext, call_context
 from agrotools.core import SampleFile
-from agrotools.tools.fruit.camera import Camera, read_depth
-from agrotools.tools.fruit.measure import Cone, Evidence, angle_from, fit_round, outline_points
-from agrotools.tools.fruit.result import FruitSizes
+from agrotools_build.scenes.orchard import WELL_SEEN, make_orchard
+from agrotools_tools.fruit.camera import Camera, read_depth
+from agrotools_tools.fruit.measure import Cone, Evidence, angle_from, fit_round, outline_points
+from agrotools_tools.fruit.result import FruitSizes
 from support.orchard_scenes import GREEN_FRUIT, ORANGE_FRUIT, Scene, orchard
 from support.picture_files import discs, png_header_only, write_raster
 from support.tool_errors import tool_error

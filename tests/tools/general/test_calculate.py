@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from agrotools.core import ToolError
 from agrotools.text.expressions import FUNCTIONS
-from agrotools.tools import calculate
-from agrotools.tools.general.calculate import round_values
+from agrotools_tools import calculate
+from agrotools_tools.general.calculate import round_values
 
 
 def refusal(expression: Any, variables: Any = None, **others: Any) -> ToolError:

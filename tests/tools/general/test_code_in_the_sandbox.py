@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from agrotools.benchmarks._dialogs.tools import Plot, Solver
 from agrotools.calling.execution import ToolExecutor
 from agrotools.calling.workspace import Workspace, artifacts_in
 from agrotools.core import AgrotoolsError, ToolCall, ToolError
 from agrotools.sandbox.running import select_runner
-from agrotools.tools.general import code
-from agrotools.tools.general.code import _NO_EQUATION, plot_code, solve_equations
+from agrotools_benchmarks._dialogs.tools import Plot, Solver
+from agrotools_tools.general import code
+from agrotools_tools.general.code import _NO_EQUATION, plot_code, solve_equations
 
 
 def _why_no_sandbox() -> str:

@@ -9,7 +9,7 @@ from PIL import Image
 
 from agrotools.calling.workspace import artifacts_in
 from agrotools.core import ToolError
-from agrotools.tools.general.annotation import add_text, draw_box
+from agrotools_tools.general.annotation import add_text, draw_box
 
 RED = (255, 0, 0)
 

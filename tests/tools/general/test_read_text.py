@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from agrotools.benchmarks._dialogs.tools import OCR
 from agrotools.calling.workspace import artifacts_in
 from agrotools.core import ToolError
 from agrotools.core.texts import install_command
-from agrotools.tools.general import text as module
-from agrotools.tools.general import text as ocr
-from agrotools.tools.general.text import read_text, reading_order
+from agrotools_benchmarks._dialogs.tools import OCR
+from agrotools_tools.general import text as module
+from agrotools_tools.general import text as ocr
+from agrotools_tools.general.text import read_text, reading_order
 
 needs_ocr = pytest.mark.skipif(
     importlib.util.find_spec("rapidocr") is None, reason="needs rapidocr (the extra ocr)"
@@ -107,7 +107,7 @@ def test_a_real_page_is_read_with_few_wrong_letters(field_data: Path, tmp_path: 
 def test_shrunk_letters_are_flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Image.new("RGB", (4000, 100), "white").save(tmp_path / "wide.png")
     small = [ocr.TextLine((10, 10, 200, 28), "small", 0.9)]
-    monkeypatch.setattr("agrotools.tools.general.text.read_lines", lambda _pixels: small)
+    monkeypatch.setattr("agrotools_tools.general.text.read_lines", lambda _pixels: small)
     with artifacts_in(tmp_path / "out"):
         assert "large_picture_shrunk" in module.read_text(image=tmp_path / "wide.png").flags
 

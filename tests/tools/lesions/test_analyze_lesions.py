@@ -14,11 +14,11 @@ import pytest
 from PIL import Image
 
 from agrotools.calling import get_tool
-from agrotools.calling.contract import shipped_file
 from agrotools.calling.workspace import CallContext, call_context
-from agrotools.tools.lesions.measure import load_lesion_model, mahalanobis, read_lesion_model
-from agrotools.tools.lesions.result import MODEL_FILES, RULES, LeafLesions, grade_of
-from agrotools.vision import strangeness
+from agrotools_tools.lesions.measure import load_lesion_model, mahalanobis, read_lesion_model
+from agrotools_tools.lesions.result import MODEL_FILES, RULES, LeafLesions, grade_of
+from agrotools_tools.shipped import shipped_file
+from agrotools_tools.vision import strangeness
 from support.picture_files import discs, noisy
 from support.real_pictures import real_pictures
 from support.tool_errors import tool_error

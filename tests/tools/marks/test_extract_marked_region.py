@@ -15,10 +15,10 @@ from accuracy.extract_marked_region import draw_mark_on
 from agrotools.calling import get_tool
 from agrotools.calling.workspace import artifacts_in
 from agrotools.text.agreement_values import box_iou
-from agrotools.tools.marks import measure
-from agrotools.tools.marks.measure import COLOURS, PURE_COLOURS, find_marks
-from agrotools.tools.marks.tool import MarkedRegions
 from agrotools.vision.reading import read_image
+from agrotools_tools.marks import measure
+from agrotools_tools.marks.measure import COLOURS, PURE_COLOURS, find_marks
+from agrotools_tools.marks.tool import MarkedRegions
 from support.picture_files import discs, field, noisy
 from support.tool_errors import tool_error
 

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from agrotools.build.scenes.pot_plants import make_pot
 from agrotools.calling import get_tool
 from agrotools.calling.workspace import artifacts_in
-from agrotools.tools.plants.measure import Plant, find_discs, find_plants
-from agrotools.tools.plants.tool import WeedPhenotype, growth_stage
-from agrotools.vision import vegetation
+from agrotools_build.scenes.pot_plants import make_pot
+from agrotools_tools.plants.measure import Plant, find_discs, find_plants
+from agrotools_tools.plants.tool import WeedPhenotype, growth_stage
+from agrotools_tools.vision import vegetation
 from support.tool_errors import tool_error
 
 SOIL, GREEN = (120, 95, 75), (60, 150, 50)

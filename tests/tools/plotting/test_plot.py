@@ -13,10 +13,10 @@ from PIL import Image
 
 from agrotools.calling.workspace import artifacts_in
 from agrotools.core import PlotSpec, ToolError
-from agrotools.tools import plot
-from agrotools.tools.plotting import sheet as text_on_figures
-from agrotools.tools.plotting.sheet import number_format
-from agrotools.tools.plotting.tool import prepare_data
+from agrotools_tools import plot
+from agrotools_tools.plotting import sheet as text_on_figures
+from agrotools_tools.plotting.sheet import number_format
+from agrotools_tools.plotting.tool import prepare_data
 
 
 def series(name: str, x: Any, y: Any) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from PIL import Image, ImageDraw
 from agrotools.calling import get_tool
 from agrotools.calling.workspace import artifacts_in
 from agrotools.knowledge.kb_names import kb_names
-from agrotools.tools.recognition.diagnose_pest_disease import HEALTHY, Diagnosis, symptoms_of
-from agrotools.tools.recognition.labelled_pictures import read_labelled
-from agrotools.tools.recognition.pack_training import train_pack
-from agrotools.tools.recognition.packs import pack_path
+from agrotools_tools.recognition.diagnose_pest_disease import HEALTHY, Diagnosis, symptoms_of
+from agrotools_tools.recognition.labelled_pictures import read_labelled
+from agrotools_tools.recognition.pack_training import train_pack
+from agrotools_tools.recognition.packs import pack_path
 from support.labelled_pictures import PLANTS, plant_picture, write_table
 from support.tiny_nets import Colour, write_tiny_net
 from support.tool_errors import tool_error
@@ -41,7 +41,7 @@ BOARD, GREEN, BROWN = (225, 225, 230), (70, 130, 50), (110, 65, 35)
 def net_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "nets"
     write_tiny_net(folder, "leaves", LEAVES, threshold=0.55, crops=CROPS)
-    monkeypatch.setattr("agrotools.vision.nets.nets_folder", lambda: folder)
+    monkeypatch.setattr("agrotools_tools.vision.nets.nets_folder", lambda: folder)
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     return folder
 

@@ -12,10 +12,10 @@ from agrotools.calling import get_tool
 from agrotools.calling.execution import ToolExecutor
 from agrotools.calling.workspace import artifacts_in
 from agrotools.core import UsageError
-from agrotools.tools.recognition.identify_weed import WeedIdentity
-from agrotools.tools.recognition.labelled_pictures import read_labelled
-from agrotools.tools.recognition.pack_training import train_pack
-from agrotools.tools.recognition.packs import pack_path
+from agrotools_tools.recognition.identify_weed import WeedIdentity
+from agrotools_tools.recognition.labelled_pictures import read_labelled
+from agrotools_tools.recognition.pack_training import train_pack
+from agrotools_tools.recognition.packs import pack_path
 from support.labelled_pictures import PLANTS, plant_picture, write_folders
 from support.tiny_nets import Colour, write_tiny_net
 from support.tool_errors import tool_error
@@ -32,7 +32,7 @@ WEEDS: dict[str, Colour] = {
 def net_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "nets"
     write_tiny_net(folder, "weeds", WEEDS, threshold=0.6)
-    monkeypatch.setattr("agrotools.vision.nets.nets_folder", lambda: folder)
+    monkeypatch.setattr("agrotools_tools.vision.nets.nets_folder", lambda: folder)
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     return folder
 

@@ -5,8 +5,8 @@ import pytest
 from agrotools.calling import get_tool
 from agrotools.core import ToolError
 from agrotools.knowledge.entries import load
-from agrotools.tools import lookup_agronomy
-from agrotools.tools.recognition.lookup_agronomy import LABEL_NOTE
+from agrotools_tools import lookup_agronomy
+from agrotools_tools.recognition.lookup_agronomy import LABEL_NOTE
 
 
 @pytest.fixture(autouse=True)

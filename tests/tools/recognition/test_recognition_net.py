@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from agrotools.core import ToolError
-from agrotools.tools.recognition import net as nets
-from agrotools.tools.recognition.net import (
+from agrotools_tools.recognition import net as nets
+from agrotools_tools.recognition.net import (
     fit_temperature,
     probabilities,
     read_net,

@@ -9,11 +9,11 @@ import pytest
 from PIL import Image
 
 from agrotools.core import BenchmarkError, ToolError, UsageError
-from agrotools.tools.recognition import labelled_pictures as labelled
-from agrotools.tools.recognition import pack_training
-from agrotools.tools.recognition.labelled_pictures import read_labelled
-from agrotools.tools.recognition.pack_training import train_pack
-from agrotools.tools.recognition.packs import (
+from agrotools_tools.recognition import labelled_pictures as labelled
+from agrotools_tools.recognition import pack_training
+from agrotools_tools.recognition.labelled_pictures import read_labelled
+from agrotools_tools.recognition.pack_training import train_pack
+from agrotools_tools.recognition.packs import (
     list_packs,
     load_pack,
     pack_path,
@@ -32,7 +32,7 @@ def net_folder(tmp_path_factory: pytest.TempPathFactory):
     folder = tmp_path_factory.mktemp("nets")
     write_tiny_net(folder, "weeds", {"a": (200, 30, 30), "b": (30, 200, 30)})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("agrotools.vision.nets.nets_folder", lambda: folder)
+        patch.setattr("agrotools_tools.vision.nets.nets_folder", lambda: folder)
         yield folder
 
 

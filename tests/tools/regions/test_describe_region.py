@@ -12,7 +12,7 @@ from rasterio.transform import from_origin
 from agrotools.calling import get_tool
 from agrotools.calling.workspace import CallContext, artifacts_in, call_context, write_artifact
 from agrotools.core import SampleFile
-from agrotools.tools.regions.result import RegionDescription
+from agrotools_tools.regions.result import RegionDescription
 from support.picture_files import CROP, SOIL, discs, field, noisy, write_raster
 from support.tool_errors import tool_error
 

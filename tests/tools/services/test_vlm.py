@@ -24,10 +24,10 @@ from agrotools.core import InfrastructureError, SampleFile, ToolCall, ToolError,
 from agrotools.models import WireSettings
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.models.openai_compatible import OpenAICompatibleModel
-from agrotools.tools.counting.tool import count_objects
-from agrotools.tools.regions.tool import describe_region
-from agrotools.tools.vision_questions import choose_name, locate_by_model
-from agrotools.vision.learned import FoundObjects
+from agrotools_tools.counting.tool import count_objects
+from agrotools_tools.learned import FoundObjects
+from agrotools_tools.regions.tool import describe_region
+from agrotools_tools.vision_questions import choose_name, locate_by_model
 from support.openai_server import PICTURE, Body, Endpoint, completion, error, serve
 from support.vision_model import Eye
 

@@ -21,7 +21,7 @@ from agrotools.calling.workspace import Workspace, artifacts_in
 from agrotools.core import InfrastructureError, SampleFile, ToolCall, ToolError, UsageError
 from agrotools.models import WireSettings
 from agrotools.models.endpoint import checked_url
-from agrotools.tools.general.large_models import generate_image, numbered_text, search_web
+from agrotools_tools.general.large_models import generate_image, numbered_text, search_web
 
 pytestmark = pytest.mark.process
 

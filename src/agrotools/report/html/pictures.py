@@ -15,8 +15,6 @@ import orjson
 from PIL import ExifTags, Image
 
 from agrotools.agents.images import PREVIEWED_KINDS, Unreadable, make_picture
-from agrotools.benchmarks import BENCHMARKS
-from agrotools.benchmarks.checking import file_roots
 from agrotools.calling.cache import Sweeper, limit_from_environment
 from agrotools.core import Artifact, BenchmarkError, SampleFile
 from agrotools.core.files import (
@@ -27,6 +25,8 @@ from agrotools.core.files import (
     write_whole,
 )
 from agrotools.formats.benchmark import HEADER_FILE, resolve_file
+from agrotools.loading import BENCHMARKS
+from agrotools.loading.checking import file_roots
 from agrotools.runner.manifest import Manifest
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")

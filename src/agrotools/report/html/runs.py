@@ -12,11 +12,11 @@ from typing import Any
 
 import orjson
 
-from agrotools.benchmarks import BENCHMARKS, Loading, load_benchmark
-from agrotools.benchmarks.loading import load_as
 from agrotools.core import AgrotoolsError, Record, Score
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import benchmark_title, count_text, number_text
+from agrotools.loading import BENCHMARKS, Loading, load_benchmark
+from agrotools.loading.benchmarks import load_as
 from agrotools.models.metered import read_spend
 from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
 from agrotools.report.layout import fields_text, harmless, percent, shortened

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from agrotools.core import Record, Slot, imported
 
 if TYPE_CHECKING:
-    from agrotools.benchmarks.contract import BenchmarkPlugin
+    from agrotools.loading.contract import BenchmarkPlugin
     from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics
 
 

@@ -26,7 +26,7 @@ from agrotools.text.loose_json import parsed_values
 from agrotools.text.normalise import normalise
 
 if TYPE_CHECKING:
-    from agrotools.benchmarks.contract import BenchmarkPlugin
+    from agrotools.loading.contract import BenchmarkPlugin
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _KEYS = ("grade", "score", "rating", "points", "评分", "分数", "得分", "等级")

@@ -1,1 +1,0 @@
-"""Building of benchmarks from drawn scenes, public data sets or a user's own photographs; checks, export and review."""

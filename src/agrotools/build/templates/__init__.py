@@ -1,6 +1,0 @@
-"""Question templates, and the measured things to which they apply."""
-
-from agrotools.build.templates.template import Template, load_templates
-from agrotools.build.templates.thing import Thing
-
-__all__ = ["Template", "Thing", "load_templates"]

@@ -1,0 +1,174 @@
+"""Checks for leaks: answers, tools or steps named in what a policy reads (query, file names, notes, labels)."""
+
+import math
+import re
+from collections.abc import Collection, Iterator
+from itertools import islice
+from pathlib import Path
+
+from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot
+from agrotools.core.files import read_table
+from agrotools.loading.sample_checks import Remark, SampleUnderCheck, tool_or_none
+from agrotools.text.normalise import WORD_END, WORD_START
+
+
+def check_leaks(at: SampleUnderCheck) -> Iterator[Remark]:
+    """Check the query, notes, labels and file names of a sample for leaks.
+
+    Codes: tool_in_query, argument_in_query, steps_in_query, gold_in_query, gold_in_note, gold_in_label,
+    gold_in_file_name, tool_in_file_name.
+    """
+    query = at.sample.query
+    known = sorted({*at.sample.toolset, *(at.header.toolset if at.header else ())})
+    for kind, named in named_means(query, known):
+        message, hint = _MEANS[kind]
+        yield f"{kind}_in_query", "query", f"the query names {message.format(named)}", hint
+    texts = [("query", query, "gold_in_query")]
+    texts += [
+        (f"files[{i}].note", file.note, "gold_in_note")
+        for i, file in enumerate(at.sample.files)
+        if file.note
+    ]
+    labels = " | ".join(f"{slot.label} {normalise_words(slot.name)}" for slot in at.sample.answer)
+    texts.append(("answer", labels, "gold_in_label"))
+    for slot in at.sample.answer:
+        for where, text, code in texts:
+            if revealed := revealed_answer(slot, text):
+                message = f"{revealed!r} is (part of) the answer {slot.name!r}"
+                yield code, where, message, "leave it out, or name the other choices too"
+    names = {file.name for file in at.sample.files}
+    right = [label for slot in at.sample.answer for label in labels_of(slot) if label not in names]
+    hint = "use neutral names such as image_1.jpg"
+    for index, file in enumerate(at.sample.files):
+        where, words = f"files[{index}].name", normalise_words(file.name)
+        for label in right:
+            if has_word(words, normalise_words(label)):
+                yield "gold_in_file_name", where, f"{file.name} tells the answer {label!r}", hint
+        for name in known:
+            if has_word(words, normalise_words(name)):
+                yield "tool_in_file_name", where, f"{file.name} names the tool {name}", hint
+
+
+_NUMBER = re.compile(
+    r"(?<![\w.])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w.])|(?<![\w.])\d+(?:\.\d+)?(?!\.?\d)"
+)
+
+
+_BOX = re.compile(r"\d+(?:,\s+\d+){3}(?!\d)")
+"""Four whole numbers in a row: a box in pixels, whose sides tell nothing of a measured value."""
+
+
+def revealed_answer(slot: object, text: str) -> str | None:
+    """Return the part of ``text`` that reveals the slot's value, or None.
+
+    A label is not a leak if the text names another choice as well; a number is one only if it has at least two
+    significant digits and is not a side of a box.
+    """
+    if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
+        stated = next((label for label in labels_of(slot) if has_word(text, label)), None)
+        others = [
+            name for other in slot.distractors for name in (other, *slot.aliases.get(other, ()))
+        ]
+        return None if any(has_word(text, other) for other in others) else stated
+    if isinstance(slot, ChoiceSetSlot):
+        choices = [choice for choice in slot.choices if has_word(text, choice)]
+        return (
+            ", ".join(choices)
+            if choices and set(choices) == set(slot.value) != set(slot.choices)
+            else None
+        )
+    if isinstance(slot, FileSlot):
+        files = [choice for choice in slot.choices if choice in text]
+        return slot.value if files == [slot.value] and len(slot.choices) > 1 else None
+    value = slot.value if isinstance(slot, (ToleranceSlot, ExactSlot)) else None
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    matches = (match[0] for match in _NUMBER.finditer(_BOX.sub(" ", text)))
+    return next(
+        (digits for digits in matches if _is_value(digits.replace(",", ""), float(value))), None
+    )
+
+
+def labels_of(slot: object) -> tuple[str, ...]:
+    """Return all names of the correct label; empty if the answer is not a label."""
+    if isinstance(slot, ChoiceSetSlot):
+        return slot.value
+    return slot.names if isinstance(slot, ExactSlot) and isinstance(slot.value, str) else ()
+
+
+def has_word(text: str, words: str) -> bool:
+    """Return True if ``text`` contains ``words`` as whole words. Chinese has no spaces, so any match counts there."""
+    pattern = rf"{WORD_START}{re.escape(words.casefold())}{WORD_END}"
+    return bool(words) and re.search(pattern, text.casefold()) is not None
+
+
+def normalise_words(text: str) -> str:
+    """Return ``text`` in lower case with single spaces in place of punctuation: ``image_1.jpg`` becomes ``image 1
+    jpg``."""
+    return re.sub(r"[\W_]+", " ", text).strip().casefold()
+
+
+def _is_value(digits: str, value: float) -> bool:
+    """Return True if ``digits`` is ``value`` rounded to the same number of significant digits, at least two."""
+    significant = len(digits.replace(".", "").lstrip("0"))
+    if significant < 2 or value == 0 or not math.isfinite(value):
+        return False
+    return math.isclose(float(digits), float(f"{abs(value):.{significant - 1}e}"), rel_tol=1e-9)
+
+
+_OBJECT = r"(?:the|a|an|it|its|how|this|that|these|those|both|all|each|every|my|our|them|me)"
+_AS_ORDER = r"(?:^|[.?!:;,]\s*|\b(?:to|and|then|please|you|just|now)\s+)"
+_STEP_WORDS = [
+    re.compile(pattern.replace("OBJECT", _OBJECT).replace("AS_ORDER", _AS_ORDER), re.IGNORECASE)
+    for pattern in read_table(Path(__file__).with_name("leaks.toml"))["steps"]
+]
+
+
+_MEANS = {
+    "tool": ("the tool {}", "ask for the result, not for the tool"),
+    "argument": ("the argument {}", "say it in the words of the person who asks"),
+    "steps": ("steps or tools: {!r}", "ask for the result, not for the way to it"),
+}
+
+
+def named_means(query: str, toolset: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the tools of ``toolset`` that a query names, an argument of them, and the first words for steps."""
+    yield from (("tool", name) for name in toolset if names_tool(query, name))
+    schemas = (tool_or_none(name) for name in toolset)
+    arguments = sorted(
+        {
+            name
+            for tool in schemas
+            if tool is not None
+            for name in tool.spec.agreement
+            if "_" in name
+        }
+    )
+    named = (
+        name for name in arguments if re.search(rf"{WORD_START}{re.escape(name)}{WORD_END}", query)
+    )
+    yield from (("argument", name) for name in islice(named, 1))
+    if words := step_words(query):
+        yield "steps", words
+
+
+def names_tool(query: str, tool: str) -> bool:
+    """Return True if ``query`` names ``tool``.
+
+    A name of several words counts anywhere, written with underscores or spaces. A name that is also an everyday word
+    (``plot``, ``calculate``) counts only as an order (``plot the``, ``calculate how``) or next to ``use``, ``call`` or
+    ``tool``, so that a plot of land is not a match.
+    """
+    words = normalise_words(tool)
+    if " " in words:
+        return has_word(normalise_words(query), words)
+    order = rf"{_AS_ORDER}{words}\s+{_OBJECT}\b"
+    used = rf"\b(?:use|using|call|calling|run|invoke|with)\s+(?:the\s+)?`?{words}\b"
+    beside = rf"\b{words}`?\s+(?:tool|function)\b|`{words}`|{WORD_START}{words}(?:工具|函数)|用{words}{WORD_END}"
+    return re.search(f"{order}|{used}|{beside}", query, re.IGNORECASE) is not None
+
+
+def step_words(query: str) -> str | None:
+    """Return the first words of ``query`` that name steps, tools or methods, in English or Chinese."""
+    matches = (pattern.search(query) for pattern in _STEP_WORDS)
+    return next((match[0].strip() for match in matches if match), None)

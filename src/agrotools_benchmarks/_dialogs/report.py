@@ -1,0 +1,156 @@
+"""Tables of runs in the metrics of their benchmark's paper: published and corrected values, and printed rows."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from agrotools.core import Mode
+from agrotools.report.layout import (
+    DASH,
+    Notes,
+    Part,
+    ReportTable,
+    TableCell,
+    name_cell,
+    new_table,
+    percent,
+    run_names,
+    value_cell,
+)
+from agrotools.report.paper import add_printed, rows_beside
+from agrotools.report.published import PublishedRow, paper, published_rows
+from agrotools.scoring.embedders import WITH_COSINES
+from agrotools.scoring.summary import PublishedFigures, Summary
+from agrotools_benchmarks._dialogs.plugin_parts import TableLayout
+
+
+def published_tables(
+    family: str,
+    layouts: Mapping[Mode, TableLayout],
+    summaries: Sequence[Summary],
+    notes: Notes,
+    split_tables: Mapping[str, str] = MappingProxyType({}),
+) -> list[Part]:
+    """Return a table for each mode in which runs have metrics of the paper, with the printed rows below.
+
+    ``split_tables``: table number for a value of the option ``split``, replacing that of the layout.
+    """
+    blocks: list[Part] = []
+    for mode, layout in layouts.items():
+        if figures := figures_shown(family, mode, summaries):
+            runs = [summary for _, summary, _ in figures]
+            split = next(
+                (
+                    split
+                    for run in runs
+                    if (split := run.benchmark_options.get("split")) in split_tables
+                ),
+                "",
+            )
+            rows = _printed(family, mode, split_tables.get(str(split), layout.table), runs)
+            if split and not rows:
+                notes.mark(f"{layout.title}: the paper prints no rows of split {split}.")
+            table = figures_table(family, layout, figures, rows, notes)
+            counts = ", ".join(
+                f"{name.replace('_', ' ')} {n}" for name, n in figures[0][2].counts.items()
+            )
+            table.notes += (
+                [f"counted by the published scorer: {counts}"]
+                if len(figures) == 1 and counts
+                else []
+            )
+            blocks.append(table)
+    return blocks
+
+
+Shown = tuple[str, Summary, PublishedFigures]
+"""Name of a run, its summary, and its published figures of one mode."""
+
+
+def figures_shown(family: str, mode: Mode, summaries: Sequence[Summary]) -> list[Shown]:
+    """Return the runs that have published figures of the family in the mode."""
+    return [
+        (name, summary, figures)
+        for name, summary in zip(run_names(summaries), summaries, strict=True)
+        if mode in summary.modes
+        and (figures := summary.modes[mode].published)
+        and figures.family == family
+    ]
+
+
+def figures_table(
+    family: str,
+    layout: TableLayout,
+    runs: Sequence[Shown],
+    rows: Sequence[PublishedRow],
+    notes: Notes,
+    benchmark: str = "",
+) -> ReportTable:
+    """Return a table of runs, published and corrected, above the printed ``rows``.
+
+    ``family``: prefix of metric ids. ``benchmark``: id of the benchmark of the printed rows, if it differs.
+    """
+    figures_of_runs = [figures for _, _, figures in runs]
+    headings = (
+        f"{heading}{_embedder_mark(name, figures_of_runs, notes)}"
+        for name, heading in layout.columns.items()
+    )
+    table = new_table(f"{layout.title}: as its scorer has it, and corrected", headings)
+    for name, summary, figures in runs:
+        note = f"Not comparable with the printed rows: {'; '.join(figures.differs)}."
+        mark = notes.mark(note) if figures.differs else ""
+        table.add_row(name_cell(f"{name}{mark}", summary))
+        for words, cell in (("as published", _reference_cell), ("corrected", _corrected_cell)):
+            table.add_row(
+                f"  {words}",
+                *(cell(figures, f"{family}.{column}", notes) for column in layout.columns),
+            )
+    lines: dict[tuple[str, ...], dict[str, PublishedRow]] = {}
+    for row in rows:
+        lines.setdefault((row.model,), {})[row.metric] = row
+    if rows:
+        about = paper(benchmark or family)
+        note = f"{about.title} (arXiv {about.arxiv}), Table {rows[0].table}, as printed. {about.protocol}"
+        add_printed(table, [f"{family}.{column}" for column in layout.columns], lines, notes, note)
+    return table
+
+
+def _embedder_mark(column: str, run_figures: Sequence[PublishedFigures], notes: Notes) -> str:
+    """Return a footnote mark on the heading of a metric that uses cosines; the note names the embedding models."""
+    used = ", ".join(dict.fromkeys(figures.embedder for figures in run_figures if figures.embedder))
+    if not used or column not in WITH_COSINES:
+        return ""
+    return notes.mark(f"By cosines of {used} where answers are subjective or images.")
+
+
+def _reference_cell(figures: PublishedFigures, metric: str, notes: Notes) -> TableCell:
+    if figures.stops:
+        return notes.dash(f"The published scorer ends with an exception here: {figures.stops}")
+    if metric in figures.left_out:
+        return notes.dash(_reason(figures.left_out[metric]))
+    value = figures.reference.get(metric)
+    return TableCell((DASH if value is None else percent(value),), "bold")
+
+
+def _corrected_cell(figures: PublishedFigures, metric: str, notes: Notes) -> TableCell:
+    estimate = figures.corrected.get(f"{metric}_corrected")
+    if estimate is None:
+        return notes.dash(
+            _reason(figures.left_out.get(f"{metric}_corrected", "nothing here is counted by it"))
+        )
+    return value_cell(estimate, below=[f"n {estimate.n}"])
+
+
+def _reason(left_out: str) -> str:
+    return f"{left_out} (--with similarity, or --embedder)" if "embedder" in left_out else left_out
+
+
+def _printed(
+    family: str, mode: Mode, table: str, summaries: Sequence[Summary]
+) -> list[PublishedRow]:
+    """Return the printed rows of the evaluated models, of the best open and of the best API model (by answer accuracy
+    or SummAcc)."""
+    rows = [row for row in published_rows(family) if row.table == table and row.setting == mode]
+    metric = f"{family}.{'ans_acc' if mode == 'end-to-end' else 'summ_acc'}"
+    return rows_beside(
+        rows, [each.model for each in summaries], [row for row in rows if row.metric == metric]
+    )

@@ -1,0 +1,203 @@
+"""Loader of the benchmark ``field``, download of its photographs, and training of the heads for crop and weeds."""
+
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import cast
+
+import orjson
+from pydantic import JsonValue
+
+from agrotools.core import AgrotoolsError, FrozenModel
+from agrotools.core.errors import NoFileError
+from agrotools.core.files import sha256_of_file, write_whole
+from agrotools.core.progress import Progress
+from agrotools.formats.benchmark import Benchmark, SourceNote, with_clusters
+from agrotools.loading.benchmarks import INCOMPLETE, Loading, data_folder, find_below, settings_of
+from agrotools.loading.downloads import Downloader
+from agrotools.loading.obtaining import Obtained, Request
+from agrotools_benchmarks.field.pack import DataSetNote, PackHead, read_head, read_samples
+from agrotools_tools.recognition.candidates import pest_pack_files
+
+_GET_IT = "agrotools benchmarks get field"
+NO_HEADS = "no heads, so tools do not tell crop from weeds"
+
+
+class FieldSettings(FrozenModel):
+    """Options of ``agrotools eval field``."""
+
+    missing: bool = False
+    """Ask the questions whose photographs are there if others are missing; the content hash then differs."""
+
+
+def field_folder(data_root: Path | None) -> Path:
+    """Return the photographs' folder below ``data_root``, or of ``agrotools benchmarks get``; NoFileError if none."""
+    return find_below(
+        "field",
+        data_root,
+        ["field"],
+        lambda each: (each / "files").is_dir(),
+        "photographs",
+        _GET_IT,
+    )[0]
+
+
+def load_field(loading: Loading) -> Benchmark:
+    """Load the benchmark with the photographs below ``loading.data_root``; without any for ``questions_only``.
+
+    Raises:
+        UsageError: an option is unknown.
+        NoFileError: photographs are missing or altered.
+    """
+    settings = settings_of(FieldSettings, "field", loading.options)
+    head, samples = read_head(), read_samples()
+    if loading.questions_only:
+        return Benchmark(
+            head.header,
+            loading.data_root or data_folder(),
+            with_clusters(samples),
+            head.content_hash,
+        )
+    root = field_folder(loading.data_root)
+    in_quick = {
+        file.path for sample in samples if sample.id in head.header.quick for file in sample.files
+    }
+    needed = [file for file in head.files if not loading.quick or file.path in in_quick]
+    lacking: set[str] = set()
+    for number, file in enumerate(needed, start=1):
+        if not (path := root / file.path).is_file() or sha256_of_file(path) != file.sha256:
+            lacking.add(file.path)
+        loading.progress("photographs", number, len(needed))
+    if lacking and not settings.missing:
+        raise NoFileError(
+            f"{len(lacking)} of {len(needed)} photographs of field are missing or altered in {root}",
+            hint=f"{_GET_IT} fetches them; eval --option missing=true asks about the others",
+        )
+    header = head.header
+    absent = cast("list[JsonValue]", header.metadata.get("notes") or [])
+    notes = [*absent, _heads_note(head, root, loading.progress)]
+    if not pest_pack_files():
+        notes.append(f"{INCOMPLETE}: no pest recogniser; {_GET_IT} makes one")
+    if lacking:
+        samples = [
+            sample for sample in samples if lacking.isdisjoint(file.path for file in sample.files)
+        ]
+        notes.append(
+            f"{INCOMPLETE}: {len(lacking)} photographs are missing: {len(samples)} questions only; {_GET_IT}"
+        )
+        if not samples:
+            raise NoFileError(f"no photograph of field is in {root}", hint=_GET_IT)
+    ids = {sample.id for sample in samples}
+    quick = tuple(each for each in header.quick if each in ids)
+    header = header.model_copy(
+        update={"quick": quick, "metadata": {**header.metadata, "notes": [*notes]}}
+    )
+    return Benchmark.of(header, samples, root)
+
+
+def _heads_note(head: PackHead, root: Path, progress: Progress) -> str:
+    """Train missing heads if their files are there, and return a note on the heads."""
+    steps, of = count(1), len(head.head_files) // 2 + 3
+
+    def show(_: str) -> None:
+        progress("training heads for crop and weeds", next(steps), of)
+
+    if lacks_heads(head):
+        if not head.head_files or not all((root / file.path).is_file() for file in head.head_files):
+            return f"{INCOMPLETE}: {NO_HEADS}; {_GET_IT} trains them"
+        lacking = train_missing_heads(root, show)
+        if lacking or lacks_heads(head):
+            return f"{INCOMPLETE}: {lacking or NO_HEADS}; then run: {_GET_IT}"
+    return "crop and weed models: trained two-fold, no model measures a photograph that it was trained on"
+
+
+def get_field(request: Request) -> Obtained:
+    """Download the photographs below ``request.root``, train missing heads and the pest recogniser.
+
+    Raises:
+        InfrastructureError: no server could be reached.
+    """
+    from agrotools_tools.recognition.pest_photos import train_missing_pests
+
+    head, folder = read_head(), request.root / "field"
+    for note in head.data_sets:
+        if note.unused:
+            request.say(
+                f"left out of the benchmark: {note.source.name}, {note.questions} questions: {note.unused}"
+            )
+    downloader = Downloader(folder, request.mirror, request.patience)
+    failures = downloader.fetch([file.item for file in head.files], request.progress, "photographs")
+    masks = [file.item for file in head.head_files]
+    mask_failures = (
+        downloader.fetch(masks, request.progress, "masks for the heads") if masks else []
+    )
+    lacking = ""
+    if request.heads and not (failures or mask_failures):
+        lacking = "; ".join(
+            filter(None, (train_missing_heads(folder, request.say), train_missing_pests(request)))
+        )
+    is_whole = request.heads and not lacking and not lacks_heads(head)
+    notes = ["heads for crop and weeds: on this machine"] if is_whole else []
+    sources = [_with_places(note, head) for note in head.data_sets if not note.unused]
+    files = [folder / file.path for file in (*head.files, *head.head_files)]
+    return Obtained(
+        [path for path in files if path.is_file()],
+        sources,
+        [*failures, *mask_failures],
+        notes,
+        lacking,
+    )
+
+
+def _with_places(note: DataSetNote, head: PackHead) -> SourceNote:
+    """Return the source of a data set with the repositories and commits that its files come from."""
+    ours = [file for file in head.files if file.local.startswith(f"{note.folder}/")]
+    places = dict.fromkeys(f"https://github.com/{file.repo}/tree/{file.commit}" for file in ours)
+    return note.source.model_copy(update={"url": " ".join(places) or note.source.url})
+
+
+def lacks_heads(head: PackHead) -> bool:
+    """Return True if there is no head on this machine that never saw a certain photograph of crop and weeds."""
+    from agrotools_tools.crop_weed.heads import list_heads
+
+    photographs = {file.sha256 for file in head.files if file.local.startswith("cwfid/")}
+    learnt = [{image.sha256 for image in each.training} for each in list_heads()[0]]
+    ours = [some for some in learnt if some & photographs]
+    return any(all(photograph in some for some in ours) for photograph in photographs)
+
+
+def train_missing_heads(folder: Path, say: Callable[[str], None]) -> str:
+    """Train the heads from the photographs in ``folder`` unless they are there.
+
+    Returns the reason why heads are missing, and how to get them; empty if none is missing.
+    """
+    head = read_head()
+    if not (head.head_files and lacks_heads(head)):
+        return ""
+    write_training_list(folder, head)
+    from agrotools_tools.crop_weed.training import train_crop_weed_heads
+
+    try:
+        train_crop_weed_heads(folder, say)
+    except AgrotoolsError as error:
+        return f"{NO_HEADS}: {error.message}{f' ({error.hint})' if error.hint else ''}"
+    return ""
+
+
+def write_training_list(folder: Path, head: PackHead) -> None:
+    """Write the list of photographs and masks that the training reads, ``cwfid/truth.json``."""
+    stored = {file.local: file.path for file in (*head.files, *head.head_files)}
+    names = sorted(Path(local).stem for local in stored if local.startswith("cwfid/images/"))
+    places = {"image": "images/{}.jpg", "mask": "masks/{}.png", "vegetation": "vegetation/{}.png"}
+    items = [
+        {
+            "id": name,
+            **{key: f"../{stored['cwfid/' + place.format(name)]}" for key, place in places.items()},
+        }
+        for name in names
+    ]
+    write_whole(
+        folder / "cwfid" / "truth.json",
+        orjson.dumps(items, option=orjson.OPT_INDENT_2),
+        synced=False,
+    )

@@ -1,0 +1,331 @@
+"""Samples from chosen questions: the calls are run with the real tools and stored together with their true results."""
+
+import asyncio
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from agrotools.calling.cache import ResultCache
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.services import run_now
+from agrotools.core import (
+    FAMILY_OF_TASK_TYPE,
+    AbstainSlot,
+    BooleanSlot,
+    ChoiceSetSlot,
+    ExactSlot,
+    FileSlot,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Sample,
+    Slot,
+    ToleranceSlot,
+)
+from agrotools.core.progress import Progress, no_progress
+from agrotools.core.record import resolved_value
+from agrotools.text.expressions import ExpressionError, evaluate_from, shows_no_answer
+from agrotools_build.choosing import Chosen
+from agrotools_build.references import MISSING_BACKEND, ChainBroken, Tally, record_reference
+from agrotools_build.templates.template import exact_result
+from agrotools_build.templates.thing import QuestionInstance
+
+_FOLLOWING = (BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot)
+"""Slots whose value follows from the true tool results."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Questions from one ``source`` whose samples are numbered together, with ids ``prefix-001``..."""
+
+    prefix: str
+    source: str
+    chosen: Sequence[Chosen]
+
+
+def build_samples(
+    groups: Sequence[Group],
+    root: Path,
+    *,
+    toolset: tuple[str, ...],
+    progress: Progress = no_progress,
+    workers: int = 2,
+    backends: Mapping[str, str] | None = None,
+) -> tuple[list[Sample], Tally]:
+    """Run the call chain of every chosen question on the files in ``root``; also count broken chains.
+
+    Results go into the user's result cache, where the first evaluation finds them. ``backends``: by tool, where not the
+    default. BenchmarkError: more than half of the chains break. InfrastructureError: no tool worker starts.
+    """
+    items = [(group, item) for group in groups for item in group.chosen]
+
+    async def build() -> list[Sample | ChainBroken]:
+        finished = 0
+        async with ToolExecutor(
+            workers=workers, timeout_s=300, cache=ResultCache(), backends=backends
+        ) as executor:
+            gate = asyncio.Semaphore(2 * workers)
+
+            async def one(group: Group, item: Chosen) -> Sample | ChainBroken:
+                nonlocal finished
+                async with gate:
+                    sample = await _sample(group, item, root, executor, toolset)
+                finished += 1
+                progress("reference calls", finished, len(items))
+                return sample
+
+            try:
+                async with asyncio.TaskGroup() as running:
+                    tasks = [running.create_task(one(group, item)) for group, item in items]
+            except BaseExceptionGroup as failures:
+                raise failures.exceptions[0] from None
+        return [task.result() for task in tasks]
+
+    results, tally = run_now(build()), Tally(len(items))
+    pairs = [item.pair for _, item in items]
+    samples = with_levels(_numbered_samples(pairs, results, tally))
+    tally.check()
+    return samples, tally
+
+
+_TWINS = 2
+
+
+def _numbered_samples(
+    pairs: Sequence[str], results: Sequence[Sample | ChainBroken], tally: Tally
+) -> list[Sample]:
+    """Return the samples with numbers behind their ids, and count broken chains in ``tally``.
+
+    Samples of equal, non-empty ``pairs`` are twins. An unanswerable sample whose twin broke is left out.
+    """
+    samples: list[Sample] = []
+    numbers: Counter[str] = Counter()
+    paired = Counter(
+        pair for pair, one in zip(pairs, results, strict=True) if isinstance(one, Sample)
+    )
+    twins: dict[str, int] = {}
+    for pair, one in zip(pairs, results, strict=True):
+        if isinstance(one, ChainBroken):
+            tally.dropped[one.reason] += 1
+            tally.first = tally.first or one
+        elif one.answerable or paired[pair] == _TWINS:
+            numbers[one.id] += 1
+            samples.append(one.model_copy(update={"id": f"{one.id}-{numbers[one.id]:03d}"}))
+            tally.keep(samples[-1])
+            if pair and (first := twins.setdefault(pair, len(samples) - 1)) < len(samples) - 1:
+                for position, other in ((first, -1), (-1, first)):
+                    samples[position] = samples[position].model_copy(
+                        update={"twin": samples[other].id}
+                    )
+    return samples
+
+
+async def _sample(
+    group: Group, item: Chosen, root: Path, executor: ToolExecutor, toolset: tuple[str, ...]
+) -> Sample | ChainBroken:
+    instance = item.instance
+    try:
+        refused = next((slot for slot in instance.slots if isinstance(slot, AbstainSlot)), None)
+        reference = await record_reference(
+            instance.calls,
+            instance.files,
+            root,
+            executor,
+            toolset,
+            to_failure=refused is not None and not instance.has_known_truth,
+        )
+        if refused is None:
+            _check_answers(instance.slots, reference)
+        else:
+            _check_no_answer(refused, reference)
+    except ChainBroken as broken:
+        return broken
+    looks_enough = instance.answer_type != "plot" and all(
+        file.kind == "image" for file in instance.files
+    )
+    return Sample(
+        id=group.prefix,
+        query=item.query,
+        files=instance.files,
+        family=FAMILY_OF_TASK_TYPE[item.question.task_type],
+        task_type=item.question.task_type,
+        answer_type=instance.answer_type,
+        template=item.question.template,
+        source=group.source,
+        toolset=toolset,
+        reference=reference,
+        answer=with_plot_weights(instance.slots),
+        no_tool_eligible=looks_enough and refused is None,
+        groups={**item.subject.groups, **({"unanswerable": refused.reason} if refused else {})},
+        difficulty=measured_difficulty(instance, reference),
+        metadata={"subject": item.subject.name, **item.subject.metadata},
+    )
+
+
+def _check_answers(slots: Sequence[Slot], reference: ReferenceTrajectory) -> None:
+    """Raise ChainBroken if the true tool results do not lead to the answer of the sample."""
+    truths = [None if step.truth is None else dict(step.truth) for step in reference.steps]
+    for slot in slots:
+        if not isinstance(slot, _FOLLOWING) or slot.from_ is None:
+            continue
+        try:
+            result = evaluate_from(slot.from_, truths)
+        except (ValueError, ExpressionError) as error:
+            raise ChainBroken(
+                "true values do not give its answer", f"{slot.name}: {error}"
+            ) from error
+        if not _is_answer(slot, result):
+            message = f"{slot.name} is {slot.value!r}, but true values give {result!r}"
+            raise ChainBroken("true values do not give its answer", message)
+
+
+def _check_no_answer(slot: AbstainSlot, reference: ReferenceTrajectory) -> None:
+    """Raise ChainBroken if the true results do not show that there is no answer.
+
+    They are those of the real tools, unless the source knows better (``has_known_truth``).
+    """
+    observations = [step.observation for step in reference.steps if step.observation]
+    lacking = any(each.error and each.error.kind == MISSING_BACKEND for each in observations)
+    truths = [None if step.truth is None else dict(step.truth) for step in reference.steps]
+    if lacking or not shows_no_answer(slot, truths):
+        raise ChainBroken(
+            "the tools answer what has no answer",
+            f"{slot.reason}: the results show no reason to refuse",
+        )
+
+
+def _is_answer(
+    slot: ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot | ToleranceSlot, found: JsonValue
+) -> bool:
+    match slot:
+        case ToleranceSlot():
+            return isinstance(found, int | float) and abs(found - slot.value) <= slot.margin
+        case ChoiceSetSlot():
+            return isinstance(found, list) and set(map(str, found)) == set(slot.value)
+        case BooleanSlot():
+            return bool(found) == slot.value
+        case _:
+            return found == slot.value or (isinstance(slot, ExactSlot) and found in slot.names)
+
+
+def with_plot_weights(slots: Sequence[Slot]) -> tuple[Slot, ...]:
+    """Return ``slots`` with weights such that figures make up half of the score if there are other slots as well."""
+    plots = sum(slot.type == "plot" for slot in slots)
+    if plots in (0, len(slots)):
+        return tuple(slots)
+    weights = {True: 0.5 / plots, False: 0.5 / (len(slots) - plots)}
+    return tuple(slot.model_copy(update={"weight": weights[slot.type == "plot"]}) for slot in slots)
+
+
+def measured_difficulty(
+    instance: QuestionInstance, reference: ReferenceTrajectory
+) -> dict[str, float]:
+    """Return measures of the reference: ``calls``, different ``tools``, ``files``, ``unused_files`` and ``margin``.
+
+    The margin is the share, at most 1, by which values may be wrong before the answer is: the smallest tolerance of a
+    number, or the smallest tried change of measured values that changes a label.
+    """
+    names = {file.name for file in instance.files}
+    used = {
+        value
+        for step in reference.steps
+        for value in step.arguments.values()
+        if isinstance(value, str)
+    } & names
+    margins = [
+        slot.margin / abs(slot.value)
+        for slot in instance.slots
+        if isinstance(slot, ToleranceSlot) and slot.value
+    ]
+    measured = {
+        "calls": float(len(reference.steps)),
+        "tools": float(len(set(reference.tools))),
+        "files": float(len(names)),
+        "unused_files": float(len(names - used)),
+    }
+    labels = [
+        slot
+        for slot in instance.slots
+        if isinstance(slot, _FOLLOWING) and not isinstance(slot, ToleranceSlot)
+    ]
+    margins += [_label_margin(slot, reference) for slot in labels if slot.from_ is not None]
+    return measured | ({"margin": round(min([1.0, *margins]), 4)} if margins else {})
+
+
+_CHANGES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7)
+"""Changes of measured values that are tried, as shares."""
+
+
+def _label_margin(slot: Slot, reference: ReferenceTrajectory) -> float:
+    """Return the smallest of :data:`_CHANGES` of all numbers of a call that changes a label; 1 if none does."""
+    for change in _CHANGES:
+        for turn in (0, 1):
+            results: list[dict[str, JsonValue] | None] = []
+            try:
+                for index, step in enumerate(reference.steps):
+                    results.append(
+                        _changed_result(
+                            step, 1 + (change if (index + turn) % 2 else -change), results
+                        )
+                    )
+                value = evaluate_from(str(slot.from_), results)
+            except (ValueError, ExpressionError):
+                continue
+            if not _is_answer(cast("ExactSlot", slot), value):
+                return change
+    return 1.0
+
+
+def _changed_result(
+    step: ReferenceStep, factor: float, results: Sequence[dict[str, JsonValue] | None]
+) -> dict[str, JsonValue] | None:
+    """Return the true result of a step with its numbers times ``factor``, or the exact result of changed values."""
+    if step.tool in ("calculate", "plot"):
+        arguments = cast("Mapping[str, Any]", resolved_value(dict(step.arguments), results))
+        return exact_result(step.tool, arguments, unrounded=True)
+    return (
+        None
+        if step.truth is None
+        else cast("dict[str, JsonValue]", _scaled(dict(step.truth), factor))
+    )
+
+
+def _scaled(value: JsonValue, factor: float) -> JsonValue:
+    if isinstance(value, dict):
+        return {key: _scaled(item, factor) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_scaled(item, factor) for item in value]
+    return (
+        value * factor if isinstance(value, int | float) and not isinstance(value, bool) else value
+    )
+
+
+def with_levels(samples: Sequence[Sample]) -> list[Sample]:
+    """Return the samples with the measure ``level``: their rank by difficulty among all, from 0 to 1.
+
+    Samples are ranked by the mean of their ranks in number of calls, files that are not used, and smallness of the
+    margin; equally difficult ones share a rank.
+    """
+    if len(samples) < 2:
+        return [*samples]
+    measures = [
+        [sample.difficulty.get(key, 0.0) * sign for sample in samples]
+        for key, sign in (("calls", 1.0), ("unused_files", 1.0), ("margin", -1.0))
+    ]
+    levels = _ranks([sum(each) for each in zip(*map(_ranks, measures), strict=True)])
+    return [
+        sample.model_copy(update={"difficulty": {**sample.difficulty, "level": round(level, 4)}})
+        for sample, level in zip(samples, levels, strict=True)
+    ]
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    ordered = sorted(values)
+    return [
+        (bisect_left(ordered, value) + bisect_right(ordered, value) - 1) / 2 / (len(ordered) - 1)
+        for value in values
+    ]

@@ -1,0 +1,37 @@
+"""Findings of the checks of quality, printed."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from agrotools.cli.output import count_text
+from agrotools.formats.benchmark import QUALITY_FILE
+from agrotools_build.quality import CHECKS, SEVERITIES, Finding
+
+_EXAMPLES = 2
+"""Findings of a check that are printed as examples."""
+
+
+def print_findings(folder: Path, findings: Sequence[Finding], *, brief: bool = False) -> None:
+    """Print the number of samples flagged by each check, with examples unless ``brief``."""
+    found = {(each.id, each.severity, each.check) for each in findings}
+    flagged = Counter((severity, check) for _, severity, check in found)
+    summary = (
+        f"{count_text(len(findings), 'finding')} in {folder / QUALITY_FILE}"
+        if findings
+        else "no findings"
+    )
+    typer.echo(f"quality: {summary}")
+    for key in sorted(flagged, key=lambda key: (SEVERITIES.index(key[0]), -flagged[key], key[1])):
+        severity, check = key
+        typer.echo(
+            f"  {severity}: {check}, {count_text(flagged[key], 'sample')}: {CHECKS.get(check, '')}"
+        )
+        if brief:
+            continue
+        for finding in [each for each in findings if (each.severity, each.check) == key][
+            :_EXAMPLES
+        ]:
+            typer.echo(f"    {finding.id}: {finding.message}")

@@ -1,0 +1,201 @@
+"""``agrotools build --images DIR --answers TABLE``: the wizard that turns photos and a spreadsheet into a benchmark."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from agrotools.cli.output import command_line, count_text
+from agrotools.cli.reading import new_readings, print_readings
+
+if TYPE_CHECKING:
+    from agrotools.core.progress import Progress
+    from agrotools.formats.benchmark import BenchmarkHeader
+    from agrotools_build.own_photos.building import BuiltBenchmark
+    from agrotools_build.own_photos.plan import Column, Plan
+    from agrotools_build.own_photos.table import DetectedTable
+
+PLAN_ENDING = ".plan.toml"
+
+
+def build_from_table(
+    images: Path,
+    answers: Path,
+    out: Path,
+    plan_file: Path | None,
+    *,
+    yes: bool,
+    given: Sequence[str] = (),
+    strangers: Path | None = None,
+    progress: "Progress",
+) -> "BenchmarkHeader":
+    """Build a benchmark from photos and a table, by an existing plan or a new one.
+
+    ``given``: values of the plan, ``KEY=VALUE`` or ``COLUMN.KEY=VALUE``. Open questions are put on the terminal; in a
+    script the build stops with one command that answers them all, unless ``yes`` takes the readings that are printed.
+    ``strangers``: folder of pictures that show none of the names in the table.
+    The plan is written once nothing is open.
+    """
+    from agrotools_build.own_photos.answering import (
+        decide,
+        say_what_is_read,
+        split_settings,
+        with_answers,
+    )
+    from agrotools_build.own_photos.building import build_from_photos
+    from agrotools_build.own_photos.plan import read_plan, write_plan
+    from agrotools_build.own_photos.proposal import name_of_benchmark
+    from agrotools_build.own_photos.sheets import choose_sheet, sheets_together
+    from agrotools_build.own_photos.table import Images, match_rows
+
+    _check_target(out)
+    others = Images(strangers, "--strangers") if strangers is not None else None
+    answers = answers.resolve() if answers.is_dir() else answers
+    plan_path = plan_file or answers.with_name(f"{answers.stem}{PLAN_ENDING}")
+    if plan_file is not None and not plan_file.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {plan_file.parent}", param_hint="--plan")
+    settings, words = split_settings(given)
+    readings = new_readings(yes=yes)
+    stored = read_plan(plan_path) if plan_path.is_file() else None
+    if stored is not None:
+        typer.echo(f"plan: {plan_path}")
+        _refuse_another(settings, stored, plan_path)
+        settings |= {"sheet": stored.sheet} if stored.sheet else {}
+    given_settings = dict(settings)
+    sheet = choose_sheet(images, answers, settings, readings)
+    settings |= {"sheet": sheet} if sheet is not None else {}
+    together = sheets_together(images, answers, settings, readings)
+    seen = match_rows(images, answers, stored, readings, settings, together)
+    _print_table(seen)
+    plan = (
+        with_answers(stored.model_copy(update=given_settings), words, seen)
+        if stored
+        else _proposed_plan(seen, out, words)
+    )
+    plan = decide(plan, seen, readings)
+    say_what_is_read(plan, seen, readings)
+    print_readings(readings)
+    readings.settle()
+    _print_plan(plan)
+    built = build_from_photos(seen, plan, out, progress, others)
+    # A plan is kept once its benchmark is there, and never replaces that of another benchmark.
+    if stored is not None and plan != stored and stored.name != name_of_benchmark(out.name):
+        typer.echo(
+            f"plan: {plan_path} is the plan of {stored.name} and was not changed; "
+            f"--plan NAME{PLAN_ENDING} keeps these answers"
+        )
+    elif plan != stored:
+        write_plan(plan_path, plan)
+        typer.echo(f"plan: written to {plan_path}; edit it and run the same command again")
+    _print_built(built)
+    return built.header
+
+
+def _refuse_another(settings: dict[str, str], plan: "Plan", file: Path) -> None:
+    """Refuse settings with which a plan does not read its table: it has other columns, and would be lost.
+
+    Raises:
+        UsageError: there are such settings.
+    """
+    from agrotools.core import UsageError
+
+    for key, value in settings.items():
+        of_plan = getattr(plan, key)
+        if of_plan not in (None, value):
+            raise UsageError(
+                f"{file} is the plan for {key} {of_plan}, not {value}; it was not changed",
+                hint=f"--plan NAME{PLAN_ENDING} writes another plan; or remove that file",
+            )
+
+
+def _print_built(built: "BuiltBenchmark") -> None:
+    cleaned = f"place, names, dates and descriptions in the metadata of {count_text(built.n_cleaned, 'photo')}"
+    said = {
+        "observers": built.agreements,
+        "used": [f"{column}, {count} photos" for column, count in built.used.items()],
+        "dropped": built.skipped.lines(),
+        "removed": [f"{cleaned} (in the copies)"] * bool(built.n_cleaned),
+        "warning": built.warnings,
+        "labels": built.label_checks,
+    }
+    for word, lines in said.items():
+        for line in lines:
+            typer.echo(f"{word}: {line}")
+    for check in built.tool_checks:
+        typer.echo(check.sentence())
+        for line in check.table():
+            typer.echo(f"  {line}")
+
+
+def print_next_steps(out: Path) -> None:
+    """Print the next step after the build."""
+    from agrotools.core.texts import install_command
+    from agrotools_build.review import missing_package
+
+    extra = f" (first: {install_command('review')})" if missing_package() else ""
+    typer.echo(f"Next, review the questions: {command_line('review', out)}{extra}")
+
+
+def _proposed_plan(seen: "DetectedTable", out: Path, words: Sequence[str]) -> "Plan":
+    """Return a new plan with the answers in ``words``, and print how each column was interpreted."""
+    from agrotools_build.own_photos.answering import with_answers
+    from agrotools_build.own_photos.plan import NOTHING, UNDECIDED
+    from agrotools_build.own_photos.proposal import note_with_names, propose_plan
+
+    proposal = propose_plan(seen, out.name)
+    plan = with_answers(proposal.plan, words, seen)
+    shown = {NOTHING: "ignored", UNDECIDED: "not decided"}
+    for column in proposal.plan.columns:
+        taken_as = shown.get(column.ask, column.ask)
+        note = note_with_names(proposal.notes[column.column], plan.column(column.column) or column)
+        typer.echo(f"  {column.column}: {note} -> {taken_as}")
+    return plan
+
+
+_NO_CROP = (
+    "for no crop; if all photos show one, crop in the plan makes the names of the tool comparable"
+)
+
+
+def _lacks_crop(column: "Column") -> bool:
+    return column.ask in ("disease", "diseased") and not column.crop
+
+
+def _print_table(seen: "DetectedTable") -> None:
+    table = seen.table
+    typer.echo(
+        f"{table.path.name}: {seen.rows} rows, {len(table.columns)} columns, {table.described}\n"
+        f"photos: {len(seen.images)} in {seen.images.folder}, named by column {seen.images_column!r}\n"
+        f"rows with a photo: {len(seen.matched)}"
+    )
+
+
+def _print_plan(plan: "Plan") -> None:
+    for column in (column for column in plan.columns if column.is_asked):
+        fields = column.model_dump(
+            exclude_none=True, exclude_defaults=True, exclude={"column", "ask", "yes", "no"}
+        )
+        more = ", ".join(
+            [
+                *(f"{key} {value}" for key, value in fields.items()),
+                *[_NO_CROP] * _lacks_crop(column),
+            ]
+        )
+        typer.echo(f"asking: {column.column} as {column.ask}{f' ({more})' if more else ''}")
+
+
+def _check_target(out: Path) -> None:
+    """Raise an error early if the target cannot be written, rather than after an hour of work."""
+    from agrotools.core import BenchmarkError
+    from agrotools.formats.writing import check_replaceable
+
+    check_replaceable(out)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=out.parent).close()
+    except OSError as error:
+        raise BenchmarkError(
+            f"{out.parent} cannot be written: {error.strerror}", hint="choose another --out"
+        ) from error

@@ -1,0 +1,353 @@
+"""Environment to train agents in: questions of ``embedded`` about new scenes, with the tools as methods and a reward.
+
+TRL's ``environment_factory`` takes :class:`Env` as it is, and rows of :func:`env_rows` as data. Every group of rows is
+drawn once, from scene seeds that no other group, no published benchmark and no ``--fresh-seed`` below a million has.
+Only questions are asked whose reference calls, made with the real tools, earn the whole reward.
+"""
+
+import asyncio
+import atexit
+import os
+import re
+import sys
+import threading
+import zlib
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+from filelock import FileLock
+
+from agrotools.agents.baselines.simple import OraclePolicy
+from agrotools.agents.images import PREVIEWED_KINDS, BoundedPicture, file_parts, make_picture
+from agrotools.agents.llm import (
+    FORM_REQUESTS,
+    closing_message,
+    error_data,
+    render,
+    second_closing_message,
+)
+from agrotools.agents.modes import reference_history
+from agrotools.agents.session import Session
+from agrotools.agents.task import ToolDescription, with_signature
+from agrotools.calling import tool_specs
+from agrotools.calling.cache import ResultCache
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.services import run_now
+from agrotools.core import (
+    Answer,
+    ErrorInfo,
+    Sample,
+    SampleView,
+    Step,
+    ToolSpec,
+    Trajectory,
+    UsageError,
+)
+from agrotools.core.files import cache_dir
+from agrotools.formats.benchmark import MOST_MAKERS, Benchmark, fresh_version, load_folder
+from agrotools.loading.benchmarks import Loading, load_as
+from agrotools.models import TextPart
+from agrotools.runner.progress import stage_progress
+from agrotools.scoring.metrics import counts_in_fas
+from agrotools.scoring.slots import outcome_value
+from agrotools.text.loose_json import NotJson, dumps, storable
+from agrotools.text.submission import as_form, is_complete
+from agrotools_build.sources.drawn.fresh import write_fresh
+from agrotools_tools import AGROTOOLS
+
+Split = Literal["train", "validation", "test"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+DRAWN_TOGETHER = 12
+"""Number of answerable questions that are drawn at a time; the groups of a seed take turns with the published ones."""
+MOST_CALLS = 20
+"""Maximum number of tool calls of an episode."""
+_FIRST_SEED, _MOST_SEEDS, _MOST_GROUPS = 1_000_000, 1_000_000, 1_000
+_STARTING = threading.Lock()
+_ROW = re.compile(r"(train|validation|test)-(\d{1,6})-(\d{1,3}):([\w-]+)")
+SUBMIT = """
+- At the end, call submit_answer with the answer, in your own words, with every value that the question asks for. It
+  returns a form: call submit_answer again with the filled form. Only a submitted form counts, and after the first
+  submission no other tool can be called."""
+"""Rule on the end of an episode, in place of that of ``agrotools eval``."""
+
+
+class Question(NamedTuple):
+    """A sample without its reference calls, what an agent may see of it, and its whole prompt."""
+
+    row_id: str
+    sample: Sample
+    view: SampleView
+    prompt: str
+
+
+def env_rows(split: Split, n: int, seed: int = 0, *, images: bool = False) -> list[dict[str, Any]]:
+    """Return ``n`` rows for :class:`Env`, e.g. for ``datasets.Dataset.from_list``; scenes are drawn on first use.
+
+    A row has ``id``, which names the question, and ``prompt``, an empty message that TRL appends the question to. Rows
+    of fewer questions are the first of those of more. Drawing takes about 3 s a question on two cores.
+
+    Args:
+        split: ``train``, ``validation`` or ``test``; they share no scene.
+        n: number of rows, at least 1.
+        seed: 0 to 999,999; rows of different seeds share no scene.
+        images: True adds ``images``, the files that can be shown as a list of Pillow images, for models that see.
+
+    Raises:
+        UsageError: there is no such split, or a number is out of range.
+        InfrastructureError: a scene cannot be drawn, or no tool worker starts.
+    """
+    if split not in SPLITS or not 0 <= seed < _MOST_SEEDS or n < 1:
+        hint = f"one of {', '.join(SPLITS)}; n from 1"
+        raise UsageError(f"no rows of split {split!r}, n {n}, seed {seed}", hint=hint)
+    rows: list[dict[str, Any]] = []
+    for group in range(_MOST_GROUPS):
+        drawn = [*questions(split, seed, group).values()]
+        Random(group).shuffle(drawn)
+        for question in drawn[: n - len(rows)]:
+            row = {"prompt": [{"role": "user", "content": ""}], "id": question.row_id}
+            rows.append(row | ({"images": _pictures(question.view)} if images else {}))
+        if len(rows) == n:
+            return rows
+    raise UsageError(
+        f"seed {seed} of {split} has {len(rows):,} rows", hint="take another seed for the others"
+    )
+
+
+def _pictures(view: SampleView) -> list[Any]:
+    made = [
+        make_picture(Path(f.path), f.name, f.kind, f.bands)
+        for f in view.files
+        if f.kind in PREVIEWED_KINDS
+    ]
+    return [picture.image for picture in made if isinstance(picture, BoundedPicture)]
+
+
+def fresh_seed(split: Split, seed: int, group: int) -> int:
+    """Return the number, as of ``--fresh-seed``, that the scenes of a group of rows are drawn with."""
+    return _FIRST_SEED + len(SPLITS) * (_MOST_GROUPS * seed + group) + SPLITS.index(split)
+
+
+@cache
+def published() -> Benchmark:
+    """Return ``embedded``, whose questions are drawn anew."""
+    return load_as("embedded", Loading(files_later=True))
+
+
+def draw_group(split: Split, seed: int, group: int, place: str = "env") -> Benchmark:
+    """Return the benchmark of a group of rows, which is drawn unless ``place``, a folder of the cache, has it."""
+    embedded = published()
+    asked = [
+        each
+        for each in embedded.samples
+        if each.answerable and any(map(counts_in_fas, each.answer))
+    ]
+    asked.sort(key=lambda each: (zlib.crc32(each.id.encode()), each.id))
+    taken = [asked[(group * DRAWN_TOGETHER + at) % len(asked)] for at in range(DRAWN_TOGETHER)]
+    fresh = fresh_seed(split, seed, group)
+    folder = (
+        cache_dir(place)
+        / f"{embedded.name}-{fresh_version(embedded.version, fresh)}-{DRAWN_TOGETHER}"
+    )
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{folder}.lock"):  # several processes train together
+            if not folder.is_dir():
+                progress = stage_progress(sys.stderr)
+                write_fresh(
+                    replace(embedded, samples=taken),
+                    fresh,
+                    folder,
+                    progress=progress,
+                    workers=MOST_MAKERS,
+                )
+    return load_folder(folder)
+
+
+@cache
+def questions(split: Split, seed: int, group: int) -> dict[str, Question]:
+    """Return the questions of a group by id of the sample: those whose reference answer, and the twin's, is right."""
+    benchmark = draw_group(split, seed, group)
+    right = {
+        sample.id
+        for sample in benchmark.samples
+        if outcome_value(sample, reference_answer(sample)) == 1
+    }
+    kept = [each for each in benchmark.samples if {each.id, each.twin or each.id} <= right]
+    return {
+        each.id: question_of(benchmark, each, f"{split}-{seed}-{group}:{each.id}") for each in kept
+    }
+
+
+def question_of(benchmark: Benchmark, sample: Sample, row_id: str = "") -> Question:
+    """Return a sample as it is asked: instructions of ``agrotools eval`` but for the end, its files, its query."""
+    view = benchmark.view(sample, "end-to-end")
+    rules = render("tool_calling_system").rpartition("\n- ")[0] + SUBMIT
+    files = [
+        part.text for part in file_parts(view.files, images=False) if isinstance(part, TextPart)
+    ]
+    listed = [render("files", count=len(files)), *files, ""] if files else []
+    prompt = "\n".join([rules, "", *listed, render("question", query=view.query)])
+    return Question(row_id, sample.model_copy(update={"reference": None}), view, prompt)
+
+
+def reference_answer(sample: Sample) -> Trajectory:
+    """Return the reference calls of a sample with the answer that follows from their recorded results."""
+    assert sample.reference is not None
+    steps = reference_history(sample.reference)
+    answer = run_now(OraclePolicy(sample).act(published().view(sample, "end-to-end"), steps))
+    assert isinstance(answer, Answer)
+    last = Step(turn=len(steps), kind="answer", text=answer.text)
+    return Trajectory(steps=(*steps, last), termination="answered")
+
+
+def tools_of_process() -> tuple[asyncio.AbstractEventLoop, ToolExecutor]:
+    """Start the tool workers of this process, on an event loop in a thread of its own; both end with the process."""
+    with _STARTING:
+        return _started_tools(os.getpid())  # a forked process has no thread of its parent
+
+
+@cache
+def _started_tools(process: int) -> tuple[asyncio.AbstractEventLoop, ToolExecutor]:
+    def stop() -> None:
+        if os.getpid() == process:
+            asyncio.run_coroutine_threadsafe(executor.__aexit__(), loop).result()
+
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="agrotools-env", daemon=True).start()
+
+    executor = ToolExecutor(cache=ResultCache(), backends=published().header.backends)
+    asyncio.run_coroutine_threadsafe(executor.__aenter__(), loop).result()
+    atexit.register(stop)
+    return loop, executor
+
+
+class Env:
+    """One episode at a time: :meth:`reset` asks a question, the tools are methods, :meth:`get_reward` scores.
+
+    Tools return text as ``agrotools eval`` shows it to a model, also if a call fails. The reward is that of
+    ``agrotools eval`` (Final Answer Score), -1 to 1: parts of the answer that are right, 0 without a submitted form; a
+    refusal earns 1 if the question has no answer, and costs 1 on its answerable twin.
+    """
+
+    def __init__(self) -> None:
+        self.session: Session | None = None
+        """The sample of the episode with its calls; it knows the gold."""
+        self._submitted, self._has_form, self._is_over = list[str](), False, True
+
+    def reset(self, **row: Any) -> str:
+        """Start the episode of a row of :func:`env_rows`, named by its ``id``, and return its prompt.
+
+        Raises:
+            UsageError: there is no such row.
+        """
+        question = _question(row.get("id"))
+        self._close()
+        self.session = Session(question.sample, question.view)
+        self._submitted, self._is_over = [], False
+        return question.prompt
+
+    def submit_answer(self, answer: str) -> str:
+        """Submit the answer. The first call returns the form of the answer; call it again with the filled form.
+
+        Args:
+            answer: first the answer in your own words with every value that the question asks for, then the filled form
+
+        Returns:
+            The form, or that the answer is submitted.
+        """
+        if self.session is None or self._is_over:
+            return (
+                "The episode is over: call reset."
+                if self._submitted
+                else "No episode has begun: call reset."
+            )
+        view, text = self.session.view, _as_text(answer)
+        text = as_form(text, view.form) if self._submitted else text
+        self._submitted.append(text)
+        is_complete_form = not view.form or is_complete(text, view.form, listed=True)
+        self._is_over = is_complete_form or len(self._submitted) > FORM_REQUESTS
+        self._has_form = is_complete_form or is_complete(text, view.form)
+        if self._is_over:
+            return "The answer is submitted."
+        is_first = len(self._submitted) == 1
+        message = closing_message(view) if is_first else second_closing_message(view, text)
+        return f"{message}\nCall submit_answer with it."
+
+    def get_reward(self) -> float:
+        """Return the reward of the episode, -1 to 1; 0 if no answer was submitted."""
+        if self.session is None or not self._submitted:
+            return 0.0
+        answered = self.session.trajectory(
+            self._submitted[-1], "answered" if self._has_form else "no_form"
+        )
+        return outcome_value(self.session.sample, answered)
+
+    @property
+    def close(self) -> Callable[[], None]:
+        """Function that ends the episode and removes its files. TRL offers the functions of the class as tools, so
+        that this is a property."""
+        return self._close
+
+    def _close(self) -> None:
+        if self.session:
+            self.session.close()
+        self.session, self._is_over = None, True
+
+    def _call(self, tool: str, arguments: dict[str, Any]) -> str:
+        if (
+            self.session is None
+            or self._is_over
+            or self._submitted
+            or len(self.session.outcomes) >= MOST_CALLS
+        ):
+            last = (
+                "call submit_answer"
+                if self.session and not self._is_over
+                else "call reset to start an episode"
+            )
+            error = ErrorInfo(
+                kind="unknown_tool", message="no further tool can be called", hint=last
+            )
+            return render("observation", data=dumps({"tool": tool, "error": error_data(error)}))
+        loop, executor = tools_of_process()
+        called: Future[str] = asyncio.run_coroutine_threadsafe(
+            self.session.call(executor, tool, arguments), loop
+        )
+        return called.result()
+
+
+def _as_text(answer: object) -> str:
+    """Return an answer as text: an object of the items and other JSON as JSON; empty what is no JSON."""
+    try:
+        return answer if isinstance(answer, str) else dumps(storable(answer))
+    except NotJson:
+        return ""
+
+
+def _question(row_id: Any) -> Question:
+    found: Question | None = None
+    if match := _ROW.fullmatch(str(row_id)):
+        split, seed, group, sample_id = match.groups()
+        found = questions(cast(Split, split), int(seed), int(group)).get(sample_id)
+    if found is None:
+        raise UsageError(
+            f"there is no row {row_id!r}",
+            hint='reset with a row of agrotools_build.env_rows("train", 100)',
+        )
+    return found
+
+
+def _method(spec: ToolSpec) -> Callable[..., str]:
+    def call(self: Env, /, **arguments: Any) -> str:
+        return self._call(spec.name, arguments)  # pyright: ignore[reportPrivateUsage]
+
+    return with_signature(call, ToolDescription(**spec.offered()), str, is_method=True)
+
+
+for _spec in tool_specs(AGROTOOLS):
+    setattr(Env, _spec.name, _method(_spec))

@@ -1,0 +1,315 @@
+"""Benchmark folders: atomic writing and copying, and their description: ``croissant.json`` and a card, ``README.md``.
+
+``croissant.json`` is Croissant 1.1 with the RAI vocabulary 1.0 (MLCommons). It requires three properties that a local
+folder does not have: the URL of its page (by default, the card), its publication date (the day of writing, or
+``SOURCE_DATE_EPOCH``), and its creator (the header's metadata may name one). The card (``card.md.j2``) has one example
+question of each task type and no answers.
+"""
+
+import html
+import mimetypes
+import os
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from time import time
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+from pydantic import JsonValue
+
+from agrotools.core import Sample
+from agrotools.core.files import artifact_path, sha256_of_file, write_whole
+from agrotools.formats.benchmark import CARD_FILE, CROISSANT_FILE, BenchmarkHeader, resolve_file
+from agrotools.formats.writing import replace_folder, write_samples
+from agrotools.loading.describing import count_samples
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def write_benchmark(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) -> None:
+    """Write header, samples, card and ``croissant.json`` into ``folder``, whose ``files/`` exist already.
+
+    Every sample gets the header's canary GUID, and all offer to refuse if one of them is unanswerable.
+    """
+    common = {
+        "canary": header.canary,
+        "may_abstain": not all(sample.answerable for sample in samples),
+    }
+    samples = [sample.model_copy(update=common) for sample in samples]
+    write_samples(folder, header, samples)
+    describe_benchmark(folder, header, samples)
+
+
+def describe_benchmark(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) -> None:
+    """Write card and ``croissant.json``, no part of the content hash; a user's own ``README.md`` stays."""
+    write_card(folder, header, samples)
+    described = croissant(folder, header, samples)
+    content = orjson.dumps(described, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    write_whole(folder / CROISSANT_FILE, content)
+
+
+def copy_benchmark(
+    root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path
+) -> None:
+    """Copy the benchmark whose files are in ``root`` to ``out``, completely or not at all."""
+    with replace_folder(out) as partial:
+        copy_files(root, samples, partial)
+        write_benchmark(partial, header, samples)
+
+
+def copy_files(root: Path, samples: Sequence[Sample], out: Path) -> None:
+    """Copy files and artifacts of ``samples`` from ``root`` to ``out``; BenchmarkError if a path leads out."""
+    for path in sorted({file.path for sample in samples for file in sample.files}):
+        (out / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(resolve_file(root, path), out / path)
+    copy_artifacts(root, samples, out)
+
+
+def copy_artifacts(root: Path, samples: Iterable[Sample], out: Path) -> None:
+    """Copy the existing artifacts of reference calls of ``samples`` from ``root`` to ``out``, for the review page."""
+    steps = (step for sample in samples if sample.reference for step in sample.reference.steps)
+    for artifact in (
+        each for step in steps if step.observation for each in step.observation.artifacts
+    ):
+        # An invalid hash could lead out of the folder.
+        if artifact.sha256 is None or not _SHA256.fullmatch(artifact.sha256):
+            continue
+        source, target = (
+            artifact_path(folder, artifact.sha256, Path(artifact.name).suffix)
+            for folder in (root, out)
+        )
+        if source.is_file() and not source.is_symlink() and not target.exists():
+            target.parent.mkdir(exist_ok=True)
+            shutil.copyfile(source, target)
+
+
+_OMISSION = re.compile(r"(^|_)(absent|dropped|left_out|unread)$")
+"""Metadata key of a record of omissions, such as ``tiles_dropped``."""
+
+
+def omissions(metadata: Mapping[str, JsonValue], at: str = "") -> list[tuple[str, str]]:
+    """Return omissions with their number or names, sorted: (``weedmap, tiles dropped, empty``, ``3``)."""
+    found: list[tuple[str, str]] = []
+    for key, value in metadata.items():
+        where = f"{at}, {key}" if at else key
+        if _OMISSION.search(key):
+            several = value.items() if isinstance(value, dict) else ()
+            found += [(f"{where}, {reason}", as_words(what)) for reason, what in several] or [
+                (where, as_words(value))
+            ]
+        elif isinstance(value, dict):
+            found += omissions(value, where)
+    return sorted(
+        (" ".join(where.replace("_", " ").split()), text) for where, text in found if text
+    )
+
+
+def without_omissions(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return the metadata without the records of omissions."""
+    rest = {key: value for key, value in metadata.items() if not _OMISSION.search(key)}
+    return {
+        key: without_omissions(value) if isinstance(value, dict) else value
+        for key, value in rest.items()
+    }
+
+
+def as_words(value: JsonValue) -> str:
+    """Format a metadata value as words."""
+    if isinstance(value, list):
+        return ", ".join(map(as_words, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {as_words(item)}" for key, item in sorted(value.items()))
+    return "" if value is None else str(value)
+
+
+Counted = Mapping[str, Counter[Any]]
+"""Counts over samples (:func:`~agrotools.loading.describing.count_samples`)."""
+
+
+TERMS: dict[str, Any] = orjson.loads(
+    files("agrotools_build.export").joinpath("croissant.json").read_bytes()
+)
+"""Fixed parts: context, record set, licences, the names that ``[metadata.rai]`` may set, and their default values."""
+
+
+def rai_fields(header: BenchmarkHeader, counted: Counted) -> dict[str, Any]:
+    """Return the properties ``rai:...``. Values in ``metadata.rai`` of the header override the defaults."""
+    names = "; ".join(
+        f"{source.name}{f' ({source.url})' if source.url else ''}" for source in header.sources
+    )
+    shares = [
+        f"{len(counts)} {what}{'s' if len(counts) > 1 else ''}; "
+        f"{100 * count / counts.total():.0f} % of samples are {most}."
+        for what, counts in (("source", counted["sources"]), ("task type", counted["task_types"]))
+        for most, count in counts.most_common(1)
+    ]
+    languages = " and ".join(
+        {"en": "English", "zh": "Chinese"}[name] for name in sorted(counted["languages"])
+    )
+    shared = TERMS["shared_files"].format(
+        counted["families"].total(), counted["file_kinds"].total()
+    )
+    described: dict[str, Any] = {
+        **TERMS["rai"],
+        **(defaults := TERMS["rai_of_drawings" if header.synthetic else "rai_of_photographs"]),
+        "dataCollection": defaults["dataCollection"] + (f" Sources: {names}." if names else ""),
+        "machineAnnotationTools": [f"agrotools {version('agrotools')} (reference calls)"],
+        "dataBiases": [*shares, f"Questions are in {languages}."],
+        "dataLimitations": [*defaults["dataLimitations"], shared],
+    }
+    if missing := omissions(header.metadata):
+        listed = "; ".join(f"{where}: {what}" for where, what in missing)
+        described["dataCollectionMissingData"] = f"Left out while building: {listed}"
+    rai = header.metadata.get("rai")
+    if isinstance(rai, Mapping):
+        described |= {name: value for name, value in rai.items() if name in TERMS["rai_fields"]}
+    return {f"rai:{name}": described[name] for name in TERMS["rai_fields"] if name in described}
+
+
+CONFORMS_TO = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
+_SAMPLES = "samples.jsonl"
+_MEDIA_TYPES = {
+    ".jsonl": "application/jsonlines",
+    ".toml": "application/toml",
+    ".tif": "image/tiff",
+}
+
+
+def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) -> dict[str, Any]:
+    """Return Croissant JSON-LD of the benchmark in ``folder``, with the SHA-256 of all files, but no gold."""
+    counted = count_samples(samples)
+    known = {file.path: file.sha256 for sample in samples for file in sample.files}
+    paths = ["benchmark.toml", _SAMPLES, *sorted(known)]
+    facts = {
+        name: value
+        for name in ("creator", "url")
+        if isinstance(value := header.metadata.get(name), str)
+    }
+    begun = "SYNTHETIC, drawn by a program. " * header.synthetic
+    citations = [source.citation for source in header.sources if source.citation]
+    built = f"built with agrotools {version('agrotools')} after the design of AgroTools"
+    citation = f"{header.name} {header.version}, {built}"
+    sources = [
+        {"@type": "CreativeWork", "name": source.name, "license": _spdx(source.licence)}
+        | ({"url": source.url} if source.url else {})
+        for source in header.sources
+    ]
+    maker = facts.get("creator", f"agrotools {version('agrotools')}, from the sources it names")
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "").strip()
+    # The form of versions that Croissant recommends has three numbers.
+    short = re.fullmatch(r"\d+(\.\d+)?", header.version)
+    return {
+        "@context": TERMS["context"],
+        "@type": "sc:Dataset",
+        "conformsTo": list(CONFORMS_TO),
+        "name": header.name,
+        "description": begun + (header.description or TERMS["description"]),
+        "version": header.version + ".0" * (2 - header.version.count(".") if short else 0),
+        "license": _spdx(header.licence),
+        "url": facts.get("url", CARD_FILE),
+        "creator": {"@type": "Organization", "name": maker},
+        "datePublished": datetime.fromtimestamp(int(epoch) if epoch.isdecimal() else time(), UTC)
+        .date()
+        .isoformat(),
+        "citeAs": "; ".join([f"{citation} (arXiv 2605.22366)", *citations]),
+        "inLanguage": sorted(counted["languages"]),
+        "keywords": [
+            "agriculture",
+            "tool use",
+            "multimodal models",
+            "benchmark",
+            *["synthetic"] * header.synthetic,
+        ],
+        "isBasedOn": sources,
+        **rai_fields(header, counted),
+        "distribution": [
+            _file_object(folder, path, known.get(path))
+            for path in paths
+            if (folder / path).is_file()
+        ],
+        "recordSet": [TERMS["record_set"]],
+    }
+
+
+def _spdx(licence: str) -> str:
+    """Return the URL of a licence listed by SPDX or Creative Commons; return others unchanged."""
+    return TERMS["licences"].get(licence, {}).get("spdx", licence)
+
+
+def _file_object(folder: Path, path: str, sha256: str | None) -> dict[str, Any]:
+    place, suffix = folder / path, Path(path).suffix.lower()
+    known_type = _MEDIA_TYPES.get(suffix) or mimetypes.guess_type(f"x{suffix}")[0]
+    return {
+        "@type": "cr:FileObject",
+        "@id": quote(path),
+        "name": path,
+        "contentUrl": path,
+        "contentSize": f"{place.stat().st_size} B",
+        "encodingFormat": known_type or "application/octet-stream",
+        "sha256": sha256 or sha256_of_file(place),
+    }
+
+
+_MARK = "<!-- Written by agrotools. Remove this line, and the card is no longer renewed. -->"
+
+
+def write_card(
+    folder: Path, header: BenchmarkHeader, samples: Sequence[Sample], front: str = "", use: str = ""
+) -> None:
+    """Write ``README.md`` (``front``, card, ``use``), unless it is the user's own. ``use``: default, of a folder."""
+    path = folder / CARD_FILE
+    if not path.is_file() or _MARK in path.read_text(encoding="utf-8", errors="replace"):
+        write_whole(path, (front + _card_text(header, samples, use)).encode())
+
+
+def _card_text(header: BenchmarkHeader, samples: Sequence[Sample], use: str) -> str:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(plain=_plain, link=_link, listed=_listed)
+    counted = count_samples(samples)
+    protocol = rai_fields(header, counted)["rai:dataAnnotationProtocol"]
+    facts = {
+        key: as_words(value)
+        for key, value in without_omissions(header.metadata).items()
+        if key != "rai"
+    }
+    text = environment.get_template("card.md.j2").render(
+        header=header,
+        counted=counted,
+        examples={sample.task_type: sample.query for sample in reversed(samples)},
+        unnamed=counted["sources"].keys() - {source.name for source in header.sources},
+        left_out=omissions(header.metadata),
+        protocol=protocol if isinstance(protocol, str) else " ".join(protocol),
+        facts={key: text for key, text in facts.items() if text},
+        use=use,
+        mark=_MARK,
+    )
+    return re.sub(r"\n{3,}", "\n\n", text) + "\n"
+
+
+def _listed(counts: Mapping[Any, int]) -> str:
+    return ", ".join(
+        f"{key}{':' * isinstance(key, int)} {count}" for key, count in sorted(counts.items())
+    )
+
+
+def _link(url: str) -> str:
+    return f"<{url}>" if re.fullmatch(r"https?://[^\s<>|]+", url) else _plain(url)
+
+
+def _plain(text: str) -> str:
+    """Return the text on one line, with markup escaped."""
+    return re.sub(r"([\\`*_\[\]|#])", r"\\\1", html.escape(" ".join(text.split()), quote=False))

@@ -1,0 +1,706 @@
+"""Entries of third-party JSON, read with a field map, and their answers, in the forms of data sets, as slots."""
+
+import ast
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, cast, get_args
+
+import orjson
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError
+
+from agrotools.calling.declared import chart_of
+from agrotools.core import (
+    FAMILIES,
+    AgreementKind,
+    AnswerType,
+    Arguments,
+    BenchmarkError,
+    ExactSlot,
+    FileKind,
+    FrozenModel,
+    ReferenceStep,
+    Slot,
+    ToleranceSlot,
+    first_error,
+)
+from agrotools.core.files import cache_dir, read_text
+from agrotools.knowledge.same_thing import plain_number, plain_yes
+from agrotools.loading.values import NOTHING, lettered, number_in, read_rows, value_at
+from agrotools.text.loose_json import parsed
+from agrotools.text.normalise import normalise
+from agrotools.text.quantities import read_quantity
+from agrotools.text.units import canonical_unit, unit_at
+
+MAP_FILE = "agrotools-map.toml"
+DEFAULT_MAP = Path(__file__).with_name("gta_map.toml")
+AnswerKind = Literal[
+    "exact", "tolerance", "open_text", "plot", "boolean", "choice_set", "rank", "abstain"
+]
+Paths = dict[str, str]
+
+
+class Defaults(FrozenModel):
+    """Values of samples and answers that state none."""
+
+    task_type: str
+    family: str | None = None
+    template: str = "imported"
+    source: str = "imported"
+    abs_tol: Annotated[float, Field(ge=0)] | None = None
+    rel_tol: Annotated[float, Field(ge=0)] | None = None
+    tol_kind: Literal["rel", "abs", "percent"] = "rel"
+    percent: Literal["relative", "points"] | None = None
+    """What a tolerance in percent is beside an answer in percent."""
+    any: bool | None = None  # one item of a list of exact answers is enough
+
+
+class FieldMap(FrozenModel):
+    """Field map; ``gta_map.toml`` next to this module documents it and supplies what a map lacks."""
+
+    data: str
+    file: str
+    entries: str
+    unknown_tools: Literal["refuse", "keep", "declare"]
+    benchmark: dict[str, Any]
+    """Header fields of the benchmark; without a name, that of the folder counts."""
+    sample: Paths
+    defaults: Defaults
+    files: Paths
+    file_types: dict[str, FileKind]
+    calls: Paths
+    tools: dict[str, str]
+    proposals: dict[str, str]
+    arguments: dict[str, dict[str, str]]
+    agreement: dict[str, AgreementKind]
+    answer: Paths
+    answer_types: dict[str, AnswerKind]
+    answers: dict[str, Any]
+    families: dict[str, str] = {name: family for family, name in FAMILIES.items()}
+    task_types: dict[str, str]
+
+
+TABLES = ("sample", "files", "calls", "answer")
+"""Tables of paths."""
+
+
+def read_map(path: Path = DEFAULT_MAP, base: Path = DEFAULT_MAP) -> FieldMap:
+    """Read a field map, completed by the map ``base`` and the default map; BenchmarkError if one is not valid."""
+    hint = f"{base} is an example with every key"
+    try:
+        default, *maps = (tomllib.loads(read_text(each)) for each in (DEFAULT_MAP, base, path))
+        fields = FieldMap.model_validate_json(
+            orjson.dumps(_merged(_merged(default, maps[0]), maps[1]))
+        )
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError) as error:
+        raise BenchmarkError(f"the field map {path} cannot be read: {error}", hint=hint) from error
+    except ValidationError as error:
+        raise BenchmarkError(f"the field map {path}: {first_error(error)}", hint=hint) from error
+    unknown = [
+        f"{name}.{key}"
+        for name in TABLES
+        for key in getattr(fields, name)
+        if key not in default[name]
+    ]
+    if unknown:
+        raise BenchmarkError(f"the field map {path}: {unknown[0]} is no key of a map", hint=hint)
+    return fields
+
+
+def _merged(base: Any, own: Any) -> Any:
+    if not isinstance(base, dict) or not isinstance(own, dict):
+        return own
+    return {**base, **{key: _merged(base.get(key), value) for key, value in own.items()}}
+
+
+def unread_fields(entries: Mapping[str, Any], fields: FieldMap) -> dict[str, int]:
+    """Count the fields of entries, files and messages that the map does not read."""
+    paths = "|".join(path for table in TABLES for path in getattr(fields, table).values())
+    known = {path.strip().split(".")[0] for path in re.split(r"[|+]", paths)}
+    counts: Counter[str] = Counter()
+    for content in entries.values():
+        levels = [("", [content]), ("calls: ", parsed(value_at(content, fields.calls["at"])))]
+        with suppress(BenchmarkError):  # reported with the entry
+            levels.append(("files: ", files_of(content, fields)))
+        for prefix, items in levels:
+            objects = [
+                item
+                for item in (items if isinstance(items, list) else ())
+                if isinstance(item, dict)
+            ]
+            counts.update(f"{prefix}{key}" for item in objects for key in item if key not in known)
+    return dict(counts.most_common())
+
+
+class EntryCall(NamedTuple):
+    """Call of an entry, with the names used in the entry, and its result (``NOTHING``: none is recorded)."""
+
+    tool: str
+    arguments: Arguments
+    thought: str
+    returned: Any
+
+
+class Entry(NamedTuple):
+    """Public fields of an entry. ``files``: paths in the folder that is read; ``words``: the final answer."""
+
+    key: str
+    query: str
+    files: tuple[str, ...]
+    calls: tuple[EntryCall, ...]
+    words: str
+
+
+def entries_in(folder: Path, fields: FieldMap) -> dict[str, Any]:
+    """Return the entries of the file that the map names, by position."""
+    rows = read_rows(folder / fields.file, fields.entries)
+    return {str(number): row for number, row in enumerate(rows)}
+
+
+def content_of(path: Path) -> Any:
+    """Return the content of a text file or a JSON file; None if it cannot be read."""
+    try:
+        return read_text(path).strip() if path.suffix == ".txt" else orjson.loads(read_text(path))
+    except (OSError, ValueError):
+        return None
+
+
+def pictures() -> Path:
+    """Return the folder in the cache of pictures that were inside cells of rows."""
+    return cache_dir("benchmarks") / "pictures"
+
+
+def files_of(content: Any, fields: FieldMap) -> list[Any]:
+    """Return the files that an entry lists, at all places that the map joins by ``+``."""
+    places = [
+        parsed(value_at(content, each.strip(), NOTHING)) for each in fields.files["at"].split("+")
+    ]
+    if fields.unknown_tools == "declare" and {*map(id, places)} == {id(NOTHING)}:
+        raise BenchmarkError(f"there are no files at {fields.files['at']!r} ([files] at)")
+    lists = [
+        [] if each in (None, NOTHING) else [each] if isinstance(each, str) else each
+        for each in places
+    ]
+    if not all(isinstance(each, list) for each in lists):
+        raise BenchmarkError(f"there is no list of files at {fields.files['at']!r} ([files] at)")
+    return [item for each in lists for item in each]
+
+
+def _text(value: Any) -> Any:
+    """Return the text of a message, whose content may be a list of parts; any other value as it is."""
+    if isinstance(value, list) and value and all(isinstance(part, dict) for part in value):
+        return (
+            "\n".join(part["text"] for part in value if isinstance(part.get("text"), str)) or value
+        )
+    return value
+
+
+def read_entry(key: str, content: Any, fields: FieldMap) -> Entry:
+    """Read question, files and calls of an entry; BenchmarkError names the part that cannot be read."""
+    if not isinstance(content, dict):
+        raise BenchmarkError("it is not an object")
+    query, at = _text(value_at(content, fields.sample["query"])), fields.files["path"]
+    if not isinstance(query, str) or not query.strip():
+        raise BenchmarkError(f"there is no question at {fields.sample['query']!r} ([sample] query)")
+    paths = [
+        item if isinstance(item, str) else value_at(item, at) for item in files_of(content, fields)
+    ]
+    if not all(isinstance(path, str) and path for path in paths):
+        raise BenchmarkError(f"a file has no path at {at!r} ([files] path)")
+    calls, folder = _calls(content, fields), fields.files["folder"]
+    places = tuple(folder + path.strip().replace("\\", "/") for path in paths)
+    ends = [call for call in calls if call.tool in fields.calls["end"].split("|")]
+    words = [
+        _text(value_at(content, fields.calls["final"])),
+        *(it for end in ends for it in end.arguments.values()),
+    ]
+    last = next((each for each in reversed(words) if isinstance(each, str)), "")
+    query = _IMAGE_MARKS.sub("", query).strip()
+    return Entry(key, query, places, tuple(call for call in calls if call not in ends), last)
+
+
+def _calls(content: Any, fields: FieldMap) -> list[EntryCall]:
+    """Return the calls of a list of steps, or of messages that hold calls and results, by id or in their order."""
+    paths, found, waiting = fields.calls, list[EntryCall](), list[tuple[Any, int]]()
+    messages, roles = parsed(value_at(content, paths["at"])), paths["reply_role"].split("|")
+    if not isinstance(messages, list):
+        raise BenchmarkError(f"there is no list of calls at {paths['at']!r} ([calls] at)")
+    for message in cast(list[Any], messages):
+        inside = (
+            parsed(value_at(message, paths["each"]))
+            if value_at(message, paths["role"]) not in roles
+            else None
+        )
+        items = (
+            inside
+            if isinstance(inside, list)
+            else [inside if isinstance(inside, dict) else message]
+        )
+        for item in cast(list[Any], items):
+            if (
+                value_at(item, paths["role"]) in roles
+                and value_at(item, f"function.name|{paths['arguments']}") is None
+            ):
+                key = value_at(item, paths["reply_id"])
+                place = next(
+                    (each for each in waiting if None in (key, each[0]) or each[0] == key), None
+                )
+                if place is None:
+                    raise BenchmarkError(
+                        f"there is a result without a call, {key or 'no id'} ([calls] at, each, id)"
+                    )
+                waiting.remove(place)
+                found[place[1]] = found[place[1]]._replace(
+                    returned=_text(value_at(item, paths["reply"], NOTHING))
+                )
+                continue
+            tool, arguments = (
+                value_at(item, paths["tool"]),
+                value_at(item, paths["arguments"], NOTHING),
+            )
+            thought = value_at(message, paths["thought"])
+            if (
+                written := _ACTION.search(said)
+                if isinstance(said := value_at(item, "content|value"), str)
+                else None
+            ):
+                thought, tool, arguments = (each.strip() for each in written.groups(""))
+            if isinstance(tool, str) and _WHOLE_CALL.fullmatch(tool):
+                tool, arguments = _written(tool)
+            if arguments is NOTHING and (
+                not isinstance(tool, str) or value_at(item, paths["role"]) is not None
+            ):
+                continue  # a message without a call
+            if not isinstance(tool, str):
+                raise BenchmarkError(f"a call has no tool at {paths['tool']!r} ([calls] tool)")
+            given = parsed({} if arguments in (NOTHING, None, "") else arguments)
+            if not isinstance(given, dict):
+                fault = f"not JSON: {given[:60]!r}" if isinstance(given, str) else "not an object"
+                raise BenchmarkError(f"the arguments of {tool} are {fault} ([calls] arguments)")
+            waiting.append((value_at(item, paths["id"]), len(found)))
+            returned = (
+                value_at(item, paths["observation"], NOTHING) if paths["observation"] else NOTHING
+            )
+            found.append(EntryCall(tool.strip(), given, str(thought or ""), returned))
+    return found
+
+
+_IMAGE_MARKS = re.compile(r"^(\s*<image>)+|(<image>\s*)+$")
+_WHOLE_CALL = re.compile(r"\s*[\w.]+\(.*\)\s*", re.DOTALL)
+_ACTION = re.compile(r"^(?:\s*Thought:(.*?)\n)?\s*Action:([^\n]+)\n\s*Action Input:(.*)", re.DOTALL)
+
+
+def _written(call: str) -> tuple[str, Arguments]:
+    """Return tool and arguments of a call that is written as Python, ``Tool(a="x")``."""
+    with suppress(SyntaxError, ValueError, AttributeError):
+        tree: Any = ast.parse(call.strip(), mode="eval").body
+        if not tree.args:
+            return ast.unparse(tree.func), {
+                each.arg: ast.literal_eval(each.value) for each in tree.keywords
+            }
+    raise BenchmarkError(
+        f"the tool {call[:60]!r} is a whole call, with arguments without names ([calls] tool)"
+    )
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+_SLOT: TypeAdapter[Slot] = TypeAdapter(Slot)
+_LEADING: tuple[AnswerType, ...] = ("plot", "tolerance", "open_text")
+_SHORT_WORDS = 8
+"""Longest answer without a type, in words, that is a name; a longer one is open text."""
+_MARGIN = re.compile(r"±\s?(\d+(?:\.\d+)?)")
+_FIGURE = """its answer is a figure, and no call of plot says what it shows: give its data under [answers], \
+ID = { type = "plot", kind = "bar", x = ["a", "b"], series = { NAME = [1, 2] } }"""
+Plain = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class AnswerReader:
+    """Reader of the answer of one entry. ``files``: the sample's files by spelling; ``words``: the answer in words."""
+
+    entry: Any
+    fields: FieldMap
+    steps: Sequence[ReferenceStep]
+    files: Mapping[str, str]
+    query: str
+    words: str
+
+    def slots(self, given: Any) -> tuple[AnswerType, tuple[Slot, ...]]:
+        """Return type and slots of a ``gt_answer``, an answer, a list, or parts; BenchmarkError if something is
+        lacking.
+        """
+        if given is NOTHING:
+            raise BenchmarkError(
+                f"there is no answer at {self.fields.answer['at']!r} ([answer] at)"
+            )
+        plain = self._plain(parsed(given))
+        if len({slot["name"] for slot in plain}) < len(plain):
+            raise BenchmarkError("two of its answers have one name ([answer] name)")
+        figures = [slot["type"] == "plot" for slot in plain]
+        if 0 < sum(figures) < len(plain):  # they share half of the score
+            plain = [
+                {**slot, "weight": 1 / figures.count(is_one)}
+                for slot, is_one in zip(plain, figures, strict=True)
+            ]
+        try:
+            slots = tuple(_SLOT.validate_json(orjson.dumps(slot)) for slot in plain)
+        except ValidationError as error:
+            raise BenchmarkError(f"its answer: {first_error(error)}") from error
+        leading: list[AnswerType] = [
+            kind for kind in _LEADING if kind in {slot.type for slot in slots}
+        ]
+        return (leading or ["exact"])[0], slots
+
+    def _at(self, key: str, scope: Any) -> Any:
+        return value_at(scope, self.fields.answer[key]) if isinstance(scope, dict) else None
+
+    def _plain(self, given: Any) -> list[Plain]:
+        kind = self._kind(given)
+        if kind == "abstain" or self._at("answerable", self.entry) is False:
+            return [_unknown("answer")]
+        if isinstance(given, dict) and "whitelist" in given:
+            return self._of_whitelist(cast(Plain, given), kind)
+        if given in (None, [], {}):
+            return [self._figure({}, _named("figure"))]
+        if isinstance(given, dict) and all(isinstance(one, dict) for one in given.values()):
+            given = [{"name": name, **one} for name, one in cast(Plain, given).items()]
+        parts, value = (
+            _listed(given) or _listed(self._at("parts", given)),
+            _listed(self._at("value", given)),
+        )
+        parts = parts or (value if all(isinstance(one, dict) for one in value) else [])
+        plain = {" ".join(str(word).split()).casefold(): word for word in reversed(parts or value)}
+        words = [*reversed(plain.values())] if kind == "exact" else []
+        if words and not any(isinstance(word, dict | list) for word in words):
+            if self.fields.defaults.any or len(words) == 1:
+                others = map(str, [*words[1:], *_listed(self._at("aliases", given))])
+                return [_named("answer") | self._label(words[0], [*others], ())]
+            parts = words
+        if isinstance(given, list) and (
+            kind in ("choice_set", "rank", "open_text")
+            or (kind is None and {*map(type, parts)} == {str})
+        ):
+            parts = []
+        slots = (
+            [self._part(given, None, 1)]
+            if not parts or (kind == "plot" and parts is not given)
+            else []
+        )
+        return slots + [self._part(one, given, number) for number, one in enumerate(parts, 1)]
+
+    def _kind(self, answer: Any, whole: Any = None) -> str | None:
+        """Return the type that a part of the answer, or the answer, or the entry states; None if none of them does."""
+        types, odd = self.fields.answer_types, ""
+        for scope in (answer, whole, self.entry):
+            words = [
+                value_at(scope, path)
+                for path in self.fields.answer["type"].split("|")
+                if isinstance(scope, dict)
+            ]
+            words = [word.strip() for word in words if isinstance(word, str) and word.strip()]
+            known = [types.get(word) or types.get(word.lower(), word) for word in words]
+            kind = next((each for each in known if each in get_args(AnswerKind)), None)
+            if kind and (not odd or kind == "plot"):  # the kind of a chart is no type
+                return kind
+            odd = odd or "".join(words[:1])
+        if odd:
+            raise BenchmarkError(f"its answer is of the type {odd!r}: add it under [answer_types]")
+        return None
+
+    def _of_whitelist(self, given: Plain, kind: str | None) -> list[Plain]:
+        groups, wrong = given["whitelist"], given.get("blacklist")
+        if (
+            not isinstance(groups, list)
+            or not groups
+            or not all(isinstance(group, list) and group for group in groups)
+        ):
+            raise BenchmarkError("its whitelist is not a list of lists of spellings")
+        spellings = [[*map(str, group)] for group in cast(list[list[Any]], groups)]
+        distractors = [
+            str(word)
+            for group in _listed(wrong)
+            for word in (group if isinstance(group, list) else [group])
+        ]
+        if len(spellings) > 1 and all(
+            {_truth(group), *map(number_in, group)} == {None} for group in spellings
+        ):
+            # As published: in any order, anywhere in the answer.
+            blacklist = [distractors] if distractors else []
+            return [
+                {
+                    "type": "keywords",
+                    **_named("answer"),
+                    "whitelist": spellings,
+                    "blacklist": blacklist,
+                }
+            ]
+        plain: list[Plain] = []
+        for number, (value, *aliases) in enumerate(spellings, start=1):
+            at = _named("answer" if len(spellings) == 1 else f"answer_{number}")
+            is_number = kind == "tolerance" and number_in(value) is not None
+            plain.append(
+                at
+                | (
+                    self._number(value, {})
+                    if is_number
+                    else self._label(value, aliases, distractors)
+                )
+            )
+        return plain
+
+    def _part(self, one: Any, whole: Any, number: int) -> Plain:
+        """Return the slot of a part of the answer, which is an object or a plain value; ``whole``: what it is in."""
+        kind, scope = self._kind(one, whole), one if isinstance(one, dict) else self.entry
+        own = cast(Plain, one) if isinstance(one, dict) else {}
+        value = self._at("value", own) if own else one
+        value = parsed(value.strip()) if isinstance(value, str) else value
+        name = self._at("name", own) or (
+            "figure" if kind == "plot" else "answer" if whole is None else ""
+        )
+        at = _named(str(name or f"answer_{number}"), self._at("label", own), f"answer_{number}")
+        if kind == "plot":
+            margin = self._margin(own) or self._margin(self.entry) or {}
+            if margin.pop("abs_tol", 0):
+                raise BenchmarkError(
+                    "its figure has an absolute tolerance; a figure can only have rel_tol ([answers])"
+                )
+            return self._figure(value if isinstance(value, dict) else own, at) | margin
+        if kind == "abstain":
+            return _unknown(at["name"])
+        if value is None:
+            raise BenchmarkError(
+                f"its answer has no value at {self.fields.answer['value']!r} ([answer] value)"
+            )
+        return at | self._content(kind, value, scope)
+
+    def _content(self, kind: str | None, value: Any, scope: Any) -> Plain:
+        """Return the fields of the slot that hold the value of a part of the answer, found in ``scope``."""
+        aliases = [str(each).strip() for each in _listed(self._at("aliases", scope))]
+        is_list, is_long = (
+            isinstance(value, list),
+            not aliases and len(str(value).split()) > _SHORT_WORDS,
+        )
+        members = [
+            str(each).strip() for each in (value if is_list else re.split("[>,]", str(value)))
+        ]
+        if kind == "tolerance":
+            return self._number(value, scope)
+        if kind == "open_text" or (kind is None and (is_list or is_long)):
+            facts = [[str(point)] for point in _listed(self._at("points", scope))]
+            facts = facts or [[*map(str, cast(list[Any], value))] if is_list else [str(value)]]
+            return {"type": "open_text", "facts": [{"phrases": phrases} for phrases in facts]}
+        if kind == "choice_set":
+            return self._set(members)
+        if kind == "rank":
+            label = "the order, written as first > second > third"
+            return {"type": "exact", "label": label, "value": " > ".join(members)}
+        if kind == "boolean" and _truth([str(value)]) is None:
+            raise BenchmarkError(f"its answer {value!r} is neither yes nor no")
+        unit = self._at("unit", scope) if plain_number(value) is not None else None
+        return self._label(value, aliases, ()) | ({"unit": unit} if unit else {})
+
+    def _label(self, value: Any, aliases: Sequence[str], wrong: Sequence[str]) -> Plain:
+        if (truth := _truth([str(value), *aliases])) is not None:
+            return {"type": "boolean", "value": truth}
+        if isinstance(value, str) and not aliases and value in self.files:
+            return {
+                "type": "file",
+                "value": self.files[value],
+                "choices": [*dict.fromkeys(self.files.values())],
+            }
+        options, keys = (
+            self._options(),
+            {text.casefold().strip(" .") for text in (str(value), *aliases)},
+        )
+        if right := [
+            key
+            for key, text in options.items()
+            if {key.casefold(), text.casefold().strip(" .")} & keys
+        ]:
+            forms = ("{1}", "({0})", "{0}. {1}", "({0}) {1}")
+            names = {
+                letter: [form.format(letter, text) for form in forms]
+                for letter, text in options.items()
+            }
+            return {"type": "exact", "value": right[0], "choices": [*options], "aliases": names}
+        others = [word for word in wrong if word not in (value, *aliases)]
+        choices = {"choices": [value, *others]} if others else {}
+        return {
+            "type": "exact",
+            "value": value,
+            "aliases": {str(value): aliases} if aliases else {},
+            **choices,
+        }
+
+    def _options(self) -> dict[str, str]:
+        return lettered(self._at("options", self.entry)) or lettered(self.query)
+
+    def _set(self, members: Sequence[str]) -> Plain:
+        options, names = self._options(), [*dict.fromkeys(self.files.values())]
+        choices = [*options] if {*members} <= {*options} else [*options.values()]
+        if {*members} <= {*self.files}:
+            members, choices = [self.files[member] for member in members], names
+        elif all(member.isdecimal() for member in members):
+            choices = [
+                str(number) for number in range(1, max([len(names), *map(int, members)]) + 1)
+            ]
+        if not {*members} <= {*choices}:
+            raise BenchmarkError(
+                "its answer is a set, and nothing lists its choices ([answer] options)"
+            )
+        return {"type": "choice_set", "value": [*members], "choices": choices}
+
+    def _number(self, value: Any, scope: Any) -> Plain:
+        text, defaults = normalise(str(value)), self.fields.defaults
+        found = None if isinstance(value, bool) else read_quantity(text)
+        if found is None:
+            raise BenchmarkError(
+                f"its answer {value!r} is of type tolerance and no number ([answer] value, [answers])"
+            )
+        unit = self._at("unit", scope) or (
+            found.unit.symbol if found.unit else self._unit_in_words(text)
+        )
+        number = {"type": "tolerance", "value": (found.low + found.high) / 2, "unit": unit}
+        if (stated := _MARGIN.search(text)) or found.high > found.low:
+            return number | {
+                "abs_tol": float(stated[1]) if stated else (found.high - found.low) / 2
+            }
+        margin = self._margin(scope, unit) or self._margin(self.entry, unit)
+        if margin is None and defaults.abs_tol is None and defaults.rel_tol is None:
+            raise BenchmarkError(
+                "its answer is of type tolerance and has none: set [defaults] rel_tol in the map"
+            )
+        return number | (
+            margin or {"abs_tol": defaults.abs_tol or 0.0, "rel_tol": defaults.rel_tol or 0.0}
+        )
+
+    def _unit_in_words(self, written: str) -> str | None:
+        """Return the unit that follows the number in the answer in words; None if no known one does."""
+        words = normalise(self.words)
+        number = re.search(rf"(?<![\d.]){re.escape(written)}(?!\.?\d)", words)
+        found = unit_at(words, number.end()) if number else None
+        return found[0].symbol if found else None
+
+    def _margin(self, given: Any, unit: Any = None) -> Plain | None:
+        """Return the tolerance that an object states: in two fields, as ``{"rel": 0.1}``, or as a size of a kind.
+
+        ``unit``: that of the answer. BenchmarkError: the tolerance cannot be read, or is in percent as the answer is,
+        and nothing says whether it is a share of the answer or percentage points.
+        """
+        default, sizes = self.fields.defaults.tol_kind, Plain()
+        stated = {
+            kind: size
+            for kind in ("abs", "rel")
+            if (size := self._at(f"{kind}_tol", given)) is not None
+        }
+        is_said = True  # abs or rel, by the name of a field or by a word beside it
+        if not stated:
+            kind, tol = (
+                str(self._at("tol_kind", given) or "").lower()[:3],
+                parsed(self._at("tol", given)),
+            )
+            is_said = kind in ("abs", "rel") or isinstance(tol, dict)
+            kind = kind if kind in ("abs", "rel", "per") else "abs" if "±" in str(tol) else default
+            stated = tol if isinstance(tol, dict) else {kind: tol}
+        for key, tol in stated.items():
+            kind, text = str(key)[:3], str(tol).strip().lstrip("±+-/ ")
+            if tol in (None, ""):
+                continue
+            if "%" in text or kind == "per" or (kind == "rel" and default == "percent"):
+                is_bare = "%" not in text and kind == "rel"
+                said = kind if is_bare or (is_said and kind != "per") else ""
+                kind = self._kind_of_percent(tol, said, unit)
+                text = text.removesuffix("%")
+            size = number_in(text) if kind in ("abs", "rel", "percent") else None
+            if size is None or (kind == "rel" and size >= 1):
+                fault = (
+                    "no number"
+                    if size is None
+                    else "relative, 1 or more ([defaults] tol_kind: abs, percent)"
+                )
+                raise BenchmarkError(f"its tolerance {tol!r} is {fault} ([answer] tol)")
+            sizes |= {"rel_tol": size / 100} if kind == "percent" else {f"{kind}_tol": size}
+        return sizes or None
+
+    def _kind_of_percent(self, tol: Any, said: str, unit: Any) -> str:
+        """Return the kind of a tolerance in percent: ``percent`` (of the answer), or ``abs`` (percentage points).
+
+        ``said``: ``abs`` or ``rel``, if the entry says so; ``unit``: that of the answer.
+        """
+        is_in_percent = isinstance(unit, str) and canonical_unit(unit) == "%"
+        of_word = {"rel": "relative", "abs": "points"}
+        sense = of_word[said] if said else self.fields.defaults.percent
+        if is_in_percent and sense is None:
+            raise BenchmarkError(
+                f"its tolerance {tol!r} and its answer are in percent: it may be that share of the answer, or that "
+                "many points ([defaults] percent: relative, points)"
+            )
+        return "abs" if is_in_percent and sense == "points" else "percent"
+
+    def _figure(self, given: Mapping[str, Any], at: Plain) -> Plain:
+        """Return the slot of a figure: what the answer describes, or the last call that drew one."""
+        charts = [chart_of(given)]
+        for step in reversed(self.steps):
+            spec = ((step.observation.result if step.observation else None) or {}).get("spec")
+            charts += [chart_of(spec if isinstance(spec, dict) else {}), chart_of(step.arguments)]
+        if (chart := next((each for each in charts if each), None)) is None:
+            raise BenchmarkError(_FIGURE)
+        source = "ground_truth" if charts[0] else "tool"
+        return {"type": "plot", **at, "value": chart.model_dump(mode="json"), "value_from": source}
+
+
+def _named(name: str, label: Any = None, otherwise: str = "answer") -> Plain:
+    """Return name and label of a part; a name in another script than ours is the label of ``otherwise``."""
+    plain = re.sub(r"\W+", "_", name.lower()).strip("_")
+    plain = plain if re.fullmatch(r"[a-z][a-z0-9_]*", plain) else otherwise
+    return {"name": plain, "label": str(label or name.strip()).replace("_", " ")}
+
+
+def _unknown(name: str) -> Plain:
+    at = _named(name)
+    return {
+        "type": "abstain",
+        **at,
+        "reason": "no_data",
+        "asks": [{"type": "exact", **at, "value": "unknown"}],
+    }
+
+
+def _listed(value: Any) -> list[Any]:
+    return cast(list[Any], value) if isinstance(value, list) else []
+
+
+def _truth(texts: Sequence[str]) -> bool | None:
+    truths = {plain_yes(text) for text in texts}
+    return truths.pop() if len(truths) == 1 else None
+
+
+def with_from(slot: Slot, steps: Sequence[ReferenceStep]) -> Slot:
+    """Return ``slot`` with a reference to the field of the last observation that has its value, if exactly one has."""
+    for number in reversed(range(len(steps) if slot.from_ is None else 0)):
+        observation = steps[number].observation
+        result = observation.result if observation and observation.result else {}
+        fields = [
+            name for name, value in result.items() if name.isidentifier() and _holds(slot, value)
+        ]
+        if found := slot.name if slot.name in fields else fields[0] if len(fields) == 1 else None:
+            return slot.model_copy(update={"from_": f"steps[{number}].observation.{found}"})
+    return slot
+
+
+def _holds(slot: Slot, value: JsonValue) -> bool:
+    if isinstance(slot, ToleranceSlot):
+        number = None if isinstance(value, bool) else plain_number(value)
+        return number is not None and abs(number - slot.value) <= slot.margin
+    if isinstance(slot, ExactSlot):
+        return not isinstance(value, bool) and str(value).strip().casefold() in {
+            each.casefold() for each in slot.names
+        }
+    return type(value) is type(getattr(slot, "value", None)) and value == getattr(
+        slot, "value", None
+    )

@@ -1,0 +1,858 @@
+"""Building of a benchmark from a plan, a folder of pictures and a table.
+
+Its copies of photographs are without the place, names, dates and descriptions that cameras and people write into them.
+"""
+
+import hashlib
+import re
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from PIL import ExifTags, Image
+from pydantic import JsonValue
+
+from agrotools.core import BenchmarkError, Sample, SampleFile, ToolError, UnresolvedRef
+from agrotools.core.progress import Progress, no_progress
+from agrotools.core.record import Results, resolve_ref
+from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
+from agrotools.formats.tool_check import METADATA_KEY, ToolCheck, stored_checks
+from agrotools.formats.writing import check_replaceable
+from agrotools.knowledge.countables import countables
+from agrotools.loading import load_folder
+from agrotools.text.units import canonical_unit, convert
+from agrotools.vision.rasters import open_raster
+from agrotools.vision.reading import read_image
+from agrotools_build.choosing import Chosen
+from agrotools_build.own_photos import cells
+from agrotools_build.own_photos.cells import CellFault, Value
+from agrotools_build.own_photos.columns import CLASS, EMPTY
+from agrotools_build.own_photos.headers import holds, words_of
+from agrotools_build.own_photos.plan import Column, Measure, Plan, SkippedRows, listed, measures
+from agrotools_build.own_photos.proposal import (
+    NAMES,
+    open_questions_of_column,
+    unknown_names,
+    unknown_reason,
+)
+from agrotools_build.own_photos.questions import (
+    ColumnNames,
+    Pictured,
+    compared_columns,
+    grouped,
+    note_of,
+    subjects_of,
+    templates_for,
+    tolerance_of,
+    tolerance_text,
+)
+from agrotools_build.own_photos.strangers import named_column, stranger_subject, with_strangers
+from agrotools_build.own_photos.table import PHONE_SUFFIXES, DetectedTable, Images
+from agrotools_build.own_photos.tool_check import tool_checks
+from agrotools_build.review.agreement import cohens_kappa, weighted_kappa
+from agrotools_build.sources.assembling import assembled
+from agrotools_build.sources.part import Originals, Part
+from agrotools_build.templates.thing import Subject
+
+_CAMERA = {ExifTags.Base.Make, ExifTags.Base.Model, ExifTags.Base.Orientation}
+"""EXIF tags that stay: make, model and orientation."""
+_EXPOSURE = {33434, 33437, 34855, 37386, 40962, 40963, 41486, 41487, 41488, 41989}
+"""Tags of the EXIF block that stay: exposure, aperture, sensitivity, focal length, size and resolution."""
+_EXIF_BLOCK = 0x8769
+_EXIF = b"Exif\0\0"
+_SCAN, _END, _APP1 = 0xDA, 0xD9, 0xE1
+_AFTER_SCAN = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
+"""Marker after the compressed pixels of a scan."""
+_PRIVATE = {_APP1, 0xED, 0xFE}
+"""JPEG segments with EXIF, XMP, IPTC or a comment."""
+_PNG = b"\x89PNG\r\n\x1a\n"
+_PNG_TEXTS = {b"tEXt", b"zTXt", b"iTXt", b"eXIf", b"tIME"}
+
+
+def without_identity(path: Path) -> bytes | None:
+    """Return a JPEG or PNG without metadata on where, when and by whom it was taken, with equal pixels.
+
+    HEIC and AVIF become JPEG, since no provider reads them. None: no such metadata, another type, or a damaged file.
+    """
+    content = path.read_bytes()
+    try:
+        if content[4:8] == b"ftyp":
+            return _as_jpeg(path)
+        if content.startswith(_PNG):
+            parts = [part for name, part in _chunks(content) if name not in _PNG_TEXTS]
+            cleaned = _PNG + b"".join(parts)
+        elif content.startswith(b"\xff\xd8"):
+            cleaned = _clean_jpeg(content)
+        else:
+            return None
+    except (IndexError, ValueError, ToolError):
+        return None
+    return cleaned if cleaned != content else None
+
+
+def _as_jpeg(path: Path) -> bytes:
+    pixels, stream = read_image(path, may_be_blank=True).pixels, BytesIO()
+    with Image.open(path) as picture:
+        profile, exif = (
+            picture.info.get("icc_profile"),
+            _camera_data(picture.info.get("exif", b""), _CAMERA - {ExifTags.Base.Orientation}),
+        )
+    Image.fromarray(pixels).save(
+        stream, "JPEG", quality=95, subsampling=0, icc_profile=profile, exif=exif
+    )
+    return stream.getvalue()
+
+
+def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
+    at = len(_PNG)
+    while at < len(content):
+        end = at + 12 + int.from_bytes(content[at : at + 4])
+        if end > len(content):
+            raise ValueError("the last chunk is cut off")
+        yield content[at + 4 : at + 8], content[at:end]
+        at = end
+
+
+def _clean_jpeg(content: bytes) -> bytes:
+    parts, at = [content[:2]], 2
+    while True:
+        if content[at] != 0xFF:
+            raise ValueError("no segment where one is expected")
+        marker, end = content[at + 1], at + 2 + int.from_bytes(content[at + 2 : at + 4])
+        if (
+            marker == _END
+        ):  # what follows is a further picture or data of the phone, with metadata of its own
+            return b"".join([*parts, content[at : at + 2]])
+        if marker == _SCAN:
+            after = _AFTER_SCAN.search(content, end)
+            end = after.start() if after else len(content)
+        payload = content[at + 4 : end]
+        if marker not in _PRIVATE:
+            parts.append(content[at:end])
+        elif payload.startswith(_EXIF) and (exif := _camera_data(payload)):
+            parts.append(bytes([0xFF, _APP1]) + (len(exif) + 2).to_bytes(2) + exif)
+        at = end
+
+
+def _camera_data(payload: bytes, kept: Set[int] = _CAMERA) -> bytes:
+    """Return the EXIF data about the camera, as they are if there are no others; empty if there are none."""
+    old, new = Image.Exif(), Image.Exif()
+    try:
+        old.load(payload)
+        block = old.get_ifd(_EXIF_BLOCK)
+        new.update({tag: value for tag, value in old.items() if tag in kept})
+        new.get_ifd(_EXIF_BLOCK).update(
+            {tag: value for tag, value in block.items() if tag in _EXPOSURE}
+        )
+    except Exception:  # Pillow may raise any exception for a damaged block.
+        return b""
+    if not {*old} - kept - {_EXIF_BLOCK} and not {*block} - _EXPOSURE:
+        return payload
+    return new.tobytes() if len(new) or new.get_ifd(_EXIF_BLOCK) else b""
+
+
+_PICTURES_A_SAMPLE = 4
+_LEAST_PICTURES = 200
+_MOST_WARNED = 8
+_MOST_REASONS = 3
+"""Reasons for left out rows that an error repeats: the most frequent ones."""
+
+
+@dataclass(frozen=True)
+class BuiltBenchmark:
+    """A finished benchmark.
+
+    ``used``: pictures in questions, by column. ``skipped``: not used, with reasons. ``agreements``: of two observers.
+    ``warnings``: names that the knowledge base does not have. ``label_checks``: how often a tool agrees with the table.
+    """
+
+    header: BenchmarkHeader
+    used: Mapping[str, int]
+    skipped: SkippedRows
+    warnings: tuple[str, ...] = ()
+    n_cleaned: int = 0
+    """Photographs whose copies were freed from places, names, dates or descriptions."""
+    agreements: tuple[str, ...] = ()
+    label_checks: tuple[str, ...] = ()
+    tool_checks: tuple[ToolCheck, ...] = ()
+    """How often the tool agrees with the table, by column."""
+
+
+def build_from_photos(
+    seen: DetectedTable,
+    plan: Plan,
+    out: Path,
+    progress: Progress = no_progress,
+    strangers: Images | None = None,
+) -> BuiltBenchmark:
+    """Build the benchmark from all columns without open questions and write it to ``out``, completely or not at all.
+
+    Rows with names that no tool result can match are left out. ``strangers``: pictures that show none of the names of
+    the table; one question about each has no answer.
+
+    BenchmarkError: no column or picture can be used, or ``out`` holds something else. InfrastructureError: no worker.
+    """
+    check_replaceable(out)
+    skipped, columns = seen.skipped, list[Column]()
+    for column in plan.columns:
+        # Rows with unknown names are left out below: they need no answer.
+        needs = [need for need in open_questions_of_column(column, seen) if need.key != NAMES]
+        if column.is_asked and not needs:
+            columns.append(column)
+        elif needs:
+            lacking = ", ".join(dict.fromkeys(need.key for need in needs))
+            asked = "".join(f" ({need.question})" for need in needs if need.key == "crop")
+            reason = f"column is skipped because the plan does not set {lacking}{asked}"
+            if column.ask and lacking == "ask":
+                reason = f"column is skipped. {needs[0].question}"
+            skipped.add(
+                column.column, reason, f"answer it by --set '{column.column}.{needs[0].key}=...'"
+            )
+    agreed = {column.column: agreed_answers(seen, column, skipped) for column in columns}
+    values = {column: answers for column, (answers, _) in agreed.items()}
+    with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
+        originals = Originals(Path(scratch))
+        part_of, n_cleaned = _stored(seen, plan, columns, values, originals, progress)
+        part = _part(columns, part_of, plan, originals, skipped)
+        paired = None
+        if strangers is not None:
+            column = _column_for_strangers(columns, part_of)
+            shown = _stored_strangers(strangers, column, plan, originals, part_of, skipped)
+            part = replace(part, subjects=[*part.subjects, *(subject for subject, _ in shown)])
+            paired = partial(_with_strangers, strangers=shown, column=column, skipped=skipped)
+        try:
+            header = assembled(
+                [part],
+                out,
+                name=plan.name,
+                version="1",
+                description=plan.description,
+                progress=progress,
+                paired=paired,
+            )
+        except BenchmarkError as error:
+            left_out = skipped.lines()[:_MOST_REASONS]
+            if not left_out:
+                raise
+            why = f"{error.message}; left out: {'; '.join(left_out)}"
+            raise BenchmarkError(why, hint=error.advice) from error
+    samples, used = load_folder(out).samples, dict[str, int]()
+    for column, pictured in part_of.items():
+        of_column = (
+            sample
+            for sample in samples
+            if sample.metadata["column"] == column and sample.answerable
+        )
+        shown = {str(file.sha256) for sample in of_column for file in sample.files}
+        used[column] = len(shown)
+        names = {str(each.file.sha256): each.name for each in pictured}
+        values = {str(each.file.sha256): each.value for each in pictured}
+        for digest in sorted(names.keys() - shown):
+            reason, hint = _why_unused(values[digest], plan, column, len(samples))
+            skipped.add(column, reason, hint, example=names[digest])
+    warnings, checks = (
+        _unknown_names(columns, part_of),
+        compare_with_tool(samples, columns, part_of),
+    )
+    agreements = tuple(said for _, said in agreed.values() if said)
+    return BuiltBenchmark(
+        header,
+        used,
+        skipped,
+        tuple(warnings),
+        n_cleaned,
+        agreements,
+        tuple(checks),
+        tuple(stored_checks(header.metadata)),
+    )
+
+
+def _why_unused(value: Value, plan: Plan, name: str, n_samples: int) -> tuple[str, str]:
+    """Return why a photo is in no question of a column, and what would change it."""
+    column = plan.column(name)
+    what = "is in no question of this column"
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if column is not None and number is not None:
+        tolerance = tolerance_of(column, measures()[column.ask])[0]
+        if abs(number) <= tolerance:
+            return (
+                f"{what}: its value is within {tolerance:g} of 0",
+                f"--set '{name}.abs_tol=NUMBER' with a smaller number",
+            )
+    if n_samples >= plan.samples:
+        return f"{what}: the {plan.samples} questions of samples are reached", "raise samples"
+    if number is not None:
+        return (
+            f"{what}: its value is too near those of others",
+            f"--set '{name}.abs_tol=NUMBER' with a smaller number",
+        )
+    return f"{what}: too few photos can be compared with it", "add photos with other answers"
+
+
+def _column_for_strangers(
+    columns: Sequence[Column], part_of: Mapping[str, list[Pictured]]
+) -> Column:
+    """Return the column whose questions are asked about strangers.
+
+    Raises:
+        BenchmarkError: no column holds names.
+    """
+    column = named_column([each for each in columns if part_of[each.column]])
+    if column is None:
+        raise BenchmarkError(
+            "no column holds names, so that nothing can be asked about strangers",
+            hint="add a column of names (such as diseases) to the table, or leave out --strangers",
+        )
+    return column
+
+
+def _stored_strangers(
+    strangers: Images,
+    column: Column,
+    plan: Plan,
+    originals: Originals,
+    part_of: Mapping[str, list[Pictured]],
+    skipped: SkippedRows,
+) -> list[tuple[Subject, SampleFile]]:
+    """Return the strangers that can be opened and are none of the photos, each once."""
+    known = {str(each.file.sha256) for pictured in part_of.values() for each in pictured}
+    stored: list[tuple[Subject, SampleFile]] = []
+    for path in sorted(strangers.paths):
+        if fault := _fault_of(path, column):
+            reason = f"cannot be used: {fault.message.replace(path.name, 'it', 1)}"
+            hint = fault.hint or "replace it by one that opens"
+            skipped.add("stranger", reason, hint, example=path.name)
+            continue
+        file = _stored_file(path, column, plan, originals, set())
+        if str(file.sha256) in known:
+            reason = "is one of the photos, or a copy of another stranger"
+            skipped.add("stranger", reason, "remove it from one folder", example=path.name)
+            continue
+        known.add(str(file.sha256))
+        subject = stranger_subject(len(stored) + 1, file, path, strangers.folder, column)
+        stored.append((subject, file))
+    if not stored:
+        raise BenchmarkError(
+            f"none of the pictures in {strangers.folder} can be shown as a stranger",
+            hint="--strangers names a folder of pictures of other things than the photos",
+        )
+    return stored
+
+
+def _with_strangers(
+    chosen: list[Chosen],
+    subjects: list[Subject],  # noqa: ARG001 (the hook of ``assembled`` has it)
+    *,
+    strangers: Sequence[tuple[Subject, SampleFile]],
+    column: Column,
+    skipped: SkippedRows,
+) -> list[Chosen]:
+    return with_strangers(chosen, strangers, column, skipped)
+
+
+def _stored(
+    seen: DetectedTable,
+    plan: Plan,
+    columns: Sequence[Column],
+    values: Mapping[str, Mapping[Path, Value]],
+    originals: Originals,
+    progress: Progress,
+) -> tuple[dict[str, list[Pictured]], int]:
+    """Return the pictures of each column that can be opened, and how many were freed from metadata about people."""
+    pictures = _select_pictures(values, plan.samples, seen.skipped)
+    faults: dict[Path, ToolError | None] = {}
+    for column in columns:
+        for path in sorted(pictures & values[column.column].keys() - faults.keys()):
+            if fault := faults.setdefault(path, _fault_of(path, column)):
+                reason = f"cannot be used: {fault.message.replace(path.name, 'it', 1)}"
+                seen.skipped.add(
+                    "picture",
+                    reason,
+                    fault.hint or "replace it by one that opens",
+                    example=path.name,
+                )
+            progress("pictures opened", len(faults), len(pictures))
+    slices = defaultdict[Path, dict[str, str]](dict)
+    for column in (each for each in plan.columns if each.ask == "slice"):
+        for _, path, text in seen.cells_of(column.column):
+            slices[path] |= {} if cells.is_empty(text) else {column.column: text}
+    cleaned: set[Path] = set()
+    part_of = {
+        column.column: [
+            Pictured(
+                _stored_file(path, column, plan, originals, cleaned),
+                value,
+                slices[path],
+                seen.images.shown_name(path),
+            )
+            for path, value in values[column.column].items()
+            if path in pictures and faults[path] is None
+        ]
+        for column in columns
+    }
+    return part_of, len(cleaned)
+
+
+def _stored_file(
+    path: Path, column: Column, plan: Plan, originals: Originals, cleaned: set[Path]
+) -> SampleFile:
+    facts, content = _facts(path, column, plan), without_identity(path)
+    is_phone = (
+        path.suffix.lower() in PHONE_SUFFIXES
+    )  # perhaps a JPEG in truth, as some programs write it
+    if content is None and not is_phone:
+        return originals.file(path, **facts)
+    cleaned.add(path)
+    suffix = ".jpg" if is_phone else path.suffix.lower()
+    return originals.add_content(content or path.read_bytes(), suffix, **facts)
+
+
+def _unknown_names(
+    columns: Iterable[Column], part_of: Mapping[str, list[Pictured]]
+) -> Iterator[str]:
+    """Yield a warning for each column with names that the knowledge base does not have."""
+    for column in columns:
+        texts = (
+            [str(each.value) for each in part_of[column.column]]
+            if measures()[column.ask].kind == "name"
+            else []
+        )
+        names = ColumnNames.of(column, texts)
+        if unknown := [text for text in texts if not names.is_known(text)]:
+            listed = ", ".join(
+                f"{name!r} ({n})" for name, n in Counter(unknown).most_common(_MOST_WARNED)
+            )
+            yield (
+                f"{column.column}: not in the knowledge base, but offered as answers: {listed}; correct the table if "
+                "they are not names (agrotools tools kb search NAME)"
+            )
+
+
+def _part(
+    columns: Sequence[Column],
+    part_of: Mapping[str, list[Pictured]],
+    plan: Plan,
+    originals: Originals,
+    skipped: SkippedRows,
+) -> Part:
+    subjects, templates = [], []
+    places: dict[str, int] = {}
+    columns_of: dict[str, set[str]] = {}
+    for name, pictured in part_of.items():
+        for each in pictured:
+            columns_of.setdefault(str(each.file.sha256), {*map(str, each.slices.items())}).add(name)
+    columns_by_hash = {digest: frozenset(names) for digest, names in columns_of.items()}
+    groups = grouped(columns_by_hash, compared_columns(plan))
+    for number, column in enumerate(columns):
+        pictured = part_of[column.column]
+        if not pictured:
+            continue
+        kind = measures()[column.ask].kind
+        place = places[kind] = places.get(kind, -1) + 1
+        numbers = [each.value for each in pictured if isinstance(each.value, int | float)]
+        subjects += subjects_of(column, number, pictured, groups)
+        has_area = all(each.file.gsd_m for each in pictured)
+        templates += templates_for(column, place, plan, numbers, counted_per_area=has_area)
+    if not subjects:
+        what = "; ".join(skipped.lines()[:_MOST_REASONS]) or "the plan ignores all columns"
+        raise BenchmarkError(
+            f"no questions can be generated: {what}",
+            hint="run the command again with such --set, or correct the table",
+        )
+    return Part(
+        name=plan.name.replace(".", "-")[:40],
+        source=SourceNote(
+            name=plan.name, licence=plan.licence, note="Pictures and answers are their owner's."
+        ),
+        subjects=subjects,
+        questions=templates,
+        samples=plan.samples,
+        files=originals.files,
+        metadata={"dropped": [*skipped.lines()]},
+        described=partial(_described, columns=columns, part_of=part_of),
+    )
+
+
+def _described(
+    samples: Sequence[Sample],
+    *,
+    columns: Sequence[Column],
+    part_of: Mapping[str, list[Pictured]],
+) -> dict[str, JsonValue]:
+    """Return what the header says about the finished samples: how often the tool agrees with the table."""
+    checks = tool_checks(samples, columns, part_of)
+    return {METADATA_KEY: [check.model_dump(mode="json", exclude_none=True) for check in checks]}
+
+
+def _select_pictures(
+    values: Mapping[str, Mapping[Path, Value]], samples: int, skipped: SkippedRows
+) -> set[Path]:
+    """Return the pictures to open: all, or an even selection by the hash of their names if there are very many."""
+    paths = {path for of_column in values.values() for path in of_column}
+    most = max(_LEAST_PICTURES, _PICTURES_A_SAMPLE * samples)
+    if len(paths) <= most:
+        return paths
+    chosen = sorted(paths, key=lambda path: hashlib.sha256(path.name.encode()).digest())[:most]
+    reason = f"were not needed for {samples} samples ({len(paths) - most} of {len(paths)})"
+    skipped.add("picture", reason, f"--set samples={len(paths)} uses more")
+    return set(chosen)
+
+
+def _fault_of(path: Path, column: Column) -> ToolError | None:
+    try:
+        if column.ask == "canopy_height":
+            with open_raster(path) as raster:
+                raster.read([1])
+        else:
+            read_image(path)
+    except ToolError as error:
+        return error
+    return None
+
+
+def _facts(path: Path, column: Column, plan: Plan) -> dict[str, Any]:
+    """Return the fields of a file in its sample besides hash and size: kind, bands, pixel size, camera, note."""
+    facts: dict[str, Any] = {}
+    if column.ask == "canopy_height":
+        facts |= {"kind": "raster", "bands": ("height",)}
+    if column.gsd_m:
+        facts["gsd_m"] = column.gsd_m
+    if column.fx_px:
+        with Image.open(path) as picture:
+            middle = {"cx_px": picture.width / 2, "cy_px": picture.height / 2}
+        facts["intrinsics"] = {"fx_px": column.fx_px, "fy_px": column.fx_px, **middle}
+    if note := note_of(column, plan.note):
+        facts["note"] = note
+    return facts
+
+
+def answers_of(
+    seen: DetectedTable,
+    column: Column,
+    skipped: SkippedRows,
+    unknown: Collection[str] = (),
+    of: str = "",
+) -> dict[Path, Value]:
+    """Return the value of each picture; unusable cells and contradictory values are added to ``skipped``.
+
+    ``unknown``: names that no tool result can match; their cells are not used. ``of``: the column in the plan, if
+    ``column`` is that of a second observer.
+    """
+    measure = measures()[column.ask]
+    by_image: dict[Path, list[tuple[int, Value]]] = {}
+    texts = seen.cells_of(column.column)
+    if all(cells.is_empty(text) for _, _, text in texts):
+        skipped.add(column.column, f"column is {EMPTY}", "write the answers into the table")
+    for row, image, text in texts:
+        if cells.is_empty(text):
+            continue
+        try:
+            value = _value(text, column, measure, unknown)
+        except CellFault as fault:
+            # The keys of a second observer's column are those of the first.
+            hint = fault.hint.replace("COLUMN", of or column.column)
+            skipped.add(column.column, fault.reason, hint, row, text[:60])
+            continue
+        by_image.setdefault(image, []).append((row, value))
+    ways = _ways_to_merge(seen, by_image, of or column.column)
+    merged = {
+        image: _merge_answers(seen.images.shown_name(image), answers, column, skipped, ways)
+        for image, answers in by_image.items()
+    }
+    known = {image: value for image, value in merged.items() if value is not None}
+    return _without_contradicting_copies(known, seen, column, skipped)
+
+
+def _without_contradicting_copies(
+    values: Mapping[Path, Value],
+    seen: DetectedTable,
+    column: Column,
+    skipped: SkippedRows,
+) -> dict[Path, Value]:
+    """Return one of the pictures with the same bytes for each value, none if their values differ."""
+    by_first: dict[Path, list[Path]] = {}
+    for image in values:
+        by_first.setdefault(seen.copies.get(image, image), []).append(image)
+    kept: dict[Path, Value] = {}
+    shown = seen.images.shown_name
+    for images in by_first.values():
+        if len({values[image] for image in images}) == 1:
+            kept[images[0]] = values[images[0]]
+            for image in images[1:]:
+                reason = "is a copy of another photo (identical bytes) with the same answer"
+                skipped.add(column.column, reason, "used once", example=shown(image))
+        else:
+            several = " and ".join(f"{shown(image)}: {values[image]!r}" for image in images)
+            reason = "are copies of one photo (identical bytes) with different answers"
+            skipped.add(column.column, reason, "keep the right one", example=several)
+    return kept
+
+
+def agreed_answers(
+    seen: DetectedTable, column: Column, skipped: SkippedRows
+) -> tuple[dict[Path, Value], str]:
+    """Return the values of a column, without those that a second observer contradicts, and their agreement as text."""
+    is_named = measures()[column.ask].kind == "name" and column.ask != CLASS
+    unknown = unknown_names(seen, column) if is_named else {}
+    first = answers_of(seen, column, skipped, unknown)
+    if not column.second:
+        return first, ""
+    by_second = column.model_copy(update={"column": column.second})
+    second = answers_of(seen, by_second, skipped, unknown, column.column)
+    measure, both, values = (
+        measures()[column.ask],
+        [image for image in first if image in second],
+        second | first,
+    )
+    if measure.kind == "number":
+        numbers = [(float(first[image]), float(second[image])) for image in both]
+        absolute, relative = tolerance_of(column, measure)
+        alike = [abs(a - b) <= max(absolute, relative * (a + b) / 2) for a, b in numbers]
+        mean, lin = sum(a - b for a, b in numbers) / max(1, len(both)), weighted_kappa(numbers)
+        agreement = f"mean difference {mean:.3g}, Lin's concordance {'undefined' if lin is None else f'{lin:.2f}'}"
+    else:
+        names = ColumnNames.of(
+            column, map(str, [*first.values(), *second.values()] if measure.kind == "name" else ())
+        )
+        key = {text: names.ids_of(text)[0] for text in names.labels.entries}
+        pairs = [
+            (key.get(str(a := first[image]), str(a)), key.get(str(b := second[image]), str(b)))
+            for image in both
+        ]
+        alike, (kappa, why) = [a == b for a, b in pairs], cohens_kappa(pairs)
+        agreement = f"kappa undefined ({why})" if kappa is None else f"Cohen's kappa {kappa:.2f}"
+    for image in (image for image, agree in zip(both, alike, strict=True) if not agree):
+        alone = f"--set '{column.column}.second=only {column.column}'"
+        hint = f"agree on one value, or {alone} takes the first alone"
+        example = f"{seen.images.shown_name(image)}: {values.pop(image)!r} and {second[image]!r}"
+        skipped.add(column.column, f"is another value in {column.second}", hint, example=example)
+    said = f"{column.column} and {column.second}: {agreement}, n = {len(both)}, {sum(alike)} alike"
+    return values, f"{said}; {_rule_of_truth(column, first, second, seen)}"
+
+
+def _rule_of_truth(
+    column: Column, first: Mapping[Path, Value], second: Mapping[Path, Value], seen: DetectedTable
+) -> str:
+    """Return which value of two observers is the truth, and the photos that one of them alone has seen."""
+    rule = f"the truth is that of {column.column} where both agree"
+    measure = measures()[column.ask]
+    if measure.kind == "number":
+        rule += f" within {tolerance_text(column, measure)}"
+    alone = sorted(first.keys() ^ second.keys())
+    if alone:
+        names = listed([seen.images.shown_name(image) for image in alone])
+        rule += f", and that of the only one for {names}"
+    return rule
+
+
+def _value(text: str, column: Column, measure: Measure, unknown: Collection[str]) -> Value:
+    if measure.kind == "yes":
+        return cells.yes_or_no(text, column.yes, column.no)
+    if measure.kind == "name":
+        name = cells.name(text)
+        meant = column.meaning_of(name)
+        if meant is None or name in unknown:
+            hint = f"write a known name, or --set 'COLUMN.{NAMES}.{name}=KNOWN NAME'"
+            raise CellFault(unknown_reason(name, column), hint)
+        return meant
+    number = cells.quantity(text, column.decimal or ".")
+    value = _in_unit(number, column, measure)
+    if measure.unit is None and value != round(value) and column.repeated != "mean":
+        raise CellFault("is not a whole number", "write a count, or --set 'COLUMN.repeated=mean'")
+    if measure.least is not None and value < measure.least:
+        raise CellFault(
+            f"is below {measure.least:g}{measure.unit or ''}", "correct the value or its unit"
+        )
+    if measure.most is not None and value > measure.most:
+        raise CellFault(
+            f"is above {measure.most:g} {measure.unit or ''}", "correct the value or its unit"
+        )
+    return value
+
+
+def _in_unit(number: cells.Quantity, column: Column, measure: Measure) -> float:
+    if measure.unit is None:
+        if number.unit is not None:
+            raise CellFault(
+                f"is in {number.unit}, but a count has no unit", "write the count alone"
+            )
+        if number.counted and not _is_counted(number.counted, column, measure):
+            raise CellFault(
+                f"has {number.counted!r} after the number, which is not what is counted",
+                "write the number alone",
+            )
+        return number.value
+    if number.counted is not None:
+        raise CellFault(
+            f"has {number.counted!r} where a unit is expected",
+            f"write the number in {measure.unit}",
+        )
+    unit = number.unit or canonical_unit(column.unit)
+    if unit is None:
+        raise CellFault(
+            "has no unit", f"--set 'COLUMN.unit={measure.unit}' or the unit that they have"
+        )
+    try:
+        return convert(number.value, unit, measure.unit)
+    except ValueError as error:
+        hint = f"write it in {measure.unit}, or in a unit of the same kind"
+        raise CellFault(
+            f"is in {unit}, which cannot be converted to {measure.unit}", hint
+        ) from error
+
+
+def _is_counted(noun: str, column: Column, measure: Measure) -> bool:
+    """Return True if a noun after a number is what a column counts, or only says that it is counted."""
+    words = [
+        *words_of("counters"),
+        *filter(None, (column.target, column.objects, column.objects_zh)),
+    ]
+    if thing := countables().get(column.target or ""):
+        words += [*thing.words, *thing.plurals]
+    if measure.name != "count":
+        words += measure.words
+    return any(holds(noun, word) for word in words)
+
+
+def _ways_to_merge(
+    seen: DetectedTable, by_image: Mapping[Path, Sequence[tuple[int, Value]]], name: str
+) -> str:
+    """Return what may be done with several values of one photo.
+
+    They are parts of a sum only if most photos have several: a photo that is listed twice was counted twice.
+    """
+    if seen.table.is_of_annotations:
+        return "keep one of them"
+    n_several = sum(len(answers) > 1 for answers in by_image.values())
+    are_parts = 2 * n_several > len(by_image)
+    ways = ["mean", *["sum"] * are_parts]
+    return "keep one, or " + " or ".join(f"--set '{name}.repeated={way}'" for way in ways)
+
+
+def _merge_answers(
+    photo: str,
+    answers: Sequence[tuple[int, Value]],
+    column: Column,
+    skipped: SkippedRows,
+    ways: str,
+) -> Value | None:
+    """Return the value of a picture with one or several (row, value), or None if these contradict each other.
+
+    ``ways``: hint on what may be done about it.
+    """
+    values = list(dict.fromkeys(value for _, value in answers))
+    if len(values) == 1 and column.repeated != "sum":
+        return values[0]
+    numbers = [value for _, value in answers if isinstance(value, int | float)]
+    if (
+        column.repeated != "refuse"
+        and len(numbers) == len(answers)
+        and not isinstance(values[0], bool)
+    ):
+        return sum(numbers) if column.repeated == "sum" else sum(numbers) / len(numbers)
+    several = " and ".join(f"{value!r} (row {row})" for row, value in answers[:3])
+    hint = ways if numbers else "keep one of them"
+    skipped.add(
+        column.column,
+        "has different answers for one picture",
+        hint,
+        answers[0][0],
+        f"{photo}: {several}",
+    )
+    return None
+
+
+_FACTORS = (10.0, 100.0, 1000.0, 0.1, 0.01, 0.001)
+_LIKE = 0.2
+_LEAST_PHOTOS, _LEAST_ROWS, _MOST_LISTED = 6, 3, 5
+
+
+class _Pair(NamedTuple):
+    name: str
+    label: float
+    measured: float
+
+
+def compare_with_tool(
+    samples: Sequence[Sample], columns: Sequence[Column], part_of: Mapping[str, list[Pictured]]
+) -> Iterator[str]:
+    """Yield a line for each column of numbers that says on how many photos the tool agrees with the table, and where a
+    slip in the table explains the rest: another unit, or labels of the photo in the next or previous row.
+    """
+    for column in columns:
+        measure = measures()[column.ask]
+        measured = {
+            str(file.sha256): value
+            for sample in samples
+            if sample.reference and sample.metadata["column"] == column.column
+            for step in sample.reference.steps
+            if step.tool == measure.tool and step.observation and step.observation.result
+            for file in sample.files
+            if file.name in step.arguments.values()
+            and (value := _value_at(measure.answer, [step.observation.result])) is not None
+        }
+        pairs = [
+            _Pair(each.name, float(each.value), measured[digest])
+            for each in part_of[column.column]
+            if measure.kind == "number" and (digest := str(each.file.sha256)) in measured
+        ]
+        if len(pairs) >= _LEAST_PHOTOS:
+            yield _line(f"{column.column}: {measure.tool}", pairs, *tolerance_of(column, measure))
+
+
+def _value_at(path: str, result: Results) -> float | None:
+    with suppress(UnresolvedRef):
+        value = resolve_ref(f"steps[0].observation.{path}", result)
+        return value if isinstance(value, int | float) else None
+    return None
+
+
+def _line(what: str, pairs: Sequence[_Pair], absolute: float, relative: float) -> str:
+    def agree(label: float, measured: float) -> bool:
+        return abs(label - measured) <= max(absolute, relative * measured)
+
+    far = [pair for pair in pairs if not agree(pair.label, pair.measured)]
+    within = " or ".join(
+        [f"{absolute:g}"] * bool(absolute) + [f"{100 * relative:g} %"] * bool(relative)
+    )
+    more = fmean(pair.measured - pair.label for pair in pairs)
+    line = f"{what} agrees with the table on {len(pairs) - len(far)} of {len(pairs)} photos within {within}"
+    line += f", {abs(more):.3g} too {'high' if more > 0 else 'low'} on average" * (
+        round(abs(more), 6) > 0
+    )
+    for step, row in ((1, "next"), (-1, "previous")):
+        others = [*pairs[step:], *pairs[:step]]
+        shifted = [
+            pair
+            for pair, other in zip(pairs, others, strict=True)
+            if agree(pair.label, other.measured)
+        ]
+        if len(shifted) > max(len(pairs) / 2, len(pairs) - len(far)):
+            return f"{line}; {len(shifted)} values fit the photo of the {row} row: are the rows shifted?"
+    scaled = {
+        factor: [
+            pair for pair in far if abs(pair.label * factor - pair.measured) < _LIKE * pair.measured
+        ]
+        for factor in _FACTORS
+    }
+    factor = max(scaled, key=lambda each: len(scaled[each]))
+    if len(found := scaled[factor]) >= max(_LEAST_ROWS, len(far) / 3):
+        times = f"{factor:g} times smaller" if factor > 1 else f"{1 / factor:g} times larger"
+        line += f"; {len(found)} values are {times} than measured: are they in another unit? "
+        return line + ", ".join(f"{pair.name} {pair.label:g}" for pair in found[:_MOST_LISTED])
+    if len(far) > len(pairs) / 2:
+        line += "; it measures these photos badly, or the table means something else"
+    if far:
+        worst = sorted(far, key=lambda pair: -abs(pair.label - pair.measured))[:_MOST_LISTED]
+        each = ", ".join(
+            f"{pair.name} {pair.label:g} (measured {pair.measured:.3g})" for pair in worst
+        )
+        line += f"; look at these, either may be wrong: {each}"
+    return line

@@ -1,0 +1,417 @@
+"""Proposal of a plan for a table, and the questions that only the owner of the photos can answer."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from agrotools.core import BenchmarkError
+from agrotools.knowledge.countables import countables
+from agrotools.text.decimal_marks import detect_decimal
+from agrotools.text.normalise import CJK
+from agrotools_build.own_photos import cells
+from agrotools_build.own_photos.columns import (
+    CLASS,
+    EMPTY,
+    ColumnReading,
+    both_ways,
+    can_be_returned,
+    choices_of,
+    crop_in,
+    kind_of,
+    nearly_all_zero,
+    read_column,
+    target_in,
+    texts_of,
+)
+from agrotools_build.own_photos.nearest import nearest_names
+from agrotools_build.own_photos.observers import (
+    APART,
+    ONLY,
+    agreement,
+    alike_columns,
+    are_observers,
+    partners_of,
+)
+from agrotools_build.own_photos.plan import NOTHING, UNDECIDED, Column, Plan, measures
+from agrotools_build.own_photos.questions import ColumnNames, crops_of_the_net
+from agrotools_build.own_photos.table import DetectedTable
+
+NUMBERS_OF_OWNER = ("distance_mm", "fx_px", "px_per_cm", "marker_cm")
+"""Keys of a plan for numbers that neither the table nor the photos tell."""
+_NEEDED = {"diameter": ("distance_mm", "fx_px"), "plant_height": ("px_per_cm",)}
+"""Those that the tool of a measure needs."""
+
+
+def lacking_numbers(column: Column) -> str:
+    """Return the ``--set`` of the numbers that the tool of a column needs, if the plan has none of them; else empty."""
+    if any(getattr(column, key) for key in NUMBERS_OF_OWNER):
+        return ""
+    needed = _NEEDED.get(column.ask, ())
+    return " ".join(f"--set '{column.column}.{key}=NUMBER'" for key in needed)
+
+
+class OpenQuestion(NamedTuple):
+    """A key that must be filled in before a column can be used; ``question`` is the text shown to the user."""
+
+    column: str
+    key: str
+    question: str
+    choices: tuple[str, ...] = ()
+    or_key: str | None = None
+    """Alternative key that would also do."""
+    part: str | None = None
+    """Name in the table that the question is about, if the key maps names."""
+    suggested: str = ""
+    """Answer that keeps the data, for the command that a script prints."""
+
+
+def open_questions(plan: Plan, seen: DetectedTable) -> list[OpenQuestion]:
+    """Return all open questions of a plan, in the order of its columns."""
+    return [need for column in plan.columns for need in open_questions_of_column(column, seen)]
+
+
+def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQuestion]:
+    """Return the open questions about one column."""
+    if column.ask in column.UNASKED:
+        return []
+    name = column.column
+    if column.ask == UNDECIDED:
+        return [_what_it_holds(column, seen)]
+    measure = measures()[column.ask]
+    lacking: list[OpenQuestion] = []
+
+    def ask(
+        key: str,
+        question: str,
+        *choices: str,
+        or_key: str | None = None,
+        part: str | None = None,
+        suggested: str = "",
+    ) -> None:
+        # Nobody knows it, but an answer that leaves the column out would be worse.
+        answer = suggested or ("" if key in ("ask", NAMES) else placeholder(key))
+        lacking.append(OpenQuestion(name, key, question, choices, or_key, part, answer))
+
+    if measure.kind == "number" and measure.unit and not column.unit:
+        ask(
+            "unit", f"Which unit do numbers without a unit have in {name!r}?", *_UNITS[measure.unit]
+        )
+    if measure.kind == "number" and not column.decimal:
+        *_, cell = detect_decimal(text for _, _, text in seen.cells_of(name, column.second))
+        ask("decimal", f"Is {cell or '1,234'} in {name!r} {both_ways(cell or '1,234')}?", ".", ",")
+    if column.ask == "count" and not column.target:
+        known = target_in(name, seen)
+        ask(
+            "target",
+            f"What is counted in {name!r}, as a singular noun ({', '.join(countables())}...)?",
+            *filter(None, [known]),
+            suggested=known or "",
+        )
+    if column.ask == "diameter" and not column.distance_mm:
+        ask("distance_mm", f"How far were the fruits of {name!r} from the camera, in millimetres?")
+    if column.ask == "diameter" and not column.fx_px:
+        pixels = "focal length / sensor width x image width"
+        ask("fx_px", f"What is the focal length of the camera in pixels ({pixels})?")
+    if column.ask == "plant_height" and not (column.px_per_cm or column.marker_cm):
+        ask(
+            "px_per_cm",
+            f"How many pixels are one centimetre at the plants of {name!r}?",
+            or_key="marker_cm",
+        )
+    if measure.kind == "name" and column.ask != CLASS:  # names of a class stand for themselves
+        names = names_of(seen, column)
+        unknown = unknown_names(seen, column)
+        if unclear := names.labels.unclear:
+            likely = _likely_crop(column, unclear, seen)
+            ask("crop", _which_crop(column, unclear), *_crops_of(unclear), suggested=likely)
+        near_of = {
+            text: nearest_names(column.names.get(text, text), column.ask, column.crop)
+            for text in unknown
+        }
+        if unknown and not _known_problems(names) and not any(near_of.values()):
+            question = _which_names(column, unknown)
+            ask("ask", question, CLASS, NOTHING, or_key=NAMES, suggested=CLASS)
+        else:
+            for text, near in near_of.items():
+                question = _what_is_meant(column, text, unknown[text])
+                ask(NAMES, question, *near, part=text, suggested=near[0] if near else "")
+    if measure.kind == "yes" and not column.yes_means:
+        ask("yes_means", f"What does a yes in {name!r} mean, as a sentence about the photo?")
+    return lacking
+
+
+def placeholder(key: str) -> str:
+    """Return the value that stands for an answer in a printed command, and is refused as one: ``CROP``."""
+    return key.upper()
+
+
+def _likely_crop(column: Column, unclear: Mapping[str, Sequence[str]], seen: DetectedTable) -> str:
+    """Return the crop that the names of files say, or on which most names are known; empty if several tie."""
+    if column.crop:
+        return ""
+    for path in (seen.table.path, *seen.images.folder.parents[:2]):
+        if crop := crop_in(path.stem):
+            return crop
+    of_photos = Counter(filter(None, (crop_in(each.image.stem) for each in seen.matched)))
+    if len(of_photos) == 1:
+        return next(iter(of_photos))
+    counted = Counter(crop for crops in unclear.values() for crop in crops).most_common(2)
+    is_alone = len(counted) == 1 or (len(counted) > 1 and counted[0][1] > counted[1][1])
+    return counted[0][0] if is_alone else ""
+
+
+def _what_it_holds(column: Column, seen: DetectedTable) -> OpenQuestion:
+    """Return the question for what a column holds, with the reason why it is asked."""
+    name = column.column
+    reading = read_column(name, seen, column.second)
+    kind = kind_of(texts_of(name, seen, column.second), name)
+    why = f" ({reading.doubt})" if reading.doubt else ""
+    alike = next((group for group in seen.table.alike if name in group), ())
+    if alike:
+        why += f" ({_NAMESAKES}, {seen.table.placed(alike)}: use one, or rename them)"
+    question = f"What does column {name!r} hold{why}?"
+    return OpenQuestion(name, "ask", question, choices_of(kind, reading.proposed))
+
+
+def _crops_of(unclear: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return crops on which names are known: those of the most names first, then those that the shipped nets know."""
+    counted = Counter(crop for crops in unclear.values() for crop in crops)
+    of_nets = {*crops_of_the_net()}
+
+    def rank(crop: str) -> tuple[int, bool, str]:
+        return -counted[crop], crop not in of_nets, crop
+
+    return sorted(counted, key=rank)[:_CROPS_NAMED]
+
+
+def _which_crop(column: Column, unclear: Mapping[str, Sequence[str]]) -> str:
+    """Return the question for the crop of names that the knowledge base has for other crops, or for several."""
+    known = "; ".join(
+        f"{name!r} is known on {', '.join(crops[:_CROPS_NAMED])}{', ...' * (len(crops) > _CROPS_NAMED)}"
+        for name, crops in unclear.items()
+    )
+    if column.crop:
+        instead = "correct the crop, or write these names with their crop, as in 'bean rust'"
+        return (
+            f"{known}: {instead}. Is {column.crop!r} the crop of all photos of {column.column!r}?"
+        )
+    several = f'for photos of several crops, set ask = "class" and quantity = "{column.ask}"'
+    return (
+        f"{known}. Names with their crop need none ('bean rust'); {several}. "
+        f"Which crop do the photos of {column.column!r} show?"
+    )
+
+
+def _known_problems(names: ColumnNames) -> list[str]:
+    """Return the names of a column that a tool may return, without those of healthy plants."""
+    problems = [name for name in names.labels.entries if not names.is_healthy(name)]
+    return [name for name in problems if can_be_returned(name, names)]
+
+
+def _which_names(column: Column, unknown: Mapping[str, int]) -> str:
+    some = list(unknown)[:_MOST_LISTED]
+    listed = "; ".join(f"{name!r}{_near(name, column)}" for name in some)
+    more = f"; {len(unknown) - len(some)} more" if len(unknown) > len(some) else ""
+    return (
+        f"The knowledge base has none of the names of {column.column!r}, so that no tool result can match one: "
+        f"{listed}{more}. Write names that agrotools tools kb search finds, or choose {CLASS!r} and train a pack on "
+        f"your photos. What does {column.column!r} hold?"
+    )
+
+
+def _what_is_meant(column: Column, name: str, n_cells: int) -> str:
+    counted = f"{n_cells} cell{'s' if n_cells > 1 else ''}"
+    written = column.names.get(name, name)
+    given = f"{name!r} ({counted})" if written == name else f"{written!r}, given for {name!r},"
+    is_near = nearest_names(written, column.ask, column.crop)
+    none_near = (
+        "" if is_near else " No known name is near: write one that agrotools tools kb search finds."
+    )
+    return f"{given} is not in the knowledge base.{none_near} Which known name does it mean?"
+
+
+def _near(name: str, column: Column) -> str:
+    near = nearest_names(name, column.ask, column.crop)
+    return f" (nearest: {', '.join(near)})" if near else " (no known name is near)"
+
+
+def unknown_reason(name: str, column: Column) -> str:
+    """Return why the cells with a name are not used, as the continuation of "the cell ..."."""
+    if column.names.get(name) == NOTHING:
+        return "is left out by names in the plan"
+    return f"is not in the knowledge base{_near(column.names.get(name, name), column)}"
+
+
+def names_of(seen: DetectedTable, column: Column) -> ColumnNames:
+    """Return what the names in the cells of a column mean, resolved together; unusable cells are left out."""
+    meant = {column.meaning_of(name) for name in _names_in_cells(seen, column)}
+    return ColumnNames.of(column, filter(None, meant))
+
+
+def unknown_names(seen: DetectedTable, column: Column) -> dict[str, int]:
+    """Return the names in the cells of a column that no tool result can match, with the number of their cells.
+
+    Rows that the plan leaves out are not counted.
+    """
+    names = names_of(seen, column)
+    unknown = Counter[str]()
+    for name, n_cells in Counter(_names_in_cells(seen, column)).items():
+        meant = column.meaning_of(name)
+        if meant is not None and not can_be_returned(meant, names):
+            unknown[name] = n_cells
+    return dict(unknown.most_common())
+
+
+def _names_in_cells(seen: DetectedTable, column: Column) -> Iterator[str]:
+    """Yield the name in each cell of a column and of its second observer; cells without a usable one are left out."""
+    for _, _, text in seen.cells_of(column.column, column.second):
+        with suppress(cells.CellFault):
+            if not cells.is_empty(text):
+                yield cells.name(text)
+
+
+_UNITS = {"%": ("%", "fraction"), "mm": ("mm", "cm"), "cm": ("cm", "mm", "m"), "m": ("m", "cm")}
+"""Units that numbers of a measure are written in, by its own unit."""
+_CROPS_NAMED = 4
+_MOST_LISTED = 12
+NAMES = "names"
+"""Key of a plan for what unknown names in the table mean."""
+_NAMESAKES = "the table has several columns of this name"
+
+
+def note_with_names(note: str, column: Column) -> str:
+    """Return the note on a column with what the plan says of names that the knowledge base does not have."""
+    for name, meant in column.names.items():
+        said = "left out" if meant == NOTHING else meant
+        unknown = rf"(?<=[ ]){re.escape(name)} \((\d+), unknown to the knowledge base\)"
+        note = re.sub(unknown, lambda found, n=name, s=said: f"{n} ({found[1]}, {s})", note)
+    return note
+
+
+class Proposal(NamedTuple):
+    """A plan, and notes on how each column was interpreted and why."""
+
+    plan: Plan
+    notes: dict[str, str]
+
+
+QUESTIONS_A_PHOTO = 2
+"""Questions of a new plan per photo with a row; the owner may ask for more."""
+MOST_QUESTIONS = 100
+"""Largest number of questions of a new plan."""
+
+
+def propose_plan(seen: DetectedTable, name: str) -> Proposal:
+    """Propose a plan, with gaps (:func:`open_questions`); BenchmarkError if no column contains an answer."""
+    table, notes = seen.table, dict[str, str]()
+    columns = _proposed_columns(seen, notes)
+    if all(column.ask == "slice" or notes[column.column] == EMPTY for column in columns):
+        empty = [header for header, note in notes.items() if note == EMPTY]
+        what = (
+            ", ".join(f"column {header!r} is {EMPTY}" for header in empty)
+            or "its columns name photos and groups"
+        )
+        why = (
+            f"{table.path.name} contains no answers: {'; '.join([what, *seen.skipped.lines()[:2]])}"
+        )
+        raise BenchmarkError(why, hint="write the answers into the table, one row for each photo")
+    is_chinese = 2 * sum(bool(re.search(f"[{CJK}]", header)) for header in table.columns) > len(
+        table.columns
+    )
+    unused = {} if is_chinese else {"objects_zh": None, "yes_means_zh": None}
+    plan = Plan(
+        name=name_of_benchmark(name),
+        images_column=seen.images_column,
+        languages=("zh",) if is_chinese else ("en",),
+        samples=min(
+            MOST_QUESTIONS, QUESTIONS_A_PHOTO * len({matched.image for matched in seen.matched})
+        ),
+        encoding=table.encoding,
+        delimiter=table.delimiter,
+        sheet=table.sheet,
+        attribute=table.attribute,
+        columns=tuple(column.model_copy(update=unused) for column in columns),
+    )
+    return Proposal(plan, notes)
+
+
+def name_of_benchmark(folder: str) -> str:
+    """Return the name of the benchmark in a folder of this name."""
+    return re.sub(r"[^a-z0-9_.-]+", "-", folder.casefold()).strip("-._")[:60] or "my-farm"
+
+
+def _proposed_columns(seen: DetectedTable, notes: dict[str, str]) -> list[Column]:
+    """Return the columns of a plan, and write how each was interpreted into ``notes``."""
+    seconds = _second_observers(seen)
+    readings: list[ColumnReading] = []
+    for header in seen.table.columns:
+        if header == seen.images_column or header in filter(None, seconds.values()):
+            continue
+        second = seconds.get(header)
+        reading = read_column(header, seen, second)
+        column, note = reading.column, reading.note
+        note += f"; {second} is of a second observer" if second else ""
+        if column.is_asked and header in seen.table.namesakes:
+            column = column.model_copy(update={"ask": UNDECIDED})
+            note += f"; {_NAMESAKES}"
+        column = column.model_copy(update={"second": second})
+        readings.append(reading._replace(column=column))
+        notes[header] = note
+    if not any(each.column.is_asked or each.doubt for each in readings):
+        # Nothing else may be an answer: what no header explains is asked about.
+        return [_undecided(each) for each in readings]
+    rare = {
+        each.column.column: why for each in readings if (why := nearly_all_zero(each.column, seen))
+    }
+    if all(each.column.column in rare for each in readings if each.column.is_asked):
+        return [each.column for each in readings]
+    for name, why in rare.items():
+        notes[name] += f"; {why}"
+    return [
+        each.column.model_copy(update={"ask": NOTHING})
+        if each.column.column in rare
+        else each.column
+        for each in readings
+    ]
+
+
+def _second_observers(seen: DetectedTable) -> dict[str, str]:
+    """Return the columns with that of a second observer of the same thing, "" if it is open whether there is one."""
+    seconds: dict[str, str] = {}
+    for group in alike_columns(seen.table):
+        others = [header for header in group.headers if header != seen.images_column]
+        if len(others) < len(group.headers):
+            continue
+        first = read_column(others[0], seen, others[1]).column
+        is_clear = first.is_asked and are_observers(group, seen, measures()[first.ask])
+        seconds[others[0]] = others[1] if is_clear else UNDECIDED
+    return seconds
+
+
+def which_observers(plan: Plan, column: Column, seen: DetectedTable) -> OpenQuestion | None:
+    """Return the question whether a column and others of its words are of observers of one thing; None if none is."""
+    others = [each.column for each in partners_of(column, plan.columns, seen.table)]
+    if column.second != UNDECIDED or not others:
+        return None
+    headers = [column.column, *others]
+    listed = " and ".join(map(repr, headers))
+    agree = agreement(column.column, others[0], seen, measures()[column.ask])
+    found: dict[bool | None, str] = {
+        True: " They agree on most photos.",
+        False: " They differ on many photos.",
+    }
+    suggested = APART if agree is False else others[0]
+    return OpenQuestion(
+        column.column,
+        "second",
+        f"Do {listed} hold one thing, seen by two observers, or two things?{found.get(agree, '')}",
+        (NOTHING, *others, APART, *(f"{ONLY}{header}" for header in headers)),
+        suggested=suggested,
+    )
+
+
+def _undecided(reading: ColumnReading) -> Column:
+    changes = {"ask": UNDECIDED} if reading.is_unknown else {}
+    return reading.column.model_copy(update=changes)

@@ -1,0 +1,638 @@
+"""Tables of ground truth, and the pictures that their rows name."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+from unicodedata import normalize
+
+from PIL import Image
+
+from agrotools.core import BenchmarkError
+from agrotools.core.errors import NoFileError
+from agrotools.core.files import sha256_of_file
+from agrotools.core.readings import Choice, ReadingQuestion, Readings
+from agrotools.text.decimal_marks import NumberText
+from agrotools.text.tables import (
+    Row,
+    SheetTable,
+    columns_alike,
+    formulas_without_value,
+    open_table,
+    unique_names,
+)
+from agrotools_build.annotation_formats import Marked
+from agrotools_build.boxes import (
+    FITTED,
+    FORMATS,
+    GROUPS,
+    LEFT_OUT,
+    SIZES,
+    Fit,
+    choose_sizes,
+    count_marks,
+    find_photos,
+    fit_of,
+    marks_outside,
+    photo_sizes,
+    read_marks,
+    size_fault,
+)
+from agrotools_build.own_photos.cells import CellFault, is_empty
+from agrotools_build.own_photos.plan import Plan, SkippedRows, listed
+from agrotools_build.own_photos.together import NamedSheet, joined
+
+PHONE_SUFFIXES = (".heic", ".heif", ".hif", ".avif")
+SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp", *PHONE_SUFFIXES)
+_IMAGE_NAME = re.compile(
+    rf"(?:{'|'.join(re.escape(suffix) for suffix in SUFFIXES)})$", re.IGNORECASE
+)
+_MOST = 1_000_000
+_ELSEWHERE = re.compile(r"/|~|\w+:", re.ASCII)  # a path of this machine or another, or an address
+
+
+class Images:
+    """All pictures in a folder and its subfolders (not links), found by path, name, or name without suffix.
+
+    Case, Unicode form of accents (macOS has another than spreadsheets) and kind of spaces of a name do not matter.
+    """
+
+    def __init__(self, folder: Path, option: str = "--images") -> None:
+        """Find the pictures of a folder, which ``option`` of the command line names."""
+        if not folder.is_dir():
+            raise NoFileError(
+                f"{folder} is not a folder", hint=f"{option} names the folder of the pictures"
+            )
+        self.folder = folder.resolve()
+        self.paths: list[Path] = []
+        self._at: dict[tuple[str, str], list[Path]] = {}
+        """by ("path", "name" or "stem", its plain form)"""
+        for path in _pictures(self.folder):
+            self.paths.append(path)
+            forms = {
+                "path": path.relative_to(self.folder).as_posix(),
+                "name": path.name,
+                "stem": path.stem,
+            }
+            for kind, form in forms.items():
+                self._at.setdefault((kind, _plain(form)), []).append(path)
+            if len(self.paths) > _MOST:
+                raise BenchmarkError(
+                    f"{folder} contains over {_MOST} pictures", hint="choose a subfolder"
+                )
+        if not self.paths:
+            raise NoFileError(
+                f"{folder} contains no pictures",
+                hint=f"supported file types: {', '.join(SUFFIXES)}",
+            )
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def shown_name(self, image: Path) -> str:
+        """Return the name of a picture, with its folder if others have the name."""
+        if len(self._at.get(("name", _plain(image.name)), [])) < 2:
+            return image.name
+        return image.relative_to(self.folder).as_posix()
+
+    def some_names(self) -> list[str]:
+        return sorted(path.name for path in self.paths[:1000])[:3]
+
+    def find_by_stem(self, cell: str) -> Path | None:
+        """Return the only picture that has the name in a cell but for its suffix: IMG_1.jpg of IMG_1.HEIC.
+
+        A folder in the cell must be that of the picture.
+        """
+        written = _plain(cell.replace("\\", "/").removeprefix("./"))
+        path = PurePosixPath(written)
+        if not _IMAGE_NAME.search(path.name):
+            return None
+        alike = self._at.get(("stem", path.stem), [])
+        if len(alike) != 1 or alike[0].is_symlink():
+            return None
+        place = PurePosixPath(_plain(alike[0].relative_to(self.folder).as_posix()))
+        is_same_name = place.suffix == path.suffix  # it is then in another folder
+        has_other_folder = len(path.parts) > 1 and path.parent != place.parent
+        return None if is_same_name or has_other_folder else alike[0]
+
+    def find_by_end(self, cell: str) -> Path | None:
+        """Return the picture whose path ends most like the path in a cell: IMG_1.jpg of photos/2025/IMG_1.jpg.
+
+        None if two pictures end equally like it.
+        """
+        written = PurePosixPath(_plain(cell.replace("\\", "/").removeprefix("./")))
+        if len(written.parts) == 1 or ".." in written.parts:
+            return None
+        ends: dict[int, list[Path]] = {}
+        for picture in self._at.get(("name", written.name), []):
+            place = PurePosixPath(_plain(picture.relative_to(self.folder).as_posix()))
+            pairs = zip(reversed(written.parts), reversed(place.parts), strict=False)
+            n_alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            ends.setdefault(n_alike, []).append(picture)
+        best = ends[max(ends)] if ends else []
+        return best[0] if len(best) == 1 and not best[0].is_symlink() else None
+
+    def find(self, cell: str) -> Path | None:
+        """Return the picture that a cell names, or None; CellFault if it is outside the folder or not unique.
+
+        Of a path on another computer the name counts, and the folders if several pictures have that name.
+        """
+        given = cell.replace("\\", "/").removeprefix("./")
+        written = _plain(given)
+        path = PurePosixPath(written)
+        if ".." in path.parts:
+            hint = "write the name of the picture, or its path in that folder"
+            raise CellFault("is outside the picture folder", hint)
+        below = f"/{written}".rpartition(f"/{_plain(self.folder.name)}/")[2]
+        several = self._at.get(("path", written)) or self._at.get(("path", below))
+        if not several and (len(path.parts) == 1 or _ELSEWHERE.match(written)):
+            several = self._at.get(("name", path.name)) or self._at.get(("stem", path.name))
+        if not several:
+            return None
+        if len(several) > 1:
+            at = {one.relative_to(self.folder).as_posix(): one for one in several}
+            ends = [
+                place
+                for place in at
+                if "/" in place and f"/{written}".endswith(f"/{_plain(place)}")
+            ]
+            several = [at[place] for place in ([given] if given in at else ends)]
+            if len(several) != 1:
+                raise CellFault(
+                    "is the name of several pictures", "write its path in the picture folder"
+                )
+        if several[0].is_symlink() and not several[0].resolve().is_relative_to(self.folder):
+            raise CellFault(
+                "is a link to a file outside the picture folder", "copy the picture into the folder"
+            )
+        return several[0]
+
+
+def _plain(name: str) -> str:
+    return " ".join(normalize("NFC", name).casefold().split())
+
+
+def _pictures(folder: Path) -> Iterable[Path]:
+    for place, inside, names in os.walk(folder):
+        inside[:] = sorted(name for name in inside if not name.startswith("."))
+        for name in sorted(names):
+            if name.lower().endswith(SUFFIXES) and not name.startswith("."):
+                yield Path(place, name)
+
+
+MOST_MATCHED = 200_000
+"""Maximum number of rows with a picture that are kept; larger benchmarks are not needed."""
+_ENOUGH_TO_KNOW = 50
+_RIVAL = 0.5
+"""Share of the pictures of the best column from which another column may be meant."""
+_IMAGE_HEADER = re.compile(
+    r"photo|image|picture|file|img|bild|foto|照片|图片|图像|影像|文件", re.IGNORECASE
+)
+
+
+class Matched(NamedTuple):
+    """A row with its picture."""
+
+    row: int
+    image: Path
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DetectedTable:
+    """Rows matched to pictures. ``rows``: number of rows in the table; ``skipped``: rows that were not kept.
+
+    ``copies``: matched pictures with the same bytes as another one, each with the first of them.
+    """
+
+    images: Images
+    table: SheetTable
+    images_column: str
+    matched: tuple[Matched, ...]
+    rows: int
+    skipped: SkippedRows
+    copies: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
+
+    def cells_of(self, *columns: str | None) -> list[tuple[int, Path, str]]:
+        """Return row number, picture and text of each cell of columns; BenchmarkError if there is no such column."""
+        places = [self.table.place_of(column) for column in columns if column]
+        return [
+            (matched.row, matched.image, matched.cells[place])
+            for place in places
+            for matched in self.matched
+        ]
+
+
+_OF_ANNOTATIONS = ("attribute", GROUPS, SIZES)
+"""Keys of a plan that say how annotations are read."""
+SETTINGS = ("encoding", "delimiter", "sheet", "images_column", *_OF_ANNOTATIONS)
+"""Keys of a plan that say how the table is read; its columns depend on them."""
+
+
+def match_rows(
+    images: Path,
+    answers: Path,
+    plan: Plan | None = None,
+    readings: Readings | None = None,
+    given: Mapping[str, str] | None = None,
+    together: Sequence[str] = (),
+) -> DetectedTable:
+    """Read the table and keep the rows whose picture is in the folder.
+
+    Args:
+        images: the folder of the pictures.
+        answers: the table, or annotations.
+        plan: says how the table is read; None to detect it.
+        readings: what is said about the files.
+        given: values of :data:`SETTINGS` that count instead of those of the plan.
+        together: sheets of a workbook that are read as one table.
+
+    Raises:
+        BenchmarkError: the table cannot be read, or no row belongs to a picture.
+        UsageError: a given value is none of those that are possible.
+    """
+    readings = Readings() if readings is None else readings
+    pictures = Images(images)
+    skipped, matched, count = SkippedRows(), list[Matched](), 0
+    settings: dict[str, Any] = {
+        **(plan.model_dump(include={*SETTINGS}) if plan else {}),
+        **(given or {}),
+    }
+    wanted = settings.pop("images_column", None)
+    answered = {key: value for key in _OF_ANNOTATIONS if (value := settings.pop(key, None))}
+    annotated = read_marks(answers, hint=FORMATS, readings=readings, given=answered)
+    table = (
+        _opened(pictures, answers, settings, together, readings, wanted)
+        if annotated is None
+        else _counts(answers, annotated, pictures, skipped, readings, wanted, answered.get(SIZES))
+    )
+    if picture := next((column for column in table.columns if _IMAGE_NAME.search(column)), None):
+        why = f"the first row of {table.path.name} contains {picture!r}, the name of a picture"
+        raise NoFileError(why, hint="put a row above it that names the columns, e.g. photo,apples")
+    wanted = table.columns[0] if together else wanted
+    sheets = together or ([table.sheet] if table.sheet is not None else [])
+    for sheet in sheets:
+        for cell in formulas_without_value(answers, sheet):
+            what = f'sheet "{sheet}"'
+            reason = "has a formula without its value, and is taken as empty"
+            skipped.add(what, reason, "open and save the file in Excel or LibreOffice", None, cell)
+    column = wanted or _image_column(pictures, table, readings)
+    for each in plan.columns if plan else ():
+        _ = table.place_of(each.column), table.place_of(each.second or column)
+    place = table.place_of(column)
+    by_stem: list[str] = []
+    missing: list[tuple[int, str]] = []
+    by_end: dict[Path, set[str]] = {}
+    for row, cells in _rows(table):
+        count += 1
+        try:
+            image = pictures.find(cells[place])
+        except CellFault as fault:
+            skipped.add(column, fault.reason, fault.hint, row, cells[place][:60])
+            continue
+        # Photos of annotations have been looked for already, with the folders in their names.
+        is_by_stem = image is None and not table.is_of_annotations
+        if is_by_stem and (image := pictures.find_by_stem(cells[place])):
+            by_stem.append(f"{image.name} for {cells[place]}")
+        if image is None and not table.is_of_annotations:
+            image = pictures.find_by_end(cells[place])
+            if image is not None:
+                by_end.setdefault(image, set()).add(cells[place])
+        if image is None:
+            missing.append((row, cells[place]))
+        elif len(matched) == MOST_MATCHED:
+            what = f"comes after the first {MOST_MATCHED} rows with a picture"
+            skipped.add(column, what, "further rows are ignored", row)
+        else:
+            matched.append(Matched(row, image, cells))
+    # Two paths that end in one name are two photos: 2024/IMG_1.jpg and 2025/IMG_1.jpg.
+    doubtful = {image for image, written in by_end.items() if len(written) > 1}
+    for each in (one for one in matched if one.image in doubtful):
+        what, hint = "ends like another path of the table", "put the pictures into these folders"
+        skipped.add(column, what, hint, each.row, each.cells[place][:60])
+    matched = [each for each in matched if each.image not in doubtful]
+    without_row = without_a_row(pictures, (each.image for each in matched))
+    _skip_missing(column, missing, without_row, skipped)
+    for image, written in by_end.items():
+        if image not in doubtful:
+            by_stem.append(f"{image.name} for {min(written)}")
+    if not matched:
+        reasons = "; ".join(skipped.lines()[:3]) or "no rows"
+        why = f"no row of {answers.name} belongs to a picture in {images}: {reasons}"
+        hint = f"the folder contains {', '.join(pictures.some_names())}...; write such names into column {column!r}"
+        raise BenchmarkError(why, hint=hint)
+    _say_what_was_read(table, column, by_stem, together, readings)
+    if without_row:
+        names = listed([pictures.shown_name(image) for image in without_row])
+        what = "photo" if len(without_row) == 1 else "photos"
+        readings.leave(f"{len(without_row)} {what} without a row ({names})")
+    for image in dict.fromkeys(each.image for each in matched):
+        if further := _further_pages(image):
+            readings.leave(f"page 2{f' to {further + 1}' * (further > 1)} of {image.name}")
+    copies = _copies(each.image for each in matched)
+    return DetectedTable(pictures, table, column, tuple(matched), count, skipped, copies)
+
+
+def without_a_row(images: Images, matched: Iterable[Path]) -> list[Path]:
+    """Return the pictures of a folder that no row names, in the order of their names."""
+    named = {*matched}
+    return sorted(image for image in images.paths if image not in named)
+
+
+_NOTE = re.compile(
+    r"(?:total|sum|mean|average|avg|median|std|sd|se|min|max|count|n|notes?|obs|remarks?|legend|source|comments?"
+    r"|summe|gesamt|mittel(?:wert)?|durchschnitt|anmerkung(?:en)?|bemerkung(?:en)?|hinweis"
+    r"|soma|media|média|promedio|suma|observa[çc](?:ão|ões|ión|iones)|nota|totais|totales"
+    r"|somme|moyenne|remarques?|totale|somma|总计|合计|平均|备注)(?:$|[\s.:,=(].*)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Cell of a row of totals, or of a note below a table."""
+_FEWEST_WORDS_OF_NOTE = 5
+"""Words from which a text without the ending of a picture is a note: names of files have fewer."""
+_COPY_MARK = re.compile(
+    r"[\s_-]*(?:\(\d+\)|[\s_-](?:copy|copia|cópia|kopie|copie)(?:[\s_-]*\(?\d+\)?)?)$",
+    re.IGNORECASE,
+)
+"""What systems add to the name of a second file: ``(1)``, ``- Copia``."""
+
+
+def _skip_missing(
+    column: str, missing: Sequence[tuple[int, str]], free: Sequence[Path], skipped: SkippedRows
+) -> None:
+    """Say which rows have no picture: totals and notes, near names of pictures without a row, and the others."""
+    near: dict[str, list[Path]] = {}
+    for image in free:
+        near.setdefault(_alike_key(image.stem), []).append(image)
+    for row, cell in missing:
+        text = cell[:60]
+        has_ending = _IMAGE_NAME.search(cell) is not None
+        is_note = not has_ending and (
+            _NOTE.fullmatch(cell) or len(cell.split()) >= _FEWEST_WORDS_OF_NOTE
+        )
+        stem = PurePosixPath(cell.replace("\\", "/")).name
+        stem = stem.rpartition(".")[0] if has_ending else stem
+        if is_empty(cell):
+            hint = "add the picture or correct the name"
+            skipped.add(column, "does not name a picture", hint, row, text)
+        elif is_note:
+            skipped.add(column, "is a row of totals or notes", "it is no photo", row, text)
+        elif alike := near.get(_alike_key(stem)):
+            names = " or ".join(image.name for image in alike[:_NEAR_NAMED])
+            reason = "names a picture that is not in the folder, which has one of a near name"
+            hint = "correct the name of the file or in the table"
+            skipped.add(column, reason, hint, row, f"{text}: is it {names}?")
+        else:
+            what = "names a picture that is not in the folder"
+            skipped.add(column, what, "add the picture or correct the name", row, text)
+
+
+_NEAR_NAMED = 2
+
+
+def _alike_key(stem: str) -> str:
+    """Return what names of one picture have in common: ``Folha_006`` and ``folha-6``, ``a`` and ``a (1)``."""
+    plain = _COPY_MARK.sub("", _plain(stem))
+    return " ".join(part.lstrip("0") or part for part in re.findall(r"\d+|[^\W\d_]+", plain))
+
+
+def _opened(
+    images: Images,
+    path: Path,
+    settings: Mapping[str, Any],
+    together: Sequence[str],
+    readings: Readings,
+    wanted: str | None,
+) -> SheetTable:
+    """Return a table, or sheets of a workbook as one, in which the photos are then named in the first column."""
+    settings = {**settings, "fill_merged": True, "allow_formulas": True, "mark_struck": True}
+    if not together:
+        return open_table(path, **settings)
+    sheets: list[NamedSheet] = []
+    for sheet in together:
+        table = open_table(path, **{**settings, "sheet": sheet})
+        column = wanted if wanted in table.columns else _image_column(images, table, readings)
+        sheets.append(NamedSheet(table, column))
+    return joined(sheets)
+
+
+def _say_what_was_read(
+    table: SheetTable,
+    images_column: str,
+    by_stem: Sequence[str],
+    together: Sequence[str],
+    readings: Readings,
+) -> None:
+    if together:
+        listed = " and ".join(f'"{sheet}"' for sheet in together)
+        readings.take(f"sheets {listed}, named in column {table.columns[-1]}")
+    elif table.sheet is not None:
+        readings.take(f'sheet "{table.sheet}"')
+    if not table.is_of_annotations:
+        alike = f" ({len(by_stem)} by the name alone: {by_stem[0]})" if by_stem else ""
+        readings.take(f"photo from column {images_column}{alike}")
+    if table.merged:
+        number = f"{table.merged} merged range{'s' * (table.merged > 1)}"
+        readings.take(f"{number} (all cells have the value of their range)")
+
+
+_REDUCED_OR_MASK = 0b101
+"""Bits of the kind of a page of TIFF that are set for a smaller copy of another page, and for a mask of it."""
+_KIND_OF_PAGE = 254
+"""Tag of TIFF."""
+
+
+def _further_pages(image: Path) -> int:
+    """Return the number of pictures in a TIFF file behind the first, which is the photo."""
+    if image.suffix.lower() not in (".tif", ".tiff"):
+        return 0
+    further = 0
+    with (
+        suppress(OSError, ValueError, SyntaxError, Image.DecompressionBombError),
+        Image.open(image) as pages,
+    ):
+        for number in range(1, getattr(pages, "n_frames", 1)):
+            pages.seek(number)
+            kind = int(getattr(pages, "tag_v2", {}).get(_KIND_OF_PAGE, 0))
+            further += not kind & _REDUCED_OR_MASK
+    return further
+
+
+def _copies(images: Iterable[Path]) -> dict[Path, Path]:
+    """Return the pictures with the same bytes as another one, each with the first of them."""
+    by_size: dict[int, list[Path]] = {}
+    for image in dict.fromkeys(images):
+        by_size.setdefault(image.stat().st_size, []).append(image)
+    copies: dict[Path, Path] = {}
+    for alike in by_size.values():
+        by_content: dict[str, list[Path]] = {}
+        for image in alike if len(alike) > 1 else ():
+            by_content.setdefault(sha256_of_file(image), []).append(image)
+        for same in by_content.values():
+            copies |= dict.fromkeys(same, same[0]) if len(same) > 1 else {}
+    return copies
+
+
+def _counts(
+    path: Path,
+    annotated: Sequence[Marked],
+    images: Images,
+    skipped: SkippedRows,
+    readings: Readings,
+    wanted: str | None,
+    sizes_as: str | None,
+) -> SheetTable:
+    """Return a table with a row for each annotated picture, a column for each class, and one for each value.
+
+    Empty cells are unknown.
+    """
+    counted = [count_marks(one.marks) for one in annotated]
+    labels = sorted({label for counts, _ in counted for label in counts})
+    fields = sorted({field for one in annotated for field in one.values})
+    names = {name for one in annotated for name in one.names.values()}
+    alike = Counter(re.split(r"[\\/]", name)[-1] for name in names)
+    photos, chosen = find_photos(
+        annotated, lambda name: _annotated_image(images, name, alike), readings, wanted
+    )
+    sizes = {image: photo_sizes(image) for image in photos if image}
+    changed = [
+        (one, image, sizes[image])
+        for one, image in zip(annotated, photos, strict=True)
+        if image and fit_of(one, sizes[image]) == Fit.CHANGED
+    ]
+    if changed:
+        sizes_as = choose_sizes(changed, readings, sizes_as)
+    rows: list[Row] = []
+    for number, (one, image, (counts, faults)) in enumerate(
+        zip(annotated, photos, counted, strict=True), start=2
+    ):
+        if image and one.fault:
+            hint = "keep one of them, or give them different names"
+            skipped.add("picture", one.fault, hint, number, image.name)
+            continue
+        fit = fit_of(one, sizes[image]) if image else Fit.SAME
+        if image and (fit == Fit.OTHER or (fit == Fit.CHANGED and sizes_as == LEFT_OUT)):
+            # It says nothing of this photo, not even that nothing is in it.
+            hint = "check which photo was annotated"
+            skipped.add("picture", size_fault(one), hint, number, image.name)
+            continue
+        for label, fault in faults if image else ():
+            skipped.add(label, fault, "correct the annotation", number, one.name)
+        # A number or choice may be said instead of marking the objects, so that they are not known to be absent.
+        otherwise = None if one.values and not one.marks else 0
+        numbers = [counts.get(label, otherwise) for label in labels]
+        is_fitted = fit == Fit.CHANGED and sizes_as == FITTED
+        frames = [one.size] if is_fitted and one.size else sizes[image] if image else []
+        outside = [mark.label or "object" for mark in marks_outside(one.marks, frames)]
+        if outside:
+            fault = "box lies outside the picture, which may be another photo of that name"
+            skipped.add(outside[0], fault, "check which photo was annotated", number, one.name)
+            numbers = [None] * len(labels)
+        texts = ["" if count is None else str(count) for count in numbers]
+        values = [one.values.get(field, "") for field in fields]
+        photo = image.relative_to(images.folder).as_posix() if image else one.name
+        rows.append((number, (photo, *texts, *values)))
+    names_of_columns = [*labels, *fields]
+    columns = unique_names([wanted or chosen or "photo", *names_of_columns])
+    return SheetTable(
+        path,
+        columns,
+        lambda: iter(rows),
+        alike=columns_alike(columns[1:], names_of_columns),
+        counted=columns[1 : len(labels) + 1],
+        attribute=next((one.attribute for one in annotated if one.attribute), None),
+    )
+
+
+def _annotated_image(images: Images, name: str, alike: Mapping[str, int]) -> Path | None:
+    """Return the picture that annotations name, which keep folders of other machines and prefixes of uploads."""
+    parts = re.split(r"[\\/]", name)
+    for start in range(len(parts) - (alike[parts[-1]] > 1 and len(parts) > 1)):
+        tail = "/".join(parts[start:])
+        of_label_studio = re.sub(r"(?:\d+-)?[0-9a-f]{8}-(?=[^/]+$)", "", tail)
+        of_roboflow = re.sub(r"_(\w{3,4})\.rf\.\w+(?:\.\w+)?$", r".\1", tail)
+        for written in (tail, of_label_studio, of_roboflow, *(tail + end for end in SUFFIXES)):
+            if _is_there(images, written):
+                return images.find(written)
+    return None
+
+
+def _rows(table: SheetTable) -> Iterator[Row]:
+    """Yield the rows with the white space of each cell collapsed, and missing cells as empty ones."""
+    for number, cells in table.rows():
+        # The text of a number has no white space to collapse, and has to stay known as one.
+        plain = [cell if isinstance(cell, NumberText) else " ".join(cell.split()) for cell in cells]
+        yield number, (*plain, *[""] * (len(table.columns) - len(plain)))
+
+
+def _image_column(images: Images, table: SheetTable, readings: Readings) -> str:
+    """Return the column that names the most pictures of the folder, or else one whose header suggests pictures.
+
+    Where two columns name other pictures in one row, as of two dates, it is asked which one is meant.
+    """
+    found: dict[int, dict[int, Path]] = {}
+    """Pictures that a column names, by place of the column and row."""
+    first, alike = dict[int, str](), ""
+    for row, cells in _rows(table):
+        for place, cell in enumerate(cells):
+            if not cell:
+                continue
+            first.setdefault(place, cell)
+            image = _named_picture(images, cell)
+            # A count of 3 is not picture 3.jpg, unless the header suggests that the column names pictures.
+            if image and (not cell.isdigit() or _IMAGE_HEADER.search(table.columns[place])):
+                found.setdefault(place, {})[row] = image
+            elif image:
+                alike = f"; numbers name pictures only below a header such as photo: {cell}"
+        # Many pictures may be missing, but once enough are found the remaining rows are not needed.
+        if row > 1000 and sum(map(len, found.values())) >= _ENOUGH_TO_KNOW:
+            break
+    if found:
+        return _chosen_column(table, found, readings)
+    if likely := next(filter(_IMAGE_HEADER.search, table.columns), None):
+        return likely
+    examples = ", ".join(
+        f"{table.columns[place]} ({first[place][:30]!r})" for place in sorted(first)
+    )
+    read = f"it was read with {table.described}: {examples[:300]}{alike}"
+    hint = f"the folder contains {', '.join(images.some_names())}...; one column must contain such names"
+    raise NoFileError(f"no column of {table.path.name} names a picture; {read}", hint=hint)
+
+
+def _chosen_column(
+    table: SheetTable, found: Mapping[int, Mapping[int, Path]], readings: Readings
+) -> str:
+    """Return the column with the most pictures; ask where another with about as many names other ones."""
+    ordered = sorted(found, key=lambda place: (-len(found[place]), place))
+    best = found[ordered[0]]
+    choices = [ordered[0]]
+    for place in ordered[1:]:
+        is_other = any(best.get(row, image) != image for row, image in found[place].items())
+        if is_other and _RIVAL * len(best) <= len(found[place]):
+            choices.append(place)
+    question = ReadingQuestion(
+        f"Which column of {table.path.name} names the photos?",
+        "--set=images_column",
+        tuple(
+            Choice(table.columns[place], f"{len(found[place])} rows with a photo")
+            for place in choices
+        ),
+    )
+    return readings.choose(question)
+
+
+def _named_picture(images: Images, cell: str) -> Path | None:
+    """Return the picture that a cell names, None also where that is not clear."""
+    with suppress(CellFault):
+        return images.find(cell) or images.find_by_stem(cell) or images.find_by_end(cell)
+    return None
+
+
+def _is_there(images: Images, cell: str) -> bool:
+    with suppress(CellFault):
+        return images.find(cell) is not None
+    return False

@@ -1,0 +1,335 @@
+"""Samples under review (of a benchmark folder, a benchmark by name, or a run), and the application of a review."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, cast
+
+from pydantic import ValidationError
+
+from agrotools.core import BenchmarkError, FrozenModel, RunStoreError, Sample, UsageError
+from agrotools.core.files import MANIFEST_FILE
+from agrotools.core.progress import Progress, no_progress
+from agrotools.core.readings import Readings
+from agrotools.core.texts import benchmark_title, command_line
+from agrotools.formats.benchmark import HEADER_FILE, QUALITY_FILE
+from agrotools.formats.writing import replace_folder
+from agrotools.loading import BENCHMARKS, Benchmark, Loading, load_benchmark
+from agrotools.loading.benchmarks import load_as
+from agrotools.loading.validate import validate_folder
+from agrotools.report.html.pictures import benchmark_roots
+from agrotools.report.layout import harmless, shortened
+from agrotools.runner.records import RECORDS_FILE, RecordIndex
+from agrotools.runner.store import read_manifest
+from agrotools.scoring.steps import implied_slot, shown_results
+from agrotools_build.export.folder import copy_files, write_benchmark
+from agrotools_build.quality import Finding, write_findings
+from agrotools_build.review.agreement import (
+    REVIEW_FILE,
+    Decision,
+    apply_edits,
+    review_status,
+    valid_decisions,
+)
+
+TOOLS_DIFFER = "tools differ"
+TOOL_FAILED = "tool failed"
+_QUERY_SHOWN = 140
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts of a sample for the list and the filters of the page."""
+
+    content: str
+    """first 16 digits of the SHA-256 of the sample; a decision is valid for this version only"""
+    task_type: str
+    source: str
+    query: str
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """Samples to review and possible locations of their files. ``benchmark`` is None if a run is under review."""
+
+    title: str
+    journal: Path
+    samples: Mapping[str, Sample] | Sequence[Sample]
+    facts: dict[str, Facts]
+    """facts by sample id, in the order of the benchmark"""
+    roots: list[Path]
+    artifact_folders: list[Path]
+    flags: dict[str, list[Finding]]
+    benchmark: Benchmark | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def sample(self, sample_id: str) -> Sample | None:
+        if sample_id not in self.facts:
+            return None
+        if self.benchmark is not None:
+            return self.benchmark.prepare(self.benchmark.sample(sample_id))
+        return cast("Mapping[str, Sample]", self.samples)[sample_id]
+
+    @property
+    def contents(self) -> dict[str, str]:
+        return {sample_id: facts.content for sample_id, facts in self.facts.items()}
+
+
+def open_material(
+    what: str,
+    *,
+    log: Path | None = None,
+    data_root: Path | None = None,
+    progress: Progress = no_progress,
+    readings: Readings | None = None,
+) -> Material:
+    """Open a benchmark folder, a benchmark known by name, or a run folder for review.
+
+    ``log``: file of the decisions. Default: ``review.jsonl`` in the folder or, for a benchmark by name (whose folder is
+    rebuilt when a file in it changes), ``NAME.review.jsonl`` in the working directory. ``data_root``: the folder of a
+    run's benchmark, if it has moved. ``readings``: asks where the files of a benchmark by name may be read in two ways.
+    BenchmarkError, RunStoreError, UsageError: ``what`` is broken, or neither.
+    """
+    folder = Path(what).expanduser()
+    if what in BENCHMARKS:
+        loading = Loading(
+            progress=progress, files_later=True, readings=readings
+        )  # scenes are drawn when their samples are opened
+        return _of_benchmark(load_as(what, loading), log or Path(f"{what}.review.jsonl"))
+    if not folder.is_dir():
+        known = ", ".join(BENCHMARKS.names())
+        hint = f"give a benchmark folder, a run folder, or a name ({known})"
+        raise UsageError(f"there is no folder {what}", hint=hint)
+    if not (folder / HEADER_FILE).is_file() and (
+        (folder / RECORDS_FILE).exists() or (folder / MANIFEST_FILE).exists()
+    ):
+        return _of_run(folder, log or folder / REVIEW_FILE, data_root)
+    benchmark = load_benchmark(folder)
+    if (folder / MANIFEST_FILE).is_file() and log is None:
+        why = f"{folder} is a benchmark that is drawn again when a file in it changes"
+        raise UsageError(
+            why,
+            hint=f"review it by its name ({benchmark.name}), or name a file of decisions with --log",
+        )
+    return _of_benchmark(benchmark, log or folder / REVIEW_FILE)
+
+
+def _of_benchmark(benchmark: Benchmark, journal: Path) -> Material:
+    flags, notes = read_flags(benchmark.root / QUALITY_FILE)
+    title = benchmark_title(benchmark.name, benchmark.version)
+    facts = {
+        sample.id: facts_of_sample(sample, flags.get(sample.id, ())) for sample in benchmark.samples
+    }
+    roots = [benchmark.root]
+    return Material(title, journal, benchmark.samples, facts, roots, roots, flags, benchmark, notes)
+
+
+def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:
+    manifest = read_manifest(run)
+    index = RecordIndex(run)
+    samples = {record.sample.id: record.sample for record in index}
+    if not samples:
+        why = f"the run {run} contains no finished sample, so there is nothing to review"
+        raise RunStoreError(
+            why, hint="run agrotools eval again to resume, or review the benchmark folder itself"
+        )
+    roots = benchmark_roots(manifest, run, data_root)
+    notes = list(index.notes)
+    if not roots and any(sample.files for sample in samples.values()):
+        notes.append(
+            f"the benchmark of the run ({manifest.benchmark_path}) is not there: no pictures; see --data-root"
+        )
+    flags, more = read_flags(roots[0] / QUALITY_FILE) if roots else ({}, [])
+    notes += more
+    facts = {name: facts_of_sample(sample, flags.get(name, ())) for name, sample in samples.items()}
+    title = f"run {run.resolve().name} ({benchmark_title(manifest.benchmark, manifest.benchmark_version)})"
+    return Material(title, journal, samples, facts, roots, [run, *roots], flags, None, notes)
+
+
+def facts_of_sample(sample: Sample, flags: Sequence[Finding]) -> Facts:
+    """Return the content hash and the filter facts of ``sample``."""
+    # Runs store samples with their cluster, benchmark folders without it.
+    content = hashlib.sha256(
+        sample.model_dump_json(by_alias=True, exclude={"cluster"}).encode()
+    ).hexdigest()[:16]
+    return Facts(
+        content=content,
+        task_type=harmless(sample.task_type),
+        source=harmless(sample.source),
+        query=shortened(harmless(sample.query).replace("\n", " "), _QUERY_SHOWN),
+        flags=tuple(
+            dict.fromkeys(harmless(flag.check) for flag in (*flags, *reference_flags(sample)))
+        ),
+    )
+
+
+def reference_flags(sample: Sample) -> list[Finding]:
+    """Return flags for failed reference calls and for observations that do not lead to the gold answer.
+
+    Neither is a fault of the sample: answers come from the annotation, not from the observations of tools.
+    """
+    if sample.reference is None:
+        return []
+    found: dict[str, str] = {}
+    steps = enumerate(sample.reference.steps, start=1)
+    if failed := [
+        str(number) for number, step in steps if step.observation is None or step.observation.error
+    ]:
+        found[TOOL_FAILED] = f"in step {', '.join(failed)}"
+    results = shown_results(sample.reference)
+    implied = {
+        slot.name: implied_slot(slot, results)
+        for slot in sample.answer
+        if not slot.made_by_tools and slot.from_
+    }
+    if other := [name for name, each in implied.items() if each.differs or each.slot is None]:
+        found[TOOLS_DIFFER] = (
+            f"the observations give another answer, or none, for {', '.join(other)}"
+        )
+    return [
+        Finding(id=sample.id, check=check, severity="info", message=text)
+        for check, text in found.items()
+    ]
+
+
+def read_flags(path: Path) -> tuple[dict[str, list[Finding]], list[str]]:
+    """Read flags by sample id from ``quality.jsonl``, and return notes on the file as the second result."""
+    flags: dict[str, list[Finding]] = {}
+    bad = 0
+    try:
+        lines = path.read_bytes().splitlines() if path.exists() else []
+    except OSError as error:
+        return {}, [f"{path.name} cannot be read: {error.strerror or error}"]
+    for line in filter(bytes.strip, lines):
+        try:
+            finding = Finding.model_validate_json(line)
+            flags.setdefault(finding.id, []).append(finding)
+        except ValidationError:
+            bad += 1
+    return flags, [f"{path.name}: {bad} lines could not be read"] if bad else []
+
+
+OnDisputed = Literal["keep", "drop"]
+_ADDED = "+reviewed"
+
+
+class Applied(FrozenModel):
+    """Result of applying a review."""
+
+    out: str
+    kept: int
+    edited: tuple[str, ...]
+    dropped: dict[str, tuple[str, ...]]
+    """ids of dropped samples by reason"""
+    disputed: tuple[str, ...]
+    """ids of disputed samples, kept unchanged or dropped as requested"""
+    undecided: int
+    """number of undecided samples, which are kept unchanged"""
+    faults: tuple[str, ...]
+    """faults that ``agrotools benchmarks check`` finds in the new folder"""
+
+
+def apply_review(
+    material: Material,
+    decisions: Sequence[Decision],
+    out: Path,
+    *,
+    disputed: OnDisputed | None = None,
+) -> Applied:
+    """Write a new benchmark folder to ``out``; the reviewed one is not changed.
+
+    Samples rejected by every reviewer who decided are dropped, edits proposed identically by all are applied, undecided
+    samples are kept. ``disputed``: what happens to others; UsageError if that is needed and None, if ``out`` overlaps
+    the reviewed folder, or for a run. BenchmarkError: nothing is left, an edit does not fit, ``out`` holds something
+    else.
+    """
+    if (benchmark := material.benchmark) is None:
+        where = material.roots[0] if material.roots else "DIR"
+        why = "decisions can be applied to a benchmark folder, not to a run"
+        raise UsageError(
+            why,
+            hint=command_line(
+                "review", where, "--log", material.journal, "--apply", "--out", "NEW"
+            ),
+        )
+    root, target = benchmark.root, out.expanduser().resolve()
+    if target.is_relative_to(root) or root.is_relative_to(target):
+        why = f"{out} is, contains or is inside the folder under review"
+        raise UsageError(why, hint="choose another folder with --out")
+    by_sample = valid_decisions(decisions, material.contents)
+    standings = {
+        sample_id: review_status(by_sample.get(sample_id, [])) for sample_id in material.facts
+    }
+    changed, contested = (
+        tuple(sample_id for sample_id, standing in standings.items() if standing == kind)
+        for kind in ("edited", "disputed")
+    )
+    if contested and disputed is None:
+        examples = ", ".join(contested[:5]) + (
+            f" and {len(contested) - 5} more" if len(contested) > 5 else ""
+        )
+        hint = (
+            "settle them on the page (filter: disputed), or say --disputed keep or --disputed drop"
+        )
+        raise UsageError(f"reviewers differ on {len(contested)} samples: {examples}", hint=hint)
+    dropped: dict[str, tuple[str, ...]] = {}
+    for sample_id, standing in standings.items():
+        if standing == "rejected" or (standing == "disputed" and disputed == "drop"):
+            # A sample rejected by several has the reason of the first.
+            reason = (
+                by_sample[sample_id][0].reason if standing == "rejected" else "reviewers differ"
+            )
+            dropped[reason] = (*dropped.get(reason, ()), sample_id)
+    gone = {sample_id for ids in dropped.values() for sample_id in ids}
+    kept = (sample for sample in benchmark.samples if sample.id not in gone)
+    remaining = [
+        _edited(each, by_sample[each.id][0]) if each.id in changed else each for each in kept
+    ]
+    if not remaining:
+        raise BenchmarkError(
+            "no sample would be left: all were rejected", hint="look at the reasons with --summary"
+        )
+    with replace_folder(out) as folder:
+        remaining = [*map(benchmark.prepare, remaining)]
+        copy_files(root, remaining, folder)
+        if (root / QUALITY_FILE).is_file():
+            write_findings(
+                folder, [flag for sample in remaining for flag in material.flags.get(sample.id, ())]
+            )
+        write_benchmark(folder, _header(benchmark, material, len(gone), changed), remaining)
+        faults = tuple(
+            f"{fault.where}: {fault.message} ({fault.hint})" for fault in validate_folder(folder)
+        )
+    return Applied(
+        out=str(out),
+        kept=len(remaining),
+        edited=changed,
+        dropped=dropped,
+        disputed=contested,
+        undecided=sum(standings[one] == "undecided" and one not in gone for one in standings),
+        faults=faults,
+    )
+
+
+def _edited(sample: Sample, decision: Decision) -> Sample:
+    assert decision.edits is not None
+    try:
+        return apply_edits(sample, decision.edits)
+    except ValueError as error:
+        why = f"the edit of sample {sample.id} does not fit it: {error}"
+        raise BenchmarkError(why, hint="decide that sample again on the page") from error
+
+
+def _header(benchmark: Benchmark, material: Material, dropped: int, changed: Sequence[str]):
+    header = benchmark.header
+    version = header.version if header.version.endswith(_ADDED) else header.version + _ADDED
+    log = material.journal
+    digest = (
+        {"journal_sha256": hashlib.sha256(log.read_bytes()).hexdigest()} if log.is_file() else {}
+    )
+    review = {"of": benchmark.content_hash, **digest, "dropped": dropped, "edited": list(changed)}
+    return header.model_copy(
+        update={"version": version, "metadata": {**header.metadata, "review": review}}
+    )

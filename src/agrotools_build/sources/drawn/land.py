@@ -1,0 +1,466 @@
+"""Drawn land from above: trees to count, tracts whose heights are measured, and land on two dates.
+
+Pairs of dates show lost cropland, its new use and place, or farm ponds, their events and their water.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from agrotools.calling.result import round_significant
+from agrotools.core import Arguments, SampleFile
+from agrotools.knowledge.kb_names import shipped_names
+from agrotools_build.area_truth import Region, cut_out
+from agrotools_build.scenes.farmland import BECOMES, Becomes, Look, make_farmland_pair
+from agrotools_build.scenes.marks import (
+    Box,
+    MarkShape,
+    StrokeColour,
+    draw_colour,
+    grown,
+    marked,
+    random_box,
+)
+from agrotools_build.scenes.ponds import make_pond_pair
+from agrotools_build.scenes.scene import Difficulty, Scene, bounds, save_picture
+from agrotools_build.scenes.stands import BlockKind, make_block, make_tract
+from agrotools_build.sources.drawn import (
+    DrawnScene,
+    Only,
+    SceneKind,
+    measured_in_mark,
+    save_heights,
+    turn_of,
+)
+from agrotools_build.sources.land import (
+    BREAK_M,
+    LEAST_SITE_PX,
+    change_truth,
+    height_truth,
+    heights_thing,
+    look_closer,
+    site_truth,
+)
+from agrotools_build.sources.part import TABLES, Originals, named
+from agrotools_build.templates import Thing
+from agrotools_build.templates.thing import Subject
+
+MODES_OF_BLOCKS, _BLOCKS, _WITH_BOX = ("pictures", "heights", "heights"), 4, 0.5
+"""Blocks of a subject: pictures only, or with height models, some of which have a box in the picture."""
+ORCHARD_PESTS = [(crop, pest) for crop, pests in TABLES["orchard_pests"].items() for pest in pests]
+"""Crops and pests that a question about an orchard names."""
+_DIGITS = 6
+_BLOCK_NOTE = (
+    "Trees from straight above. "
+    "A tree counts if its centre is in the picture and, where a box is drawn, in the box."
+)
+
+
+def _draw_blocks(
+    seed: int, difficulty: Difficulty, folder: Path, only: Only
+) -> dict[str, JsonValue]:
+    """Draw blocks of one kind. ``record["blocks"]``: files, trees (as in a scene's truth) and mark of each."""
+    rng = np.random.default_rng([seed, difficulty, 71])
+    mode = turn_of(seed, MODES_OF_BLOCKS)
+    kind: BlockKind = "orchard" if rng.uniform() < 0.5 else "forest"
+    blocks: list[JsonValue] = []
+    for number in range(_BLOCKS):
+        if not (only(f"picture_{number}.jpg") or only(f"heights_{number}.tif")):
+            continue
+        rng = np.random.default_rng([seed, difficulty, 71, 1 + number])
+        scene = make_block(16 * seed + number, difficulty, kind)
+        picture, mark = scene.images["rgb"], None
+        rows, columns = picture.shape[:2]
+        if mode == "heights" and rng.uniform() < _WITH_BOX:
+            plot = random_box(rng, (rows, columns), (0.28, 0.5))
+            picture, mark = marked(rng, picture, plot, "box", draw_colour(rng))
+        save_picture(folder / f"picture_{number}.jpg", picture, int(rng.integers(86, 94)))
+        block: dict[str, Any] = {
+            "picture": f"picture_{number}.jpg",
+            "trees": scene.truth["trees"],
+            "mark": mark,
+        }
+        if mode != "pictures":
+            gsd_m, known = scene.sidecar["chm_gsd_m"], scene.masks["heights"]
+            save_heights(folder / f"heights_{number}.tif", scene.images["chm"], gsd_m)
+            block |= {"heights": f"heights_{number}.tif", "chm_gsd_m": gsd_m}
+            block["chm_size"] = [known.shape[1], known.shape[0]]
+        blocks.append({**block, "size": [columns, rows], "gsd_m": scene.sidecar["gsd_m"]})
+    return {"mode": mode, "kind": kind, "blocks": blocks}
+
+
+def _block_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
+    """Return the subject of a scene, ``block``: the trees of each block, or those inside its box."""
+    blocks, kind = cast("list[dict[str, Any]]", drawn.record["blocks"]), str(drawn.record["kind"])
+    note = "Heights above ground of the place in the picture of the same number, one band, metres."
+    crop, pest = ORCHARD_PESTS[drawn.seed % len(ORCHARD_PESTS)] if kind == "orchard" else ("", "")
+    entry = next((entry.id for entry in shipped_names().all_of_name(pest)), "") if pest else ""
+    words = {"kind": kind, "crop": crop, "pest": pest, "entry": entry}
+    files: list[dict[str, SampleFile]] = []
+    for one in blocks:
+        files.append(
+            {
+                "image": originals.file(
+                    drawn.folder / one["picture"], gsd_m=one["gsd_m"], note=_BLOCK_NOTE
+                )
+            }
+        )
+        if "heights" in one:
+            path = drawn.folder / one["heights"]
+            files[-1]["heights"] = originals.heights(path, one["chm_size"], one["chm_gsd_m"], note)
+
+    def block(index: int, number: int) -> Thing:
+        image, *models = shown = tuple(
+            named(file, stem, number) for stem, file in files[index].items()
+        )
+        arguments: dict[str, Any] = {"image": image.name, "target": "tree"}
+        if models:
+            arguments["chm"] = models[0].name
+        thought, mark = (
+            f"I need to know how many trees there are in {image.name}.",
+            blocks[index]["mark"],
+        )
+        truth = _counted(blocks[index], mark and mark["regions"][0]["inner_box"])
+        thing = Thing(shown, "count_objects", arguments, truth, image.name, thought, words)
+        if mark is None:
+            return thing
+        question, thought = f"where the box in {image.name} lies", "Now the trees inside the box."
+        return measured_in_mark(thing, image.name, mark, question, thought)
+
+    variant = f"{kind} {drawn.record['mode']}"
+    return [drawn.subject("block", len(blocks), block, "block", variant=variant)]
+
+
+def _counted(facts: dict[str, Any], region: Region | None) -> dict[str, Any]:
+    x0, y0, x1, y1 = region or (0, 0, *facts["size"])
+    heights = [height for x, y, height, _ in facts["trees"] if x0 <= x < x1 and y0 <= y < y1]
+    area_ha = (x1 - x0) * (y1 - y0) * facts["gsd_m"] ** 2 / 10_000
+    tall = (
+        round_significant(float(np.median(heights)), _DIGITS)
+        if heights and "heights" in facts
+        else None
+    )
+    return {
+        "count": len(heights),
+        "density_per_ha": round_significant(len(heights) / area_ha, _DIGITS),
+        "median_height_m": tall,
+        "gsd_m": facts["gsd_m"],
+    }
+
+
+def _draw_tracts(
+    seed: int, difficulty: Difficulty, folder: Path, only: Only
+) -> dict[str, JsonValue]:
+    """Draw the heights of tracts. ``record["tracts"]``: file and perfect result of each."""
+    tracts: list[JsonValue] = []
+    for number in range(4):
+        name = f"heights_{number}.tif"
+        if not only(name):
+            continue
+        scene = make_tract(16 * seed + number, difficulty)
+        known, gsd_m = scene.masks["heights"], float(scene.sidecar["gsd_m"])
+        save_heights(folder / name, scene.images["chm"], gsd_m)
+        canopy = known[known >= BREAK_M].astype(np.float64)
+        truth = height_truth(known, None, gsd_m)
+        truth["mean_canopy_m"] = round_significant(float(canopy.mean()), _DIGITS)
+        tracts.append(
+            {
+                "heights": name,
+                "gsd_m": gsd_m,
+                "size": [known.shape[1], known.shape[0]],
+                "truth": truth,
+            }
+        )
+    return {"tracts": tracts}
+
+
+def _tract_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
+    """Return the subject of a scene. Only heights are shown, because the answers cannot be seen in a picture."""
+    tracts = cast("list[dict[str, Any]]", drawn.record["tracts"])
+    note = "Heights above ground, one band, metres."
+    models = [
+        originals.heights(drawn.folder / one["heights"], one["size"], one["gsd_m"], note)
+        for one in tracts
+    ]
+
+    def tract(index: int, number: int) -> Thing:
+        return heights_thing(named(models[index], "heights", number), tracts[index]["truth"])
+
+    return [drawn.subject("tract", len(tracts), tract, "tract")]
+
+
+_PAIRS = {"one": 1, "places": 4, "marked": 2}
+"""Number of pairs of a subject, by mode."""
+_FARMLAND_MODES = ("one", "marked", "one", "places", "marked")
+_POND_MODES = ("one", "marked", "places", "one")
+_DIGITS = 6
+_ALONE: tuple[Becomes | Literal["none"], ...] = (
+    "building", "building", "building", "bare", "water", "forest", "road", "none", "none",
+)  # fmt: skip
+"""Frequencies of events in subjects of a single pair."""
+_EVENTS = {
+    (False, False): "none",
+    (True, True): "none",
+    (True, False): "dried",
+    (False, True): "wetted",
+}
+
+Mask = NDArray[np.bool_]
+
+
+def _draw_pairs(
+    modes: Sequence[str], key: int, make: Callable[[np.random.Generator, int, Difficulty, str], Scene],
+    place: Callable[[np.random.Generator, Scene], tuple[StrokeColour, MarkShape, Box]],
+    truth: Callable[[Scene, Region | None, float], dict[str, Any]],
+    seed: int, difficulty: Difficulty, folder: Path, only: Only,
+) -> dict[str, JsonValue]:  # fmt: skip
+    """Draw pairs of pictures. ``record["pairs"]``: files, mark (at a ``place``) and perfect result of each."""
+    mode = turn_of(seed, modes)
+    pairs: list[JsonValue] = []
+    for number in range(_PAIRS[mode]):
+        names = {date: f"{date}_{number}.jpg" for date in ("before", "after")}
+        if not any(map(only, names.values())):
+            continue
+        rng = np.random.default_rng([seed, difficulty, key, 1 + number])
+        scene = make(rng, 16 * seed + number, difficulty, mode)
+        pictures, mark, region = {date: scene.images[date] for date in names}, None, None
+        if mode == "marked":
+            colour, shape, inside = place(rng, scene)
+            pictures["before"], mark = marked(rng, pictures["before"], inside, shape, colour)
+            region = mark["regions"][0]["inner_box"]
+        quality = int(rng.integers(88, 95))
+        for date, name in names.items():
+            save_picture(folder / name, pictures[date], quality)
+        gsd_m = float(scene.sidecar["gsd_m"])
+        pairs.append({**names, "gsd_m": gsd_m, "mark": mark, **truth(scene, region, gsd_m)})
+    return {"mode": mode, "pairs": pairs}
+
+
+class _Compared:
+    """Pairs of pictures of a scene, measured by ``detect_change``."""
+
+    def __init__(
+        self, drawn: DrawnScene, originals: Originals, note: str, target: str, question: str
+    ) -> None:
+        self.pairs = cast("list[dict[str, Any]]", drawn.record["pairs"])
+        self._target, self._question = target, question
+        self._files = [
+            {
+                date: originals.file(
+                    drawn.folder / one[date], gsd_m=one["gsd_m"], note=f"{note}, {order} date."
+                )
+                for date, order in (("before", "first"), ("after", "second"))
+            }
+            for one in self.pairs
+        ]
+
+    def thing(self, index: int, number: int) -> Thing:
+        pair, gsd_m = self.pairs[index], self.pairs[index]["gsd_m"]
+        files = tuple(named(file, date, number) for date, file in self._files[index].items())
+        before, after = (file.name for file in files)
+        arguments: Arguments = {"before": before, "after": after, "target": self._target}
+        words = {
+            "before": before,
+            "after": after,
+            "gsd_m": f"{round_significant(gsd_m, 4):g}",
+            "metres": f"{gsd_m:g}",
+        }
+        words["least"] = str(LEAST_SITE_PX)
+        thought = f"I need to know {self._question} between {before} and {after}."
+        return Thing(
+            files, "detect_change", arguments, pair["change"], f"site {number}", thought, words
+        )
+
+    def in_mark(self, thought: str, index: int, number: int) -> Thing:
+        """Return the part of a pair inside the mark on its first picture."""
+        thing = self.thing(index, number)
+        before = thing.files[0].name
+        return measured_in_mark(
+            thing, before, self.pairs[index]["mark"], f"what is marked in {before}", thought
+        )
+
+
+def _farmland_pair(
+    look: Look, rng: np.random.Generator, seed: int, difficulty: Difficulty, mode: str
+) -> Scene:
+    becomes = _ALONE[int(rng.integers(len(_ALONE)))] if mode == "one" else None
+    return make_farmland_pair(seed, difficulty, look, becomes)
+
+
+def _farmland_truth(scene: Scene, region: Region | None, gsd_m: float) -> dict[str, Any]:
+    lost = scene.masks["lost"]
+    inside = cut_out(lost, region)
+    kinds = [BECOMES[int(value) - 1] for value in np.unique(inside) if value]
+    px = int(np.count_nonzero(inside))
+    loss = {"loss_px": px, "loss_area_m2": round_significant(px * gsd_m**2, _DIGITS)}
+    transition = f"cropland->{kinds[0]}" if kinds else None
+    return {
+        "becomes": scene.truth["becomes"],
+        "change": change_truth(inside > 0, gsd_m, **loss, dominant_transition=transition),
+        "sites": site_truth(lost > 0, LEAST_SITE_PX, gsd_m),
+    }
+
+
+def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> list[Subject]:
+    """Return ``field_pair`` (a whole pair), ``field_sites``, ``field_kind`` (a closer look), or ``field_marked``."""
+    compared = _Compared(drawn, originals, note, "farmland", "what cropland was lost")
+    pairs = compared.pairs
+
+    def field_sites(index: int, number: int) -> Thing:
+        thing = compared.thing(index, number)
+        thought = "Each piece of the map of change is a site; now their number and sizes."
+        look = look_closer(thing.files[1].name, "shape", pairs[index]["sites"], thought)
+        return replace(
+            thing, arguments={**thing.arguments, "min_area_px": LEAST_SITE_PX}, closer=(look,)
+        )
+
+    def field_kind(index: int, number: int) -> Thing:
+        thing, becomes = compared.thing(index, number), pairs[index]["becomes"]
+        truth: dict[str, JsonValue] = {
+            "class_pcts": {kind: 100.0 if kind == becomes else 0.0 for kind in BECOMES}
+        }
+        thought = "Now what lies there on the second date."
+        return replace(
+            thing, closer=(look_closer(thing.files[1].name, "landcover", truth, thought),)
+        )
+
+    mode = str(drawn.record["mode"])
+    kinds: dict[str, Callable[[int, int], Thing]] = {"field_pair": compared.thing}
+    if mode == "marked":
+        kinds = {"field_marked": partial(compared.in_mark, "Now what was lost inside the mark.")}
+    elif mode == "one" and pairs[0]["becomes"] != "none":
+        kinds["field_kind"] = field_kind
+        if pairs[0]["becomes"] != "road":
+            kinds["field_sites"] = field_sites
+    variant = str(pairs[0]["becomes"]) if mode == "one" else "mixed"
+    return [
+        drawn.subject(of, len(pairs), thing, of, variant=variant) for of, thing in kinds.items()
+    ]
+
+
+def _parcel(rng: np.random.Generator, scene: Scene) -> tuple[StrokeColour, MarkShape, Box]:
+    """Return a mark around a rectangle; in most pairs it contains lost cropland, in others none."""
+    colour, with_loss, lost = draw_colour(rng), rng.uniform() < 0.65, scene.masks["lost"]
+
+    def suits(box: Box) -> bool:
+        share = float((cut_out(lost, box) > 0).mean())
+        return share > 0.12 if with_loss else share == 0
+
+    return colour, "box", random_box(rng, lost.shape, (0.25, 0.45), suits, tries=60)
+
+
+def _pond_pair(_: np.random.Generator, seed: int, difficulty: Difficulty, __: str) -> Scene:
+    return make_pond_pair(seed, difficulty)
+
+
+def _pond_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
+    """Return ``pond`` (the event in a pair), ``pond_water`` (the water of each), or ``pond_marked`` (inside a mark)."""
+    compared = _Compared(drawn, originals, "Seen from above", "pond", "what became of the ponds")
+    marked_pond = partial(compared.in_mark, "Now what became of the pond inside the mark.")
+    kinds: Mapping[str, Callable[[int, int], Thing]] = {
+        "one": {"pond": compared.thing, "pond_water": compared.thing},
+        "places": {"pond_water": compared.thing},
+        "marked": {"pond_marked": marked_pond},
+    }[str(drawn.record["mode"])]
+    return [drawn.subject(of, len(compared.pairs), thing, of) for of, thing in kinds.items()]
+
+
+def _pond_truth(scene: Scene, region: Region | None, gsd_m: float) -> dict[str, Any]:
+    """Return a perfect ``detect_change`` in the region: ponds with an event changed; water counts on both dates."""
+    was, now = (
+        int(np.count_nonzero(cut_out(scene.masks[f"water_{name}"], region)))
+        for name in ("before", "after")
+    )
+    changed = np.zeros(scene.masks["water_before"].shape, np.bool_)
+    events: list[str] = []
+    for pond in _ponds(scene):
+        if cut_out(pond, region).any():
+            event, part = _event(scene, pond)
+            events.append(event)
+            changed |= part
+    event = next((event for event in events if event != "none"), "none")
+    delta_pct = round_significant(100 * (now - was) / was, _DIGITS) if was else None
+    water = {"event": event, "area_before_px": was, "area_after_px": now, "delta_pct": delta_pct}
+    return {
+        "change": {
+            **change_truth(cut_out(changed, region), gsd_m, pond=water),
+            "changed": event != "none",
+        }
+    }
+
+
+def _ponds(scene: Scene) -> list[Mask]:
+    import cv2
+
+    either = scene.masks["basins_before"] | scene.masks["basins_after"]
+    count, labels = cv2.connectedComponents(either.astype(np.uint8), connectivity=8)
+    return [np.asarray(labels == number) for number in range(1, count)]
+
+
+def _event(scene: Scene, pond: Mask) -> tuple[str, Mask]:
+    wet = [(scene.masks[f"water_{name}"] > 0) & pond for name in ("before", "after")]
+    event = _EVENTS[bool(wet[0].any()), bool(wet[1].any())]
+    dug = [bool((scene.masks[f"basins_{name}"] > 0)[pond].any()) for name in ("before", "after")]
+    if dug == [False, True]:
+        event = "constructed"
+    elif dug == [True, False]:
+        event = "demolished"
+    return event, wet[0] | wet[1] if event != "none" else np.zeros_like(pond)
+
+
+def _mark_on_pond(rng: np.random.Generator, scene: Scene) -> tuple[StrokeColour, MarkShape, Box]:
+    """Return a mark around a single pond, preferably one with an event; anywhere if no pond can be marked."""
+    shape, box = _around_a_pond(rng, scene)
+    return draw_colour(rng), shape, box
+
+
+def _around_a_pond(rng: np.random.Generator, scene: Scene) -> tuple[MarkShape, Box]:
+    rows, columns = scene.masks["water_before"].shape
+    ponds = _ponds(scene)
+    order = sorted(
+        ponds, key=lambda pond: (_event(scene, pond)[0] == "none") == (rng.uniform() < 0.8)
+    )
+    shapes: tuple[MarkShape, ...]
+    for pond in order:
+        left, top, right, bottom = bounds(pond)
+        shapes = ("ellipse", "box") if rng.uniform() < 0.6 else ("box",)
+        for shape in shapes:
+            free = int(rng.integers(10, 22))
+            x0, y0, x1, y1 = box = (left - free, top - free, right + free, bottom + free)
+            # An ellipse through the corners of a box extends a fifth of its sides further.
+            more = 0.21 if shape == "ellipse" else 0.0
+            dx, dy = more * (x1 - x0) + 6, more * (y1 - y0) + 6
+            if x0 - dx < 0 or y0 - dy < 0 or x1 + dx >= columns or y1 + dy >= rows:
+                continue
+            reach = (slice(int(y0 - dy), int(y1 + dy)), slice(int(x0 - dx), int(x1 + dx)))
+            if not any(other[reach].any() for other in ponds if other is not pond):
+                return shape, box
+    box = (0, 0, 0, 0)
+    for _ in range(50):
+        width, height = int(rng.integers(70, 130)), int(rng.integers(70, 130))
+        x0, y0 = int(rng.integers(8, columns - width - 8)), int(rng.integers(8, rows - height - 8))
+        box = (x0, y0, x0 + width, y0 + height)
+        if not any(cut_out(pond, grown(box, 8)).any() for pond in ponds):
+            break
+    return "box", box
+
+
+def _farmland(number: int, look: Look, note: str) -> SceneKind:
+    draw = partial(
+        _draw_pairs, _FARMLAND_MODES, 73, partial(_farmland_pair, look), _parcel, _farmland_truth
+    )
+    return SceneKind(number, ("farmland",), draw, partial(_farmland_subjects, note))
+
+
+BLOCKS = SceneKind(0, ("blocks",), _draw_blocks, _block_subjects)
+TRACTS = SceneKind(1, ("tracts",), _draw_tracts, _tract_subjects)
+FARMLAND_AERIAL = _farmland(2, "aerial", "Picture from the air")
+FARMLAND_SATELLITE = _farmland(3, "satellite", "Satellite picture")
+_DRAW_PONDS = partial(_draw_pairs, _POND_MODES, 74, _pond_pair, _mark_on_pond, _pond_truth)
+PONDS = SceneKind(4, ("pond", "pond_water"), _DRAW_PONDS, _pond_subjects)

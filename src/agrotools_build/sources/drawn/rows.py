@@ -1,0 +1,279 @@
+"""Crop rows with weeds, as photo or as five-band raster; and bands that separate their classes in surveyed squares."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from agrotools.calling.result import round_significant
+from agrotools_build.area_truth import AreaTruth, Region, count_area
+from agrotools_build.scenes.marks import outlined
+from agrotools_build.scenes.rows import (
+    BANDS,
+    CLASSES,
+    COLUMNS_PX,
+    ROWS_PX,
+    UNSURVEYED,
+    make_scene,
+    surveyed,
+)
+from agrotools_build.scenes.scene import Difficulty
+from agrotools_build.sources.drawn import (
+    INSIDE,
+    DrawnScene,
+    Only,
+    SceneKind,
+    find_outline,
+    save_jpeg,
+    save_png,
+    save_raster,
+    turn_of,
+)
+from agrotools_build.sources.part import Originals, named, photo_thing
+from agrotools_build.templates import Thing, field
+from agrotools_build.templates.field import MEASURE, FieldPicture, field_picture
+from agrotools_build.templates.thing import Subject
+from agrotools_tools.crop_weed.bands import ranked_bands
+
+COMPOSITES: tuple[tuple[str, str, str], ...] = (
+    ("R", "G", "B"), ("NIR", "R", "G"), ("RE", "R", "G"), ("NIR", "RE", "R"), ("NIR", "G", "B"), ("RE", "G", "B"),
+)  # fmt: skip
+"""Composites of three bands, in the order of their names."""
+_FIELDS = 2
+_WEED_PCT = (2.0, 36.0)
+"""Range of weed covers, percent; weeds cover less than the crop in about half of the fields."""
+_OPEN_PCT = 35.0
+"""Plant cover in percent below which soil shows between the plants everywhere; above it a stand is dense."""
+_SHOWN_COMPOSITES = 4
+_DIGITS = 6
+_PHOTO_NOTE = "Drawn. Field seen straight from above, natural colours."
+_RASTER_NOTE = (
+    "Drawn. Field seen straight from above, calibrated reflectance times 10,000 in five bands."
+)
+_SQUARES_NOTE = (
+    "Classes of the pixels in a few surveyed squares of the picture of the same number; 255: not surveyed. Expected "
+    "accuracy: the share of pixels classified correctly in parts of the squares that were held out of training, mean "
+    "of crop, weeds and soil, by the better of two classifiers, quadratic discriminant analysis and a smoothed "
+    "histogram."
+)
+View = Literal["photo", "bands"]
+
+
+def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
+    """Draw two fields, each as photo, photo with a red box, and raster with surveyed squares and ranked bands."""
+    rng = np.random.default_rng([seed, difficulty])
+    fields: list[JsonValue] = []
+    for number in range(_FIELDS):
+        # From clean to overgrown fields, so that no cover is typical.
+        weed_pct = float(np.exp(rng.uniform(*np.log(_WEED_PCT))))
+        width, height = (int(rng.uniform(0.45, 0.7) * side) for side in (COLUMNS_PX, ROWS_PX))
+        x0, y0 = (
+            int(rng.uniform(8, COLUMNS_PX - width - 8)),
+            int(rng.uniform(8, ROWS_PX - height - 8)),
+        )
+        photo, with_box, map_of_squares, raster = names = (
+            f"photo_{number}.jpg", f"marked_{number}.jpg", f"squares_{number}.png", f"bands_{number}.tif",
+        )  # fmt: skip
+        if not any(map(only, names)):
+            continue
+        scene = make_scene(_FIELDS * seed + number, difficulty, weed_pct=weed_pct)
+        classes = cast("NDArray[np.uint8]", scene.masks["classes"])
+        gsd_m = float(scene.sidecar["gsd_m"])
+        marked, box = outlined(scene.images["rgb"], (x0, y0, x0 + width, y0 + height))
+        squares = surveyed(classes, np.random.default_rng([seed, difficulty, number]))
+        save_jpeg(folder / photo, scene.images["rgb"], 93, full_colour=True)
+        save_jpeg(folder / with_box, marked, 93, full_colour=True)
+        save_png(folder / map_of_squares, squares)
+        if only(raster):
+            save_raster(folder / raster, scene.images["bands"], BANDS, gsd_m, number)
+        if all(map(only, names)):
+            save_png(folder / f"classes_{number}.png", classes)
+            fields.append(
+                {"gsd_m": gsd_m, "box": [*box], "bands": _ranking(scene.images["bands"], squares)}
+            )
+    composites = (
+        _shown_composites(cast("Any", fields[0])["bands"], rng) if len(fields) == _FIELDS else []
+    )
+    return {"fields": fields, "composites": [[*bands] for bands in composites]}
+
+
+def _shown_composites(
+    ranking: Mapping[str, Any], rng: np.random.Generator
+) -> list[tuple[str, str, str]]:
+    """Return composites in random order: one drawn first and worse ones, so that the best is not always the same."""
+
+    def accuracy(bands: tuple[str, str, str]) -> float:
+        return next(
+            entry["expected_accuracy"] or 0.0
+            for key, entry in ranking.items()
+            if {*key.split("-")} == {*bands}
+        )
+
+    by_rank = sorted(COMPOSITES, key=accuracy, reverse=True)
+    best = int(rng.integers(len(by_rank) - _SHOWN_COMPOSITES + 1))
+    worse = by_rank[best + 1 :]
+    composites = [
+        by_rank[best],
+        *(worse[int(k)] for k in rng.permutation(len(worse))[: _SHOWN_COMPOSITES - 1]),
+    ]
+    return [composites[int(k)] for k in rng.permutation(len(composites))]
+
+
+def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str, JsonValue]:
+    """Return the separability of each set of three bands in the surveyed squares, by the joined names of its bands."""
+    planes = {name: bands[k].astype(np.float32) * np.float32(1e-4) for k, name in enumerate(BANDS)}
+    ranked = ranked_bands(planes, classes, (0, 0, classes.shape[1], classes.shape[0]), "labels")
+    assert ranked is not None, "rows with crop, weeds and soil"
+    return {
+        "-".join(one.bands): {
+            "expected_accuracy": None
+            if one.expected_accuracy is None
+            else round_significant(one.expected_accuracy, _DIGITS),
+            "min_jm": round_significant(one.min_jm, _DIGITS),
+        }
+        for one in ranked.triplets
+    }
+
+
+def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
+    """Return ``field``, ``row_part`` (inside a red box, open and dense apart) and ``composite`` (three bands each)."""
+    record = cast("dict[str, Any]", drawn.record)
+    view: View = turn_of(drawn.seed, ("photo", "bands"))
+    fields = [_Field(drawn.folder, k, item, originals) for k, item in enumerate(record["fields"])]
+    first, composites = fields[0], [tuple(bands) for bands in record["composites"]]
+
+    @cache
+    def picture(index: int, place: int) -> FieldPicture:
+        return fields[index].picture(view, place)
+
+    def alike(
+        name: str, of: str, shown: Callable[[int, int], Thing], boxes: Sequence[Region | None]
+    ) -> list[Subject]:
+        """Return a subject of the open fields and one of the dense ones, as far as there are any."""
+        covers = [field.area(box).veg_pct for field, box in zip(fields, boxes, strict=True)]
+        subjects: list[Subject] = []
+        for stand in ("open", "dense"):
+            members = [
+                k for k, cover in enumerate(covers) if (cover < _OPEN_PCT) == (stand == "open")
+            ]
+
+            def pick(index: int, place: int, members: list[int] = members) -> Thing:
+                return shown(members[index], place)
+
+            subjects.append(
+                drawn.subject(f"{name}-{stand}", len(members), pick, of, variant=f"{name} {stand}")
+            )
+        return subjects
+
+    return [
+        *alike(view, "field", picture, [None] * _FIELDS),
+        *(
+            replace(
+                subject, instead={"unmarked": {field.marked.path: field.photo for field in fields}}
+            )
+            for subject in alike(
+                "part",
+                "row_part",
+                lambda index, place: fields[index].part(place),
+                [field.box for field in fields],
+            )
+        ),
+        drawn.subject(
+            "composites",
+            len(composites),
+            lambda index, _: first.composite(composites[index]),
+            "composite",
+        ),
+    ]
+
+
+class _Field:
+    """A drawn field: its files and its truth."""
+
+    def __init__(
+        self, folder: Path, number: int, item: Mapping[str, Any], originals: Originals
+    ) -> None:
+        self.gsd_m, self.ranking = item["gsd_m"], item["bands"]
+        self.box: Region = item["box"]
+        self._classes = folder / f"classes_{number}.png"
+        size = {"width_px": COLUMNS_PX, "height_px": ROWS_PX, "gsd_m": self.gsd_m}
+        self.photo = originals.file(folder / f"photo_{number}.jpg", note=_PHOTO_NOTE, **size)
+        self.marked = originals.file(folder / f"marked_{number}.jpg", note=_PHOTO_NOTE, **size)
+        self.raster = originals.file(
+            folder / f"bands_{number}.tif",
+            kind="raster",
+            bands=BANDS,
+            crs="EPSG:32632",
+            note=_RASTER_NOTE,
+            **size,
+        )
+        named_classes = {
+            **{str(value): name for value, name in CLASSES.items()},
+            str(UNSURVEYED): "ignore",
+        }
+        squares = folder / f"squares_{number}.png"
+        self.squares = originals.file(
+            squares, kind="mask", classes=named_classes, note=_SQUARES_NOTE, **size
+        )
+
+    def picture(self, view: View, place: int) -> FieldPicture:
+        picture_file = (
+            named(self.raster, "bands", place)
+            if view == "bands"
+            else named(self.photo, "image", place)
+        )
+        noun = "multispectral image" if view == "bands" else "photo"
+        return field_picture(
+            (picture_file,), {"image": picture_file.name}, self.area, COLUMNS_PX, ROWS_PX, noun
+        )
+
+    def area(self, region: Region | None) -> AreaTruth:
+        return count_area(_class_map(self._classes), None, region)
+
+    def composite(self, bands: tuple[str, ...]) -> Thing:
+        numbers: dict[str, JsonValue] = {name: BANDS.index(name) + 1 for name in bands}
+        key = next(key for key in self.ranking if set(key.split("-")) == set(bands))
+        called = "-".join(bands)
+        thought = f"I need how well the bands {called} tell crop, weeds and soil apart."
+        raster, labels = named(self.raster, "bands", 1), named(self.squares, "squares", 1)
+        truth = {"separability": {"triplets": [{"bands": [*bands], **self.ranking[key]}]}}
+        words = {"image": raster.name, "labels": labels.name}
+        thing = photo_thing(raster, MEASURE, truth, thought, words, label_raster=labels.name)
+        return replace(
+            thing,
+            files=(raster, labels),
+            arguments={**thing.arguments, "bands": numbers},
+            called=called,
+        )
+
+    def part(self, place: int) -> Thing:
+        photo = named(self.marked, "image", place)
+        truth = self.area(self.box).as_result(self.gsd_m)
+        thought = f"Now I need the areas of crop, weeds and soil inside the box in {photo.name}."
+        return photo_thing(
+            photo,
+            MEASURE,
+            truth,
+            thought,
+            before=(find_outline(photo.name, [*self.box]),),
+            region=INSIDE,
+        )
+
+
+@cache
+def _class_map(path: Path) -> NDArray[np.uint8]:
+    from PIL import Image
+
+    with Image.open(path) as picture:
+        return np.asarray(picture, np.uint8)
+
+
+# No trained heads, so that the observations are the same on every machine.
+ROWS = SceneKind(
+    11, ("drawn_bands", "drawn_rows", *field.TEMPLATES), _draw, _subjects, {MEASURE: "untrained"}
+)

@@ -1,0 +1,181 @@
+"""Subjects and things of questions (files, measuring call, truth), and questions with their values filled in."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from agrotools.core import AnswerType, Arguments, SampleFile, Slot
+from agrotools_build.references import PlannedCall, ref
+
+Words = Mapping[str, str]
+
+_REF = re.compile(r"@(\d+)((?:\.[A-Za-z_]\w*|\[\d+\])+)")
+_GIVEN = re.compile(r"\{(\w+)\}")
+
+
+def filled(text: str, words: Words) -> str:
+    """Return the text with ``{limit}`` and other words replaced by their values; ValueError if a word is unknown."""
+
+    def word(match: re.Match[str]) -> str:
+        if match[1] not in words:
+            raise ValueError(
+                f"{{{match[1]}}} is not a word of this template; known: {', '.join(sorted(words))}"
+            )
+        return words[match[1]]
+
+    return _GIVEN.sub(word, text)
+
+
+def references_written_out(text: str) -> str:
+    """Expand ``@0.severity_pct`` to ``steps[0].observation.severity_pct``."""
+    return _REF.sub(lambda match: f"steps[{match[1]}].observation{match[2]}", text)
+
+
+def filled_arguments(value: JsonValue, words: Words) -> JsonValue:
+    """Return arguments of a step with words and references filled in; a lone numeric word becomes a number."""
+    if isinstance(value, dict):
+        return {filled(key, words): filled_arguments(item, words) for key, item in value.items()}
+    if isinstance(value, list):
+        return [filled_arguments(item, words) for item in value]
+    if not isinstance(value, str):
+        return value
+    if match := _REF.fullmatch(filled(value, words)):
+        return ref(int(match[1]), match[2].lstrip("."))
+    if (lone := _GIVEN.fullmatch(value)) and lone[1] in words:
+        return _number(words[lone[1]])
+    return filled(value, words)
+
+
+def _number(text: str) -> JsonValue:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() else number
+
+
+_STEP = re.compile(r"steps\[(\d+)\]")
+
+
+@dataclass(frozen=True)
+class Thing:
+    """Something that one call measures: a leaf in a photo, a tile of canopy heights, a pair of dates.
+
+    Attributes:
+        truth: result of a perfect tool, in the tool's own format, as far as the source knows it.
+        called: name used in the question: a file ("image_1.jpg") or a part of one ("left half").
+        words: further words for wordings (``{one_...}``, ``{two_...}``: prefixed by the thing's place in the sample).
+        before: calls before the measurement (a marked region is found, then measured). References in them or in the
+            measurement number the steps within the thing.
+        closer: calls that inspect the result of the measurement further, with references in the sample's step numbers;
+            only made for questions about a single thing.
+        readings: the unrounded truth as the source reads it, followed by alternative readings; a question is not asked
+            if they disagree on its answer. A thing with readings is measured by a single call.
+    """
+
+    files: tuple[SampleFile, ...]
+    tool: str
+    arguments: Arguments
+    truth: Mapping[str, JsonValue]
+    called: str
+    thought: str
+    words: Mapping[str, str] = field(default_factory=dict)
+    closer: tuple[PlannedCall, ...] = ()
+    before: tuple[PlannedCall, ...] = ()
+    readings: tuple[dict[str, JsonValue], ...] = ()
+
+    @property
+    def as_read(self) -> dict[str, JsonValue]:
+        """The unrounded truth as the source reads it, or the rounded truth if there are no readings."""
+        return self.readings[0] if self.readings else dict(self.truth)
+
+    @property
+    def measured(self) -> PlannedCall:
+        return PlannedCall(self.tool, self.arguments, dict(self.truth), thought=self.thought)
+
+
+def distinct_files(things: Sequence[Thing]) -> tuple[SampleFile, ...]:
+    """Return the files of these things, each file once."""
+    return tuple({file.name: file for thing in things for file in thing.files}.values())
+
+
+def calls_on(things: Sequence[Thing]) -> tuple[PlannedCall, ...]:
+    """Return the calls on these things in order.
+
+    The calls before the measurements come first, level by level for all things, then all measurements, then closer
+    inspections. With several things, the first calls of all things form one group, their second calls the next.
+    """
+    depth, many = max(len(thing.before) for thing in things), len(things) > 1
+    spots = [
+        (level, n)
+        for level in range(depth)
+        for n, thing in enumerate(things)
+        if level < len(thing.before)
+    ]
+    spots += [(depth, n) for n in range(len(things))]
+    placed: list[PlannedCall] = []
+    for level, n in spots:
+        call = things[n].measured if level == depth else things[n].before[level]
+        arguments = _moved(
+            dict(call.arguments), [spots.index(spot) for spot in spots if spot[1] == n]
+        )
+        placed.append(
+            replace(call, arguments=cast(Arguments, arguments), group=level if many else call.group)
+        )
+    # Calls of a group do not depend on each other, so there are no closer inspections with several things.
+    return (*placed, *(() if many else things[0].closer))
+
+
+def _moved(value: JsonValue, steps: Sequence[int]) -> JsonValue:
+    """Renumber references to the steps of a thing as ``steps`` of the sample."""
+    if isinstance(value, dict):
+        if isinstance(target := value.get("$ref"), str):
+            moved = _STEP.sub(lambda match: f"steps[{steps[int(match[1])]}]", target, count=1)
+            return {**value, "$ref": moved}
+        return {key: _moved(item, steps) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_moved(item, steps) for item in value]
+    return value
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One or more things from which samples are made. Samples of a subject share files, so a subject is one cluster.
+
+    ``shown(index, number)`` returns thing ``index`` of the subject as the ``number``-th thing of a sample; its files
+    are named after ``number``, so that their names reveal nothing. ``of`` is the kind of thing; only questions about
+    this kind are asked. ``instead``: files that may be shown in place of others to make a question unanswerable, by
+    kind (``bare``) and by the stored path of the file whose place they take. ``blank`` returns a file that holds
+    nothing and is listed like a given one; None if there is none of its kind. ``groups`` are those of its samples.
+    """
+
+    name: str
+    things: int
+    shown: Callable[[int, int], Any]
+    metadata: dict[str, JsonValue] = field(default_factory=dict)
+    of: str = "field"
+    instead: Mapping[str, Mapping[str, SampleFile]] = field(default_factory=dict)
+    blank: Callable[[SampleFile], SampleFile | None] | None = None
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class QuestionInstance:
+    """A question about given things with its answer: a sample without observations. ``words`` fill the wording.
+
+    ``has_known_truth``: it has no answer, and its calls have the results of perfect tools, which say so; real tools may
+    say otherwise. Else an unanswerable question is dropped if the real tools answer it.
+    """
+
+    files: tuple[SampleFile, ...]
+    calls: tuple[PlannedCall, ...]
+    slots: tuple[Slot, ...]
+    answer_type: AnswerType
+    words: Mapping[str, str]
+    has_known_truth: bool = False
+
+    def query(self, wording: str) -> str:
+        return wording.format(**self.words)

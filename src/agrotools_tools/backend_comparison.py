@@ -1,0 +1,283 @@
+"""Comparison of back-ends of a tool on the same labelled photographs, paired by photograph."""
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from agrotools.calling import get_tool
+from agrotools.calling.execution import check_backend
+from agrotools.calling.services import LEARNED, VLM
+from agrotools.calling.workspace import CallContext, call_context, write_artifact
+from agrotools.core import FrozenModel, ToolError, UsageError
+from agrotools.core.texts import count_text
+from agrotools.knowledge.kb_names import kb_names
+from agrotools.report.layout import DASH, ReportTable, new_table, value_cell
+from agrotools.scoring.statistics import Estimate, estimate_difference, estimate_mean
+from agrotools_tools.recognition.candidates import PACK, identifier, recogniser_for
+from agrotools_tools.recognition.labelled_pictures import LabelledImage
+from agrotools_tools.recognition.packs import load_pack
+
+NAMING = ("identify_weed", "diagnose_pest_disease")
+COUNTING = "count_objects"
+_NO_ANSWER = ("low_confidence", "nothing_found", "timeout", "limit", "tool_failed")
+_UNREADABLE = ("unreadable_file", "file_not_found")
+
+
+class BackendScore(FrozenModel):
+    """Score of a back-end on all photographs that can be read.
+
+    ``score``: share of photographs named right, or mean absolute error of counts; ``difference``: that minus the first
+    back-end's, paired by photograph, None for the first. ``better``, ``worse``: photographs on which it does better and
+    worse than the first. ``refused``: share without an answer. ``likeliest``: share of names whose first candidate is
+    right, refused or not. ``seen``: number of photographs that a pack learnt from, which say nothing about others.
+    ``unreadable``: files left out for all back-ends. ``unknown``: labels that none of its names means.
+    ``ms``: median time of a call.
+    """
+
+    backend: str
+    metric: str
+    score: Estimate
+    difference: Estimate | None
+    better: int
+    worse: int
+    refused: float
+    likeliest: float | None
+    seen: int
+    unreadable: tuple[str, ...]
+    unknown: tuple[str, ...]
+    ms: float
+
+
+@dataclass(frozen=True)
+class _Result:
+    """Result of a call. ``value``: 1 if named right, else 0; or the absolute error of a count."""
+
+    value: float
+    refused: bool
+    likeliest: bool = False
+
+
+def _check(tool: str, backends: Sequence[str], pictures: Sequence[LabelledImage]) -> None:
+    if len(set(backends)) < 2:
+        raise UsageError(
+            "there is nothing to compare", hint="name two back-ends: --backends offline,pack:NAME"
+        )
+    if tool not in (*NAMING, COUNTING):
+        raise UsageError(
+            f"{tool} gives no names and no count", hint=f"tools: {', '.join((*NAMING, COUNTING))}"
+        )
+    for backend in backends:
+        if backend == VLM:
+            raise UsageError(
+                "a vision model is compared by runs",
+                hint="agrotools eval --backend, agrotools compare",
+            )
+        check_backend(get_tool(tool), backend)
+    for one in pictures if tool == COUNTING else ():
+        _count_of(one)
+
+
+def compare_backends(
+    tool: str,
+    backends: Sequence[str],
+    pictures: Sequence[LabelledImage],
+    arguments: Mapping[str, Any],
+    *,
+    progress: Callable[[str], None] = lambda _: None,
+) -> list[BackendScore]:
+    """Run each back-end on each photograph and score it; intervals are over groups of photographs.
+
+    A name is right if it means the same as the label (:meth:`~agrotools.knowledge.kb_names.KbNames.mean_same`); a
+    refusal is wrong. The error of a count that is refused is the whole label. Photographs that cannot be read are left
+    out.
+
+    Raises:
+        UsageError: fewer than two back-ends, a tool that gives neither names nor a count, labels that are no counts, a
+            back-end that the tool lacks, arguments that the tool or a back-end does not accept, or no photograph that
+            can be read.
+    """
+    _check(tool, backends, pictures)
+    given: dict[str, list[_Result | None]] = {}
+    ms: dict[str, float] = {}
+    for backend in dict.fromkeys(backends):
+        seconds: list[float] = []
+        given[backend] = [_result(tool, backend, one, arguments, seconds) for one in pictures]
+        ms[backend] = 1000 * median(seconds) if seconds else 0.0
+        progress(f"{backend}: {len(pictures)} photographs")
+    read = [
+        place for place in range(len(pictures)) if all(results[place] for results in given.values())
+    ]
+    unreadable = tuple(one.path.name for place, one in enumerate(pictures) if place not in {*read})
+    if not read:
+        raise UsageError(
+            f"no photograph can be read: {', '.join(unreadable[:3])}", hint="pass JPEG or PNG files"
+        )
+    groups = tuple(pictures[place].group for place in read)
+    metric = "mean absolute error of counts" if tool == COUNTING else "named right, share"
+    crop = arguments.get("crop")
+    sign = -1 if tool == COUNTING else 1
+    scores: list[BackendScore] = []
+    first: list[float] | None = None
+    for backend, all_results in given.items():
+        results = [result for place in read if (result := all_results[place])]
+        values = [result.value for result in results]
+        gains = [value - before for value, before in zip(values, first or values, strict=True)]
+        named = tool != COUNTING
+        shown = [pictures[place] for place in read]
+        pack = load_pack(backend.removeprefix(PACK)) if backend.startswith(PACK) else None
+        scores.append(
+            BackendScore(
+                backend=backend,
+                metric=metric,
+                score=_estimate(tool, values, None, groups),
+                difference=None if first is None else _estimate(tool, values, first, groups),
+                better=sum(sign * gain > 0 for gain in gains),
+                worse=sum(sign * gain < 0 for gain in gains),
+                refused=sum(result.refused for result in results) / len(read),
+                likeliest=sum(result.likeliest for result in results) / len(read)
+                if named
+                else None,
+                seen=sum(
+                    pack.has_seen(hashlib.sha256(one.path.read_bytes()).hexdigest())
+                    for one in shown
+                )
+                if pack
+                else 0,
+                unreadable=unreadable,
+                unknown=_unknown_labels(tool, backend, shown, crop) if named else (),
+                ms=ms[backend],
+            )
+        )
+        first = first or values
+    return scores
+
+
+def _result(
+    tool: str,
+    backend: str,
+    picture: LabelledImage,
+    arguments: Mapping[str, Any],
+    seconds: list[float],
+) -> _Result | None:
+    """Return the result of one call and add its time to ``seconds``; None if the photograph cannot be read."""
+    right = partial(kb_names().mean_same, picture.label, crop=arguments.get("crop"))
+    try:
+        result = _call(tool, backend, picture, arguments, seconds)
+    except ToolError as error:
+        if error.kind in _UNREADABLE:
+            return None
+        if error.kind not in _NO_ANSWER:
+            raise UsageError(
+                f"{backend} on {picture.path.name}: {error.message}", hint=error.advice
+            ) from error
+        if tool == COUNTING:
+            return _Result(_count_of(picture), refused=True)
+        unlikely = error.candidates[:1] if error.kind == "low_confidence" else ()
+        return _Result(0.0, refused=True, likeliest=any(map(right, unlikely)))
+    if tool == COUNTING:
+        return _Result(abs(result.count - _count_of(picture)), refused=False)
+    likeliest = right(identifier(result.candidates[0]))
+    return _Result(float(likeliest and not result.abstained), result.abstained, likeliest)
+
+
+def _call(
+    tool: str,
+    backend: str,
+    picture: LabelledImage,
+    arguments: Mapping[str, Any],
+    seconds: list[float],
+) -> Any:
+    """Return the result of a call. The first is made twice, so that importing libraries is not timed."""
+    with TemporaryDirectory(prefix="agrotools-compare-") as scratch:
+        run = partial(get_tool(tool), image=picture.path.resolve(), **arguments)
+        with call_context(CallContext(partial(write_artifact, Path(scratch)), backend=backend)):
+            if not seconds:
+                run()
+            started = time.perf_counter()
+            result = run()
+            seconds.append(time.perf_counter() - started)
+    return result
+
+
+def _count_of(picture: LabelledImage) -> float:
+    """Return the label of a photograph as a count; UsageError if it is not a finite number of at least 0."""
+    try:
+        count = float(picture.label)
+    except ValueError:
+        count = math.nan
+    if not 0 <= count < math.inf:
+        why = f"{picture.place}: the label of {picture.path.name} is {picture.label!r}, not a count"
+        raise UsageError(why, hint="labels of count_objects are numbers of at least 0")
+    return count
+
+
+def _estimate(
+    tool: str, values: Sequence[float], first: Sequence[float] | None, groups: Sequence[str]
+) -> Estimate:
+    """Return the mean of ``values``, or that of their paired differences to ``first``."""
+    if tool != COUNTING and first is None:
+        found = estimate_mean(values, groups)
+    else:
+        found = estimate_difference(values, first or [0.0] * len(values), groups)
+    if tool == COUNTING and found.detectable is None:
+        return found.model_copy(
+            update={"interval": None}
+        )  # errors that are all equal have no range
+    return found
+
+
+def backend_table(tool: str, scores: Sequence[BackendScore]) -> ReportTable:
+    """Return a table of the scores, with notes on photographs and names that say nothing."""
+    headings = (
+        scores[0].metric,
+        "difference",
+        "better",
+        "worse",
+        "no answer",
+        "first candidate right",
+        "ms",
+    )
+    table = new_table(f"{tool} on {count_text(scores[0].score.n, 'photograph')}", headings)
+    if left_out := scores[0].unreadable:
+        more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+        table.notes.append(f"left out, as they cannot be read: {', '.join(left_out[:3])}{more}")
+    for each in scores:
+        difference = value_cell(each.difference, "{:+.3f}".format)
+        counts = (str(each.better), str(each.worse)) if each.difference else (DASH, DASH)
+        likeliest = f"{each.likeliest:.3f}" if each.likeliest is not None else DASH
+        cells = (difference, *counts, f"{each.refused:.0%}", likeliest, f"{each.ms:.0f}")
+        table.add_row(each.backend, value_cell(each.score, "{:.3f}".format), *cells)
+        if each.seen:
+            seen = f"{each.backend} learnt from {each.seen} of these photographs"
+            table.notes.append(f"{seen}, so this says nothing about others")
+        if each.unknown:
+            unknown = ", ".join(each.unknown)
+            table.notes.append(
+                f"{each.backend} has no name for {unknown}: it cannot be right on these"
+            )
+    return table
+
+
+def _unknown_labels(
+    tool: str, backend: str, pictures: Sequence[LabelledImage], crop: str | None
+) -> tuple[str, ...]:
+    names = kb_names()
+    if backend.startswith(LEARNED):
+        given = [entry.id for entry in names.of_kinds(("disease", "pest", "weed"))] + ["healthy"]
+    else:
+        given = list(
+            recogniser_for(
+                backend, "weeds" if tool == "identify_weed" else "leaves", pictures[0].path
+            ).labels
+        )
+    labels = sorted({one.label for one in pictures})
+    return tuple(
+        label for label in labels if not any(names.mean_same(label, name, crop) for name in given)
+    )

@@ -1,0 +1,1 @@
+"""Search in the knowledge base, and the checking of its files."""

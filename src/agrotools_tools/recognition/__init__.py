@@ -1,0 +1,15 @@
+"""Tools that identify weeds, pests and diseases, and look up knowledge about them."""
+
+from pathlib import Path
+from typing import Literal
+
+NetName = Literal["weeds", "leaves"]
+NAMED_FROM = 0.5
+"""Smallest calibrated score of a best candidate, which is then more likely right than wrong."""
+
+
+def shipped_files(name: NetName) -> tuple[Path, Path]:
+    """Return the paths of the description and the weights of a shipped net."""
+    from agrotools_tools.vision.nets import nets_folder
+
+    return nets_folder() / f"{name}.json", nets_folder() / f"{name}.onnx"
