@@ -16,7 +16,7 @@ from pathlib import Path
 
 from agrotools.core import Slot
 
-TESTS = Path(__file__).parents[1] / "tests" / "text"
+TESTS = Path(__file__).parents[1] / "tests" / "engine" / "text"
 LONGEST = 8
 """Words of a value; the longest values of real replies that are read have about as many."""
 

@@ -28,6 +28,12 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = Path("src")
 ENGINE = "agrotools"
+FOLDERS = {
+    "agrotools_tools": "tools",
+    "agrotools_build": "authoring",
+    "agrotools_benchmarks": "benchmarks",
+}
+"""Folder of the tests of each package that builds on the engine."""
 SECONDS = 300
 """Time after which the tests of a mutant are stopped; it counts as found."""
 _PAIRS = (("Lt", "<", "LtE", "<="), ("Gt", ">", "GtE", ">="), ("Eq", "==", "NotEq", "!="))
@@ -131,7 +137,7 @@ def copy_of_tree(folder: Path) -> None:
 def first_failure(mutant: Mutant, folder: Path, others: list[str]) -> str:
     """Return the line of pytest that names the failing test; empty if every test passes."""
     package, inside, *_ = mutant.path.relative_to(SOURCE).parts
-    room = inside if package == ENGINE else package.removeprefix(f"{ENGINE}_")
+    room = f"engine/{inside}" if package == ENGINE else FOLDERS[package]
     name = mutant.path.stem
     files = sorted(
         (folder / "tests" / room).rglob("test_*.py"),

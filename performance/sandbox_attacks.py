@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "sandbox"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "engine" / "sandbox"))
 
 from attacks import Host, breach, held_how, run_attack
 from hostile_code import ATTACKS, ATTACKS_ON_THE_CHANNEL

@@ -9,7 +9,7 @@
 * ``large_functions``: functions of more than 400 nodes.
 * ``circles``: modules that import each other at run time; ``circle_of_types``: the largest circle, if imports for
   types count too.
-* ``twice``: public class names that two modules define.
+* ``twice``: public class names that two modules of a package define.
 * ``functions_run``, ``files_entered``: of a process that evaluates one scripted sample with one tool call
   (``eval BENCHMARK -m scripted:... --mode end-to-end --limit 1``; ``sys.setprofile``). Bodies of modules and classes
   and comprehensions are left out. Workers of tools are processes of their own and not counted.
@@ -27,7 +27,7 @@ import sys
 import tempfile
 import tokenize
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -160,7 +160,12 @@ class House:
         return self.resolve(base, original, seen | {module}) if original else None
 
     def package_of(self, name: str) -> str:
-        return name.split(".")[1] if "." in name else name
+        """The import package that a module is in."""
+        return name.split(".")[0]
+
+    def room_of(self, name: str) -> str:
+        """The package, and the package or module right below it that a module is in or is."""
+        return ".".join(name.split(".")[:2])
 
 
 def _outside_functions(tree: ast.AST) -> Iterator[ast.AST]:
@@ -429,15 +434,16 @@ def large_functions(house: House) -> list[str]:
 
 
 def classes_defined_twice(house: House) -> list[str]:
-    """Public class names that two modules define: ``name: modules``."""
-    modules_of: dict[str, list[str]] = {}
+    """Public class names that two modules of a package define: ``name: modules``."""
+    modules_of: dict[tuple[str, str], list[str]] = {}
     for module in house.modules.values():
+        package = house.package_of(module.name)
         for name, node in module.definitions.items():
             if isinstance(node, ast.ClassDef) and not name.startswith("_"):
-                modules_of.setdefault(name, []).append(module.name)
+                modules_of.setdefault((package, name), []).append(module.name)
     return [
         f"{name}: {', '.join(modules)}"
-        for name, modules in sorted(modules_of.items())
+        for (_, name), modules in sorted(modules_of.items())
         if len(modules) > 1
     ]
 
@@ -597,24 +603,20 @@ def rows(repo: Path, benchmark: str) -> list[Row]:
     ]
 
 
-def print_rooms(house: House) -> None:
-    """Print lines, nodes and large functions of each room (a package or module right below ``agrotools``)."""
-    of_room: dict[str, list[Module]] = {}
+def print_parts(house: House, noun: str, part_of: Callable[[str], str]) -> None:
+    """Print lines, nodes and large functions of each part of the source; ``part_of``: the part of a module."""
+    parts: dict[str, list[Module]] = {}
     for name, module in house.modules.items():
-        of_room.setdefault(house.package_of(name), []).append(module)
-    large = Counter(
-        house.package_of(place.split()[1].split(":")[0]) for place in large_functions(house)
-    )
-    print(
-        f"\n{'room':<16}{'files':>7}{'lines':>9}{'nodes':>10}{'a line':>8}{'large functions':>17}"
-    )
-    for room, modules in sorted(
-        of_room.items(), key=lambda item: -sum(module.lines for module in item[1])
+        parts.setdefault(part_of(name), []).append(module)
+    large = Counter(part_of(place.split()[1].split(":")[0]) for place in large_functions(house))
+    print(f"\n{noun:<32}{'files':>7}{'lines':>9}{'nodes':>10}{'a line':>8}{'large functions':>17}")
+    for part, modules in sorted(
+        parts.items(), key=lambda item: -sum(module.lines for module in item[1])
     ):
         one = density(modules)
         a_line = one.nodes / max(one.lines, 1)
         print(
-            f"{room:<16}{one.files:>7}{one.lines:>9,}{one.nodes:>10,}{a_line:>8.1f}{large[room]:>17}"
+            f"{part:<32}{one.files:>7}{one.lines:>9,}{one.nodes:>10,}{a_line:>8.1f}{large[part]:>17}"
         )
 
 
@@ -639,7 +641,9 @@ def main() -> int:
     else:
         for row in found:
             print(f"{row.name:<18}{row.text:<58}{row.value:>10,}")
-        print_rooms(House(repo))
+        house = House(repo)
+        print_parts(house, "package", house.package_of)
+        print_parts(house, "room", house.room_of)
     return 0
 
 

@@ -5,7 +5,7 @@ It needs the extra ``dev``: pip install -e ".[dev]"
 python tests/check.py [--coverage] [--update-snapshots] [pytest arguments]
 
 --coverage           print the share of executed lines by file, the least executed ones first
---update-snapshots   write tests/cli/snapshots anew instead of comparing with it
+--update-snapshots   write tests/engine/cli/snapshots anew instead of comparing with it
 """
 
 import os

@@ -53,8 +53,9 @@ ENVIRONMENTS = {
     "extras": Environment(
         install=[".[docs,zh,bleu,ocr,heic]", "polars"],
         pytest=[
-            "tests/benchmarks", "tests/build/test_own_privacy.py", "tests/cli/test_snapshots.py",
-            "tests/docs/test_site.py", "tests/golden", "tests/test_api.py", "tests/tools/general/test_read_text.py",
+            "tests/benchmarks", "tests/authoring/test_own_privacy.py", "tests/engine/cli/test_snapshots.py",
+            "tests/docs/test_site.py", "tests/golden", "tests/engine/test_api.py",
+            "tests/tools/general/test_read_text.py",
         ],
     ),
     "learned": Environment(
@@ -65,16 +66,17 @@ ENVIRONMENTS = {
             "train-nets",
         ],
         pytest=[
-            "tests/knowledge",
-            "tests/scoring/test_embedders.py",
+            "tests/engine/knowledge",
+            "tests/engine/scoring/test_embedders.py",
             "tests/training",
-            "tests/vision",
+            "tests/engine/vision",
+            "tests/tools/vision",
         ],
     ),
     "trackers": Environment(
         python="3.12",
         install=["inspect-ai>=0.3.285", "mlflow-skinny>=3.17", "wandb>=0.20"],
-        pytest=["tests/report/test_trackers.py", "tests/test_inspect_tasks.py"],
+        pytest=["tests/engine/report/test_trackers.py", "tests/engine/test_inspect_tasks.py"],
     ),
     "agents": Environment(
         install=[
@@ -84,13 +86,20 @@ ENVIRONMENTS = {
             "langchain-openai>=1.7.3",
             "smolagents[openai]>=1.26",
         ],
-        pytest=["tests/agents/test_agent_sdks.py"],
+        pytest=["tests/engine/agents/test_agent_sdks.py"],
     ),
-    "ray": Environment(install=[".[ray]"], pytest=["tests/tools/test_ray.py", "tests/tools/test_ray_executor.py"]),
-    "trl": Environment(install=["trl>=1.16,<2"], pytest=["tests/test_env_trl.py"]),
-    "clients": Environment(pytest=["tests/serve/test_clients.py"]),
+    "ray": Environment(
+        install=[".[ray]"],
+        pytest=["tests/engine/calling/test_ray.py", "tests/engine/calling/test_ray_executor.py"],
+    ),
+    "trl": Environment(install=["trl>=1.16,<2"], pytest=["tests/authoring/test_env_trl.py"]),
+    "clients": Environment(pytest=["tests/tools/serve/test_clients.py"]),
     "models": Environment(install=[".[local]"], pytest=["-s", "tests/real_models"]),
-    "servers": Environment(pytest=["tests/performance/test_foreign_servers.py", "tests/runner/test_llama_server.py"]),
+    "servers": Environment(
+        pytest=[
+            "tests/performance/test_foreign_servers.py", "tests/engine/runner/test_llama_server.py",
+        ],
+    ),
 }  # fmt: skip
 NPM = ["@anthropic-ai/claude-code@2", "@modelcontextprotocol/inspector@2"]
 if sys.platform == "linux":  # the inspector needs Node 22

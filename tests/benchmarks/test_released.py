@@ -370,7 +370,7 @@ def test_a_folder_for_each_question_is_read_and_a_map_is_proposed(root):
         "properties": {"image": {"type": "string"}, "object": {"type": "string"}},
     }
     declared = {"name": "Object Counter", "description": "Counts.", "parameters": schema}
-    (root / "agrotools_tools/counter.json").write_text(json.dumps(declared))
+    (root / "agrotools/tools/counter.json").write_text(json.dumps(declared))
     _, samples = _load(root)
     assert samples["CM_1"].files[0].sha256 != samples["CM_2"].files[0].sha256
     for sample in samples.values():

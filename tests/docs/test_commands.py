@@ -23,23 +23,23 @@ ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NOT_RUN = {
-    r"eval my_orchard$": "tests/plugins/test_new_benchmark.py runs what agrotools init writes",
+    r"eval my_orchard$": "tests/engine/plugins/test_new_benchmark.py runs what agrotools init writes",
     r"(-m|--model|--judge|--vlm-model) (M|MODEL|NAME|\S+:(gpt|gemini|[qQ]wen)\S*|qwen\S+|my-model)\b": "asks a model",
     r"eval$": "runs the whole benchmark",
-    r"--serve |local:": "needs the server of a model: tests/runner/test_local_server.py",
+    r"--serve |local:": "needs the server of a model: tests/engine/runner/test_local_server.py",
     r"check agrotools DIR": "needs data sets: tests/benchmarks/test_released.py",
     r"(=|train crop-weed --data |--all-sources )DIR|answers\.csv|map\.toml|--labels|pack:mine": "needs data sets",
-    r"held\.csv|pack:pests|train pests|--kind pest": "needs data sets: tests/cli/test_packs.py",
-    r"--executor ray": "needs Ray: tests/tools/test_ray.py",
-    r"python:(my_agent|examples)|mcp:": "needs an agent: tests/agents, tests/docs/test_examples.py",
+    r"held\.csv|pack:pests|train pests|--kind pest": "needs data sets: tests/tools/cli/test_packs.py",
+    r"--executor ray": "needs Ray: tests/engine/calling/test_ray.py",
+    r"python:(my_agent|examples)|mcp:": "needs an agent: tests/engine/agents, tests/docs/test_examples.py",
     r"zhwiki": "needs a download of Wikipedia",
-    r"--shard \d|agrotools merge part": "draws the quick part: tests/runner/test_merge.py",
-    r"study examples/thirteen_models": "runs thirteen models: tests/analysis/test_study_files.py",
+    r"--shard \d|agrotools merge part": "draws the quick part: tests/engine/runner/test_merge.py",
+    r"study examples/thirteen_models": "runs thirteen models: tests/engine/analysis/test_study_files.py",
     r"build --scenes|cmmlu": "takes many minutes",
     r"benchmarks get|eval field": "downloads",
     r"review my-benchmark( --apply.*)?$": "waits in the browser, or for decisions made there",
-    r"agrotools view": "serves until it is stopped: tests/cli/test_view_command.py",
-    r"agrotools serve": "serves until it is stopped: tests/serve",
+    r"agrotools view": "serves until it is stopped: tests/engine/cli/test_view_command.py",
+    r"agrotools serve": "serves until it is stopped: tests/tools/serve",
     r"--image menu\.jpg": "needs a reader of text (extra ocr)",
 }
 """Commands of the documentation that no test runs, and why. Their options are checked all the same."""

@@ -25,8 +25,8 @@ import pytest
 _TESTS = Path(__file__).resolve().parent.parent
 TIERS = ("unit", "tools", "process", "data", "browser", "slow")
 OF_FOLDERS = {
-    "build": "tools", "sandbox": "process",
-    "studies": "tools", "tools": "tools", "training": "slow", "vision": "tools",
+    "authoring": "tools", "engine/calling": "tools", "engine/sandbox": "process", "engine/vision": "tools",
+    "studies": "tools", "tools": "tools", "training": "slow",
 }  # fmt: skip
 """Tier by folder below ``tests``, where it is not ``unit``. The longest match counts."""
 

@@ -8,7 +8,7 @@ that only one task needs. Their contracts are in :mod:`agrotools.scoring.contrac
 :mod:`agrotools.report.contracts`, that of protocols is in :mod:`agrotools.agents.protocols`.
 
 The module of the plug-in must stay light: it should import only :mod:`agrotools.plugin`, :mod:`agrotools.core` and its
-own slot types. ``tests/plugins`` contains an example.
+own slot types. ``tests/engine/plugins`` contains an example.
 """
 
 from collections.abc import Callable, Mapping, Sequence

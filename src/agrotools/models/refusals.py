@@ -2,7 +2,7 @@
 and adaptations to an endpoint that refuses a part of a request, which from then on is left out or takes another form.
 
 A wording counts only if it is the server's own: errors quote requests, and a question may mention context windows.
-``tests/models/vendor_replies`` holds replies of servers with their expected interpretation.
+``tests/engine/models/vendor_replies`` holds replies of servers with their expected interpretation.
 """
 
 import hashlib

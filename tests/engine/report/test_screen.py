@@ -1,0 +1,217 @@
+"""The screen at the end of ``agrotools eval``, as it stands: a change of wording or layout shows in the diff.
+
+``python tests/check.py --update-snapshots tests/engine/report/test_screen.py`` writes the snapshots anew.
+"""
+
+import io
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from agrotools.report.screen import LINES, Screen, print_screen, screen
+from agrotools.runner.ladder import CEILING, FLOOR, PLANNER, References
+from agrotools.runner.rescore import Rescored
+from agrotools.scoring.aggregate import RunAggregator, score_record
+from engine.report.test_tables import scored, summary
+from support.made_runs import call, made_sample
+from support.made_runs import end_to_end as made_end_to_end
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+UPDATE = bool(os.environ.get("AGROTOOLS_UPDATE_SNAPSHOTS"))
+PAGE = Path("runs/field-rows-m1-c0ffee/report.html")
+
+
+def of_pairs(pairs: Sequence[Any], model: str, **options: object) -> Rescored:
+    tally = RunAggregator()
+    for record, rows in pairs:
+        tally.add(record, rows)
+    return Rescored(summary(pairs, model=model).model_copy(update=options), None, tally)
+
+
+def end_to_end(
+    model: str, share: float, *, n: int = 40, invalid: int = 0, **options: object
+) -> Rescored:
+    pairs = [scored(at, "end-to-end", float(at < share * n)) for at in range(n - invalid)]
+    pairs += [
+        scored(at, "end-to-end", 0.0, invalid="connection refused") for at in range(n - invalid, n)
+    ]
+    return of_pairs(pairs, model, **options)
+
+
+def in_part(share: float) -> References:
+    """The ceiling of 10 of the 40 samples, whose answer follows from the calls."""
+    oracle = end_to_end(CEILING, share, n=10, privileged=True)
+    return References({FLOOR: end_to_end(FLOOR, 0.1), CEILING: oracle}, frozenset({FLOOR, CEILING}))
+
+
+def three_modes(model: str, **options: object) -> Rescored:
+    pairs = [scored(at, "no-tool", float(at < 5)) for at in range(20)]
+    pairs += [scored(at, "step-by-step", float(at < 10)) for at in range(20)]
+    pairs += [
+        scored(at, "end-to-end", float(at < 31), task="weed_crop_area" if at < 20 else "plotting")
+        for at in range(40)
+    ]
+    return of_pairs(pairs, model, **options)
+
+
+GUESS, PLANS = (
+    end_to_end("baseline:guess", 0.1),
+    end_to_end("baseline:planner", 0.4, privileged=True),
+)
+ORACLE = end_to_end("baseline:oracle", 0.9, privileged=True)
+BLURRED = partial(end_to_end, share=0.9, n=20, benchmark_options={"degrade": "blur=1"})
+ENDS = References(
+    {each.summary.model: each for each in (GUESS, ORACLE)},
+    frozenset({GUESS.summary.model, ORACLE.summary.model}),
+)
+EXPLAIN = "agrotools explain runs/field-rows-m1-c0ffee s3"
+WHOLE = "agrotools eval field-rows --model m1  (the whole benchmark)"
+TRY = "agrotools eval field-rows --quick --model openai:gpt-4.1-mini --budget 3"
+
+SCREENS = {
+    "first-run": Screen(
+        [
+            each._replace(
+                summary=each.summary.model_copy(update={"quick": True, "synthetic": True})
+            )
+            for each in (PLANS, ORACLE, GUESS)
+        ],
+        commands=[TRY, EXPLAIN],
+        page=PAGE,
+    ),
+    "model": Screen(
+        [three_modes("openai:gpt-4.1-mini-2025-04-14")],
+        ENDS,
+        commands=["agrotools score runs/field-rows-m1-c0ffee --details", EXPLAIN],
+        page=PAGE,
+    ),
+    "quick-model": Screen(
+        [end_to_end("m1", 0.5, quick=True)], ENDS, commands=[WHOLE, EXPLAIN], page=PAGE
+    ),
+    "baseline": Screen([ORACLE], References({FLOOR: GUESS}), commands=[TRY, EXPLAIN], page=PAGE),
+    "invalid": Screen(
+        [end_to_end("m1", 0.5, invalid=4)],
+        ENDS,
+        ["the budget of 5 USD is reached\nhint: raise --budget"],
+        [EXPLAIN],
+        PAGE,
+    ),
+    "guesser": Screen([end_to_end("m1", 0.15)], ENDS, commands=[EXPLAIN]),
+    "worse": Screen(
+        [end_to_end("m1", 0.0)],
+        References({PLANNER: PLANS, FLOOR: end_to_end(FLOOR, 0.3)}),
+    ),
+    "few": Screen([end_to_end("m1", 1.0, n=8)], ENDS),
+    "no-tool": Screen([three_modes("m1")], modes=["no-tool"]),
+    "doses": Screen(
+        [end_to_end("m1", 0.5), *(BLURRED(each) for each in ("m1", CEILING)), ORACLE],
+    ),
+    "crowd": Screen(
+        [
+            end_to_end(f"provider:model-{at}-with-a-name-of-its-own", at / 10, invalid=4 * (at % 2))
+            for at in range(9)
+        ],
+        ENDS,
+        [
+            f"run {at} was stopped for a reason that takes more than one line of eighty columns"
+            for at in range(9)
+        ],
+        [WHOLE, EXPLAIN],
+        PAGE,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCREENS)
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_screen_is_as_it_was_and_fits(name: str, width: int) -> None:
+    lines = [line.plain.rstrip() for line in screen(SCREENS[name], min(width, 100))]
+    assert len(lines) <= LINES
+    assert max(map(cell_len, lines)) <= width
+    if width != 80:
+        return
+    text, stored = "".join(f"{line}\n" for line in lines), SNAPSHOTS / f"screen-{name}.txt"
+    if UPDATE:
+        stored.write_text(text, encoding="utf-8")
+    assert text == stored.read_text(encoding="utf-8")
+
+
+def test_a_pipe_gets_plain_text_and_a_run_without_scores_says_so() -> None:
+    written = io.StringIO()
+    print_screen(Screen([three_modes("m1")], ENDS), file=written)
+    assert "\x1b" not in written.getvalue()
+    assert written.getvalue().startswith("field-rows")
+    assert [line.plain for line in screen(Screen([of_pairs([], "m1")]), 80)][
+        -1
+    ] == "No records to score yet."
+
+
+def test_a_run_of_open_text_alone_names_the_judge() -> None:
+    run = end_to_end("m1", 0.5)
+    part = run.summary.modes["end-to-end"]
+    advice = part.model_copy(update={"metrics": {"ots_floor": part.metrics["fas"]}})
+    summary_ = run.summary.model_copy(update={"modes": {"end-to-end": advice}})
+    text = " ".join(line.plain for line in screen(Screen([run._replace(summary=summary_)])))
+    assert (
+        "No FAS: the answers are open text, which a judge scores: agrotools score RUN --judge MODEL."
+        in text
+    )
+
+
+def test_scores_are_of_the_same_questions_and_a_ceiling_of_some_places_no_model() -> None:
+    pairs = [scored(at, "no-tool", float(at < 5)) for at in range(20)]
+    run = of_pairs(
+        [*pairs, *(scored(at, "end-to-end", float(at < 10)) for at in range(3, 23))], "m1"
+    )
+    text = " ".join(line.plain for line in screen(Screen([run])))
+    assert (
+        "On the 17 questions that can be asked without tools: 11.8 without, 41.2 with tools (+29.4"
+        in text
+    )
+    text = " ".join(line.plain for line in screen(Screen([end_to_end("m1", 0.95)], in_part(0.9))))
+    assert "oracle (n 10)" in text
+    on = "A model that makes every reference call gets 90.0 on the 10 of 40 samples whose answer follows from the calls"
+    assert f"{on}: the tools or wrong labels lose the rest." in text
+    assert (
+        "the ceiling" not in text.partition("(oracle is")[0]
+    )  # neither above it nor on the way to it
+
+
+def test_an_oracle_that_repeats_results_is_no_ceiling() -> None:
+    part = ORACLE.summary.modes["end-to-end"].model_copy(update={"n_underivable": 40})
+    summary = ORACLE.summary.model_copy(update={"modes": {"end-to-end": part}})
+    text = " ".join(line.plain for line in screen(Screen([ORACLE._replace(summary=summary)], ENDS)))
+    assert "baseline oracle" in text
+    assert text.count("ceiling") - text.count("ceiling from") == 1  # the reference of its own
+    alone = screen(Screen([ORACLE._replace(summary=summary)], References({FLOOR: GUESS})))
+    assert not any(
+        "ceiling" in line.plain or "makes every reference call" in line.plain for line in alone
+    )
+
+
+def test_a_ceiling_below_the_floor_and_calls_that_never_change_are_said() -> None:
+    below = References(
+        {FLOOR: end_to_end(FLOOR, 0.5), CEILING: end_to_end(CEILING, 0.25, privileged=True)}
+    )
+    samples = [
+        made_sample(
+            f"s{at}",
+            reference={"steps": [{"tool": "calculate", "arguments": {"expression": f"{at}*3"}}]},
+        )
+        for at in range(6)
+    ]
+    records = [made_end_to_end(each, call("2*3"), answer="rows: 7") for each in samples]
+    m1 = of_pairs([(each, score_record(each)) for each in records], "m1")
+    lines = [line.plain for line in screen(Screen([m1], below))]
+    assert "The ceiling (25.0) is below the floor (50.0): guessing beats these tools." in lines
+    assert (
+        "All 6 calls of calculate by m1 have expression 2*3; those of the reference vary." in lines
+    )
+    varied = [made_end_to_end(each, call(f"{at % 2}*3")) for at, each in enumerate(samples)]
+    varying = of_pairs([(each, score_record(each)) for each in varied], "m1").summary
+    assert varying.modes["end-to-end"].counts.constant_arguments == ()
