@@ -120,7 +120,7 @@ def coverages() -> dict[str, list[tuple[str, float, int]]]:
 
 @cache
 def _stored(name: str) -> dict[str, Any]:
-    return json.loads(files("agrotools").joinpath("data", name).read_text(encoding="utf-8"))
+    return json.loads(files("agrotools_tools").joinpath("data", name).read_text(encoding="utf-8"))
 
 
 @cache

@@ -35,7 +35,7 @@ _SPARES = 1
 @partial(Adapter, "field.jute_pests")
 def pests(data: DataSet) -> Part:
     """Pests to be named and looked up; those whose folder holds other things too are left out."""
-    classes: dict[str, str] = read_table(Path(str(files("agrotools"))) / "data/pests.toml")[
+    classes: dict[str, str] = read_table(Path(str(files("agrotools_tools"))) / "data/pests.toml")[
         "classes"
     ]
     entries = {entry.id: entry for entry in load().entries}

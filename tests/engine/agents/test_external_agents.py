@@ -282,8 +282,10 @@ def looks_around(task):
                                          if n not in {f.name for f in task.files}])
     attempt("other tasks", lambda: [p for p in glob.glob(str(pathlib.Path(task.files[0].path).parents[1]) + "/*")
                                     if p != str(pathlib.Path(task.files[0].path).parent)])
-    data = importlib.resources.files("agrotools") / "data/benchmarks"
+    data = importlib.resources.files("agrotools_benchmarks") / "data"
     attempt("packed benchmarks", lambda: [p.name for p in data.iterdir()])
+    scenes = importlib.resources.files("agrotools_build") / "sources/drawn"
+    attempt("what draws scenes and their truth", lambda: [p.name for p in scenes.iterdir()])
     attempt("public loader", lambda: len(__import__("agrotools").load_benchmark("embedded").samples))
     attempt("home folder", lambda: os.listdir(os.path.expanduser("~")))
     attempt("cache", lambda: os.listdir(os.path.expanduser("~/.cache/agrotools")))
@@ -297,7 +299,9 @@ def looks_around(task):
 '''
 
 
-def test_a_sealed_agent_finds_no_gold_in_twenty_ways(tmp_path, folder, agent_module, monkeypatch):
+def test_a_sealed_agent_finds_no_gold_in_twenty_one_ways(
+    tmp_path, folder, agent_module, monkeypatch
+):
     if not is_available():
         pytest.skip("needs bubblewrap")
     monkeypatch.setenv("CANARY", "canary-of-gold")

@@ -9,7 +9,7 @@ from agrotools.calling import get_tool
 from agrotools.calling.cache import code_hash
 from agrotools_build.sources.drawn.drawing import _code
 
-SOURCE = Path(agrotools.__file__).parents[2]
+SOURCE = Path(agrotools.__file__).parents[1]
 
 
 def edit(monkeypatch: pytest.MonkeyPatch, file: str) -> None:

@@ -245,7 +245,9 @@ def test_scores_of_a_crop_that_are_not_calibrated_are_withheld(
 
 
 def test_the_shipped_net_says_where_it_is_calibrated_and_on_how_many_subjects() -> None:
-    shipped = json.loads((files("agrotools") / "data/nets/leaves.json").read_text(encoding="utf-8"))
+    shipped = json.loads(
+        (files("agrotools_tools") / "data/nets/leaves.json").read_text(encoding="utf-8")
+    )
     counted = json.loads(
         (ROOT / "studies/accuracy/calibration_subjects.json").read_text(encoding="utf-8")
     )
