@@ -37,7 +37,7 @@ def rows_of_run(run: Path, most: int | None) -> list[Row]:
         ValueError: a record differs from what its replies are parsed as.
     """
     manifest, rows = read_manifest(run), list[Row]()
-    name = Path(manifest.model).stem
+    name = Path(manifest.model).name.removesuffix(".gguf")
     for record in iter_records(run):
         sent = StoredPrompts(run).of(record.key)
         bare = bool(sent) and [message["role"] for message in sent[0].messages] == ["user"]
