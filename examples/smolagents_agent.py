@@ -57,6 +57,10 @@ def to_image(picture: Any) -> Image.Image:
 
 def solve(task: Task, form: str | None = None) -> str:
     """Return the agent's final answer; with ``form``, the task asks for the form of its answer, and has no tools."""
+    model = ReportingModel(task)
+    if form:  # one question to the model: the agent would go on until it has called a tool
+        question = ChatMessage(role="user", content=[{"type": "text", "text": task.prompt}])
+        return str(model.generate([question]).content)
     pictures: list[Image.Image] = []
 
     def show_pictures(step: ActionStep, **_: object) -> None:
@@ -64,12 +68,10 @@ def solve(task: Task, form: str | None = None) -> str:
 
     agent = ToolCallingAgent(
         tools=[TaskTool(function, pictures) for function in task.tools.values()],
-        model=ReportingModel(task),
+        model=model,
         max_steps=2 * task.max_steps,
         max_tool_threads=1,  # calls are executed in the order in which the model made them
         step_callbacks=[show_pictures],
         verbosity_level=0,
     )
-    return str(
-        agent.run(task.prompt, images=[to_image(each) for each in ([] if form else task.pictures)])
-    )
+    return str(agent.run(task.prompt, images=[to_image(each) for each in task.pictures]))
