@@ -48,7 +48,7 @@ class Cone(NamedTuple):
     half_angle: float
 
 
-class Evidence(NamedTuple):
+class RoundEvidence(NamedTuple):
     """Evidence for one round object, as rays from the camera.
 
     ``edge``: (n, 3), points of its visible outline, possibly including edges of leaves that hide it. ``inside``:
@@ -73,7 +73,7 @@ class RoundFit(NamedTuple):
 
 
 def fit_round(
-    evidence: Evidence, half_angles: tuple[float, float], near: Cone | None = None
+    evidence: RoundEvidence, half_angles: tuple[float, float], near: Cone | None = None
 ) -> RoundFit | None:
     """Fit the round outline that explains the evidence best, with half angles (radians) and an axis (``near``) that
     distance and size allow; None if no outline fits."""
@@ -148,12 +148,12 @@ def _cones_through(triples: Floats) -> tuple[Floats, Floats]:
     return normal, np.arccos(np.clip(np.abs(height), 0.0, 1.0))
 
 
-def _tolerance(evidence: Evidence, angles: Floats) -> Floats:
+def _tolerance(evidence: RoundEvidence, angles: Floats) -> Floats:
     """Return the largest distance from the outline, radians, of points that count as on it."""
     return np.maximum(1.2 * evidence.pixel, _NEAR * angles)
 
 
-def _scores(evidence: Evidence, axes: Floats, angles: Floats) -> Floats:
+def _scores(evidence: RoundEvidence, axes: Floats, angles: Floats) -> Floats:
     """Return the score of each cone: visible outline share minus penalties for surface outside and contradictions."""
     tolerance = _tolerance(evidence, angles)
     larger, smaller = np.cos(angles + tolerance), np.cos(np.maximum(angles - tolerance, 0.0))
@@ -173,7 +173,7 @@ def _scores(evidence: Evidence, axes: Floats, angles: Floats) -> Floats:
     )
 
 
-def _visible_share(evidence: Evidence, axes: Floats, angles: Floats) -> Floats:
+def _visible_share(evidence: RoundEvidence, axes: Floats, angles: Floats) -> Floats:
     """Return the share of sectors around each axis (k, 3) that have a point on the outline."""
     tolerance = _tolerance(evidence, angles)
     # Comparing cosines instead of angles avoids an arc cosine per point and cone.
@@ -209,7 +209,7 @@ def _sector(turn: Floats) -> NDArray[np.int64]:
     return np.minimum(((turn / (2 * np.pi) + 0.5) * _SECTORS).astype(np.int64), _SECTORS - 1)
 
 
-def _refine_cone(evidence: Evidence, cone: Cone, half_angles: tuple[float, float]) -> Cone:
+def _refine_cone(evidence: RoundEvidence, cone: Cone, half_angles: tuple[float, float]) -> Cone:
     """Refine a cone by least squares over the points near the outline, weighted by their distance from it."""
     for _ in range(_REFINEMENTS):
         away = angle_from(evidence.edge, cone.axis) - cone.half_angle
@@ -419,7 +419,7 @@ def _visibility(view: View, cone: Cone, radius: float) -> float:
     return float((seen & within).sum() / max(int(within.sum()), 1))
 
 
-def _evidence(view: View, segment: Segment, surface: float) -> Evidence:
+def _evidence(view: View, segment: Segment, surface: float) -> RoundEvidence:
     mask, (left, top) = segment.mask, segment.corner
     height, width = view.fruit.shape
     largest = view.diameters_mm[1] / 2 * view.camera.focal_px / max(surface, 1.0)
@@ -443,7 +443,7 @@ def _evidence(view: View, segment: Segment, surface: float) -> Evidence:
     across, down = across.ravel(), down.ravel()
     rays = view.camera.rays(across + x0 + 0.5, down + y0 + 0.5)
     on, weight = part[down, across], doubt[down, across]
-    return Evidence(
+    return RoundEvidence(
         view.camera.rays(x, y), rays[on], rays[~on], weight[~on], 1 / view.camera.focal_px
     )
 

@@ -16,7 +16,7 @@ from agrotools.calling.workspace import CallContext, call_context
 from agrotools.core import SampleFile
 from agrotools_build.scenes.orchard import WELL_SEEN, make_orchard
 from agrotools_tools.fruit.camera import Camera, read_depth
-from agrotools_tools.fruit.measure import Cone, Evidence, angle_from, fit_round, outline_points
+from agrotools_tools.fruit.measure import Cone, RoundEvidence, angle_from, fit_round, outline_points
 from agrotools_tools.fruit.result import FruitSizes
 from support.orchard_scenes import GREEN_FRUIT, ORANGE_FRUIT, Scene, orchard
 from support.picture_files import discs, png_header_only, write_raster
@@ -242,7 +242,7 @@ def test_a_part_of_the_outline_gives_the_whole(x, y, radius, seen, turn, seed):
     inside = np.concatenate(
         [outline_points(Cone(axis, cone.half_angle * share), 24) for share in (0.3, 0.6, 0.9)]
     )
-    evidence = Evidence(points, inside, np.empty((0, 3)), np.empty(0), PIXEL)
+    evidence = RoundEvidence(points, inside, np.empty((0, 3)), np.empty(0), PIXEL)
     fit = fit_round(evidence, (cone.half_angle / 2.5, cone.half_angle * 2.5))
     assert fit.cone.half_angle == pytest.approx(cone.half_angle, rel=0.06)
     assert angle_from(fit.cone.axis, axis) < 0.08 * cone.half_angle

@@ -28,7 +28,7 @@ _LONGEST_TEXT = 2_000
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class ServiceEndpoint:
     """Name for messages, address and key of a service, and the environment variable that holds the key."""
 
     name: str
@@ -42,7 +42,7 @@ _FOR_IMAGES = WireSettings(timeout_s=300.0, attempts=3, first_wait_s=1.0, retry_
 
 
 async def exchange(
-    endpoint: Endpoint,
+    endpoint: ServiceEndpoint,
     body: bytes,
     headers: Mapping[str, str],
     patience: WireSettings,
@@ -86,12 +86,12 @@ async def exchange(
         await transport.close()
 
 
-def unknown_form(endpoint: Endpoint, hint: str = "check the address") -> InfrastructureError:
+def unknown_form(endpoint: ServiceEndpoint, hint: str = "check the address") -> InfrastructureError:
     """Return the error for a reply in an unknown form."""
     return InfrastructureError(f"{endpoint.name} sent a reply of an unknown form", hint=hint)
 
 
-def _raise_for(status: int, fault: str, endpoint: Endpoint) -> None:
+def _raise_for(status: int, fault: str, endpoint: ServiceEndpoint) -> None:
     """Raise the error of a status that is not retryable; return for any other status."""
     name, variable = endpoint.name, endpoint.key_variable
     if status in (401, 403):
@@ -107,13 +107,13 @@ def _raise_for(status: int, fault: str, endpoint: Endpoint) -> None:
         )
 
 
-def search_endpoint() -> Endpoint:
+def search_endpoint() -> ServiceEndpoint:
     """Return the service of SERPER_API_KEY and AGROTOOLS_SEARCH_URL; UsageError if one is not valid."""
     url = os.environ.get(SEARCH_URL, "").strip()
     key = key_from(
         SEARCH_KEY, True, "that of serper.dev, or of the service that AGROTOOLS_SEARCH_URL names"
     )
-    return Endpoint(
+    return ServiceEndpoint(
         "the search service", checked_url(url or SERPER_URL, SEARCH_URL), key, SEARCH_KEY
     )
 
@@ -165,7 +165,7 @@ def _text(value: object) -> str:
     return "" if value is None else " ".join(str(value)[:_LONGEST_TEXT].split())
 
 
-def images_endpoint() -> Endpoint:
+def images_endpoint() -> ServiceEndpoint:
     """Return the images endpoint: AGROTOOLS_IMAGES_URL (default: OpenAI), with the key in OPENAI_API_KEY or in the
     variable named by AGROTOOLS_IMAGES_KEY_ENV. UsageError: the address is not valid, or a required key is missing."""
     base_url = os.environ.get(IMAGES_URL, "").strip()
@@ -174,7 +174,7 @@ def images_endpoint() -> Endpoint:
     of_vendor = urlsplit(url).hostname == urlsplit(OPENAI_URL).hostname
     # A vendor's key is never sent to another server by default.
     key = key_from(variable, True) if of_vendor or os.environ.get(IMAGES_KEY_NAME) else ""
-    return Endpoint("the images endpoint", url, key, variable)
+    return ServiceEndpoint("the images endpoint", url, key, variable)
 
 
 async def draw(
