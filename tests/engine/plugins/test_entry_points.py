@@ -8,7 +8,9 @@ from importlib.metadata import EntryPoint
 from typing import Literal
 
 import pytest
+from typer.testing import CliRunner
 
+from agrotools.cli import main
 from agrotools.core import BENCHMARKS, BenchmarkError, PluginWarning, Slot, UsageError
 from agrotools.core import registry as registries
 from agrotools.core.registry import Registry, join_tables
@@ -135,3 +137,20 @@ def test_doctor_lists_plugins_with_their_faults_and_clashing_names(tmp_path) -> 
         f"{noun} of the package stranger" for noun in ("benchmark 'embedded'", "tool 'calculate'")
     ]
     assert all(any(text.startswith(head) for text in plugins["clashes"]) for head in heads), plugins
+
+
+def test_an_installation_older_than_the_source_says_to_install_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An editable installation that was made before the packages were registered knows none of them."""
+    for module in ("agrotools.core.registry", "agrotools.cli.main"):
+        monkeypatch.setattr(f"{module}.package_tables", tuple)
+    main.command_groups.cache_clear()
+    try:
+        for command in (["build"], ["eval", "embedded"]):
+            done = CliRunner().invoke(main.app, command)
+            assert isinstance(done.exception, UsageError)
+            assert "not registered with this Python" in str(done.exception)
+            assert "pip install -e ." in (done.exception.hint or "")
+    finally:
+        main.command_groups.cache_clear()
