@@ -118,6 +118,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 __all__ = [
     "NO_COMPARISONS", "Action", "AgentOptions", "Answer", "Benchmark", "BenchmarkFiles", "BenchmarkHeader",
     "BenchmarkPlugin", "CallTools", "Download", "ErrorSource", "ExpectedCount", "JudgedMetric", "Judging", "Loading",
