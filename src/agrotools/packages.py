@@ -34,7 +34,7 @@ class CommandEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class PackageTable:
-    """What a package adds to the engine. Targets (``"package.module:NAME"``) are imported when they are first used."""
+    """Table of what a package adds to the engine. Targets (``"package.module:NAME"``) are imported when first used."""
 
     package: str
     tools: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -62,12 +62,24 @@ class PackageTable:
 @cache
 def package_tables() -> tuple[PackageTable, ...]:
     """Return the tables of the packages of this distribution, in the order of their names; empty if there are none."""
-    found = [
+    entries = [
         entry
         for entry in entry_points(group=GROUP)
         if entry.dist is None or entry.dist.name == _DISTRIBUTION
     ]
-    return tuple(entry.load() for entry in sorted(found, key=lambda entry: entry.name))
+    return tuple(entry.load() for entry in sorted(entries, key=lambda entry: entry.name))
+
+
+@cache
+def built_in_benchmarks() -> dict[str, BuiltIn]:
+    """Return the benchmarks of this distribution, by name."""
+    return {name: each for table in package_tables() for name, each in table.benchmarks.items()}
+
+
+@cache
+def answer_folders_of_packages() -> dict[str, tuple[str, ...]]:
+    """Return the folders of each package from which right answers could be read, by the name of the package."""
+    return {table.package: table.answers for table in package_tables()}
 
 
 def packaged_file(name: str) -> Path | None:

@@ -30,6 +30,7 @@ TABLE = PackageTable(
     package=_HERE,
     benchmarks=_BENCHMARKS,
     answers=("data",),
+    # reads benchmarks of other authors in the shape of GTA, or by a field map
     sources={"gta": f"{_HERE}._dialogs.gta_in:build_gta"},
 )
-"""What this package adds to the engine."""
+"""Table of this package, which the engine reads."""

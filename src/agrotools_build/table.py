@@ -30,4 +30,4 @@ TABLE = PackageTable(
         "write_fresh": f"{_HERE}.sources.drawn.fresh:write_fresh",
     },
 )
-"""What this package adds to the engine."""
+"""Table of this package, which the engine reads."""

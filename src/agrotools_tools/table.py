@@ -64,4 +64,4 @@ TABLE = PackageTable(
     },
     pictures={"pests": f"{_HERE}.recognition.pest_pictures:PEST_PICTURES"},
 )
-"""What this package adds to the engine."""
+"""Table of this package, which the engine reads."""

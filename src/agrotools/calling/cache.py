@@ -269,9 +269,9 @@ def code_hash(module: str) -> str:
     sources = {path for room in _TOOL_CODE for path in (engine / room).rglob("*.py")}
     packages = {table.package for table in package_tables() if table.tools}
     for package in {*packages, module.partition(".")[0]} - {engine.name}:
-        found = find_spec(package)
-        if found is not None and found.origin is not None:
-            origin = Path(found.origin)
+        spec = find_spec(package)
+        if spec is not None and spec.origin is not None:
+            origin = Path(spec.origin)
             is_package = origin.name == "__init__.py"
             sources |= set(origin.parent.rglob("*.py")) if is_package else {origin}
     digest = sha256()

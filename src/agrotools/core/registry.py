@@ -244,7 +244,7 @@ SOURCES: Registry[Any] = Registry(
 """Builders of benchmarks by name, for ``agrotools build --source``.
 
 Each takes the folder of the data set, the folder to write, and a progress callback, and returns the header of the
-benchmark. ``gta`` reads benchmarks of other authors in the shape of GTA, or by a field map.
+benchmark.
 """
 
 

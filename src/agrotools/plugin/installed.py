@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from agrotools.core import BENCHMARKS, Slot
 from agrotools.core.registry import join_tables
 from agrotools.core.slot import SLOT_TYPES
-from agrotools.packages import package_tables
+from agrotools.packages import built_in_benchmarks
 
 if TYPE_CHECKING:
     from agrotools.loading.contract import BenchmarkPlugin
@@ -46,7 +46,7 @@ def plugins_of_slots(slots: Iterable[Slot]) -> "list[BenchmarkPlugin]":
 def plugins_for_slot_types(types: frozenset[str]) -> "list[BenchmarkPlugin]":
     """Return the plug-ins that may have metrics for slots of these types. Of the benchmarks in this package only those
     with such metrics are imported; plug-ins of other packages always are."""
-    known = {name: each for table in package_tables() for name, each in table.benchmarks.items()}
+    known = built_in_benchmarks()
     return BENCHMARKS.loaded(
         name
         for name in BENCHMARKS

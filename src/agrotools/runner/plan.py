@@ -187,8 +187,8 @@ def remaining(
         return items
 
     def where(part: PlanPart, keep: Callable[[Key], bool]) -> PlanPart:
-        kept = (at for at in part.positions if keep((part.mode, items.ids[at], part.epoch)))
-        return part._replace(positions=array("I", kept))
+        positions = (at for at in part.positions if keep((part.mode, items.ids[at], part.epoch)))
+        return part._replace(positions=array("I", positions))
 
     fresh = [
         where(part, lambda key: key not in recorded and key not in failed) for part in items.parts

@@ -82,8 +82,8 @@ def shard_text(shard: object) -> str:
 def shard_run(items: WorkItems, manifest: Manifest, shard: str) -> tuple[WorkItems, Manifest]:
     """Return items and manifest of one shard of a run; UsageError if there are more shards than clusters."""
     number, count = map(int, shard.split("/"))
-    own = split(items, count)[number - 1]
-    part = items.among({items.ids[at] for at in own})
+    own_positions = split(items, count)[number - 1]
+    part = items.among({items.ids[at] for at in own_positions})
     one_epoch: dict[Mode, int] = {
         mode: n // manifest.epochs for mode, n in manifest.planned.items()
     }

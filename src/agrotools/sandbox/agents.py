@@ -23,7 +23,7 @@ from pathlib import Path
 
 from agrotools.core import UsageError
 from agrotools.core.files import MANIFEST_COPY, MANIFEST_FILE, RECORDS_FILE
-from agrotools.packages import our_folders, package_tables
+from agrotools.packages import answer_folders_of_packages, our_folders
 from agrotools.sandbox.running import probe
 
 _PARTS = ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "share", "etc", "ssl")
@@ -158,13 +158,7 @@ def answer_folders(readable: Sequence[Path], known: Sequence[Path] = ()) -> list
                 found.append(beside)
                 names.clear()
             else:
-                found += [
-                    here / name
-                    for table in package_tables()
-                    if table.package == here.name
-                    for name in table.answers
-                    if (here / name).is_dir()
-                ]
+                found += _of_package(here)
     return sorted(set(found))
 
 
@@ -172,21 +166,22 @@ def _holds_answers(folder: Path) -> bool:
     return any(all((folder / name).exists() for name in names) for names in _ANSWERS)
 
 
-def _of_packages(bound: Sequence[Path]) -> list[Path]:
-    """Return the folders with answers of every copy of our packages below the system and Python's folders.
+def _of_package(copy: Path) -> list[Path]:
+    """Return the folders with answers in a copy of one of our packages; none of any other folder.
 
     These are packed benchmarks, and the code that draws scenes and their truth again.
     """
-    folders = [*map(Path, _SYSTEM), *bound]
-    places = [folder for folder in folders if folder.name.endswith("-packages")]
-    for folder in folders:
-        if not folder.name.endswith("-packages"):
-            places += folder.glob("python3*/*-packages")
-    found: list[Path] = []
-    for table in package_tables():
-        copies = {table.data.parent.resolve(), *(place / table.package for place in places)}
-        found += [copy / name for copy in copies for name in table.answers]
-    return [folder for folder in found if folder.is_dir()]
+    names = answer_folders_of_packages().get(copy.name, ())
+    return [copy / name for name in names if (copy / name).is_dir()]
+
+
+def _of_packages(bound: Sequence[Path]) -> list[Path]:
+    """Return the folders with answers of every copy of our packages below the system and Python's folders."""
+    copies = {folder.resolve() for folder in our_folders()}
+    for root in (*map(Path, _SYSTEM), *bound):
+        places = [root] if root.name.endswith("-packages") else [*root.glob("python3*/*-packages")]
+        copies |= {place / package for place in places for package in answer_folders_of_packages()}
+    return [folder for copy in copies for folder in _of_package(copy)]
 
 
 def interpreter_of(program: Path) -> tuple[Path, list[Path]]:

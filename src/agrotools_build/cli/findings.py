@@ -16,8 +16,8 @@ _EXAMPLES = 2
 
 def print_findings(folder: Path, findings: Sequence[Finding], *, brief: bool = False) -> None:
     """Print the number of samples flagged by each check, with examples unless ``brief``."""
-    found = {(each.id, each.severity, each.check) for each in findings}
-    flagged = Counter((severity, check) for _, severity, check in found)
+    distinct = {(each.id, each.severity, each.check) for each in findings}
+    flagged = Counter((severity, check) for _, severity, check in distinct)
     summary = (
         f"{count_text(len(findings), 'finding')} in {folder / QUALITY_FILE}"
         if findings
