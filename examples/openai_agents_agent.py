@@ -9,8 +9,6 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from agents.models.openai_provider import OpenAIProvider
-
 from agents import (
     Agent,
     FunctionTool,
@@ -21,6 +19,8 @@ from agents import (
     ToolOutputImage,
     ToolOutputText,
 )
+from agents.models.openai_provider import OpenAIProvider
+
 from agrotools import Task
 
 
