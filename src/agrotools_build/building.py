@@ -161,6 +161,7 @@ async def _sample(
         answer=with_plot_weights(instance.slots),
         no_tool_eligible=looks_enough and refused is None,
         groups={**item.subject.groups, **({"unanswerable": refused.reason} if refused else {})},
+        cluster=f"{group.prefix} {item.subject.cluster}" if item.subject.cluster else None,
         difficulty=measured_difficulty(instance, reference),
         metadata={"subject": item.subject.name, **item.subject.metadata},
     )

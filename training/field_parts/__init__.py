@@ -23,7 +23,16 @@ sys.path.append(
 
 from paired import with_twins
 
-from field_parts.land import buildings, canopy, land_use, ndvi, scene, trees, trees_from_the_air
+from field_parts.land import (
+    buildings,
+    canopy,
+    land_use,
+    ndvi,
+    scene,
+    town_trees,
+    trees,
+    trees_from_the_air,
+)
 from field_parts.pests import pests
 from field_parts.photos import apples, leaf_photos, leaves, orchard, weed_photos
 from field_parts.weeds import weeds
@@ -46,6 +55,7 @@ PARTS: dict[str, Adapter] = {
     "orchard_apples": orchard("apple", "orchard_apples"),
     "orchard_pears": orchard("pear", "orchard_pears"),
     "orchard_cherries": orchard("cherry", "orchard_cherries"),
+    "town_trees": town_trees,
 }
 """Adapters by the name of the data set's folder."""
 

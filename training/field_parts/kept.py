@@ -11,6 +11,11 @@ from agrotools_build.sources.part import DataSet, Photo
 
 T = TypeVar("T")
 
+NO_FARM = "no farm"
+"""Name of the group of samples whose place is no farm, so that figures without them can be given."""
+TREES_OF_TOWNS = {NO_FARM: "trees of towns"}
+CROWNS_OF_FORESTS = {NO_FARM: "crowns of forests"}
+
 
 @cache
 def _table(name: str) -> dict[str, dict[str, str]]:

@@ -21,7 +21,7 @@ from agrotools_build.templates import Thing
 from agrotools_build.templates.thing import Subject
 from agrotools_tools.change.pairs import shift_between
 from field_parts.converted import as_photo, as_plane
-from field_parts.kept import is_kept
+from field_parts.kept import TREES_OF_TOWNS, is_kept
 from prepared import read_items
 
 _DIGITS = 6
@@ -291,3 +291,32 @@ def canopy(data: DataSet) -> Part:
             str(item["id"]), file, heights, np.random.default_rng([*heights.shape])
         )
     return data.part(subjects, ["canopy"])
+
+
+@partial(Adapter, "field.town_trees")
+def town_trees(data: DataSet) -> Part:
+    """Trees of towns with a point on each: one picture, its halves, and the same place in two years."""
+    places: dict[str, list[dict[str, Any]]] = {}
+    for item in read_items(data.folder, ("points", "cluster", "gsd_m", "year"), ("image",)):
+        places.setdefault(str(item["cluster"]), []).append(item)
+    subjects: list[Subject] = []
+    for place, items in places.items():
+        tiles = [_town_tile(data, item) for item in sorted(items, key=lambda item: item["year"])]
+        latest, points = tiles[-1]
+        name = f"town-{place}"
+        across_or_down = halves(int(latest.width_px or 0), int(latest.height_px or 0))
+        own = [
+            photo_subject(f"{name}-alone", [tiles[-1]], _plot_of_trees, {}, "tree_plot"),
+            *(
+                _half_plots(f"{name}-{direction}", latest, points, parts)
+                for direction, parts in zip(("across", "down"), across_or_down, strict=True)
+            ),
+        ]
+        subjects += [replace(each, cluster=place, groups=TREES_OF_TOWNS) for each in own]
+    return data.part(subjects, ["tree_plots"])
+
+
+def _town_tile(data: DataSet, item: dict[str, Any]) -> tuple[SampleFile, list[tuple[float, float]]]:
+    note = "Part of a town, seen from straight above, from an aeroplane."
+    file = as_photo(data, item, gsd_m=item["gsd_m"], note=note)
+    return file, [(x, y) for x, y in item["points"]]

@@ -218,8 +218,8 @@ class Benchmark:
 def content_hash_of(header: BenchmarkHeader, samples: Iterable[Sample]) -> str:
     """Return the SHA-256 of everything that a score depends on: header, questions, gold, toolset, content of the files.
 
-    The content of a drawn file is its pixels. The location of the files, the order of the samples, clusters (which
-    follow from the files) and the build metadata of the header are excluded.
+    The content of a drawn file is its pixels. The location of the files, the order of the samples, clusters and the
+    build metadata of the header are excluded.
 
     Raises:
         BenchmarkError: the hash of a file is not known.

@@ -67,16 +67,13 @@ def write_pack(
     samples: Iterable[Sample],
     **facts: JsonValue,
 ) -> None:
-    """Write a pack with further ``facts``. Clusters are left out, because they follow from the files."""
+    """Write a pack with further ``facts``."""
     first = {
         "header": header.model_dump(mode="json", exclude_none=True),
         "files": described,
         **facts,
     }
-    lines = [
-        sample.model_dump_json(by_alias=True, exclude_none=True, exclude={"cluster"})
-        for sample in samples
-    ]
+    lines = [sample.model_dump_json(by_alias=True, exclude_none=True) for sample in samples]
     path.parent.mkdir(parents=True, exist_ok=True)
     content = b"\n".join([orjson.dumps(first), *(line.encode() for line in lines)])
     path.write_bytes(lzma.compress(content, preset=9 | lzma.PRESET_EXTREME))

@@ -145,6 +145,8 @@ def _moved(value: JsonValue, steps: Sequence[int]) -> JsonValue:
 class Subject:
     """One or more things from which samples are made. Samples of a subject share files, so a subject is one cluster.
 
+    Subjects that name the same ``cluster`` form one cluster, too: the place, day or plant that their files show.
+
     ``shown(index, number)`` returns thing ``index`` of the subject as the ``number``-th thing of a sample; its files
     are named after ``number``, so that their names reveal nothing. ``of`` is the kind of thing; only questions about
     this kind are asked. ``instead``: files that may be shown in place of others to make a question unanswerable, by
@@ -160,6 +162,7 @@ class Subject:
     instead: Mapping[str, Mapping[str, SampleFile]] = field(default_factory=dict)
     blank: Callable[[SampleFile], SampleFile | None] | None = None
     groups: Mapping[str, str] = field(default_factory=dict)
+    cluster: str = ""
 
 
 @dataclass(frozen=True)
