@@ -1,6 +1,6 @@
 """Lightweight definitions shared by the plug-ins of GTA, GTA-2, ThinkGeo and Agent-X."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -65,11 +65,12 @@ def files_of(module: str, name: str, **others: str) -> dict[str, Any]:
 
 class TableLayout(NamedTuple):
     """Layout of a paper's table: column headings by suffix of the metric id, and the table number of the
-    printed rows."""
+    printed rows. ``boards``: further tables of the same columns that the authors published later."""
 
     title: str
     columns: Mapping[str, str]
     table: str = ""
+    boards: Sequence[str] = ()
 
 
 def table_layouts(facts: Facts) -> dict[Mode, TableLayout]:

@@ -50,6 +50,10 @@ def published_tables(
             if split and not rows:
                 notes.mark(f"{layout.title}: the paper prints no rows of split {split}.")
             table = figures_table(family, layout, figures, rows, notes)
+            for board in layout.boards:
+                later_rows = _printed(family, mode, board, runs)
+                where = f"{paper(family).code}, {paper(family).tables[board]}, as printed there."
+                _add_printed_rows(table, family, layout, later_rows, notes, where)
             counts = ", ".join(
                 f"{name.replace('_', ' ')} {n}" for name, n in figures[0][2].counts.items()
             )
@@ -104,14 +108,27 @@ def figures_table(
                 f"  {words}",
                 *(cell(figures, f"{family}.{column}", notes) for column in layout.columns),
             )
-    lines: dict[tuple[str, ...], dict[str, PublishedRow]] = {}
-    for row in rows:
-        lines.setdefault((row.model,), {})[row.metric] = row
     if rows:
         about = paper(benchmark or family)
         note = f"{about.title} (arXiv {about.arxiv}), Table {rows[0].table}, as printed. {about.protocol}"
-        add_printed(table, [f"{family}.{column}" for column in layout.columns], lines, notes, note)
+        _add_printed_rows(table, family, layout, rows, notes, note)
     return table
+
+
+def _add_printed_rows(
+    table: ReportTable,
+    family: str,
+    layout: TableLayout,
+    rows: Sequence[PublishedRow],
+    notes: Notes,
+    source: str,
+) -> None:
+    """Add printed rows below those of runs, a line for each model; ``source``: where they are printed."""
+    lines: dict[tuple[str, ...], dict[str, PublishedRow]] = {}
+    for row in rows:
+        lines.setdefault((row.model,), {})[row.metric] = row
+    columns = [f"{family}.{column}" for column in layout.columns]
+    add_printed(table, columns, lines, notes, source)
 
 
 def _embedder_mark(column: str, run_figures: Sequence[PublishedFigures], notes: Notes) -> str:

@@ -25,7 +25,7 @@ from agrotools.scoring.error_classes import CLASSES
 from support.runs import manifest, record
 from support.shown import rendered
 
-ROWS = {"thinkgeo": 240, "gta": 192, "agentx": 507, "agrieval": 4309}
+ROWS = {"thinkgeo": 240, "gta": 432, "agentx": 507, "agrieval": 4309}
 
 
 @pytest.mark.parametrize("benchmark", ROWS)
@@ -67,7 +67,7 @@ def _file(benchmark, name):
 def test_unknown_names_are_errors_that_name_the_known_ones():
     with pytest.raises(UsageError, match="agrieval"):
         published_rows("mmlu")
-    with pytest.raises(UsageError, match="tables: 4, 5"):
+    with pytest.raises(UsageError, match="tables: 4, 5, 2025-03, 2026-02"):
         rows_of_table("gta", "6")
     with pytest.raises(UsageError, match="no published results of 'agrotools'"):
         paper("agrotools")
@@ -84,6 +84,9 @@ def test_unknown_names_are_errors_that_name_the_known_ones():
         ("thinkgeo", "A4", "end-to-end", "", "GPT-4o", "runtime", "", "12.01"),
         ("gta", "4", "step-by-step", "", "gpt-4-1106-preview", "tool_acc", "", "61.4"),
         ("gta", "4", "end-to-end", "", "gpt-3.5-turbo", "c_f1", "", "97.3"),
+        ("gta", "2025-03", "end-to-end", "", "qwen-max-2.5", "ans_acc_imggen", "", "45.91"),
+        ("gta", "2026-02", "end-to-end", "", "gpt-5", "ans_acc", "", "45.07"),
+        ("gta", "2026-02", "step-by-step", "", "claude-sonnet-4.5", "tool_acc", "", "35.01"),
         ("gta", "5", "", "tool calls", "claude3-opus", "err_arg_format", "", "82.86"),
         ("agentx", "5", "", "errors", "GPT-4o", "err_multi_tool_calls.share", "formatting", "13.2"),
         (
@@ -161,7 +164,7 @@ def test_notes_and_doubts_stand_with_their_rows_and_models_are_found_by_any_name
         for row in published_rows(name)
         if row.n_implied is not None
     ]
-    assert len(rows) == 3 * (11 + 8 + 16)
+    assert len(rows) == 3 * (11 + 8 + 16 + 24)  # the last are those of two boards
     assert all(fits(f"{row.number:.2f}", row.n_implied) for row in rows)
     (row,) = rows_of_model("agrieval", "Three Experts")
     assert (row.n, row.access) == (1500, "people")
