@@ -12,6 +12,7 @@ from PIL import Image
 from scipy.io import savemat
 
 from agrotools.calling import get_tool
+from agrotools.core import UsageError
 from agrotools.core.errors import NoFileError
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote, content_hash_of
 from agrotools.loading.benchmarks import Loading, load_as, load_benchmark
@@ -280,3 +281,22 @@ def test_the_real_photographs_give_the_content_hash_of_the_pack(tmp_path, monkey
         )
     assert obtained.failures == []
     assert load_benchmark("field", tmp_path / "out").content_hash == read_head().content_hash
+
+
+def test_a_laboratory_tunes_on_four_fifths_of_the_sources_and_reports_on_the_others():
+    def asked(**options):
+        return load_as("field", Loading(questions_only=True, options=options))
+
+    whole, tune, held = asked(), asked(tune=7), asked(held=7)
+    origins = {note.source.name: note.source.url for note in read_head().data_sets}
+    sources = {name: {origins[each.source] for each in part.samples}
+               for name, part in (("all", whole), ("tune", tune), ("held", held))}  # fmt: skip
+    assert sources["tune"] | sources["held"] == sources["all"]
+    assert not sources["tune"] & sources["held"]
+    assert len(sources["held"]) == -(-len(sources["all"]) // 5)
+    assert len(tune.samples) + len(held.samples) == len(whole.samples)
+    assert {*tune.header.quick} <= {sample.id for sample in tune.samples}
+    assert len({each.content_hash for each in (whole, tune, held)}) == 3
+    assert {origins[each.source] for each in asked(held=8).samples} != sources["held"]
+    with pytest.raises(UsageError, match="two parts"):
+        asked(tune=1, held=1)

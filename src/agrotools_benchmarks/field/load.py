@@ -1,6 +1,6 @@
 """Loader of the benchmark ``field``, download of its photographs, and training of the heads for crop and weeds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from pathlib import Path
 from typing import cast
@@ -8,15 +8,15 @@ from typing import cast
 import orjson
 from pydantic import JsonValue
 
-from agrotools.core import AgrotoolsError, FrozenModel
+from agrotools.core import AgrotoolsError, FrozenModel, Sample, UsageError
 from agrotools.core.errors import NoFileError
 from agrotools.core.files import sha256_of_file, write_whole
 from agrotools.core.progress import Progress
-from agrotools.formats.benchmark import Benchmark, SourceNote, with_clusters
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, with_clusters
 from agrotools.loading.benchmarks import INCOMPLETE, Loading, data_folder, find_below, settings_of
 from agrotools.loading.downloads import Downloader
 from agrotools.loading.obtaining import Obtained, Request
-from agrotools_benchmarks.field.pack import DataSetNote, PackHead, read_head, read_samples
+from agrotools_benchmarks.field.pack import DataSetNote, PackHead, read_head, read_samples, sha256_of
 from agrotools_tools.recognition.candidates import pest_pack_files
 
 _GET_IT = "agrotools benchmarks get field"
@@ -24,10 +24,42 @@ NO_HEADS = "no heads, so tools do not tell crop from weeds"
 
 
 class FieldSettings(FrozenModel):
-    """Options of ``agrotools eval field``."""
+    """Options of ``agrotools eval field``. Each of them changes the questions, and with them the content hash."""
 
     missing: bool = False
-    """Ask the questions whose photographs are there if others are missing; the content hash then differs."""
+    """Ask the questions whose photographs are there if others are missing."""
+    tune: int | None = None
+    """Ask the questions of four fifths of the data sets, drawn by this number, so that the others stay unseen."""
+    held: int | None = None
+    """Ask the questions of the data sets that ``tune`` with the same number leaves out."""
+
+
+_HELD_SHARE = 5
+"""One repository in so many is held."""
+
+
+def held_origins(origins: Iterable[str], seed: int) -> frozenset[str]:
+    """Return the repositories that a laboratory with this seed does not tune on: one in five, rounded up."""
+    by_lot = sorted(set(origins), key=lambda origin: sha256_of(f"{seed} {origin}".encode()))
+    return frozenset(by_lot[: -(-len(by_lot) // _HELD_SHARE)])
+
+
+def _part_of(
+    samples: Sequence[Sample], data_sets: Iterable[DataSetNote], settings: FieldSettings
+) -> list[Sample]:
+    """Return the samples of the data sets that the settings ask about."""
+    if settings.tune is not None and settings.held is not None:
+        raise UsageError(
+            "tune and held are two parts of the benchmark", hint="give --option of one of them"
+        )
+    seed = settings.tune if settings.held is None else settings.held
+    if seed is None:
+        return [*samples]
+    # Two data sets of one repository show the same places.
+    origins = {note.source.name: note.source.url for note in data_sets}
+    held = held_origins(origins.values(), seed)
+    wants_held = settings.held is not None
+    return [each for each in samples if (origins[each.source] in held) == wants_held]
 
 
 def field_folder(data_root: Path | None) -> Path:
@@ -50,19 +82,19 @@ def load_field(loading: Loading) -> Benchmark:
         NoFileError: photographs are missing or altered.
     """
     settings = settings_of(FieldSettings, "field", loading.options)
-    head, samples = read_head(), read_samples()
+    head, every_sample = read_head(), read_samples()
+    samples = _part_of(every_sample, head.data_sets, settings)
+    is_whole = len(samples) == len(every_sample)
+    header = head.header if is_whole else with_quick_of(head.header, samples)
     if loading.questions_only:
-        return Benchmark(
-            head.header,
-            loading.data_root or data_folder(),
-            with_clusters(samples),
-            head.content_hash,
-        )
+        root = loading.data_root or data_folder()
+        if is_whole:
+            return Benchmark(header, root, with_clusters(samples), head.content_hash)
+        return Benchmark.of(header, samples, root)
     root = field_folder(loading.data_root)
-    in_quick = {
-        file.path for sample in samples if sample.id in head.header.quick for file in sample.files
-    }
-    needed = [file for file in head.files if not loading.quick or file.path in in_quick]
+    shown = [each for each in samples if each.id in header.quick] if loading.quick else samples
+    paths = {file.path for sample in shown for file in sample.files}
+    needed = [file for file in head.files if file.path in paths]
     lacking: set[str] = set()
     for number, file in enumerate(needed, start=1):
         if not (path := root / file.path).is_file() or sha256_of_file(path) != file.sha256:
@@ -73,7 +105,6 @@ def load_field(loading: Loading) -> Benchmark:
             f"{len(lacking)} of {len(needed)} photographs of field are missing or altered in {root}",
             hint=f"{_GET_IT} fetches them; eval --option missing=true asks about the others",
         )
-    header = head.header
     absent = cast("list[JsonValue]", header.metadata.get("notes") or [])
     notes = [*absent, _heads_note(head, root, loading.progress)]
     if not pest_pack_files():
@@ -87,12 +118,15 @@ def load_field(loading: Loading) -> Benchmark:
         )
         if not samples:
             raise NoFileError(f"no photograph of field is in {root}", hint=_GET_IT)
-    ids = {sample.id for sample in samples}
-    quick = tuple(each for each in header.quick if each in ids)
-    header = header.model_copy(
-        update={"quick": quick, "metadata": {**header.metadata, "notes": [*notes]}}
-    )
+    header = with_quick_of(header, samples)
+    header = header.model_copy(update={"metadata": {**header.metadata, "notes": [*notes]}})
     return Benchmark.of(header, samples, root)
+
+
+def with_quick_of(header: BenchmarkHeader, samples: Iterable[Sample]) -> BenchmarkHeader:
+    """Return the header with those ids of its quick part that these samples have."""
+    ids = {sample.id for sample in samples}
+    return header.model_copy(update={"quick": tuple(each for each in header.quick if each in ids)})
 
 
 def _heads_note(head: PackHead, root: Path, progress: Progress) -> str:
