@@ -16,7 +16,13 @@ from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, 
 from agrotools.loading.benchmarks import INCOMPLETE, Loading, data_folder, find_below, settings_of
 from agrotools.loading.downloads import Downloader
 from agrotools.loading.obtaining import Obtained, Request
-from agrotools_benchmarks.field.pack import DataSetNote, PackHead, read_head, read_samples, sha256_of
+from agrotools_benchmarks.field.pack import (
+    DataSetNote,
+    PackHead,
+    read_head,
+    read_samples,
+    sha256_of,
+)
 from agrotools_tools.recognition.candidates import pest_pack_files
 
 _GET_IT = "agrotools benchmarks get field"
