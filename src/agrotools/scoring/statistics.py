@@ -43,6 +43,8 @@ from agrotools.core.lazy import FloatArray, IntArray, np, special
 MIN_CLUSTERS = 10
 """Minimum number of clusters for an interval."""
 LEVEL = 0.95
+_UPPER = 1 - (1 - LEVEL) / 2
+"""Probability below the upper end of a two-sided interval."""
 POWER = 0.80
 BOOTSTRAP_DRAWS = 2_000
 ROUNDING = 1e-9
@@ -150,19 +152,15 @@ def estimate_difference(
     if spread.error < ROUNDING:
         return Estimate(value=mean, interval=within, n=n, n_clusters=k, p=rare.p())
     resampled = bootstrap_ratios(sizes, sums, draws=draws, seed=seed)
-    # The percentiles are widened by the ratio of the standard error to that of the draws.
-    widening = float(
-        spread.error / (np.sqrt(np.sum((sums - spread.mean * sizes) ** 2)) / np.sum(sizes))
-    )
-    tail = float(special.ndtr(-_t_quantile(1 - (1 - LEVEL) / 2, spread.degrees) * widening))
+    widening = _widening(sizes, sums, spread)
+    tail = float(special.ndtr(-_t_quantile(_UPPER, spread.degrees) * widening))
     lower, upper = np.quantile(resampled, [tail, 1 - tail])
-    interval = Interval(
-        lower=min(float(lower), within.lower),
-        upper=max(float(upper), within.upper),
-    )
     return Estimate(
         value=mean,
-        interval=interval,
+        interval=Interval(
+            lower=min(float(lower), within.lower),
+            upper=max(float(upper), within.upper),
+        ),
         n=n,
         n_clusters=k,
         detectable=_detectable(float(spread.error), float(spread.degrees)),
@@ -170,7 +168,11 @@ def estimate_difference(
     )
 
 
-_UPPER = 1 - (1 - LEVEL) / 2
+def _widening(sizes: FloatArray, sums: FloatArray, spread: Spread) -> float:
+    """Return the ratio of the standard error to that of the bootstrap draws, by which percentiles are widened."""
+    residuals = sums - spread.mean * sizes
+    error_of_draws = np.sqrt(np.sum(residuals**2)) / np.sum(sizes)
+    return float(spread.error / error_of_draws)
 
 
 _FAR = 0.5
@@ -251,23 +253,25 @@ def estimate_unpaired(
         ValueError: no values, or unequal lengths.
     """
     parts = [
-        cluster_sums(np.asarray(values, dtype=np.float64), clusters)
-        for values, clusters in ((first, first_clusters), (second, second_clusters))
+        cluster_sums(np.asarray(first, dtype=np.float64), first_clusters),
+        cluster_sums(np.asarray(second, dtype=np.float64), second_clusters),
     ]
-    n, k = len(first) + len(second), sum(len(sizes) for sizes, _, _ in parts)
+    numbers_of_clusters = [len(sizes) for sizes, _, _ in parts]
+    n, k = len(first) + len(second), sum(numbers_of_clusters)
     value = float(np.mean(first) - np.mean(second))
-    if min(len(sizes) for sizes, _, _ in parts) < MIN_CLUSTERS:
+    if min(numbers_of_clusters) < MIN_CLUSTERS:
         return Estimate(value=value, n=n, n_clusters=k)
     spreads = [ratio_spread(*part) for part in parts]
     variances = [float(each.error) ** 2 for each in spreads]
     error = sum(variances) ** 0.5
     if error < ROUNDING:
         return Estimate(value=value, n=n, n_clusters=k)
-    terms = (
+    # Welch and Satterthwaite: each variance counts by its own degrees of freedom.
+    terms = [
         variance**2 / float(each.degrees) for variance, each in zip(variances, spreads, strict=True)
-    )
+    ]
     degrees = error**4 / sum(terms)
-    reach = float(_t_quantile(1 - (1 - LEVEL) / 2, degrees)) * error
+    reach = float(_t_quantile(_UPPER, degrees)) * error
     return Estimate(
         value=value,
         interval=Interval(lower=value - reach, upper=value + reach),
@@ -299,7 +303,7 @@ def planned_half_width(
 ) -> tuple[float, float]:
     """Return half the width of the 95 % interval of a mean of scores of 0 and 1, and the design effect of clusters."""
     effect = _design_effect(sizes, within)
-    t = float(_t_quantile(1 - (1 - LEVEL) / 2, len(sizes) - 1))
+    t = float(_t_quantile(_UPPER, len(sizes) - 1))
     return t * (mean * (1 - mean) * effect / sum(sizes)) ** 0.5, effect
 
 
@@ -349,81 +353,113 @@ def mean_interval(
     clusters as trials and ``mean * k`` successes, which need not be a whole number. ``floor``: lowest possible score.
     """
     spread = ratio_spread(sizes, sums, squares)
-    k = sizes.shape[-1]
     equal = spread.error < ROUNDING
+
+    # Scores that differ: a t interval on the logit scale.
     width = 1 - floor
     mean = np.where(equal, 0.5, (spread.mean - floor) / width)
-    reach = (
-        _t_quantile(1 - (1 - LEVEL) / 2, spread.degrees)
-        * spread.error
-        / width
-        / (mean * (1 - mean))
-    )
+    quantile = _t_quantile(_UPPER, spread.degrees)
+    reach = quantile * spread.error / width / (mean * (1 - mean))
+    logit = special.logit(mean)
+    lower_by_t = np.maximum(floor + width * special.expit(logit - reach), 0)
+    upper_by_t = np.maximum(floor + width * special.expit(logit + reach), 0)
+
+    # Equal scores or cluster means: Clopper-Pearson. The functions are not defined without hits or without misses.
+    k = sizes.shape[-1]
     hits = np.clip(spread.mean, 0, 1) * k
     misses = k - hits
     tail = (1 - LEVEL) / 2
     none, all_ = hits <= 0, misses <= 0
-    least = np.where(none, 0.0, special.betaincinv(np.where(none, 1.0, hits), misses + 1, tail))
-    most = np.where(all_, 1.0, special.betaincinv(hits + 1, np.where(all_, 1.0, misses), 1 - tail))
-    lower = np.where(
-        equal, least, np.maximum(floor + width * special.expit(special.logit(mean) - reach), 0)
-    )
-    upper = np.where(
-        equal, most, np.maximum(floor + width * special.expit(special.logit(mean) + reach), 0)
-    )
+    some_hits, some_misses = np.where(none, 1.0, hits), np.where(all_, 1.0, misses)
+    least = np.where(none, 0.0, special.betaincinv(some_hits, misses + 1, tail))
+    most = np.where(all_, 1.0, special.betaincinv(hits + 1, some_misses, 1 - tail))
+
+    lower = np.where(equal, least, lower_by_t)
+    upper = np.where(equal, most, upper_by_t)
     return cast("FloatArray", lower), cast("FloatArray", upper)
 
 
 def ratio_spread(sizes: FloatArray, sums: FloatArray, squares: FloatArray) -> Spread:
     """Return mean, CR2 standard error and Satterthwaite degrees of freedom; for the arguments see
     :func:`mean_interval`.
-
-    With P the covariance of the clusters' residual sums under the working model (variance 1, correlation r within a
-    cluster) and A the CR2 factors, the degrees of freedom are ``trace(APA)^2 / |APA|^2``, here in closed form.
     """
-
-    def over(values: FloatArray) -> FloatArray:
-        """Return the sums over the clusters."""
-        return np.sum(np.broadcast_to(values, shape), axis=-1)
-
-    shape, total = sizes.shape, np.sum(sizes, axis=-1, keepdims=True)
+    shape = sizes.shape
+    total = np.sum(sizes, axis=-1, keepdims=True)
     mean = np.sum(sums, axis=-1, keepdims=True) / total
     if bool(np.all(sizes == sizes[..., :1])):
         sizes = sizes[..., :1]  # what depends on sizes alone is then computed once for all clusters
     share = sizes / total
     factor = 1 / (1 - share)
-    terms = np.empty(sums.shape)
-    np.subtract(sums, mean * sizes, out=terms)
-    products = over(np.square(terms, out=terms))[..., None]
-    terms *= factor
-    error = np.sqrt(over(terms)) / total[..., 0]
-    np.subtract(squares, np.multiply(2 * mean, sums, out=terms), out=terms)
-    terms += mean**2 * sizes
-    within = over(terms)[..., None]
-    pairs = over(sizes * (sizes - 1))[..., None]
-    products = products - within
-    scale = pairs * within / total
-    correlation = np.clip(
-        np.divide(products, scale, out=np.zeros_like(products), where=scale > 0), 0, 1
-    )
 
-    working = sizes * (1 + (sizes - 1) * correlation)
-    summed = over(working)[..., None]
-    shift = summed * share**2 - 2 * share * working
-    trace = over(factor * (working + shift))
-    share_sq, working_sq, cross = (
-        over(factor * product) for product in (share**2, working**2, share * working)
-    )
-    sum_ = summed[..., 0]
-    off_diagonal = (
-        2 * share_sq * working_sq
-        + sum_**2 * share_sq**2
-        + 2 * cross**2
-        - 4 * sum_ * share_sq * cross
-    )
-    diagonal = over(factor**2 * ((working + shift) ** 2 - shift**2))
-    degrees = np.maximum(trace**2 / (off_diagonal + diagonal), 1.0)
+    # Squared residuals of the sums of clusters. A large run has many clusters, so these arrays are changed in place.
+    residuals = sums - mean * sizes
+    np.square(residuals, out=residuals)
+    of_clusters = _over_clusters(residuals, shape)[..., None]
+    residuals *= factor
+    error = np.sqrt(_over_clusters(residuals, shape)) / total[..., 0]
+
+    # Squared residuals of the single scores.
+    np.multiply(2 * mean, sums, out=residuals)
+    np.subtract(squares, residuals, out=residuals)
+    residuals += mean**2 * sizes
+    of_scores = _over_clusters(residuals, shape)[..., None]
+
+    # The square of a cluster's residual is that of its single scores and the products of its pairs.
+    n_pairs = _over_clusters(sizes * (sizes - 1), shape)[..., None]
+    products = of_clusters - of_scores
+    most = n_pairs * of_scores / total
+    ratio = np.divide(products, most, out=np.zeros_like(products), where=most > 0)
+    correlation = np.clip(ratio, 0, 1)
+
+    degrees = _satterthwaite_degrees(sizes, share, factor, correlation, shape)
     return Spread(mean[..., 0], error, degrees)
+
+
+def _over_clusters(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    """Return the sums over the clusters of values that may be one for all clusters; ``shape``: of all clusters."""
+    return np.sum(np.broadcast_to(values, shape), axis=-1)
+
+
+def _satterthwaite_degrees(
+    sizes: FloatArray,
+    share: FloatArray,
+    factor: FloatArray,
+    correlation: FloatArray,
+    shape: tuple[int, ...],
+) -> FloatArray:
+    """Return the degrees of freedom of the CR2 standard error, at least 1.
+
+    With P the covariance of the clusters' residual sums under the working model (variance 1, correlation r within a
+    cluster) and A the CR2 factors, the degrees of freedom are ``trace(APA)^2 / |APA|^2``, here in closed form.
+
+    Args:
+        sizes: number of scores of each cluster.
+        share: share of each cluster in all scores, s.
+        factor: squared CR2 factor of each cluster.
+        correlation: correlation r of the errors of two scores of a cluster.
+        shape: shape of the arrays over clusters; the others may hold one value for all clusters.
+    """
+    # Variance w of a cluster's sum of errors. W is the sum over the clusters.
+    working = sizes * (1 + (sizes - 1) * correlation)
+    summed = _over_clusters(working, shape)[..., None]
+    # P is w on the diagonal, plus W s_g s_h - s_g w_h - s_h w_g everywhere, because the mean is estimated, too.
+    shift = summed * share**2 - 2 * share * working
+    trace = _over_clusters(factor * (working + shift), shape)
+
+    # The squares of the second part over all pairs of clusters, the diagonal included.
+    total = summed[..., 0]
+    share_squares = _over_clusters(factor * share**2, shape)
+    working_squares = _over_clusters(factor * working**2, shape)
+    cross = _over_clusters(factor * (share * working), shape)
+    everywhere = (
+        2 * share_squares * working_squares
+        + total**2 * share_squares**2
+        + 2 * cross**2
+        - 4 * total * share_squares * cross
+    )
+    # What w adds to the squares on the diagonal.
+    diagonal = _over_clusters(factor**2 * ((working + shift) ** 2 - shift**2), shape)
+    return np.maximum(trace**2 / (everywhere + diagonal), 1.0)
 
 
 def bootstrap_ratios(sizes: FloatArray, sums: FloatArray, *, draws: int, seed: int) -> FloatArray:
@@ -506,7 +542,7 @@ def _detectable(error: float, degrees: float) -> float | None:
     """Return the smallest difference found with 80 % power at the 5 % level, from the standard error of differences."""
     if error < ROUNDING:
         return None
-    return float(_t_quantile(1 - (1 - LEVEL) / 2, degrees) + _t_quantile(POWER, degrees)) * error
+    return float(_t_quantile(_UPPER, degrees) + _t_quantile(POWER, degrees)) * error
 
 
 # --- repeats (epochs) of a run ----------------------------------------------------------------------------------------
@@ -546,14 +582,17 @@ def repeats_of(places: IntArray, values: FloatArray, clusters: IntArray) -> Repe
         return None
     hat: dict[int, Estimate] = {}
     at: dict[int, Estimate] = {}
-    for k in sorted({*(2**power for power in range(epochs.bit_length())), epochs}):
-        enough = np.flatnonzero(n >= k).tolist()
-        pairs = [
-            (comb(int(right[i]), k), comb(int(n[i] - right[i]), k), comb(int(n[i]), k))
-            for i in enough
-        ]
-        hat[k] = estimate_mean([some / every for some, _, every in pairs], clusters[enough])
-        at[k] = estimate_mean([1 - none / every for _, none, every in pairs], clusters[enough])
+    powers_of_two = {2**power for power in range(epochs.bit_length())}
+    for k in sorted({*powers_of_two, epochs}):
+        enough = np.flatnonzero(n >= k)
+        all_right: list[float] = []
+        any_right: list[float] = []
+        for n_epochs, n_right in zip(n[enough].tolist(), right[enough].tolist(), strict=True):
+            draws = comb(n_epochs, k)
+            all_right.append(comb(n_right, k) / draws)
+            any_right.append(1 - comb(n_epochs - n_right, k) / draws)
+        hat[k] = estimate_mean(all_right, clusters[enough])
+        at[k] = estimate_mean(any_right, clusters[enough])
     several = n >= 2
     flips = estimate_mean(((right > 0) & (right < n))[several].astype(float), clusters[several])
     return Repeats(
