@@ -6,7 +6,7 @@ simulates its false alarms and its power. Scores that other programs gave, in ta
 sample, are compared and tested like runs.
 """
 
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence, Set
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
@@ -37,7 +37,7 @@ from agrotools.scoring.statistics import (
 )
 from agrotools.scoring.summary import Metric, RunComparison, with_comparisons_adjusted
 from agrotools.scoring.unit_estimates import shown_mean
-from agrotools.text.tables import open_table
+from agrotools.text.tables import SheetTable, open_table
 
 BEYOND = (0.05, 0.10)
 """Drops beyond the allowed one for which the power is given."""
@@ -179,22 +179,21 @@ def gate_of(
     max_drop: float,
     limits: LimitPairs | None,
 ) -> Gate:
-    """Test pairs of scores; ``valid``: the samples with a valid record of each run.
+    """Test pairs of scores; ``valid``: the samples with a valid record of the new and of the old run.
 
     ``limits``: the limits of the scores of the old and the new version; None: missing scores are left out.
     """
-    lost, added = len(valid[1] - valid[0]), len(valid[0] - valid[1])
+    of_new, of_old = valid
     bound = drop_bound(pair.first, pair.second, pair.clusters)
     lacking, drops, fault = (0, 0), None, ""
     if limits is not None and any(limits.lacking):
         lacking = limits.lacking
-        bounds = [bound]
-        for for_new in (True, False):
-            older, newer = limits.scores(for_second=for_new)
-            bounds.append(drop_bound(newer, older, limits.clusters))
-        drops = Interval(lower=bounds[1].drop, upper=bounds[2].drop)
+        for_new = _bound_at_limit(limits, for_new=True)
+        against_new = _bound_at_limit(limits, for_new=False)
+        drops = Interval(lower=for_new.drop, upper=against_new.drop)
         # There is a verdict if it is the same without the missing scores, with all for the new version, and against it.
-        if len({each.lower <= max_drop for each in bounds}) > 1:
+        verdicts = {each.lower <= max_drop for each in (bound, for_new, against_new)}
+        if len(verdicts) > 1:
             fault = f"no verdict, because {_lacking_text(lacking, mode)}"
     return Gate(
         mode=mode,
@@ -203,8 +202,8 @@ def gate_of(
         old=shown_mean(pair.second),
         max_drop=max_drop,
         bound=bound,
-        lost=lost,
-        added=added,
+        lost=len(of_old - of_new),
+        added=len(of_new - of_old),
         fault=fault,
         lacking=lacking,
         drops=drops,
@@ -213,13 +212,20 @@ def gate_of(
     )
 
 
+def _bound_at_limit(limits: LimitPairs, *, for_new: bool) -> DropBound:
+    """Return the drop with all missing scores set for the new version, or against it."""
+    older, newer = limits.scores(for_second=for_new)
+    return drop_bound(newer, older, limits.clusters)
+
+
 # --- scores that other programs gave, in tables with a row for each model and sample ----------------------------------
 
 _NEEDED = ("model", "score", "sample")
 _OPTIONAL = ("cluster", "epoch")
 _ACCEPTED = "columns: model, sample, score (0 to 1, true or false; empty: none), and cluster and epoch if there are any"
 _OF_A_RUN = "agrotools export RUN --format parquet; name fas score in samples.parquet, save one mode of it as .csv"
-Scores = dict[tuple[str, str], float]  # means over epochs, by sample and its cluster
+Scores = dict[tuple[str, str], float]
+"""Means over epochs, by sample and its cluster."""
 
 
 class ModelScores(NamedTuple):
@@ -249,60 +255,113 @@ def is_table(path: Path) -> bool:
 
 def read_scores(*files: Path, clusters: dict[str, str] | None = None) -> dict[str, ModelScores]:
     """Return the scores of each model, in ``clusters`` (by sample; filled); UsageError for a table with a fault."""
-    rows, clusters = dict[tuple[str, ...], list[float]](), {} if clusters is None else clusters
+    clusters = {} if clusters is None else clusters
+    scores: dict[_ScoredEpoch, float | None] = {}
     for file in files:
-        if file.is_dir():
-            raise UsageError(
-                f"{file} is a folder, and tables cannot be compared with runs", hint=_OF_A_RUN
-            )
-        table = open_table(file)
-        if lacking := {*_NEEDED}.difference(map(str.lower, table.columns)):
-            fault = f"{file.name} has no column {', '.join(sorted(lacking))}; it has {', '.join(table.columns)}"
-            raise UsageError(fault, hint=_ACCEPTED)
-        table.check_names(*_NEEDED, *_OPTIONAL)
+        table = _open_scores(file)
         for number, cells in table.named_rows():
-            given = {
-                name.lower(): cell.strip()
-                for name, cell in cells.items()
-                if cell.lower() not in ("nan", "null")
-            }
-            model, score, *ids = (given.get(name, "") for name in (*_NEEDED, *_OPTIONAL))
-            sample, cluster, epoch = (
-                text.removesuffix(".0") for text in ids
-            )  # of pandas, in a column with gaps
-            key, row = (model, sample, cluster or sample, epoch), f"row {number} of {file.name}"
-            if not (model and sample):
-                raise UsageError(f"{row} has no {'sample' if model else 'model'}", hint=_ACCEPTED)
-            if clusters.setdefault(sample, key[2]) != key[2]:
-                why = f"{row}: sample {sample} is in the cluster {key[2]}, elsewhere in {clusters[sample]}"
-                raise UsageError(why, hint="give a sample the same cluster in every row")
-            if key in rows:
-                hint = (
-                    "give the model of each table another name, or number repeats in a column epoch"
+            row = f"row {number} of {file.name}"
+            given = _given_cells(cells)
+            scored = _scored_epoch(given, row)
+            _check_cluster(scored, clusters, row)
+            if scored in scores:
+                raise UsageError(
+                    f"{row} repeats model {scored.model}, sample {scored.sample}",
+                    hint="give the model of each table another name, or number repeats in a column epoch",
                 )
-                raise UsageError(f"{row} repeats model {model}, sample {sample}", hint=hint)
-            rows[key] = [_number(score, row)] if score else []
-    models: dict[str, dict[tuple[str, str], list[float]]] = {}
+            score = given.get("score")
+            scores[scored] = _number(score, row) if score else None
+    return _by_model(scores)
+
+
+class _ScoredEpoch(NamedTuple):
+    """What a row of a table has a score of; ``epoch`` is empty in a table without repeats."""
+
+    model: str
+    sample: str
+    cluster: str
+    epoch: str
+
+
+def _open_scores(file: Path) -> SheetTable:
+    """Open a table that has the columns of scores, each once."""
+    if file.is_dir():
+        raise UsageError(
+            f"{file} is a folder, and tables cannot be compared with runs", hint=_OF_A_RUN
+        )
+    table = open_table(file)
+    columns = {column.lower() for column in table.columns}
+    lacking = sorted(set(_NEEDED) - columns)
+    if lacking:
+        fault = f"{file.name} has no column {', '.join(lacking)}; it has {', '.join(table.columns)}"
+        raise UsageError(fault, hint=_ACCEPTED)
+    table.check_names(*_NEEDED, *_OPTIONAL)
+    return table
+
+
+def _given_cells(cells: Mapping[str, str]) -> dict[str, str]:
+    """Return the cells of a row that hold a value, by the names of their columns in lower case."""
+    given: dict[str, str] = {}
+    for column, cell in cells.items():
+        if cell.lower() not in ("nan", "null"):
+            given[column.lower()] = cell.strip()
+    return given
+
+
+def _scored_epoch(given: Mapping[str, str], row: str) -> _ScoredEpoch:
+    """Return what a row has a score of; a sample without a cluster is a cluster of its own."""
+    model = given.get("model", "")
+    # pandas writes whole numbers as 3.0 in a column with gaps.
+    sample = given.get("sample", "").removesuffix(".0")
+    cluster = given.get("cluster", "").removesuffix(".0")
+    epoch = given.get("epoch", "").removesuffix(".0")
+    if not model:
+        raise UsageError(f"{row} has no model", hint=_ACCEPTED)
+    if not sample:
+        raise UsageError(f"{row} has no sample", hint=_ACCEPTED)
+    return _ScoredEpoch(model, sample, cluster or sample, epoch)
+
+
+def _check_cluster(scored: _ScoredEpoch, clusters: dict[str, str], row: str) -> None:
+    """Check that a sample is in one cluster in all rows; ``clusters``: those of the rows before, by sample (filled)."""
+    first = clusters.setdefault(scored.sample, scored.cluster)
+    if first != scored.cluster:
+        raise UsageError(
+            f"{row}: sample {scored.sample} is in the cluster {scored.cluster}, elsewhere in {first}",
+            hint="give a sample the same cluster in every row",
+        )
+
+
+def _by_model(scores: Mapping[_ScoredEpoch, float | None]) -> dict[str, ModelScores]:
+    """Return the scores of each model. All its samples should have as many epochs as the table has of the model."""
+    units: dict[str, dict[tuple[str, str], list[float]]] = {}
     epochs: dict[str, set[str]] = {}
-    for (model, sample, cluster, epoch), score in rows.items():
-        models.setdefault(model, {}).setdefault((sample, cluster), []).extend(score)
-        epochs.setdefault(model, set()).add(epoch)
-    return {model: _model_scores(units, len(epochs[model])) for model, units in models.items()}
+    for scored, score in scores.items():
+        of_model = units.setdefault(scored.model, {})
+        of_unit = of_model.setdefault((scored.sample, scored.cluster), [])
+        if score is not None:
+            of_unit.append(score)
+        epochs.setdefault(scored.model, set()).add(scored.epoch)
+    return {model: _model_scores(units[model], len(epochs[model])) for model in units}
 
 
 def _model_scores(units: dict[tuple[str, str], list[float]], n_epochs: int) -> ModelScores:
     """Return means over epochs, and the share of the epochs that the table lacks a score of."""
-    return ModelScores(
-        scores={unit: fmean(each) for unit, each in units.items() if each},
-        gaps={
-            unit: 1 - len(each) / n_epochs for unit, each in units.items() if len(each) < n_epochs
-        },
-    )
+    scores: Scores = {}
+    gaps: Scores = {}
+    for unit, of_unit in units.items():
+        if of_unit:
+            scores[unit] = fmean(of_unit)
+        if len(of_unit) < n_epochs:
+            gaps[unit] = 1 - len(of_unit) / n_epochs
+    return ModelScores(scores, gaps)
 
 
 def _number(text: str, row: str) -> float:
+    """Return the score of a cell: a number with a decimal point or comma, or true or false."""
+    plain = {"true": "1", "false": "0"}.get(text.lower(), text.replace(",", "."))
     try:
-        score = float({"true": "1", "false": "0"}.get(text.lower(), text.replace(",", ".")))
+        score = float(plain)
     except ValueError:
         score = -1.0
     if not 0 <= score <= 1:
@@ -314,14 +373,18 @@ def _number(text: str, row: str) -> float:
 
 
 def _pair(first: Scores, second: Scores, names: str) -> HeadlinePair:
+    """Return the scores of the samples that both have, in one order; ``names``: of both models, for the message."""
     units = sorted(unit for unit in first if unit in second)
     if not units:
         raise UsageError(
             f"{names} have no scored sample in common", hint="give a sample one id and one cluster"
         )
-    mine, other = (np.array([each[unit] for unit in units]) for each in (first, second))
+    clusters = [cluster for _, cluster in units]
     return HeadlinePair(
-        "score", mine, other, np.unique([cluster for _, cluster in units], return_inverse=True)[1]
+        "score",
+        np.array([first[unit] for unit in units]),
+        np.array([second[unit] for unit in units]),
+        np.unique(clusters, return_inverse=True)[1],
     )
 
 
@@ -356,7 +419,8 @@ def gate_tables(
     new: Path, old: Path, max_drop: float, *, allow_invalid: bool
 ) -> tuple[Gate, str, str]:
     """Test a table of one model against another, or a table of two models against the model ``old``; name both."""
-    models = read_scores(new, clusters=(clusters := dict[str, str]()))
+    clusters: dict[str, str] = {}
+    models = read_scores(new, clusters=clusters)
     if str(old) in models and not old.is_file():
         others = {str(old): models.pop(str(old))}
     elif old.exists() or is_table(old):
@@ -366,14 +430,20 @@ def gate_tables(
             f"{old} is neither a table nor a model of {new}",
             hint=f"its models: {', '.join(models)}",
         )
-    for file, each in ((old, others), (new, models)):
-        if len(each) != 1:
-            fault = f"{file} has the scores of {', '.join(each) or 'no other model'}, but one model is tested"
-            raise UsageError(
-                fault, hint="two tables of one model each, or a table of two and --against MODEL"
-            )
-    (newer, first), (older, second) = *models.items(), *others.items()
+    older, second = _only_model(others, old)
+    newer, first = _only_model(models, new)
     pair = _pair(first.scores, second.scores, f"{newer} and {older}")
-    valid = ({*first.scores}, {*second.scores})
+    valid = (set(first.scores), set(second.scores))
     limits = None if allow_invalid else paired_limits(second.limits(), first.limits())
     return gate_of("table", pair, valid, max_drop, limits), newer, older
+
+
+def _only_model(models: Mapping[str, ModelScores], file: Path) -> tuple[str, ModelScores]:
+    """Return the name and the scores of the one model of a table."""
+    if len(models) != 1:
+        raise UsageError(
+            f"{file} has the scores of {', '.join(models) or 'no other model'}, but one model is tested",
+            hint="two tables of one model each, or a table of two and --against MODEL",
+        )
+    (model,) = models.items()
+    return model
