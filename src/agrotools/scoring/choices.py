@@ -8,9 +8,8 @@ a verdict; letters with a verdict behind them (``A、C正确``); letters or text
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import Literal, NamedTuple
 
 from agrotools.text.form_values import label_key
@@ -113,33 +112,48 @@ def read_choices(reply: str, options: Mapping[str, str], kind: Kind) -> ChoiceRe
     and several letters for a question with one answer, give an empty reading.
     """
     plain_options, texts = _known_texts(tuple(options.items()), kind)
+
+    def letter_only(named: re.Match[str]) -> str:
+        """Return the letter of an option that is named by letter and text; a text alone stays."""
+        return named[0] if _key(named[0]) in texts else f"{named.lastgroup})"
+
     plain = _without_markup(reply)
-    text = (
-        _naming(plain_options, plain)
-        .sub(lambda part: part[0] if _key(part[0]) in texts else f"{part.lastgroup})", plain)
-        .strip()
-    )
+    text = _naming(plain_options, plain).sub(letter_only, plain).strip()
     if not text:
         return ChoiceReading((), "empty")
     named = _naming(plain_options, text)
-    before = _NEXT_QUESTION.split(text, 1)[0]
-    for rule, candidate in chain(
-        _candidates(before, texts, named, kind), _candidates(text, texts, named, kind)
-    ):
-        cut = candidate[:_LONGEST_CANDIDATE]
-        words = candidate.replace("and", "").replace("or", "或").replace("还是", "或")
-        letters = {each for each in words.upper() if each.isascii() and each.isalpha()}
-        if key := texts.get(_key(candidate)):
-            return ChoiceReading((key,), rule, cut)
-        if "\n" in candidate and letters == set(options):
-            continue  # the options of the question, repeated line by line
-        if letters <= options.keys():
-            if len(letters) > 1 and (kind != "multiple" or "或" in words):
-                return ChoiceReading((), "several options", cut, ambiguous=True)
-            return ChoiceReading(tuple(each for each in options if each in letters), rule, cut)
-        if len(letters) == 1 or letters & options.keys():
-            return ChoiceReading((), "no such option", cut)
+    before_next_question = _NEXT_QUESTION.split(text, 1)[0]
+    for part in (before_next_question, text):
+        for rule, candidate in _candidates(part, texts, named, kind):
+            reading = _reading_of(rule, candidate, options, texts, kind)
+            if reading is not None:
+                return reading
     return ChoiceReading((), "nothing to read")
+
+
+def _reading_of(
+    rule: str, candidate: str, options: Mapping[str, str], texts: Mapping[str, str], kind: Kind
+) -> ChoiceReading | None:
+    """Return the reading of a part of a reply; None if it names no option, so that the next one is read.
+
+    ``texts``: the letters of the options by their texts.
+    """
+    cut = candidate[:_LONGEST_CANDIDATE]
+    letter = texts.get(_key(candidate))
+    if letter:
+        return ChoiceReading((letter,), rule, cut)
+    words = candidate.replace("and", "").replace("or", "或").replace("还是", "或")
+    letters = {each for each in words.upper() if each.isascii() and each.isalpha()}
+    if "\n" in candidate and letters == set(options):
+        return None  # the options of the question, repeated line by line
+    if letters <= options.keys():
+        if len(letters) > 1 and (kind != "multiple" or "或" in words):
+            return ChoiceReading((), "several options", cut, ambiguous=True)
+        chosen = tuple(each for each in options if each in letters)
+        return ChoiceReading(chosen, rule, cut)
+    if len(letters) == 1 or letters & options.keys():
+        return ChoiceReading((), "no such option", cut)
+    return None
 
 
 def _candidates(
@@ -147,44 +161,87 @@ def _candidates(
 ) -> Iterator[tuple[str, str]]:
     """Yield the parts of a reply that may be its answer, each with the rule that found it, the first by rank first."""
     verdicts = [*_VERDICT.finditer(text)][-_MOST_MARKERS:]
-    called = [verdict for verdict in verdicts if verdict["answer"]]
-    markers = [*_MARKER.finditer(text)][-_MOST_MARKERS:] + called
-    for marker in sorted(markers, key=lambda found: found.start(), reverse=True):
-        if marker in called:
-            yield "called the answer", marker[1]
-            continue
-        letters = _LETTERS.match(text, marker.end(), marker.end() + _LONGEST_CANDIDATE)
-        after = text[marker.end() : marker.end() + _LONGEST_CANDIDATE].partition("\n")[0]
-        known = _known_part(after, texts, named)
-        if letters and _key(known) not in texts:
-            yield "answer marker", letters[0]
-        elif known:
-            yield "answer marker", known
-    for block in reversed([*_LINES.finditer(text)]):
-        if block.start() == 0 or block.end() == len(text):
-            yield "letters alone", block[1]
-    lines = text.splitlines()
-    for line in (text, lines[-1], lines[0]):
-        if not _LINES.fullmatch(line) and (known := _known_part(line, texts, named)):
-            yield "text of an option", known
+    yield from _announced(text, verdicts, texts, named)
+    yield from _letters_alone(text)
+    yield from _option_lines(text, texts, named)
     if kind == "true_false" and not _LETTERS.match(text):
         yield from _judgements(text)
     if verdicts:
         yield "called right", "、".join(verdict[1] for verdict in verdicts)
+    yield from _connected_ends(text, texts, named)
+    yield from _first_letters(text)
+
+
+def _announced(
+    text: str, verdicts: Sequence[re.Match[str]], texts: Mapping[str, str], named: re.Pattern[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield what stands behind a marker of an answer, or before a verdict that calls it the answer; the last first."""
+    called = [verdict for verdict in verdicts if verdict["answer"]]
+    markers = [*_MARKER.finditer(text)][-_MOST_MARKERS:]
+    for found in sorted([*markers, *called], key=lambda found: found.start(), reverse=True):
+        if found in called:
+            yield "called the answer", found[1]
+            continue
+        end = found.end() + _LONGEST_CANDIDATE
+        letters = _LETTERS.match(text, found.end(), end)
+        line = text[found.end() : end].partition("\n")[0]
+        known = _known_part(line, texts, named)
+        # Letters count, unless the line is the text of an option.
+        if letters and _key(known) not in texts:
+            yield "answer marker", letters[0]
+        elif known:
+            yield "answer marker", known
+
+
+def _letters_alone(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the letters of lines of letters at the end of a reply or at its beginning."""
+    for block in reversed([*_LINES.finditer(text)]):
+        if block.start() == 0 or block.end() == len(text):
+            yield "letters alone", block[1]
+
+
+def _option_lines(
+    text: str, texts: Mapping[str, str], named: re.Pattern[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the texts of options that are the whole reply, its last or its first line."""
+    lines = text.splitlines()
+    for line in (text, lines[-1], lines[0]):
+        if _LINES.fullmatch(line):
+            continue  # letters alone, which have their own rule
+        known = _known_part(line, texts, named)
+        if known:
+            yield "text of an option", known
+
+
+def _connected_ends(
+    text: str, texts: Mapping[str, str], named: re.Pattern[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield what stands between a short connecting word of the last sentence and the end of a reply."""
     end = text[-_LONGEST_CANDIDATE:].rstrip(" \n.。!)")
-    for connection in _CONNECTION.finditer(end, end.rfind("。") + 1):
-        if known := _known_part(end[connection.end() :], texts, named):
+    last_sentence = end.rfind("。") + 1
+    for connection in _CONNECTION.finditer(end, last_sentence):
+        known = _known_part(end[connection.end() :], texts, named)
+        if known:
             yield "at the end", known
-    start = (
-        text.lstrip(' ([【"“').removeprefix("选项").removeprefix("Option ").removeprefix("Both ")
-    )
-    if (first := _LETTERS.match(start)) and first[0][0].isupper():
-        after = start[first.end() :].lstrip(' 】]"”选项')
-        following = (
-            chr(ord(first[0][-1]) + 1) + after[:1]
-        )  # as where each option is discussed in turn
-        if not after or (after.startswith(_AFTER_FIRST) and following not in text):
-            yield "at the beginning", first[0]
+
+
+def _first_letters(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the letters that begin a reply, if what follows does not make them part of a sentence or of a list."""
+    start = text.lstrip(' ([【"“')
+    for word in ("选项", "Option ", "Both "):
+        start = start.removeprefix(word)
+    first = _LETTERS.match(start)
+    if first is None or not first[0][0].isupper():
+        return
+    letters = first[0]
+    after = start[first.end() :].lstrip(' 】]"”选项')
+    if not after:
+        yield "at the beginning", letters
+    elif after.startswith(_AFTER_FIRST):
+        # Where each option is discussed in turn, the next letter comes with the same sign: "A) ... B) ...".
+        next_option = chr(ord(letters[-1]) + 1) + after[0]
+        if next_option not in text:
+            yield "at the beginning", letters
 
 
 def _judgements(text: str) -> Iterator[tuple[str, str]]:
