@@ -27,16 +27,17 @@ is a refusal if they show that there is no answer. A figure is the last one draw
 keywords) are right if all results are true, else as they were given.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain, combinations
+from itertools import combinations
 
 from pydantic import JsonValue
 
 from agrotools.core import (
     AbstainSlot,
+    Arguments,
     Observation,
     PlotSlot,
     Record,
@@ -172,21 +173,24 @@ class SampleGame:
         players = self._players(lost)
         merged: list[Parts] = []
         while True:
-            names = {_name(group): group for group in _groups(players, merged)}
-            subsets = chain.from_iterable(
-                combinations(names, size) for size in range(len(names) + 1)
-            )
+            groups = {_name(group): group for group in _groups(players, merged)}
             try:
-                values = {
-                    frozenset(members): self._value(
-                        Parts().union(*(names[name] for name in members)), lost
-                    )
-                    for members in subsets
-                }
+                values = self._coalition_values(groups, lost)
             except InseparableError as error:
                 merged.append(error.parts)
             else:
-                return shapley_values([*names], values)
+                return shapley_values([*groups], values)
+
+    def _coalition_values(
+        self, groups: Mapping[str, Parts], lost: Sequence[int]
+    ) -> dict[frozenset[str], Fraction]:
+        """Return the score of every coalition of named groups of parts over the slots that lost points."""
+        values: dict[frozenset[str], Fraction] = {}
+        for size in range(len(groups) + 1):
+            for members in combinations(groups, size):
+                parts = Parts().union(*(groups[name] for name in members))
+                values[frozenset(members)] = self._value(parts, lost)
+        return values
 
     def _players(self, lost: Sequence[int]) -> list[str]:
         """Return the parts that may have lost something, in their order.
@@ -237,42 +241,49 @@ class SampleGame:
         return self._chains[parts]
 
     def _outcome(self, at: int, parts: Parts, before: Sequence[Outcome]) -> Outcome:
+        """Return the outcome of a reference step in a coalition; ``before``: those of the steps before it."""
         step, own = self.steps[at], self.own[at]
         if at in self._missing and PLANNING not in parts:
             return Outcome()
-        part = TOOL + step.tool
-        values = [each.values for each in before]
         corrected = own is None or not own.wrong or ARGUMENTS in parts
         refs = [ref for _, ref, _ in iter_refs(step.arguments)]
-        unknown = [ref for ref in refs if _is_unknown(ref, before)]
         right = corrected and all(self._is_true(ref, before) for ref in refs)
-        call = self._call(at, own, corrected, values)
+
         fault = self._faults.get(at)
         if fault and own and FAULT not in parts:
             seen = own.step.observation
-            return Outcome(own.values, right and self._gives_truth(at, seen), None, seen)
-        if right and part in parts:
+            is_true = right and self._gives_truth(at, seen)
+            return Outcome(own.values, is_true, observation=seen)
+
+        tool = TOOL + step.tool
+        if right and tool in parts:
             with suppress(InseparableError):  # a tool that gives the truth is not replaced
-                if (unreplaced := (self.chain(parts - {part}))[at]).true:
+                unreplaced = self.chain(parts - {tool})[at]
+                if unreplaced.true:
                     return unreplaced
             return self._true_outcome(at)
+
+        unknown = [ref for ref in refs if _is_unknown(ref, before)]
         if right and unknown:
-            raise InseparableError(
-                Parts({part, *(TOOL + self.steps[step_index(ref)].tool for ref in unknown)})
-            )
-        made = own.step if own is not None and call is own.step.call else None
-        if call is None:
+            tools_of_inputs = {TOOL + self.steps[step_index(ref)].tool for ref in unknown}
+            raise InseparableError(Parts({tool, *tools_of_inputs}))
+
+        call = self._call(at, own, corrected, [each.values for each in before])
+        is_own = own is not None and call is own.step.call
+        if call is None:  # an input has no value
             observation = None
-        elif made is not None and not fault:
-            observation = made.observation
+        elif is_own and fault is None:
+            observation = self._recorded(at, own)
         else:
-            observation = fault.original if made is not None and fault else None
-            observation = observation or self._run(at, call)
+            behind_fault = fault.original if is_own and fault is not None else None
+            observation = behind_fault or self._run(at, call)
             if observation is None and right:
                 return self._true_outcome(at)  # a tool that nobody has asked is not blamed
-            observation = observation or self._recorded(at, own)
-        result = observation.result if observation else None
-        return Outcome(result, right and self._gives_truth(at, observation), None, observation)
+            if observation is None:
+                observation = self._recorded(at, own)
+        values = observation.result if observation else None
+        is_true = right and self._gives_truth(at, observation)
+        return Outcome(values, is_true, observation=observation)
 
     def _true_outcome(self, at: int) -> Outcome:
         """Return the outcome of a step whose tool gives the truth; what the truth does not hold is as recorded."""
@@ -282,40 +293,23 @@ class SampleGame:
         if truth is None:
             return Outcome(base, true=True, known=Parts(), observation=recorded)
         known = Parts(truth.result or ()) - self._made_files(at)
-        return Outcome(
-            {**base, **truth.result} if truth.result is not None else None, True, known, truth
-        )
+        values = None if truth.result is None else {**base, **truth.result}
+        return Outcome(values, true=True, known=known, observation=truth)
 
     def _call(
         self, at: int, own: OwnCall | None, corrected: bool, values: Sequence[Values | None]
     ) -> ToolCall | None:
         """Return a call with its inputs: that of the run if they are the same; None if an input has no value."""
         step = self.steps[at]
-        seen, now = (_resolved_refs(step, each) for each in (self._own_values[:at], values))
-        if (
-            own is not None
-            and (not own.wrong or not corrected)
-            and same_json(seen, now, rounded=True)
-        ):
-            return own.step.call
+        keeps_written = own is not None and not (own.wrong and corrected)
+        if own is not None and keeps_written:
+            seen = _resolved_refs(step, self._own_values[:at])
+            now = _resolved_refs(step, values)
+            if same_json(seen, now, rounded=True):
+                return own.step.call
         arguments = live_arguments(step, values)
-        if own is not None and own.step.call is not None:
-            written = own.step.call.arguments
-            if not own.wrong:
-                fixed = {name for name in written if not [*iter_refs(step.arguments.get(name))]}
-                fixed -= own.excused | {
-                    EXPRESSION
-                }  # an expression may hold what it was calculated from
-                kept = {name: written[name] for name in fixed}
-                arguments = None if arguments is None else {**arguments, **kept}
-            elif not corrected:
-                live = {
-                    name: value
-                    for name, value in (arguments or {}).items()
-                    if name not in own.wrong
-                }
-                fixed = {name for name in live if [*iter_refs(step.arguments.get(name))]}
-                arguments = {**written, **{name: live[name] for name in fixed}}
+        if own is not None and own.step.call is not None and keeps_written:
+            arguments = _with_written(step, own, own.step.call.arguments, arguments)
         return None if arguments is None else ToolCall(tool=step.tool, arguments=arguments)
 
     def _run(self, at: int, call: ToolCall) -> Observation | None:
@@ -408,44 +402,73 @@ class SampleGame:
         return "form" if score.reading.get("rule") in _UNREAD else "misread"
 
     def _slot_value(self, at: int, parts: Parts) -> Fraction:
+        """Return the score of a slot in a coalition."""
         slot, actual, reading = self.slots[at], self._actual[at], self._reading[at]
         ended = self.trajectory.answer is None and self.trajectory.termination in AT_LIMIT
-        if (ended and PLANNING not in parts) or (reading == "form" and FORM not in parts):
+        if ended and PLANNING not in parts:
+            return actual
+        if reading == "form" and FORM not in parts:
             return actual
         outcomes = self.chain(parts - {READING, FORM})
-        needed = self._needed(slot)
         if isinstance(slot, PlotSlot):
             return self._figure_score(slot, actual, parts, outcomes)
-        values = [each.values for each in outcomes]
-        if reading == "waiting" and not all(
-            self._gives_value(each, values) or all(outcomes[i].true for i in self._needed(each))
-            for each in self._awaited
-        ):
+        if reading == "waiting" and not self._ends_waiting(outcomes):
             return actual
-        same = (same_json(values[i], self._own_values[i], rounded=True) for i in needed)
-        added = PLANNING in parts and not self._missing.isdisjoint(
-            needed
-        )  # also a call that fails is a result
-        changed = ended or reading in ("form", "waiting") or added or not all(same)
+
+        needed = self._needed(slot)
         are_true = all(outcomes[i].true for i in needed)
-        # A truth that is not known has the values of the run's own result: no change is seen, and yet it is true.
-        if READING not in parts and (reading == "misread" or not (changed or are_true)):
-            return actual
+        if READING not in parts:
+            if reading == "misread":
+                return actual
+            is_new = ended or reading in ("form", "waiting")
+            # A truth that is not known has the values of the run's own result: no change is seen, and yet it is true.
+            if not (is_new or are_true or self._has_changed(needed, parts, outcomes)):
+                return actual
         if are_true:
             return Fraction(1)
+        return self._score_over(slot, actual, needed, parts, outcomes)
+
+    def _ends_waiting(self, outcomes: Sequence[Outcome]) -> bool:
+        """True if every awaited slot has a value over the results, or all that it needs is true."""
+        values = [each.values for each in outcomes]
+        for slot in self._awaited:
+            are_true = all(outcomes[i].true for i in self._needed(slot))
+            if not (are_true or self._gives_value(slot, values)):
+                return False
+        return True
+
+    def _has_changed(
+        self, needed: Sequence[int], parts: Parts, outcomes: Sequence[Outcome]
+    ) -> bool:
+        """True if a needed result differs from that of the run, or its call was missing and is made."""
+        if PLANNING in parts and not self._missing.isdisjoint(needed):
+            return True  # also a call that fails is a result
+        return not all(
+            same_json(outcomes[i].values, self._own_values[i], rounded=True) for i in needed
+        )
+
+    def _score_over(
+        self,
+        slot: Slot,
+        actual: Fraction,
+        needed: Sequence[int],
+        parts: Parts,
+        outcomes: Sequence[Outcome],
+    ) -> Fraction:
+        """Return the score of a slot that is read right over results of which not all are true."""
         if slot.made_by_tools or (slot.from_ is None and not isinstance(slot, AbstainSlot)):
             return actual
         self._check_known(needed, outcomes, slot, parts)
+        values = [each.values for each in outcomes]
         if isinstance(slot, AbstainSlot):
-            if PLANNING not in parts and self._missing & {*needed}:
+            if PLANNING not in parts and not self._missing.isdisjoint(needed):
                 return actual
             return self._text_score(slot, UNKNOWN) if shows_no_answer(slot, values) else Fraction(0)
         derived = derived_values([slot], values)
         if derived.get(slot.name) is None:
             return actual
-        return Fraction(
-            score_slot(slot, [slot], format_answer([slot], derived)).value
-        )  # a form of this slot alone
+        form_of_slot = format_answer([slot], derived)
+        return Fraction(score_slot(slot, [slot], form_of_slot).value)
 
     def _check_known(
         self, needed: Sequence[int], outcomes: Sequence[Outcome], slot: Slot, parts: Parts
@@ -462,42 +485,39 @@ class SampleGame:
     def _figure_score(
         self, slot: Slot, actual: Fraction, parts: Parts, outcomes: Sequence[Outcome]
     ) -> Fraction:
-        own = [each.step for each in self.own if each]
-        drawn = [(step.call, step.observation) for step in self.trajectory.calls if step not in own]
-        extra = (
-            []
-            if PLANNING in parts
-            else [each for each in drawn if each[0] and each[0].tool == "plot"]
-        )
+        """Return the score of the last figure: of the reference's calls, or one that the run drew beside them."""
         charts = [
             i
             for i, step in enumerate(self.steps)
             if step.tool == "plot" and outcomes[i].observation is not None
         ]
-        last = max(charts, default=None)
-        if extra and self.trajectory.calls[-1] not in own:
+        if not charts:
             return actual
-        if last is None:
+        own = [each.step for each in self.own if each]
+        beside = [step for step in self.trajectory.calls if step not in own]
+        has_drawn_beside = any(step.call and step.call.tool == "plot" for step in beside)
+        counts_beside = has_drawn_beside and PLANNING not in parts
+        if counts_beside and self.trajectory.calls[-1] not in own:
             return actual
+        last = charts[-1]
         if outcomes[last].true:
             return Fraction(1)
-        mine = self.own[last]
-        if mine is not None and outcomes[last].observation is mine.step.observation and not extra:
+        mine, drawn = self.own[last], outcomes[last].observation
+        if mine is not None and drawn is mine.step.observation and not counts_beside:
             return actual
+        return self._score_of_figure(slot, drawn)
+
+    def _score_of_figure(self, slot: Slot, drawn: Observation | None) -> Fraction:
+        """Return the score of a slot in a record with a single call, which draws this figure."""
         call = ToolCall(tool="plot", arguments={})
         steps = (
-            Step(turn=0, kind="call", call=call, observation=outcomes[last].observation),
+            Step(turn=0, kind="call", call=call, observation=drawn),
             Step(turn=1, kind="answer"),
         )
-        record = self.record.model_copy(
-            update={"trajectory": Trajectory(steps=steps, termination="answered")}
-        )
-        rows = outcome_scores(record)
-        return next(
-            Fraction(row.value)
-            for row in rows
-            if row.metric == SLOT_METRIC and row.slot == slot.name
-        )
+        trajectory = Trajectory(steps=steps, termination="answered")
+        record = self.record.model_copy(update={"trajectory": trajectory})
+        rows = [row for row in outcome_scores(record) if row.metric == SLOT_METRIC]
+        return next(Fraction(row.value) for row in rows if row.slot == slot.name)
 
     def _text_score(self, slot: Slot, text: str) -> Fraction:
         key = (slot.name, text)
@@ -541,3 +561,26 @@ def _resolved_refs(step: ReferenceStep, values: Sequence[Values | None]) -> list
         except UnresolvedRef:
             resolved.append(None)
     return resolved
+
+
+def _with_written(
+    step: ReferenceStep, own: OwnCall, written: Arguments, live: Arguments | None
+) -> Arguments | None:
+    """Return the arguments of a step, with those that the run wrote and that do not follow results.
+
+    Args:
+        step: the step of the reference.
+        own: the call of the run for the step.
+        written: arguments of that call.
+        live: arguments of the reference over the results; None if an input has no value.
+    """
+    follows = {name for name, value in step.arguments.items() if [*iter_refs(value)]}
+    if own.wrong:
+        # A wrong call stays as it is, but its right arguments follow the results that they refer to.
+        right = follows - own.wrong
+        return {**written, **{name: value for name, value in (live or {}).items() if name in right}}
+    if live is None:
+        return None
+    # An expression may hold what it was calculated from.
+    fixed = written.keys() - follows - own.excused - {EXPRESSION}
+    return {**live, **{name: written[name] for name in fixed}}
