@@ -20,8 +20,14 @@ MINILM = "all-MiniLM-L6-v2"
 MPNET = "all-mpnet-base-v2"
 WITH_COSINES = ("summ_acc", "ans_acc", "ans_acc_imggen", "ans_i")
 """Suffixes of the ids of GTA's and ThinkGeo's metrics that use cosines, for subjective answers or for images."""
+_TOKENIZER = "tokenizer.json"
+_MODEL = "onnx/model.onnx"
 _LONGEST = 384
+"""Most word pieces of a text if the model's files name no limit."""
 _CACHE_SIZE = 20_000
+"""Texts whose vectors are kept."""
+_LEAST_LENGTH = 1e-12
+"""Length by which a shorter vector is divided, so that a vector of zeros stays one."""
 
 
 @dataclass(frozen=True)
@@ -69,47 +75,19 @@ def open_embedder(name: str | None = None, folder: Path | None = None) -> Embedd
 
 def _encoder(folder: Path) -> Callable[[str], SingleArray]:
     """Return a function from a text to its unit vector, the normalised mean of the model's output over word pieces."""
-    if not (folder / "tokenizer.json").is_file():
-        why = f"{folder} contains no tokenizer.json"
-        raise UsageError(
-            why, hint="give the folder of a sentence-transformers model, with all files"
-        )
-    pooling = _read(folder / "1_Pooling" / "config.json")
-    modes = {
-        name
-        for name, chosen in pooling.items()
-        if name.startswith("pooling_mode_") and chosen is True
-    }
-    if pooling.get("pooling_mode", "mean") != "mean" or modes - {"pooling_mode_mean_tokens"}:
-        raise UsageError(
-            f"{folder} uses a pooling other than the mean over word pieces, which is not supported"
-        )
-    if not (model := folder / "onnx" / "model.onnx").is_file():
-        why = f"{folder} contains no onnx/model.onnx"
-        raise UsageError(why, hint="download the model with this file from the Hugging Face hub")
-    tokenizers, onnxruntime = (
-        import_of_extra(library, "onnx", f"the model in {folder} needs {library}")
-        for library in ("tokenizers", "onnxruntime")
-    )
-    try:
-        tokenizer: Any = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-        session: Any = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
-    except Exception as error:  # the libraries raise nothing more precise
-        raise UsageError(f"the model in {folder} cannot be loaded: {str(error)[:200]}") from error
+    _check_files(folder)
+    tokenizer, session = _opened(folder)
     input_names = [entry.name for entry in session.get_inputs()]
-    if unknown := set(input_names) - {"input_ids", "attention_mask", "token_type_ids"}:
+    unknown = set(input_names) - {"input_ids", "attention_mask", "token_type_ids"}
+    if unknown:
         raise UsageError(
-            f"{model} needs the inputs {', '.join(sorted(unknown))}, which are not supported"
+            f"{folder / _MODEL} needs the inputs {', '.join(sorted(unknown))}, which are not supported"
         )
-    tokenizer.no_padding()
-    longest: Any = _read(folder / "sentence_bert_config.json").get("max_seq_length")
-    tokenizer.enable_truncation(max_length=longest if isinstance(longest, int) else _LONGEST)
 
     def encode(text: str) -> SingleArray:
         # JSON can hold half of a surrogate pair, which tokenizers reject.
-        pieces = np.asarray(
-            [tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8")).ids], np.int64
-        )
+        valid = text.encode("utf-8", "replace").decode("utf-8")
+        pieces = np.asarray([tokenizer.encode(valid).ids], np.int64)
         inputs = {
             "input_ids": pieces,
             "attention_mask": np.ones_like(pieces),
@@ -121,9 +99,53 @@ def _encoder(folder: Path) -> Callable[[str], SingleArray]:
                 f"{folder} has no output vector per word piece, so the mean cannot be computed"
             )
         mean = states[0].mean(axis=0)
-        return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
+        length = max(float(np.linalg.norm(mean)), _LEAST_LENGTH)
+        return (mean / length).astype(np.float32)
 
     return encode
+
+
+def _check_files(folder: Path) -> None:
+    """Check that a folder holds a model, and that its pooling is the mean over word pieces."""
+    if not (folder / _TOKENIZER).is_file():
+        raise UsageError(
+            f"{folder} contains no {_TOKENIZER}",
+            hint="give the folder of a sentence-transformers model, with all files",
+        )
+    # The file switches each mode on or off, or names one mode.
+    pooling = _read(folder / "1_Pooling" / "config.json")
+    switched_on = {
+        name
+        for name, chosen in pooling.items()
+        if name.startswith("pooling_mode_") and chosen is True
+    }
+    others = switched_on - {"pooling_mode_mean_tokens"}
+    if others or pooling.get("pooling_mode", "mean") != "mean":
+        raise UsageError(
+            f"{folder} uses a pooling other than the mean over word pieces, which is not supported"
+        )
+    if not (folder / _MODEL).is_file():
+        raise UsageError(
+            f"{folder} contains no {_MODEL}",
+            hint="download the model with this file from the Hugging Face hub",
+        )
+
+
+def _opened(folder: Path) -> tuple[Any, Any]:
+    """Return the tokenizer and the session of the model in a folder."""
+    tokenizers = import_of_extra("tokenizers", "onnx", f"the model in {folder} needs tokenizers")
+    onnxruntime = import_of_extra("onnxruntime", "onnx", f"the model in {folder} needs onnxruntime")
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(folder / _TOKENIZER))
+        session = onnxruntime.InferenceSession(
+            str(folder / _MODEL), providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # the libraries raise nothing more precise
+        raise UsageError(f"the model in {folder} cannot be loaded: {str(error)[:200]}") from error
+    tokenizer.no_padding()
+    longest: Any = _read(folder / "sentence_bert_config.json").get("max_seq_length")
+    tokenizer.enable_truncation(max_length=longest if isinstance(longest, int) else _LONGEST)
+    return tokenizer, session
 
 
 def _read(path: Path) -> dict[str, Any]:

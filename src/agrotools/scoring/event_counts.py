@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from statistics import median
 from typing import Any
@@ -28,7 +28,7 @@ from agrotools.core.texts import count_text
 from agrotools.scoring.constant_arguments import ConstantArgumentTally
 from agrotools.scoring.metrics import FAS_TEXT, SLOT_METRIC, is_invalid, scores_sample
 from agrotools.scoring.statistics import ROUNDING
-from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary
+from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, NoForm
 from agrotools.text.submission import lacks_form
 from agrotools.text.turns import runs_on
 
@@ -86,23 +86,21 @@ class EventCounts:
 
     def _add_trajectory(self, record: Record, made: Trajectory) -> None:
         self._terminations[made.termination] += 1
-        self._counts["answered_at_limit"] += (
-            made.termination == "max_steps" and made.answer is not None
-        )
+        if made.termination == "max_steps" and made.answer is not None:
+            self._counts["answered_at_limit"] += 1
+        has_unread_call = False
         for step in made.steps:
             self._counts["formless"] += step.formless
             self._counts["unparseable"] += step.kind == "unparseable"
             self._counts["tool_calls"] += step.kind == "call"
             self._counts["recorded"] += step.recorded
-            self._counts["read_texts"] += _texts_read(step.call, record.sample) if step.call else 0
+            if step.call:
+                self._counts["read_texts"] += _texts_read(step.call, record.sample)
             if step.observation and step.observation.error:
                 self._errors[step.observation.error.kind] += 1
-        unread = [
-            step
-            for step in made.steps
-            if step.kind == "unparseable" and step.reason.startswith(UNREAD_CALL)
-        ]
-        self._counts["unread_calls"] += bool(unread)
+            if step.kind == "unparseable" and step.reason.startswith(UNREAD_CALL):
+                has_unread_call = True
+        self._counts["unread_calls"] += has_unread_call
         needed = len(record.sample.reference.steps) if record.sample.reference else 0
         if record.mode == "end-to-end" and needed and made.answer_text is not None:
             self._ratios.append(len(made.calls) / needed)
@@ -149,8 +147,11 @@ class EventCounts:
 
         ``n_right``: unanswerable samples with a score of 1; ``n_alone``: those that are left out of FAS."""
         successes = None if self._step_by_step else self._successes + n_right
+        # The other counts are those of the call ratio.
+        of_fields = {name: n for name, n in self._counts.items() if name in Counts.model_fields}
+        jaccard = sum(self._jaccards) / len(self._jaccards) if self._jaccards else None
         return Counts(
-            **{name: n for name, n in self._counts.items() if name in Counts.model_fields},
+            **of_fields,
             successes=successes,
             without_twin=n_alone,
             terminations=_by_frequency(self._terminations),
@@ -159,19 +160,18 @@ class EventCounts:
             implied_differs=len(self._differing),
             canaries=tuple(self._canaries),
             constant_arguments=self._constant.found(),
-            choice_set_jaccard=sum(self._jaccards) / len(self._jaccards)
-            if self._jaccards
-            else None,
-            spent={
-                name: Amount(
-                    total=total,
-                    per_record=total / self._known[name],
-                    per_success=total / successes
-                    if successes and self._known[name] == self._n
-                    else None,
-                )
-                for name, total in self._totals.items()
-            },
+            choice_set_jaccard=jaccard,
+            spent={name: self._amount(name, successes) for name in self._totals},
+        )
+
+    def _amount(self, name: str, successes: int | None) -> Amount:
+        """Return what was spent in all, per record, and per success if it is known of every record."""
+        total, n_known = self._totals[name], self._known[name]
+        known_of_all = n_known == self._n
+        return Amount(
+            total=total,
+            per_record=total / n_known,
+            per_success=total / successes if successes and known_of_all else None,
         )
 
 
@@ -191,8 +191,8 @@ def _gives_canary(record: Record) -> bool:
         return False
     texts = [reply.text for reply in record.replies]
     for each in record.trajectory.steps if record.trajectory else record.actions or ():
-        calls = each.calls if isinstance(each, CallTools) else (getattr(each, "call", None),)
         texts += [getattr(each, "text", ""), getattr(each, "thought", "")]
+        calls = each.calls if isinstance(each, CallTools) else (getattr(each, "call", None),)
         texts += [str(call.arguments) for call in calls if call]
     return record.sample.canary.lower() in "\n".join(texts).lower()
 
@@ -209,27 +209,23 @@ def _box_ious(rows: Sequence[Score]) -> list[float]:
 
 
 def _spent(record: Record) -> dict[str, float]:
-    steps, spending = record.trajectory.steps if record.trajectory else (), record.spending
-    closing = sum(
-        reply.usage.input_tokens + reply.usage.output_tokens for reply in record.form_replies
-    )
-    return {
-        "turns": len({step.turn for step in steps})
-        if record.trajectory
-        else len(record.actions or ()),
-        **{
-            name: amount
-            for name, amount in zip(spending._fields, spending, strict=True)
-            if amount is not None
-        },
-        **(
-            {"closing_tokens": closing}
-            if record.form_replies and record.agent_replies is None
-            else {}
-        ),
-        "seconds": record.seconds,
-        "tool_seconds": sum([step.seconds for step in steps]),
-    }
+    """Return what a record took, by name; amounts that are not known are left out."""
+    steps = record.trajectory.steps if record.trajectory else ()
+    spent: dict[str, float] = {}
+    if record.trajectory:
+        spent["turns"] = len({step.turn for step in steps})
+    else:
+        spent["turns"] = len(record.actions or ())
+    for name, amount in record.spending._asdict().items():
+        if amount is not None:
+            spent[name] = amount
+    if record.form_replies and record.agent_replies is None:
+        spent["closing_tokens"] = sum(
+            reply.usage.input_tokens + reply.usage.output_tokens for reply in record.form_replies
+        )
+    spent["seconds"] = record.seconds
+    spent["tool_seconds"] = sum([step.seconds for step in steps])
+    return spent
 
 
 def _by_frequency(counts: Counter[str]) -> dict[str, int]:
@@ -321,21 +317,29 @@ def no_form_lines(modes: Mapping[Mode, ModeSummary]) -> list[str]:
     """Return the share of answers without a complete form in each mode of a run of a prediction file."""
     lines: list[str] = []
     for mode, part in modes.items():
-        if (form := part.no_form) is None:
+        form = part.no_form
+        if form is None:
             continue
-        scores = "the others score 0"
-        if form.too_many and (mode == "step-by-step" or not part.headline):
-            words = part.metrics.get(FAS_TEXT)
-            scores = f"FAS text, of the words, is {100 * words.overall.value:.1f}" if words else ""
-            scores = (
-                "no SummAcc"
-                if mode == "step-by-step"
-                else "; ".join(filter(None, ("no FAS", scores)))
+        of_answers = f"{form.of - form.n} of {count_text(form.of, 'answer')} in a complete form"
+        if form.n:
+            of_answers += (
+                f": {_scores_without_form(mode, part, form)}. Give values as lines `name: value unit`, "
+                "in one JSON object or in columns of their own"
             )
-        remedy = f": {scores}. Give values as lines `name: value unit`, in one JSON object or in columns of their own"
-        of_answers = f"{form.of - form.n} of {count_text(form.of, 'answer')} in a complete form{remedy * bool(form.n)}"
         lines.append(f"{mode}: no_form {100 * form.share:.1f} %: {of_answers}.")
     return lines
+
+
+def _scores_without_form(mode: Mode, part: ModeSummary, form: NoForm) -> str:
+    """Return which scores there are where answers lack the form."""
+    if not form.too_many or (mode != "step-by-step" and part.headline):
+        return "the others score 0"
+    if mode == "step-by-step":
+        return "no SummAcc"
+    words = part.metrics.get(FAS_TEXT)
+    if words is None:
+        return "no FAS"
+    return f"no FAS; FAS text, of the words, is {100 * words.overall.value:.1f}"
 
 
 def warnings_of(
@@ -353,46 +357,54 @@ def warnings_of(
             + RESUME
         )
     for mode, part in modes.items():
-        if found := part.counts.canaries:
-            lines.append(
-                f"{mode}: {count_text(len(found), 'reply', 'replies')} (first: {found[0]}) with the canary GUID of the "
-                "benchmark, which no prompt shows: the model or agent has seen its files. Do not report these scores."
-            )
-        n_unread = part.counts.unread_calls
-        if n_unread > REPORTED_SHARE * part.n_records:
-            lines.append(
-                f"{mode}: {_share_of_records(n_unread, part)}: the server does not "
-                "parse this model's calls. Try --protocol react, or with vLLM --enable-auto-tool-choice "
-                "--tool-call-parser NAME."
-            )
-        n_ran_on = part.counts.ran_on
-        if n_ran_on > REPORTED_SHARE * part.n_records:
-            lines.append(
-                f"{mode}: in {_share_of_records(n_ran_on, part)} the model plays "
-                "further turns behind its own, which are cut off: the server does not stop. Check its chat template "
-                "and stop tokens."
-            )
-        reasons = part.invalid.reasons
-        for cause, n in sorted(part.endings.items(), key=lambda item: (-item[1], item[0])):
-            if n <= REPORTED_SHARE * part.n_records:
-                continue
-            what, advice = _CAUSES[cause]
-            most_often = (
-                f" (most often: {max(reasons, key=lambda each: reasons[each])})"
-                if cause == INVALID
-                else ""
-            )
-            advice = "" if is_baseline else f" {advice[0].upper()}{advice[1:]}."
-            unread = cause == "unparseable" and mostly_unread(part.endings, part.n_records)
-            nothing = ": the score says nothing about answers" if unread else ""
-            if cause == "max_steps" and part.counts.answered_at_limit:
-                nothing = (
-                    f"; {part.counts.answered_at_limit} of them answered when asked at the limit"
-                )
-            lines.append(
-                f"{mode}: {_share_of_records(n, part)} {what}{most_often}{nothing}.{advice}"
-            )
+        lines += [f"{mode}: {warning}" for warning in _suspicions(part)]
+        by_frequency = sorted(part.endings.items(), key=lambda item: (-item[1], item[0]))
+        for cause, n in by_frequency:
+            if _is_reported(n, part):
+                lines.append(f"{mode}: {_ending_text(cause, n, part, is_baseline=is_baseline)}")
     return tuple(lines)
+
+
+def _is_reported(n: int, part: ModeSummary) -> bool:
+    """Return True if so many records of a mode have a fault that a warning names it."""
+    return n > REPORTED_SHARE * part.n_records
+
+
+def _suspicions(part: ModeSummary) -> Iterator[str]:
+    """Yield what makes the scores of a mode doubtful: a canary in replies, calls or turns that a server mishandles."""
+    counts = part.counts
+    if counts.canaries:
+        replies = count_text(len(counts.canaries), "reply", "replies")
+        yield (
+            f"{replies} (first: {counts.canaries[0]}) with the canary GUID of the benchmark, which no prompt shows: "
+            "the model or agent has seen its files. Do not report these scores."
+        )
+    if _is_reported(counts.unread_calls, part):
+        yield (
+            f"{_share_of_records(counts.unread_calls, part)}: the server does not parse this model's calls. "
+            "Try --protocol react, or with vLLM --enable-auto-tool-choice --tool-call-parser NAME."
+        )
+    if _is_reported(counts.ran_on, part):
+        yield (
+            f"in {_share_of_records(counts.ran_on, part)} the model plays further turns behind its own, which are cut "
+            "off: the server does not stop. Check its chat template and stop tokens."
+        )
+
+
+def _ending_text(cause: str, n: int, part: ModeSummary, *, is_baseline: bool) -> str:
+    """Return how ``n`` records of a mode ended, and what to do about it."""
+    what, advice = _CAUSES[cause]
+    most_often = ""
+    if cause == INVALID:
+        reasons = part.invalid.reasons
+        most_often = f" (most often: {max(reasons, key=lambda each: reasons[each])})"
+    remark = ""
+    if cause == "unparseable" and mostly_unread(part.endings, part.n_records):
+        remark = ": the score says nothing about answers"
+    if cause == "max_steps" and part.counts.answered_at_limit:
+        remark = f"; {part.counts.answered_at_limit} of them answered when asked at the limit"
+    text = f"{_share_of_records(n, part)} {what}{most_often}{remark}."
+    return text if is_baseline else f"{text} {advice[0].upper()}{advice[1:]}."
 
 
 def _share_of_records(n: int, part: ModeSummary) -> str:

@@ -7,7 +7,7 @@ chapter 11) between several judges or several votes of one judge.
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from statistics import fmean, median_low
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -124,23 +124,28 @@ def judged_scores(
         if not slots:
             continue
         of_metric = [each for each in graded if each.question.metric == metric]
+        if not of_metric:
+            nothing = SlotScore(0.0, {"rule": "no answer"})
+            rows.append(score_row(record, metric, nothing, version=VERSION))
+            continue
         numbers = [each.value for each in of_metric if each.value is not None]
         if len(numbers) < len(of_metric):
             continue
-        grades = {
-            each.question.slot: {name: list(votes) for name, votes in each.grades.items()}
-            for each in of_metric
-        }
-        reading = cast("dict[str, JsonValue]", grades or {"rule": "no answer"})
+        value = kind.combine(kind.of_slots(slots, numbers) if kind.of_slots else numbers)
+        grades: dict[str, JsonValue] = {}
+        for each in of_metric:
+            grades[each.question.slot] = {name: [*votes] for name, votes in each.grades.items()}
         judges = sorted({name for each in of_metric for name in each.grades})
-        value = (
-            kind.combine(kind.of_slots(slots, numbers) if kind.of_slots else numbers)
-            if of_metric
-            else 0.0
+        rows.append(
+            score_row(
+                record,
+                metric,
+                SlotScore(value, grades),
+                version=VERSION,
+                judge=", ".join(judges) or None,
+                prompt=of_metric[0].question.prompt,
+            )
         )
-        prompt = of_metric[0].question.prompt if of_metric else None
-        score, names = SlotScore(value, reading), ", ".join(judges) or None
-        rows.append(score_row(record, metric, score, version=VERSION, judge=names, prompt=prompt))
     return rows
 
 
@@ -161,30 +166,41 @@ def agreement(
     A unit holds the grades of one answer, None for a missing grade. ``clusters``: the cluster of each unit, which the
     bootstrap draws as a whole; None to draw single units.
     """
-    labels = range(len(units)) if clusters is None else clusters
-    rated = [
-        (grades, label)
-        for unit, label in zip(units, labels, strict=True)
-        if len(grades := sorted(grade for grade in unit if grade is not None)) > 1
-    ]
+    rated: list[list[float]] = []
+    labels: list[Hashable] = []
+    for unit, label in zip(units, range(len(units)) if clusters is None else clusters, strict=True):
+        grades = sorted(grade for grade in unit if grade is not None)
+        if len(grades) > 1:
+            rated.append(grades)
+            labels.append(label)
     if not rated:
         return None
-    sizes = np.array([len(grades) for grades, _ in rated])
-    levels = np.unique([grade for grades, _ in rated for grade in grades], return_inverse=True)[1]
+    sizes = np.array([len(grades) for grades in rated])
+    all_grades = [grade for grades in rated for grade in grades]
+    levels = np.unique(all_grades, return_inverse=True)[1]
     alpha = _alpha(levels, sizes, np.ones(len(rated)))
-    number = {label: at for at, label in enumerate(dict.fromkeys(label for _, label in rated))}
-    if alpha is None or len(number) < _FEWEST_UNITS:
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    if alpha is None or len(numbers) < _FEWEST_UNITS:
         return JudgeAgreement(alpha=alpha, n_units=len(rated))
-    cluster_of = np.array([number[label] for _, label in rated])
-    weights = np.random.default_rng(seed).multinomial(
-        len(number), [1 / len(number)] * len(number), size=_DRAWS
-    )
-    resampled = [_alpha(levels, sizes, drawn[cluster_of].astype(np.float64)) for drawn in weights]
-    alphas = [value for value in resampled if value is not None]
+    cluster_of = np.array([numbers[label] for label in labels])
+    interval = _alpha_interval(levels, sizes, cluster_of, len(numbers), seed)
+    return JudgeAgreement(alpha=alpha, n_units=len(rated), interval=interval)
+
+
+def _alpha_interval(
+    levels: IntArray, sizes: IntArray, cluster_of: IntArray, n_clusters: int, seed: int
+) -> Interval:
+    """Return the 95 % percentile interval of alpha over bootstrap draws of clusters; ``cluster_of``: by unit."""
+    generator = np.random.default_rng(seed)
+    even = [1 / n_clusters] * n_clusters
+    times_drawn = generator.multinomial(n_clusters, even, size=_DRAWS)
+    alphas: list[float] = []
+    for times in times_drawn:
+        alpha = _alpha(levels, sizes, times[cluster_of].astype(np.float64))
+        if alpha is not None:  # None: all drawn grades are equal
+            alphas.append(alpha)
     lower, upper = np.percentile(alphas, [2.5, 97.5]).tolist()
-    return JudgeAgreement(
-        alpha=alpha, n_units=len(rated), interval=Interval(lower=lower, upper=upper)
-    )
+    return Interval(lower=lower, upper=upper)
 
 
 def _alpha(levels: IntArray, sizes: IntArray, weights: FloatArray) -> float | None:
@@ -241,30 +257,28 @@ class JudgedRows:
         every = judged(record, self._by_question, self._rubrics) if self.metrics else []
         for each in every:
             self._graded_of[each.question.metric].append(each)
-        added = judged_scores(record, every, self.metrics)
-        if all(row.metric != OPEN_TEXT for row in added):
-            return [*rows, *added]
+        of_judges = judged_scores(record, every, self.metrics)
+        if all(row.metric != OPEN_TEXT for row in of_judges):
+            return [*rows, *of_judges]
         graded = [each for each in every if each.question.metric == OPEN_TEXT]
-        values = {row.slot: row.value for row in rows if row.metric == SLOT_METRIC}
-        values |= {each.question.slot: each.value for each in graded}
-        counted = [
-            slot for slot in record.sample.answer if counts_in_fas(slot) or is_judged_text(slot)
-        ]
-        mean = weighted_mean(counted, [values[slot.name] or 0.0 for slot in counted])
-        reading: dict[str, JsonValue] = {
-            "slots": {slot.name: values[slot.name] for slot in counted}
-        }
-        scores = {FAS: SlotScore(mean, reading)}
-        found = [
-            q.harmful(each.reply) for q, _ in graded for each in self._by_question.get(q.asked, ())
-        ]
-        if found and any(row.metric == HARMFUL_ADVICE for row in rows):
-            claims: dict[str, JsonValue] = {
-                "claims": [*dict.fromkeys(claim for each in found for claim in each)]
-            }
-            scores[HARMFUL_ADVICE] = SlotScore(fmean(map(bool, found)), claims)
-        new = [score_row(record, metric, score) for metric, score in scores.items()]
-        return [*(row for row in rows if row.metric not in scores), *new, *added]
+        replacing = [score_row(record, FAS, _fas_with_text(record, rows, graded))]
+        harmful = self._harmful_advice(graded)
+        if harmful is not None and any(row.metric == HARMFUL_ADVICE for row in rows):
+            replacing.append(score_row(record, HARMFUL_ADVICE, harmful))
+        replaced = {row.metric for row in replacing}
+        kept = [row for row in rows if row.metric not in replaced]
+        return [*kept, *replacing, *of_judges]
+
+    def _harmful_advice(self, graded: Sequence[GradedQuestion]) -> SlotScore | None:
+        """Return the share of replies that found harmful claims in answers, with the claims; None if none replied."""
+        found: list[Sequence[str]] = []
+        for question, _ in graded:
+            for judgement in self._by_question.get(question.asked, ()):
+                found.append(question.harmful(judgement.reply))
+        if not found:
+            return None
+        claims = dict.fromkeys(claim for each in found for claim in each)
+        return SlotScore(fmean(map(bool, found)), {"claims": [*claims]})
 
     def values(self, record: Record) -> dict[str, float | None]:
         """Return the judges' value of ``record`` by metric, over all its questions.
@@ -301,6 +315,18 @@ class JudgedRows:
         return Panel(
             judges=tuple(judges), between_judges=between, calibrations=known, rubrics=rubrics
         )
+
+
+def _fas_with_text(
+    record: Record, rows: Sequence[Score], graded: Sequence[GradedQuestion]
+) -> SlotScore:
+    """Return the Final Answer Score of a record in which open text counts by the grades of judges."""
+    values = {row.slot: row.value for row in rows if row.metric == SLOT_METRIC}
+    by_judges = {each.question.slot: each.value for each in graded}
+    values |= by_judges
+    counted = [slot for slot in record.sample.answer if counts_in_fas(slot) or is_judged_text(slot)]
+    mean = weighted_mean(counted, [values[slot.name] or 0.0 for slot in counted])
+    return SlotScore(mean, {"slots": {slot.name: values[slot.name] for slot in counted}})
 
 
 def _combined(metric: str, values: Sequence[float | None]) -> float | None:
