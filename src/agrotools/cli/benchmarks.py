@@ -19,6 +19,7 @@ from agrotools.core.registry import function_of
 
 if TYPE_CHECKING:
     from agrotools.loading.checking import Checkup
+    from agrotools.loading.obtaining import Obtained
 
 
 app = command_group("List, download, check and describe benchmarks.")
@@ -57,34 +58,55 @@ def get(
     not be trained; 3: no server could be reached.
     """
     from agrotools.loading.benchmarks import data_folder
-    from agrotools.loading.obtaining import LICENCES_FILE, Request, lacking_lines, obtain, pictures
+    from agrotools.loading.obtaining import Request, obtain
 
     root = (out or data_folder()).expanduser().resolve()
-    request = Request(
-        root, mirror, heads, terminal_progress(), lambda line: typer.echo(line, err=True)
-    )
-    obtained = obtain(name, request)
+
+    def print_note(line: str) -> None:
+        typer.echo(line, err=True)
+
+    obtained = obtain(name, Request(root, mirror, heads, terminal_progress(), print_note))
     if as_json:
-        failures = [each._asdict() for each in obtained.failures]
-        sources = [source.model_dump(mode="json", exclude_none=True) for source in obtained.sources]
-        counts = {"root": str(root), "files": len(obtained.files), "failures": failures}
-        counts["lacking"] = obtained.lacking
-        print_json({**counts, "sources": sources, "notes": [*obtained.notes]})
+        print_json(
+            {
+                "root": str(root),
+                "files": len(obtained.files),
+                "failures": [failure._asdict() for failure in obtained.failures],
+                "lacking": obtained.lacking,
+                "sources": [
+                    source.model_dump(mode="json", exclude_none=True) for source in obtained.sources
+                ],
+                "notes": [*obtained.notes],
+            }
+        )
     else:
-        size = sum(path.stat().st_size for path in obtained.files)
-        typer.echo(f"{count_text(len(obtained.files), 'file')}, {size / 1e6:,.1f} MB, in {root}")
-        typer.echo(
-            f"terms of {count_text(len(obtained.sources), 'data set')}: {root / LICENCES_FILE}"
-        )
-        ending = f"next: {command_line('eval', name, *(['--data-root', out] if out else []))}"
-        if name in pictures():
-            ending = f"next: {command_line('tools', 'packs', 'train', name, *(['--data', out / name] if out else []))}"
-        lacking = lacking_lines(
-            obtained, command_line("benchmarks", "get", name, *(["--out", out] if out else []))
-        )
-        for line in (*obtained.notes, *(lacking or [ending])):
-            typer.echo(line)
+        _print_obtained(name, out, root, obtained)
     raise typer.Exit(FAULTS if obtained.failures or obtained.lacking else 0)
+
+
+def _print_obtained(name: str, out: Path | None, root: Path, obtained: "Obtained") -> None:
+    """Print what was downloaded, what is lacking, and the next command."""
+    from agrotools.loading.obtaining import LICENCES_FILE, lacking_lines, pictures
+
+    size = sum(path.stat().st_size for path in obtained.files)
+    typer.echo(f"{count_text(len(obtained.files), 'file')}, {size / 1e6:,.1f} MB, in {root}")
+    typer.echo(f"terms of {count_text(len(obtained.sources), 'data set')}: {root / LICENCES_FILE}")
+    for note in obtained.notes:
+        typer.echo(note)
+    again: list[object] = ["benchmarks", "get", name]
+    train: list[object] = ["tools", "packs", "train", name]
+    evaluate: list[object] = ["eval", name]
+    if out:
+        again += ["--out", out]
+        train += ["--data", out / name]
+        evaluate += ["--data-root", out]
+    lacking = lacking_lines(obtained, command_line(*again))
+    if lacking:
+        for line in lacking:
+            typer.echo(line)
+    else:
+        following = train if name in pictures() else evaluate
+        typer.echo(f"next: {command_line(*following)}")
 
 
 @sub_command(app, "benchmarks check")

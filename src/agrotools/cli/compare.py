@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.manifest import Manifest
+    from agrotools.runner.until_decided import SequentialComparison
     from agrotools.scoring.gate import Gate
 
 
@@ -81,41 +82,57 @@ def print_until_decided(
     import sys
 
     from agrotools.cli.planning import ask_before_spending, planned_run
-    from agrotools.report.comparison import missing_text
-    from agrotools.report.layout import interval_text, percent, points
     from agrotools.runner.until_decided import SequentialComparison, run_until_decided
-    from agrotools.scoring.metrics import METRICS
     from agrotools.scoring.summary import orientation_text
 
-    def text(each: SequentialComparison) -> str:
-        found, metric = each.difference, METRICS[each.metric]
-        interval = f" ({interval_text(found.interval, points)})" if found.interval else ""
-        verdict = "no difference shown" if each.look == each.looks else "not decided yet"
-        if each.missing and not each.decided:
-            verdict = f"no verdict, because {missing_text(each.missing, each.models)}"
-        elif each.decided:
-            verdict = f"{each.models[(found.value > 0) != metric.lower_is_better]} is better"
-        means = f"{percent(each.means[1])} minus {percent(each.means[0])}"
-        n = f"{found.n:,} of {each.planned:,} samples in {found.n_clusters:,} clusters"
-        n += f", {count_text(each.invalid, 'sample')} with invalid records" * bool(each.invalid)
-        return f"{metric.label}: {means} = {points(found.value)}{interval}, {n}: {verdict}"
+    if not yes:
+        for config in configs:
+            expected = planned_run(config, benchmark).expected
+            if expected:
+                ask_before_spending(config)(expected)
 
-    for each in () if yes else configs:
-        if expected := planned_run(each, benchmark).expected:
-            ask_before_spending(each)(expected)
+    def print_look(each: SequentialComparison) -> None:
+        typer.echo(f"block {each.look} of {each.looks}, {_look_text(each)}", err=True)
 
-    def said(each: SequentialComparison) -> None:
-        typer.echo(f"block {each.look} of {each.looks}, {text(each)}", err=True)
-
-    found = run_until_decided(configs, sys.stderr, benchmark, said)
+    found = run_until_decided(configs, sys.stderr, benchmark, print_look)
     if as_json:
         print_json(found.model_dump(mode="json"))
         return
+    typer.echo(orientation_text(*found.models))
+    typer.echo(f"{found.mode}, {_look_text(found)}")
     typer.echo(
-        f"{orientation_text(*found.models)}\n{found.mode}, {text(found)}\n"
-        f"The 95 % interval holds for all {found.looks} looks together; those of other commands do not.\n"
-        f"runs: {found.runs[0]} {found.runs[1]}"
+        f"The 95 % interval holds for all {found.looks} looks together; those of other commands do not."
     )
+    typer.echo(f"runs: {found.runs[0]} {found.runs[1]}")
+
+
+def _look_text(look: "SequentialComparison") -> str:
+    """Return the difference of two runs after a block, and the verdict on it."""
+    from agrotools.report.layout import interval_text, percent, points
+    from agrotools.scoring.metrics import METRICS
+
+    found, first, second = look.difference, *look.means
+    difference = f"{percent(second)} minus {percent(first)} = {points(found.value)}"
+    if found.interval:
+        difference += f" ({interval_text(found.interval, points)})"
+    n = f"{found.n:,} of {look.planned:,} samples in {found.n_clusters:,} clusters"
+    if look.invalid:
+        n += f", {count_text(look.invalid, 'sample')} with invalid records"
+    return f"{METRICS[look.metric].label}: {difference}, {n}: {_verdict(look)}"
+
+
+def _verdict(look: "SequentialComparison") -> str:
+    """Return which of two runs is better, or why that is not known."""
+    from agrotools.report.comparison import missing_text
+    from agrotools.scoring.metrics import METRICS
+
+    if look.decided:
+        is_higher = look.difference.value > 0
+        second_is_better = is_higher != METRICS[look.metric].lower_is_better
+        return f"{look.models[1] if second_is_better else look.models[0]} is better"
+    if look.missing:
+        return f"no verdict, because {missing_text(look.missing, look.models)}"
+    return "no difference shown" if look.look == look.looks else "not decided yet"
 
 
 def gate(
@@ -134,62 +151,71 @@ def gate(
     than 10 clusters in common cannot be tested (exit code 2).
     """
     from agrotools.core import UsageError
-    from agrotools.report.text_tables import in_markdown
-    from agrotools.runner.rescore import check_distinct, scored_run, stopped_early
-    from agrotools.runner.store import read_manifest
-    from agrotools.scoring.gate import gate as tested
+    from agrotools.runner.rescore import check_distinct
     from agrotools.scoring.gate import gate_tables, is_table
 
-    for path, ends in (
-        (junit, (".xml",)),
-        (markdown, ("", ".md", ".markdown", ".txt")),
-    ):  # never a file of a run
-        if path is not None and path.suffix.lower() not in ends:
-            known = " or ".join(filter(None, ends))
-            raise UsageError(f"{path}: the name has to end in {known}", hint="rename the file")
+    # A report never overwrites a file of a run.
+    _check_ending(junit, (".xml",))
+    _check_ending(markdown, ("", ".md", ".markdown", ".txt"))
+    allowed = max_drop / 100
     if is_table(new) or is_table(against):
         if mode is not None:
             raise UsageError("a table of scores has no modes", hint="leave out --mode")
         warn_of_hidden([path for path in (new, against) if path.is_file()])
-        result, *models = gate_tables(new, against, max_drop / 100, allow_invalid=allow_invalid)
+        result, newer, older = gate_tables(new, against, allowed, allow_invalid=allow_invalid)
     else:
-        manifests = [read_manifest(new), read_manifest(against)]
-        if refused := _differences(manifests, compare_modes=mode is None):
-            raise UsageError(
-                f"these runs cannot be compared: {refused[0]}", hint="run NEW as OLD was run"
-            )
-        for early in dict.fromkeys(filter(None, map(stopped_early, (new, against)))):
-            typer.echo(f"warning: {early}", err=True)
-        chosen = _mode(manifests, mode)
-        result = tested(
-            scored_run(new),
-            scored_run(against),
-            chosen,
-            max_drop / 100,
-            allow_invalid=allow_invalid,
-        )
-        models = [manifest.model for manifest in manifests]
+        result, newer, older = _gate_runs(new, against, mode, allowed, allow_invalid=allow_invalid)
     check_distinct([new, against])
-    lines = _lines(result, *models)
+    lines = _lines(result, newer, older)
     if as_json:
         print_json({**result.model_dump(mode="json"), "passed": result.passed})
     else:
-        more = [
-            f"samples that changed, by task and by cause: {command_line('compare', against, new)}"
-        ]
-        typer.echo("\n".join(lines if result.mode == "table" else lines + more))
+        typer.echo("\n".join(lines))
+        if result.mode != "table":
+            comparing = command_line("compare", against, new)
+            typer.echo(f"samples that changed, by task and by cause: {comparing}")
     if junit is not None:
         _write_junit(junit, result, lines)
     if markdown is not None:
-        with markdown.open("a", encoding="utf-8") as file:
-            head, *rest = map(in_markdown, lines)
-            file.write(
-                "\n".join(
-                    [f"### agrotools gate: {head}", "", *(f"- {each}" for each in rest), "", ""]
-                )
-            )
+        _append_markdown(markdown, lines)
     if not result.passed:
         raise typer.Exit(FAULTS)
+
+
+def _check_ending(path: Path | None, endings: Sequence[str]) -> None:
+    """Raise a UsageError if the name of a file has none of these endings; "" allows a name without one."""
+    from agrotools.core import UsageError
+
+    if path is not None and path.suffix.lower() not in endings:
+        known = " or ".join(filter(None, endings))
+        raise UsageError(f"{path}: the name has to end in {known}", hint="rename the file")
+
+
+def _gate_runs(
+    new: Path, old: Path, mode: str | None, max_drop: float, *, allow_invalid: bool
+) -> "tuple[Gate, str, str]":
+    """Test a run against an older one; return the names of both models, too."""
+    from agrotools.core import UsageError
+    from agrotools.runner.rescore import scored_run, stopped_early
+    from agrotools.runner.store import read_manifest
+    from agrotools.scoring.gate import gate as tested
+
+    of_new, of_old = read_manifest(new), read_manifest(old)
+    differences = _differences([of_new, of_old], compare_modes=mode is None)
+    if differences:
+        raise UsageError(
+            f"these runs cannot be compared: {differences[0]}", hint="run NEW as OLD was run"
+        )
+    for early in dict.fromkeys(filter(None, map(stopped_early, (new, old)))):
+        typer.echo(f"warning: {early}", err=True)
+    result = tested(
+        scored_run(new),
+        scored_run(old),
+        _mode([of_new, of_old], mode),
+        max_drop,
+        allow_invalid=allow_invalid,
+    )
+    return result, of_new.model, of_old.model
 
 
 def _differences(manifests: "Sequence[Manifest]", *, compare_modes: bool) -> list[str]:
@@ -197,86 +223,96 @@ def _differences(manifests: "Sequence[Manifest]", *, compare_modes: bool) -> lis
     from agrotools.runner.rescore import benchmark_differences
 
     found = benchmark_differences(manifests)
-    fields = {
-        "scoring": "scoring versions",
-        "quick": "parts of the benchmark",
-        "degrade": "degradations",
-    }
-    fields |= {"faults": "faults in tool calls", "shard": "shards"}
-    for field, words in fields.items():
-        values = [getattr(each, field) for each in manifests]
+    for field, (words, nothing) in _COMPARED_FIELDS.items():
+        values = [getattr(manifest, field) for manifest in manifests]
         if values[0] != values[1]:
-            nothing = "none" if field in ("degrade", "faults") else "whole"
-            named = ("quick part" if each is True else each or nothing for each in values)
-            found.append(f"different {words}: {' / '.join(map(str, named))}")
-    modes = [", ".join(sorted(each.modes)) for each in manifests]
-    both = all("end-to-end" in each.modes for each in manifests)
-    if compare_modes and modes[0] != modes[1] and not both:
+            named = ["quick part" if value is True else str(value or nothing) for value in values]
+            found.append(f"different {words}: {' / '.join(named)}")
+    modes = [", ".join(sorted(manifest.modes)) for manifest in manifests]
+    both_end_to_end = all("end-to-end" in manifest.modes for manifest in manifests)
+    if compare_modes and modes[0] != modes[1] and not both_end_to_end:
         found.append(f"different modes: {' / '.join(modes)} (--mode chooses one that both have)")
     return found
 
 
+_COMPARED_FIELDS = {
+    "scoring": ("scoring versions", "whole"),
+    "quick": ("parts of the benchmark", "whole"),
+    "degrade": ("degradations", "none"),
+    "faults": ("faults in tool calls", "none"),
+    "shard": ("shards", "whole"),
+}
+"""Fields of a manifest that two tested runs share: their name, and the word for a value that is not set."""
+
+
 def _mode(manifests: "Sequence[Manifest]", mode: str | None) -> "Mode":
+    """Return the mode that is tested: the chosen one, else the headline mode of those that both runs have."""
     from agrotools.core import UsageError
     from agrotools.runner.ladder import headline_mode
 
-    common = cast(
-        "tuple[Mode, ...]", tuple(each for each in manifests[0].modes if each in manifests[1].modes)
-    )
-    if mode not in (None, *common):
+    first, second = manifests
+    common = cast("tuple[Mode, ...]", tuple(each for each in first.modes if each in second.modes))
+    if mode is None:
+        return headline_mode(common)
+    if mode not in common:
         raise UsageError(
             f"mode {mode} is not in both runs", hint=f"both have: {', '.join(common) or 'none'}"
         )
-    return headline_mode(common) if mode is None else cast("Mode", mode)
+    return cast("Mode", mode)
 
 
 def _lines(result: "Gate", new: str, old: str) -> list[str]:
-    """Return the result as text: the verdict first."""
+    """Return the result as text: the verdict first; ``new`` and ``old``: names of the models."""
     from agrotools.report.layout import harmless, percent
-    from agrotools.scoring.gate import BEYOND, held_by
+    from agrotools.scoring.gate import held_by
     from agrotools.scoring.metrics import METRICS
 
-    bound, allowed = result.bound, f"{100 * result.max_drop:g} points"
-    unit = "step" if result.mode == "step-by-step" else "sample"
-    verdict = f"PASS: no drop of more than {allowed} is shown"
+    allowed = f"{100 * result.max_drop:g} points"
     if result.fault:
         verdict = f"FAIL: {result.fault} (--allow-invalid tests the others)"
-    elif not result.passed:
+    elif result.passed:
+        verdict = f"PASS: no drop of more than {allowed} is shown"
+    else:
         verdict = f"FAIL: the score dropped by more than {allowed}"
+    bound = result.bound
+    n = count_text(bound.n, "step" if result.mode == "step-by-step" else "sample")
     lines = [
         verdict,
         f"{result.mode}, {METRICS[result.metric].label}: {percent(result.new)} (new, {harmless(new)}), "
         f"{percent(result.old)} (old, {harmless(old)})",
         f"new minus old {100 * result.difference:+.1f} points: drop {100 * bound.drop:.1f}, one-sided 95 % lower bound "
-        f"{100 * bound.lower:.1f}; {count_text(bound.n, unit)} in {count_text(bound.n_clusters, 'cluster')}",
+        f"{100 * bound.lower:.1f}; {n} in {count_text(bound.n_clusters, 'cluster')}",
+        _power_line(result),
     ]
-    drops = [
-        f"{100 * (result.max_drop + beyond):g} points: {100 * power:.0f} %"
-        for beyond, power in zip(BEYOND, result.power, strict=True)
-        if power is not None and result.max_drop + beyond <= 1
-    ]
-    if drops:
-        lines.append(f"probability of failing at a true drop of {', of '.join(drops)}")
-    elif any(result.power):
-        lines.append("a larger drop than the allowed one is not possible")
-    else:
-        alike = "all samples changed alike" if bound.drop else "no sample changed"
-        lines.append(
-            f"{alike}, so the spread of changes, and with it the probability of finding a drop, is not known"
-        )
     if result.drops is not None:
         lower, upper = 100 * result.drops.lower, 100 * result.drops.upper
         lines.append(
             f"with the missing scores, the drop is {lower:.1f} to {upper:.1f} points; a verdict is given only if it is "
             "the same at both ends"
         )
-    for n, where in ((result.lost, "old"), (result.added, "new")):
-        if n:
-            held = held_by(result.mode)
-            lines.append(
-                f"not compared: {count_text(n, 'sample')} with a {held} only in the {where} version"
-            )
+    held = held_by(result.mode)
+    for n_samples, version in ((result.lost, "old"), (result.added, "new")):
+        if n_samples:
+            samples = count_text(n_samples, "sample")
+            lines.append(f"not compared: {samples} with a {held} only in the {version} version")
     return lines
+
+
+def _power_line(result: "Gate") -> str:
+    """Return with which probability the test fails at larger drops than the allowed one, or why that is not known."""
+    from agrotools.scoring.gate import BEYOND
+
+    drops: list[str] = []
+    for beyond, power in zip(BEYOND, result.power, strict=True):
+        drop = result.max_drop + beyond
+        if power is not None and drop <= 1:
+            drops.append(f"{100 * drop:g} points: {100 * power:.0f} %")
+    if drops:
+        return f"probability of failing at a true drop of {', of '.join(drops)}"
+    if any(result.power):
+        return "a larger drop than the allowed one is not possible"
+    alike = "all samples changed alike" if result.bound.drop else "no sample changed"
+    return f"{alike}, so the spread of changes, and with it the probability of finding a drop, is not known"
 
 
 def _write_junit(path: Path, result: "Gate", lines: list[str]) -> None:
@@ -293,3 +329,13 @@ def _write_junit(path: Path, result: "Gate", lines: list[str]) -> None:
         ElementTree.SubElement(case, "failure", message=lines[0]).text = "\n".join(lines)
     ElementTree.SubElement(case, "system-out").text = "\n".join(lines)
     path.write_bytes(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))
+
+
+def _append_markdown(path: Path, lines: list[str]) -> None:
+    """Append the result to a file as a heading with the verdict and a list."""
+    from agrotools.report.text_tables import in_markdown
+
+    verdict, *others = map(in_markdown, lines)
+    text = [f"### agrotools gate: {verdict}", "", *(f"- {line}" for line in others), "", ""]
+    with path.open("a", encoding="utf-8") as file:
+        file.write("\n".join(text))

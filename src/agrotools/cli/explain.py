@@ -1,7 +1,7 @@
 """``agrotools explain`` and ``attribute``: one sample of a run, from question to score, and the lost points of all."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,13 +12,14 @@ from agrotools.cli.output import command_line, count_text, print_json, terminal_
 from agrotools.cli.reading import new_readings
 
 if TYPE_CHECKING:
-    from agrotools.core import Record, Score
+    from agrotools.core import Record, Score, UsageError
     from agrotools.runner.prompts import StoredRequest
     from agrotools.runner.records import Key, RecordIndex
+    from agrotools.scoring.judging.judgements import JudgedRows
     from agrotools.scoring.lost_points import Shares
 
-
 _LISTED = 20
+"""Records that a list in text shows."""
 
 
 class _Prompts(NamedTuple):
@@ -42,76 +43,112 @@ def explain(
     as_json: bool = False,
 ) -> None:
     """Show question, steps and answer of a sample, and for each score the matched text and the reason."""
-    from agrotools.core import UsageError
-    from agrotools.core.files import MANIFEST_FILE
-    from agrotools.formats.benchmark import HEADER_FILE
-    from agrotools.report.explain import explain as explanation
-    from agrotools.report.html.data import listed_data, whole_data
-    from agrotools.report.terminal import print_parts
     from agrotools.runner.records import record_index
-    from agrotools.runner.repeated_calls import read_repeated_calls
-    from agrotools.runner.rescore import judged_rows, rows_of
+    from agrotools.runner.rescore import judged_rows
     from agrotools.runner.store import has_manifest, read_manifest
-    from agrotools.scoring.lost_points import lost_shares
 
-    given = {"protocol": protocol, "tools": tools, "data_root": data_root}
+    of_benchmark = {"protocol": protocol, "tools": tools, "data_root": data_root}
     if not has_manifest(run):
-        if prompt:
-            _preview(str(run), sample or "", {"mode": mode, **given}, as_json=as_json)
-            return
-        hint = "give the folder that agrotools eval printed; a benchmark needs --prompt"
-        if (run / HEADER_FILE).is_file():
-            listing = command_line("benchmarks", "describe", run, "--json")
-            hint += f", and {listing} lists the photo and the question of each sample"
-        raise UsageError(f"{run} is not a run folder (no {MANIFEST_FILE})", hint=hint)
-    if named := [name for name, value in given.items() if value is not None]:
-        option = named[0].replace("_", "-")
-        raise UsageError(
-            f"--{option} is for --prompt of a benchmark", hint="omit it: a run has its own prompts"
-        )
+        if not prompt:
+            raise _no_run_folder(run)
+        _preview(str(run), sample or "", {"mode": mode, **of_benchmark}, as_json=as_json)
+        return
+    _refuse_options(of_benchmark)
     read_manifest(run)
     index = record_index(run)
     for note in index.notes:
         typer.echo(f"warning: {note}", err=True)
     if not len(index):
         raise index.without_samples
-    chosen = (
-        _chosen(run, index, sample, mode, epoch)
-        if sample
-        else (each for each in index if mode in (None, each.mode))
-    )
+    if sample:
+        chosen = _chosen(run, index, sample, mode, epoch)
+    else:
+        chosen = (record for record in index if mode in (None, record.mode))
     if prompt and sample is not None:
         _print_prompts(run, [*chosen], as_json=as_json)
         return
     judges = judged_rows(run)
-    repeated = read_repeated_calls(run)
-
-    def scored_records() -> "Iterator[tuple[Record, list[Score], Shares]]":
-        for record in chosen:
-            scores = judges.joined(record, rows_of(record, index))
-            has_loss = record.invalid is None and record.actions is None
-            shares = lost_shares(record, scores, repeated.of(record)) if has_loss else {}
-            yield record, scores, shares
-
+    scored = _scored(run, index, chosen, judges)
     if sample is None:
-        _list_records([listed_data(*each) for each in scored_records()], as_json=as_json)
-        return
-    if as_json:
-        print_json(
-            [
-                {
-                    "record": record.model_dump(mode="json", by_alias=True),
-                    "scores": [score.model_dump(mode="json") for score in scores],
-                    "shown": whole_data(run, record, scores, shares),
-                }
-                for record, scores, shares in scored_records()
-            ]
-        )
-        return
-    for record, scores, shares in scored_records():
-        parts = explanation(record, scores, judges.of(record), details=details, shares=shares)
-        print_parts(parts)
-        _print_twin(run, index, record, scores)
+        _list_records(scored, as_json=as_json)
+    elif as_json:
+        print_json([_record_json(run, each) for each in scored])
+    else:
+        for each in scored:
+            _print_record(run, index, each, judges, details=details)
+
+
+class _ScoredRecord(NamedTuple):
+    """A record with its score rows and the points that it lost by cause."""
+
+    record: "Record"
+    scores: "list[Score]"
+    shares: "Shares"
+
+
+def _no_run_folder(run: Path) -> "UsageError":
+    """Return the error for a path that is no run; a benchmark can be described, or its prompts shown."""
+    from agrotools.core import UsageError
+    from agrotools.core.files import MANIFEST_FILE
+    from agrotools.formats.benchmark import HEADER_FILE
+
+    hint = "give the folder that agrotools eval printed; a benchmark needs --prompt"
+    if (run / HEADER_FILE).is_file():
+        listing = command_line("benchmarks", "describe", run, "--json")
+        hint += f", and {listing} lists the photo and the question of each sample"
+    return UsageError(f"{run} is not a run folder (no {MANIFEST_FILE})", hint=hint)
+
+
+def _refuse_options(of_benchmark: dict[str, Any]) -> None:
+    """Raise a UsageError if an option is given that only the prompts of a benchmark have."""
+    from agrotools.core import UsageError
+
+    for name, value in of_benchmark.items():
+        if value is not None:
+            raise UsageError(
+                f"--{name.replace('_', '-')} is for --prompt of a benchmark",
+                hint="omit it: a run has its own prompts",
+            )
+
+
+def _scored(
+    run: Path, index: "RecordIndex", records: "Iterable[Record]", judges: "JudgedRows"
+) -> "Iterator[_ScoredRecord]":
+    """Yield records with their scores, one by one: a run may be larger than the memory."""
+    from agrotools.runner.repeated_calls import read_repeated_calls
+    from agrotools.runner.rescore import rows_of
+    from agrotools.scoring.lost_points import lost_shares
+
+    repeated = read_repeated_calls(run)
+    for record in records:
+        scores = judges.joined(record, rows_of(record, index))
+        has_loss = record.invalid is None and record.actions is None
+        shares = lost_shares(record, scores, repeated.of(record)) if has_loss else {}
+        yield _ScoredRecord(record, scores, shares)
+
+
+def _record_json(run: Path, scored: _ScoredRecord) -> dict[str, Any]:
+    """Return a record, its scores, and what the page of the run shows of it."""
+    from agrotools.report.html.data import whole_data
+
+    return {
+        "record": scored.record.model_dump(mode="json", by_alias=True),
+        "scores": [score.model_dump(mode="json") for score in scored.scores],
+        "shown": whole_data(run, scored.record, scored.scores, scored.shares),
+    }
+
+
+def _print_record(
+    run: Path, index: "RecordIndex", scored: _ScoredRecord, judges: "JudgedRows", *, details: bool
+) -> None:
+    """Print question, steps, answer and scores of a record, and how its twin was answered."""
+    from agrotools.report.explain import explain as explanation
+    from agrotools.report.terminal import print_parts
+
+    record, scores = scored.record, scored.scores
+    parts = explanation(record, scores, judges.of(record), details=details, shares=scored.shares)
+    print_parts(parts)
+    _print_twin(run, index, record, scores)
 
 
 def _chosen(
@@ -123,15 +160,14 @@ def _chosen(
     of_sample = [record for record in index.of_sample(sample) if record.epoch == epoch]
     if chosen := [record for record in of_sample if mode in (None, record.mode)]:
         return chosen
-    known = sorted({name for _, name, _ in index.each_key()})
-    has = (
-        f"it has {', '.join(record.mode for record in of_sample)}"
-        if of_sample
-        else _similar(sample, known)
-    )
+    if of_sample:
+        hint = f"it has {', '.join(record.mode for record in of_sample)}"
+    else:
+        known = sorted({name for _, name, _ in index.each_key()})
+        hint = _similar(sample, known)
     raise UsageError(
         f"{run} contains no record of sample {sample!r} in {mode or 'any mode'}, epoch {epoch}",
-        hint=has,
+        hint=hint,
     )
 
 
@@ -147,7 +183,8 @@ def _print_twin(
         typer.echo(NO_TWIN)
     if record.sample.twin:
         state = _twin_state(index.get((record.mode, record.sample.twin, record.epoch)))
-        state += ", which takes one point from this sample" * bool(refused_twin(scores))
+        if refused_twin(scores):
+            state += ", which takes one point from this sample"
         typer.echo(
             f"twin {record.sample.twin}: {state}; {command_line('explain', run, record.sample.twin)}"
         )
@@ -175,27 +212,25 @@ def _twin_state(twin: "Record | None") -> str:
     return f"{kind}, {'refused' if refused(twin) else 'not refused'}"
 
 
-def _list_records(records: list[dict[str, Any]], *, as_json: bool) -> None:
+def _list_records(scored: "Iterable[_ScoredRecord]", *, as_json: bool) -> None:
     """Print score, cause and first error of records, the worst first; as text only the first 20."""
-    from agrotools.report.layout import TableColumn, new_table, percent
+    from agrotools.report.html.data import listed_data
+    from agrotools.report.layout import DASH, TableColumn, new_table, percent
     from agrotools.report.terminal import print_parts
 
+    records = [listed_data(each.record, each.scores, each.shares) for each in scored]
     if as_json:
         print_json(records)
         return
     records.sort(key=lambda each: (each["score"] is None, each["score"], each["id"]))
-    modes = {each["mode"] for each in records}
+    has_several_modes = len({each["mode"] for each in records}) > 1
     columns = ["score", TableColumn(("lost by",), "words"), TableColumn(("first error",), "words")]
     table = new_table(f"{count_text(len(records), 'record')}, the worst first", columns)
     table.columns[0] = TableColumn(kind="id")
     for each in records[:_LISTED]:
-        name = each["id"] + f", {each['mode']}" * (len(modes) > 1)
-        table.add_row(
-            name,
-            "—" if each["score"] is None else percent(each["score"]),
-            each["cause"],
-            shorten(each["error"], 60),
-        )
+        name = f"{each['id']}, {each['mode']}" if has_several_modes else each["id"]
+        score = DASH if each["score"] is None else percent(each["score"])
+        table.add_row(name, score, each["cause"], shorten(each["error"], 60))
     print_parts([table])
     if len(records) > _LISTED:
         typer.echo(f"and {len(records) - _LISTED} more (--json lists all)")
@@ -229,9 +264,8 @@ def _preview(benchmark: str, sample: str, options: dict[str, Any], *, as_json: b
     from agrotools.runner.estimate import PREVIEWED, items_of, requests_of
     from agrotools.runner.prompts import PromptLog, StoredPrompts
 
-    given = {"benchmark": benchmark} | {
-        name: value for name, value in options.items() if value is not None
-    }
+    given = {name: value for name, value in options.items() if value is not None}
+    given["benchmark"] = benchmark
     (config,) = read_config(None, given, [PREVIEWED.name])
     loaded = load_for_run(config, sys.stderr, readings=new_readings(yes=False))
     plan = plan_run(config, loaded, PREVIEWED)
@@ -240,7 +274,8 @@ def _preview(benchmark: str, sample: str, options: dict[str, Any], *, as_json: b
             f"{benchmark} has no sample {sample!r}", hint=_similar(sample, plan.items.ids)
         )
     with TemporaryDirectory() as folder:
-        log, prompts = PromptLog(Path(folder)), list[_Prompts]()
+        log = PromptLog(Path(folder))
+        prompts: list[_Prompts] = []
         for item in items_of(plan, sample):
             requests, sizes = asyncio.run(requests_of(plan, item))
             log.write(log.lines(item.key, requests))
@@ -251,86 +286,116 @@ def _preview(benchmark: str, sample: str, options: dict[str, Any], *, as_json: b
 
 def _show_prompts(run: Path, model: str, prompts: "Sequence[_Prompts]", *, as_json: bool) -> None:
     """Print requests, of which ``run`` holds the images."""
+    if as_json:
+        print_json([_prompt_json(run, model, each) for each in prompts])
+        return
+    for each in prompts:
+        mode, sample, epoch = each.key
+        heading = f"{sample}, {mode}, epoch {epoch}"
+        if each.requests is None:
+            typer.echo(f"{heading}: no prompt is stored")
+        else:
+            _show_requests(run, model, heading, each.requests, each)
+
+
+def _show_requests(
+    run: Path, model: str, heading: str, requests: "Sequence[StoredRequest]", prompts: _Prompts
+) -> None:
+    """Print the requests for a sample, and the sizes of those that were not sent."""
+    mode = prompts.key[0]
+    are_sent = not prompts.sizes
+    # Of requests that were not sent, the last one asks for the form again.
+    may_be_fewer = not are_sent and mode != "step-by-step" and len(requests) > 2
+    n_requests = count_text(len(requests), "request")
+    typer.echo(f"{heading}: {'at most ' if may_be_fewer else ''}{n_requests} to {model}")
+    tools_before: list[dict[str, Any]] = []
+    for number, request in enumerate(requests, start=1):
+        is_retry = may_be_fewer and number == len(requests)
+        condition = ", only if a value is missing" if is_retry else ""
+        typer.echo(f"\n=== request {number} of {len(requests)}{condition}")
+        _print_tools(request.tools, tools_before)
+        tools_before = request.tools
+        if request.shared:
+            typer.echo(f"--- messages 1 to {request.shared}, as before")
+        new_messages = request.messages[request.shared :]
+        for place, message in enumerate(new_messages, start=request.shared + 1):
+            _print_message(run, place, message, kept=are_sent)
+    for number, (characters, tokens) in enumerate(prompts.sizes, start=1):
+        typer.echo(
+            f"request {number}: {characters:,} characters without images, about {tokens:,} tokens with them"
+        )
+
+
+def _print_tools(tools: list[dict[str, Any]], before: list[dict[str, Any]]) -> None:
+    """Print the tools of a request; ``before``: those of the request before it."""
     import orjson
 
     from agrotools.report.layout import harmless
 
-    if as_json:
-        print_json([_prompt_json(run, model, each) for each in prompts])
+    if not tools:
         return
-    for (mode, sample, epoch), requests, sizes in prompts:
-        heading = f"{sample}, {mode}, epoch {epoch}"
-        if requests is None:
-            typer.echo(f"{heading}: no prompt is stored")
-            continue
-        retried = (
-            bool(sizes) and mode != "step-by-step" and len(requests) > 2
-        )  # the last one asks for the form again
-        typer.echo(
-            f"{heading}: {'at most ' * retried}{count_text(len(requests), 'request')} to {model}"
-        )
-        tools: list[Any] = []
-        for number, request in enumerate(requests, start=1):
-            last = ", only if a value is missing" if retried and number == len(requests) else ""
-            typer.echo(f"\n=== request {number} of {len(requests)}{last}")
-            if request.tools and request.tools == tools:
-                typer.echo(f"--- {count_text(len(tools), 'tool')}, as before")
-            elif request.tools:
-                listed = (
-                    orjson.dumps(tool, option=orjson.OPT_INDENT_2).decode()
-                    for tool in request.tools
-                )
-                typer.echo(
-                    harmless("\n".join([f"--- {count_text(len(request.tools), 'tool')}", *listed]))
-                )
-            tools = request.tools
-            if request.shared:
-                typer.echo(f"--- messages 1 to {request.shared}, as before")
-            for place, message in enumerate(
-                request.messages[request.shared :], start=request.shared + 1
-            ):
-                _print_message(run, place, message, kept=not sizes)
-        for number, (characters, tokens) in enumerate(sizes, start=1):
-            typer.echo(
-                f"request {number}: {characters:,} characters without images, about {tokens:,} tokens with them"
-            )
+    if tools == before:
+        typer.echo(f"--- {count_text(len(tools), 'tool')}, as before")
+        return
+    lines = [f"--- {count_text(len(tools), 'tool')}"]
+    lines += [orjson.dumps(tool, option=orjson.OPT_INDENT_2).decode() for tool in tools]
+    typer.echo(harmless("\n".join(lines)))
 
 
 def _prompt_json(run: Path, model: str, prompts: "_Prompts") -> dict[str, object]:
+    """Return the requests for a sample, and the images that they refer to, by address."""
+    mode, sample, epoch = prompts.key
+    sent: list[dict[str, Any]] = [
+        {"messages": request.messages, "tools": request.tools} for request in prompts.requests or ()
+    ]
+    for request, (characters, tokens) in zip(sent, prompts.sizes, strict=False):
+        request |= {"characters": characters, "tokens": tokens}
+    return {
+        "sample": sample,
+        "mode": mode,
+        "epoch": epoch,
+        "model": model,
+        "requests": None if prompts.requests is None else sent,
+        "images": _images_json(run, prompts),
+    }
+
+
+def _images_json(run: Path, prompts: "_Prompts") -> dict[str, dict[str, Any]]:
+    """Return what is stored of the images in requests, by address; only images of a run have a file that stays."""
     from agrotools.runner.prompts import stored_image
 
-    (mode, sample, epoch), requests, sizes = prompts
-    contents = [message["content"] for request in requests or () for message in request.messages]
-    parts = [part for content in contents if isinstance(content, list) for part in content]
-    urls = dict.fromkeys(part["image_url"]["url"] for part in parts if part["type"] == "image_url")
-    images = {
-        url: image.model_dump(exclude={"file"} if sizes else None)
-        for url in urls
-        if (image := stored_image(run, url))
-    }
-    sent: list[dict[str, Any]] = [
-        {"messages": request.messages, "tools": request.tools} for request in requests or ()
-    ]
-    for request, (characters, tokens) in zip(sent, sizes, strict=False):
-        request |= {"characters": characters, "tokens": tokens}
-    about = {"sample": sample, "mode": mode, "epoch": epoch, "model": model}
-    return {**about, "requests": None if requests is None else sent, "images": images}
+    without = {"file"} if prompts.sizes else None
+    images: dict[str, dict[str, Any]] = {}
+    for url in dict.fromkeys(_image_urls(prompts.requests or ())):
+        image = stored_image(run, url)
+        if image is not None:
+            images[url] = image.model_dump(exclude=without)
+    return images
+
+
+def _image_urls(requests: "Sequence[StoredRequest]") -> Iterator[str]:
+    """Yield the addresses of the images in requests."""
+    messages = [message for request in requests for message in request.messages]
+    for message in messages:
+        parts = message["content"]
+        if isinstance(parts, list):
+            yield from (part["image_url"]["url"] for part in parts if part["type"] == "image_url")
 
 
 def _print_message(run: Path, place: int, message: dict[str, Any], *, kept: bool) -> None:
+    """Print a message of a request; ``kept``: the files of its images stay."""
     import orjson
 
     from agrotools.report.layout import harmless
 
     answers = f", result of call {message['tool_call_id']}" if "tool_call_id" in message else ""
-    lines, content = [f"--- message {place}: {message['role']}{answers}"], message["content"]
+    lines = [f"--- message {place}: {message['role']}{answers}"]
+    content = message["content"]
     for part in content if isinstance(content, list) else [{"type": "text", "text": content}]:
-        text = (
-            part["text"]
-            if part["type"] == "text"
-            else _image_line(run, part["image_url"]["url"], kept=kept)
-        )
-        lines.append(text)
+        if part["type"] == "text":
+            lines.append(part["text"])
+        else:
+            lines.append(_image_line(run, part["image_url"]["url"], kept=kept))
     lines += [f"call: {orjson.dumps(call).decode()}" for call in message.get("tool_calls", ())]
     typer.echo(harmless("\n".join(lines)))
 

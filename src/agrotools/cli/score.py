@@ -22,6 +22,7 @@ from agrotools.cli.reading import answered_options, new_readings, print_readings
 if TYPE_CHECKING:
     from agrotools.core.readings import Readings
     from agrotools.runner.prediction_columns import ColumnAnswers
+    from agrotools.runner.prediction_rows import RowCounts
 
 _LISTED = 3
 """Maximum number of rows or samples that a warning names."""
@@ -60,58 +61,68 @@ def score(
     check_distinct(runs)
     if predictions is not None or benchmark is not None:
         if predictions is None or benchmark is None or runs or format_ or judgements:
-            hint = "agrotools score --benchmark NAME --predictions FILE"
             raise UsageError(
-                "--benchmark and --predictions go together, without runs and --format", hint=hint
+                "--benchmark and --predictions go together, without runs and --format",
+                hint="agrotools score --benchmark NAME --predictions FILE",
             )
         chosen = _chosen(column, only or [], repeated, decimal)
         readings = new_readings(yes=yes)
-        runs = [
-            make_run(
-                predictions,
-                benchmark,
-                data,
-                option or [],
-                model,
-                out,
-                chosen,
-                readings,
-                as_json,
-                yes=yes,
-            )
-        ]
+        run = make_run(
+            predictions,
+            benchmark,
+            data,
+            option or [],
+            model,
+            out,
+            chosen,
+            readings,
+            as_json,
+            yes=yes,
+        )
+        runs = [run]
     elif model or out or option or column or only or repeated or decimal or yes:
-        hint = "--benchmark NAME --predictions FILE"
         raise UsageError(
             "--model, --out, --option, --column, --only, --repeated, --decimal and --yes go with --predictions",
-            hint=hint,
+            hint="--benchmark NAME --predictions FILE",
         )
     elif not runs:
         raise UsageError(
             "no run is given", hint="agrotools score RUN, or --benchmark NAME --predictions FILE"
         )
-    if format_ is None and predictions is None and (data or judgements):
+    if format_ is not None:
+        _refuse_with_format(judging, texts, details=details, paper=paper)
+        score_predictions(runs, format_, data, judgements, texts, as_json=as_json)
+        return
+    if predictions is None and (data or judgements):
         raise UsageError(
             "--data and --judgements go with --format", hint="--format gta|thinkgeo|agentx"
         )
-    if format_ is not None:
-        of_runs = {
-            "--judge": judging.judge,
-            "--with": texts.extra,
-            "--details": details,
-            "--paper": paper,
-        }
-        if wrong := [name for name, value in of_runs.items() if value]:
-            hint = "with --format, --embedder compares texts and --judgements FILE gives the replies of a judge"
-            raise UsageError(f"{wrong[0]} is for runs, not for --format", hint=hint)
-        score_predictions(runs, format_, data, judgements, texts, as_json=as_json)
-        return
     compared = texts.comparisons()
     missing = ask_judges(runs, judging)
     scores = score_runs(runs, compared, allow_invalid=allow_invalid, paper=paper)
     present(scores, details=details, as_json=as_json, paper=paper, readings=readings)
     code = exit_code(scores, allow_invalid=allow_invalid)
     raise typer.Exit(code or int(missing))
+
+
+def _refuse_with_format(
+    judging: JudgeOptions, texts: TextOptions, *, details: bool, paper: bool
+) -> None:
+    """Raise a UsageError if an option of runs is given for a file of predictions in a published format."""
+    from agrotools.core import UsageError
+
+    of_runs = {
+        "--judge": judging.judge,
+        "--with": texts.extra,
+        "--details": details,
+        "--paper": paper,
+    }
+    for name, value in of_runs.items():
+        if value:
+            raise UsageError(
+                f"{name} is for runs, not for --format",
+                hint="with --format, --embedder compares texts and --judgements FILE gives the replies of a judge",
+            )
 
 
 def _chosen(column: str, only: Sequence[str], repeated: str, decimal: str) -> "ColumnAnswers":
@@ -169,18 +180,21 @@ def make_run(
     )
     print_readings(of_files)
     print_readings(readings, "scored")
+    _print_matches(file, run, counts, as_json=as_json)
+    return run
+
+
+def _print_matches(file: Path, run: Path, counts: "RowCounts", *, as_json: bool) -> None:
+    """Print how many rows were matched with samples, and a warning for each kind of row that was not."""
     matched = ", ".join(f"{number} by {column}" for column, number in counts.by.items())
-    typer.echo(
-        f"{file.name}: {count_text(counts.rows, 'row')}, {matched}; run folder {run}", err=as_json
-    )
+    rows = count_text(counts.rows, "row")
+    typer.echo(f"{file.name}: {rows}, {matched}; run folder {run}", err=as_json)
     if counts.hidden:
         typer.echo(f"warning: {file.name}: {counts.hidden}", err=True)
     for kind, entries in counts.problems.items():
         more = ", ..." if len(entries) > _LISTED else ""
-        typer.echo(
-            f"warning: {kind}: {len(entries)}, {', '.join(entries[:_LISTED])}{more}", err=True
-        )
-    return run
+        named = ", ".join(entries[:_LISTED])
+        typer.echo(f"warning: {kind}: {len(entries)}, {named}{more}", err=True)
 
 
 def score_predictions(
@@ -209,12 +223,10 @@ def score_predictions(
             message, hint = form.refused[option]
             raise UsageError(message, hint=hint)
     chosen = None
-    with nullcontext() if embedder else suppress(UsageError):  # all-MiniLM-L6-v2 may be absent
-        chosen = (
-            None
-            if "embedder" in form.refused
-            else open_embedder(texts.embedder, texts.embedder_path)
-        )
+    if "embedder" not in form.refused:
+        # Without the option, all-MiniLM-L6-v2 is taken, which may not be installed.
+        with nullcontext() if embedder else suppress(UsageError):
+            chosen = open_embedder(texts.embedder, texts.embedder_path)
     compared = compare_file(format_, files[0], data=data, judgements=judgements, embedder=chosen)
     if as_json:
         print_json(as_data(compared))
