@@ -41,10 +41,12 @@ from agrotools.scoring.comparisons import (
 )
 from agrotools.scoring.statistics import Estimate as Mean
 from agrotools.scoring.statistics import adjusted, estimate_difference, estimate_mean
-from agrotools.scoring.summary import RunDifference, Summary
+from agrotools.scoring.summary import ModeSummary, RunDifference, Summary
 
 _OF_STUDY = ("benchmark", "model", "mode", "tools", "epochs", "budget", "out")
 _OF_ROW = ("name", "label", *(key for key in OPTIONS if key not in _OF_STUDY))
+_LONGEST_NAME = 120
+"""Most characters of the name of a run folder."""
 
 
 class StudyRun(NamedTuple):
@@ -97,6 +99,15 @@ class RunState(NamedTuple):
         return not self.problem and self.finished == self.planned
 
 
+class RunFactors(NamedTuple):
+    """What is varied in a study: a run is of one benchmark with a list of tools, a model and its harness."""
+
+    benchmark: str
+    tools: str
+    model: str
+    harness: str
+
+
 class HarnessEffects(NamedTuple):
     """Scores of models in harnesses, on the samples of a benchmark that all these runs have."""
 
@@ -140,27 +151,21 @@ def read_study(file: Path) -> Study:
     check_keys(values, OPTIONS, str(file))
     benchmarks = _rows(values.pop("benchmark", "embedded"), "benchmark", file)
     models = _rows(values.pop("model", []), "model", file)
-    modes, tools = (_texts(values.pop(key, "all"), key, file) for key in ("mode", "tools"))
+    modes = _texts(values.pop("mode", "all"), "mode", file)
+    tools = _texts(values.pop("tools", "all"), "tools", file)
     protocols = _texts(values.pop("protocol", ""), "protocol", file)
     folder = Path(str(values.pop("out", None) or f"runs/{file.stem}"))
-    values["budget"] = budget = values.pop("budget", None)
+    budget = values.pop("budget", None)
+    values["budget"] = budget
     values["mode"] = ",".join(modes)
-    runs = [
-        _study_run(
-            {**values, "protocol": protocol or None, **row, "tools": selection},
-            benchmark,
-            model,
-            folder,
-            file,
-        )
-        for model, benchmark, selection, protocol in product(models, benchmarks, tools, protocols)
-        if (row := benchmark | model)
+    runs: list[StudyRun] = []
+    for model, benchmark, selection, protocol in product(models, benchmarks, tools, protocols):
+        row = benchmark | model
         # Agents, baselines and models with a protocol of their own run once.
-        and (
-            protocol == protocols[0]
-            or _harness(row["name"], row.get("protocol", protocol)) == protocol
-        )
-    ]
+        is_first = protocol == protocols[0]
+        if is_first or _harness(row["name"], row.get("protocol", protocol)) == protocol:
+            of_run = {**values, "protocol": protocol or None, **row, "tools": selection}
+            runs.append(_study_run(of_run, benchmark, model, folder, file))
     if budget is not None and not (isinstance(budget, int | float) and budget > 0):
         raise UsageError(
             f"{file}: budget should be greater than 0 (got {budget!r})", hint="e.g. budget = 5"
@@ -206,14 +211,12 @@ def _harness(model: str, protocol: str) -> str:
 
 
 def _folder_name(benchmark: str, label: str, values: Mapping[str, Any]) -> str:
-    protocol, tools = (
-        values["protocol"] or "",
-        "" if values["tools"] == "all" else f"tools-{values['tools']}",
-    )
-    text = "-".join(filter(None, (benchmark, label, protocol, tools)))
-    return "".join(letter if letter.isalnum() or letter in "._-+" else "-" for letter in text)[
-        :120
-    ].strip("-.")
+    """Return the name of the folder of a run, with a hyphen for all but letters, digits and four signs."""
+    tools = "" if values["tools"] == "all" else f"tools-{values['tools']}"
+    words = (benchmark, label, values["protocol"] or "", tools)
+    text = "-".join(filter(None, words))
+    name = "".join(letter if letter.isalnum() or letter in "._-+" else "-" for letter in text)
+    return name[:_LONGEST_NAME].strip("-.")
 
 
 _EXAMPLES = {
@@ -258,28 +261,23 @@ def _planned_runs(study: Study, progress: TextIO) -> list[tuple[StudyRun, Benchm
     loaded: dict[str, Benchmark] = {}
     planned: list[tuple[StudyRun, Benchmark]] = []
     for run in study.runs:
-        key = repr(
-            (
-                run.config.benchmark.name,
-                run.config.benchmark.data_root,
-                sorted(run.config.benchmark.options.items()),
-                run.config.benchmark.quick,
-            )
-        )
+        of_benchmark = run.config.benchmark
+        options = sorted(of_benchmark.options.items())
+        key = repr((of_benchmark.name, of_benchmark.data_root, options, of_benchmark.quick))
         if key not in loaded:
             loaded[key] = load_for_run(run.config, progress)
-        planned.append((run, loaded[key]))
+        benchmark = loaded[key]
+        planned.append((run, benchmark))
         with suppress(AgrotoolsError):  # the run itself fails with it
-            settings = resolve_settings(run.config, loaded[key])
-            lacking = [
-                mode for mode in settings.modes if mode not in run_protocol(settings.protocol).modes
-            ]
+            settings = resolve_settings(run.config, benchmark)
+            has = run_protocol(settings.protocol).modes
+            lacking = [mode for mode in settings.modes if mode not in has]
             if lacking and settings.note:
                 out = run.folder.with_name(f"{run.folder.name}-{DEFAULT_PROTOCOL}")
-                changes = {"mode": ",".join(lacking), "protocol": DEFAULT_PROTOCOL, "out": out}
-                planned.append(
-                    (run._replace(config=run.config.with_options(**changes)), loaded[key])
+                config = run.config.with_options(
+                    mode=",".join(lacking), protocol=DEFAULT_PROTOCOL, out=out
                 )
+                planned.append((run._replace(config=config), benchmark))
     return planned
 
 
@@ -372,37 +370,36 @@ def run_study(
         KeyboardInterrupt: the study was interrupted; finished samples are kept.
     """
     planned = _planned_runs(study, progress)
-    states = [inspect_run(*each) for each in planned]
+    states = [inspect_run(run, benchmark) for run, benchmark in planned]
     unreachable: set[tuple[str, str | None]] = set()
     for at, state in enumerate(states):
-        config = state.run.config
-        endpoint = (config.model.name, config.model.base_url)
-        problem = state.problem
         if state.complete:
             continue
+        config = state.run.config
+        endpoint = (config.model.name, config.model.base_url)
         spent = spent_usd(states)
+        total = sum(spent.values())
+        problem = state.problem
         if study.budget is not None and config.run.budget is not None:
-            left = study.budget - sum(spent.values()) + spent[state.run.folder]
-            config = config.with_options(budget=left)
-            problem = problem or (
-                "" if left > spent[state.run.folder] else "not run: the budget is spent"
-            )
+            # What the run itself has spent already counts in its own budget.
+            of_run = study.budget - total + spent[state.run.folder]
+            config = config.with_options(budget=of_run)
+            if of_run <= spent[state.run.folder]:
+                problem = problem or "not run: the budget is spent"
         if endpoint in unreachable:
             problem = problem or "not run: its endpoint failed before in this study"
         if not problem:
-            print(
-                f"study: {_position(states, at, study, sum(spent.values()))}",
-                file=progress,
-                flush=True,
-            )
+            position = _position(states, at, study, total)
+            print(f"study: {position}", file=progress, flush=True)
+            run, benchmark = planned[at]
             try:
-                ended = evaluate(config, progress, benchmark=planned[at][1], stop=stop)
+                ended = evaluate(config, progress, benchmark=benchmark, stop=stop)
                 problem = ended.stopped.message if ended.stopped else ""
             except AgrotoolsError as error:
                 problem = error.message
                 if isinstance(error, InfrastructureError | EndpointRefusal | EndpointUnreachable):
                     unreachable.add(endpoint)
-            states[at] = inspect_run(*planned[at])
+            states[at] = inspect_run(run, benchmark)
         if problem:
             states[at] = states[at]._replace(problem=problem)
             print(f"study: {state.run.title}: {problem}", file=progress, flush=True)
@@ -410,12 +407,11 @@ def run_study(
 
 
 def _position(states: Sequence[RunState], at: int, study: Study, spent: float) -> str:
-    done, planned = (
-        sum(counts)
-        for counts in zip(*((each.finished, each.planned) for each in states), strict=True)
-    )
+    """Return which run of a study is next, the records of all runs, and what was spent of the budget."""
+    finished = sum(state.finished for state in states)
+    planned = sum(state.planned for state in states)
     budget = f", {spent:.2f} of {study.budget:g} USD" if study.budget is not None else ""
-    records = f"{done:,} of {count_text(planned, 'record')}"
+    records = f"{finished:,} of {count_text(planned, 'record')}"
     return f"run {at + 1} of {len(states)}, {records}{budget}: {states[at].run.title}"
 
 
@@ -434,90 +430,124 @@ def study_result(
     runs = [state.run for state in states if state.finished + state.invalid]
     rescored = [rescore(run.folder, allow_invalid=allow_invalid) for run in runs]
     scored = [(run, each.summary) for run, each in zip(runs, rescored, strict=True)]
-    pairs = [
-        (first, second)
-        for (first, (one, mine)), (second, (other, theirs)) in combinations(enumerate(scored), 2)
-        if one.benchmark == other.benchmark
-        and mine.privileged == theirs.privileged
-        and (
-            one.config.tools.offered == other.config.tools.offered
-            or (one.label, one.harness) == (other.label, other.harness)
-        )
-    ]
-    aggregators = [each.tally for each in rescored if each.tally is not None]
-    complete: list[Summary] = []
-    for _, summary in scored:  # modes with missing records have no headline here
-        modes = {
-            mode: part.model_copy(
-                update={"headline": part.headline and mode not in summary.missing}
-            )
-            for mode, part in summary.modes.items()
-        }
-        complete.append(summary.model_copy(update={"modes": modes}))
-    differences = differences_between(complete, aggregators, pairs)
-    factors = [
-        (
-            run.benchmark,
-            run.config.tools.offered,
-            run.config.agent.model or run.config.model.name,
-            run.harness or summary.protocol,
-        )
-        for run, summary in scored
-    ]
-    labels = {
-        each: {run.label for run, other in zip(runs, factors, strict=True) if other == each}
-        for each in factors
-    }
-    for at, (each, run) in enumerate(zip(factors, runs, strict=True)):
-        if len(labels[each]) > 1:  # the same model with other settings
-            factors[at] = (*each[:2], run.label, each[3])
+    pairs: list[tuple[int, int]] = []
+    for (first, one), (second, other) in combinations(enumerate(scored), 2):
+        if _are_compared(one, other):
+            pairs.append((first, second))
+    tallies = [each.tally for each in rescored if each.tally is not None]
+    complete = [_without_incomplete(summary) for _, summary in scored]
     return StudyResult(
-        study, states, scored, differences, harness_effects(factors, complete, aggregators)
+        study=study,
+        states=states,
+        scored=scored,
+        differences=differences_between(complete, tallies, pairs),
+        effects=harness_effects(_factors(scored), complete, tallies),
     )
+
+
+def _are_compared(first: tuple[StudyRun, Summary], second: tuple[StudyRun, Summary]) -> bool:
+    """Return True if two runs differ in the model alone, or in the tools alone."""
+    (one, mine), (other, theirs) = first, second
+    if one.benchmark != other.benchmark or mine.privileged != theirs.privileged:
+        return False
+    same_tools = one.config.tools.offered == other.config.tools.offered
+    same_model = (one.label, one.harness) == (other.label, other.harness)
+    return same_tools or same_model
+
+
+def _without_incomplete(summary: Summary) -> Summary:
+    """Return a summary in which modes with missing records have no headline, so that they are not compared."""
+    modes: dict[Mode, ModeSummary] = {}
+    for mode, part in summary.modes.items():
+        is_headline = part.headline and mode not in summary.missing
+        modes[mode] = part.model_copy(update={"headline": is_headline})
+    return summary.model_copy(update={"modes": modes})
+
+
+def _factors(scored: Sequence[tuple[StudyRun, Summary]]) -> list[RunFactors]:
+    """Return the factors of each run; the same model with other settings is named by the labels of its runs."""
+    factors: list[RunFactors] = []
+    labels: dict[RunFactors, set[str]] = {}
+    for run, summary in scored:
+        of_run = RunFactors(
+            benchmark=run.benchmark,
+            tools=run.config.tools.offered,
+            model=run.config.agent.model or run.config.model.name,
+            harness=run.harness or summary.protocol,
+        )
+        factors.append(of_run)
+        labels.setdefault(of_run, set()).add(run.label)
+    return [
+        of_run._replace(model=run.label) if len(labels[of_run]) > 1 else of_run
+        for of_run, (run, _) in zip(factors, scored, strict=True)
+    ]
 
 
 # --- harnesses --------------------------------------------------------------------------------------------------------
 
 
+_Grid = dict[tuple[str, str], RunAggregator]
+"""Scores of runs by model and harness."""
+
+
 def harness_effects(
-    runs: Sequence[tuple[str, str, str, str]],
+    runs: Sequence[RunFactors],
     summaries: Sequence[Summary],
     tallies: Sequence[RunAggregator],
 ) -> list[HarnessEffects]:
     """Return the effects for each benchmark, list of tools and mode but step-by-step.
 
     Models that lack one of the harnesses are left out, and before them the harnesses of a single model.
-
-    Args:
-        runs: benchmark, tools, model and harness of each run.
     """
-    grids: dict[tuple[str, str, Mode, str], dict[tuple[str, str], RunAggregator]] = {}
-    for (benchmark, tools, model, harness), summary, tally in zip(
-        runs, summaries, tallies, strict=True
-    ):
-        for mode, metric in headline_metrics(summary, tally) if harness != "none" else ():
+    grids: dict[tuple[str, str, Mode, str], _Grid] = {}
+    for run, summary, tally in zip(runs, summaries, tallies, strict=True):
+        if run.harness == "none":
+            continue
+        for mode, metric in headline_metrics(summary, tally):
             if mode != "step-by-step":
-                grids.setdefault((benchmark, tools, mode, metric), {})[model, harness] = tally
+                grid = grids.setdefault((run.benchmark, run.tools, mode, metric), {})
+                grid[run.model, run.harness] = tally
     effects: list[HarnessEffects] = []
     for (benchmark, tools, mode, metric), grid in grids.items():
-        models, harnesses = (dict.fromkeys(each[at] for each in grid) for at in (0, 1))
-        common = [
-            name for name in harnesses if sum((each, name) in grid for each in models) > 1
-        ] or [*harnesses]
-        complete = [model for model in models if all((model, name) in grid for name in common)]
-        names = [*product(complete, common)]
-        samples = common_samples([grid[name] for name in names], mode, metric)
-        if len(common) < 2 or not samples:
+        models, harnesses = _complete_grid(grid)
+        cells = [*product(models, harnesses)]
+        samples = common_samples([grid[cell] for cell in cells], mode, metric)
+        if len(harnesses) < 2 or not samples:
             continue
-        columns = [values_on(samples, grid[name], mode, metric) for name in names]
+        columns = [values_on(samples, grid[cell], mode, metric) for cell in cells]
         scores, clusters = np.array([values for values, _ in columns]), columns[0][1]
-        first, *others = scores.reshape(len(complete), len(common), -1).mean(axis=0)
         means = {
-            name: estimate_mean(values, clusters)
-            for name, values in zip(names, scores, strict=True)
+            cell: estimate_mean(values, clusters)
+            for cell, values in zip(cells, scores, strict=True)
         }
-        differences = adjusted([estimate_difference(values, first, clusters) for values in others])
+        # Axes: models, harnesses, samples.
+        of_harnesses = scores.reshape(len(models), len(harnesses), -1).mean(axis=0)
+        first, *others = of_harnesses
+        differences = [estimate_difference(values, first, clusters) for values in others]
         effects.append(
-            HarnessEffects(benchmark, tools, mode, metric, complete, common, means, differences)
+            HarnessEffects(
+                benchmark=benchmark,
+                tools=tools,
+                mode=mode,
+                metric=metric,
+                models=models,
+                harnesses=harnesses,
+                means=means,
+                differences=adjusted(differences),
+            )
         )
     return effects
+
+
+def _complete_grid(grid: _Grid) -> tuple[list[str], list[str]]:
+    """Return the harnesses of several models (all of them if there are none), and the models that have all of these."""
+    models = dict.fromkeys(model for model, _ in grid)
+    harnesses = dict.fromkeys(harness for _, harness in grid)
+    common: list[str] = []
+    for harness in harnesses:
+        n_models = sum((model, harness) in grid for model in models)
+        if n_models > 1:
+            common.append(harness)
+    common = common or [*harnesses]
+    complete = [model for model in models if all((model, harness) in grid for harness in common)]
+    return complete, common

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agrotools.core import Mode
 from agrotools.core.files import write_whole
@@ -40,62 +40,62 @@ _Letters = Mapping[tuple[int, Mode, str], str]
 def study_tables(result: "StudyResult") -> list[ReportTable]:
     """Return a table of scores for each benchmark, then those of harnesses and of lists of tools, if there are any."""
     names = dict.fromkeys(run.benchmark for run in result.study.runs)
-    tables = [_score_table(name, result) for name in names]
-    tables += map(_harness_table, result.effects)
-    return [*tables, *(table for name in names if (table := _tools_table(name, result)).rows)]
+    of_scores = [_score_table(name, result) for name in names]
+    of_harnesses = [_harness_table(effects) for effects in result.effects]
+    of_tools = [_tools_table(name, result) for name in names]
+    return [*of_scores, *of_harnesses, *(table for table in of_tools if table.rows)]
+
+
+class _Row(NamedTuple):
+    """What a row of a table of scores is about; ``harness``: empty for the protocol of the benchmark."""
+
+    label: str
+    harness: str
+    tools: str
+
+
+class _Column(NamedTuple):
+    """Column of a table of scores: a metric of a mode."""
+
+    metric: str
+    header: TableColumn
+    setting: Setting
 
 
 def _score_table(benchmark: str, result: "StudyResult") -> ReportTable:
-    # The modes of a row may be those of several runs.
-    by_row: dict[tuple[str, str, str], list[RunState]] = {}
-    for state in result.states:
-        if state.run.benchmark == benchmark:
-            by_row.setdefault(
-                (state.run.label, state.run.harness, state.run.config.tools.offered), []
-            ).append(state)
-    summary_of = {run.folder: (at, summary) for at, (run, summary) in enumerate(result.scored)}
-    of_benchmark = [
-        each
-        for (run, _), each in zip(result.scored, summary_of.values(), strict=True)
-        if run.benchmark == benchmark
-    ]
-    summaries = [summary for _, summary in of_benchmark]
-    settings = [
-        each for each in settings_for(summaries) if each.whole_mode and has_table(each, summaries)
-    ]
-    columns = [
-        (metric, metric_column(metric, setting, summaries, setting.title), setting)
-        for setting in settings
-        for metric in shown_metrics(setting, summaries)
-        if metric not in (CALL_RATIO, *HARMING)
-    ]
-    shows_tools = {tools for _, _, tools in by_row} != {"all"}
-    shows_harness = len({harness for _, harness, _ in by_row if harness != "none"}) > 1
-    more = [
-        TableColumn((name,), "words")
-        for name, shown in (("harness", shows_harness), ("tools", shows_tools))
-        if shown
-    ]
+    """Return the scores on a benchmark: a row for each model, harness and list of tools."""
+    summaries = [summary for run, summary in result.scored if run.benchmark == benchmark]
+    rows = _rows(benchmark, result)
+    columns = _columns(summaries)
+    shows_tools = {row.tools for row in rows} != {"all"}
+    shows_harness = len({row.harness for row in rows} - {"none"}) > 1
+    headers: list[TableColumn] = []
+    if shows_harness:
+        headers.append(TableColumn(("harness",), "words"))
+    if shows_tools:
+        headers.append(TableColumn(("tools",), "words"))
+    headers += [column.header for column in columns]
     version = next((summary.benchmark_version for summary in summaries), "")
-    table = new_table(
-        benchmark_title(benchmark, version), [*more, *(column for _, column, _ in columns)]
-    )
+    table = new_table(benchmark_title(benchmark, version), headers)
+
+    summary_of = {run.folder: (at, summary) for at, (run, summary) in enumerate(result.scored)}
     letters, notes = _letters(result), Notes()
-    for (label, harness, tools), states in by_row.items():
-        found = [
-            summary_of[state.run.folder][1] for state in states if state.run.folder in summary_of
-        ]
-        remarks = [f"stopped: {state.problem}" for state in states if state.problem]
-        remarks += [PRIVILEGED_NOTE] * any(summary.privileged for summary in found)
-        remarks += [UNSEALED_NOTE] * any(summary.unsealed for summary in found)
-        name = f"{label}{''.join(map(notes.mark, dict.fromkeys(remarks)))}"
-        cells = (_score_cell(*each, states, summary_of, letters, notes) for each in columns)
-        harness = harness or next((summary.protocol for summary in found), DASH)
-        table.add_row(name, *[harness] * shows_harness, *[tools] * shows_tools, *cells)
-    table.notes += [
-        _INTERVAL,
-        *dict.fromkeys(SYNTHETIC_NOTE for summary in summaries if summary.synthetic),
-    ]
+    for row, states in rows.items():
+        folders = [state.run.folder for state in states]
+        of_row = [summary_of[folder][1] for folder in folders if folder in summary_of]
+        cells: list[TableCell | str] = [_row_name(row, states, of_row, notes)]
+        if shows_harness:
+            protocol = next((summary.protocol for summary in of_row), DASH)
+            cells.append(row.harness or protocol)
+        if shows_tools:
+            cells.append(row.tools)
+        for column in columns:
+            cells.append(_score_cell(column, states, summary_of, letters, notes))
+        table.add_row(*cells)
+
+    table.notes.append(_INTERVAL)
+    if any(summary.synthetic for summary in summaries):
+        table.notes.append(SYNTHETIC_NOTE)
     if any(letters.values()):
         table.notes.append(
             "Scores of one column that share a letter cannot be separated at the 5 % level (same tools; paired by "
@@ -105,58 +105,109 @@ def _score_table(benchmark: str, result: "StudyResult") -> ReportTable:
         quick = any(summary.quick for summary in summaries)
         why = _QUICK if quick else f"differences need {MIN_CLUSTERS} clusters and equal tools"
         table.notes.append(f"No letters, because {why}.")
-    table.notes += [_TOOLS_NEEDED] * shows_tools + notes.numbered()
+    if shows_tools:
+        table.notes.append(_TOOLS_NEEDED)
+    table.notes += notes.numbered()
     return table
 
 
+def _rows(benchmark: str, result: "StudyResult") -> "dict[_Row, list[RunState]]":
+    """Return the runs of each row. The modes of a row may be those of several runs."""
+    rows: dict[_Row, list[RunState]] = {}
+    for state in result.states:
+        run = state.run
+        if run.benchmark == benchmark:
+            row = _Row(run.label, run.harness, run.config.tools.offered)
+            rows.setdefault(row, []).append(state)
+    return rows
+
+
+def _columns(summaries: Sequence[Summary]) -> list[_Column]:
+    """Return the metrics that a table of these runs shows, mode by mode."""
+    columns: list[_Column] = []
+    for setting in settings_for(summaries):
+        if not setting.whole_mode or not has_table(setting, summaries):
+            continue
+        for metric in shown_metrics(setting, summaries):
+            if metric not in (CALL_RATIO, *HARMING):
+                header = metric_column(metric, setting, summaries, setting.title)
+                columns.append(_Column(metric, header, setting))
+    return columns
+
+
+def _row_name(
+    row: _Row, states: "Sequence[RunState]", summaries: Sequence[Summary], notes: Notes
+) -> str:
+    """Return the label of a row with marks for what holds for all its scores."""
+    remarks = [f"stopped: {state.problem}" for state in states if state.problem]
+    if any(summary.privileged for summary in summaries):
+        remarks.append(PRIVILEGED_NOTE)
+    if any(summary.unsealed for summary in summaries):
+        remarks.append(UNSEALED_NOTE)
+    marks = [notes.mark(remark) for remark in dict.fromkeys(remarks)]
+    return f"{row.label}{''.join(marks)}"
+
+
 def _score_cell(
-    metric: str,
-    column: TableColumn,
-    setting: Setting,
+    column: _Column,
     states: "Sequence[RunState]",
     summary_of: Mapping[Path, tuple[int, Summary]],
     letters: _Letters,
     notes: Notes,
 ) -> TableCell:
-    """Return the score of that run of a row which has the mode of a column, with its letters and notes."""
-    mode = setting.mode
+    """Return the score of that run of a row which has the mode of a column, with its letters and notes.
+
+    ``summary_of``: number of a scored run and its summary, by folder.
+    """
+    mode = column.setting.mode
     state = next((each for each in states if mode in each.modes), states[0])
     if mode in state.lacking:
         return notes.dash(f"not run: this policy has no {mode} mode")
     at, summary = summary_of.get(state.run.folder, (-1, None))
     if summary is None or mode not in summary.modes:
         return TableCell((DASH,), "dim")
-    marks: list[str] = []
-    protocol = state.run.config.agent.protocol
-    if protocol != states[0].run.config.agent.protocol:
-        marks.append(f"protocol {protocol}")
     part = summary.modes[mode]
-    if missing := summary.missing.get(mode):
-        marks.append(
+    mark = ""
+    if part.headline:
+        letters_of_run = letters.get((at, mode, column.metric), "")
+        if letters_of_run:
+            mark = f" {letters_of_run}"
+        mark += "".join(notes.mark(remark) for remark in _remarks(state, states[0], summary, mode))
+    return metric_cell(
+        column.metric, column.header, column.setting, summary, notes, brief=True, mark=mark
+    )
+
+
+def _remarks(state: "RunState", first: "RunState", summary: Summary, mode: Mode) -> list[str]:
+    """Return what is to be known of the scores of a run in a mode; ``first``: the first run of its row."""
+    remarks: list[str] = []
+    protocol = state.run.config.agent.protocol
+    if protocol != first.run.config.agent.protocol:
+        remarks.append(f"protocol {protocol}")
+    part = summary.modes[mode]
+    missing = summary.missing.get(mode)
+    if missing:
+        remarks.append(
             f"incomplete: {missing} of {part.n_records + missing} records are missing; not compared"
         )
     if part.invalid.n:
-        marks.append(f"{count_text(part.invalid.n, 'invalid record')} left out")
-    group = letters.get((at, mode, metric), "")
-    mark = f"{f' {group}' * bool(group)}{''.join(map(notes.mark, marks))}" if part.headline else ""
-    return metric_cell(metric, column, setting, summary, notes, brief=True, mark=mark)
+        remarks.append(f"{count_text(part.invalid.n, 'invalid record')} left out")
+    return remarks
 
 
 def _tools_table(benchmark: str, result: "StudyResult") -> ReportTable:
     """Return the differences of the same model with other tools, one row for each model and pair of selections."""
     runs = [run for run, _ in result.scored]
-    differences = [
-        each
-        for each in result.differences
-        if runs[each.first].benchmark == benchmark
-        and runs[each.first].label == runs[each.second].label
-        and runs[each.first].config.tools != runs[each.second].config.tools
-    ]
+    differences: list[RunDifference] = []
+    for each in result.differences:
+        first, second = runs[each.first], runs[each.second]
+        same_model = first.benchmark == benchmark and first.label == second.label
+        if same_model and first.config.tools != second.config.tools:
+            differences.append(each)
 
     def name(first: int, second: int) -> tuple[str, ...]:
-        return runs[
-            first
-        ].label, f"tools {runs[second].config.tools} minus {runs[first].config.tools}"
+        tools = f"tools {runs[second].config.tools} minus {runs[first].config.tools}"
+        return runs[first].label, tools
 
     table = differences_table(f"Cost of the list of tools: {benchmark}", differences, name)
     n = _n_compared(result)
@@ -172,9 +223,8 @@ def _harness_table(effects: "HarnessEffects") -> ReportTable:
     title = f"Harness: {effects.benchmark}, {effects.mode}, {METRICS[effects.metric].label}{tools}"
     table = new_table(title, effects.harnesses)
     for model in effects.models:
-        table.add_row(
-            model, *(value_cell(effects.means[model, harness]) for harness in effects.harnesses)
-        )
+        means = [effects.means[model, harness] for harness in effects.harnesses]
+        table.add_row(model, *map(value_cell, means))
     table.add_row(
         f"minus {effects.harnesses[0]}", "", *map(difference_cell, effects.differences), ruled=True
     )
@@ -191,28 +241,40 @@ def _harness_table(effects: "HarnessEffects") -> ReportTable:
 
 def _letters(result: "StudyResult") -> dict[tuple[int, Mode, str], str]:
     """Return the letters of each run by mode and metric. Runs that share a letter cannot be separated."""
-    runs = [run for run, _ in result.scored]
-    tables: dict[tuple[str, str, bool, Mode, str], list[RunDifference]] = {}
+    letters: dict[tuple[int, Mode, str], str] = {}
+    for (_, _, _, mode, metric), differences in _compared_together(result).items():
+        pairs = [(each.first, each.second) for each in differences]
+        runs = {at for pair in pairs for at in pair}
+        separated = {frozenset((each.first, each.second)) for each in differences if each.differs()}
+        values: dict[int, float] = {}
+        for at in runs:
+            summary = result.scored[at][1]
+            values[at] = summary.modes[mode].metrics[metric].overall.value
+        best_first = sorted(runs, key=lambda at: -values[at])
+        for number, group in enumerate(inseparable_groups(best_first, separated)):
+            for at in group:
+                letters[at, mode, metric] = letters.get((at, mode, metric), "") + _letter(number)
+    return letters
+
+
+def _compared_together(
+    result: "StudyResult",
+) -> dict[tuple[str, str, bool, Mode, str], list[RunDifference]]:
+    """Return the tested differences of runs with equal tools, by benchmark, tools, privilege, mode and metric."""
+    together: dict[tuple[str, str, bool, Mode, str], list[RunDifference]] = {}
     for each in result.differences:
-        first, second = runs[each.first], runs[each.second]
+        first, summary = result.scored[each.first]
+        second, _ = result.scored[each.second]
         tools = first.config.tools.offered
         if tools == second.config.tools.offered and each.difference.p_adjusted is not None:
-            privileged = result.scored[each.first][1].privileged
-            key = (first.benchmark, tools, privileged, each.mode, each.metric)
-            tables.setdefault(key, []).append(each)
-    letters: dict[tuple[int, Mode, str], str] = {}
-    for (_, _, _, mode, metric), differences in tables.items():
-        nodes = {at for each in differences for at in (each.first, each.second)}
-        separated = {frozenset((each.first, each.second)) for each in differences if each.differs()}
-        values = {
-            at: result.scored[at][1].modes[mode].metrics[metric].overall.value for at in nodes
-        }
-        groups = inseparable_groups(sorted(nodes, key=lambda at: -values[at]), separated)
-        for number, group in enumerate(groups):
-            letter = chr(ord("a") + number % 26) * (number // 26 + 1)
-            for at in group:
-                letters[at, mode, metric] = letters.get((at, mode, metric), "") + letter
-    return letters
+            key = (first.benchmark, tools, summary.privileged, each.mode, each.metric)
+            together.setdefault(key, []).append(each)
+    return together
+
+
+def _letter(number: int) -> str:
+    """Return the letter of a group: a to z, then aa, bb and so on."""
+    return chr(ord("a") + number % 26) * (number // 26 + 1)
 
 
 def inseparable_groups(nodes: Sequence[int], separated: set[frozenset[int]]) -> list[list[int]]:
