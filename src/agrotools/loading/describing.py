@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from statistics import median
 from typing import Any
@@ -17,6 +17,9 @@ from agrotools.scoring.open_text import count_words
 from agrotools.scoring.statistics import planned_detectable
 
 Counts = dict[str, int]
+
+_PAIRED_CORRELATION = 0.3
+"""Correlation of the scores of two runs on the same samples for which a detectable difference is given."""
 
 
 class Description(FrozenModel):
@@ -69,53 +72,57 @@ def count_samples(
 ) -> Mapping[str, Counter[Any]]:
     """Return counts over samples by the names of the fields of :class:`Description`, and some more.
 
-    Of numbers of steps and tools, only samples with a reference count. ``tasks``: by task type and answer type;
-    ``clusters``, ``templates``, ``languages``, ``groups`` (by group and value), ``kind_of`` (kind of each file).
+    More are ``clusters``, ``templates``, ``languages``, ``words`` of a query, ``no_tool`` (whether a sample can be run
+    without tools) and ``groups`` (by group and value). Only samples with a reference count in numbers of steps and
+    tools.
     ``frames``: first parts of the paths of frames of videos.
     """
     counts: defaultdict[str, Counter[Any]] = defaultdict(Counter)
     kinds: dict[str, str] = {}
-    published = [table for plugin in plugins() for table in plugin.paper.tool_categories.items()]
-    categories = {tool: category for category, tools in published for tool in tools}
+    categories = _published_categories()
     for sample in samples:
-        frame = {file.path: file.path.partition("/")[0] in frames for file in sample.files}
-        kinds |= {
-            file.path: "frame of a video" if frame[file.path] else file.kind
-            for file in sample.files
-        }
-        single = {
-            **{
-                "answer_types": sample.answer_type,
-                "task_types": sample.task_type,
-                "sources": sample.source,
-            },
-            **{
-                "families": FAMILIES.get(sample.family, sample.family),
-                "files_per_question": len(sample.files),
-            },
-            **{
-                "clusters": sample.cluster,
-                "templates": sample.template,
-                "no_tool": sample.no_tool_eligible,
-            },
-            "languages": "zh" if _CJK.search(sample.query) else "en",
-            "words": count_words(sample.query),
-        }
-        if sample.reference is not None:
-            called = sample.reference.tools
-            distinct = sorted(set(called))
-            of_tools = sorted({categories.get(tool) or _category(tool) for tool in distinct})
-            single |= {"steps_per_question": len(called), "tools_per_question": len(distinct)}
-            single |= {"combinations": " + ".join(distinct) or "none"}
-            single |= {"category_combinations": " + ".join(of_tools) or "none"}
-            counts["tools"].update(called)
-            counts["questions_with_tool"].update(distinct)
-        for name, value in single.items():
-            counts[name][value] += 1
+        for file in sample.files:
+            is_frame = file.path.partition("/")[0] in frames
+            kinds[file.path] = "frame of a video" if is_frame else file.kind
+        counts["answer_types"][sample.answer_type] += 1
+        counts["task_types"][sample.task_type] += 1
+        counts["sources"][sample.source] += 1
+        counts["families"][FAMILIES.get(sample.family, sample.family)] += 1
+        counts["files_per_question"][len(sample.files)] += 1
+        counts["clusters"][sample.cluster] += 1
+        counts["templates"][sample.template] += 1
+        counts["no_tool"][sample.no_tool_eligible] += 1
+        counts["languages"]["zh" if _CJK.search(sample.query) else "en"] += 1
+        counts["words"][count_words(sample.query)] += 1
         counts["slots"].update(slot.type for slot in sample.answer)
         counts["groups"].update(sample.groups.items())
+        if sample.reference is not None:
+            _count_calls(sample.reference.tools, counts, categories)
     counts["file_kinds"].update(kinds.values())
     return counts
+
+
+def _published_categories() -> dict[str, str]:
+    """Return the category of each tool in the papers of the benchmarks."""
+    categories: dict[str, str] = {}
+    for plugin in plugins():
+        for category, tools in plugin.paper.tool_categories.items():
+            categories.update(dict.fromkeys(tools, category))
+    return categories
+
+
+def _count_calls(
+    called: Sequence[str], counts: Mapping[str, Counter[Any]], categories: Mapping[str, str]
+) -> None:
+    """Add the calls of a reference to counts of steps and tools; ``categories``: by tool, as published."""
+    tools = sorted(set(called))
+    of_tools = sorted({categories.get(tool) or _category(tool) for tool in tools})
+    counts["steps_per_question"][len(called)] += 1
+    counts["tools_per_question"][len(tools)] += 1
+    counts["combinations"][" + ".join(tools) or "none"] += 1
+    counts["category_combinations"][" + ".join(of_tools) or "none"] += 1
+    counts["tools"].update(called)
+    counts["questions_with_tool"].update(tools)
 
 
 _CJK = re.compile(r"[㐀-鿿豈-﫿]")
@@ -124,7 +131,12 @@ _CJK = re.compile(r"[㐀-鿿豈-﫿]")
 def describe(benchmark: Benchmark) -> Description:
     """Compute the statistics of ``benchmark``."""
     counts = count_samples(benchmark.samples, benchmark.external_folders)
-    questions, words = counts["families"].total(), sorted(counts["words"].elements())
+    questions = counts["families"].total()
+    words = sorted(counts["words"].elements())
+    lengths: dict[str, float] = {}
+    if words:
+        lengths = {"least": words[0], "median": median(words), "most": words[-1]}
+    # The other modes run all questions.
     modes = {
         "no-tool": counts["no_tool"][True],
         "step-by-step": counts["steps_per_question"].total(),
@@ -134,7 +146,10 @@ def describe(benchmark: Benchmark) -> Description:
         groups[group][value] = count
     notes = benchmark.header.metadata.get("notes")
     sizes = [*counts["clusters"].values()]
-    plans = {"independent": 0.0, "paired": 0.3} if len(sizes) > 1 else {}
+    detectable: dict[str, float] = {}
+    if len(sizes) > 1:
+        for plan, correlation in (("independent", 0.0), ("paired", _PAIRED_CORRELATION)):
+            detectable[plan] = planned_detectable(sizes, correlation=correlation) or 0.0
     return Description(
         name=benchmark.name,
         version=benchmark.version,
@@ -148,12 +163,8 @@ def describe(benchmark: Benchmark) -> Description:
         offered_tools=len(benchmark.toolset),
         modes={mode: modes.get(mode, questions) for mode in benchmark.modes},
         groups={group: _in_order(members) for group, members in groups.items()},
-        words_per_question={"least": words[0], "median": median(words), "most": words[-1]}
-        if words
-        else {},
-        detectable={
-            plan: planned_detectable(sizes, correlation=r) or 0.0 for plan, r in plans.items()
-        },
+        words_per_question=lengths,
+        detectable=detectable,
         reviewed=_reviewed(benchmark) if benchmark.header.quick else {},
         notes=tuple(str(note) for note in notes) if isinstance(notes, list) else (),
         **{name: _in_order(counts[name]) for name in _COUNTED},
@@ -170,24 +181,21 @@ def _reviewed(benchmark: Benchmark) -> Counts:
 
 
 _COUNTED = (
-    *(
-        "steps_per_question",
-        "tools_per_question",
-        "files_per_question",
-        "tools",
-        "questions_with_tool",
-        "combinations",
-    ),
-    *(
-        "category_combinations",
-        "answer_types",
-        "slots",
-        "families",
-        "task_types",
-        "sources",
-        "file_kinds",
-    ),
+    "steps_per_question",
+    "tools_per_question",
+    "files_per_question",
+    "tools",
+    "questions_with_tool",
+    "combinations",
+    "category_combinations",
+    "answer_types",
+    "slots",
+    "families",
+    "task_types",
+    "sources",
+    "file_kinds",
 )
+"""Fields of a description that are counts over all samples."""
 
 
 @cache

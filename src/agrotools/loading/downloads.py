@@ -163,54 +163,57 @@ class Downloader:
             InfrastructureError: no server could be reached, or the disk is too small.
         """
         wanted = [item for item in items if not item.is_intact(self.folder / item.path)]
-        here = len(items) - len(wanted)
-        progress(what, here, len(items))
-        size = sum(item.size or 0 for item in wanted)
+        n_there = len(items) - len(wanted)
+        progress(what, n_there, len(items))
         self.folder.mkdir(parents=True, exist_ok=True)
-        if size > (free := shutil.disk_usage(self.folder).free):
-            raise InfrastructureError(
-                f"{size / 1e9:.1f} GB are needed in {self.folder}, {free / 1e9:.1f} GB are free",
-                hint="choose another disk: --out DIR",
-            )
+        self._check_space(wanted)
         pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="download")
         pending = {pool.submit(self._obtain, item) for item in wanted}
         failures: list[Failure] = []
-        shown = ("", here)
+        shown = ("", n_there)
         try:
             while pending:
                 done, pending = wait(pending, timeout=_REPORT_EVERY_S, return_when=FIRST_COMPLETED)
                 failures += [failure for future in done if (failure := future.result())]
-                here += len(done)
-                if shown != (now := (self._trouble, here - len(failures))):
-                    progress(
-                        f"{what}{f' ({self._trouble})' if self._trouble else ''}",
-                        now[1],
-                        len(items),
-                    )
-                    shown = now
-                elif (
-                    not done
-                    and (expected := sum(whole for _, whole in self._bytes.copy().values())) > _MUCH
-                ):
-                    received = sum(here for here, _ in self._bytes.copy().values())
-                    progress(
-                        "MB", received // 10**6, expected // 10**6
-                    )  # a large file: show its bytes
+                n_there += len(done)
+                state = (self._trouble, n_there - len(failures))
+                if state != shown:
+                    shown = state
+                    trouble, n_obtained = state
+                    label = f"{what} ({trouble})" if trouble else what
+                    progress(label, n_obtained, len(items))
+                elif not done:
+                    self._show_bytes(progress)
         except BaseException:
             self._stop.set()
             raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-        if (
-            wanted
-            and len(failures) == len(wanted)
-            and all(each.reason == "unreachable" for each in failures)
-        ):
+        none_reached = all(failure.reason == "unreachable" for failure in failures)
+        if wanted and len(failures) == len(wanted) and none_reached:
             raise InfrastructureError(
                 f"no file could be downloaded: {failures[0].detail}",
                 hint="check the network connection, or give a copy: --mirror DIR or --mirror URL",
             )
         return sorted(failures)
+
+    def _check_space(self, wanted: Sequence[Item]) -> None:
+        """Raise an error if the disk has no room for files of known size."""
+        size = sum(item.size or 0 for item in wanted)
+        free = shutil.disk_usage(self.folder).free
+        if size > free:
+            raise InfrastructureError(
+                f"{size / 1e9:.1f} GB are needed in {self.folder}, {free / 1e9:.1f} GB are free",
+                hint="choose another disk: --out DIR",
+            )
+
+    def _show_bytes(self, progress: Progress) -> None:
+        """Show the progress of large files in megabytes, while no file is completed."""
+        transfers = [*self._bytes.copy().values()]  # other threads add to it
+        expected = sum(whole for _, whole in transfers)
+        if expected > _MUCH:
+            received = sum(there for there, _ in transfers)
+            progress("MB", received // 10**6, expected // 10**6)
 
     def read_json(self, url: str) -> tuple[object, str | None]:
         """Return the JSON at ``url``, and the address of the next page if the reply names one.
@@ -308,28 +311,17 @@ class Downloader:
     def _receive(self, address: str, part: Path, most: int) -> str | None:
         """Read an address into ``part``, continuing what is there; return the address of the next page, if named."""
         if not _is_address(address):
-            source = Path(unquote(address)).expanduser()
-            try:
-                if source.exists() and not source.is_file():
-                    raise _Denied("differs", f"{source} is not a regular file")
-                if source.stat().st_size > most:
-                    raise _Denied(
-                        "differs",
-                        f"{source} is larger than expected ({source.stat().st_size:,} bytes)",
-                    )
-                shutil.copyfile(source, part)
-            except OSError as error:
-                raise _Denied(
-                    "missing", f"{unquote(address)}: {error.strerror or error}"
-                ) from error
+            _copy(address, part, most)
             return None
         there = part.stat().st_size if part.is_file() else 0
-        headers = {"User-Agent": "agrotools", **({"Range": f"bytes={there}-"} if there else {})}
+        headers = {"User-Agent": "agrotools"}
+        if there:
+            headers["Range"] = f"bytes={there}-"
+        request = Request(address, headers=headers)
         try:
-            with urlopen(
-                Request(address, headers=headers), timeout=self.patience.timeout_s
-            ) as reply:
-                self._write(reply, part, most, append=there > 0 and reply.status == 206)
+            with urlopen(request, timeout=self.patience.timeout_s) as reply:
+                continues = there > 0 and reply.status == 206
+                self._write(reply, part, most, append=continues)
                 link = re.search(r'<([^>]+)>;[^,]*rel="next"', reply.headers.get("Link") or "")
                 return link and link[1]
         except HTTPError as error:
@@ -341,35 +333,33 @@ class Downloader:
             text = f"cannot resolve {host} (offline?)" if unknown else f"{address}: {error.reason}"
             raise _Denied("unreachable", text, again=True, no_host=True) from error
         except (HTTPException, OSError) as error:
-            if isinstance(error, OSError) and (
-                error.filename or error.errno in (errno.ENOSPC, errno.EDQUOT)
-            ):
-                raise  # of the disk
+            if isinstance(error, OSError) and _is_of_disk(error):
+                raise
             raise _Denied(
                 "unreachable", f"{address}: the connection broke ({error})", again=True
             ) from error
 
     def _write(self, reply: HTTPResponse, part: Path, most: int, *, append: bool) -> None:
-        length, received = reply.headers.get("Content-Length") or "", 0
-        there = part.stat().st_size if append else 0
-        whole = there + int(length) if length.isdecimal() else 0
+        """Write a reply to ``part``, or behind what it holds; OSError if it is cut, too slow or interrupted."""
+        length = reply.headers.get("Content-Length") or ""
+        before = part.stat().st_size if append else 0
+        whole = before + int(length) if length.isdecimal() else 0
+        received = 0
         began = time.monotonic()
         with part.open("ab" if append else "wb") as file:
             while block := reply.read1(_BLOCK):
                 file.write(block)
                 received += len(block)
-                self._bytes[part] = (there + received, whole)
+                self._bytes[part] = (before + received, whole)
                 if self._stop.is_set():
                     raise OSError("interrupted")
-                if there + received > most:
+                if before + received > most:
                     break
                 seconds = time.monotonic() - began
-                if (
-                    seconds > self.patience.timeout_s
-                    and received < self.patience.least_bytes_s * seconds
-                ):
+                is_slow = received < self.patience.least_bytes_s * seconds
+                if is_slow and seconds > self.patience.timeout_s:
                     raise OSError(f"slower than {self.patience.least_bytes_s / 1000:g} kB/s")
-        if there + received > most:
+        if before + received > most:
             part.unlink()
             raise _Denied("differs", f"{reply.url} is larger than the expected {most:,} bytes")
         if length.isdecimal() and received < int(length):
@@ -378,6 +368,25 @@ class Downloader:
 
 def _is_address(mirror: str) -> bool:
     return mirror.startswith(("http://", "https://"))
+
+
+def _is_of_disk(error: OSError) -> bool:
+    """Return True for an error of the disk, not of the connection."""
+    return bool(error.filename) or error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def _copy(path: str, part: Path, most: int) -> None:
+    """Copy a file of a mirror that is a folder; ``path`` is quoted like an address."""
+    source = Path(unquote(path)).expanduser()
+    try:
+        if source.exists() and not source.is_file():
+            raise _Denied("differs", f"{source} is not a regular file")
+        size = source.stat().st_size
+        if size > most:
+            raise _Denied("differs", f"{source} is larger than expected ({size:,} bytes)")
+        shutil.copyfile(source, part)
+    except OSError as error:
+        raise _Denied("missing", f"{unquote(path)}: {error.strerror or error}") from error
 
 
 def _check(item: Item, part: Path, address: str, resumed: bool) -> None:

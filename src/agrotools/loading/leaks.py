@@ -2,11 +2,11 @@
 
 import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot
+from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, Sample, ToleranceSlot
 from agrotools.core.files import read_table
 from agrotools.loading.sample_checks import Remark, SampleUnderCheck, tool_or_none
 from agrotools.text.normalise import WORD_END, WORD_START
@@ -18,35 +18,46 @@ def check_leaks(at: SampleUnderCheck) -> Iterator[Remark]:
     Codes: tool_in_query, argument_in_query, steps_in_query, gold_in_query, gold_in_note, gold_in_label,
     gold_in_file_name, tool_in_file_name.
     """
+    of_benchmark = at.header.toolset if at.header else ()
+    tools = sorted({*at.sample.toolset, *of_benchmark})
     query = at.sample.query
-    known = sorted({*at.sample.toolset, *(at.header.toolset if at.header else ())})
-    for kind, named in named_means(query, known):
+    for kind, named in named_means(query, tools):
         message, hint = _MEANS[kind]
         yield f"{kind}_in_query", "query", f"the query names {message.format(named)}", hint
-    texts = [("query", query, "gold_in_query")]
-    texts += [
-        (f"files[{i}].note", file.note, "gold_in_note")
-        for i, file in enumerate(at.sample.files)
-        if file.note
-    ]
-    labels = " | ".join(f"{slot.label} {normalise_words(slot.name)}" for slot in at.sample.answer)
-    texts.append(("answer", labels, "gold_in_label"))
+    texts = _shown_texts(at.sample)
     for slot in at.sample.answer:
         for where, text, code in texts:
-            if revealed := revealed_answer(slot, text):
+            revealed = revealed_answer(slot, text)
+            if revealed:
                 message = f"{revealed!r} is (part of) the answer {slot.name!r}"
                 yield code, where, message, "leave it out, or name the other choices too"
-    names = {file.name for file in at.sample.files}
-    right = [label for slot in at.sample.answer for label in labels_of(slot) if label not in names]
+    yield from _check_file_names(at.sample, tools)
+
+
+def _shown_texts(sample: Sample) -> list[tuple[str, str, str]]:
+    """Return the texts beside the file names that a policy reads: place, text, and the code of a leak in it."""
+    texts = [("query", sample.query, "gold_in_query")]
+    for index, file in enumerate(sample.files):
+        if file.note:
+            texts.append((f"files[{index}].note", file.note, "gold_in_note"))
+    labels = [f"{slot.label} {normalise_words(slot.name)}" for slot in sample.answer]
+    texts.append(("answer", " | ".join(labels), "gold_in_label"))
+    return texts
+
+
+def _check_file_names(sample: Sample, tools: Sequence[str]) -> Iterator[Remark]:
+    """Check the file names of a sample for right labels and tools; a label may be the name of a file itself."""
+    names = {file.name for file in sample.files}
+    labels = [label for slot in sample.answer for label in labels_of(slot) if label not in names]
     hint = "use neutral names such as image_1.jpg"
-    for index, file in enumerate(at.sample.files):
+    for index, file in enumerate(sample.files):
         where, words = f"files[{index}].name", normalise_words(file.name)
-        for label in right:
+        for label in labels:
             if has_word(words, normalise_words(label)):
                 yield "gold_in_file_name", where, f"{file.name} tells the answer {label!r}", hint
-        for name in known:
-            if has_word(words, normalise_words(name)):
-                yield "tool_in_file_name", where, f"{file.name} names the tool {name}", hint
+        for tool in tools:
+            if has_word(words, normalise_words(tool)):
+                yield "tool_in_file_name", where, f"{file.name} names the tool {tool}", hint
 
 
 _NUMBER = re.compile(
@@ -65,28 +76,26 @@ def revealed_answer(slot: object, text: str) -> str | None:
     significant digits and is not a side of a box.
     """
     if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
-        stated = next((label for label in labels_of(slot) if has_word(text, label)), None)
-        others = [
-            name for other in slot.distractors for name in (other, *slot.aliases.get(other, ()))
-        ]
-        return None if any(has_word(text, other) for other in others) else stated
+        for other in slot.distractors:
+            if any(has_word(text, name) for name in (other, *slot.aliases.get(other, ()))):
+                return None
+        return next((label for label in labels_of(slot) if has_word(text, label)), None)
     if isinstance(slot, ChoiceSetSlot):
-        choices = [choice for choice in slot.choices if has_word(text, choice)]
-        return (
-            ", ".join(choices)
-            if choices and set(choices) == set(slot.value) != set(slot.choices)
-            else None
-        )
+        named = [choice for choice in slot.choices if has_word(text, choice)]
+        right = set(slot.value)
+        is_leak = named and set(named) == right and right != set(slot.choices)
+        return ", ".join(named) if is_leak else None
     if isinstance(slot, FileSlot):
         files = [choice for choice in slot.choices if choice in text]
         return slot.value if files == [slot.value] and len(slot.choices) > 1 else None
     value = slot.value if isinstance(slot, (ToleranceSlot, ExactSlot)) else None
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
-    matches = (match[0] for match in _NUMBER.finditer(_BOX.sub(" ", text)))
-    return next(
-        (digits for digits in matches if _is_value(digits.replace(",", ""), float(value))), None
-    )
+    for match in _NUMBER.finditer(_BOX.sub(" ", text)):
+        digits = match[0]
+        if _is_value(digits.replace(",", ""), float(value)):
+            return digits
+    return None
 
 
 def labels_of(slot: object) -> tuple[str, ...]:

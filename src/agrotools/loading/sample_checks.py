@@ -1,7 +1,7 @@
 """Checks of the reference and the answer of a sample. Each fault is a code, a field, a message and a hint."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -283,60 +283,66 @@ def _check_task(sample: Sample) -> Iterator[Remark]:
 
 
 def _check_value(at: SampleUnderCheck, where: str, slot: Slot) -> Iterator[Remark]:
+    """Check the gold of a slot: its unit, its tolerance, its choices, and that nothing is both right and wrong."""
     unit = slot.unit if isinstance(slot, (ToleranceSlot, ExactSlot)) else None
     if unit is not None and canonical_unit(unit) is None:
         hint = "use a unit of the table, e.g. %, ha, m^2, mm"
         yield "unknown_unit", f"{where}.unit", f"unknown unit {unit!r}", hint
-    if isinstance(slot, ToleranceSlot):
-        if not math.isfinite(slot.value):
-            yield "bad_value", f"{where}.value", "the value is not finite", "give a number"
-        elif slot.margin == 0:
-            hint = "set abs_tol or rel_tol, or make the slot exact"
-            yield "no_tolerance", where, "a tolerance slot whose tolerance is 0", hint
-    elif isinstance(slot, FileSlot | ChoiceSetSlot) or (
-        isinstance(slot, ExactSlot) and slot.choices
-    ):
-        for value in slot.value if isinstance(slot, ChoiceSetSlot) else (slot.value,):
-            if value not in slot.choices:
-                yield (
-                    "not_a_choice",
-                    f"{where}.value",
-                    f"{value!r} is not among the choices",
-                    "add it to choices",
-                )
-    if isinstance(slot, FileSlot):
-        names = sorted(file.name for file in at.sample.files)
-        if missing := [name for name in (slot.value, *slot.choices) if name not in names]:
-            hint = f"its files: {', '.join(names) or 'none'}"
-            yield "file_not_in_sample", where, f"the sample has no file {missing[0]!r}", hint
-    elif isinstance(slot, ExactSlot):
-        right, wrong = (
-            slot.names,
-            [name for each in slot.distractors for name in (each, *slot.aliases.get(each, ()))],
-        )
-        yield from _check_both(f"{where}.choices", right, wrong)
-    elif isinstance(slot, PlotSlot):
-        yield from _check_plot(where, slot)
-    elif isinstance(slot, KeywordsSlot):
-        right = [alias for group in slot.whitelist for alias in group]
-        if not right:
-            message = "there is no keyword: every answer is right"
-            yield "no_keywords", f"{where}.whitelist", message, "name one at least"
-        yield from _check_both(
-            f"{where}.blacklist", right, [alias for group in slot.blacklist for alias in group]
-        )
+    match slot:
+        case ToleranceSlot():
+            yield from _check_tolerance(where, slot)
+        case ChoiceSetSlot():
+            yield from _check_choices(where, slot.value, slot.choices)
+        case ExactSlot():
+            if slot.choices:
+                yield from _check_choices(where, (slot.value,), slot.choices)
+            wrong: list[str] = []
+            for distractor in slot.distractors:
+                wrong += [distractor, *slot.aliases.get(distractor, ())]
+            yield from _check_both(f"{where}.choices", slot.names, wrong)
+        case FileSlot():
+            yield from _check_choices(where, (slot.value,), slot.choices)
+            names = sorted(file.name for file in at.sample.files)
+            missing = [name for name in (slot.value, *slot.choices) if name not in names]
+            if missing:
+                hint = f"its files: {', '.join(names) or 'none'}"
+                yield "file_not_in_sample", where, f"the sample has no file {missing[0]!r}", hint
+        case PlotSlot():
+            yield from _check_plot(where, slot)
+        case KeywordsSlot():
+            right = [alias for group in slot.whitelist for alias in group]
+            wrong = [alias for group in slot.blacklist for alias in group]
+            if not right:
+                message = "there is no keyword: every answer is right"
+                yield "no_keywords", f"{where}.whitelist", message, "name one at least"
+            yield from _check_both(f"{where}.blacklist", right, wrong)
+        case _:
+            pass
+
+
+def _check_tolerance(where: str, slot: ToleranceSlot) -> Iterator[Remark]:
+    if not math.isfinite(slot.value):
+        yield "bad_value", f"{where}.value", "the value is not finite", "give a number"
+    elif slot.margin == 0:
+        hint = "set abs_tol or rel_tol, or make the slot exact"
+        yield "no_tolerance", where, "a tolerance slot whose tolerance is 0", hint
+
+
+def _check_choices(
+    where: str, values: Iterable[object], choices: Collection[object]
+) -> Iterator[Remark]:
+    for value in values:
+        if value not in choices:
+            message = f"{value!r} is not among the choices"
+            yield "not_a_choice", f"{where}.value", message, "add it to choices"
 
 
 def _check_both(where: str, right: Iterable[str], wrong: Iterable[str]) -> Iterator[Remark]:
     folded = {name.casefold() for name in right}
     for name in wrong:
         if name.casefold() in folded:
-            yield (
-                "value_is_distractor",
-                where,
-                f"{name!r} is both right and wrong",
-                "remove it from one of the two",
-            )
+            message = f"{name!r} is both right and wrong"
+            yield "value_is_distractor", where, message, "remove it from one of the two"
 
 
 def _check_plot(where: str, slot: PlotSlot) -> Iterator[Remark]:
