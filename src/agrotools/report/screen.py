@@ -8,12 +8,22 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 from rich.text import Text
 
 from agrotools.core import Mode
 from agrotools.core.texts import amount_text, benchmark_title, count_text, prompt_tokens_text
+from agrotools.report.ladder import (
+    TITLES,
+    Rung,
+    common_to_doses,
+    estimate_of,
+    ladder_lines,
+    rungs,
+    shortened_name,
+    values_by_role,
+)
 from agrotools.report.layout import (
     SYNTHETIC_NOTE,
     UNSEALED_NOTE,
@@ -24,18 +34,16 @@ from agrotools.report.layout import (
     percent,
     points,
     run_names,
-    shortened,
     value_text,
     whole_points,
 )
-from agrotools.report.settings import SETTINGS, Setting, has_table, settings_for
+from agrotools.report.settings import SETTINGS, Measure, has_table, settings_for
 from agrotools.report.tables import ONLY_OPEN_TEXT, SHARD, caveat_lines, warning_lines
 from agrotools.report.terminal import console_for
-from agrotools.runner.ladder import CEILING, PLANNER, References, role_of
+from agrotools.runner.ladder import CEILING, PLANNER, References
 from agrotools.runner.rescore import Rescored
-from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.attribution import TOOL, Attribution
-from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference
+from agrotools.scoring.comparisons import paired_difference
 from agrotools.scoring.event_counts import INVALID_TEXT, RESUME, mostly_unread
 from agrotools.scoring.metrics import (
     FALSE_CONFIDENCE,
@@ -45,22 +53,20 @@ from agrotools.scoring.metrics import (
     METRICS,
     OPEN_TEXT_FLOOR,
 )
-from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Estimate, Interval
+from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Estimate
 from agrotools.scoring.summary import ModeSummary, Summary, tokens_of
 
 LINES, WIDTH = 25, 100
 """Most lines of the screen, and its width on a wide terminal."""
-_MOST_RUNS, _MOST_PLACES, _MOST_FAULT_LINES = 6, 2, 10
-_REFUSALS = (FALSE_CONFIDENCE, FALSE_REFUSAL)
+_MOST_PLACES = 2
+"""Most models whose place on the ladder, and whose lost points, are told; and most tools that are named for these."""
+_MOST_FAULT_LINES = 10
+"""Most lines of warnings."""
 _STRANGERS = "strangers"
 """Group of samples about pictures that show nothing of what own photos are asked about; by their folder."""
 _LEAST_LOST = 0.5
 """Points of a part that are shown: fewer are 0 without digits."""
 _RECORDED = "The ceiling is from stored tool results; for your tools run --model baseline:oracle."
-_ORDER = ("floor", "planner", "model", "ceiling")
-_ROLE_CELLS, _NAME_CELLS, _VALUE_CELLS, _BAR_CELLS, _LEAST_BAR_CELLS = 9, 22, 13, 30, 10
-_STYLES = {"floor": "red", "ceiling": "green", "model": "bold cyan"}
-_TITLES = {"end-to-end": "End to end", "no-tool": "No tools", "step-by-step": "Step by step"}
 
 
 @dataclass(frozen=True)
@@ -82,33 +88,21 @@ class Screen:
         return [each.summary for each in self.scored]
 
 
-class Rung(NamedTuple):
-    """One line of the ladder. ``bounds``: limits of a score that is withheld because too many records are invalid."""
-
-    role: str
-    name: str
-    estimate: Estimate | None
-    bounds: Interval | None = None
-    tally: RunAggregator | None = None
-    dose: str = ""
-    """``at blur=1``"""
-    lost: Attribution | None = None
-
-
-def headline(
-    summaries: Sequence[Summary], modes: Sequence[Mode] = ()
-) -> tuple[Setting, str] | None:
+def headline(summaries: Sequence[Summary], modes: Sequence[Mode] = ()) -> Measure | None:
     """Return the setting and metric that runs are judged by; None if they have no score.
 
     The first metric of the end-to-end mode, else of no-tool, else of a benchmark plug-in, else of step-by-step.
     Settings of ``modes`` precede all others.
     """
-    ours = [setting for setting in SETTINGS if setting.whole_mode]
-    ours.sort(key=lambda setting: ("end-to-end", "no-tool", "step-by-step").index(setting.mode))
+    ours = {setting.mode: setting for setting in SETTINGS if setting.whole_mode}
     of_plugins = [setting for setting in settings_for(summaries) if setting not in SETTINGS]
-    settings = [*ours[:2], *of_plugins, *ours[2:]]
-    for setting in sorted(settings, key=lambda each: bool(modes) and each.mode not in modes):
-        for metric in setting.metrics if has_table(setting, summaries) else ():
+    settings = [ours["end-to-end"], ours["no-tool"], *of_plugins, ours["step-by-step"]]
+    if modes:
+        settings.sort(key=lambda setting: setting.mode not in modes)
+    for setting in settings:
+        if not has_table(setting, summaries):
+            continue
+        for metric in setting.metrics:
             if any(metric in (setting.of(summary) or {}) for summary in summaries):
                 return setting, metric
     return None
@@ -120,10 +114,10 @@ def _why_no_headline(summaries: Sequence[Summary]) -> str:
         return f"No FAS: {ONLY_OPEN_TEXT}."
     if not any(part.counts.formless for part in parts):
         return "No records to score yet."
-    words = [
+    scores = [
         percent(part.metrics[FAS_TEXT].overall.value) for part in parts if FAS_TEXT in part.metrics
     ]
-    shown = f" ({METRICS[FAS_TEXT].label} {', '.join(words)})" if words else ""
+    shown = f" ({METRICS[FAS_TEXT].label} {', '.join(scores)})" if scores else ""
     how = "a parameter form of the function, or a reply to form_request, submits one"
     return f"No FAS: the agent submits no answer form, so its own words alone are scored{shown}; {how}."
 
@@ -138,49 +132,64 @@ def print_screen(shown: Screen, *, file: IO[str] | None = None) -> None:
 def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     """Return the lines of the screen, at most :data:`LINES`."""
     measure = headline(shown.summaries, shown.modes)
-    steps = rungs(shown, measure) if measure else []
-    ladder = (
-        _ladder(steps, measure, width) if measure else [Text(_why_no_headline(shown.summaries))]
-    )
-    ladder += (
-        [line for text in _lost(steps, measure) for line in _wrapped(text, width)]
-        if measure
-        else []
-    )
-    meaning = _wrapped(_meaning(shown, steps, measure), width) if measure else []
-    modes = [line for text in _other_modes(shown, measure) for line in _wrapped(text, width)]
-    # Reasons and bounds of invalid records follow as caveats.
-    warned = [line for line in warning_lines(shown.summaries) if INVALID_TEXT not in line]
-    warned = [line.removesuffix(RESUME) if shown.faults else line for line in warned]
-    patterns = _patterns(shown, _values(steps))
-    faults = [*dict.fromkeys((*shown.faults, *warned, *caveat_lines(shown.summaries), *patterns))]
-    next_steps = [
-        Text(f"{'next' if not at else '':8}{line}") for at, line in enumerate(shown.commands)
-    ]
-    if shown.page is not None:
-        next_steps.append(Text(f"page    {shown.page}"))
-    above = [*_title(shown, measure, width), *ladder, *([Text()] if meaning else []), *meaning]
-    below = [Text(), *next_steps] if next_steps else []
+    if measure:
+        ladder = rungs(shown.scored, shown.references, measure)
+        scores = ladder_lines(ladder, measure, width)
+        for text in _lost(ladder, measure):
+            scores += _wrapped(text, width)
+        if meaning := _wrapped(_meaning(shown, ladder, measure), width):
+            scores += [Text(), *meaning]
+    else:
+        ladder = []
+        scores = [Text(_why_no_headline(shown.summaries))]
+    above = [*_title(shown, measure, width), *scores]
+    below = _next_steps(shown)
+
+    # Faults get what room is left, and one line in any case; other modes get the rest.
     room = LINES - len(above) - len(below)
-    warned = _faults(faults, width, max(min(room, _MOST_FAULT_LINES), 1))
+    faults = _fault_lines(_all_faults(shown, ladder), width, max(min(room, _MOST_FAULT_LINES), 1))
+    modes = [line for text in _other_modes(shown, measure) for line in _wrapped(text, width)]
+    modes = modes[: max(room - len(faults), 0)]
+
     parts = [part for summary in shown.summaries for part in summary.modes.values()]
     if any(mostly_unread(part.endings, part.n_records) for part in parts):
-        return [*warned, *above, *modes[: max(room - len(warned), 0)], *below]
-    return [*above, *modes[: max(room - len(warned), 0)], *warned, *below]
+        return [*faults, *above, *modes, *below]
+    return [*above, *modes, *faults, *below]
 
 
-def _faults(faults: Sequence[str], width: int, room: int) -> list[Text]:
+def _next_steps(shown: Screen) -> list[Text]:
+    """Return an empty line, the next commands and the place of the page; nothing if there are none."""
+    lines: list[Text] = []
+    for at, command in enumerate(shown.commands):
+        label = "next" if at == 0 else ""
+        lines.append(Text(f"{label:8}{command}"))
+    if shown.page is not None:
+        lines.append(Text(f"page    {shown.page}"))
+    return [Text(), *lines] if lines else []
+
+
+def _all_faults(shown: Screen, ladder: Sequence[Rung]) -> list[str]:
+    """Return given faults, warnings, caveats and odd patterns of the runs, each once."""
+    # Reasons and bounds of invalid records follow as caveats.
+    warnings = [text for text in warning_lines(shown.summaries) if INVALID_TEXT not in text]
+    if shown.faults:
+        warnings = [text.removesuffix(RESUME) for text in warnings]
+    caveats = caveat_lines(shown.summaries)
+    patterns = _patterns(shown, values_by_role(ladder))
+    return list(dict.fromkeys((*shown.faults, *warnings, *caveats, *patterns)))
+
+
+def _fault_lines(faults: Sequence[str], width: int, room: int) -> list[Text]:
     """Return as many faults as fit in ``room`` lines, each in at most two, and the number of the others."""
     lines: list[Text] = []
     for at, fault in enumerate(faults):
         wrapped = _wrapped(harmless(fault).replace("\n", "; "), width, "bold yellow", most=2)
-        if len(lines) + len(wrapped) > room - (at + 1 < len(faults)):
-            return [
-                *lines,
-                *_wrapped(
-                    f"{count_text(len(faults) - at, 'more warning')}: --details", width, "yellow"
-                ),
-            ]
+        n_left = len(faults) - at
+        # All but the last fault leave a line for the number of the others.
+        most_lines = room - 1 if n_left > 1 else room
+        if len(lines) + len(wrapped) > most_lines:
+            others = f"{count_text(n_left, 'more warning')}: --details"
+            return [*lines, *_wrapped(others, width, "yellow")]
         lines += wrapped
     return lines
 
@@ -190,102 +199,32 @@ def _wrapped(text: str, width: int, style: str = "", *, most: int | None = None)
     return [Text(line, style=style) for line in lines]
 
 
-def _title(shown: Screen, measure: tuple[Setting, str] | None, width: int) -> list[Text]:
+def _title(shown: Screen, measure: Measure | None, width: int) -> list[Text]:
     """Return benchmark with its size, and below it whether files are synthetic or open text is not in the score."""
-    summary, common = shown.summaries[0], _common(shown, measure)
+    summary = shown.summaries[0]
     name = harmless(benchmark_title(summary.benchmark, summary.benchmark_version)).strip()
+    quick = ", quick part" if summary.quick else ""
     shard = f", shard {summary.shard}" if summary.shard else ""
-    title = Text(f"{name}{', quick part' * summary.quick}{shard}", style="bold")
-    if estimate := _estimate(shown.scored[0], measure, common):
-        n_samples = summary.modes[measure[0].mode].n_samples if measure else estimate.n
-        size = (
-            f"{estimate.n} of {n_samples} samples have this score,"
-            if estimate.n < n_samples and not common
-            else ""
-        )
-        size = f": {size or count_text(estimate.n, 'sample')} in {count_text(estimate.n_clusters, 'cluster')}"
-        title.append(f"{size}{' that every dose has' if common else ''}", "not bold")
-    notes = open_text_notes(shown.summaries) if measure and measure[1] == FAS else []
-    remark = "; ".join([*([SYNTHETIC_NOTE] if summary.synthetic else []), *notes])
-    return [title, *(_wrapped(remark, width, "yellow") or [Text()])]
+    title = Text(f"{name}{quick}{shard}", style="bold")
+    title.append(_size_text(shown, measure), "not bold")
+    remarks = [SYNTHETIC_NOTE] if summary.synthetic else []
+    if measure and measure[1] == FAS:
+        remarks += open_text_notes(shown.summaries)
+    return [title, *(_wrapped("; ".join(remarks), width, "yellow") or [Text()])]
 
 
-def _dose(summary: Summary) -> str:
-    """Return the degradation and the faults of a run in words."""
-    degrade, faults = (summary.benchmark_options.get(name) for name in ("degrade", "faults"))
-    doses = [f"at {degrade}"] * bool(degrade) + [f"with faults {faults}"] * bool(faults)
-    return ", ".join(doses) or "on the original pictures"
-
-
-def _common(shown: Screen, measure: tuple[Setting, str] | None) -> frozenset[str]:
-    """Return the samples that runs at different doses share; empty if all have the same dose."""
-    if measure is None or len({_dose(each) for each in shown.summaries}) < 2:
-        return frozenset()
-    return common_samples(
-        [each.tally for each in shown.scored if each.tally], measure[0].mode, measure[1]
-    )
-
-
-def _estimate(
-    scored: Rescored, measure: tuple[Setting, str] | None, common: frozenset[str] = frozenset()
-) -> Estimate | None:
-    """Return the headline of a run (on ``common`` samples, if any); None if it has none or may not show it."""
-    if (
-        measure is None
-        or not (part := scored.summary.modes.get(measure[0].mode))
-        or not part.headline
-    ):
-        return None
-    if common and scored.tally:
-        return mean_on(common, scored.tally, measure[0].mode, measure[1])
-    metric = (measure[0].of(scored.summary) or {}).get(measure[1])
-    return metric.overall if metric else None
-
-
-def rungs(shown: Screen, measure: tuple[Setting, str]) -> list[Rung]:
-    """Return the lines of the ladder: floor, planner, models (or other baselines), and ceiling."""
-    mode, common = measure[0].mode, _common(shown, measure)
-    named = zip(run_names(shown.summaries), shown.scored, strict=True)
-    runs = [(role_of(scored.summary, mode), name, scored) for name, scored in named]
-    known = {(scored.summary.model, role) for role, _, scored in runs}
-    beside = [
-        (role_of(scored.summary, mode), name, scored)
-        for name, scored in shown.references.scored.items()
-    ]
-    runs += [each for each in beside if (each[1], each[0]) not in known]
-    runs.sort(key=lambda each: _ORDER.index(each[0] if each[0] in _ORDER else "model"))
-    estimates = [_estimate(scored, measure, common) for *_, scored in runs]
-    most = max((estimate.n for estimate in estimates if estimate), default=0)
-    ladder: list[Rung] = []
-    for (role, name, scored), estimate in zip(runs, estimates, strict=True):
-        metric = (measure[0].of(scored.summary) or {}).get(measure[1])
-        bounds = metric.bounds if metric and not estimate else None
-        dose = _dose(scored.summary)
-        part = scored.summary.modes.get(mode)
-        fewer = f" (n {estimate.n})" if estimate and estimate.n < most else ""
-        ladder.append(
-            Rung(
-                role,
-                f"{name.removeprefix('baseline:')}{fewer}",
-                estimate,
-                bounds,
-                scored.tally,
-                dose,
-                part.lost if part else None,
-            )
-        )
-    return ladder
-
-
-def _values(ladder: Sequence[Rung]) -> dict[str, float]:
-    """Return the scores by role; without a ceiling that is only of a part of the samples."""
-    most = max((rung.estimate.n for rung in ladder if rung.estimate), default=0)
-    of_all = [
-        rung
-        for rung in ladder
-        if rung.role != "ceiling" or (rung.estimate and rung.estimate.n == most)
-    ]
-    return {rung.role: rung.estimate.value for rung in of_all if rung.estimate}
+def _size_text(shown: Screen, measure: Measure | None) -> str:
+    """Return how many samples and clusters the score of the first run is of; empty if it has none."""
+    common = common_to_doses(shown.scored, measure)
+    estimate = estimate_of(shown.scored[0], measure, common)
+    if measure is None or estimate is None:
+        return ""
+    n_samples = shown.summaries[0].modes[measure[0].mode].n_samples
+    samples = count_text(estimate.n, "sample")
+    if estimate.n < n_samples and not common:
+        samples = f"{estimate.n} of {n_samples} samples have this score,"
+    clusters = count_text(estimate.n_clusters, "cluster")
+    return f": {samples} in {clusters}{' that every dose has' if common else ''}"
 
 
 def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
@@ -301,7 +240,8 @@ def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
             for mode, part in summary.modes.items()
             if mode != "no-tool" and part.n_records
         }
-        if silent := [mode for mode, part in with_tools.items() if not part.counts.tool_calls]:
+        silent = [mode for mode, part in with_tools.items() if not part.counts.tool_calls]
+        if silent:
             yield f"{name} called no tool in {' and '.join(silent)}."
         for part in with_tools.values():
             for each in part.counts.constant_arguments:
@@ -311,143 +251,103 @@ def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
                 )
 
 
-def _ladder(ladder: Sequence[Rung], measure: tuple[Setting, str], width: int) -> list[Text]:
-    setting, metric = measure
-    out_of = METRICS[metric].out_of
-    spare = width - _ROLE_CELLS - _VALUE_CELLS - 2
-    names = max(
-        _NAME_CELLS,
-        min(max((len(rung.name) for rung in ladder), default=0) + 1, spare - _BAR_CELLS),
-    )
-    cells = spare - names
-    left = f"{_TITLES.get(setting.mode, setting.mode)}, {METRICS[metric].label}, 95 % interval"
-    if cells < _LEAST_BAR_CELLS:  # a narrow terminal: no bars, and names as wide as what is left
-        cells, names, lines = 0, max(names + min(cells + 2, 0), 8), [Text(left, style="dim")]
-    else:
-        axis = f"0{f'{out_of // 2}':^{cells - 1 - len(str(out_of))}}{out_of}"
-        lines = [
-            Text(f"{shortened(left, width - cells - 2):{width - cells - 1}} {axis}", style="dim")
-        ]
-    middle = [rung for rung in ladder if rung.role in ("model", "baseline")]
-    hidden = middle[_MOST_RUNS:]
-    for rung in (rung for rung in ladder if rung not in hidden):
-        if rung.role == "ceiling" and hidden:
-            lines.append(Text(f"{len(hidden)} more: --details", style="dim"))
-        lines.append(_rung_line(rung, names, cells, out_of))
-    if cells and not any(rung.role == "model" for rung in ladder):
-        value = _values(ladder)
-        bar = _span(value.get("floor", 0.0), value.get("ceiling", 1.0), cells, "·")
-        lines.append(
-            Text(
-                f"{'':{_ROLE_CELLS}}{'your model goes here':{names}}{'?':>5}{'':{_VALUE_CELLS - 5}} {bar}"
-            )
-        )
-    return [*lines, Text(f"{METRICS[metric].label} = {METRICS[metric].meaning}", style="dim")]
-
-
-def _rung_line(rung: Rung, names: int, cells: int, out_of: int) -> Text:
-    style = _STYLES.get(rung.role, "")
-    name = shortened_name(rung.name, names - 1)
-    line = Text(f"{rung.role:{_ROLE_CELLS}}{name:{names}}", style=style)
-    if rung.estimate is None:
-        line.append(f"{'—':>5}{'':{_VALUE_CELLS - 5}} ", style="")
-        if rung.bounds and cells:
-            line.append(_span(rung.bounds.lower, rung.bounds.upper, cells, "?"), style="yellow")
-        return line
-    value, interval = rung.estimate.value, rung.estimate.interval
-    digits = 0 if out_of == 100 else 1
-    limits = (
-        f" {out_of * interval.lower:.{digits}f}–{out_of * interval.upper:.{digits}f}"
-        if interval
-        else ""
-    )
-    line.append(f"{on_scale(value, out_of):>5}{limits:{_VALUE_CELLS - 5}} ")
-    low, high = (interval.lower, interval.upper) if interval else (value, value)
-    for mark, start, end in (("█", 0.0, low), ("▓", low, value), ("░", value, high)):
-        line.append(mark * (_cell(end, cells) - _cell(start, cells)), style=style)
-    return line
-
-
-def shortened_name(name: str, cells: int) -> str:
-    """Return beginning and end of a name that is too long."""
-    return name if len(name) <= cells else f"{name[: (cells - 1) // 2]}…{name[-(cells // 2) :]}"
-
-
-def _cell(share: float, cells: int) -> int:
-    return round(max(0.0, min(share, 1.0)) * cells)
-
-
-def _span(low: float, high: float, cells: int, mark: str) -> str:
-    return f"{'':{_cell(low, cells)}}{mark * max(_cell(high, cells) - _cell(low, cells), 1)}"
-
-
-def _lost(ladder: Sequence[Rung], measure: tuple[Setting, str]) -> Iterator[str]:
+def _lost(ladder: Sequence[Rung], measure: Measure) -> Iterator[str]:
     """Yield a line on where each model, or else the planner, lost its points."""
+    if measure[1] != FAS:
+        return
     split = [rung for rung in ladder if rung.lost and rung.estimate]
     models = [rung for rung in split if rung.role == "model"]
     for rung in models[:_MOST_PLACES] or [rung for rung in split if rung.role == "planner"]:
-        lost = rung.lost.run.parts if rung.lost and measure[1] == FAS else {}
-        tools = {
-            part.removeprefix(TOOL): value for part, value in lost.items() if part.startswith(TOOL)
-        }
-        whole = {part: value for part, value in lost.items() if not part.startswith(TOOL)}
-        whole |= {"tools": sum(tools.values())} if tools else {}
-        parts = sorted(
-            ((value, part) for part, value in whole.items() if value >= _LEAST_LOST),
-            reverse=True,
-        )
-        named = ", ".join(sorted(tools, key=lambda tool: -tools[tool])[:_MOST_PLACES])
-        texts = [
-            f"{part} {value:.0f}{f' ({named})' if part == 'tools' else ''}" for value, part in parts
-        ]
-        if texts:
-            yield f"{rung.name} lost {sum(whole.values()):.0f} points: {', '.join(texts)}."
+        if rung.lost and (text := _lost_text(rung.lost)):
+            yield f"{rung.name} lost {text}."
 
 
-def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]) -> str:
+def _lost_text(lost: Attribution) -> str:
+    """Return lost points in all, and by part, the largest first, with the tools that lost most; empty without any."""
+    by_tool: dict[str, float] = {}
+    by_part: dict[str, float] = {}
+    for part, value in lost.run.parts.items():
+        if part.startswith(TOOL):
+            by_tool[part.removeprefix(TOOL)] = value
+        else:
+            by_part[part] = value
+    if by_tool:
+        by_part["tools"] = sum(by_tool.values())
+    named = ", ".join(sorted(by_tool, key=lambda tool: -by_tool[tool])[:_MOST_PLACES])
+
+    texts: list[str] = []
+    for value, part in sorted(((value, part) for part, value in by_part.items()), reverse=True):
+        if value >= _LEAST_LOST:
+            texts.append(f"{part} {value:.0f}{f' ({named})' if part == 'tools' else ''}")
+    if not texts:
+        return ""
+    return f"{sum(by_part.values()):.0f} points: {', '.join(texts)}"
+
+
+def _meaning(shown: Screen, ladder: Sequence[Rung], measure: Measure) -> str:
     """Return the sentences on what the ladder says."""
     if shard := shown.summaries[0].shard:
-        return f"{SHARD.format(shard)[0].upper()}{SHARD.format(shard)[1:]}. Floor and ceiling are those of its samples."
-    out_of, common = METRICS[measure[1]].out_of, _common(shown, measure)
-    floor = next((rung for rung in ladder if rung.role == "floor" and rung.estimate), None)
+        of_shard = SHARD.format(shard)
+        return f"{of_shard[0].upper()}{of_shard[1:]}. Floor and ceiling are those of its samples."
+    out_of, common = METRICS[measure[1]].out_of, common_to_doses(shown.scored, measure)
+    sentences: list[str] = []
+
     ceilings = [
         (rung.dose, rung.estimate) for rung in ladder if rung.role == "ceiling" and rung.estimate
     ]
-    sentences = [_ceiling_sentence(shown, ladder, ceilings, out_of)] if ceilings else []
+    if ceilings:
+        sentences.append(_ceiling_sentence(shown, ladder, ceilings, out_of))
+    floor = next((rung for rung in ladder if rung.role == "floor" and rung.estimate), None)
     if floor and floor.estimate:
-        sentences.append(
-            f"Guessing from the question alone gets {on_scale(floor.estimate.value, out_of)}."
-        )
-    models, ceiling = (
-        [rung for rung in ladder if rung.role == "model"],
-        _values(ladder).get("ceiling"),
-    )
-    for rung in models if len(models) <= _MOST_PLACES else ():
-        sentences += _place(rung, floor, ceiling if len(ceilings) == 1 else None, measure, common)
-    estimates = [each for scored in shown.scored if (each := _estimate(scored, measure, common))]
+        guessed = on_scale(floor.estimate.value, out_of)
+        sentences.append(f"Guessing from the question alone gets {guessed}.")
+
+    models = [rung for rung in ladder if rung.role == "model"]
+    ceiling = values_by_role(ladder).get("ceiling") if len(ceilings) == 1 else None
+    if len(models) <= _MOST_PLACES:
+        for rung in models:
+            sentences += _place(rung, floor, ceiling, measure, common)
+
+    estimates = [each for scored in shown.scored if (each := estimate_of(scored, measure, common))]
     if shown.summaries[0].quick and estimates:
-        least = detectable_points(estimates, out_of)
-        apart = f": only gaps over about {least} points are detectable" if least else ""
-        n = max(each.n for each in estimates)
-        sentences.append(f"{count_text(n, 'sample')} are too few to rank models{apart}.")
+        sentences.append(_quick_sentence(estimates, out_of))
     return " ".join([*sentences, *_caveats(shown)])
+
+
+def _quick_sentence(estimates: Sequence[Estimate], out_of: int) -> str:
+    """Return that a quick part has too few samples for a ranking, and which gaps it would show."""
+    least = detectable_points(estimates, out_of)
+    apart = f": only gaps over about {least} points are detectable" if least else ""
+    n = max(each.n for each in estimates)
+    return f"{count_text(n, 'sample')} are too few to rank models{apart}."
 
 
 def _ceiling_sentence(
     shown: Screen, ladder: Sequence[Rung], ceilings: Sequence[tuple[str, Estimate]], out_of: int
 ) -> str:
     """Return what a model gets that makes every reference call, by dose if there are several."""
-    several, loses = len(ceilings) > 1, any(each.value < 1 for _, each in ceilings)
-    values = [f"{on_scale(each.value, out_of)}{f' {dose}' * several}" for dose, each in ceilings]
-    faulty = any(each.benchmark_options.get("faults") for each in shown.summaries)
-    n, most = ceilings[0][1].n, max(rung.estimate.n for rung in ladder if rung.estimate)
-    where = f" on the {n} of {most} samples whose answer follows from the calls" * (n < most)
-    where = where or f" on these {count_text(n, 'sample')}" * (not loses)
-    blamed = "the tools" + ", with these faults," * faulty
-    blamed += " or wrong labels" * (
-        not all(each.synthetic for each in shown.summaries)
-    )  # drawn labels are exact
-    rest = f": {blamed} lose the rest" * loses
+    values: list[str] = []
+    for dose, estimate in ceilings:
+        value = on_scale(estimate.value, out_of)
+        values.append(f"{value} {dose}" if len(ceilings) > 1 else value)
+
+    loses = any(estimate.value < 1 for _, estimate in ceilings)
+    n = ceilings[0][1].n
+    most = max(rung.estimate.n for rung in ladder if rung.estimate)
+    where = ""
+    if n < most:
+        where = f" on the {n} of {most} samples whose answer follows from the calls"
+    elif not loses:
+        where = f" on these {count_text(n, 'sample')}"
+
+    rest = ""
+    if loses:
+        blamed = "the tools"
+        if any(each.benchmark_options.get("faults") for each in shown.summaries):
+            blamed += ", with these faults,"
+        if not all(each.synthetic for each in shown.summaries):  # drawn labels are exact
+            blamed += " or wrong labels"
+        rest = f": {blamed} lose the rest"
     return f"A model that makes every reference call gets {', '.join(values)}{where}{rest}."
 
 
@@ -457,11 +357,11 @@ def _caveats(shown: Screen) -> Iterator[str]:
     given = [model for model in (PLANNER, CEILING) if model in models]
     given += [each.model for each in shown.summaries if each.privileged]
     privileged = list(dict.fromkeys(model.removeprefix("baseline:") for model in given))
-    if privileged:
-        names = " and ".join(filter(None, (", ".join(privileged[:-1]), privileged[-1])))
-        one = "sees reference solutions: a yardstick, not a result"
-        several = "see reference solutions: yardsticks, not results"
-        yield f"{names} {one if len(privileged) == 1 else several}."
+    if len(privileged) == 1:
+        yield f"{privileged[0]} sees reference solutions: a yardstick, not a result."
+    elif privileged:
+        names = f"{', '.join(privileged[:-1])} and {privileged[-1]}"
+        yield f"{names} see reference solutions: yardsticks, not results."
     if CEILING in shown.references.recorded and all(
         each.model != CEILING for each in shown.summaries
     ):
@@ -475,23 +375,25 @@ def _place(
     rung: Rung,
     floor: Rung | None,
     ceiling: float | None,
-    measure: tuple[Setting, str],
+    measure: Measure,
     common: frozenset[str],
 ) -> Iterator[str]:
     """Yield a sentence on a model's place between floor and ceiling, by its paired difference from the floor."""
     if not (rung.estimate and rung.tally and floor and floor.estimate and floor.tally):
         return
-    short, guessed = shortened_name(rung.name, 40), floor.estimate.value
     difference = paired_difference(floor.tally, rung.tally, measure[0].mode, measure[1], common)
     if difference is None:
         return
+    short = shortened_name(rung.name, 40)
+    guessed = floor.estimate.value
     above = ceiling is not None and rung.estimate.value > ceiling
     if difference.p is None:
         yield f"{short}: too few clusters (under {MIN_CLUSTERS}) to say whether it beats guessing."
     elif difference.p >= 1 - LEVEL:
         yield f"{short}: no difference from guessing shown on {count_text(difference.n, 'sample')}."
     elif difference.value < 0:
-        yield f"{short} is below guessing by {whole_points(-difference.value, METRICS[measure[1]].out_of)} points."
+        lost = whole_points(-difference.value, METRICS[measure[1]].out_of)
+        yield f"{short} is below guessing by {lost} points."
     elif ceiling is not None and ceiling > guessed and not above:
         share = (rung.estimate.value - guessed) / (ceiling - guessed)
         yield f"{short} makes {100 * share:.0f} % of the way from guessing to the ceiling."
@@ -499,7 +401,7 @@ def _place(
         yield f"{short} is above the ceiling: other calls, or none, can get more than those of the reference."
 
 
-def _other_modes(shown: Screen, measure: tuple[Setting, str] | None) -> Iterator[str]:
+def _other_modes(shown: Screen, measure: Measure | None) -> Iterator[str]:
     """Yield a line on the refusals of each model, and one on its score in each other mode that is scored alike."""
     names = run_names(shown.summaries)
     for name, scored in zip(names, shown.scored, strict=True):
@@ -508,33 +410,31 @@ def _other_modes(shown: Screen, measure: tuple[Setting, str] | None) -> Iterator
         tokens_in, cached, tokens_out = tokens_of(summary.modes.values())
         if tokens_in:
             yield f"{of_whom}{prompt_tokens_text(tokens_in, cached)}, {amount_text(tokens_out)} out."
-        for mode, part in summary.modes.items() if measure else ():
-            if not part.headline or measure is None:
+        if measure is None:
+            continue
+        for mode, part in summary.modes.items():
+            if not part.headline:
                 continue
+            text = ""
             if mode != measure[0].mode:
                 text = _other_score(mode, part, scored, measure[1])
-            else:
-                text = (
-                    ""
-                    if len(names) > 1 and summary.model.startswith("baseline:")
-                    else _refusals(part)
-                )
+            elif len(names) == 1 or not summary.model.startswith("baseline:"):
+                text = _refusals(part)
             if text:
                 yield f"{of_whom}{text[0].lower() if of_whom else text[0]}{text[1:]}"
 
 
 def _refusals(part: ModeSummary) -> str:
     """Return how many unanswerable questions were answered, and how many answerable ones were refused."""
-    answered, refused = (
-        part.metrics[name].overall if name in part.metrics else None for name in _REFUSALS
-    )
-    texts = [f"Answered {_share_text(answered, part)} unanswerable questions"] if answered else []
-    verb = "gave" if texts else "Gave"
-    texts += (
-        [f"{verb} no value or chart in {_share_text(refused, part)} answerable questions"]
-        if refused
-        else []
-    )
+    answered, refused = part.metrics.get(FALSE_CONFIDENCE), part.metrics.get(FALSE_REFUSAL)
+    texts: list[str] = []
+    if answered:
+        share = _share_text(answered.overall, part)
+        texts.append(f"Answered {share} unanswerable questions")
+    if refused:
+        verb = "gave" if texts else "Gave"
+        share = _share_text(refused.overall, part)
+        texts.append(f"{verb} no value or chart in {share} answerable questions")
     sentences = [f"{'; '.join(texts)}."] if texts else []
     return " ".join([*sentences, *stranger_sentences(part)])
 
@@ -551,38 +451,38 @@ def stranger_sentences(part: ModeSummary) -> Iterator[str]:
 
 
 def _share_text(estimate: Estimate, part: ModeSummary) -> str:
-    share = (
-        f"{100 * estimate.value:.0f} %" if part.epochs > 1 else f"{estimate.value * estimate.n:.0f}"
-    )
-    return f"{share} of {estimate.n}"
+    """Return ``12 of 40``; of several epochs, which may differ, the share in percent."""
+    if part.epochs > 1:
+        return f"{100 * estimate.value:.0f} % of {estimate.n}"
+    return f"{estimate.value * estimate.n:.0f} of {estimate.n}"
 
 
 def _other_score(mode: Mode, part: ModeSummary, scored: Rescored, metric: str) -> str:
     """Return a sentence on the headline metric in another mode, with the gain by tools; empty if it has none."""
-    out_of, of_mode = METRICS[metric].out_of, part.metrics.get(metric)
+    of_mode = part.metrics.get(metric)
     if of_mode is None:
         return ""
+    out_of = METRICS[metric].out_of
     paired = scored.summary.no_tool_part if mode == "no-tool" else None
     if scored.tally is None or paired is None or metric not in paired.gain:
-        return (
-            f"{_TITLES[mode]}: {METRICS[metric].label} {on_scale(of_mode.overall.value, out_of)}."
-        )
+        score = on_scale(of_mode.overall.value, out_of)
+        return f"{TITLES[mode]}: {METRICS[metric].label} {score}."
     pair = scored.tally.pair_by_tools(metric)
     assert pair is not None  # there is a gain
-    gain, (with_tools, without) = (
-        paired.gain[metric].overall,
-        (on_scale(each, out_of) for each in pair.means),
-    )
-    p = (
-        "not significant"
-        if gain.p_adjusted is not None
-        else f"fewer than {MIN_CLUSTERS} clusters, not tested"
-    )
-    if gain.differs():
-        p = (
-            f"p {gain.p_adjusted:.3f}"
-            if gain.p_adjusted and gain.p_adjusted >= 0.001
-            else "p <0.001"
-        )
+    with_tools, without = pair.means
+    gain = paired.gain[metric].overall
     questions = f"{count_text(gain.n, 'question')} that can be asked without tools"
-    return f"On the {questions}: {without} without, {with_tools} with tools ({points(gain.value)}, {p})."
+    return (
+        f"On the {questions}: {on_scale(without, out_of)} without, {on_scale(with_tools, out_of)} "
+        f"with tools ({points(gain.value)}, {_significance(gain)})."
+    )
+
+
+def _significance(difference: Estimate) -> str:
+    """Return the adjusted p-value of a difference, or why there is none to show."""
+    if difference.differs():
+        small = not difference.p_adjusted or difference.p_adjusted < 0.001
+        return "p <0.001" if small else f"p {difference.p_adjusted:.3f}"
+    if difference.p_adjusted is None:
+        return f"fewer than {MIN_CLUSTERS} clusters, not tested"
+    return "not significant"

@@ -77,6 +77,9 @@ def _metrics_on_no_tool(summary: Summary) -> Mapping[str, Metric] | None:
     return summary.no_tool_part.metrics if has and summary.no_tool_part else None
 
 
+Measure = tuple[Setting, str]
+"""Setting and metric that runs are judged by."""
+
 SETTINGS = (
     Setting(
         "No tools",
