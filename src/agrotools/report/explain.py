@@ -24,6 +24,7 @@ from agrotools.core import (
     Score,
     Slot,
     ToleranceSlot,
+    Trajectory,
 )
 from agrotools.core.texts import count_text, number_text
 from agrotools.loading.photos import known_name
@@ -49,7 +50,9 @@ from agrotools.scoring.metrics import FALSE_REFUSAL, METRICS, scores_sample
 
 _LONGEST_ANSWER = 4_000
 _LONGEST_REPLY = 600
+_LONGEST_SUBMITTED = 240
 _LONGEST_ARGUMENT = 40
+"""Most letters of an answer, of the last reply without one, of a slot's text, and of an argument in a reason."""
 
 
 def explain(
@@ -69,33 +72,21 @@ def explain(
         details: also show the rule of each score and the figures that it uses.
         shares: points that the record lost by part (:func:`agrotools.scoring.lost_points.lost_shares`).
     """
+    sample = record.sample
     parts: list[RenderableType] = [_heading(record, scores), *_question(record)]
-    reference = record.sample.reference.steps if record.sample.reference else ()
     if record.invalid is not None:
-        parts += [
-            section("Invalid"),
-            line(f"  {harmless(record.invalid)}. Excluded from all averages.", "red"),
-        ]
+        parts.append(section("Invalid"))
+        parts.append(line(f"  {harmless(record.invalid)}. Excluded from all averages.", "red"))
     elif record.actions is not None:
+        reference = sample.reference.steps if sample.reference else ()
         parts.append(section("Predicted steps"))
-        parts += [
-            each
-            for step in predicted_steps(record.actions, reference, scores)
-            for each in step_blocks(step)
-        ]
+        for step in predicted_steps(record.actions, reference, scores):
+            parts += step_blocks(step)
     elif record.trajectory is not None:
-        compared = record.sample if record.mode == "end-to-end" else None
-        calls = [step.call for step in record.trajectory.steps if step.call]
-        matches = reference_places(record) if compared else [None] * len(calls)
-        taken = taken_steps(record.trajectory.steps, matches, compared, record.faults)
-        steps = [each for step in taken for each in step_blocks(step)]
-        if steps:
-            parts += [section("Steps"), *steps]
-        parts += [section("Answer"), *_answer(record)]
-    readings = [
-        *slot_readings(record.sample.answer, scores),
-        *summary_readings(record.sample.answer, scores),
-    ]
+        parts += _taken_steps(record, record.trajectory)
+        parts.append(section("Answer"))
+        parts += _answer(record)
+    readings = [*slot_readings(sample.answer, scores), *summary_readings(sample.answer, scores)]
     if readings:
         parts += [section("Scores"), *reading_blocks(readings, details=details)]
     if shares:
@@ -103,6 +94,19 @@ def explain(
     if judgements:
         parts += [section("Judge"), *_judge_replies(judgements, scores)]
     return parts
+
+
+def _taken_steps(record: Record, trajectory: Trajectory) -> list[RenderableType]:
+    """Return the steps of a trajectory below a heading; those of end-to-end are compared with the reference."""
+    if record.mode == "end-to-end":
+        taken = taken_steps(
+            trajectory.steps, reference_places(record), record.sample, record.faults
+        )
+    else:
+        n_calls = sum(step.call is not None for step in trajectory.steps)
+        taken = taken_steps(trajectory.steps, [None] * n_calls, None, record.faults)
+    blocks = [each for step in taken for each in step_blocks(step)]
+    return [section("Steps"), *blocks] if blocks else []
 
 
 def _loss_text(shares: Shares) -> str:
@@ -116,32 +120,31 @@ def _loss_text(shares: Shares) -> str:
 def _judge_replies(
     judgements: Sequence[Judgement], scores: Sequence[Score]
 ) -> Iterator[RenderableType]:
+    """Yield a line for each grade of a judge, and one for each of its replies."""
     for row in scores:
         if row.judge is not None:
-            yield line(
-                f"  {METRICS[row.metric].label} {on_scale(row.value, METRICS[row.metric].out_of)}"
-            )
+            metric = METRICS[row.metric]
+            yield line(f"  {metric.label} {on_scale(row.value, metric.out_of)}")
     for each in judgements:
         vote = f", vote {each.vote + 1}" if each.vote else ""
-        yield line(
-            f"  {harmless(each.judge)}{vote}: {shortened(harmless(each.reply), _LONGEST_REPLY) or '(nothing)'}"
-        )
+        reply = shortened(harmless(each.reply), _LONGEST_REPLY) or "(nothing)"
+        yield line(f"  {harmless(each.judge)}{vote}: {reply}")
 
 
 def _heading(record: Record, scores: Sequence[Score]) -> RenderableType:
-    epoch = f" · epoch {record.epoch}" if record.epoch else ""
+    """Return a rule with sample, mode, epoch, end and score of a record."""
+    facts = [record.sample.id, record.mode]
+    if record.epoch:
+        facts.append(f"epoch {record.epoch}")
+    if record.invalid:
+        facts.append("invalid")
+    elif record.trajectory:
+        facts.append(record.trajectory.termination)
     of_sample = {row.metric: row.value for row in scores if row.slot is None and row.step is None}
-    of_sample = {
-        METRICS[name].label: value for name, value in of_sample.items() if scores_sample(name)
-    }
-    score = "".join(f" · {label} {percent(value)}" for label, value in of_sample.items())
-    ended = (
-        f" · {record.trajectory.termination}" if record.trajectory and not record.invalid else ""
-    )
-    ended = " · invalid" if record.invalid else ended
-    return Rule(
-        f"{record.sample.id} · {record.mode}{epoch}{ended}{score}", style="bold", align="left"
-    )
+    for metric, value in of_sample.items():
+        if scores_sample(metric):
+            facts.append(f"{METRICS[metric].label} {percent(value)}")
+    return Rule(" · ".join(facts), style="bold", align="left")
 
 
 def _question(record: Record) -> Iterator[RenderableType]:
@@ -225,8 +228,9 @@ def reading_blocks(readings: Iterable[SlotReading], *, details: bool) -> Iterato
     """
     for reading in readings:
         yield _headline(reading.slot, reading.value)
-        explained = reading.value >= 1 or any(each.label == "reason" for each in reading.lines)
-        hidden = {"details", *(["rule"] if explained else [])}
+        hidden = {"details"}
+        if reading.value >= 1 or any(each.label == "reason" for each in reading.lines):
+            hidden.add("rule")
         for each in reading.lines:
             if details or each.label not in hidden:
                 yield block(each.label, each.text, each.style)
@@ -241,30 +245,29 @@ def summary_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[S
         value, reading = values.get(slot.name), readings.get(slot.name)
         if not isinstance(value, int | float):
             continue
-        lines = [
-            *slot_lines(
-                slot,
-                value,
-                reading if isinstance(reading, dict) else {"rule": "no answer was given"},
-            )
-        ]
-        implied_value = _fields(implied, "implied").get(slot.name)
-        scored = _fields(implied, "slots").get(slot.name)
-        if isinstance(scored, int | float):
-            differs = (
-                ", which differs from the ground truth"
-                if slot.name in _list(truth, "differs")
-                else ""
-            )
-            implies = f"{value_text(implied_value)} by the results shown{differs}"
-            lines.append(
-                LabelledText("implied", f"{implies}; scored against that: {percent(scored)}")
-            )
-        elif slot.name in (left_out := _fields(truth, "left_out")):
-            lines.append(
-                LabelledText("implied", f"nothing: {value_text(left_out[slot.name])}", "dim")
-            )
+        if not isinstance(reading, dict):
+            reading = {"rule": "no answer was given"}
+        lines = [*slot_lines(slot, value, reading), *_implied_lines(slot, truth, implied)]
         yield SlotReading(slot, value, tuple(lines))
+
+
+def _implied_lines(
+    slot: Slot, truth: Mapping[str, JsonValue], implied: Mapping[str, JsonValue]
+) -> Iterator[LabelledText]:
+    """Yield what value the results shown imply for a slot, and the score against that, or why they imply none."""
+    scored = _fields(implied, "slots").get(slot.name)
+    left_out = _fields(truth, "left_out")
+    if isinstance(scored, int | float):
+        value = value_text(_fields(implied, "implied").get(slot.name))
+        differs = ""
+        if slot.name in _list(truth, "differs"):
+            differs = ", which differs from the ground truth"
+        yield LabelledText(
+            "implied",
+            f"{value} by the results shown{differs}; scored against that: {percent(scored)}",
+        )
+    elif slot.name in left_out:
+        yield LabelledText("implied", f"nothing: {value_text(left_out[slot.name])}", "dim")
 
 
 _TRUTH, _IMPLIED = "summ_acc_truth", "summ_acc"
@@ -284,49 +287,56 @@ def slot_lines(
     """Yield expected value, extracted value, matched text, rule, and the reason for the score ``value``."""
     yield LabelledText("expected", expected_text(slot))
     if "text" in reading:
-        yield LabelledText("submitted", shortened(harmless(str(reading["text"])), 240), "dim")
+        submitted = shortened(harmless(str(reading["text"])), _LONGEST_SUBMITTED)
+        yield LabelledText("submitted", submitted, "dim")
     if "rule" in reading:
         yield LabelledText("rule", value_text(reading["rule"]), "dim")
-    facts = reading.get("facts")
-    if isinstance(facts, dict):
-        for phrase, state in facts.items():
-            mark = RIGHT if state == "stated" else WRONG
-            words = _fields(reading, "said").get(phrase)
-            quote = f', matched "{harmless(str(words))}"' if words else ""
-            yield LabelledText(
-                mark, f"{value_text(phrase)}: {value_text(state)}{quote}", MARK_STYLES[mark]
-            )
-        for field, fault in (
-            ("foreign", "about another subject"),
-            ("excluded", "what does not apply"),
-        ):
-            for phrase, words in _fields(reading, field).items():
-                yield LabelledText(
-                    WRONG,
-                    f'{fault}: {value_text(phrase)}, matched "{harmless(str(words))}"',
-                    MARK_STYLES[WRONG],
-                )
-    for harm in _list(reading, "harmful"):
-        if isinstance(harm, dict):
-            where = f", {value_text(harm['region'])}" if harm.get("region") else ""
-            said = f'{value_text(harm["claim"])}, matched "{harmless(str(harm["words"]))}"'
-            origin = f"{value_text(harm['source'])}, {value_text(harm['date'])}{where}"
-            yield LabelledText(
-                "harmful advice", f"{said} ({origin}); no part of the score", MARK_STYLES[WRONG]
-            )
+    if isinstance(reading.get("facts"), dict):
+        yield from _fact_lines(reading)
+    yield from _harm_lines(reading)
+    shown_keys = _READING_KEYS
     if isinstance(slot, PlotSlot):
         yield from _plot_lines(reading)
-    why = reason_text(slot, value, reading)
-    if why:
+        shown_keys |= _PLOT_KEYS
+    if why := reason_text(slot, value, reading):
         yield LabelledText("reason", why, "" if value >= 1 else "yellow")
-    shown = _READING_KEYS | _PLOT_KEYS if isinstance(slot, PlotSlot) else _READING_KEYS
-    rest = {name: item for name, item in reading.items() if name not in shown}
+    rest = [
+        f"{name}: {value_text(item)}" for name, item in reading.items() if name not in shown_keys
+    ]
     if rest:
-        yield LabelledText(
-            "details",
-            ", ".join(f"{name}: {value_text(item)}" for name, item in rest.items()),
-            "dim",
-        )
+        yield LabelledText("details", ", ".join(rest), "dim")
+
+
+_UNWANTED = {"foreign": "about another subject", "excluded": "what does not apply"}
+"""Fields of a reading with phrases that an open answer should not have, and what is wrong with them."""
+
+
+def _fact_lines(reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
+    """Yield the facts of an open answer, stated or not, and what it should not have said, with the matched words."""
+    said = _fields(reading, "said")
+    for phrase, state in _fields(reading, "facts").items():
+        mark = RIGHT if state == "stated" else WRONG
+        words = said.get(phrase)
+        quote = f', matched "{harmless(str(words))}"' if words else ""
+        text = f"{value_text(phrase)}: {value_text(state)}{quote}"
+        yield LabelledText(mark, text, MARK_STYLES[mark])
+    for field, fault in _UNWANTED.items():
+        for phrase, words in _fields(reading, field).items():
+            text = f'{fault}: {value_text(phrase)}, matched "{harmless(str(words))}"'
+            yield LabelledText(WRONG, text, MARK_STYLES[WRONG])
+
+
+def _harm_lines(reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
+    """Yield the harmful advice of an answer, with the matched words and the source that calls it so."""
+    for harm in _list(reading, "harmful"):
+        if not isinstance(harm, dict):
+            continue
+        said = f'{value_text(harm["claim"])}, matched "{harmless(str(harm["words"]))}"'
+        origin = f"{value_text(harm['source'])}, {value_text(harm['date'])}"
+        if harm.get("region"):
+            origin += f", {value_text(harm['region'])}"
+        text = f"{said} ({origin}); no part of the score"
+        yield LabelledText("harmful advice", text, MARK_STYLES[WRONG])
 
 
 def _plot_lines(reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
@@ -342,7 +352,7 @@ def _plot_lines(reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
         counts = f"{points.get('matched')} of {points.get('reference')} points correct, {points.get('drawn')} drawn"
         yield LabelledText("points", f"{counts}: F1 {percent(f1)}", "" if f1 >= 1 else "yellow")
     if labels:
-        axes, title = (value_text(labels.get(name)) for name in ("axes", "title"))
+        axes, title = value_text(labels.get("axes")), value_text(labels.get("title"))
         missing = _list(labels, "missing")
         without = f" (missing: {', '.join(map(value_text, missing))})" if missing else ""
         labels_text = (
@@ -373,48 +383,71 @@ _UNREAD = {
 
 def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> str:
     """Return the reason for a score; empty if the rule explains it."""
-    read, rule, off_by, facts = (reading.get(name) for name in ("value", "rule", "off_by", "facts"))
-    why = _UNREAD.get(str(rule))
-    if rule == "refused" and isinstance(slot, PlotSlot):
-        why = "no chart was drawn, which counts as a refusal"
+    why = _unread_reason(slot, reading)
     if reading.get("termination") == "no_form":
         return f"{why or 'another value of the answer form is missing'}, after two requests"
     if "termination" in reading:
         return f"the sample ended without an answer ({value_text(reading['termination'])})"
-    if isinstance(slot, AbstainSlot) and rule == "answered":
+    if isinstance(slot, AbstainSlot) and reading.get("rule") == "answered":
         return "the files do not allow an answer, and the reply is not a refusal"
-    if why is not None:
+    if why:
         return why
+
+    read, off_by, f1 = reading.get("value"), reading.get("off_by"), reading.get("f1")
     if isinstance(slot, ToleranceSlot | ExactSlot) and isinstance(off_by, int | float):
-        margin = slot.margin if isinstance(slot, ToleranceSlot) else 0.0
-        # "12 %" of a value in percent could be read as a relative error.
-        unit = " percentage points" if slot.unit == "%" else f" {slot.unit}" if slot.unit else ""
-        place = f"{'within' if value >= 1 else 'outside'} the tolerance of {number_text(margin, 3)}"
-        return (
-            f"off by {number_text(off_by, 3)}{unit}, {place}"
-            if off_by or value < 1
-            else "exact match"
-        )
-    if isinstance(slot, PlotSlot) and isinstance(f1 := reading.get("f1"), int | float):
-        labels = reading.get("weight")
-        unnamed = f"; axes or title incomplete, times {labels}" if labels != 1 else ""
-        return f"F1 of the points {number_text(f1, 3)}{unnamed}"
-    if isinstance(slot, OpenTextSlot) and isinstance(facts, dict):
-        n_stated = sum(str(state).startswith("stated") for state in facts.values())
-        reasons = [f"{n_stated} of {count_text(len(facts), 'fact')} found"]
-        for key, cause in _FACTORS.items():
-            factor = reading.get(key)
-            reasons += (
-                [f"reduced for {cause}"] if isinstance(factor, int | float) and factor < 1 else []
-            )
-        return "; ".join(reasons)
+        return _distance_reason(slot, value, off_by)
+    if isinstance(slot, PlotSlot) and isinstance(f1, int | float):
+        return _plot_reason(f1, reading.get("weight"))
+    if isinstance(slot, OpenTextSlot) and isinstance(reading.get("facts"), dict):
+        return _facts_reason(reading)
     if isinstance(slot, BooleanSlot) and isinstance(read, bool):
         return f"the answer says {value_text(read)}, expected {value_text(slot.value)}"
-    if isinstance(slot, ExactSlot | ChoiceSetSlot | FileSlot) and isinstance(read, list):
-        return _labels_reason(
-            set(slot.value) if isinstance(slot, ChoiceSetSlot) else {str(slot.value)}, read
-        )
+    if isinstance(slot, ChoiceSetSlot) and isinstance(read, list):
+        return _labels_reason(set(slot.value), read)
+    if isinstance(slot, ExactSlot | FileSlot) and isinstance(read, list):
+        return _labels_reason({str(slot.value)}, read)
     return ""
+
+
+def _unread_reason(slot: Slot, reading: Mapping[str, JsonValue]) -> str:
+    """Return why an answer gives no value of a slot; empty if it gives one."""
+    rule = str(reading.get("rule"))
+    if rule == "refused" and isinstance(slot, PlotSlot):
+        return "no chart was drawn, which counts as a refusal"
+    return _UNREAD.get(rule, "")
+
+
+def _distance_reason(slot: ToleranceSlot | ExactSlot, value: float, off_by: float) -> str:
+    """Return how far a number is from the expected one, beside the tolerance."""
+    if not off_by and value >= 1:
+        return "exact match"
+    unit = f" {slot.unit}" if slot.unit else ""
+    if slot.unit == "%":
+        # "12 %" of a value in percent could be read as a relative error.
+        unit = " percentage points"
+    margin = slot.margin if isinstance(slot, ToleranceSlot) else 0.0
+    side = "within" if value >= 1 else "outside"
+    return (
+        f"off by {number_text(off_by, 3)}{unit}, {side} the tolerance of {number_text(margin, 3)}"
+    )
+
+
+def _plot_reason(f1: float, weight: JsonValue) -> str:
+    """Return the F1 of a figure's points, and the weight of incomplete labels if it is not 1."""
+    unnamed = f"; axes or title incomplete, times {weight}" if weight != 1 else ""
+    return f"F1 of the points {number_text(f1, 3)}{unnamed}"
+
+
+def _facts_reason(reading: Mapping[str, JsonValue]) -> str:
+    """Return how many facts an open answer states, and what reduced its score."""
+    facts = _fields(reading, "facts")
+    n_stated = sum(str(state).startswith("stated") for state in facts.values())
+    reasons = [f"{n_stated} of {count_text(len(facts), 'fact')} found"]
+    for key, cause in _FACTORS.items():
+        factor = reading.get(key)
+        if isinstance(factor, int | float) and factor < 1:
+            reasons.append(f"reduced for {cause}")
+    return "; ".join(reasons)
 
 
 def _labels_reason(expected: set[str], read: Sequence[JsonValue]) -> str:
@@ -422,13 +455,14 @@ def _labels_reason(expected: set[str], read: Sequence[JsonValue]) -> str:
     asserted = {str(item) for item in read}
     if asserted == expected:
         return ""
-    parts = {
-        "answer names ": asserted,
-        "missing ": expected - asserted,
-        "wrong: ": asserted - expected,
-    }
-    texts = [f"{words}{', '.join(sorted(labels))}" for words, labels in parts.items() if labels]
-    return harmless("; ".join(texts)) if asserted else "the answer names none of the labels"
+    if not asserted:
+        return "the answer names none of the labels"
+    parts = [f"answer names {', '.join(sorted(asserted))}"]
+    if missing := expected - asserted:
+        parts.append(f"missing {', '.join(sorted(missing))}")
+    if wrong := asserted - expected:
+        parts.append(f"wrong: {', '.join(sorted(wrong))}")
+    return harmless("; ".join(parts))
 
 
 def lost_reason(record: Record, rows: Sequence[Score], part: str = "") -> str:
@@ -437,10 +471,9 @@ def lost_reason(record: Record, rows: Sequence[Score], part: str = "") -> str:
     ``part`` is the one that lost most; empty in step-by-step.
     """
     sample, trajectory = record.sample, record.trajectory
-    wrong = _wrong_step(record, rows) or (
-        _wrong_call(record) if part in (PLANNING, ARGUMENTS) else ""
-    )
-    if wrong:
+    if wrong := _wrong_step(record, rows):
+        return wrong
+    if part in (PLANNING, ARGUMENTS) and (wrong := _wrong_call(record)):
         return wrong
     if any(row.metric == FALSE_REFUSAL and row.value for row in rows):
         return "refused"
@@ -451,17 +484,20 @@ def lost_reason(record: Record, rows: Sequence[Score], part: str = "") -> str:
     slots = {slot.name: slot for slot in sample.answer}
     for row in rows:
         if row.slot in slots and row.value < 1:
-            slot = slots[row.slot]
-            return f"{slot.name}: {reason_text(slot, row.value, row.reading) or value_text(row.reading.get('rule'))}"
+            why = reason_text(slots[row.slot], row.value, row.reading)
+            return f"{row.slot}: {why or value_text(row.reading.get('rule'))}"
     return ""
 
 
 def _wrong_step(record: Record, rows: Sequence[Score]) -> str:
     """Return the first wrong step of step-by-step, and why it is wrong; empty if there is none."""
     reference = record.sample.reference.steps if record.sample.reference else ()
-    for at, action in enumerate(record.actions or () if reference else ()):
+    if not reference or record.actions is None:
+        return ""
+    for at, action in enumerate(record.actions):
         expected = reference[at] if at < len(reference) else None
-        if why := why_wrong(action, expected, {row.metric: row for row in rows if row.step == at}):
+        of_step = {row.metric: row for row in rows if row.step == at}
+        if why := why_wrong(action, expected, of_step):
             return f"step {at + 1}: {why}"
     return ""
 
@@ -479,11 +515,10 @@ def _wrong_call(record: Record) -> str:
         compared = agreements(calls[matches.index(at)], step, record.sample)
         if wrong := [each for each in compared if each.mark == WRONG]:
             # An expression is wrong by the values of its variables, too.
-            first = next(
-                (each for each in [*wrong, *compared] if each.predicted != each.reference), wrong[0]
-            )
-            texts = (_short_argument(text) for text in (first.predicted, first.reference))
-            return f"{step.tool}: {first.name} {', reference '.join(texts)}"
+            differing = [each for each in [*wrong, *compared] if each.predicted != each.reference]
+            shown = differing[0] if differing else wrong[0]
+            predicted, expected = _short_argument(shown.predicted), _short_argument(shown.reference)
+            return f"{step.tool}: {shown.name} {predicted}, reference {expected}"
     return ""
 
 

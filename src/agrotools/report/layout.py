@@ -7,7 +7,7 @@ CSV, Markdown and LaTeX (:mod:`agrotools.report.text_tables`).
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
@@ -31,21 +31,23 @@ from agrotools.scoring.summary import Summary
 
 LONGEST = 300
 """Maximum number of characters of one value; the rest is cut, with a note."""
-_MANY, _CUT = 12, 20
+_CUT = 20
+"""Number of omitted characters that the note on them is worth."""
+_MANY = 12
+"""Most items of a list that are shown."""
 
 
 def harmless(text: str) -> str:
     """Replace control characters in ``text``, so that output of a model cannot control the terminal."""
     if text.isprintable() or text.replace("\n", "").isprintable():
         return text
-    return "".join(
-        letter
-        if letter == "\n" or letter.isprintable()
-        else " "
-        if letter == "\t"
-        else "\N{REPLACEMENT CHARACTER}"
-        for letter in text.replace("\r\n", "\n")
-    )
+    return "".join(map(_printable, text.replace("\r\n", "\n")))
+
+
+def _printable(letter: str) -> str:
+    if letter == "\n" or letter.isprintable():
+        return letter
+    return " " if letter == "\t" else "\N{REPLACEMENT CHARACTER}"
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:
@@ -79,6 +81,7 @@ def _text(value: JsonValue) -> str:
 
 
 def _some(items: list[str]) -> str:
+    """Join the first items, with the number of the others."""
     left_out = f", … {len(items) - _MANY} more" if len(items) > _MANY else ""
     return ", ".join(items[:_MANY]) + left_out
 
@@ -94,15 +97,7 @@ def expected_text(slot: Slot) -> str:
         unit = f" {slot.unit}" if slot.unit else ""
         return f"{slot.shown(slot.value)}{unit} ± {number_text(slot.margin, 3)}"
     if isinstance(slot, ExactSlot):
-        unit = f" {slot.unit}" if slot.unit else ""
-        names = (
-            slot.aliases.get(str(slot.value), ())
-            if isinstance(slot.aliases, Mapping)
-            else slot.aliases
-        )
-        different = [name for name in dict.fromkeys(names) if name != slot.value]
-        others = f" (or: {', '.join(different)})" if different else ""
-        return f"{_text(slot.value)}{unit}{others}"
+        return _exact_text(slot)
     if isinstance(slot, BooleanSlot):
         return _text(slot.value)
     if isinstance(slot, ChoiceSetSlot):
@@ -110,32 +105,36 @@ def expected_text(slot: Slot) -> str:
     if isinstance(slot, OpenTextSlot):
         return "; ".join(fact.phrases[0] for fact in slot.facts)
     if isinstance(slot, KeywordsSlot):
-        groups = " and ".join("/".join(group) for group in slot.whitelist if group)
-        wrong = "/".join(alias for group in slot.blacklist for alias in group)
-        return f"{groups or 'anything'}{f', not {wrong}' if wrong else ''}"
+        wanted = " and ".join("/".join(group) for group in slot.whitelist if group) or "anything"
+        unwanted = "/".join(alias for group in slot.blacklist for alias in group)
+        return f"{wanted}, not {unwanted}" if unwanted else wanted
     if isinstance(slot, ReferenceTextsSlot):
         return " or: ".join(slot.values)
     if isinstance(slot, PlotSlot):
+        chart = f"{value_text(slot.value.get('kind'))} of {_series_text(slot.value.get('series'))}"
         source = "values of the reference tools" if slot.value_from == "tool" else "ground truth"
-        chart_text = (
-            f"{value_text(slot.value.get('kind'))} of {_series_text(slot.value.get('series'))}"
-        )
-        return shortened(f"{chart_text} ({source})")
+        return shortened(f"{chart} ({source})")
     return shortened(slot.expected_text) if slot.made_by_tools else slot.expected_text
+
+
+def _exact_text(slot: ExactSlot) -> str:
+    """Return the value of a slot with its unit, and its other names in brackets."""
+    unit = f" {slot.unit}" if slot.unit else ""
+    names = slot.aliases.get(str(slot.value), ())
+    others = [name for name in dict.fromkeys(names) if name != slot.value]
+    also = f" (or: {', '.join(others)})" if others else ""
+    return f"{_text(slot.value)}{unit}{also}"
 
 
 def _series_text(series: JsonValue) -> str:
     """Format the points of a figure: ``weeds: a 1, b 2; crop: a 3, b 4``."""
     texts: list[str] = []
     for one in series if isinstance(series, list) else []:
-        if (
-            isinstance(one, dict)
-            and isinstance(one.get("x"), list)
-            and isinstance(one.get("y"), list)
-        ):
-            points = zip(
-                cast(list[JsonValue], one["x"]), cast(list[JsonValue], one["y"]), strict=False
-            )
+        if not isinstance(one, dict):
+            continue
+        x_values, y_values = one.get("x"), one.get("y")
+        if isinstance(x_values, list) and isinstance(y_values, list):
+            points = zip(x_values, y_values, strict=False)
             points_text = _some([f"{value_text(x)} {value_text(y)}" for x, y in points])
             texts.append(f"{value_text(one.get('name'))}: {points_text}")
     return "; ".join(texts)
@@ -227,10 +226,10 @@ class ReportTable:
 
     def add_row(self, *cells: "TableCell | str", ruled: bool = False, is_dim: bool = False) -> None:
         """Add a row: its name, and a cell for each further column."""
-        row = tuple(cell if isinstance(cell, TableCell) else TableCell((cell,)) for cell in cells)
-        self.rows.append(
-            TableRow((*row, *[TableCell(("",))] * (len(self.columns) - len(row))), ruled, is_dim)
-        )
+        row = [cell if isinstance(cell, TableCell) else TableCell((cell,)) for cell in cells]
+        while len(row) < len(self.columns):
+            row.append(TableCell(("",)))
+        self.rows.append(TableRow(tuple(row), ruled, is_dim))
 
 
 class Paragraph(NamedTuple):
@@ -246,7 +245,7 @@ Part = ReportTable | Paragraph
 
 def paragraph(lines: Sequence[str], style: str = "") -> list[Part]:
     """Return a paragraph of ``lines``; nothing without any."""
-    return [Paragraph("\n".join(lines), style)] * bool(lines)
+    return [Paragraph("\n".join(lines), style)] if lines else []
 
 
 def new_table(
@@ -328,8 +327,11 @@ def size(estimate: Estimate) -> str:
 
 def interval_text(interval: Interval | None, text: Callable[[float], str] = percent) -> str:
     """Format an interval: ``48.4–74.8``, ``-3.1 to +4.2``; empty without one."""
-    ends = [text(interval.lower), text(interval.upper)] if interval else []
-    return (" to " if any(end[:1] in "+-" for end in ends) else "–").join(ends)
+    if interval is None:
+        return ""
+    lower, upper = text(interval.lower), text(interval.upper)
+    has_sign = any(end[:1] in "+-" for end in (lower, upper))
+    return f"{lower} to {upper}" if has_sign else f"{lower}–{upper}"
 
 
 def value_cell(
@@ -357,12 +359,14 @@ def difference_cell(estimate: Estimate | None, *, is_held: bool = True) -> Table
     ``is_held``: False if missing scores could undo it."""
     if estimate is None or estimate.interval is None:
         return value_cell(estimate, points)
-    p, differs = estimate.p_adjusted, estimate.differs() and is_held
-    style = "bold" if not differs else "bold green" if estimate.value > 0 else "bold red"
-    value, *below = value_cell(
-        estimate, points, below=[f"p {p_text(p)}"] if p is not None else []
-    ).lines
-    return TableCell((f"{value}{'*' * differs}", *below), style, estimate)
+    p = estimate.p_adjusted
+    p_lines = [f"p {p_text(p)}"] if p is not None else []
+    cell = value_cell(estimate, points, below=p_lines)
+    if not (estimate.differs() and is_held):
+        return cell
+    value, *below = cell.lines
+    style = "bold green" if estimate.value > 0 else "bold red"
+    return TableCell((f"{value}*", *below), style, estimate)
 
 
 def p_text(p: float) -> str:
@@ -373,10 +377,12 @@ def p_text(p: float) -> str:
 def adjusted_lines(differences: Iterable[Estimate]) -> list[str]:
     """Return the explanation of the p-values in a table of differences; empty if it has none."""
     n = sum(each.p is not None for each in differences)
+    if n == 0:
+        return []
     return [
         f"p: adjusted by Holm's method for all differences in this table ({n}). Coloured and starred below 0.05. "
         "The 95 % intervals are not adjusted."
-    ] * bool(n)
+    ]
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
@@ -387,24 +393,20 @@ _CONDITIONS = ("degrade", "faults")
 
 def open_text_notes(summaries: Sequence[Summary]) -> list[str]:
     """Return notes on open text in FAS: the number of samples without it, and the judges that graded the others."""
-    notes: dict[str, list[str]] = {}
+    runs_of_note: dict[str, list[str]] = {}
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         n = max((part.without_open_text for part in summary.modes.values()), default=0)
-        graded = (
-            [each for each in summary.judging.judges if each.metric == OPEN_TEXT]
-            if summary.judging
-            else []
-        )
         if n:
-            notes.setdefault(
-                f"FAS without open text ({count_text(n, 'sample')} that no judge graded)", []
-            ).append(name)
+            note = f"FAS without open text ({count_text(n, 'sample')} that no judge graded)"
+            runs_of_note.setdefault(note, []).append(name)
+        judges = summary.judging.judges if summary.judging else ()
+        graded = [harmless(each.judge) for each in judges if each.metric == OPEN_TEXT]
         if graded:
-            by = " and ".join(harmless(each.judge) for each in graded)
-            notes.setdefault(f"open text in FAS as graded by {by}", []).append(name)
+            note = f"open text in FAS as graded by {' and '.join(graded)}"
+            runs_of_note.setdefault(note, []).append(name)
     return [
-        text if len(names) == len(summaries) else f"{', '.join(names)}: {text}"
-        for text, names in notes.items()
+        note if len(names) == len(summaries) else f"{', '.join(names)}: {note}"
+        for note, names in runs_of_note.items()
     ]
 
 
@@ -413,32 +415,37 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
 
     A quick part is named as such beside a whole benchmark. Runs of the same model also have the benchmark options in
     their names if these differ, else the protocol; names that are still the same are numbered."""
-    mixed = len({summary.quick for summary in summaries}) > 1
-    models = [
-        (harmless(summary.model) or "run")
-        + (f", tools {summary.tools}" if summary.tools != "all" else "")
-        + (" (quick part)" if mixed and summary.quick else "")
-        + harmless(
-            conditions_label(
-                *(str(summary.benchmark_options.get(each, "")) for each in _CONDITIONS)
-            )
-        )
-        for summary in summaries
-    ]
-    differing = len({str(summary.benchmark_options) for summary in summaries}) > 1
+    some_quick = len({summary.quick for summary in summaries}) > 1
+    models = [_model_name(summary, name_quick=some_quick) for summary in summaries]
+    options_differ = len({str(summary.benchmark_options) for summary in summaries}) > 1
     names: list[str] = []
     for model, summary in zip(models, summaries, strict=True):
-        options = ", ".join(
-            harmless(f"{name}={value}")
-            for name, value in summary.benchmark_options.items()
-            if name not in _CONDITIONS
-        )
-        beside = options if differing else summary.protocol
+        beside = _options_text(summary) if options_differ else summary.protocol
         names.append(f"{model} ({beside})" if models.count(model) > 1 and beside else model)
     return [
         f"{name} #{names[: at + 1].count(name)}" if names.count(name) > 1 else name
         for at, name in enumerate(names)
     ]
+
+
+def _model_name(summary: Summary, *, name_quick: bool) -> str:
+    """Return the model of a run with what it was offered: tools, quick part, degraded pictures and faults."""
+    name = harmless(summary.model) or "run"
+    if summary.tools != "all":
+        name += f", tools {summary.tools}"
+    if name_quick and summary.quick:
+        name += " (quick part)"
+    conditions = [str(summary.benchmark_options.get(each, "")) for each in _CONDITIONS]
+    return name + harmless(conditions_label(*conditions))
+
+
+def _options_text(summary: Summary) -> str:
+    """Return the benchmark options of a run, but its conditions."""
+    return ", ".join(
+        harmless(f"{name}={value}")
+        for name, value in summary.benchmark_options.items()
+        if name not in _CONDITIONS
+    )
 
 
 def short_names(summaries: Sequence[Summary]) -> list[str]:
@@ -461,5 +468,9 @@ UNSEALED_NOTE = (
 
 def name_cell(name: str, summary: Summary) -> TableCell:
     """Return the name of a run, and below it whether it is privileged or was not isolated."""
-    marks = ["privileged"] * summary.privileged + ["unsealed"] * summary.unsealed
-    return TableCell((name, *marks))
+    lines = [name]
+    if summary.privileged:
+        lines.append("privileged")
+    if summary.unsealed:
+        lines.append("unsealed")
+    return TableCell(tuple(lines))

@@ -1,9 +1,9 @@
 """Steps of a sample compared with the reference, as data for terminal and page, and their form on a terminal."""
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pydantic import JsonValue
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +15,7 @@ from agrotools.core import (
     Arguments,
     Artifact,
     CallTools,
+    ErrorInfo,
     Halt,
     Observation,
     ReferenceStep,
@@ -74,34 +75,46 @@ def _shown_agreements(
     reference: ReferenceStep,
     defaults: Arguments,
 ) -> list[ComparedArgument]:
-    written = {*call.arguments, *reference.arguments}
-    alike = {item.argument for item in compared if item.equal or item.argument not in written}
-    wrong = {item.argument for item in compared if not item.agrees}
-    if (
-        wrong - alike
-    ):  # an argument that is written alike differs only as the tool resolves it beside the wrong ones
-        wrong -= alike
-    return [
-        ComparedArgument(
-            name=harmless(item.argument),
-            predicted=_argument_text(item.argument, call.arguments, defaults),
-            reference=_argument_text(item.argument, reference.arguments, defaults),
-            mark=WRONG
-            if item.argument in wrong
-            else RIGHT
-            if item.equal or not item.agrees
-            else NEARLY,
-            detail=fields_text(item.detail) if item.agrees or item.argument in wrong else "",
+    """Return compared arguments as text, each with a mark."""
+    wrong = _wrong_arguments(compared, {*call.arguments, *reference.arguments})
+    shown: list[ComparedArgument] = []
+    for item in compared:
+        is_wrong = item.argument in wrong
+        if is_wrong:
+            mark = WRONG
+        elif item.agrees and not item.equal:
+            mark = NEARLY
+        else:
+            mark = RIGHT
+        shown.append(
+            ComparedArgument(
+                name=harmless(item.argument),
+                predicted=_argument_text(item.argument, call.arguments, defaults),
+                reference=_argument_text(item.argument, reference.arguments, defaults),
+                mark=mark,
+                detail=fields_text(item.detail) if item.agrees or is_wrong else "",
+            )
         )
-        for item in compared
-    ]
+    return shown
+
+
+def _wrong_arguments(compared: Sequence[ArgumentAgreement], written: Container[str]) -> set[str]:
+    """Return the arguments that are to blame for a difference; ``written``: those of either call."""
+    alike = {item.argument for item in compared if item.equal or item.argument not in written}
+    differing = {item.argument for item in compared if not item.agrees}
+    # An argument that is written alike differs only as the tool resolves it beside the wrong ones.
+    return differing - alike or differing
 
 
 def _plain_agreement(name: str, arguments: Arguments, reference: Arguments) -> ComparedArgument:
     """Compare an argument for plain equality, for tools that are not installed."""
     is_right = name in arguments and arguments[name] == literal_value(reference.get(name))
-    texts = (_argument_text(name, each, {}) for each in (arguments, reference))
-    return ComparedArgument(harmless(name), *texts, mark=RIGHT if is_right else WRONG)
+    return ComparedArgument(
+        name=harmless(name),
+        predicted=_argument_text(name, arguments, {}),
+        reference=_argument_text(name, reference, {}),
+        mark=RIGHT if is_right else WRONG,
+    )
 
 
 def _argument_text(name: str, arguments: Arguments, defaults: Arguments) -> str:
@@ -114,12 +127,10 @@ def _scored_agreements(
     call: ToolCall, reference: ReferenceStep, row: Score
 ) -> list[ComparedArgument]:
     """Return the agreements of an argument score, as stored in its row."""
-    compared = row.reading.get("arguments")
-    items = (
-        [ArgumentAgreement.model_validate(item) for item in compared]
-        if isinstance(compared, list)
-        else []
-    )
+    stored = row.reading.get("arguments")
+    items: list[ArgumentAgreement] = []
+    if isinstance(stored, list):
+        items = [ArgumentAgreement.model_validate(item) for item in stored]
     defaults = get_tool(call.tool).spec.defaults if call.tool in TOOLS else {}
     return _shown_agreements(items, call, reference, defaults)
 
@@ -133,7 +144,11 @@ def _time_text(step: Step) -> str:
     """Return the duration of a call, or the reason why no tool was run."""
     if step.refused:
         return "rejected, tool not run"
-    return "recorded" if step.recorded else "cached" if step.cached else f"{step.seconds:.2f} s"
+    if step.recorded:
+        return "recorded"
+    if step.cached:
+        return "cached"
+    return f"{step.seconds:.2f} s"
 
 
 def why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str, Score]) -> str:
@@ -147,11 +162,9 @@ def why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str,
         if isinstance(action, CallTools):
             return f"called {harmless(action.calls[0].tool)} where an answer was expected"
         summary = rows.get("summ_acc") or rows.get("summ_acc_truth")
-        return (
-            "answered, but not all slots are correct"
-            if summary is not None and summary.value < 1
-            else ""
-        )
+        if summary is not None and summary.value < 1:
+            return "answered, but not all slots are correct"
+        return ""
     if isinstance(action, Answer):
         return "answered where a call was expected"
     if rows.get("tool_acc") is not None and rows["tool_acc"].value < 1:
@@ -159,8 +172,9 @@ def why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str,
     arguments = rows.get("arg_acc")
     if arguments is None or arguments.value >= 1:
         return ""
-    rejected = "invalid" in arguments.reading
-    return f"right tool, but {'it rejects the arguments' if rejected else 'the arguments do not match'}"
+    if "invalid" in arguments.reading:
+        return "right tool, but it rejects the arguments"
+    return "right tool, but the arguments do not match"
 
 
 # --- steps as data -----------------------------------------------------------------------------------------------
@@ -216,14 +230,10 @@ class StepPart:
         """Add the result of a call: error and hints, or fields, flags, notes and artifacts."""
         if observation is None:
             return
-        self.result_label, self.artifacts = label, observation.artifacts
-        if (error := observation.error) is not None:
-            about = f" ({error.argument})" if error.argument else ""
-            self.error = cut(f"{error.kind}{about}: {error.message}")
-            hints = {"hint": error.hint or "", "candidates": ", ".join(error.candidates or ())}
-            self.result_lines = [
-                LabelledText(name, cut(text), "dim") for name, text in hints.items() if text
-            ]
+        self.result_label = label
+        self.artifacts = observation.artifacts
+        if observation.error is not None:
+            self._add_error(observation.error)
             return
         artifact_names = [artifact.name for artifact in observation.artifacts]
         result = {
@@ -231,12 +241,27 @@ class StepPart:
             for name, value in (observation.result or {}).items()
             if value not in artifact_names
         }
-        notes, flags = result.pop("notes", None), result.pop("flags", None)
+        self.notes = _cut_texts(result.pop("notes", None))
+        self.flags = _cut_texts(result.pop("flags", None))
         if "summary" in result:
             result.pop("spec", None)  # the summary describes the figure in words
         self.fields = [(name, value_text(value)) for name, value in result.items()]
-        self.flags = [cut(str(flag)) for flag in flags] if isinstance(flags, list) else []
-        self.notes = [cut(str(note)) for note in notes] if isinstance(notes, list) else []
+
+    def _add_error(self, error: ErrorInfo) -> None:
+        about = f" ({error.argument})" if error.argument else ""
+        self.error = cut(f"{error.kind}{about}: {error.message}")
+        if error.hint:
+            self.result_lines.append(LabelledText("hint", cut(error.hint), "dim"))
+        candidates = ", ".join(error.candidates or ())
+        if candidates:
+            self.result_lines.append(LabelledText("candidates", cut(candidates), "dim"))
+
+
+def _cut_texts(texts: JsonValue) -> list[str]:
+    """Return the items of a list as texts of limited length; nothing of another value."""
+    if not isinstance(texts, list):
+        return []
+    return [cut(str(text)) for text in texts]
 
 
 def cut(text: str) -> str:
@@ -246,10 +271,11 @@ def cut(text: str) -> str:
 
 def form_reply_lines(answer: Step | Answer) -> list[LabelledText]:
     """Return the forms that were submitted."""
-    texts = [cut(reply.text) or "(empty)" for reply in answer.form_replies]
-    return [
-        LabelledText("asked again" if at else "answer form", text) for at, text in enumerate(texts)
-    ]
+    lines: list[LabelledText] = []
+    for at, reply in enumerate(answer.form_replies):
+        label = "asked again" if at else "answer form"
+        lines.append(LabelledText(label, cut(reply.text) or "(empty)"))
+    return lines
 
 
 def taken_steps(
@@ -263,36 +289,29 @@ def taken_steps(
 
     With ``sample``, calls are compared with its reference, and its missing steps stand before the call of the next one
     or the answer. ``faults``: those put into its calls."""
-    match_of = iter(matches)
-    fault_of, calls = {fault.call: fault for fault in faults}, itertools.count()
     reference = sample.reference.steps if sample is not None and sample.reference else ()
     missing = [at for at in range(len(reference)) if at not in matches]
-
-    def missing_before(place: int | None) -> Iterator[StepPart]:
-        while missing and (place is None or missing[0] < place):
-            at = missing.pop(0)
-            verdict = f"{WRONG} no call matches reference step {at + 1}"
-            call = LabelledText("reference", call_text(reference[at]))
-            yield StepPart(0, "missing step", verdict=verdict, state="wrong", lines=[call])
-
+    fault_of = {fault.call: fault for fault in faults}
+    n_calls = 0
     for number, step in enumerate(steps, 1):
         if step.kind == "answer":
-            yield from missing_before(None)
+            # No call follows that a missing step could stand before.
+            yield from _missing_steps(reference, missing)
+            missing = []
             if step.thought or step.form_replies:
                 yield StepPart(
                     number, "answer", thought=cut(step.thought), lines=form_reply_lines(step)
                 )
             continue
         if step.call is None:
-            part = StepPart(
-                number, "unparseable output", state="wrong", text=cut(step.text) or "(empty)"
-            )
-            part.verdict = f"{WRONG} neither a call nor an answer"
-            part.lines = [LabelledText("feedback", cut(step.reason), "red")] if step.reason else []
-            yield part
+            yield _unparseable_step(number, step)
             continue
-        match = next(match_of)
-        yield from missing_before(-1 if match is None else match)
+
+        match, fault = matches[n_calls], fault_of.get(n_calls)
+        n_calls += 1
+        if match is not None:
+            yield from _missing_steps(reference, [at for at in missing if at < match])
+            missing = [at for at in missing if at >= match]
         part = StepPart(
             number,
             f"call {step.call.tool}",
@@ -300,23 +319,55 @@ def taken_steps(
             about=_time_text(step),
             thought=cut(step.thought),
         )
-        if fault := fault_of.get(next(calls)):
-            part.about += f", fault: {fault.kind}" + (
-                "" if fault.landed else f" (did not land: {fault.reason})"
-            )
+        if fault is not None:
+            part.about += f", fault: {fault.kind}"
+            part.about += "" if fault.landed else f" (did not land: {fault.reason})"
         if match is not None and sample is not None:
-            part.compare(step.call, agreements(step.call, reference[match], sample), match)
-            wrong = any(item.mark == WRONG for item in part.arguments)
-            part.state = "wrong" if wrong else "right"
-            words = f"{WRONG} differs from" if wrong else f"{RIGHT} matches"
-            part.verdict = f"{words} reference step {match + 1}"
+            _compare_call(part, step.call, sample, reference[match], match)
         else:
             part.compare(step.call, [], None)
             if reference:
                 part.state, part.verdict = "open", "not in the reference plan"
         part.add_result(step.observation, "result")
         yield part
-    yield from missing_before(None)
+    yield from _missing_steps(reference, missing)
+
+
+def _missing_steps(
+    reference: Sequence[ReferenceStep], missing: Sequence[int]
+) -> Iterator[StepPart]:
+    """Yield the steps of the reference, by number, that no call matches."""
+    for at in missing:
+        yield StepPart(
+            0,
+            "missing step",
+            verdict=f"{WRONG} no call matches reference step {at + 1}",
+            state="wrong",
+            lines=[LabelledText("reference", call_text(reference[at]))],
+        )
+
+
+def _unparseable_step(number: int, step: Step) -> StepPart:
+    """Return a step whose output is neither a call nor an answer, with what the model was told."""
+    return StepPart(
+        number,
+        "unparseable output",
+        verdict=f"{WRONG} neither a call nor an answer",
+        state="wrong",
+        text=cut(step.text) or "(empty)",
+        lines=[LabelledText("feedback", cut(step.reason), "red")] if step.reason else [],
+    )
+
+
+def _compare_call(
+    part: StepPart, call: ToolCall, sample: Sample, expected: ReferenceStep, index: int
+) -> None:
+    """Set the arguments of a call beside those of the reference step that it matches, and the verdict."""
+    part.compare(call, agreements(call, expected, sample), index)
+    if any(item.mark == WRONG for item in part.arguments):
+        part.state, part.verdict = "wrong", f"{WRONG} differs from reference step {index + 1}"
+    else:
+        part.state, part.verdict = "right", f"{RIGHT} matches reference step {index + 1}"
 
 
 def predicted_steps(
@@ -326,24 +377,16 @@ def predicted_steps(
     for index, action in enumerate(actions):
         rows = {row.metric: row for row in scores if row.step == index}
         expected = reference[index] if index < len(reference) else None
-        reason = why_wrong(action, expected, rows)
-        title, tool = (f"call {expected.tool}", expected.tool) if expected else ("answer", "")
-        part = StepPart(index + 1, title, tool, of=len(reference) + 1, rows=rows)
-        part.state = "wrong" if reason else "right"
-        is_scored = expected is not None or any("summ_acc" in metric for metric in rows)
-        part.verdict = (
-            f"{WRONG} {reason}" if reason else f"{RIGHT} {'correct' if is_scored else 'answered'}"
-        )
-        if isinstance(action, CallTools | Answer):
-            part.thought = cut(action.thought)
-        if isinstance(action, CallTools):
-            _add_call(part, action, reference, rows.get("arg_acc"))
-        elif isinstance(action, Answer | Unparseable):
-            part.text = cut(action.text) or "(empty)"
-            if isinstance(action, Answer):
-                part.lines += form_reply_lines(action)
-            elif action.hint:
-                part.lines.append(LabelledText("feedback", cut(action.hint)))
+        part = StepPart(index + 1, "answer", of=len(reference) + 1, rows=rows)
+        if expected is not None:
+            part.title, part.tool = f"call {expected.tool}", expected.tool
+        if reason := why_wrong(action, expected, rows):
+            part.state, part.verdict = "wrong", f"{WRONG} {reason}"
+        else:
+            is_scored = expected is not None or any("summ_acc" in metric for metric in rows)
+            part.state = "right"
+            part.verdict = f"{RIGHT} {'correct' if is_scored else 'answered'}"
+        _add_action(part, action, reference)
         if expected is not None:
             if not part.arguments:
                 part.lines.append(LabelledText("reference", call_text(expected)))
@@ -351,18 +394,30 @@ def predicted_steps(
         yield part
 
 
+def _add_action(part: StepPart, action: Action, reference: Sequence[ReferenceStep]) -> None:
+    """Add thought and text of a predicted action, or its call with the arguments compared."""
+    if isinstance(action, CallTools | Answer):
+        part.thought = cut(action.thought)
+    if isinstance(action, CallTools):
+        _add_call(part, action, reference, part.rows.get("arg_acc"))
+    elif isinstance(action, Answer | Unparseable):
+        part.text = cut(action.text) or "(empty)"
+        if isinstance(action, Answer):
+            part.lines += form_reply_lines(action)
+        elif action.hint:
+            part.lines.append(LabelledText("feedback", cut(action.hint)))
+
+
 def _add_call(
     part: StepPart, action: CallTools, reference: Sequence[ReferenceStep], row: Score | None
 ) -> None:
     """Add the scored call of a message, compared with the reference step that its score row names."""
     first, *others = action.calls
-    at = row.reading.get("step") if row is not None else None
-    index = at if isinstance(at, int) and at < len(reference) else None
-    part.compare(
-        first,
-        _scored_agreements(first, reference[index], row) if row and index is not None else [],
-        index,
-    )
+    index = row.reading.get("step") if row is not None else None
+    if row is not None and isinstance(index, int) and index < len(reference):
+        part.compare(first, _scored_agreements(first, reference[index], row), index)
+    else:
+        part.compare(first, [], None)
     # The protocol's reason comes before that of the arguments.
     refused = action.refused.message if action.refused is not None else ""
     if not refused and row is not None and "invalid" in row.reading:
@@ -381,32 +436,22 @@ _STATE_STYLES = {"right": "green", "wrong": "bold red", "open": "yellow", "": ""
 
 def step_blocks(part: StepPart) -> Iterator[RenderableType]:
     """Yield a step for a terminal: a headline, and its lines."""
-    number = f"{part.number:>3} of {part.of} " if part.of else f"{part.number or '-':>3}"
-    head = Text(f"{number} {harmless(part.title)}", style="bold")
-    if part.about:
-        head.append(f"  {part.about}", style="not bold dim")
-    if part.verdict:
-        head.append(f"  {harmless(part.verdict)}", style=f"not bold {_STATE_STYLES[part.state]}")
-    if texts := [
-        _metric_text(METRICS[metric], row.value)
-        for metric, row in part.rows.items()
-        if metric in METRICS
-    ]:
-        head.append(f"\n    {'  '.join(texts)}", style="not bold dim")
-    yield head
-    arguments = ", ".join(f"{name}: {value}" for name, value in part.plain_arguments)
-    fields = ", ".join(f"{name}: {value}" for name, value in part.fields)
-    files = ", ".join(f"{artifact.name} ({artifact.kind})" for artifact in part.artifacts)
-    error = f"error {part.error}" if part.error else ""
+    yield _step_heading(part)
     yield from _blocks(
         LabelledText("thought", part.thought, "italic dim"), LabelledText("output", part.text)
     )
     if part.arguments:
         yield _arguments_table(part.arguments)
+    arguments = ", ".join(f"{name}: {value}" for name, value in part.plain_arguments)
+    result = ", ".join(f"{name}: {value}" for name, value in part.fields)
+    result_style = ""
+    if part.error:
+        result, result_style = f"error {part.error}", "red"
+    files = ", ".join(f"{artifact.name} ({artifact.kind})" for artifact in part.artifacts)
     yield from _blocks(
         LabelledText("arguments", arguments),
         *part.lines,
-        LabelledText(part.result_label, error or fields, "red" if error else ""),
+        LabelledText(part.result_label, result, result_style),
         LabelledText("flags", ", ".join(part.flags), "yellow"),
         LabelledText("notes", "; ".join(part.notes), "dim"),
         LabelledText("files", files, "dim"),
@@ -414,7 +459,26 @@ def step_blocks(part: StepPart) -> Iterator[RenderableType]:
     )
 
 
+def _step_heading(part: StepPart) -> Text:
+    """Return number, title and verdict of a step on a line, and its scores on a second one."""
+    number = f"{part.number:>3} of {part.of} " if part.of else f"{part.number or '-':>3}"
+    head = Text(f"{number} {harmless(part.title)}", style="bold")
+    if part.about:
+        head.append(f"  {part.about}", style="not bold dim")
+    if part.verdict:
+        head.append(f"  {harmless(part.verdict)}", style=f"not bold {_STATE_STYLES[part.state]}")
+    scores = [
+        _metric_text(METRICS[metric], row.value)
+        for metric, row in part.rows.items()
+        if metric in METRICS
+    ]
+    if scores:
+        head.append(f"\n    {'  '.join(scores)}", style="not bold dim")
+    return head
+
+
 def _blocks(*lines: LabelledText) -> Iterator[RenderableType]:
+    """Yield the lines that have a text."""
     return (block(each.label, each.text, each.style) for each in lines if each.text)
 
 
