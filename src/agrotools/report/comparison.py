@@ -3,6 +3,7 @@
 Benchmark plug-ins name the papers that define classes of errors.
 """
 
+import math
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -60,6 +61,9 @@ MOST_PAIRS = 28
 SCREEN_LINES = 24
 """Most lines of the comparison of two runs without details."""
 _MOST_CAUSES = 4
+"""Most causes that are shown without details, and fewest tasks, however little room is left."""
+_TABLE_LINES = 5
+"""Lines of the screen that are kept for what is neither a verdict, nor a row, nor a sample."""
 
 
 def comparison_tables(
@@ -70,38 +74,59 @@ def comparison_tables(
 
     ``details``: yield every row with p-value and detectable difference, and the meaning of each word."""
     modes = sorted(comparison.modes, key=lambda mode: mode != "end-to-end")
-    above = [
-        part
-        for mode in modes
-        for part in _verdict_lines(comparison, mode, details or mode == modes[0])
-    ]
-    marks = [comparison.benchmark] * bool(comparison.benchmark) + ["quick part"] * comparison.quick
-    marks += [SYNTHETIC_NOTE] * comparison.synthetic
-    are = "is" if len(comparison.privileged) == 1 else "are"
-    marks += [f"{' and '.join(comparison.privileged)} {are} privileged"] * bool(
-        comparison.privileged
-    )
     if modes:
+        above: list[Paragraph] = []
+        for mode in modes:
+            above += _verdict_lines(comparison, mode, details or mode == modes[0])
         above.append(Paragraph(comparison.orientation, ""))
-    above += [Paragraph(", ".join(marks))] * any(marks)
-    yield from above if modes else [Paragraph("The two runs have no mode in common.", "")]
-    n_lines = sum(-(-len(line) // PLAIN_WIDTH) for part in above for line in part.text.split("\n"))
+        if marks := _marks(comparison):
+            above.append(Paragraph(", ".join(marks)))
+        yield from above
+    else:
+        above = []
+        yield Paragraph("The two runs have no mode in common.", "")
+
+    n_lines = sum(_n_lines(part.text) for part in above)
     for mode in modes if details else modes[:1]:
-        up, down = (
-            (comparison.flips[mode].up, comparison.flips[mode].down)
-            if mode in comparison.flips
-            else ((), ())
-        )
-        listed = [*up[:flips], *down[:flips]]
-        yield from _part_tables(
-            comparison, mode, None if details else SCREEN_LINES - n_lines - len(listed) - 5
-        )
-        title = f"{mode}: {len(listed)} of {count_text(len(up) + len(down), 'sample')} with different scores"
-        yield from [_flip_table(title * details, listed, details)] if listed else []
+        changed, listed = _changed_samples(comparison, mode, flips)
+        most = None if details else SCREEN_LINES - n_lines - len(listed) - _TABLE_LINES
+        if rows := _shown_rows(comparison, mode, most):
+            yield _rows_table(comparison, mode, rows, details=details)
+        if listed:
+            title = ""
+            if details:
+                title = f"{mode}: {len(listed)} of {count_text(changed, 'sample')} with different scores"
+            yield _flip_table(title, listed, details)
     if details:
         yield Paragraph("\n" + "\n".join(_legend(comparison)))
     elif modes:
         yield Paragraph("All rows and the words: --details. More samples: --flips N.")
+
+
+def _marks(comparison: RunComparison) -> list[str]:
+    """Return the benchmark, and what both runs or one of them must not be mistaken for."""
+    marks = [comparison.benchmark] if comparison.benchmark else []
+    if comparison.quick:
+        marks.append("quick part")
+    if comparison.synthetic:
+        marks.append(SYNTHETIC_NOTE)
+    if comparison.privileged:
+        are = "is" if len(comparison.privileged) == 1 else "are"
+        marks.append(f"{' and '.join(comparison.privileged)} {are} privileged")
+    return marks
+
+
+def _n_lines(text: str) -> int:
+    """Return how many lines a text takes on plain paper, where long lines are wrapped."""
+    return sum(math.ceil(len(line) / PLAIN_WIDTH) for line in text.split("\n"))
+
+
+def _changed_samples(comparison: RunComparison, mode: str, most: int) -> tuple[int, list[Flip]]:
+    """Return the number of samples with different scores, and at most ``most`` that went up and down each."""
+    flips = comparison.flips.get(mode)
+    if flips is None:
+        return 0, []
+    return len(flips.up) + len(flips.down), [*flips.up[:most], *flips.down[:most]]
 
 
 def comparison_data(comparison: RunComparison) -> dict[str, Any]:
@@ -142,11 +167,11 @@ def verdict_text(
     if missing and not (difference.differs() and missing.allows(difference.value)):
         return f"no verdict, because {missing_text(missing, names)}"
     if difference.differs() and interval and paired:
-        sign, better = (1, names[1]) if value > 0 else (-1, names[0])
-        ends = sorted((sign * interval.lower, sign * interval.upper))
-        return (
-            f"{better} is better: {percent(abs(value))} points ({' to '.join(map(percent, ends))})"
-        )
+        better, low, high = names[1], interval.lower, interval.upper
+        if value <= 0:
+            better, low, high = names[0], -interval.upper, -interval.lower
+        ends = f"{percent(low)} to {percent(high)}"
+        return f"{better} is better: {percent(abs(value))} points ({ends})"
     verdict = "no difference shown"
     if difference.differs():
         verdict = f"{'higher' if value > 0 else 'lower'} on the samples of the second run"
@@ -179,35 +204,38 @@ def more_samples(difference: Estimate) -> int | None:
 
 
 def _verdict_lines(comparison: RunComparison, mode: str, with_facts: bool) -> Iterator[Paragraph]:
-    name = comparison.headline.get(mode)
-    if name is None:
+    """Yield the verdict of a mode; ``with_facts``: also what it rests on, and what it does not hold for."""
+    metric = comparison.headline.get(mode)
+    if metric is None:
         yield Paragraph(f"{mode}: no headline metric in common", "bold")
         return
-    estimate, means = comparison.modes[mode][name].overall, comparison.means[mode]
-    names = (comparison.first, comparison.second)
     verdict = headline_verdict(comparison, mode)
-    yield Paragraph(f"{verdict}, {mode}, {METRICS[name].label}", "bold")
-    if not with_facts:
-        return
-    noun = "step" if mode == "step-by-step" else "sample"
-    named = (f"{who} {percent(mean)}" for who, mean in zip(names, means, strict=True))
-    facts = [
-        ", ".join(named),
-        f"{count_text(estimate.n, noun)} in {count_text(estimate.n_clusters, 'cluster')}",
-    ]
+    yield Paragraph(f"{verdict}, {mode}, {METRICS[metric].label}", "bold")
+    if with_facts:
+        yield Paragraph("; ".join(_headline_facts(comparison, mode, metric)), "")
+        for warning in _headline_warnings(comparison, mode, metric):
+            yield Paragraph(warning, "yellow")
+
+
+def _headline_facts(comparison: RunComparison, mode: str, metric: str) -> Iterator[str]:
+    """Yield means, sizes, p-value and detectable difference of a headline."""
+    estimate = comparison.modes[mode][metric].overall
+    first, second = comparison.means[mode]
+    yield f"{comparison.first} {percent(first)}, {comparison.second} {percent(second)}"
+    units = count_text(estimate.n, "step" if mode == "step-by-step" else "sample")
+    yield f"{units} in {count_text(estimate.n_clusters, 'cluster')}"
     if flips := comparison.flips.get(mode):
-        facts.append(
-            f"{comparison.second} is higher in {len(flips.up)}, lower in {len(flips.down)}, equal in {flips.n_equal}"
+        yield (
+            f"{comparison.second} is higher in {len(flips.up)}, lower in {len(flips.down)}, "
+            f"equal in {flips.n_equal}"
         )
     is_tested = is_held(comparison, mode, estimate) and not comparison.same_records
     if estimate.p_adjusted is not None and is_tested:
-        facts.append(f"adjusted p {p_text(estimate.p_adjusted)}")
+        yield f"adjusted p {p_text(estimate.p_adjusted)}"
     if detectable := detectable_points([estimate]):
-        facts.append(f"detectable difference {detectable} points")
+        yield f"detectable difference {detectable} points"
     if is_tested and (more := more_samples(estimate)):
-        facts.append(f"about {more} more samples needed to show a difference of this size")
-    yield Paragraph("; ".join(facts), "")
-    yield from (Paragraph(text, "yellow") for text in _headline_warnings(comparison, mode, name))
+        yield f"about {more} more samples needed to show a difference of this size"
 
 
 def _headline_warnings(comparison: RunComparison, mode: str, metric: str) -> Iterator[str]:
@@ -232,23 +260,25 @@ def _headline_warnings(comparison: RunComparison, mode: str, metric: str) -> Ite
         yield f"{text} the difference is of the valid records, with or without a form"
     if metric == FAS and (left_out := comparison.no_open_text.get(mode)):
         n, *other = dict.fromkeys(left_out)
-        runs = (
-            f"{n} samples of the first, {other[0]} of the second run"
-            if other
-            else count_text(n, "sample")
-        )
+        runs = count_text(n, "sample")
+        if other:
+            runs = f"{n} samples of the first, {other[0]} of the second run"
         yield f"without open text ({runs})"
-    runs = "a valid record only in the first run", "a valid record only in the second run"
-    models = (f"a score only of {name}" for name in (comparison.first, comparison.second))
-    for n, only in zip(
-        comparison.unpaired.get(mode, ()), models if mode == "table" else runs, strict=False
-    ):
+    if mode == "table":
+        only = (f"a score only of {comparison.first}", f"a score only of {comparison.second}")
+    else:
+        only = ("a valid record only in the first run", "a valid record only in the second run")
+    for n, where in zip(comparison.unpaired.get(mode, ()), only, strict=False):
         if n:
-            yield f"not compared: {count_text(n, 'sample')} with {only}"
+            yield f"not compared: {count_text(n, 'sample')} with {where}"
 
 
-def difference_rows(comparison: RunComparison, mode: str) -> Iterator[tuple[str, str, Estimate]]:
-    """Yield kind (``metric``, ``task`` or ``cause``), name and difference of every row that a comparison shows."""
+Row = tuple[str, str, Estimate]
+"""Row of a comparison: kind (``metric``, ``task`` or ``cause``), name and difference."""
+
+
+def difference_rows(comparison: RunComparison, mode: str) -> Iterator[Row]:
+    """Yield every row that a comparison shows: each metric with its tasks, the headline first and with its causes."""
     metrics, headline = comparison.modes[mode], comparison.headline.get(mode, "")
     for name in sorted(metrics, key=lambda each: each != headline):
         arrow = " ↓" if METRICS[name].lower_is_better else ""
@@ -256,74 +286,93 @@ def difference_rows(comparison: RunComparison, mode: str) -> Iterator[tuple[str,
         for part, estimate in compared_task_types(name, metrics[name]).items():
             yield "task", part.replace("_", " "), estimate
         if name == headline:
-            yield from (
-                ("cause", cause, each) for cause, each in comparison.by_cause.get(mode, {}).items()
-            )
+            for cause, estimate in comparison.by_cause.get(mode, {}).items():
+                yield "cause", cause, estimate
 
 
 def is_held(comparison: RunComparison, mode: str, difference: Estimate) -> bool:
     """Return False for a difference of a mode in which scores are missing, unless the headline holds without them."""
     missing = comparison.missing.get(mode)
-    headline = comparison.modes[mode][comparison.headline[mode]].overall if missing else None
-    return missing is None or (difference == headline and missing.allows(difference.value))
+    if missing is None:
+        return True
+    headline = comparison.modes[mode][comparison.headline[mode]].overall
+    return difference == headline and missing.allows(difference.value)
 
 
-def _part_tables(comparison: RunComparison, mode: str, most: int | None) -> Iterator[ReportTable]:
-    """Yield the rows of a mode with all figures; or of tasks and causes alone, at most ``most`` of them."""
+def _shown_rows(comparison: RunComparison, mode: str, most: int | None) -> list[Row]:
+    """Return all rows of a mode; or of tasks and causes that differ, at most ``most``, the largest differences first.
+
+    Rows of few samples follow all others."""
     rows = [*difference_rows(comparison, mode)]
-    if most is not None:
-        ordered = sorted(rows, key=lambda row: (row[2].n < FEW, -abs(row[2].value)))
-        causes, tasks = (
-            [row for row in ordered if row[0] == kind and row[2].value]
-            for kind in ("cause", "task")
-        )
-        rows = [
-            *tasks[: max(most - len(causes[:_MOST_CAUSES]), _MOST_CAUSES)],
-            *causes[:_MOST_CAUSES],
-        ]
-    whole = ("difference", "95 % interval", "p", "n (clusters)", "detectable")
-    table = new_table(mode * (most is None), whole if most is None else (*whole[:2], "n"), first=24)
-    for kind, name, each in rows:
-        value = points(each.value)
-        differs = each.differs() and is_held(comparison, mode, each)
-        p = p_text(each.p_adjusted) if each.p_adjusted is not None else DASH
-        label = (
-            name if kind == "metric" else f"  {kind} {name}" if most is None else f"{kind} {name}"
-        )
-        figure = TableCell((f"{value}{'*' if differs else ' '}",), "bold" if differs else "", each)
-        interval = interval_text(each.interval, points) or DASH
-        last = (
-            (p, size(each), detectable_points([each]) or DASH) if most is None else (str(each.n),)
-        )
-        table.add_row(label, figure, interval, *last, is_dim=each.n < FEW)
-    yield from [table] if rows else []
+    if most is None:
+        return rows
+    rows.sort(key=lambda row: (row[2].n < FEW, -abs(row[2].value)))
+    tasks = [row for row in rows if row[0] == "task" and row[2].value]
+    causes = [row for row in rows if row[0] == "cause" and row[2].value][:_MOST_CAUSES]
+    most_tasks = max(most - len(causes), _MOST_CAUSES)
+    return [*tasks[:most_tasks], *causes]
+
+
+def _rows_table(
+    comparison: RunComparison, mode: str, rows: Sequence[Row], *, details: bool
+) -> ReportTable:
+    """Return a table of differences; ``details``: with all figures, below the name of the mode."""
+    if details:
+        headings = ("difference", "95 % interval", "p", "n (clusters)", "detectable")
+        table = new_table(mode, headings, first=24)
+    else:
+        table = new_table("", ("difference", "95 % interval", "n"), first=24)
+    for kind, name, estimate in rows:
+        label = name if kind == "metric" else f"{kind} {name}"
+        if details and kind != "metric":
+            label = f"  {label}"
+        if estimate.differs() and is_held(comparison, mode, estimate):
+            figure = TableCell((f"{points(estimate.value)}*",), "bold", estimate)
+        else:
+            figure = TableCell((f"{points(estimate.value)} ",), "", estimate)
+        cells = [figure, interval_text(estimate.interval, points) or DASH]
+        if details:
+            p = estimate.p_adjusted
+            cells.append(p_text(p) if p is not None else DASH)
+            cells.append(size(estimate))
+            cells.append(detectable_points([estimate]) or DASH)
+        else:
+            cells.append(str(estimate.n))
+        table.add_row(label, *cells, is_dim=estimate.n < FEW)
+    return table
 
 
 def _flip_table(title: str, flips: Sequence[Flip], details: bool) -> ReportTable:
+    """Return a table of samples with both scores, and the reason for the lower one."""
     table = new_table(
         title,
         ("first", "second", TableColumn(("lost by",), "id"), TableColumn(("why",), "words")),
         first=18,
     )
     for flip in flips:
-        scores = (percent(flip.first), percent(flip.second))
-        reason = (
-            shortened(flip.reason, 110)
-            if details
-            else textwrap.shorten(flip.reason, 44, placeholder=" …")
+        table.add_row(
+            flip.sample,
+            percent(flip.first),
+            percent(flip.second),
+            flip.cause or DASH,
+            _short_reason(flip.reason, details),
         )
-        table.add_row(flip.sample, *scores, flip.cause or DASH, reason)
     return table
+
+
+def _short_reason(reason: str, details: bool) -> str:
+    """Return a reason cut to a line; without ``details``, to the width that the screen leaves it."""
+    if details:
+        return shortened(reason, 110)
+    return textwrap.shorten(reason, 44, placeholder=" …")
 
 
 def _legend(comparison: RunComparison) -> Iterator[str]:
     shown = {name: METRICS[name].label for each in comparison.modes.values() for name in each}
     yield Notes().legend(shown)
-    paired = (
-        "Paired by sample"
-        if comparison.paired
-        else "Different samples, not paired: published and new scenes"
-    )
+    paired = "Paired by sample"
+    if not comparison.paired:
+        paired = "Different samples, not paired: published and new scenes"
     yield f"{paired}; 95 % intervals by cluster. detectable: the smallest difference found with 80 % power."
     n_others = sum(each.p is not None for each in other_differences(comparison))
     yield (
@@ -341,34 +390,40 @@ def _legend(comparison: RunComparison) -> Iterator[str]:
 
 def with_reasons(comparison: RunComparison, runs: tuple[Path, Path], most: int) -> RunComparison:
     """Return the comparison with a reason for the lower score of the first ``most`` samples that went up and down."""
-    indices = [record_index(run) for run in runs]
+    first, second = (record_index(run) for run in runs)
     flips: dict[str, Flips] = {}
     for mode, each in comparison.flips.items():
-        up, down = (
-            tuple(
-                flip.model_copy(update={"reason": _reason(index, mode, each.metric, flip)})
-                if at < most
-                else flip
-                for at, flip in enumerate(listed)
-            )
-            for listed, index in ((each.up, indices[0]), (each.down, indices[1]))
-        )
+        # A sample that went up was worse in the first run.
+        up = _explained(each.up, first, mode, each.metric, most)
+        down = _explained(each.down, second, mode, each.metric, most)
         flips[mode] = each.model_copy(update={"up": up, "down": down})
     return comparison.model_copy(update={"flips": flips})
 
 
+def _explained(
+    flips: Sequence[Flip], index: RecordIndex, mode: str, metric: str, most: int
+) -> tuple[Flip, ...]:
+    """Return samples, the first ``most`` with the reason for their scores in the run of ``index``."""
+    first = [
+        flip.model_copy(update={"reason": _reason(index, mode, metric, flip)})
+        for flip in flips[:most]
+    ]
+    return (*first, *flips[most:])
+
+
 def _reason(index: RecordIndex, mode: str, metric: str, flip: Flip) -> str:
     """Return the reason for the score of the epoch with the lowest one."""
-    records = [
-        each for each in index.of_sample(flip.sample) if each.mode == mode and not is_invalid(each)
+    scored = [
+        (record, score_record(record))
+        for record in index.of_sample(flip.sample)
+        if record.mode == mode and not is_invalid(record)
     ]
-    scored = [(record, score_record(record)) for record in records]
-    worst = min(
-        scored,
-        key=lambda each: sum(row.value for row in each[1] if row.metric == metric),
-        default=None,
+    if not scored:
+        return ""
+    record, rows = min(
+        scored, key=lambda each: sum(row.value for row in each[1] if row.metric == metric)
     )
-    return lost_reason(*worst, flip.cause) if worst else ""
+    return lost_reason(record, rows, flip.cause)
 
 
 def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None) -> list[Part]:
@@ -398,19 +453,17 @@ def differences_table(
     table = new_table(
         title, [TableColumn((METRICS[metric].label,), group=mode) for mode, metric in columns]
     )
-    for pair in dict.fromkeys((each.first, each.second) for each in differences):
-        of_pair = {
-            (each.mode, each.metric): each
-            for each in differences
-            if (each.first, each.second) == pair
-        }
-        found = [of_pair.get(column) for column in columns]
-        cells = [
-            difference_cell(each.difference, is_held=each.differs())
-            if each
-            else difference_cell(None)
-            for each in found
-        ]
+    by_pair: dict[tuple[int, int], dict[tuple[str, str], RunDifference]] = {}
+    for each in differences:
+        of_pair = by_pair.setdefault((each.first, each.second), {})
+        of_pair[each.mode, each.metric] = each
+    for pair, of_pair in by_pair.items():
+        cells: list[TableCell] = []
+        for column in columns:
+            if each := of_pair.get(column):
+                cells.append(difference_cell(each.difference, is_held=each.differs()))
+            else:
+                cells.append(difference_cell(None))
         table.add_row(TableCell(name(*pair)), *cells)
     if any(each.missing for each in differences):
         table.notes.append(
@@ -437,33 +490,49 @@ Link = Callable[[int, Mode, str], str]
 
 def error_tables(summaries: Sequence[Summary], link: Link | None = None) -> list[Part]:
     """Return a table of errors by class, of one run or of each mode of several; empty if no record is valid."""
-    counted = [
-        _Errors(at, mode, {row.error: row for row in part.errors}, sources)
-        for at, summary in enumerate(summaries)
-        for sources in [
-            [each for plugin in used_plugins([summary]) for each in plugin.paper.error_sources]
-        ]
-        for mode, part in summary.modes.items()
-        if part.errors and part.invalid.n < part.n_records
-    ]
-    several, names = len({each.run for each in counted}) > 1, short_names(summaries)
+    counted = _counted_errors(summaries)
+    if not counted:
+        return []
+    several = len({each.run for each in counted}) > 1
+    names = short_names(summaries)
     tables: list[ReportTable] = []
-    for mode in MODES if several else ("",):
-        columns = [each for each in counted if mode in ("", each.mode)]
-        headings = [
-            TableColumn((names[each.run],), "run") if several else TableColumn((each.mode,))
-            for each in columns
-        ]
-        table = new_table(f"Errors by class{f', {mode}' * several}", headings, first=22)
-        for error in _known_classes(columns):
-            rows = [each.errors[error] for each in columns if error in each.errors]
-            units = dict.fromkeys(f"{row.unit}s" for row in rows if row.count is not None)
-            label = f"{error.replace('_', ' ')} ({', '.join(units)})"
-            table.add_row(label, *(_error_cell(error, each, link) for each in columns))
-        tables += [table] * bool(columns)
-    for table in tables[-1:]:
-        table.notes += _error_legend(counted, several=several)
+    if several:
+        for mode in MODES:
+            if columns := [each for each in counted if each.mode == mode]:
+                headings = [TableColumn((names[each.run],), "run") for each in columns]
+                tables.append(_error_table(f"Errors by class, {mode}", headings, columns, link))
+    else:
+        headings = [TableColumn((each.mode,)) for each in counted]
+        tables.append(_error_table("Errors by class", headings, counted, link))
+    tables[-1].notes += _error_legend(counted, several=several)
     return [*tables]
+
+
+def _counted_errors(summaries: Sequence[Summary]) -> list[_Errors]:
+    """Return the errors of each mode of each run that has a valid record."""
+    counted: list[_Errors] = []
+    for at, summary in enumerate(summaries):
+        sources = [
+            source for plugin in used_plugins([summary]) for source in plugin.paper.error_sources
+        ]
+        for mode, part in summary.modes.items():
+            if part.errors and part.invalid.n < part.n_records:
+                errors = {row.error: row for row in part.errors}
+                counted.append(_Errors(at, mode, errors, sources))
+    return counted
+
+
+def _error_table(
+    title: str, headings: Sequence[TableColumn], columns: Sequence[_Errors], link: Link | None
+) -> ReportTable:
+    """Return a table with a row for each class of errors, which names what is counted."""
+    table = new_table(title, headings, first=22)
+    for error in _known_classes(columns):
+        rows = [each.errors[error] for each in columns if error in each.errors]
+        units = dict.fromkeys(f"{row.unit}s" for row in rows if row.count is not None)
+        cells = [_error_cell(error, each, link) for each in columns]
+        table.add_row(f"{error.replace('_', ' ')} ({', '.join(units)})", *cells)
+    return table
 
 
 def _known_classes(columns: Sequence[_Errors]) -> list[str]:
@@ -473,14 +542,17 @@ def _known_classes(columns: Sequence[_Errors]) -> list[str]:
 
 
 def _error_cell(error: str, column: _Errors, link: Link | None) -> TableCell:
+    """Return number and share of errors of a class, with examples on the page; a dash if it cannot be determined."""
     row = column.errors.get(error)
     if row is None or row.count is None:
         return value_cell(None)
-    examples = (
-        tuple((each, link(column.run, column.mode, each)) for each in row.examples) if link else ()
-    )
+    examples: list[tuple[str, str]] = []
+    if link:
+        examples = [(each, link(column.run, column.mode, each)) for each in row.examples]
     return TableCell(
-        (str(row.count), percent(row.share or 0)), "bold" if row.count else "dim", examples=examples
+        (str(row.count), percent(row.share or 0)),
+        "bold" if row.count else "dim",
+        examples=tuple(examples),
     )
 
 
@@ -489,26 +561,36 @@ def _error_legend(columns: Sequence[_Errors], *, several: bool) -> Iterator[str]
     sources = list({str(source): source for each in columns for source in each.sources}.values())
     classes = _known_classes(columns)
     for error in classes:
-        names = "; ".join(
-            f"{each.name}: {each.words[error]}" for each in sources if error in each.words
-        )
-        names = names or "agrotools only" * bool(sources)
-        yield f"{error.replace('_', ' ')}: {CLASSES[error].meaning}. {names}".strip()
+        names = [f"{each.name}: {each.words[error]}" for each in sources if error in each.words]
+        if sources and not names:
+            names = ["agrotools only"]
+        text = f"{error.replace('_', ' ')}: {CLASSES[error].meaning}."
+        yield f"{text} {'; '.join(names)}".strip()
     yield "Number of errors, and below it their % of the steps or samples that were checked for the class."
+    if places := _places_in_papers(sources, classes):
+        yield f"{'; '.join(places)}."
+    # A table of several runs is of one mode, and shows the classes of that mode.
+    groups = [columns]
+    if several:
+        groups = [[each for each in columns if each.mode == mode] for mode in MODES]
+    skipped = {reason for group in groups for reason in _reasons_for_dashes(group)}
+    if skipped:
+        yield f"{DASH}: the class cannot be determined there: {'; '.join(sorted(skipped))}."
+
+
+def _places_in_papers(sources: Sequence[ErrorSource], classes: Sequence[str]) -> list[str]:
+    """Return for each paper that names one of the classes where it defines them."""
     places: dict[str, list[str]] = {}
     for source in sources:
         if any(error in source.words for error in classes):
             places.setdefault(f"{source.name} (arXiv {source.arxiv})", []).append(source.place)
-    if places:
-        yield (
-            "; ".join(f"{paper}: {', '.join(of_paper)}" for paper, of_paper in places.items()) + "."
-        )
-    groups = (
-        [[each for each in columns if each.mode == mode] for mode in MODES]
-        if several
-        else [columns]
-    )
-    shown = [each.errors[error] for group in groups for error in _known_classes(group) for each in group
-             if error in each.errors]  # fmt: skip
-    if skipped := sorted({row.not_looked_for for row in shown if row.not_looked_for}):
-        yield f"{DASH}: the class cannot be determined there: {'; '.join(skipped)}."
+    return [f"{paper}: {', '.join(of_paper)}" for paper, of_paper in places.items()]
+
+
+def _reasons_for_dashes(columns: Sequence[_Errors]) -> Iterator[str]:
+    """Yield why a column of a table has no number of a class that another one has."""
+    for error in _known_classes(columns):
+        for each in columns:
+            row = each.errors.get(error)
+            if row is not None and row.not_looked_for:
+                yield row.not_looked_for
