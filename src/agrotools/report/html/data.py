@@ -1,7 +1,8 @@
-"""Data of the page: of each record, with its row in the list, and of the overview with runs, tasks and differences."""
+"""Data of the page about a record: its row in the list, and its details with steps, files and requests."""
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,24 @@ from typing import Any
 import orjson
 from pydantic import JsonValue
 
-from agrotools.calling.result import certificate
-from agrotools.core import FAMILIES, Artifact, Record, ReferenceStep, Sample, SampleFile, Score
+from agrotools.core import (
+    FAMILIES,
+    Action,
+    Arguments,
+    Artifact,
+    CallTools,
+    Observation,
+    Record,
+    ReferenceStep,
+    Reply,
+    Sample,
+    SampleFile,
+    Score,
+    Step,
+    Trajectory,
+)
 from agrotools.core.record import literal_value
-from agrotools.core.texts import amount_text, benchmark_title, prompt_tokens_text
-from agrotools.models.metered import read_spend
-from agrotools.report.comparison import difference_rows, more_samples, verdict_text
+from agrotools.core.texts import prompt_tokens_text
 from agrotools.report.explain import (
     SlotReading,
     file_text,
@@ -30,38 +43,33 @@ from agrotools.report.html.pictures import (
     RunPictures,
     benchmark_roots,
 )
-from agrotools.report.html.runs import PageRun, incomparable, run_facts, value_of
+from agrotools.report.html.runs import value_of
 from agrotools.report.layout import (
     LabelledText,
     expected_text,
     harmless,
     percent,
-    run_names,
     shortened,
 )
-from agrotools.report.screen import headline, stranger_sentences
-from agrotools.report.settings import Setting
-from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.report.trace import StepPart, predicted_steps, taken_steps
-from agrotools.runner.ladder import role_of
 from agrotools.runner.prompts import StoredPrompts, stored_image
-from agrotools.runner.rescore import content_of
 from agrotools.runner.store import read_manifest
-from agrotools.scoring.attribution import MEANINGS, ordered_parts
+from agrotools.scoring.attribution import ordered_parts
 from agrotools.scoring.lost_points import Shares, largest_part
 from agrotools.scoring.matching import reference_places
 from agrotools.scoring.metrics import FAS, METRICS
 from agrotools.scoring.slots import NO_TWIN, refused_twin
-from agrotools.scoring.statistics import Estimate
-from agrotools.scoring.summary import RunComparison, RunDifference, Summary, tokens_of
 
 Data = dict[str, Any]
 """Data of the page, as JSON."""
 MOST_STEPS = 200
+"""Most steps of a record that the page shows."""
 LARGEST_DETAIL = 1_000_000
 """Bytes of a record's data above which its long texts are cut."""
 _LONGEST_TEXT = 8_000
+"""Letters of a text in the details of a record that is cut."""
 _MOST_ROWS, _MOST_COLUMNS = 500, 40
+"""Size of a shown table; lists of a record that is cut have as many items."""
 _STEP_METRICS = ("st_acc", "tool_acc", "arg_acc", "ear")
 
 
@@ -73,41 +81,53 @@ def record_data(
 ) -> Data:
     """Return the data of ``record`` for the page; without ``prompts``, the requests are left out."""
     sample = record.sample
-    trajectory = record.trajectory if record.invalid is None else None
-    calls = [step.call for step in trajectory.steps if step.call] if trajectory else []
-    compared = sample if record.mode == "end-to-end" else None
-    matches = reference_places(record) if compared and trajectory else [None] * len(calls)
     reference = sample.reference.steps if sample.reference else ()
+    trajectory = record.trajectory if record.invalid is None else None
+    matches = _matches_by_step(record, trajectory) if trajectory else {}
+    n_steps = len(trajectory.steps) if trajectory else 0
+    n_predicted_calls = sum(isinstance(action, CallTools) for action in record.actions or ())
+
     steps: list[StepPart] = []
     if record.invalid is None and record.actions is not None:
         steps = [*predicted_steps(record.actions, reference, scores)]
     elif trajectory is not None:
-        steps = [*taken_steps(trajectory.steps[:MOST_STEPS], matches, compared, record.faults)]
+        compared = sample if record.mode == "end-to-end" else None
+        first = trajectory.steps[:MOST_STEPS]
+        steps = [*taken_steps(first, [*matches.values()], compared, record.faults)]
+
     readings = [*slot_readings(sample.answer, scores), *summary_readings(sample.answer, scores)]
     matched = {row.slot: row.reading.get("text") for row in scores if row.slot is not None}
-    places = [at for at, step in enumerate(trajectory.steps) if step.call] if trajectory else []
-    of_call = dict(zip(places, matches, strict=True))
-    spending, n_steps = record.spending, len(trajectory.steps) if trajectory else 0
+    spending = record.spending
+    tokens_in, tokens_out = spending.input_tokens or 0, spending.output_tokens or 0
     return {
         "about": _about(sample, scores),
         "query": sample.query,
         "files": [_file(file, sample, showing) for file in sample.files],
-        "steps": [_step(part, record, of_call, showing) for part in steps],
+        "steps": [_step(part, record, matches, showing) for part in steps],
         "left": max(0, n_steps - MOST_STEPS),
         "plan": [_reference_step(step) for step in reference],
         "answer": trajectory.answer_text if trajectory else None,
         "ended": _ending(record),
         "slots": [_slot(reading, matched.get(reading.slot.name)) for reading in readings],
         "invalid": record.invalid or "",
-        "calls": len(calls)
-        + sum(bool(getattr(action, "calls", ())) for action in record.actions or ()),
+        "calls": len(matches) + n_predicted_calls,
         "seconds": round(record.seconds, 2),
-        "tokens": [spending.input_tokens or 0, spending.output_tokens or 0],
-        "sent_tokens": prompt_tokens_text(spending.input_tokens or 0, spending.cached_input_tokens),
+        "tokens": [tokens_in, tokens_out],
+        "sent_tokens": prompt_tokens_text(tokens_in, spending.cached_input_tokens),
         "usd": spending.cost_usd,
         "silent": record.agent_replies == (),
         "sent": [] if prompts is None else _sent(prompts, record, showing),
     }
+
+
+def _matches_by_step(record: Record, trajectory: Trajectory) -> dict[int, int | None]:
+    """Return the reference step of each call by the place of the call's step; None where it matches none.
+
+    Calls are compared with the reference in end-to-end alone."""
+    places = [at for at, step in enumerate(trajectory.steps) if step.call]
+    if record.mode != "end-to-end":
+        return dict.fromkeys(places)
+    return dict(zip(places, reference_places(record), strict=True))
 
 
 def listed_data(record: Record, scores: Sequence[Score], shares: Shares | None = None) -> Data:
@@ -171,23 +191,68 @@ def _about(sample: Sample, scores: Sequence[Score]) -> list[list[str]]:
 
 
 def _ending(record: Record) -> str:
-    if record.trajectory is None or record.trajectory.answer is not None:
+    """Return why a record has no answer, with the last reply; empty if it has one."""
+    trajectory = record.trajectory
+    if trajectory is None or trajectory.answer is not None:
         return ""
-    reason = f": {record.trajectory.reason}" if record.trajectory.reason else ""
-    halted = record.trajectory.halted_by
-    reply = (
-        f"; last reply: {shortened(harmless(halted.text), 600)}" if halted and halted.text else ""
-    )
-    return f"{record.trajectory.termination}{reason}{reply}"
+    ending: str = trajectory.termination
+    if trajectory.reason:
+        ending += f": {trajectory.reason}"
+    if trajectory.halted_by and trajectory.halted_by.text:
+        ending += f"; last reply: {shortened(harmless(trajectory.halted_by.text), 600)}"
+    return ending
+
+
+@dataclass(frozen=True)
+class _Performed:
+    """Step as the record holds it: its call, and what came of it."""
+
+    arguments: Arguments | None
+    reply: Reply | None
+    match: int | None
+    """Number of the reference step that it is compared with, from 0."""
+    observation: Observation | None
+    seconds: float | None = None
+    """Duration of the call; None in step-by-step, where no tool is run."""
 
 
 def _step(
-    part: StepPart, record: Record, of_call: Mapping[int, int | None], showing: RunPictures
+    part: StepPart, record: Record, matches: Mapping[int, int | None], showing: RunPictures
 ) -> Data:
+    """Return the data of a step; ``matches``: reference steps by the place of a step with a call."""
+    data = _shown_step(part)
     at = part.number - 1
-    reference = record.sample.reference.steps if record.sample.reference else ()
-    made_here = record.actions is None
-    data: Data = {
+    if record.actions is not None:
+        reference = record.sample.reference.steps if record.sample.reference else ()
+        performed = _predicted(record.actions[at], at, reference)
+    elif record.trajectory is not None and part.number:
+        performed = _taken(record.trajectory.steps[at], matches.get(at))
+    else:
+        return data  # a step of the reference that no call matches
+
+    data["call"] = performed.arguments
+    if performed.seconds is not None:
+        data["seconds"] = round(performed.seconds, 3)
+    if (reply := performed.reply) is not None:
+        data["reply"] = {
+            "text": reply.text,
+            "seconds": round(reply.seconds, 2),
+            "tokens": [reply.usage.input_tokens, reply.usage.output_tokens],
+        }
+    if performed.match is not None:
+        data["match"] = performed.match
+    if (observation := performed.observation) is not None:
+        made_here = record.actions is None
+        data["result"] = observation.result
+        data["files"] = [
+            _artifact(artifact, showing, made_here=made_here) for artifact in observation.artifacts
+        ]
+    return data
+
+
+def _shown_step(part: StepPart) -> Data:
+    """Return the data of a step that a terminal shows, too."""
+    return {
         "n": part.number,
         "of": part.of,
         "title": part.title,
@@ -212,32 +277,28 @@ def _step(
             if name in part.rows
         ],
     }
-    observation = match = reply = None
-    if record.actions is not None:
-        match = at if at < len(reference) else None
-        observation = reference[at].observation if match is not None else None
-        reply = record.actions[at].reply
-        calls = getattr(record.actions[at], "calls", ())
-        data["call"] = calls[0].arguments if calls else None
-    elif record.trajectory is not None and part.number:
-        step = record.trajectory.steps[at]
-        observation, match, reply = step.observation, of_call.get(at), step.reply
-        data["call"] = step.call.arguments if step.call else None
-        data["seconds"] = round(step.seconds, 3)
-    if reply is not None:
-        data["reply"] = {
-            "text": reply.text,
-            "seconds": round(reply.seconds, 2),
-            "tokens": [reply.usage.input_tokens, reply.usage.output_tokens],
-        }
-    if match is not None:
-        data["match"] = match
-    if observation is not None:
-        data["result"] = observation.result
-        data["files"] = [
-            _artifact(artifact, showing, made_here=made_here) for artifact in observation.artifacts
-        ]
-    return data
+
+
+def _predicted(action: Action, at: int, reference: Sequence[ReferenceStep]) -> _Performed:
+    """Return the predicted action number ``at`` with the stored result of its reference step."""
+    expected = reference[at] if at < len(reference) else None
+    return _Performed(
+        arguments=action.calls[0].arguments if isinstance(action, CallTools) else None,
+        reply=action.reply,
+        match=at if expected is not None else None,
+        observation=expected.observation if expected is not None else None,
+    )
+
+
+def _taken(step: Step, match: int | None) -> _Performed:
+    """Return a step of a trajectory with the result of its call."""
+    return _Performed(
+        arguments=step.call.arguments if step.call else None,
+        reply=step.reply,
+        match=match,
+        observation=step.observation,
+        seconds=step.seconds,
+    )
 
 
 def _reference_step(step: ReferenceStep) -> Data:
@@ -275,23 +336,21 @@ def _file(file: SampleFile, sample: Sample, showing: RunPictures) -> Data:
 
 
 def _artifact(artifact: Artifact, showing: RunPictures, *, made_here: bool) -> Data:
+    """Return the data of a file that a tool made; ``made_here``: in this run, not when the benchmark was built."""
     data: Data = {"name": artifact.name, "kind": artifact.kind, "text": artifact.kind}
     path = showing.path_of_artifact(artifact)
     if artifact.kind == "table":
-        return data | (
-            _table(path)
-            if isinstance(path, Path)
-            else {"absent": path.reason if made_here else _AT_BUILD}
-        )
+        if isinstance(path, Path):
+            return data | _table(path)
+        return data | {"absent": path.reason if made_here else _AT_BUILD}
     picture = showing.artifact(artifact, made_here=made_here)
-    return data | (
-        {"absent": _AT_BUILD}
-        if isinstance(picture, Absent) and not made_here
-        else _picture(picture)
-    )
+    if isinstance(picture, Absent) and not made_here:
+        return data | {"absent": _AT_BUILD}
+    return data | _picture(picture)
 
 
 _AT_BUILD = "made when the benchmark was built"
+"""Why a file that a call of the reference made is not shown."""
 
 
 def _picture(picture: EmbeddedPicture | Absent) -> Data:
@@ -327,28 +386,34 @@ def _sent(prompts: StoredPrompts, record: Record, showing: RunPictures) -> list[
     """Return the requests for a record: of each, the messages that the one before it did not have."""
     requests: list[Data] = []
     for request in prompts.of(record.key) or ():
-        messages: list[Data] = []
-        for message in request.messages[request.shared :]:
-            content = message.get("content") or ""
-            parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
-            texts = [_part_text(part, showing) for part in parts]
-            if calls := message.get("tool_calls"):
-                texts.append(orjson.dumps(calls, option=orjson.OPT_INDENT_2).decode())
-            messages.append(
-                {
-                    "role": str(message.get("role", "")),
-                    "texts": [showing.text(text) for text in texts],
-                }
-            )
-        tools = (
-            orjson.dumps(request.tools, option=orjson.OPT_INDENT_2).decode()
-            if request.tools
-            else ""
-        )
+        tools = _indented(request.tools) if request.tools else ""
         requests.append(
-            {"shared": request.shared, "messages": messages, "tools": showing.text(tools)}
+            {
+                "shared": request.shared,
+                "messages": [
+                    _message(each, showing) for each in request.messages[request.shared :]
+                ],
+                "tools": showing.text(tools),
+            }
         )
     return requests
+
+
+def _message(message: Mapping[str, Any], showing: RunPictures) -> Data:
+    """Return role and texts of a message: those of its parts, and its calls as JSON."""
+    content = message.get("content") or ""
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    texts = [_part_text(part, showing) for part in parts]
+    if calls := message.get("tool_calls"):
+        texts.append(_indented(calls))
+    return {
+        "role": str(message.get("role", "")),
+        "texts": [showing.text(text) for text in texts],
+    }
+
+
+def _indented(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
 def _part_text(part: Mapping[str, Any], showing: RunPictures) -> str:
@@ -370,208 +435,6 @@ def _cut(value: Any) -> Any:
         return shortened(value, _LONGEST_TEXT)
     if isinstance(value, list):
         return [_cut(item) for item in value[:_MOST_ROWS]]
-    return {name: _cut(item) for name, item in value.items()} if isinstance(value, dict) else value
-
-
-# --- overview --------------------------------------------------------------------------------------------------------
-
-Measure = tuple[Setting, str]
-"""Setting and metric that runs are judged by."""
-TERMS = {
-    "floor": "score of guessing from the question alone (baseline:guess)",
-    "ceiling": "score of the reference calls with the real tools (baseline:oracle), where the answer follows from them",
-    "planner": "score of the steps copied from the most similar other question (baseline:planner)",
-    "±": "half the width of the 95 % interval over clusters of samples that share files",
-    "privileged": "sees reference solutions; a yardstick, not a result",
-    "twin": "answerable and unanswerable sample with one question: a refusal gains on one and loses on the other",
-}
-
-
-def head_data(
-    runs: Sequence[PageRun],
-    references: Mapping[str, Summary],
-    differences: Sequence[RunDifference],
-    comparisons: Mapping[tuple[int, int], RunComparison],
-) -> Data:
-    """Return everything that the overview shows; ``references`` are summaries of baselines on the same samples."""
-    summaries = [run.summary for run in runs]
-    measure = headline(summaries)
-    shown = {
-        metric
-        for summary in summaries
-        for part in summary.modes.values()
-        for metric in part.metrics
-    }
-    roles = _roles(summaries, measure)
-    beside = [
-        (summary.model, role, summary)
-        for summary, role in zip(
-            references.values(), _roles([*references.values()], measure), strict=True
-        )
-        if (summary.model, role)
-        not in {(each.model, of_run) for each, of_run in zip(summaries, roles, strict=True)}
-    ]
-    names = run_names(summaries)
-    return {
-        "title": benchmark_title(summaries[0].benchmark, summaries[0].benchmark_version),
-        "synthetic": summaries[0].synthetic,
-        "measure": _measure_data(measure) if measure else None,
-        "runs": [_run_data(*each, measure) for each in zip(runs, names, roles, strict=True)],
-        "references": [
-            {"name": name, "role": role, "score": estimate_data(estimate), "tasks": tasks}
-            for name, role, summary in beside
-            if measure and (estimate := _headline_of(summary, measure))
-            for tasks in [_tasks_of(summary, measure)]
-        ],
-        "checks": checks_data(summaries),
-        "strangers": _strangers_data(summaries, names),
-        "pairs": list(_pairs(runs, names, differences, comparisons)),
-        "differences": incomparable([run.manifest for run in runs]),
-        "notes": [
-            *warning_lines(summaries),
-            *scoring_lines(summaries),
-            *(note for run in runs for note in run.records.notes),
-        ],
-        "parts": MEANINGS,
-        "terms": TERMS
-        | {METRICS[metric].label: METRICS[metric].meaning for metric in sorted(shown)},
-    }
-
-
-def checks_data(summaries: Sequence[Summary], *, with_photos: bool = True) -> list[Data]:
-    """Return how often the tools agree with the table of own photos: a sentence, and counts by label.
-
-    ``with_photos``: the sentence names photos.
-    """
-    checks = dict.fromkeys(check for summary in summaries for check in summary.tool_checks)
-    return [
-        {
-            "text": harmless(check.sentence(with_photos=with_photos)),
-            "labels": [
-                [harmless(each.label), each.right, each.otherwise, each.not_named]
-                for each in check.labels
-            ],
-        }
-        for check in checks
-    ]
-
-
-def _strangers_data(summaries: Sequence[Summary], names: Sequence[str]) -> list[str]:
-    """Return how often each run named something on pictures of something else."""
-    return [
-        harmless(f"{name}, {mode}: {sentence[0].lower()}{sentence[1:]}")
-        for name, summary in zip(names, summaries, strict=True)
-        for mode, part in summary.modes.items()
-        for sentence in stranger_sentences(part)
-    ]
-
-
-def estimate_data(estimate: Estimate) -> list[float | int | None]:
-    """Return value, interval and number of units of an estimate."""
-    interval = estimate.interval
-    limits = (interval.lower, interval.upper) if interval else (None, None)
-    return [estimate.value, *limits, estimate.n]
-
-
-def _measure_data(measure: Measure) -> Data:
-    info = METRICS[measure[1]]
-    return {
-        "mode": measure[0].mode,
-        "label": info.label,
-        "meaning": info.meaning,
-        "out_of": info.out_of,
-    }
-
-
-def _headline_of(summary: Summary, measure: Measure) -> Estimate | None:
-    part = summary.modes.get(measure[0].mode)
-    metric = (measure[0].of(summary) or {}).get(measure[1])
-    return metric.overall if metric and part and part.headline else None
-
-
-def _tasks_of(summary: Summary, measure: Measure) -> Data:
-    metric = (measure[0].of(summary) or {}).get(measure[1])
-    return (
-        {task: estimate_data(each) for task, each in metric.by_task_type.items()} if metric else {}
-    )
-
-
-def _roles(summaries: Sequence[Summary], measure: Measure | None) -> list[str]:
-    return [role_of(each, measure[0].mode if measure else "end-to-end") for each in summaries]
-
-
-def _run_data(run: PageRun, name: str, role: str, measure: Measure | None) -> Data:
-    summary, parts = run.summary, run.summary.modes.values()
-    estimate = _headline_of(summary, measure) if measure else None
-    metric = (measure[0].of(summary) or {}).get(measure[1]) if measure else None
-    spend = read_spend(run.folder / "spend.jsonl")
-    tokens_in, cached, tokens_out = tokens_of(parts)
-    toolset = run.manifest.toolset.items()
-    return {
-        **run_facts(run.name, run.folder, run.manifest, summary),
-        "label": harmless(name),
-        "role": "baseline" if run.manifest.faults and role != "model" else role,
-        "score": estimate_data(estimate) if estimate else None,
-        "withheld": summary.modes[measure[0].mode].withheld
-        if measure and metric and estimate is None
-        else "",
-        "possible": [metric.bounds.lower, metric.bounds.upper]
-        if metric and metric.bounds
-        else None,
-        "tasks": _tasks_of(summary, measure) if measure and estimate else {},
-        "usd": spend.usd if spend.replies else None,
-        "tokens": tokens_in + tokens_out,
-        "token_parts": f"{prompt_tokens_text(tokens_in, cached)}, {amount_text(tokens_out)} out",
-        "seconds": sum(
-            part.counts.spent["seconds"].total for part in parts if "seconds" in part.counts.spent
-        ),
-        "records": sum(part.n_records for part in parts),
-        "invalid": sum(part.invalid.n for part in parts),
-        "missing": sum(summary.missing.values()),
-        "lost": {
-            mode: part.lost.model_dump(mode="json", exclude={"tasks"})
-            for mode, part in summary.modes.items()
-            if part.lost is not None
-        },
-        "certificates": {
-            tool: certificate(tool, of.partition(":")[0])["text"] for tool, of in toolset
-        },
-    }
-
-
-def _pairs(
-    runs: Sequence[PageRun],
-    names: Sequence[str],
-    differences: Sequence[RunDifference],
-    comparisons: Mapping[tuple[int, int], RunComparison],
-) -> Iterator[Data]:
-    for each in differences:
-        compared = comparisons.get((each.first, each.second))
-        same = not each.difference.value and content_of(runs[each.first].folder) == content_of(
-            runs[each.second].folder
-        )
-        rows = (
-            difference_rows(compared, each.mode) if compared and each.mode in compared.modes else ()
-        )
-        yield {
-            "first": each.first,
-            "second": each.second,
-            "mode": each.mode,
-            "label": METRICS[each.metric].label,
-            "difference": estimate_data(each.difference),
-            "p": each.difference.p_adjusted,
-            "differs": each.differs(),
-            "detectable": each.difference.detectable,
-            "verdict": verdict_text(
-                each.difference,
-                (names[each.first], names[each.second]),
-                same=same,
-                missing=each.missing,
-            ),
-            "more": None if each.missing else more_samples(each.difference),
-            "rows": [
-                [kind, name, estimate_data(row), row.differs() and each.missing is None]
-                for kind, name, row in rows
-                if kind != "metric"
-            ],
-        }
+    if isinstance(value, dict):
+        return {name: _cut(item) for name, item in value.items()}
+    return value

@@ -20,7 +20,7 @@ from urllib.parse import quote
 import orjson
 from markupsafe import Markup
 
-from agrotools.core import Record, RunStoreError, Score, UsageError
+from agrotools.core import Record, RunStoreError, Sample, Score, UsageError
 from agrotools.core.files import temporary_sibling
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import command_line
@@ -28,12 +28,11 @@ from agrotools.report.comparison import error_tables
 from agrotools.report.explain import own_name
 from agrotools.report.html.data import (
     Data,
-    checks_data,
-    head_data,
     listed_data,
     packed_data,
     record_data,
 )
+from agrotools.report.html.overview import checks_data, head_data
 from agrotools.report.html.pictures import LONGEST_SIDE_PX, PictureEncoder, Places, RunPictures
 from agrotools.report.html.runs import (
     PageRun,
@@ -63,9 +62,13 @@ MOST_LISTED = 50_000
 DETAIL_BYTES = 7_000_000
 """Size limit of all details on the page, in bytes as written; further records are listed without details."""
 _BLOCK_BYTES = 200_000
+"""Size of details, before compression, above which they are written as a block."""
 _VALUE, _BLOCK = 4, 8
 """Columns of an entry of the list: score, block of the details (None: there are none)."""
 _LONG_TEXT = 400
+"""Fewest letters of a text that the page stores once, however many records have it."""
+_QUERY_LETTERS = 140
+"""Letters of a question in the list of samples."""
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters that end a script element or change the direction of text."""
 _HERE = Path(__file__).parent
@@ -105,11 +108,14 @@ class Page:
         *,
         live: bool = False,
     ) -> None:
-        self._keep, self._live = keep, live
+        self._runs = runs
+        self.pictures = pictures
+        self._keep = keep
+        self._detail_limit = detail_limit
         self.scrubber = scrubber
-        self._runs, self.pictures, self._detail_limit = runs, pictures, detail_limit
-        places = Places([run.folder for run in runs])
+        self._live = live
         self.missing: set[str] = set()
+        places = Places([run.folder for run in runs])
         self._sources = [
             RunPictures(run.folder, run.roots, places, pictures, self.missing, self._stored_text)
             for run in runs
@@ -132,7 +138,8 @@ class Page:
 
     def write_records(self, progress: Progress) -> None:
         """Write the details and pictures of all listed records, and collect their rows; the others are only scored."""
-        n_read, listed = 0, self._listed_samples()
+        n_read = 0
+        listed = self._listed_samples()
         for at, run in enumerate(self._runs):
             for record, scores in run.scored_records():
                 n_read += 1
@@ -143,13 +150,17 @@ class Page:
 
     def _listed_samples(self) -> set[str]:
         """Return the samples whose records are listed: all, or the first ones with ``MOST_LISTED`` records together."""
-        names, kinds = set[str](), set[tuple[int, str, int]]()
+        names = set[str]()
+        kinds = set[tuple[int, str, int]]()
         for at, run in enumerate(self._runs):
             for mode, name, epoch in run.records.each_key():
                 names.add(name)
                 kinds.add((at, mode, epoch))
-        most = MOST_LISTED // len(kinds) if self.n_records > MOST_LISTED else len(names)
-        return {*sorted(names)[: max(1, most)]}
+        if self.n_records <= MOST_LISTED:
+            return names
+        # A sample has at most one record of each run, mode and epoch.
+        most_samples = max(1, MOST_LISTED // len(kinds))
+        return set(sorted(names)[:most_samples])
 
     def add(self, at: int, keys: Iterable[Key]) -> None:
         """Add records of run number ``at``, or replace invalid ones."""
@@ -163,61 +174,80 @@ class Page:
 
     def _write_twin(self, at: int, record: Record) -> None:
         """Write an unanswerable record again that was written before its answerable twin, whose record this is."""
-        run, sample = self._runs[at], record.sample
-        key: Key = (record.mode, sample.twin or "", record.epoch)
-        place = self._places.get((at, key)) if sample.answerable else None
-        if (
-            place is not None
-            and self.rows[place][_VALUE] is None
-            and (other := run.records.get(key))
-        ):
-            self.write(at, other, rows_of(other, run.records, run.comparisons))
+        if not record.sample.answerable:
+            return
+        key: Key = (record.mode, record.sample.twin or "", record.epoch)
+        place = self._places.get((at, key))
+        if place is None or self.rows[place][_VALUE] is not None:
+            return
+        run = self._runs[at]
+        if twin := run.records.get(key):
+            self.write(at, twin, rows_of(twin, run.records, run.comparisons))
 
     def write(self, at: int, record: Record, scores: Sequence[Score]) -> None:
         """Write details and pictures of a record of run number ``at``, and collect its row."""
-        has_room = self._detail_bytes < self._detail_limit * (at + 1) // len(self._runs)
-        prompts = self._prompts[at] if has_room else None
+        prompts = self._prompts[at] if self._has_room(at) else None
         data = record_data(record, scores, self._sources[at], prompts)
-        shares = self._runs[at].shares_of(record, scores)
-        listed, query = listed_data(record, scores, shares), record.sample.query
-        value, reason = listed["score"], listed["error"]
+        listed = listed_data(record, scores, self._runs[at].shares_of(record, scores))
+        query, reason = record.sample.query, listed["error"]
         if self.scrubber:
-            files = record.sample.files
-            own = (own_name(file, record.sample) for file in files)
-            names = self.scrubber.new_names([*(file.name for file in files), *filter(None, own)])
-            steps = [self.scrubber.step(step, names) for step in data["steps"]]
-            data = {**self.scrubber.data({**data, "steps": []}, names), "steps": steps}
-            query, reason = (self.scrubber.text(text, names) for text in (query, reason))
+            names = _new_file_names(self.scrubber, record.sample)
+            data = _scrubbed_details(self.scrubber, data, names)
+            query = self.scrubber.text(query, names)
+            reason = self.scrubber.text(reason, names)
+
         row: list[Any] = [
             at,
             self._modes.setdefault(record.mode, len(self._modes)),
             self._sample_number(record, data, query),
             record.epoch,
-            value,
+            listed["score"],
             int(is_invalid(record)),
-            [
-                [self._parts.setdefault(part, len(self._parts)), points]
-                for part, points in listed["lost"].items()
-            ],
+            self._numbered_parts(listed["lost"]),
             reason,
-            None if prompts is None else self._n_blocks,
-            len(self._block),
+            self._n_blocks if prompts is not None else None,
+            len(self._block),  # line within the block
             data["seconds"],
             sum(data["tokens"]),
             data["calls"],
             data["usd"],
         ]
-        place = (
-            self._places.setdefault((at, record.key), len(self.rows))
-            if self._live
-            else len(self.rows)
-        )
-        self.rows[place:] = [row, *self.rows[place + 1 :]]
-        for name, url in self.pictures.fresh():
-            if self.scrubber is None or name not in self.scrubber.left_out:
-                self._keep(name, url)
-        if prompts is None:
+        self._put_row(at, record.key, row)
+        self._write_pictures()
+        if prompts is not None:
+            self._add_details(data)
+
+    def _has_room(self, at: int) -> bool:
+        """Return True while run number ``at`` may write details: the first runs leave the later ones their shares."""
+        return self._detail_bytes < self._detail_limit * (at + 1) // len(self._runs)
+
+    def _numbered_parts(self, lost: Mapping[str, float]) -> list[list[float]]:
+        """Return lost points by the number of their part; a part that is new gets the next number."""
+        return [
+            [self._parts.setdefault(part, len(self._parts)), points]
+            for part, points in lost.items()
+        ]
+
+    def _put_row(self, at: int, key: Key, row: list[Any]) -> None:
+        """Add the row of a record; on a live page it replaces an earlier row of the same record."""
+        if not self._live:
+            self.rows.append(row)
             return
+        place = self._places.setdefault((at, key), len(self.rows))
+        if place < len(self.rows):
+            self.rows[place] = row
+        else:
+            self.rows.append(row)
+
+    def _write_pictures(self) -> None:
+        """Write the pictures that the last record brought, but those that a shared page must not hold."""
+        left_out = self.scrubber.left_out if self.scrubber else ()
+        for name, url in self.pictures.fresh():
+            if name not in left_out:
+                self._keep(name, url)
+
+    def _add_details(self, data: Data) -> None:
+        """Add the details of a record to the block, which is written once it is large, or at once on a live page."""
         line = packed_data(data)
         self._block.append(line)
         self._block_bytes += len(line)
@@ -225,18 +255,18 @@ class Page:
             self._write_block()
 
     def _sample_number(self, record: Record, data: Data, query: str) -> int:
+        """Return the number of a record's sample on the page; facts about a sample that is new are kept."""
         sample = record.sample
         if sample.id not in self._samples:
-            pictures = [each["picture"] for each in data["files"] if "picture" in each]
-            asked = shortened(harmless(query), 140)
-            facts = [
+            pictures = [file["picture"] for file in data["files"] if "picture" in file]
+            self._samples[sample.id] = [
+                len(self._samples),
                 sample.id,
                 harmless(sample.task_type),
                 sample.answer_type,
-                asked,
+                shortened(harmless(query), _QUERY_LETTERS),
                 *pictures[:1],
             ]
-            self._samples[sample.id] = [len(self._samples), *facts]
         return self._samples[sample.id][0]
 
     def _stored_text(self, text: str) -> Any:
@@ -250,19 +280,19 @@ class Page:
         return self._texts[text]
 
     def _write_block(self) -> None:
-        parts = {
-            f"t{self._texts[text]}": text.encode("utf-8", "replace")
-            for text in self._unwritten_texts
-        }
+        """Write the block of details, if it has any, and the long texts that are new since the last one."""
         if self._block:
-            parts = {f"b{self._n_blocks}": b"\n".join(self._block), **parts}
+            self._keep_packed(f"b{self._n_blocks}", b"\n".join(self._block))
             self._block, self._block_bytes = [], 0
             self._n_blocks += 1
-        for name, content in parts.items():
-            packed = _packed(content)
-            self._detail_bytes += len(packed)
-            self._keep(name, packed)
+        for text in self._unwritten_texts:
+            self._keep_packed(f"t{self._texts[text]}", text.encode("utf-8", "replace"))
         self._unwritten_texts = []
+
+    def _keep_packed(self, name: str, content: bytes) -> None:
+        packed = _packed(content)
+        self._detail_bytes += len(packed)
+        self._keep(name, packed)
 
     @property
     def without_detail(self) -> int:
@@ -280,59 +310,33 @@ class Page:
 
         ``live``: addresses on a local server, and the present state of the runs, which may go on.
         """
-        style = page_style()
-        scripts = [(_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS]
-        script = '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();\n"
         summaries = [run.summary for run in self._runs]
-        command = harmless(command_line("report", *(run.folder for run in self._runs)))
-        tallies = tallies or [run.tally for run in self._runs if run.tally is not None]
-        pairs = differences(self._runs, tallies), compared(self._runs, tallies)
-        head = head_data(self._runs, references, *pairs) | {
-            "n_records": self.n_records,
-            "without_detail": self.without_detail,
-            "missing_pictures": len(self.missing),
-            "n_pictures": self.pictures.n + len(self.missing),
-            "shrunk": self.pictures.shrunk,
-            "longest_px": self.pictures.longest_px,
-            "originals": list(
-                dict.fromkeys(harmless(str(root)) for run in self._runs for root in run.roots)
-            ),
-            "command": command,
-            "live": live,
-        }
-        if len(self.rows) < self.n_records:
-            listed = f"{len(self.rows):,} of {self.n_records:,} records are listed: those of the first samples by id"
-            note = f"{listed}. Scores and tables are of all records. Any other: agrotools explain RUN SAMPLE"
-            head |= {"notes": [note, *head["notes"]]}
         facts = [run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs]
-        tables: dict[str, Any] = {
-            "results": page_tables(summaries),
-            "errors": error_tables(summaries, self._address),
-            "papers": papers,
-        }
+        head = self._head(references, tallies, live)
         if self.scrubber:
-            for each in (*facts, *head["runs"]):
-                each["folder"] = each["name"]
-            head["originals"], head["command"] = [], "agrotools report RUN"
-            head["checks"] = checks_data(summaries, with_photos=False)
-            facts, head = self.scrubber.data(facts), self.scrubber.data(head)
-            head["shared"] = [self.scrubber.summary()]
+            facts, head = _scrubbed_overview(self.scrubber, facts, head, summaries)
+
         # Tables are scrubbed as they are written; style, script and data, which must stay as they are, follow.
         parts = {
-            "style": style,
-            "script": script,
+            "style": page_style(),
+            "script": _page_script(),
             "head": _json(head),
             "index": _packed(orjson.dumps(self._index())),
         }
         marks = {name: Markup(f"@@{name}@@") for name in parts}
         macros: Any = page_templates().get_template("page.html.j2").module
         shell = macros.page(
-            style_hash=content_hash(style),
-            script_hash=content_hash(script),
+            style=marks["style"],
+            style_hash=content_hash(parts["style"]),
+            script=marks["script"],
+            script_hash=content_hash(parts["script"]),
+            head=marks["head"],
+            index=marks["index"],
             runs=facts,
+            results=page_tables(summaries),
+            errors=error_tables(summaries, self._address),
+            papers=papers,
             connect=" 'self'" if live else "",
-            **tables,
-            **marks,
         )
         shell = self.scrubber.text(shell) if self.scrubber else str(shell)
         for name, content in parts.items():
@@ -340,9 +344,39 @@ class Page:
             shell = f"{before}{content}{after}"
         return shell
 
+    def _head(
+        self,
+        references: Mapping[str, Summary],
+        tallies: Sequence[RunAggregator],
+        live: Mapping[str, str] | None,
+    ) -> Data:
+        """Return what the overview shows, with the sizes of the page, and a note if it does not list all records."""
+        tallies = tallies or [run.tally for run in self._runs if run.tally is not None]
+        pairs = differences(self._runs, tallies)
+        head = head_data(self._runs, references, pairs, compared(self._runs, tallies))
+        roots = dict.fromkeys(harmless(str(root)) for run in self._runs for root in run.roots)
+        head |= {
+            "n_records": self.n_records,
+            "without_detail": self.without_detail,
+            "missing_pictures": len(self.missing),
+            "n_pictures": self.pictures.n + len(self.missing),
+            "shrunk": self.pictures.shrunk,
+            "longest_px": self.pictures.longest_px,
+            "originals": list(roots),
+            "command": harmless(command_line("report", *(run.folder for run in self._runs))),
+            "live": live,
+        }
+        if len(self.rows) < self.n_records:
+            listed = f"{len(self.rows):,} of {self.n_records:,} records are listed: those of the first samples by id"
+            note = f"{listed}. Scores and tables are of all records. Any other: agrotools explain RUN SAMPLE"
+            head["notes"] = [note, *head["notes"]]
+        return head
+
     def _address(self, run: int, mode: str, sample: str) -> str:
         """Return the address of a sample, which may not be on the page."""
-        return f"#samples?id={'/'.join(quote(each, safe='') for each in (self._runs[run].name, mode, sample))}/0"
+        parts = (self._runs[run].name, mode, sample)
+        path = "/".join(quote(part, safe="") for part in parts)
+        return f"#samples?id={path}/0"
 
     def _index(self) -> Data:
         """Return the list in columns of numbers, which is smaller and faster to read than a list of objects."""
@@ -356,6 +390,40 @@ class Page:
 
 def _packed(content: bytes) -> str:
     return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode("ascii")
+
+
+def _new_file_names(scrubber: Scrubber, sample: Sample) -> dict[str, str]:
+    """Return new names for the files of a sample, by the names in the benchmark and those that they had before."""
+    given = [file.name for file in sample.files]
+    before = [own_name(file, sample) for file in sample.files]
+    return scrubber.new_names([*given, *filter(None, before)])
+
+
+def _scrubbed_details(scrubber: Scrubber, data: Data, names: Mapping[str, str]) -> Data:
+    """Return the details of a record for other people; steps also lose the drawings of telling calls."""
+    steps = [scrubber.step(step, names) for step in data["steps"]]
+    about = scrubber.data({**data, "steps": []}, names)
+    return {**about, "steps": steps}
+
+
+def _scrubbed_overview(
+    scrubber: Scrubber, facts: list[Data], head: Data, summaries: Sequence[Summary]
+) -> tuple[list[Data], Data]:
+    """Return facts about runs and the overview for other people: without folders, and with what was removed."""
+    for each in (*facts, *head["runs"]):
+        each["folder"] = each["name"]
+    head["originals"], head["command"] = [], "agrotools report RUN"
+    head["checks"] = checks_data(summaries, with_photos=False)
+    facts = scrubber.data(facts)
+    head = scrubber.data(head)
+    head["shared"] = [scrubber.summary()]
+    return facts, head
+
+
+def _page_script() -> str:
+    """Return the scripts of the page as one, whose names no other script sees."""
+    scripts = [(_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS]
+    return '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();\n"
 
 
 def page_style() -> str:
@@ -444,15 +512,7 @@ def build_report(
     )
     if share:  # the name of a folder may be that of a farm
         opened = [replace(run, name=f"run-{number}") for number, run in enumerate(opened, 1)]
-    if not out.absolute().parent.is_dir():
-        raise UsageError(
-            f"there is no folder {out.parent} for the report",
-            hint="create it, or choose another --out",
-        )
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(
-            f"the report is a page, not {out.name}", hint="name it .html; for tables use --format"
-        )
+    _check_place(out)
     try:
         with (
             temporary_sibling(out) as temporary,
@@ -469,14 +529,12 @@ def build_report(
             page.write_records(progress)
             if summaries is None:
                 summarise(opened, allow_invalid=allow_invalid)
-            papers = (
-                paper_tables(runs, [run.summary for run in opened], comparisons)
-                if papers is None
-                else papers
-            )
-            references = (
-                floor_and_ceiling(opened, data_root, progress) if references is None else references
-            )
+            if papers is None:
+                papers = paper_tables(runs, [run.summary for run in opened], comparisons)
+            if references is None:
+                references = floor_and_ceiling(opened, data_root, progress)
+
+            # The shell is known last, but stands first in the file.
             body.seek(0)
             with temporary.open("w", encoding="utf-8", newline="\n") as file:
                 file.write(page.shell(papers, references, tallies))
@@ -500,6 +558,19 @@ def build_report(
         notes=tuple(note for run in opened for note in run.records.notes),
         damaged=any(run.records.bad for run in opened),
     )
+
+
+def _check_place(out: Path) -> None:
+    """Raise a UsageError if ``out`` has no folder, or its name is not that of a page."""
+    if not out.absolute().parent.is_dir():
+        raise UsageError(
+            f"there is no folder {out.parent} for the report",
+            hint="create it, or choose another --out",
+        )
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(
+            f"the report is a page, not {out.name}", hint="name it .html; for tables use --format"
+        )
 
 
 def _write_element(file: IO[str], name: str, content: str) -> None:

@@ -15,6 +15,7 @@ import orjson
 from agrotools.core import AgrotoolsError, Record, Score
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import benchmark_title, count_text, number_text
+from agrotools.formats.benchmark import Benchmark
 from agrotools.loading import BENCHMARKS, Loading, load_benchmark
 from agrotools.loading.benchmarks import load_as
 from agrotools.models.metered import read_spend
@@ -52,17 +53,18 @@ def value_of(record: Record, scores: Sequence[Score]) -> float | None:
         return None
     if record.actions is None:
         return next((row.value for row in scores if scores_sample(row.metric)), None)
-    return sum(step_is_right(record, index, scores) for index in range(len(record.actions))) / len(
-        record.actions
-    )
+    n_steps = len(record.actions)
+    n_right = sum(step_is_right(record, at, scores) for at in range(n_steps))
+    return n_right / n_steps
 
 
 def step_is_right(record: Record, index: int, scores: Sequence[Score]) -> bool:
     """Return True if the predicted action of a step is the expected one, with right arguments or slots."""
     assert record.actions is not None
     steps = record.sample.reference.steps if record.sample.reference else ()
+    expected = steps[index] if index < len(steps) else None
     rows = {row.metric: row for row in scores if row.step == index}
-    return not why_wrong(record.actions[index], steps[index] if index < len(steps) else None, rows)
+    return not why_wrong(record.actions[index], expected, rows)
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
@@ -131,24 +133,29 @@ def opened_runs(
 ) -> list[PageRun]:
     """Open the runs; ``summaries``, ``tallies``: those of runs that were scored before, one for each run."""
     runs: list[PageRun] = []
-    names = list(map(name_of, folders))
+    names = [name_of(folder) for folder in folders]
     for at, (folder, name) in enumerate(zip(folders, names, strict=True)):
-        manifest, index = (
-            read_manifest(folder),
-            record_index(folder),
-        )
-        whole = manifest
-        manifest = manifest.model_copy(update={"sample_ids": ()})
+        whole_manifest = read_manifest(folder)
+        index = record_index(folder)
         if not len(index):
             raise index.without_samples
+        # The ids of all samples, which the tally alone needs, are not held with the run.
+        manifest = whole_manifest.model_copy(update={"sample_ids": ()})
         check_comparisons(manifest, comparisons)
-        roots, judges = benchmark_roots(manifest, folder, data_root), judged_rows(folder)
-        name = name if names.index(name) == at else f"{name}-{names[: at + 1].count(name)}"
-        run = PageRun(folder, name, manifest, index, roots, comparisons, judges)
+        earlier = names[:at].count(name)
+        run = PageRun(
+            folder=folder,
+            name=f"{name}-{earlier + 1}" if earlier else name,
+            manifest=manifest,
+            records=index,
+            roots=benchmark_roots(manifest, folder, data_root),
+            comparisons=comparisons,
+            judges=judged_rows(folder),
+        )
         if summaries and len(tallies) == len(folders):
             run.scored, run.lost = summaries[at], tallies[at].lost
         else:
-            run.tally = tally_of(folder, whole)
+            run.tally = tally_of(folder, whole_manifest)
         runs.append(run)
     return runs
 
@@ -180,9 +187,8 @@ def summarise(runs: Sequence[PageRun], *, allow_invalid: bool, finished: bool = 
             embedder=run.comparisons.embedder,
             published=finished,
         )
-    for run, summary in zip(
-        runs, side_by_side([run.summary for run in runs], tallies), strict=True
-    ):
+    together = side_by_side([run.summary for run in runs], tallies)
+    for run, summary in zip(runs, together, strict=True):
         run.scored = summary
 
 
@@ -191,9 +197,8 @@ def differences(runs: Sequence[PageRun], tallies: Sequence[RunAggregator]) -> li
     if len(tallies) != len(runs):
         return []
     pairs = [*combinations(range(len(runs)), 2)]
-    return differences_between(
-        [run.summary.model_copy(update={"quick": False}) for run in runs], tallies, pairs
-    )
+    summaries = [run.summary.model_copy(update={"quick": False}) for run in runs]
+    return differences_between(summaries, tallies, pairs)
 
 
 MOST_COMPARED = 4
@@ -220,18 +225,26 @@ def floor_and_ceiling(
     if {"floor", "ceiling"} <= roles:
         return {}
     with suppress(AgrotoolsError, OSError, IndexError):
-        if manifest.benchmark_path in BENCHMARKS:
-            place, options = data_root or manifest.data_root, manifest.benchmark_options
-            loading = Loading(
-                Path(place) if place else None, options, quick=manifest.quick, files_later=True
-            )
-            benchmark = load_as(manifest.benchmark_path, loading)
-        else:
-            benchmark = load_benchmark(run.roots[0])
+        benchmark = _benchmark_of(run, data_root)
         if benchmark.content_hash == manifest.benchmark_hash:
             scored = references_of(run.folder, benchmark, data_root, progress).scored
             return {name: each.summary for name, each in scored.items()}
     return {}
+
+
+def _benchmark_of(run: PageRun, data_root: Path | None) -> Benchmark:
+    """Load the benchmark of a run: by its name, or from the folder that the run was given."""
+    manifest = run.manifest
+    if manifest.benchmark_path not in BENCHMARKS:
+        return load_benchmark(run.roots[0])
+    place = data_root or manifest.data_root
+    loading = Loading(
+        Path(place) if place else None,
+        manifest.benchmark_options,
+        quick=manifest.quick,
+        files_later=True,
+    )
+    return load_as(manifest.benchmark_path, loading)
 
 
 def count_shares(runs: Sequence[PageRun]) -> int:
@@ -244,9 +257,8 @@ def count_shares(runs: Sequence[PageRun]) -> int:
                     continue  # neither a file nor an artifact
                 with suppress(ValueError, LookupError, TypeError):
                     record = orjson.loads(line)
-                    files.update(
-                        each.get("sha256") or each["path"] for each in record["sample"]["files"]
-                    )
+                    for file in record["sample"]["files"]:
+                        files.add(file.get("sha256") or file["path"])
                     made.update(_artifacts_of(record))
     return FILE_SHARES * len(files) + len(made)
 
@@ -258,9 +270,9 @@ def _artifacts_of(record: dict[str, Any]) -> Iterator[object]:
     if record.get("actions") is not None and sample.get("reference"):
         steps = sample["reference"]["steps"]
     for step in steps:
-        yield from (
-            each.get("sha256") for each in (step.get("observation") or {}).get("artifacts", ())
-        )
+        observation = step.get("observation") or {}
+        for artifact in observation.get("artifacts", ()):
+            yield artifact.get("sha256")
 
 
 _HASH_DIGITS = 12
@@ -275,34 +287,50 @@ _COMPARED = {
 
 def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> dict[str, Any]:
     """Return facts about the run in ``folder`` for the page: model, outcome of each mode, and settings."""
-    spend = read_spend(folder / "spend.jsonl")
-    unknown = (
-        "not reported by the agent" if is_agent(manifest.model) or manifest.sealed is False else ""
-    )
-    settings = {
-        "cost": f"{number_text(spend.usd, 4)} USD for {spend.replies} replies"
-        if spend.replies
-        else unknown,
-        "protocol": "" if is_baseline(manifest.model) else manifest.protocol,
-        "images": ""
-        if is_baseline(manifest.model)
-        else "shown"
-        if manifest.images
-        else "not shown",
-        "degraded": f"{manifest.degrade} (this page shows the original pictures)"
-        if manifest.degrade
-        else "",
+    finished = datetime.fromtimestamp((folder / RECORDS_FILE).stat().st_mtime, UTC)
+    settings = _settings_text(folder, manifest)
+    return {
+        "name": name,
+        "folder": harmless(str(folder)),
+        "model": manifest.model,
+        "privileged": manifest.privileged,
+        "unsealed": manifest.sealed is False,
+        "benchmark": benchmark_title(manifest.benchmark, manifest.benchmark_version),
+        "synthetic": manifest.synthetic,
+        "finished": f"{finished:%Y-%m-%d %H:%M} UTC",
+        "modes": [(mode, _mode_text(part)) for mode, part in summary.modes.items()],
+        "settings": [(word, value) for word, value in settings.items() if value],
+    }
+
+
+def _settings_text(folder: Path, manifest: Manifest) -> dict[str, str]:
+    """Return the settings of a run in words; those that do not apply are empty."""
+    sampling = fields_text(manifest.settings)
+    if not sampling and manifest.base_url:
+        sampling = "endpoint defaults"
+    degraded = ""
+    if manifest.degrade:
+        degraded = f"{manifest.degrade} (this page shows the original pictures)"
+    offered = ""
+    if manifest.tools != "all":
+        offered = f"{manifest.tools} (of each sample; --tools)"
+    protocol = images = ""
+    if not is_baseline(manifest.model):
+        protocol = manifest.protocol
+        images = "shown" if manifest.images else "not shown"
+    return {
+        "cost": _cost_text(folder, manifest),
+        "protocol": protocol,
+        "images": images,
+        "degraded": degraded,
         "faults in tool calls": manifest.faults,
         "epochs": str(manifest.epochs),
         "step limit": str(manifest.max_steps),
         "seed": str(manifest.seed),
-        "sampling": fields_text(manifest.settings)
-        or ("endpoint defaults" if manifest.base_url else ""),
+        "sampling": sampling,
         "endpoint": manifest.base_url or "",
         "toolset": ", ".join(manifest.toolset),
-        "tools offered": ""
-        if manifest.tools == "all"
-        else f"{manifest.tools} (of each sample; --tools)",
+        "tools offered": offered,
         "toolset hash": manifest.toolset_hash[:_HASH_DIGITS],
         "back-ends": fields_text(dict(manifest.backends)) or "offline",
         "prompt hash": manifest.prompt_hash[:_HASH_DIGITS] or "no prompt",
@@ -312,28 +340,31 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
         "python": manifest.python,
         "libraries": fields_text(dict(manifest.libraries)),
     }
-    return {
-        "name": name,
-        "folder": harmless(str(folder)),
-        "model": manifest.model,
-        "privileged": manifest.privileged,
-        "unsealed": manifest.sealed is False,
-        "benchmark": benchmark_title(manifest.benchmark, manifest.benchmark_version),
-        "synthetic": manifest.synthetic,
-        "finished": f"{datetime.fromtimestamp((folder / RECORDS_FILE).stat().st_mtime, UTC):%Y-%m-%d %H:%M} UTC",
-        "modes": [(mode, _mode_text(part)) for mode, part in summary.modes.items()],
-        "settings": [(word, value) for word, value in settings.items() if value],
-    }
+
+
+def _cost_text(folder: Path, manifest: Manifest) -> str:
+    """Return what a run cost, or that its agent does not say; empty if it asked no model."""
+    spend = read_spend(folder / "spend.jsonl")
+    if spend.replies:
+        return f"{number_text(spend.usd, 4)} USD for {spend.replies} replies"
+    if is_agent(manifest.model) or manifest.sealed is False:
+        return "not reported by the agent"
+    return ""
 
 
 def _mode_text(part: ModeSummary) -> str:
-    invalid = (
-        f", {part.invalid.n} invalid ({percent(part.invalid.share)} %)" if part.invalid.n else ""
-    )
-    hidden = "" if part.headline else f"; no score: {part.withheld}"
-    ended = ", ".join(f"{name} {n}" for name, n in part.counts.terminations.items())
-    epochs = f" x {part.epochs} epochs" if part.epochs > 1 else ""
-    return f"{count_text(part.n_samples, 'sample')}{epochs}{invalid}{hidden}{f' ({ended})' if ended else ''}"
+    """Return how many samples of a mode were run, how many records are invalid, and how the others ended."""
+    text = count_text(part.n_samples, "sample")
+    if part.epochs > 1:
+        text += f" x {part.epochs} epochs"
+    if part.invalid.n:
+        text += f", {part.invalid.n} invalid ({percent(part.invalid.share)} %)"
+    if not part.headline:
+        text += f"; no score: {part.withheld}"
+    if part.counts.terminations:
+        ended = [f"{name} {n}" for name, n in part.counts.terminations.items()]
+        text += f" ({', '.join(ended)})"
+    return text
 
 
 def incomparable(manifests: Sequence[Manifest]) -> list[str]:
@@ -342,34 +373,39 @@ def incomparable(manifests: Sequence[Manifest]) -> list[str]:
     Prompts are compared only among runs that have one (baselines have none).
     """
     benchmarks = [manifest.clean_hash or manifest.benchmark_hash for manifest in manifests]
-    differences = (
-        [f"different benchmark: {_differing(benchmarks)}"] if len(set(benchmarks)) > 1 else []
-    )
+    differences: list[str] = []
+    if len(set(benchmarks)) > 1:
+        differences.append(f"different benchmark: {_differing(benchmarks)}")
     if len({manifest.quick for manifest in manifests}) > 1:
         differences.append(
             "some ran only the quick part of the benchmark, whose samples are too few to rank models"
         )
     for name, words in _COMPARED.items():
         values = [getattr(manifest, name) for manifest in manifests]
-        differences += [f"different {words}: {_differing(values)}"] * any(
-            value != values[0] for value in values
-        )
-    for tool in dict.fromkeys(tool for manifest in manifests for tool in manifest.tool_data):
-        digests = {manifest.tool_data[tool] for manifest in manifests if tool in manifest.tool_data}
-        if len(digests) > 1:
-            where = (
-                "that only some of the runs had"
-                if "" in digests
-                else "that changed between the runs"
-            )
-            differences.append(f"{tool} has data files (e.g. trained heads) {where}")
+        if any(value != values[0] for value in values):
+            differences.append(f"different {words}: {_differing(values)}")
+    differences += _differing_data(manifests)
     prompts = [manifest.prompt_hash for manifest in manifests if manifest.prompt_hash]
     if len(set(prompts)) > 1:
         differences.append(f"different prompts: {_differing(prompts)}")
     return differences
 
 
+def _differing_data(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """Yield a line for each tool whose data files are not the same in all runs that offered it."""
+    for tool in dict.fromkeys(tool for manifest in manifests for tool in manifest.tool_data):
+        digests = {manifest.tool_data[tool] for manifest in manifests if tool in manifest.tool_data}
+        if len(digests) < 2:
+            continue
+        # A run that had no data files of a tool has an empty digest.
+        where = "that changed between the runs"
+        if "" in digests:
+            where = "that only some of the runs had"
+        yield f"{tool} has data files (e.g. trained heads) {where}"
+
+
 def _differing(values: Sequence[object]) -> str:
+    """Return the different values: hashes by their first digits, fields in words."""
     value_texts = [
         value[:_HASH_DIGITS] if isinstance(value, str) else fields_text(dict(value))  # type: ignore[call-overload]
         for value in values

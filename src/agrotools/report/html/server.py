@@ -13,6 +13,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,12 +37,24 @@ from agrotools.scoring.summary import Summary
 
 HOST = "127.0.0.1"
 _MOST_PAGES = 8
+"""Most pages that are kept open; the oldest is closed for a new one."""
 _REST = 9
 """Time between two updates of a page, in durations of the first: they take at most a tenth of one processor."""
 _LONGEST_REST_S = 20.0
 _LONGEST_SIDE_PX = 1000
 _PICTURE_BYTES = _DETAIL_BYTES = 500_000_000
+"""Most bytes of pictures, and of details, of an open page: they are in a file, not in the page."""
 
+_PLAIN = "text/plain"
+_HTML = "text/html; charset=utf-8"
+_SAFE_HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""Headers of every reply: nothing is stored, and no other page learns the address or shows the content."""
 
 _RELOAD = """setInterval(async () => {
   const due = await fetch("state").then((reply) => reply.json(), () => null);
@@ -61,7 +74,8 @@ class _LivePage:
 
     def __init__(self, paths: Sequence[Path], data_root: Path | None) -> None:
         self.runs = opened_runs(paths, data_root=data_root, summaries=None)
-        self._paths, self._data_root = paths, data_root
+        self._paths = paths
+        self._data_root = data_root
         self._basis = self._outside_records()
         self.shown = _Shell("", b"", 0.0)
         self._file = tempfile.TemporaryFile("a+b")  # noqa: SIM115 - open as long as the page
@@ -70,6 +84,7 @@ class _LivePage:
         pictures = PictureEncoder(1, _PICTURE_BYTES, _LONGEST_SIDE_PX)
         self._page = Page(self.runs, pictures, self._keep, _DETAIL_BYTES, live=True)
         self._whole: tuple[Sequence[PaperTables], Mapping[str, Summary]] | None = None
+        """Filled tables of papers, and baselines, of all records; None while more records are expected."""
         for at, run in enumerate(self.runs):
             self._page.add(at, run.records.each_key())
 
@@ -134,17 +149,17 @@ class Viewer:
         """Return the page with the list of runs."""
         began, stamp = time.monotonic(), self.stamp(list(run_folders(self.folder)))
         if stamp != self._list.stamp:
-            runs, script = (
-                list(list_runs(self.folder)),
-                {"script": _RELOAD, "script_hash": content_hash(_RELOAD)},
+            runs = list(list_runs(self.folder))
+            content = _rendered(
+                "runs.html.j2",
+                stamp=stamp,
+                folder=self.folder.resolve(),
+                runs=runs,
+                table=runs_table(runs, self.folder),
+                script=_RELOAD,
+                script_hash=content_hash(_RELOAD),
             )
-            fields = {
-                "folder": self.folder.resolve(),
-                "runs": runs,
-                "table": runs_table(runs, self.folder),
-                **script,
-            }
-            self._list = _shell_of(stamp, _rendered("runs.html.j2", stamp=stamp, **fields), began)
+            self._list = _shell_of(stamp, content, began)
         return self._list.content
 
     def paths(self, names: Sequence[str]) -> tuple[Path, ...]:
@@ -159,16 +174,18 @@ class Viewer:
         """Return the page of the runs ``names``, with their new records."""
         paths = self.paths(names)
         with self._building:
-            stamp, page = self.stamp(paths), self._pages.get(paths)
-            if page is None or page.shown.stamp != stamp:
-                began = time.monotonic()
-                if page is None or not page.read_on():
-                    page = self._pages[paths] = _LivePage(paths, self._data_root)
-                for old in [*self._pages][:-_MOST_PAGES]:
-                    del self._pages[old]
-                query = urlencode({"run": names}, doseq=True)
-                live = {"state": f"state?{query}", "part": f"part?{query}", "stamp": stamp}
-                page.shown = _shell_of(stamp, page.shell(live), began)
+            stamp = self.stamp(paths)
+            page = self._pages.get(paths)
+            if page is not None and page.shown.stamp == stamp:
+                return page.shown.content
+            began = time.monotonic()
+            if page is None or not page.read_on():
+                page = self._pages[paths] = _LivePage(paths, self._data_root)
+            for old in [*self._pages][:-_MOST_PAGES]:
+                del self._pages[old]
+            query = urlencode({"run": names}, doseq=True)
+            live = {"state": f"state?{query}", "part": f"part?{query}", "stamp": stamp}
+            page.shown = _shell_of(stamp, page.shell(live), began)
             return page.shown.content
 
     def without_records(self, names: Sequence[str]) -> list[str]:
@@ -189,9 +206,15 @@ class Viewer:
 
         Without names, it is that of the list of runs.
         """
-        paths = self.paths(names) if names else tuple(run_folders(self.folder))
-        shell = getattr(self._pages.get(paths), "shown", None) if names else self._list
-        return shell.stamp if shell and time.monotonic() < shell.rests_until else self.stamp(paths)
+        if names:
+            paths = self.paths(names)
+            page = self._pages.get(paths)
+            last = page.shown if page else None
+        else:
+            paths = tuple(run_folders(self.folder))
+            last = self._list
+        is_resting = last is not None and time.monotonic() < last.rests_until
+        return last.stamp if last and is_resting else self.stamp(paths)
 
     @staticmethod
     def stamp(paths: Sequence[Path]) -> str:
@@ -216,90 +239,93 @@ def _rendered(template: str, **fields: Any) -> bytes:
     return page.render(style=style, style_hash=content_hash(style), **fields).encode()
 
 
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request of a browser; ``secret`` is the first part of every path that is answered."""
+
+    server_version, sys_version = "agrotools", ""
+    timeout = 60
+    """Seconds after which a connection without a whole request is closed."""
+
+    def __init__(self, viewer: Viewer, secret: str, *connection: Any) -> None:
+        self._viewer, self._secret = viewer, secret
+        super().__init__(*connection)  # answers the request
+
+    def do_GET(self) -> None:
+        with suppress(ConnectionError):  # the reader has closed the page
+            self._respond()
+
+    do_HEAD = do_GET
+
+    def _respond(self) -> None:
+        """Answer a request that names this host and the secret path; an error is a page that says what it is."""
+        address = urlsplit(self.path)
+        if not self._names_this_host() or not address.path.startswith(f"/{self._secret}/"):
+            self._send(403, b"open the address that agrotools view printed", _PLAIN)
+            return
+        try:
+            self._answer(address.path.removeprefix(f"/{self._secret}/"), parse_qs(address.query))
+        except ConnectionError:
+            raise
+        except (AgrotoolsError, OSError, LookupError) as error:
+            self._send(404, _message("not found", str(error)))
+
+    def _names_this_host(self) -> bool:
+        """Return False for a request that reached this port by the name of another host."""
+        port = self.connection.getsockname()[1]
+        return self.headers.get("Host") in {f"{HOST}:{port}", f"localhost:{port}"}
+
+    def _answer(self, what: str, query: Mapping[str, list[str]]) -> None:
+        names = query.get("run", [])
+        if what == "":
+            self._send(200, self._viewer.run_list())
+        elif what == "page":
+            self._send(200, self._page(names))
+        elif what == "state":
+            state = orjson.dumps({"stamp": self._viewer.state(names)})
+            self._send(200, state, "application/json")
+        elif what == "part":
+            part = self._viewer.part(names, query.get("name", [""])[0])
+            self._send(200, part, "text/plain; charset=us-ascii")
+        else:
+            self._send(404, b"there is no such page", _PLAIN)
+
+    def _page(self, names: list[str]) -> bytes:
+        """Return the page of runs, or one that waits for their first samples."""
+        waiting = self._viewer.without_records(names)
+        if waiting:
+            text = f"{', '.join(waiting)}: no sample is finished yet. The page opens as soon as one is."
+            return _message("waiting", text, waiting=True)
+        return self._viewer.page(names)
+
+    def _send(self, status: int, content: bytes, media_type: str = _HTML) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", media_type)
+        self.send_header("Content-Length", str(len(content)))
+        for name, value in _SAFE_HEADERS.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Requests are not logged: the address is secret."""
+
+
+def _message(title: str, text: str, *, waiting: bool = False) -> bytes:
+    """Return a page with a message; if it is ``waiting``, it loads itself again."""
+    return _rendered("message.html.j2", title=title, text=text, waiting=waiting)
+
+
 def serve_pages(viewer: Viewer, port: int | None, started: Callable[[str], None]) -> None:
     """Serve until interrupted. ``started`` gets the address."""
     secret = secrets.token_urlsafe(18)
-
-    class Handler(BaseHTTPRequestHandler):
-        server_version, sys_version = "agrotools", ""
-        timeout = 60
-        """Seconds after which a connection without a whole request is closed."""
-
-        def do_GET(self) -> None:
-            with suppress(ConnectionError):  # the reader has closed the page
-                self._respond()
-
-        do_HEAD = do_GET
-
-        def _respond(self) -> None:
-            address = urlsplit(self.path)
-            query = parse_qs(address.query)
-            hosts = {f"{name}:{server.server_port}" for name in (HOST, "localhost")}
-            if self.headers.get("Host") not in hosts or not address.path.startswith(f"/{secret}/"):
-                self._send(403, b"open the address that agrotools view printed", "text/plain")
-                return
-            try:
-                self._answer(address.path.removeprefix(f"/{secret}/"), query.get("run", []), query)
-            except ConnectionError:
-                raise
-            except (AgrotoolsError, OSError, LookupError) as error:
-                self._send(
-                    404,
-                    _rendered("message.html.j2", title="not found", text=str(error), waiting=False),
-                )
-
-        def _answer(self, what: str, names: list[str], query: Mapping[str, list[str]]) -> None:
-            if what == "":
-                self._send(200, viewer.run_list())
-            elif what == "page" and (waiting := viewer.without_records(names)):
-                text = f"{', '.join(waiting)}: no sample is finished yet. The page opens as soon as one is."
-                self._send(
-                    200, _rendered("message.html.j2", title="waiting", text=text, waiting=True)
-                )
-            elif what == "page":
-                self._send(200, viewer.page(names))
-            elif what == "state":
-                self._send(200, orjson.dumps({"stamp": viewer.state(names)}), "application/json")
-            elif what == "part":
-                self._send(
-                    200,
-                    viewer.part(names, query.get("name", [""])[0]),
-                    "text/plain; charset=us-ascii",
-                )
-            else:
-                self._send(404, b"there is no such page", "text/plain")
-
-        def _send(
-            self, status: int, content: bytes, media_type: str = "text/html; charset=utf-8"
-        ) -> None:
-            self.send_response(status)
-            headers = {
-                "Content-Type": media_type,
-                "Content-Length": str(len(content)),
-                "Cache-Control": "no-store",
-                "Referrer-Policy": "no-referrer",
-                "X-Content-Type-Options": "nosniff",
-                "X-Frame-Options": "DENY",
-                "Cross-Origin-Resource-Policy": "same-origin",
-            }
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(content)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Requests are not logged: the address is secret."""
-
     try:
-        server = ThreadingHTTPServer((HOST, port or 0), Handler)
+        server = ThreadingHTTPServer((HOST, port or 0), partial(_Handler, viewer, secret))
     except (OSError, OverflowError) as error:
         raise UsageError(
             f"port {port} cannot be used: {error}", hint="choose another --port, or leave it out"
         ) from error
     with server:
         started(f"http://{HOST}:{server.server_port}/{secret}/")
-        try:
+        with suppress(KeyboardInterrupt):
             server.serve_forever()
-        except KeyboardInterrupt:
-            return

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
@@ -86,6 +86,7 @@ _PATTERNS = (
     ("path", _PATH),
     ("file name", _FILE),
 )
+_NO_COORDINATE = "[coordinate removed]"
 _PLURALS = {"address": "addresses"}
 _DRAWN = ("plot", "image")
 """Kinds of files in which a tool writes what a call says."""
@@ -117,9 +118,9 @@ class Scrubber:
         return text
 
     def _removed(self, what: str, match: re.Match[str]) -> str:
-        if (what == "file name" and _COMMON_NAME.fullmatch(match[0])) or _SHARES.fullmatch(
-            match[0]
-        ):
+        """Return the mark of what was removed; what tells nothing stays."""
+        tells_nothing = what == "file name" and _COMMON_NAME.fullmatch(match[0])
+        if tells_nothing or _SHARES.fullmatch(match[0]):
             return match[0]
         self.removed[what] += 1
         return f"[{what} removed]"
@@ -129,26 +130,32 @@ class Scrubber:
         if isinstance(value, str):
             return self.text(value, names)
         if isinstance(value, (list, tuple)):
-            name, *rest = value or ("",)
-            if (
-                rest and isinstance(name, str) and _PLACE.fullmatch(name.lower())
-            ):  # a pair of name and value
-                self.removed["coordinate"] += 1
-                return [name, *("[coordinate removed]" if each else each for each in rest)]
-            if len(value) == 2 and _is_pair(*value):
-                self.removed["coordinate"] += 1
-                return ["[coordinate removed]"] * 2
-            return [self.data(item, names) for item in value]
-        if not isinstance(value, dict):
-            return value
+            return self._list(value, names)
+        if isinstance(value, dict):
+            return self._fields(value, names)
+        return value
+
+    def _list(self, value: Sequence[Any], names: Mapping[str, str] | None) -> list[Any]:
+        """Return a list scrubbed: it may be a name with values, or a pair of coordinates."""
+        name, *rest = value or ("",)
+        if rest and isinstance(name, str) and _PLACE.fullmatch(name.lower()):
+            self.removed["coordinate"] += 1
+            return [name, *(_NO_COORDINATE if each else each for each in rest)]
+        if len(value) == 2 and _is_pair(*value):
+            self.removed["coordinate"] += 1
+            return [_NO_COORDINATE, _NO_COORDINATE]
+        return [self.data(item, names) for item in value]
+
+    def _fields(self, value: Mapping[str, Any], names: Mapping[str, str] | None) -> dict[str, Any]:
+        """Return fields scrubbed, those that tell a place emptied."""
         if _is_pair(value.get("x"), value.get("y")):
             self.removed["coordinate"] += 1
-            value = {**value, "x": "[coordinate removed]", "y": "[coordinate removed]"}
+            value = {**value, "x": _NO_COORDINATE, "y": _NO_COORDINATE}
         kept: dict[str, Any] = {}
         for key, item in value.items():
             if _PLACE.fullmatch(key.lower()) and isinstance(item, (int, float, str, list, dict)):
                 self.removed["coordinate"] += 1
-                kept[key] = "[coordinate removed]"
+                kept[key] = _NO_COORDINATE
             else:
                 kept[self.text(key, names)] = self._rows(item) if key == "rows" else item
         return {key: self.data(item, names) for key, item in kept.items()}
@@ -161,12 +168,10 @@ class Scrubber:
             for at, name in enumerate(header)
             if isinstance(name, str) and _PLACE.fullmatch(name.lower())
         }
-        self.removed["coordinate"] += len(places) * (len(rows) - 1) if places else 0
-        return (
-            [[cell if at not in places else "" for at, cell in enumerate(row)] for row in rows]
-            if places
-            else rows
-        )
+        if not places:
+            return rows
+        self.removed["coordinate"] += len(places) * (len(rows) - 1)
+        return [["" if at in places else cell for at, cell in enumerate(row)] for row in rows]
 
     def step(self, step: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
         """Return a step scrubbed, without the drawings that a telling call made: their pixels tell it, too.
@@ -181,7 +186,7 @@ class Scrubber:
         if is_map:
             self.removed["coordinate"] += 1
             empty = {
-                "call": {"values": "[coordinate removed]"},
+                "call": {"values": _NO_COORDINATE},
                 "args": [],
                 "plain": [],
                 "lines": [],

@@ -1,0 +1,244 @@
+"""Data of the page's overview: runs with their scores and tasks, baselines beside them, and differences of pairs."""
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any
+
+from agrotools.calling.result import certificate
+from agrotools.core.texts import amount_text, benchmark_title, prompt_tokens_text
+from agrotools.models.metered import read_spend
+from agrotools.report.comparison import difference_rows, more_samples, verdict_text
+from agrotools.report.html.data import Data
+from agrotools.report.html.runs import PageRun, incomparable, run_facts
+from agrotools.report.layout import harmless, run_names
+from agrotools.report.screen import headline, stranger_sentences
+from agrotools.report.settings import Measure
+from agrotools.report.tables import scoring_lines, warning_lines
+from agrotools.runner.ladder import role_of
+from agrotools.runner.rescore import content_of
+from agrotools.scoring.attribution import MEANINGS
+from agrotools.scoring.metrics import METRICS
+from agrotools.scoring.statistics import Estimate
+from agrotools.scoring.summary import RunComparison, RunDifference, Summary, tokens_of
+
+TERMS = {
+    "floor": "score of guessing from the question alone (baseline:guess)",
+    "ceiling": "score of the reference calls with the real tools (baseline:oracle), where the answer follows from them",
+    "planner": "score of the steps copied from the most similar other question (baseline:planner)",
+    "±": "half the width of the 95 % interval over clusters of samples that share files",
+    "privileged": "sees reference solutions; a yardstick, not a result",
+    "twin": "answerable and unanswerable sample with one question: a refusal gains on one and loses on the other",
+}
+
+
+def head_data(
+    runs: Sequence[PageRun],
+    references: Mapping[str, Summary],
+    differences: Sequence[RunDifference],
+    comparisons: Mapping[tuple[int, int], RunComparison],
+) -> Data:
+    """Return everything that the overview shows; ``references`` are summaries of baselines on the same samples."""
+    summaries = [run.summary for run in runs]
+    measure = headline(summaries)
+    roles = _roles(summaries, measure)
+    names = run_names(summaries)
+    known = {(each.model, role) for each, role in zip(summaries, roles, strict=True)}
+    return {
+        "title": benchmark_title(summaries[0].benchmark, summaries[0].benchmark_version),
+        "synthetic": summaries[0].synthetic,
+        "measure": _measure_data(measure) if measure else None,
+        "runs": [
+            _run_data(run, name, role, measure)
+            for run, name, role in zip(runs, names, roles, strict=True)
+        ],
+        "references": _references_data([*references.values()], known, measure) if measure else [],
+        "checks": checks_data(summaries),
+        "strangers": _strangers_data(summaries, names),
+        "pairs": list(_pairs(runs, names, differences, comparisons)),
+        "differences": incomparable([run.manifest for run in runs]),
+        "notes": [
+            *warning_lines(summaries),
+            *scoring_lines(summaries),
+            *(note for run in runs for note in run.records.notes),
+        ],
+        "parts": MEANINGS,
+        "terms": TERMS | _metric_terms(summaries),
+    }
+
+
+def _references_data(
+    summaries: Sequence[Summary], known: Container[tuple[str, str]], measure: Measure
+) -> list[Data]:
+    """Return the scores of baselines beside the runs; ``known``: model and role of each run, which is not repeated."""
+    shown: list[Data] = []
+    for summary, role in zip(summaries, _roles(summaries, measure), strict=True):
+        estimate = _headline_of(summary, measure)
+        if estimate is None or (summary.model, role) in known:
+            continue
+        shown.append(
+            {
+                "name": summary.model,
+                "role": role,
+                "score": estimate_data(estimate),
+                "tasks": _tasks_of(summary, measure),
+            }
+        )
+    return shown
+
+
+def _metric_terms(summaries: Sequence[Summary]) -> dict[str, str]:
+    """Return the meanings of all metrics that the runs have, by their names."""
+    shown = set[str]()
+    for summary in summaries:
+        for part in summary.modes.values():
+            shown.update(part.metrics)
+    return {METRICS[metric].label: METRICS[metric].meaning for metric in sorted(shown)}
+
+
+def checks_data(summaries: Sequence[Summary], *, with_photos: bool = True) -> list[Data]:
+    """Return how often the tools agree with the table of own photos: a sentence, and counts by label.
+
+    ``with_photos``: the sentence names photos.
+    """
+    checks = dict.fromkeys(check for summary in summaries for check in summary.tool_checks)
+    return [
+        {
+            "text": harmless(check.sentence(with_photos=with_photos)),
+            "labels": [
+                [harmless(each.label), each.right, each.otherwise, each.not_named]
+                for each in check.labels
+            ],
+        }
+        for check in checks
+    ]
+
+
+def _strangers_data(summaries: Sequence[Summary], names: Sequence[str]) -> list[str]:
+    """Return how often each run named something on pictures of something else."""
+    return [
+        harmless(f"{name}, {mode}: {sentence[0].lower()}{sentence[1:]}")
+        for name, summary in zip(names, summaries, strict=True)
+        for mode, part in summary.modes.items()
+        for sentence in stranger_sentences(part)
+    ]
+
+
+def estimate_data(estimate: Estimate) -> list[float | int | None]:
+    """Return value, interval and number of units of an estimate."""
+    interval = estimate.interval
+    limits = (interval.lower, interval.upper) if interval else (None, None)
+    return [estimate.value, *limits, estimate.n]
+
+
+def _measure_data(measure: Measure) -> Data:
+    info = METRICS[measure[1]]
+    return {
+        "mode": measure[0].mode,
+        "label": info.label,
+        "meaning": info.meaning,
+        "out_of": info.out_of,
+    }
+
+
+def _headline_of(summary: Summary, measure: Measure) -> Estimate | None:
+    part = summary.modes.get(measure[0].mode)
+    metric = (measure[0].of(summary) or {}).get(measure[1])
+    return metric.overall if metric and part and part.headline else None
+
+
+def _tasks_of(summary: Summary, measure: Measure) -> Data:
+    metric = (measure[0].of(summary) or {}).get(measure[1])
+    if metric is None:
+        return {}
+    return {task: estimate_data(each) for task, each in metric.by_task_type.items()}
+
+
+def _roles(summaries: Sequence[Summary], measure: Measure | None) -> list[str]:
+    return [role_of(each, measure[0].mode if measure else "end-to-end") for each in summaries]
+
+
+def _run_data(run: PageRun, name: str, role: str, measure: Measure | None) -> Data:
+    summary = run.summary
+    parts = summary.modes.values()
+    spend = read_spend(run.folder / "spend.jsonl")
+    tokens_in, cached, tokens_out = tokens_of(parts)
+    seconds = [
+        part.counts.spent["seconds"].total for part in parts if "seconds" in part.counts.spent
+    ]
+    return {
+        **run_facts(run.name, run.folder, run.manifest, summary),
+        "label": harmless(name),
+        "role": "baseline" if run.manifest.faults and role != "model" else role,
+        **_score_data(summary, measure),
+        "usd": spend.usd if spend.replies else None,
+        "tokens": tokens_in + tokens_out,
+        "token_parts": f"{prompt_tokens_text(tokens_in, cached)}, {amount_text(tokens_out)} out",
+        "seconds": sum(seconds),
+        "records": sum(part.n_records for part in parts),
+        "invalid": sum(part.invalid.n for part in parts),
+        "missing": sum(summary.missing.values()),
+        "lost": {
+            mode: part.lost.model_dump(mode="json", exclude={"tasks"})
+            for mode, part in summary.modes.items()
+            if part.lost is not None
+        },
+        "certificates": {
+            tool: certificate(tool, backend.partition(":")[0])["text"]
+            for tool, backend in run.manifest.toolset.items()
+        },
+    }
+
+
+def _score_data(summary: Summary, measure: Measure | None) -> Data:
+    """Return the headline of a run and its tasks; if it is withheld, the reason, and the limits of what is possible."""
+    metric = (measure[0].of(summary) or {}).get(measure[1]) if measure else None
+    if measure is None or metric is None:
+        return {"score": None, "withheld": "", "possible": None, "tasks": {}}
+    estimate = _headline_of(summary, measure)
+    bounds = metric.bounds
+    return {
+        "score": estimate_data(estimate) if estimate else None,
+        "withheld": "" if estimate else summary.modes[measure[0].mode].withheld,
+        "possible": [bounds.lower, bounds.upper] if bounds else None,
+        "tasks": _tasks_of(summary, measure) if estimate else {},
+    }
+
+
+def _pairs(
+    runs: Sequence[PageRun],
+    names: Sequence[str],
+    differences: Sequence[RunDifference],
+    comparisons: Mapping[tuple[int, int], RunComparison],
+) -> Iterator[Data]:
+    for each in differences:
+        first, second = runs[each.first], runs[each.second]
+        same = not each.difference.value and content_of(first.folder) == content_of(second.folder)
+        verdict = verdict_text(
+            each.difference,
+            (names[each.first], names[each.second]),
+            same=same,
+            missing=each.missing,
+        )
+        yield {
+            "first": each.first,
+            "second": each.second,
+            "mode": each.mode,
+            "label": METRICS[each.metric].label,
+            "difference": estimate_data(each.difference),
+            "p": each.difference.p_adjusted,
+            "differs": each.differs(),
+            "detectable": each.difference.detectable,
+            "verdict": verdict,
+            "more": None if each.missing else more_samples(each.difference),
+            "rows": _pair_rows(each, comparisons.get((each.first, each.second))),
+        }
+
+
+def _pair_rows(difference: RunDifference, comparison: RunComparison | None) -> list[list[Any]]:
+    """Return the differences of two runs by task and by cause; empty for runs that are not compared in parts."""
+    if comparison is None or difference.mode not in comparison.modes:
+        return []
+    return [
+        [kind, name, estimate_data(row), row.differs() and difference.missing is None]
+        for kind, name, row in difference_rows(comparison, difference.mode)
+        if kind != "metric"
+    ]
