@@ -1,5 +1,6 @@
 """Tables and text of reports on a terminal, by rich: in colour, else as plain text of a fixed width."""
 
+import math
 import os
 from collections.abc import Iterable, Iterator
 from typing import IO
@@ -64,12 +65,15 @@ def print_part(console: Console, part: Part | RenderableType) -> None:
 def _fitting(console: Console, table: ReportTable) -> Iterable[RenderableType]:
     """Return a table as the fewest tables that fit the console, each with the names; else as lines."""
     columns = range(1, len(table.columns))
+    if not columns:
+        return [_rich_table(table, columns)]
     for n in range(1, len(columns) // 2 + 2):
-        size = -(-len(columns) // n)
+        size = math.ceil(len(columns) / n)
         parts = [columns[start : start + size] for start in range(0, len(columns), size)]
         shown = [_rich_table(table, part) for part in parts]
         if all(_fits(console, each) for each in shown):
-            return [part for each in shown for part in (Text(), each)][1:]
+            first, *others = shown
+            return [first, *(part for each in others for part in (Text(), each))]
     return _table_lines(table)
 
 
@@ -105,46 +109,55 @@ def _rich_table(table: ReportTable, columns: Iterable[int]) -> rich_table.Table:
 
 def _fits(console: Console, table: rich_table.Table) -> bool:
     """Set widths of columns at which no line of a cell is folded or cut but names; return false if there are none."""
-    roomy = console.options.update(max_width=_WIDEST)
-    least: list[int] = []
-    most: list[int] = []
-    for column in table.columns:
-        cells = [console.measure(cell, options=roomy) for cell in column.cells]
-        heading = console.measure(column.header, options=roomy)
-        widest = max((cell.maximum for cell in cells), default=0)
-        is_text = column.justify == "left" and not column.no_wrap
-        column.min_width = (
-            min(column.min_width, widest) if column.min_width else None
-        )  # else rich adds to the width
-        narrow = column.min_width or (
-            max((cell.minimum for cell in cells), default=0) if is_text else widest
-        )
-        shown = min(heading.minimum, _LEAST_NAME) if column.overflow == "fold" else heading.minimum
-        least.append(max(min(widest, narrow), shown if table.show_header else 0))
-        most.append(max(widest, heading.maximum))
-    room = (
-        console.width - 2 * len(least) + 1
-    )  # a column's padding, and the rule's gap between two columns
-    spare = room - sum(least)
+    widths = [
+        _column_widths(console, column, with_heading=table.show_header) for column in table.columns
+    ]
+    # A column's padding, and the rule's gap between two columns.
+    room = console.width - 2 * len(widths) + 1
+    spare = room - sum(least for least, _ in widths)
     if spare < 0:
         return False
-    if sum(most) > room:
-        for column, lower, upper in zip(table.columns, least, most, strict=True):
-            column.width = lower + min(spare, upper - lower)
-            spare -= column.width - lower
+    if sum(most for _, most in widths) > room:
+        for column, (least, most) in zip(table.columns, widths, strict=True):
+            column.width = least + min(spare, most - least)
+            spare -= column.width - least
     return True
+
+
+def _column_widths(
+    console: Console, column: rich_table.Column, *, with_heading: bool
+) -> tuple[int, int]:
+    """Return the least and the greatest useful width of a column, and lower its own minimum to its widest cell."""
+    roomy = console.options.update(max_width=_WIDEST)
+    cells = [console.measure(cell, options=roomy) for cell in column.cells]
+    heading = console.measure(column.header, options=roomy)
+    widest = max((cell.maximum for cell in cells), default=0)
+    if column.min_width:
+        column.min_width = min(column.min_width, widest)  # else rich adds to the width
+
+    is_text = column.justify == "left" and not column.no_wrap
+    if column.min_width:
+        narrow = column.min_width
+    elif is_text:
+        narrow = max((cell.minimum for cell in cells), default=0)
+    else:
+        narrow = widest
+    least = min(widest, narrow)
+    if with_heading:
+        can_fold = column.overflow == "fold"
+        least = max(least, min(heading.minimum, _LEAST_NAME) if can_fold else heading.minimum)
+    return least, max(widest, heading.maximum)
 
 
 def _table_lines(table: ReportTable) -> Iterator[RenderableType]:
     """Yield for each row its name, and one line for each further column."""
     for row in table.rows:
-        name, *cells = ([each for each in cell.lines if each] for cell in row.cells)
-        yield line(f"\n{', '.join(name)}")
+        name, *cells = (", ".join(filter(None, cell.lines)) for cell in row.cells)
+        yield line(f"\n{name}")
         for column, cell in zip(table.columns[1:], cells, strict=True):
             if cell:
-                yield line(
-                    f"  {', '.join(filter(None, (column.group, *column.heading)))}: {', '.join(cell)}"
-                )
+                heading = ", ".join(filter(None, (column.group, *column.heading)))
+                yield line(f"  {heading}: {cell}")
 
 
 def _text(lines: Iterable[str], style: str = "") -> Text:

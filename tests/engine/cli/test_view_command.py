@@ -88,6 +88,11 @@ def test_the_list_has_names_as_they_are_score_and_progress(folder: Path):
     assert CliRunner().invoke(app, ["view", "--list", str(folder / "nowhere")]).exit_code != 0
 
 
+def test_the_list_of_a_folder_without_runs_is_empty(tmp_path: Path):
+    shown = CliRunner().invoke(app, ["view", "--list", str(tmp_path)], catch_exceptions=False)
+    assert "0 runs in " in shown.stdout
+
+
 @pytest.fixture
 def address(folder: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "agrotools", "view", str(folder), "--json"]
