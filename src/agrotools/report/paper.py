@@ -93,26 +93,36 @@ class _Part:
     def estimate(self, comparison: PaperComparison, column: str) -> Estimate | None:
         """Return the value in a column; None if nothing counts in it."""
         if comparison.errors:
-            known = {error for classes in comparison.errors.values() for error in classes}
-            hits = comparison.errors[column]
-            rows = [
-                (float(error in hits), cluster) for error, cluster in self.errors if error in known
-            ]
+            rows = self._error_values(comparison.errors, column)
         else:
-            metric, wanted = comparison.scores or _SECONDS, column.rstrip("?")
-            items = [item for (name, _), item in self.items.items() if name == metric]
-            counted = (
-                item for item in items if not comparison.scores or wanted in (OVERALL, *item[1])
-            )
-            rows = [(fmean(values), cluster) for cluster, _, values in counted]
+            rows = self._item_values(comparison, column)
         if not rows:
             return None
-        means, clusters = [mean for mean, _ in rows], [cluster for _, cluster in rows]
-        if not (comparison.scores or comparison.errors):
-            return estimate_difference(
-                means, [0.0] * len(means), clusters
-            )  # an interval for values above 1
-        return estimate_mean(means, clusters)
+        means = [mean for mean, _ in rows]
+        clusters = [cluster for _, cluster in rows]
+        if comparison.scores or comparison.errors:
+            return estimate_mean(means, clusters)
+        # Seconds may be above 1, which a mean of scores does not take; a difference from 0 does.
+        return estimate_difference(means, [0.0] * len(means), clusters)
+
+    def _error_values(
+        self, classes: Mapping[str, Sequence[str]], column: str
+    ) -> list[tuple[float, str]]:
+        """Return for each error of the printed classes whether it is of those in a column, and its cluster."""
+        known = {error for of_column in classes.values() for error in of_column}
+        hits = classes[column]
+        return [(float(error in hits), cluster) for error, cluster in self.errors if error in known]
+
+    def _item_values(self, comparison: PaperComparison, column: str) -> list[tuple[float, str]]:
+        """Return the mean score (or the seconds) of each question that counts in a column, and its cluster."""
+        metric, wanted = comparison.scores or _SECONDS, column.rstrip("?")
+        rows: list[tuple[float, str]] = []
+        for (name, _), (cluster, columns, values) in self.items.items():
+            if name != metric:
+                continue
+            if not comparison.scores or wanted == OVERALL or wanted in columns:
+                rows.append((fmean(values), cluster))
+        return rows
 
     def mismatch(self, comparison: PaperComparison) -> str:
         """Return the setting of the part of which no figures are printed; empty if there are some."""
@@ -210,15 +220,14 @@ class RunsBesidePaper:
         table = new_table(f"{self.name}. {comparison.title}", columns, first=22)
         out_of = 100 if comparison.scores or comparison.errors else 1
         for part, cells in rows:
-            found = [cells.get(code) for code in columns.values()]
-            figures = (
-                value_cell(each, below=[f"n {each.n}"] if each else (), out_of=out_of)
-                for each in found
-            )
-            table.add_row(TableCell((*_part_name(part, comparison, notes),)), *figures)
-        add_printed(
-            table, [*columns.values()], self._printed(comparison, [part for part, _ in rows]), notes
-        )
+            figures: list[TableCell] = []
+            for code in columns.values():
+                estimate = cells.get(code)
+                below = [f"n {estimate.n}"] if estimate else []
+                figures.append(value_cell(estimate, below=below, out_of=out_of))
+            table.add_row(TableCell(tuple(_part_name(part, comparison, notes))), *figures)
+        printed = self._printed(comparison, [part for part, _ in rows])
+        add_printed(table, [*columns.values()], printed, notes)
         return [table] if columns else []
 
     def _rows(
@@ -227,12 +236,10 @@ class RunsBesidePaper:
         """Yield the parts of the runs that have values in a comparison, with these by column."""
         classes = [error for each in comparison.errors.values() for error in each]
         for part in self._parts:
-            if reason := next(
-                (part.unknown[error] for error in classes if error in part.unknown), ""
-            ):
-                notes.mark(
-                    f"{comparison.title}: not of {part.manifest.model}, {part.setting}: {reason}."
-                )
+            unknown = [part.unknown[error] for error in classes if error in part.unknown]
+            if unknown and unknown[0]:
+                model = part.manifest.model
+                notes.mark(f"{comparison.title}: not of {model}, {part.setting}: {unknown[0]}.")
                 continue
             estimates = {
                 code: part.estimate(comparison, code) for code in comparison.columns.values()
@@ -245,28 +252,28 @@ class RunsBesidePaper:
     ) -> dict[tuple[str, ...], dict[str, PublishedRow]]:
         """Return the printed figures by model and setting, then by column."""
         lines: dict[tuple[str, ...], dict[str, PublishedRow]] = {}
-        all_rows = published_rows(self.paper.benchmark)
-        for setting in dict.fromkeys(
-            part.setting for part in parts if not part.mismatch(comparison)
-        ):
+        models = [part.manifest.model for part in parts]
+        settings = dict.fromkeys(part.setting for part in parts if not part.mismatch(comparison))
+        for setting in settings:
             rows = [
                 row
-                for row in all_rows
+                for row in published_rows(self.paper.benchmark)
                 if row.table in comparison.tables[setting] and row.setting in (setting, "")
             ]
-            ranked = (
-                rows
-                if not comparison.best
-                else [row for row in all_rows if row.table == comparison.best["table"]]
-            )
-            metric = f"{self.paper.benchmark}.{comparison.best.get('metric', comparison.metric)}"
-            ranked = [
-                row for row in ranked if row.metric == metric and row.group_checked in ("", OVERALL)
-            ]
-            for row in rows_beside(rows, [part.manifest.model for part in parts], ranked):
+            for row in rows_beside(rows, models, self._ranking(comparison, rows)):
                 name = (row.model, row.setting) if row.setting else (row.model,)
                 lines.setdefault(name, {})[comparison.key(row)] = row
         return lines
+
+    def _ranking(
+        self, comparison: PaperComparison, rows: Sequence[PublishedRow]
+    ) -> list[PublishedRow]:
+        """Return the figures that say which printed models are best: overall ones of ``rows`` or of another table."""
+        if comparison.best:
+            table = comparison.best["table"]
+            rows = [row for row in published_rows(self.paper.benchmark) if row.table == table]
+        metric = f"{self.paper.benchmark}.{comparison.best.get('metric', comparison.metric)}"
+        return [row for row in rows if row.metric == metric and row.group_checked in ("", OVERALL)]
 
     def _explanations(self) -> list[str]:
         settings = {part.setting for part in self._parts}
@@ -323,10 +330,10 @@ def add_printed(
     if not shown:
         return
     common = [doubt for doubt in shown[0].doubts if all(doubt in row.doubts for row in shown)]
-    marks = " ".join(
-        notes.mark(each)
-        for each in [*filter(None, [source]), *(f"{MARK} {each}" for each in common)]
-    )
+    remarks = [f"{MARK} {doubt}" for doubt in common]
+    if source:
+        remarks.insert(0, source)
+    marks = " ".join(notes.mark(remark) for remark in remarks)
     table.add_row(TableCell((f"printed {MARK}{marks}",), "bold"))
     implied = {code: row.n_implied for line in lines.values() for code, row in line.items()}
     sizes = [implied.get(code) for code in columns]

@@ -32,7 +32,9 @@ from agrotools.scoring.metrics import METRICS
 from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import (
     Amount,
+    Calibration,
     JudgeAgreement,
+    JudgeSummary,
     Metric,
     ModeSummary,
     Panel,
@@ -52,33 +54,31 @@ def _part_rows(figures: Sequence[Metric | SecondsByPart]) -> Iterator[tuple[str,
     def rows(
         parts: Sequence[Mapping[str, Any]], names: Iterable[str]
     ) -> Iterator[tuple[str, Sequence[Any]]]:
-        yield from ((f"  {_words(name)}", [part.get(name) for part in parts]) for name in names)
+        for name in names:
+            yield f"  {_words(name)}", [part.get(name) for part in parts]
 
-    families, task_types, answer_types = (
-        [getattr(figure, name) for figure in figures]
-        for name in ("by_family", "by_task_type", "by_answer_type")
-    )
+    families = [figure.by_family for figure in figures]
+    task_types = [figure.by_task_type for figure in figures]
+    answer_types = [figure.by_answer_type for figure in figures]
     present = _ordered(FAMILY_OF_TASK_TYPE, task_types)
     for family in _ordered(FAMILIES, families):
         of_family = [
             task_type for task_type in present if FAMILY_OF_TASK_TYPE.get(task_type) == family
         ]
         # The figures of a family with one task type would repeat those of the task type.
-        yield (
-            FAMILIES.get(family, family),
-            [part.get(family) for part in families if len(of_family) != 1],
-        )
+        of_whole = [part.get(family) for part in families] if len(of_family) != 1 else []
+        yield FAMILIES.get(family, family), of_whole
         yield from rows(task_types, of_family)
         present = [task_type for task_type in present if task_type not in of_family]
-    yield from ((label.strip(), of_task) for label, of_task in rows(task_types, present))
+    for label, of_task in rows(task_types, present):
+        yield label.strip(), of_task
     yield "By answer type", []
     yield from rows(answer_types, _ordered(ANSWER_TYPES, answer_types))
     for group in _ordered((), [figure.by_group for figure in figures]):
         yield f"By {'tools that are offered' if group == 'tools' else _words(group)}", []
         values = [figure.by_group.get(group, {}) for figure in figures]
-        yield from (
-            (f"  {value}", [part.get(value) for part in values]) for value in _ordered((), values)
-        )
+        for value in _ordered((), values):
+            yield f"  {value}", [part.get(value) for part in values]
 
 
 def _ordered(known: Iterable[str], parts: Sequence[Iterable[str]]) -> list[str]:
@@ -109,27 +109,35 @@ def _part_tables(
 ) -> list[ReportTable]:
     """Return one table of all measures of one run, or a table of each measure with the runs as columns."""
     if len(summaries) == 1:
-        parts = [(title, [(each.column, each.of(summaries[0])) for each in measures])]
+        columns = [(each.column, each.of(summaries[0])) for each in measures]
+        tables = [_part_table(title, columns, cell)]
     else:
-        names = [TableColumn((name,), "run") for name in short_names(summaries)]
-        parts = [
-            (each.title, [*zip(names, map(each.of, summaries), strict=True)])
-            for each in measures
-            if each.title
-        ]
-    tables: list[ReportTable] = []
-    for heading, columns in parts:
-        known = [(column, figures) for column, figures in columns if figures]
-        figures = [each for _, each in known]
-        table = new_table(heading, [column for column, _ in known], first=18)
-        if all(isinstance(each, SecondsByPart) for each in figures):
-            table.add_row(TableCell(("All",), "bold"), *(cell(each.overall) for each in figures))
-        for label, row in _part_rows(figures) if known else ():
-            table.add_row(
-                TableCell((label,), "" if label.startswith(" ") else "bold"), *map(cell, row)
-            )
-        tables += [table] * bool(known)
-    return tables
+        runs = [TableColumn((name,), "run") for name in short_names(summaries)]
+        tables: list[ReportTable | None] = []
+        for each in measures:
+            if each.title:
+                figures = [each.of(summary) for summary in summaries]
+                tables.append(_part_table(each.title, [*zip(runs, figures, strict=True)], cell))
+    return [table for table in tables if table is not None]
+
+
+def _part_table(
+    title: str,
+    columns: Sequence[tuple[TableColumn, Metric | SecondsByPart | None]],
+    cell: Callable[[Any], TableCell],
+) -> ReportTable | None:
+    """Return a table of figures by part, without columns that have none; None if no column has any."""
+    known = [(column, figure) for column, figure in columns if figure]
+    if not known:
+        return None
+    figures = [figure for _, figure in known]
+    table = new_table(title, [column for column, _ in known], first=18)
+    if all(isinstance(figure, SecondsByPart) for figure in figures):
+        table.add_row(TableCell(("All",), "bold"), *(cell(figure.overall) for figure in figures))
+    for label, row in _part_rows(figures):
+        style = "" if label.startswith(" ") else "bold"
+        table.add_row(TableCell((label,), style), *map(cell, row))
+    return table
 
 
 _PARTS = (
@@ -183,11 +191,10 @@ def seconds_tables(summaries: Sequence[Summary]) -> list[ReportTable]:
 
 
 def _seconds_cell(seconds: Seconds | None) -> TableCell:
-    return TableCell(
-        (f"{seconds.mean:.{2 if seconds.mean >= 0.1 else 4}f}", str(seconds.n))
-        if seconds
-        else ("",)
-    )
+    if seconds is None:
+        return TableCell(("",))
+    digits = 2 if seconds.mean >= 0.1 else 4
+    return TableCell((f"{seconds.mean:.{digits}f}", str(seconds.n)))
 
 
 def counts_table(summaries: Sequence[Summary]) -> ReportTable:
@@ -223,6 +230,7 @@ def _counts_cells(part: ModeSummary) -> list[str]:
 
 
 def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
+    """Yield lines on how the records of a mode ended, on odd calls, on answers and on costs."""
     counts = part.counts
     if counts.terminations:
         word = "halted" if mode == "step-by-step" else "ended"
@@ -241,12 +249,14 @@ def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
     if counts.choice_set_jaccard is not None:
         yield f"mean Jaccard overlap of sets {percent(counts.choice_set_jaccard)}"
     per_success = {name: each.per_success for name, each in counts.spent.items()}
-    if counts.successes and (seconds := per_success.get("seconds")) is not None:
+    seconds = per_success.get("seconds")
+    if counts.successes and seconds is not None:
         each = [
             per_success[name] for name in ("input_tokens", "output_tokens") if name in per_success
         ]
         tokens = "" if not each or None in each else f" and {sum(filter(None, each)):.0f} tokens"
-        yield f"{count_text(counts.successes, 'sample')} fully correct; {seconds:.2f} s{tokens} per correct sample"
+        correct = f"{count_text(counts.successes, 'sample')} fully correct"
+        yield f"{correct}; {seconds:.2f} s{tokens} per correct sample"
     if cost := counts.spent.get("cost_usd"):
         total, mean = number_text(cost.total, 4), number_text(cost.per_record, 4)
         yield f"cost of the agent, by its reports: {total} USD, {mean} USD per record"
@@ -262,65 +272,59 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 
 def _short(amount: Amount | None) -> str:
+    """Return the mean of a record: ``870``, ``12.3k``; a dash if it is not known."""
     if amount is None:
         return DASH
-    return (
-        f"{amount.per_record / 1000:.1f}k"
-        if amount.per_record >= 1000
-        else f"{amount.per_record:.0f}"
-    )
+    if amount.per_record >= 1000:
+        return f"{amount.per_record / 1000:.1f}k"
+    return f"{amount.per_record:.0f}"
 
 
 def judge_notes(summaries: Sequence[Summary]) -> list[str]:
     """Return lines on the grades of each judge and their agreement, for each run whose answers were graded."""
-    judged = ((of_run, summary.judging) for of_run, summary in of_runs(summaries))
-    return [
-        f"{of_run}{line}"
-        for of_run, panel in judged
-        if panel is not None
-        for line in _panel_lines(panel)
-    ]
+    notes: list[str] = []
+    for of_run, summary in of_runs(summaries):
+        if summary.judging is not None:
+            notes += [f"{of_run}{line}" for line in _panel_lines(summary.judging)]
+    return notes
 
 
 def _panel_lines(panel: Panel) -> Iterator[str]:
     """Yield a line for each judge, for the agreement between judges, and for each calibration."""
     for judge in panel.judges:
-        mean = (
-            f", mean {on_scale(judge.mean, METRICS[judge.metric].out_of)}"
-            if judge.mean is not None
-            else ""
-        )
-        unreadable = (
-            f", {judge.unreadable} of {judge.votes} replies without a grade"
-            if judge.unreadable
-            else ""
-        )
-        votes = (
-            f"; its votes agree: {_agreement(judge.between_votes)}" if judge.between_votes else ""
-        )
-        label = METRICS[judge.metric].label
-        rubrics = f", {panel.rubrics}" if panel.rubrics and has_rubrics(judge.metric) else ""
-        who = f"{label} by {judge.judge} (prompt {', '.join(judge.prompts)}{rubrics})"
-        yield f"{who}: {judge.graded} of {judge.answers} answers graded{mean}{unreadable}{votes}"
+        yield _judge_line(judge, panel)
     for metric, agreement in panel.between_judges.items():
         yield f"{METRICS[metric].label}: the judges agree: {_agreement(agreement)}"
     for check in panel.calibrations:
-        exact = (
-            f"{percent(check.exact)} % graded exactly" if check.exact is not None else "none graded"
-        )
-        lenience = (
-            f", {check.lenience:+.2f} grades on average" if check.lenience is not None else ""
-        )
-        unread = (
-            f", {count_text(check.unreadable, 'reply', 'replies')} without a grade"
-            if check.unreadable
-            else ""
-        )
-        against = (
-            f"; with the known grades: {_agreement(check.with_labels)}" if check.with_labels else ""
-        )
-        answers = count_text(check.n, "answer")
-        yield f"{check.judge} on {answers} with known grades: {exact}{lenience}{unread}{against}"
+        yield _calibration_line(check)
+
+
+def _judge_line(judge: JudgeSummary, panel: Panel) -> str:
+    """Return how many answers a judge graded, with the mean, unreadable replies, and the agreement of its votes."""
+    metric = METRICS[judge.metric]
+    rubrics = f", {panel.rubrics}" if panel.rubrics and has_rubrics(judge.metric) else ""
+    text = f"{metric.label} by {judge.judge} (prompt {', '.join(judge.prompts)}{rubrics})"
+    text += f": {judge.graded} of {judge.answers} answers graded"
+    if judge.mean is not None:
+        text += f", mean {on_scale(judge.mean, metric.out_of)}"
+    if judge.unreadable:
+        text += f", {judge.unreadable} of {judge.votes} replies without a grade"
+    if judge.between_votes:
+        text += f"; its votes agree: {_agreement(judge.between_votes)}"
+    return text
+
+
+def _calibration_line(check: Calibration) -> str:
+    """Return how a judge graded answers whose grades are known."""
+    text = f"{check.judge} on {count_text(check.n, 'answer')} with known grades: "
+    text += "none graded" if check.exact is None else f"{percent(check.exact)} % graded exactly"
+    if check.lenience is not None:
+        text += f", {check.lenience:+.2f} grades on average"
+    if check.unreadable:
+        text += f", {count_text(check.unreadable, 'reply', 'replies')} without a grade"
+    if check.with_labels:
+        text += f"; with the known grades: {_agreement(check.with_labels)}"
+    return text
 
 
 def _agreement(agreement: JudgeAgreement) -> str:
@@ -345,21 +349,16 @@ def attribution_tables(attribution: Attribution, notes: Sequence[str] = ()) -> l
         title,
         ["points", "95 % interval", TableColumn(kind="id"), TableColumn(("meaning",), "words")],
     )
-    meanings = {
-        "score": "of the run",
-        **{part: part_meaning(part) for part in parts},
-        "gap": "100 minus score",
-    }
-    for part, points in {
-        "score": split.score,
-        **{part: split.parts[part] for part in parts},
-        "gap": split.gap,
-    }.items():
-        interval = interval_text(split.intervals.get(part), _one_digit) or DASH
-        bar = TableCell(
-            ("█" * round(_BAR_CELLS * points / 100),), "green" if part == "score" else "red"
-        )
-        table.add_row(part, _one_digit(points), interval, bar, meanings[part], ruled=part == "gap")
+    rows = [
+        ("score", split.score, "of the run"),
+        *((part, split.parts[part], part_meaning(part)) for part in parts),
+        ("gap", split.gap, "100 minus score"),
+    ]
+    for name, points, meaning in rows:
+        interval = interval_text(split.intervals.get(name), _one_digit) or DASH
+        style = "green" if name == "score" else "red"
+        bar = TableCell(("█" * round(_BAR_CELLS * points / 100),), style)
+        table.add_row(name, _one_digit(points), interval, bar, meaning, ruled=name == "gap")
     tasks = [_task_table(attribution.tasks, parts)] if len(attribution.tasks) > 1 else []
     return [table, *tasks, *paragraph(notes, "dim")]
 

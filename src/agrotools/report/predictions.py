@@ -30,23 +30,23 @@ def compared_tables(compared: ScoredFile, name: str) -> list[Part]:
     table = new_table(
         title, ["published", "n", "corrected", "n", TableColumn(("what is corrected",), "words")]
     )
-    for row in (_row(compared, metric) for metric in metric_ids(compared)):
-        if row:
+    for metric in metric_ids(compared):
+        if row := _row(compared, metric):
             table.add_row(*row)
-    prefix = f"{form.family}.NAME"
-    ids = f"{prefix}{form.corrected_suffix} where corrected, {prefix}{form.published_suffix} as published"
-    table.notes += [
-        f"Percent, with 95 % intervals over samples; n: denominator. Ids: {ids}."
-    ] * bool(table.rows)
+    if table.rows:
+        prefix = f"{form.family}.NAME"
+        ids = f"{prefix}{form.corrected_suffix} where corrected, {prefix}{form.published_suffix} as published"
+        table.notes.append(
+            f"Percent, with 95 % intervals over samples; n: denominator. Ids: {ids}."
+        )
     table.notes += _missing(compared)
     table.notes.append(f"counted: {_counts(compared.corrected)}")
     table.notes += _malformed(compared)
-    parts: list[Part] = (
-        [table]
-        if table.rows
-        else [Paragraph(f"\n{title}: no figures\n" + "\n".join(table.notes), "")]
-    )
-    parts += [_error_table(compared.errors)] if compared.errors else []
+    parts: list[Part] = [table]
+    if not table.rows:
+        parts = [Paragraph(f"\n{title}: no figures\n" + "\n".join(table.notes), "")]
+    if compared.errors:
+        parts.append(_error_table(compared.errors))
     for heading, counts in (compared.extra or {}).items():
         known = (
             f"{key.replace('_', ' ')} {count}" for key, count in counts.items() if count is not None
@@ -57,24 +57,20 @@ def compared_tables(compared: ScoredFile, name: str) -> list[Part]:
 
 def metric_ids(compared: ScoredFile) -> list[str]:
     """Return the published ids of all metrics that either scorer computes or leaves out, in order."""
-    metric_names: dict[str, None] = {}
+    metric_names: dict[str, None] = {}  # a set in order
     for scores in (compared.published, compared.corrected):
-        if scores is not None:
-            names = (*scores.metrics, *scores.left_out)
-            metric_names |= dict.fromkeys(
-                name.removesuffix(_CORRECTED).removesuffix(_PUBLISHED) for name in names
-            )
+        if scores is None:
+            continue
+        for name in (*scores.metrics, *scores.left_out):
+            metric_names[name.removesuffix(_CORRECTED).removesuffix(_PUBLISHED)] = None
     order = list(prediction_format(compared.format).differences)
     return sorted(metric_names, key=lambda name: order.index(name) if name in order else len(order))
 
 
 def _row(compared: ScoredFile, metric: str) -> list[TableCell | str]:
     """Return the cells of a metric; none if neither scorer has a figure of it."""
-    published, corrected, form = (
-        compared.published,
-        compared.corrected,
-        prediction_format(compared.format),
-    )
+    published, corrected = compared.published, compared.corrected
+    form = prediction_format(compared.format)
     theirs = published.metrics.get(metric + form.published_suffix) if published else None
     mine = corrected.metrics.get(metric + form.corrected_suffix)
     if theirs is None and mine is None:

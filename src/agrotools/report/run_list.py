@@ -57,9 +57,10 @@ def list_runs(folder: Path) -> Iterator[RunEntry]:
 def run_folders(folder: Path) -> list[Path]:
     """Return the runs in ``folder`` and up to two levels below it, by path, without those kept to compare with."""
     names = (MANIFEST_FILE, MANIFEST_COPY)  # a run is read from the copy if its manifest is gone
-    found = {
-        path.parent for depth in _DEPTHS for name in names for path in folder.glob(f"{depth}{name}")
-    }
+    found = set[Path]()
+    for depth in _DEPTHS:
+        for name in names:
+            found.update(path.parent for path in folder.glob(f"{depth}{name}"))
     return sorted(path for path in found if REFERENCES_FOLDER not in path.relative_to(folder).parts)
 
 
@@ -114,25 +115,8 @@ def runs_table(entries: Sequence[RunEntry], folder: Path) -> ReportTable:
     """Return a table of the runs in a folder, without columns that are empty; a benchmark of all is in the title."""
     benchmarks = {entry.benchmark for entry in entries if not entry.problem}
     of_all = f": {benchmarks.pop()}" if len(benchmarks) == 1 else ""
-    rows = [
-        {
-            "model": entry.model or entry.problem,
-            "benchmark": "" if of_all else entry.benchmark,
-            "score": _score_text(entry),
-            "records": f"{entry.done} of {entry.planned}"
-            if entry.done < entry.planned
-            else str(entry.done or ""),
-            "protocol": entry.protocol,
-            "mode": ", ".join(entry.modes),
-            "quick": "yes" * entry.quick,
-            "USD": f"{entry.usd:.2f}" if entry.usd is not None else "",
-            "last record": f"{datetime.fromtimestamp(entry.changed).astimezone():%m-%d %H:%M}"
-            if entry.changed
-            else "",
-        }
-        for entry in entries
-    ]
-    names = [name for name in (rows or [{}])[0] if any(row[name] for row in rows)]
+    rows = [_entry_texts(entry, with_benchmark=not of_all) for entry in entries]
+    names = [name for name in rows[0] if any(row[name] for row in rows)] if rows else []
     columns = [
         TableColumn((name,), "figure" if name in ("records", "USD", "last record") else "words")
         for name in names
@@ -144,11 +128,30 @@ def runs_table(entries: Sequence[RunEntry], folder: Path) -> ReportTable:
     return table
 
 
+def _entry_texts(entry: RunEntry, *, with_benchmark: bool) -> dict[str, str]:
+    """Return the row of a run by the headings of columns; what is not known is empty."""
+    records = str(entry.done or "")
+    if entry.done < entry.planned:
+        records = f"{entry.done} of {entry.planned}"
+    last = ""
+    if entry.changed:
+        last = f"{datetime.fromtimestamp(entry.changed).astimezone():%m-%d %H:%M}"
+    return {
+        "model": entry.model or entry.problem,
+        "benchmark": entry.benchmark if with_benchmark else "",
+        "score": _score_text(entry),
+        "records": records,
+        "protocol": entry.protocol,
+        "mode": ", ".join(entry.modes),
+        "quick": "yes" if entry.quick else "",
+        "USD": f"{entry.usd:.2f}" if entry.usd is not None else "",
+        "last record": last,
+    }
+
+
 def _score_text(entry: RunEntry) -> str:
-    return (
-        ""
-        if entry.problem
-        else "not scored"
-        if entry.score is None
-        else f"{entry.metric} {percent(entry.score)}"
-    )
+    if entry.problem:
+        return ""
+    if entry.score is None:
+        return "not scored"
+    return f"{entry.metric} {percent(entry.score)}"
