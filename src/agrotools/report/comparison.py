@@ -74,18 +74,8 @@ def comparison_tables(
 
     ``details``: yield every row with p-value and detectable difference, and the meaning of each word."""
     modes = sorted(comparison.modes, key=lambda mode: mode != "end-to-end")
-    if modes:
-        above: list[Paragraph] = []
-        for mode in modes:
-            above += _verdict_lines(comparison, mode, details or mode == modes[0])
-        above.append(Paragraph(comparison.orientation, ""))
-        if marks := _marks(comparison):
-            above.append(Paragraph(", ".join(marks)))
-        yield from above
-    else:
-        above = []
-        yield Paragraph("The two runs have no mode in common.", "")
-
+    above = _verdicts(comparison, modes, details=details)
+    yield from above
     n_lines = sum(_n_lines(part.text) for part in above)
     for mode in modes if details else modes[:1]:
         changed, listed = _changed_samples(comparison, mode, flips)
@@ -101,6 +91,19 @@ def comparison_tables(
         yield Paragraph("\n" + "\n".join(_legend(comparison)))
     elif modes:
         yield Paragraph("All rows and the words: --details. More samples: --flips N.")
+
+
+def _verdicts(comparison: RunComparison, modes: Sequence[str], *, details: bool) -> list[Paragraph]:
+    """Return the verdict of each mode, with its facts for the first one, what the signs mean, and marks."""
+    if not modes:
+        return [Paragraph("The two runs have no mode in common.", "")]
+    lines: list[Paragraph] = []
+    for mode in modes:
+        lines += _verdict_lines(comparison, mode, details or mode == modes[0])
+    lines.append(Paragraph(comparison.orientation, ""))
+    if marks := _marks(comparison):
+        lines.append(Paragraph(", ".join(marks)))
+    return lines
 
 
 def _marks(comparison: RunComparison) -> list[str]:
