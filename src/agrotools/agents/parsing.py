@@ -6,6 +6,7 @@ Several calls in one message keep their order. An unknown tool name is still a c
 """
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,9 @@ from agrotools.text.loose_json import NotJson, dumps, loads, value_at, values_in
 MAX_CALLS = 50
 """Maximum calls in one message; beyond it the model is looping, and none of the calls is executed."""
 _KEPT_OF_UNREADABLE = 4000
+"""Characters of an unparseable reply that its action keeps."""
+_LONGEST_BEFORE_INPUT = 1000
+"""Characters of the line ``Action: ...`` in which ``Action Input:`` is looked for."""
 
 _ANSWER = r"(?:final[ \t_]*answer|最终答案|最终回答|最后答案)"
 _ACTION = r"(?:action|行动|动作)"
@@ -74,6 +78,10 @@ HINTS: Mapping[Protocol, str] = {
 _UNREAD_HINT = 'Write a call as one JSON object, {"name": ..., "arguments": {...}}, or the answer without a call.'
 
 
+class CallError(ValueError):
+    """Text that is meant as a tool call but cannot be parsed as one. The message gives the reason."""
+
+
 def parse_output(
     text: str,
     requested: Sequence[RequestedCall] = (),
@@ -97,54 +105,58 @@ def parse_output(
         marked_only: text without a marker is unparseable.
         reply: raw reply to attach to the action.
     """
-    text = without_surrogates(text)
-    if begin := _BEGIN_TOKENS.match(text):
-        text = text[begin.end() :]
+    text = _without_begin_tokens(without_surrogates(text))
     requested = [_clean(call) for call in requested]
     thinking, body = _split_thinking(text)
-    if begin := _BEGIN_TOKENS.match(body):
-        body = body[begin.end() :]
-    body = turns.own_turn(body)
+    body = turns.own_turn(_without_begin_tokens(body))
     try:
         if requested and not answer_only:
-            if len(requested) > MAX_CALLS:
-                raise CallError(f"one message holds more than {MAX_CALLS} calls")
-            calls = tuple(call_of(call.name, call.arguments, call.id or None) for call in requested)
-            thought = _thought(thinking, body)
-            fields = {
-                "kind": "call",
-                "calls": calls,
-                "thought": thought,
-                "reply": reply,
-                "refused": None,
-            }
-            return from_valid(CallTools, fields)
+            return _native_calls(requested, _thought(thinking, body), reply)
         if not body.strip():
             raise CallError(
                 "the output ends inside its own thinking" if thinking else "the output is empty"
             )
         reader = _TextReader(_unquoted(body), tools or {}, calls_possible=not answer_only)
         if reader.calls:
-            return CallTools(
-                calls=tuple(reader.calls), thought=_thought(thinking, reader.before), reply=reply
-            )
+            thought = _thought(thinking, reader.before)
+            return CallTools(calls=tuple(reader.calls), thought=thought, reply=reply)
         if reader.answer_at is None and not answer_only:
             reader.find_own_words(protocol, marked_only=marked_only)
-        answer = _answer_text(
-            turns.first_answer(reader.text[reader.answer_at or 0 : reader.answer_end])
-        )
-        if not answer:
-            raise CallError("the final answer is empty")
+        answer = reader.answer()
         thought = _thought(thinking, reader.before if reader.answer_at is not None else "")
         return Answer(text=answer, thought=thought, reply=reply)
     except CallError as error:
-        unread = text + "".join(as_text(call) for call in requested)
-        hint = (
-            _UNREAD_HINT
-            if protocol == "tool-calling" and str(error).startswith(UNREAD_CALL)
-            else HINTS[protocol]
-        )
-        return Unparseable(text=excerpt(unread), reason=f"{error}.", hint=hint, reply=reply)
+        return _unparseable(text, requested, error, protocol, reply)
+
+
+def _without_begin_tokens(text: str) -> str:
+    begin = _BEGIN_TOKENS.match(text)
+    return text[begin.end() :] if begin else text
+
+
+def _native_calls(
+    requested: Sequence[RequestedCall], thought: str, reply: Reply | None
+) -> CallTools:
+    """Return the calls that a model made in its endpoint's own format."""
+    if len(requested) > MAX_CALLS:
+        raise CallError(f"one message holds more than {MAX_CALLS} calls")
+    calls = tuple(call_of(call.name, call.arguments, call.id or None) for call in requested)
+    fields = {"kind": "call", "calls": calls, "thought": thought, "reply": reply, "refused": None}
+    return from_valid(CallTools, fields)
+
+
+def _unparseable(
+    text: str,
+    requested: Sequence[RequestedCall],
+    error: CallError,
+    protocol: Protocol,
+    reply: Reply | None,
+) -> Unparseable:
+    """Return the action of a reply that is neither a call nor an answer, with a hint how to write one."""
+    unread = text + "".join(as_text(call) for call in requested)
+    is_unread_call = str(error).startswith(UNREAD_CALL)
+    hint = _UNREAD_HINT if protocol == "tool-calling" and is_unread_call else HINTS[protocol]
+    return Unparseable(text=excerpt(unread), reason=f"{error}.", hint=hint, reply=reply)
 
 
 def spoken_answer(text: str) -> str:
@@ -164,13 +176,20 @@ def before_invented_turn(text: str) -> str:
 
 def _clean(call: RequestedCall) -> RequestedCall:
     """Return ``call`` without characters that a record cannot store."""
-    texts = {name: without_surrogates(getattr(call, name)) for name in ("name", "arguments", "id")}
-    return call.model_copy(update=texts)
+    return call.model_copy(
+        update={
+            "name": without_surrogates(call.name),
+            "arguments": without_surrogates(call.arguments),
+            "id": without_surrogates(call.id),
+        }
+    )
 
 
 def as_text(call: RequestedCall) -> str:
     """Return a native call as text that :func:`parse_output` can parse."""
-    fields = {"name": call.name, "arguments": call.arguments} | ({"id": call.id} if call.id else {})
+    fields = {"name": call.name, "arguments": call.arguments}
+    if call.id:
+        fields["id"] = call.id
     return f"\n<tool_call>{dumps(fields)}</tool_call>"
 
 
@@ -203,6 +222,14 @@ class _TextReader:
     def before(self) -> str:
         return self.text[: self._begin]
 
+    def answer(self) -> str:
+        """Return the answer behind its marker, or the whole text if there is none; CallError if it is empty."""
+        own_words = turns.first_answer(self.text[self.answer_at or 0 : self.answer_end])
+        answer = _answer_text(own_words)
+        if not answer:
+            raise CallError("the final answer is empty")
+        return answer
+
     def find_own_words(self, protocol: Protocol, *, marked_only: bool) -> None:
         """Set ``answer_at`` in a text without a marker; raise a :class:`CallError` if it is no answer."""
         react = protocol == "react"
@@ -220,53 +247,62 @@ class _TextReader:
             raise CallError("the output has neither an Action nor a Final Answer")
 
     def _read(self, calls_possible: bool) -> None:
-        objects = list(_objects_like_calls(self.text)) if calls_possible else []
-        objects.reverse()
-        position = 0
+        """Read objects and markers in the order of the text, until one of them ends the model's own turn."""
+        objects = deque(_objects_like_calls(self.text) if calls_possible else ())
         marker = _MARKER.search(self.text)
-        while True:
+        position: int | None = 0
+        while position is not None:
             if marker is not None and marker.start() < position:
                 marker = _MARKER.search(self.text, position)
-            while objects and objects[-1][0] < position:
-                objects.pop()
-            if objects and (marker is None or objects[-1][0] < marker.start()):
-                start, end = objects.pop()
-                position = end
-                if self._in_further_turn(start):
-                    break
-                if self.answer_at is None:
-                    self._add(calls_of(loaded(self.text[start:end], "the call")), start)
-            elif marker is None:
-                break
-            elif marker["answer"]:
-                if self.calls:
-                    break
-                if self.answer_at is not None:
-                    earlier = self.text[self.answer_at : marker.start()]
-                    own = turns.first_answer(earlier)
-                    if len(own) < len(
-                        earlier
-                    ):  # another turn, whose answer is not to this question
-                        self.answer_end = self.answer_at + len(own)
-                        break
-                self._begin, self.answer_at, self.answer_end = (
-                    marker.start(),
-                    marker.end(),
-                    len(self.text),
-                )
-                position = marker.end()
-            elif (marker["turn"] or marker["tag"]) and self.calls:
-                break
-            elif calls_possible and self.answer_at is None and (marker["call"] or marker["action"]):
-                if self._in_further_turn(marker.start()):
-                    break
-                position = (
-                    self._action(marker) if marker["action"] else self._in_markup(marker.start())
-                )
+            while objects and objects[0][0] < position:
+                objects.popleft()
+            if objects and (marker is None or objects[0][0] < marker.start()):
+                start, end = objects.popleft()
+                position = self._object(start, end)
+            elif marker is not None:
+                position = self._marker(marker, calls_possible=calls_possible)
             else:
-                position = marker.end()
-        if calls_possible and not self.calls and self.answer_at is None and _is_cut_off(self.text):
+                break
+        is_found = bool(self.calls) or self.answer_at is not None
+        if calls_possible and not is_found and _is_cut_off(self.text):
             raise CallError("the JSON of the call is cut off or its brackets do not match")
+
+    # The methods that read one part return the position of its end, or None where the model's own turn ends.
+
+    def _object(self, start: int, end: int) -> int | None:
+        """Read a JSON object that looks like a call. Behind an answer marker it is part of the answer."""
+        if self._in_further_turn(start):
+            return None
+        if self.answer_at is None:
+            self._add(calls_of(loaded(self.text[start:end], "the call")), start)
+        return end
+
+    def _marker(self, marker: re.Match[str], *, calls_possible: bool) -> int | None:
+        if marker["answer"]:
+            return self._answer_marker(marker)
+        if (marker["turn"] or marker["tag"]) and self.calls:
+            return None
+        opens_call = bool(marker["call"] or marker["action"])
+        if not opens_call or not calls_possible or self.answer_at is not None:
+            return marker.end()
+        if self._in_further_turn(marker.start()):
+            return None
+        return self._action(marker) if marker["action"] else self._in_markup(marker.start())
+
+    def _answer_marker(self, marker: re.Match[str]) -> int | None:
+        """Let the answer begin behind ``marker``, unless calls come first or an invented turn lies before it."""
+        if self.calls:
+            return None
+        if self.answer_at is not None:
+            earlier = self.text[self.answer_at : marker.start()]
+            own = turns.first_answer(earlier)
+            if len(own) < len(earlier):  # another turn, whose answer is not to this question
+                self.answer_end = self.answer_at + len(own)
+                return None
+        self._begin = marker.start()
+        self.answer_at = marker.end()
+        self.answer_end = len(self.text)
+        return marker.end()
 
     def _in_further_turn(self, start: int) -> bool:
         """Whether a turn in plain text lies between the calls that were found and ``start``."""
@@ -305,12 +341,12 @@ class _TextReader:
         return found
 
     def _whole_calls(self, opened: re.Match[str]) -> tuple[list[ToolCall], int]:
-        calls, end = list[ToolCall](), opened.end()
+        calls: list[ToolCall] = []
+        end = opened.end()
         while len(calls) <= MAX_CALLS and (found := markups.python_call_at(self.text, end)):
-            tool, arguments, end = found
-            calls.append(
-                call_of(tool, loaded(arguments, f"the list of names and values of {tool}(...)"))
-            )
+            tool, written, end = found
+            arguments = loaded(written, f"the list of names and values of {tool}(...)")
+            calls.append(call_of(tool, arguments))
         if calls:
             return calls, end
         if (value_start := self._value_start(end)) is None:
@@ -322,27 +358,17 @@ class _TextReader:
 
     def _action(self, marker: re.Match[str]) -> int:
         """Parse ``Action: NAME`` and the input that follows, and return the position of their end."""
-        if (finish := _FINISH.match(self.text, marker.end())) and not self.calls:
-            ended = _END_OF_FINISH.search(self.text, finish.end())
-            self._begin, self.answer_at = marker.start(), finish.end()
-            self.answer_end = ended.start() if ended else len(self.text)
-            return self.answer_end
-        line_end = self.text.find("\n", marker.end())
-        line_end = len(self.text) if line_end < 0 else line_end
+        finish = _FINISH.match(self.text, marker.end())
+        if finish and not self.calls:
+            return self._finish(marker.start(), finish.end())
+        line_end = self._line_end(marker.end())
         line = self.text[marker.end() : line_end]
-        in_line = _INPUT_IN_LINE.search(line[:1000])
-        match = _INPUT.match(self.text, line_end)
-        name = (line[: in_line.start()] if in_line else line).strip(" \t\r*`\"'").removesuffix("()")
-        if in_line:
-            start = marker.end() + in_line.end()
-        elif match:
-            start = match.end()
-        elif (blob := self._value_start(line_end)) is not None and name and name[0] not in "{[":
-            start = blob
-        elif not name and self._value_start(marker.end()) is not None:
-            # The bare marker is followed by a whole call as JSON, which is parsed as an object later.
-            return marker.end()
-        else:
+        in_line = _INPUT_IN_LINE.search(line[:_LONGEST_BEFORE_INPUT])
+        name_text = line[: in_line.start()] if in_line else line
+        name = name_text.strip(" \t\r*`\"'").removesuffix("()")
+        start = marker.end() + in_line.end() if in_line else self._input_below(name, line_end)
+        if start is None:
+            # A bare marker may be followed by a whole call as JSON, which is parsed as an object later.
             if not _NOTHING.fullmatch(name):
                 self.complaint = f"the Action {excerpt(name, 60)!r} has no Action Input"
             return marker.end()
@@ -357,6 +383,24 @@ class _TextReader:
         self._add([call_of(name, arguments)], marker.start())
         return end
 
+    def _finish(self, start: int, answer_at: int) -> int:
+        """Read the answer in ``Action: Finish[...]``, and return the position of its end."""
+        ended = _END_OF_FINISH.search(self.text, answer_at)
+        self._begin, self.answer_at = start, answer_at
+        self.answer_end = ended.start() if ended else len(self.text)
+        return self.answer_end
+
+    def _input_below(self, name: str, line_end: int) -> int | None:
+        """Return where the input of an action begins on the lines below its name; None if there is none."""
+        if match := _INPUT.match(self.text, line_end):
+            return match.end()
+        is_name = bool(name) and name[0] not in "{["
+        return self._value_start(line_end) if is_name else None
+
+    def _line_end(self, start: int) -> int:
+        end = self.text.find("\n", start)
+        return len(self.text) if end < 0 else end
+
     def _input(self, start: int) -> tuple[Any, int]:
         """Return the value of an ``Action Input:`` and the position of its end."""
         value_start = self._value_start(start)
@@ -365,8 +409,7 @@ class _TextReader:
         literal = _STRING_LITERAL.match(self.text, _skip(self.text, start))
         if literal:
             return loaded(literal[0], "the Action Input"), literal.end()
-        end = self.text.find("\n", start)
-        end = len(self.text) if end < 0 else end
+        end = self._line_end(start)
         if _NOTHING.fullmatch(self.text[start:end].strip(" \t\r*`")):
             return {}, end
         raise CallError("the Action Input is not a JSON object")
@@ -414,13 +457,13 @@ def _is_cut_off(text: str) -> bool:
 def _unquoted(text: str) -> str:
     """Return the content of an output that is a single JSON string."""
     literal = _STRING_LITERAL.fullmatch(text.strip())
-    if literal:
-        try:
-            inner = loads(literal[0])
-        except NotJson:
-            return text
-        return inner if isinstance(inner, str) and inner.strip() else text
-    return text
+    if literal is None:
+        return text
+    try:
+        inner = loads(literal[0])
+    except NotJson:
+        return text
+    return inner if isinstance(inner, str) and inner.strip() else text
 
 
 def _split_thinking(text: str) -> tuple[str, str]:
@@ -429,7 +472,9 @@ def _split_thinking(text: str) -> tuple[str, str]:
     if block:
         return block["inner"].strip(), text[block.end() :]
     end = _END_OF_THINKING.search(text)
-    return (text[: end.start()].strip(), text[end.end() :]) if end else ("", text)
+    if end is None:
+        return "", text
+    return text[: end.start()].strip(), text[end.end() :]
 
 
 def _thought(thinking: str, before: str) -> str:
@@ -443,15 +488,12 @@ def _answer_text(text: str) -> str:
     text = text.strip()
     while (tokens := [*_END_TOKENS.finditer(text)]) and tokens[-1].end() == len(text):
         text = text[: tokens[-1].start()].rstrip()
+    n_fences = text.count("```")
     lines = text.splitlines()
-    if (
-        len(lines) > 1
-        and lines[0].startswith("```")
-        and lines[-1].strip() == "```"
-        and text.count("```") == 2
-    ):
+    is_fenced = len(lines) > 1 and lines[0].startswith("```") and lines[-1].strip() == "```"
+    if is_fenced and n_fences == 2:
         return "\n".join(lines[1:-1]).strip()
-    if text.endswith("```") and text.count("```") == 1:
+    if text.endswith("```") and n_fences == 1:
         return text.removesuffix("```").strip()
     return text
 
@@ -471,10 +513,6 @@ _WRAPPER_KEYS = ("tool_call", "function_call", "call", "action")
 _LONGEST_NAME = 200
 _NAME_KEY = re.compile(rf"[\"'“](?:{'|'.join(_NAME_KEYS + _LIST_KEYS)})[\"'”]\s*+:")
 _ARGUMENT_KEY = re.compile(rf"[\"'“](?:{'|'.join(_ARGUMENT_KEYS)})[\"'”]\s*+:")
-
-
-class CallError(ValueError):
-    """Text that is meant as a tool call but cannot be parsed as one. The message gives the reason."""
 
 
 def holds_call_keys(text: str, start: int = 0, end: int | None = None) -> bool:
@@ -510,13 +548,9 @@ def calls_of(value: Any) -> list[ToolCall]:
     if name_key is None or arguments_key is None:
         return []
     identifier = value.get("id")
-    return [
-        call_of(
-            value[name_key],
-            value[arguments_key],
-            identifier if isinstance(identifier, str) else None,
-        )
-    ]
+    if not isinstance(identifier, str):
+        identifier = None
+    return [call_of(value[name_key], value[arguments_key], identifier)]
 
 
 def call_of(name: object, arguments: object, identifier: str | None = None) -> ToolCall:
