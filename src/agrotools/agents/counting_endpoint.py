@@ -64,6 +64,8 @@ _ROLES: Mapping[str, Role] = {
 
 @dataclass
 class _Request:
+    """A request as it is sent on."""
+
     sample: "SampleUsage"
     path: str
     content: bytes
@@ -163,56 +165,33 @@ class CountingEndpoint:
         self._hosts = [f"127.0.0.1:{port}", f"localhost:{port}"]
 
     async def _answer(self, request: "web.Request") -> "web.StreamResponse":
-        from aiohttp import web
-
-        token = request.headers.get("authorization", "").partition(" ")[2].strip()
-        sample = self.samples.get(token)
+        """Answer a request of an agent: refuse it, or send it on if the budget holds its highest cost."""
         if request.host not in self._hosts:
             return _error(HTTPStatus.FORBIDDEN, "this host name is not served")
-        if sample is None and token in self._ended:
-            return _error(
-                HTTPStatus.TOO_MANY_REQUESTS, "the sample of this key has ended", "sample_ended"
-            )
+        token = request.headers.get("authorization", "").partition(" ")[2].strip()
+        sample = self.samples.get(token)
         if sample is None:
-            return _error(
-                HTTPStatus.UNAUTHORIZED,
-                "the key is not that of a running sample",
-                "invalid_api_key",
-            )
+            return self._no_sample(token)
         if request.method == "GET":
-            return web.json_response(
-                {"object": "list", "data": [{"id": self.model, "object": "model"}]}
-            )
+            return self._models()
         try:
             body = orjson.loads(await request.read())
             messages, tools = sample.messages_of(body)
             sent = self._request(sample, request.path.removeprefix("/v1"), body, messages)
         except (ValueError, TypeError, AttributeError, KeyError) as error:
-            reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            if isinstance(error, TypeError | AttributeError):
-                reason = "a part of it is of another type than in OpenAI's API"
+            reason = _why_unreadable(error)
             return _error(HTTPStatus.BAD_REQUEST, f"the request cannot be read: {reason}")
         task = asyncio.current_task()
         assert task is not None
-        budget, price = sample.meter.budget, self.price
-        reserved_usd = 0.0
         self._open[task] = (sample, False)
         try:
-            if budget is not None and price is not None:
-                tokens = (sent.bound.input_tokens, sent.bound.output_tokens)
-                reserved_usd = await budget.reserve(lambda: price.usd(*tokens), sample.meter.stats)
+            reserved_usd = await self._reserve(sent)
             try:
                 self._open[task] = (sample, True)
                 sample.requests.append((messages, cast("Sequence[ToolSpec]", tools)))
-                return await self._pass_on(sent, request)
-            except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
-                raise  # nothing was sent
-            except (asyncio.CancelledError, aiohttp.ClientError, OSError, TimeoutError):
-                self._charge(sent, b"")
-                raise
+                return await self._send_on(sent, request)
             finally:
-                if budget is not None and price is not None:
-                    budget.release(reserved_usd)
+                self._release(sample, reserved_usd)
         except AgrotoolsError as error:
             sample.fail(error)
             code = "budget_reached" if isinstance(error, BudgetReached) else "run_ended"
@@ -225,82 +204,134 @@ class CountingEndpoint:
         finally:
             del self._open[task]
 
+    def _no_sample(self, token: str) -> "web.Response":
+        if token in self._ended:
+            return _error(
+                HTTPStatus.TOO_MANY_REQUESTS, "the sample of this key has ended", "sample_ended"
+            )
+        return _error(
+            HTTPStatus.UNAUTHORIZED, "the key is not that of a running sample", "invalid_api_key"
+        )
+
+    def _models(self) -> "web.Response":
+        from aiohttp import web
+
+        model = {"id": self.model, "object": "model"}
+        return web.json_response({"object": "list", "data": [model]})
+
+    async def _reserve(self, sent: _Request) -> float | None:
+        """Reserve the highest cost of a request; None if there is no budget, or no price to compare with it."""
+        meter, price = sent.sample.meter, self.price
+        if meter.budget is None or price is None:
+            return None
+        bound = sent.bound
+        return await meter.budget.reserve(
+            lambda: price.usd(bound.input_tokens, bound.output_tokens), meter.stats
+        )
+
+    def _release(self, sample: "SampleUsage", reserved_usd: float | None) -> None:
+        budget = sample.meter.budget
+        if budget is not None and reserved_usd is not None:
+            budget.release(reserved_usd)
+
     def _request(
         self, sample: "SampleUsage", path: str, body: dict[str, Any], messages: Sequence[Message]
     ) -> _Request:
         """Return the request to send on, with the most that it can use; ValueError if that is not known."""
         if body.get("background"):
             raise ValueError("background: the cost of such replies is not known when they begin")
-        lengths, replies = [_whole(body, name) for name in _LIMITS[path]], _whole(body, "n")
-        streams = bool(body.get("stream"))
-        kept = {
+        limits = [_whole(body, name) for name in _LIMITS[path]]
+        n_replies = _whole(body, "n") or 1
+        sent = {
             name: value
             for name, value in body.items()
             if name not in _NOT_SENT or name in _LIMITS[path]
         }
-        sent, hides_usage = {**kept, "model": self.model}, False
+        sent["model"] = self.model
+        streams = bool(body.get("stream"))
+        hides_usage = False
         if streams and path == _CHAT:
             options = body.get("stream_options") or {}
             hides_usage = not options.get("include_usage")
             sent["stream_options"] = {**options, "include_usage": True}
-        content, images = json_bytes(sent), image_urls(messages)
-        most_of_image = self.price.image_tokens[1] if self.price else 0
+        content = json_bytes(sent)
+        longest_reply = max(filter(None, limits), default=DEFAULT_OUTPUT_TOKENS)
         bound = Usage(
-            input_tokens=len(content)
-            - sum(map(len, images))
-            + len(images) * most_of_image
-            + _TEMPLATE_TOKENS,
-            output_tokens=min(
-                max(filter(None, lengths), default=DEFAULT_OUTPUT_TOKENS) * (replies or 1),
-                MOST_TOKENS,
-            ),
+            input_tokens=self._most_input_tokens(content, image_urls(messages)),
+            output_tokens=min(longest_reply * n_replies, MOST_TOKENS),
         )
         return _Request(sample, path, content, streams, hides_usage, bound, time.monotonic())
 
-    async def _pass_on(self, sent: _Request, request: "web.Request") -> "web.StreamResponse":
+    def _most_input_tokens(self, content: bytes, images: Sequence[str]) -> int:
+        """Return the most tokens of a request: one for each byte of text, and the highest number for each image."""
+        text_bytes = len(content) - sum(map(len, images))
+        most_of_image = self.price.image_tokens[1] if self.price else 0
+        return text_bytes + len(images) * most_of_image + _TEMPLATE_TOKENS
+
+    async def _send_on(self, sent: _Request, request: "web.Request") -> "web.StreamResponse":
+        """Send a request on and pass the reply back. A request that breaks off is charged: it may have been processed.
+
+        Raises:
+            EndpointRefusal: the endpoint refuses the key of the model.
+        """
+        try:
+            async with self._upstream[sent.path].request(sent.content) as reply:
+                is_error = reply.status >= HTTPStatus.BAD_REQUEST
+                if sent.streams and not is_error:
+                    return await self._pass_stream(sent, request, reply)
+                return await self._pass_whole(sent, reply)
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
+            raise  # nothing was sent
+        except (asyncio.CancelledError, aiohttp.ClientError, OSError, TimeoutError):
+            self._charge(sent, b"")
+            raise
+
+    async def _pass_whole(self, sent: _Request, reply: aiohttp.ClientResponse) -> "web.Response":
+        """Return a reply that came in one piece; one without an error is charged."""
         from aiohttp import web
 
-        async with self._upstream[sent.path].request(sent.content) as reply:
-            if not (sent.streams and reply.status < HTTPStatus.BAD_REQUEST):
-                body = self._without_key(await reply.read())
-                if reply.status < HTTPStatus.BAD_REQUEST:
-                    self._charge(sent, body)
-                elif reply.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-                    hint = f"set {self._address.key_env}" if self._address.key_env else None
-                    raise EndpointRefusal(
-                        f"{self._address.base_url} refuses the key of --agent-model",
-                        problem="key",
-                        hint=hint,
-                    )
-                headers = {
-                    name: reply.headers[name] for name in ("Retry-After",) if name in reply.headers
-                }
-                return web.Response(
-                    status=reply.status, body=body, content_type="application/json", headers=headers
-                )
-            response = web.StreamResponse(
-                headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+        body = self._without_key(await reply.read())
+        if reply.status < HTTPStatus.BAD_REQUEST:
+            self._charge(sent, body)
+        elif reply.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            raise EndpointRefusal(
+                f"{self._address.base_url} refuses the key of --agent-model",
+                problem="key",
+                hint=f"set {self._address.key_env}" if self._address.key_env else None,
             )
-            await response.prepare(request)
-            stream = _Stream()
-            try:
-                async for received in _events(reply.content):
-                    event = self._without_key(received)
-                    is_shown = stream.add(event) or not sent.hides_usage
-                    if stream.has_ended:
-                        self._charge(
-                            sent, stream.body()
-                        )  # before the agent sees the end, and answers
-                    if is_shown:
-                        with suppress(
-                            ConnectionError
-                        ):  # the agent has gone, but the reply is paid for
-                            await response.write(event)
-            finally:
-                self._charge(sent, stream.body())
-            with suppress(ConnectionError):
-                await response.write_eof()
-            return response
+        headers: dict[str, str] = {}
+        if "Retry-After" in reply.headers:
+            headers["Retry-After"] = reply.headers["Retry-After"]
+        return web.Response(
+            status=reply.status, body=body, content_type="application/json", headers=headers
+        )
+
+    async def _pass_stream(
+        self, sent: _Request, request: "web.Request", reply: aiohttp.ClientResponse
+    ) -> "web.StreamResponse":
+        """Pass a stream back, event by event. It is paid for and read to its end, also if the agent has gone."""
+        from aiohttp import web
+
+        response = web.StreamResponse(
+            headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+        )
+        await response.prepare(request)
+        stream = _Stream()
+        try:
+            async for received in _events(reply.content):
+                event = self._without_key(received)
+                is_shown = stream.add(event) or not sent.hides_usage
+                if stream.has_ended:
+                    # Before the agent sees the end, and answers.
+                    self._charge(sent, stream.body())
+                if is_shown:
+                    with suppress(ConnectionError):
+                        await response.write(event)
+        finally:
+            self._charge(sent, stream.body())
+        with suppress(ConnectionError):
+            await response.write_eof()
+        return response
 
     def _without_key(self, body: bytes) -> bytes:
         """Return a reply without the key of the model, which some servers repeat."""
@@ -311,10 +342,8 @@ class CountingEndpoint:
         """Charge and record a reply, once; one without a count of its tokens at the most that it can have used."""
         if sent.is_charged:
             return
-        sent.is_charged, body = (
-            True,
-            self._without_key(body),
-        )  # in a stream, the key may come in parts
+        sent.is_charged = True
+        body = self._without_key(body)  # in a stream, the key may come in parts
         seconds = time.monotonic() - sent.began
         try:
             completion = read_reply(as_chat(body), seconds=seconds)
@@ -325,19 +354,32 @@ class CountingEndpoint:
         used = charged(completion, sent.bound)
         cost = self.price.usd(used.input_tokens, used.output_tokens) if self.price else None
         usage = used.model_copy(update={"cost_usd": cost})
-        sent.sample.replies = (
-            *sent.sample.replies,
-            raw_reply(completion).model_copy(update={"usage": usage}),
-        )
-        meter = sent.sample.meter
+        recorded = raw_reply(completion).model_copy(update={"usage": usage})
+        sample = sent.sample
+        sample.replies = (*sample.replies, recorded)
         # Not checked: the highest cost of an absurd limit is more than an agent may report.
         tokens = usage.model_dump(exclude={"cost_usd"})
-        meter.pay(UsageReport.model_construct(**tokens, cost_usd=cost))
-        budget = meter.budget
-        if budget is not None and budget.usd is not None and budget.ledger.total_usd > budget.usd:
-            spent = f"{budget.ledger.total_usd:.4f} of {budget.usd:g} USD are spent"
-            message = f"a reply cost more than could be known: {spent}"
-            sent.sample.fail(BudgetReached(message, hint=BUDGET_HINT))
+        sample.meter.pay(UsageReport.model_construct(**tokens, cost_usd=cost))
+        _end_if_overspent(sample)
+
+
+def _end_if_overspent(sample: "SampleUsage") -> None:
+    """End the run of a sample whose last reply cost more than its bound, so that the budget is exceeded."""
+    budget = sample.meter.budget
+    if budget is None or budget.usd is None or budget.ledger.total_usd <= budget.usd:
+        return
+    spent = f"{budget.ledger.total_usd:.4f} of {budget.usd:g} USD are spent"
+    message = f"a reply cost more than could be known: {spent}"
+    sample.fail(BudgetReached(message, hint=BUDGET_HINT))
+
+
+def _why_unreadable(error: Exception) -> str:
+    """Return what is wrong with a request, from the error that reading it raised."""
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    if isinstance(error, TypeError | AttributeError):
+        return "a part of it is of another type than in OpenAI's API"
+    return str(error)
 
 
 def _whole(body: Mapping[str, Any], name: str) -> int | None:
@@ -366,6 +408,8 @@ async def _events(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 
 
 class _Stream:
+    """Events of a streamed reply, put together to the body that the same reply has in one piece."""
+
     def __init__(self) -> None:
         self.has_ended = False
         self._whole: bytes | None = None
@@ -386,17 +430,15 @@ class _Stream:
             return True
         if not isinstance(chunk, dict):
             return True
-        if isinstance(chunk.get("response"), dict) and str(chunk.get("type")).startswith(
-            "response."
-        ):
-            if chunk["type"] in ("response.completed", "response.incomplete", "response.failed"):
+        kind = chunk.get("type")
+        if isinstance(chunk.get("response"), dict) and str(kind).startswith("response."):
+            if kind in ("response.completed", "response.incomplete", "response.failed"):
                 self._whole, self.has_ended = orjson.dumps(chunk["response"]), True
             return True
         self._usage = chunk.get("usage") or self._usage
         choices = chunk.get("choices") or []
-        with suppress(
-            AttributeError, TypeError, KeyError
-        ):  # not of this API: the agent gets it as it is
+        # An event that is not of this API is passed on as it is.
+        with suppress(AttributeError, TypeError, KeyError):
             self._add_choices(choices)
         return bool(choices) or not chunk.get("usage")
 
@@ -408,9 +450,8 @@ class _Stream:
                 if isinstance(delta.get(name), str):
                     self._message[name] = self._message.get(name, "") + delta[name]
             for call in delta.get("tool_calls") or ():
-                whole = self._calls.setdefault(
-                    call.get("index") or 0, {"id": "", "function": {"name": "", "arguments": ""}}
-                )
+                begun = {"id": "", "function": {"name": "", "arguments": ""}}
+                whole = self._calls.setdefault(call.get("index") or 0, begun)
                 whole["id"] = call.get("id") or whole["id"]
                 for name, text in (call.get("function") or {}).items():
                     whole["function"][name] = whole["function"].get(name, "") + (text or "")
@@ -432,13 +473,14 @@ def read_messages(body: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     if "messages" in body:
         return list(body["messages"]), tools
     given = body["input"]
-    first = (
-        [{"role": "system", "content": body["instructions"]}] if body.get("instructions") else []
-    )
-    return [
-        *first,
-        *([{"role": "user", "content": given}] if isinstance(given, str) else given),
-    ], tools
+    messages: list[Any] = []
+    if body.get("instructions"):
+        messages.append({"role": "system", "content": body["instructions"]})
+    if isinstance(given, str):
+        messages.append({"role": "user", "content": given})
+    else:
+        messages.extend(given)
+    return messages, tools
 
 
 def message_of(item: Mapping[str, Any]) -> Message:

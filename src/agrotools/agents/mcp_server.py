@@ -54,74 +54,86 @@ def tool_server(
         UsageError: the SDK is not installed.
     """
     lacking = "MCP needs the package mcp, 2.3 or later"
-    types, lowlevel = (
-        import_of_extra(name, "mcp", lacking) for name in ("mcp_types", "mcp.server.lowlevel")
-    )
+    types = import_of_extra("mcp_types", "mcp", lacking)
+    lowlevel = import_of_extra("mcp.server.lowlevel", "mcp", lacking)
     schemas = output_schemas or {}
 
     async def list_tools(context: Any, _params: Any) -> Any:
+        offered = service.tools(_headers(context))
         return types.ListToolsResult(
-            tools=[
-                types.Tool(
-                    name=tool.name,
-                    description=tool.description,
-                    input_schema=dict(tool.parameters),
-                    output_schema=schemas.get(tool.name),
-                )
-                for tool in service.tools(_headers(context))
-            ]
+            tools=[_tool(types, tool, schemas.get(tool.name)) for tool in offered]
         )
 
     async def call_tool(context: Any, params: Any) -> Any:
         async def report(done: float, total: float | None, message: str | None) -> None:
             await context.session.report_progress(done, total, message)
 
-        reply = await service.call(
-            params.name, dict(params.arguments or {}), _headers(context), report
-        )
-        is_error = "error" in reply.observation
-        content = [
-            types.TextContent(text=reply.text),
-            *(
-                types.ImageContent(data=picture.content, mime_type=picture.media_type)
-                for picture in reply.pictures
-            ),
-            *(
-                types.ResourceLink(uri=link.uri, name=link.name, mime_type=link.media_type)
-                for link in reply.links
-            ),
-        ]
-        return types.CallToolResult(
-            content=content,
-            structured_content=None if is_error else dict(reply.observation.get("result") or {}),
-            is_error=is_error,
-            meta=reply.meta,
-        )
+        arguments = dict(params.arguments or {})
+        reply = await service.call(params.name, arguments, _headers(context), report)
+        return _call_result(types, reply)
 
     async def read_resource(_context: Any, params: Any) -> Any:
         from mcp.shared.exceptions import MCPError
 
+        uri = str(params.uri)
         try:
             assert service.read is not None
-            media_type, content = await asyncio.to_thread(service.read, str(params.uri))
+            media_type, content = await asyncio.to_thread(service.read, uri)
         except KeyError:
-            raise MCPError(types.INVALID_PARAMS, f"there is no resource {params.uri}") from None
-        place = {"uri": str(params.uri), "mime_type": media_type}
-        if media_type.startswith("text/") or media_type.endswith("json"):
-            resource = types.TextResourceContents(**place, text=content.decode("utf-8", "replace"))
-        else:
-            resource = types.BlobResourceContents(**place, blob=b64encode(content).decode())
+            raise MCPError(types.INVALID_PARAMS, f"there is no resource {uri}") from None
+        resource = _resource(types, uri, media_type, content)
         return types.ReadResourceResult(contents=[resource])
 
     async def list_resources(_context: Any, _params: Any) -> Any:
         return types.ListResourcesResult(resources=[])  # results link to theirs
 
-    handlers: dict[str, Any] = {"on_list_tools": list_tools, "on_call_tool": call_tool}
-    if service.read is not None:
-        handlers |= {"on_read_resource": read_resource, "on_list_resources": list_resources}
+    has_resources = service.read is not None
     return lowlevel.Server(
-        "agrotools", version=version("agrotools"), instructions=instructions or None, **handlers
+        "agrotools",
+        version=version("agrotools"),
+        instructions=instructions or None,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_read_resource=read_resource if has_resources else None,
+        on_list_resources=list_resources if has_resources else None,
     )
+
+
+# The types of the SDK are handed over, because it is an extra that is imported when a server is made.
+
+
+def _tool(types: Any, tool: ToolDescription, output_schema: Any) -> Any:
+    return types.Tool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=dict(tool.parameters),
+        output_schema=output_schema,
+    )
+
+
+def _call_result(types: Any, reply: ToolReply) -> Any:
+    """Return the reply of a tool as MCP writes it: its text, its pictures, and links to its files."""
+    content: list[Any] = [types.TextContent(text=reply.text)]
+    for picture in reply.pictures:
+        content.append(types.ImageContent(data=picture.content, mime_type=picture.media_type))
+    for link in reply.links:
+        content.append(types.ResourceLink(uri=link.uri, name=link.name, mime_type=link.media_type))
+    is_error = "error" in reply.observation
+    return types.CallToolResult(
+        content=content,
+        structured_content=None if is_error else dict(reply.observation.get("result") or {}),
+        is_error=is_error,
+        meta=reply.meta,
+    )
+
+
+def _resource(types: Any, uri: str, media_type: str, content: bytes) -> Any:
+    """Return a file as text if its media type is one of text or JSON, and in base64 otherwise."""
+    if media_type.startswith("text/") or media_type.endswith("json"):
+        text = content.decode("utf-8", "replace")
+        return types.TextResourceContents(uri=uri, mime_type=media_type, text=text)
+    blob = b64encode(content).decode()
+    return types.BlobResourceContents(uri=uri, mime_type=media_type, blob=blob)
 
 
 def _headers(context: Any) -> Headers:
