@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -41,46 +42,74 @@ def main() -> None:
 
 
 async def _serve(run: Any, has_form: bool, reading: BinaryIO, writing: BinaryIO) -> None:
+    """Work on one task after another, until standard input ends and with it the process."""
     from agrotools.core.errors import words_of
 
-    loop = asyncio.get_running_loop()
-    tasks: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
-    waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
-    calls = 0
+    calls = _Calls(writing)
+    tasks: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
 
     def receive(line: bytes) -> None:
         message = json.loads(line)
         if "task" in message:
             tasks.put_nowait(message)
-        elif future := waiting.pop(message["id"], None):
-            future.set_result(message["observation"])
+        else:
+            calls.settle(message["id"], message["observation"])
+
+    _read_lines(reading, receive)
+    while True:
+        message = await tasks.get()
+        number = message["number"]
+        try:
+            given = await run(
+                message["task"], partial(calls.make, number), partial(_report, writing, number)
+            )
+            answer = {"answer": given, "takes_form": has_form}
+        except BaseException as error:
+            traceback.print_exc()
+            answer = {"error": words_of(error) or type(error).__name__}
+        calls.forget()
+        _send(writing, number, answer)
+
+
+class _Calls:
+    """Calls of tools that wait for their observations."""
+
+    def __init__(self, writing: BinaryIO) -> None:
+        self._writing = writing
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._n_made = 0
+
+    async def make(self, number: int, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the observation of a call for the task of that number."""
+        self._n_made += 1
+        future = self._waiting[self._n_made] = self._loop.create_future()
+        _send(self._writing, number, {"id": self._n_made, "tool": tool, "arguments": arguments})
+        return await future
+
+    def settle(self, call_id: int, observation: dict[str, Any]) -> None:
+        if future := self._waiting.pop(call_id, None):
+            future.set_result(observation)
+
+    def forget(self) -> None:
+        """Drop calls of a task that has ended."""
+        self._waiting.clear()
+
+
+def _read_lines(reading: BinaryIO, receive: Callable[[bytes], None]) -> None:
+    """Call ``receive`` in the running loop for each line; a thread reads them, and ends the process with the last."""
+    loop = asyncio.get_running_loop()
 
     def read() -> None:
         for line in reading:
             loop.call_soon_threadsafe(receive, line)
         os._exit(0)  # the run has ended
 
-    async def call(number: int, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        nonlocal calls
-        calls += 1
-        future = waiting[calls] = loop.create_future()
-        _send(writing, number, {"id": calls, "tool": tool, "arguments": arguments})
-        return await future
-
-    def report(number: int, usage: dict[str, Any]) -> None:
-        _send(writing, number, {"usage": usage})
-
     threading.Thread(target=read, daemon=True).start()
-    while (message := await tasks.get()) is not None:
-        number = message["number"]
-        try:
-            given = await run(message["task"], partial(call, number), partial(report, number))
-            answer = {"answer": given, "takes_form": has_form}
-        except BaseException as error:
-            traceback.print_exc()
-            answer = {"error": words_of(error) or type(error).__name__}
-        waiting.clear()
-        _send(writing, number, answer)
+
+
+def _report(writing: BinaryIO, number: int, usage: dict[str, Any]) -> None:
+    _send(writing, number, {"usage": usage})
 
 
 def _send(writing: BinaryIO, number: int, message: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ import base64
 import io
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -30,19 +30,18 @@ _BANDS_SHOWN: "tuple[tuple[Role, Role, Role], ...]" = (
 _READING = threading.Lock()
 """The readers temporarily change the list of warning filters, which is shared by all threads."""
 _MASK_COLOURS: dict[str, tuple[int, int, int]] = {
-    **{"black": (0, 0, 0), "green": (0, 170, 0), "red": (220, 30, 30), "blue": (40, 80, 230)},
-    **{
-        "yellow": (240, 220, 40),
-        "magenta": (210, 50, 200),
-        "cyan": (50, 200, 210),
-        "orange": (245, 140, 30),
-    },
-    **{
-        "white": (255, 255, 255),
-        "brown": (130, 80, 40),
-        "pink": (250, 160, 190),
-        "grey": (128, 128, 128),
-    },
+    "black": (0, 0, 0),
+    "green": (0, 170, 0),
+    "red": (220, 30, 30),
+    "blue": (40, 80, 230),
+    "yellow": (240, 220, 40),
+    "magenta": (210, 50, 200),
+    "cyan": (50, 200, 210),
+    "orange": (245, 140, 30),
+    "white": (255, 255, 255),
+    "brown": (130, 80, 40),
+    "pink": (250, 160, 190),
+    "grey": (128, 128, 128),
 }
 
 
@@ -113,23 +112,30 @@ def _as_stored(path: str | Path) -> Preview | None:
     except Exception:  # the reader, which is called next, reports the error
         return None
     for name, data in segments:
-        if name != "APP14" and (name, len(data)) != (
-            "APP0",
-            14,
-        ):  # all but colour coding and pixel density
-            marker = 0xFE if name == "COM" else 0xE0 + int(name.removeprefix("APP"))
-            content = content.replace(
-                bytes((0xFF, marker)) + (len(data) + 2).to_bytes(2) + data, b"", 1
-            )
-    is_whole = content.find(b"\xff\xd9") == len(content) - 2
+        if not _is_of_pixels(name, data):
+            content = content.replace(_segment(name, data), b"", 1)
+    is_whole = content.find(_JPEG_END) == len(content) - 2
     is_small = (
         max(width, height) <= LONGEST_SIDE_PX and len(content) <= 50_000 + 0.75 * width * height
     )
-    return (
-        Preview(ImagePart.of("image/jpeg", content), width, height, 3)
-        if is_as_seen and is_whole and is_small
-        else None
-    )
+    if not (is_as_seen and is_whole and is_small):
+        return None
+    return Preview(ImagePart.of("image/jpeg", content), width, height, 3)
+
+
+_JPEG_END = b"\xff\xd9"
+
+
+def _is_of_pixels(name: str, data: bytes) -> bool:
+    """Return True for the segments of a JPEG that say how to show its pixels: coding of colours, density of pixels."""
+    return name == "APP14" or (name, len(data)) == ("APP0", 14)
+
+
+def _segment(name: str, data: bytes) -> bytes:
+    """Return a segment of a JPEG, which Pillow names ``COM`` or ``APP`` with a number, as its bytes in the file."""
+    marker = 0xFE if name == "COM" else 0xE0 + int(name.removeprefix("APP"))
+    length = len(data) + 2  # with the two bytes of the length itself
+    return bytes((0xFF, marker)) + length.to_bytes(2) + data
 
 
 def make_picture(
@@ -325,41 +331,52 @@ def describe(
     file: SampleFile, preview: Preview | Unreadable | None, *, is_shown: bool = True
 ) -> str:
     """Return name, kind, original size, bands, ground sampling distance, intrinsics, classes and note, if known."""
-    facts: list[str] = [file.kind]
-    sized = preview if isinstance(preview, Preview) else file
-    if sized.width_px and sized.height_px:
-        facts.append(f"{sized.width_px} x {sized.height_px} px")
-    if file.bands:
-        facts.append(f"bands {', '.join(file.bands)}")
-    elif isinstance(preview, Preview) and preview.bands > 4:
-        facts.append(f"{preview.bands} bands")
-    if file.gsd_m:
-        facts.append(f"{file.gsd_m:g} m per pixel")
-    if file.crs:
-        facts.append(f"coordinate system {file.crs}")
-    if camera := file.intrinsics:
-        facts.append(f"focal length {camera.fx_px:g} x {camera.fy_px:g} px")
-        facts.append(f"principal point at {camera.cx_px:g}, {camera.cy_px:g} px")
-    if file.depth_unit_mm:
-        facts.append(f"one unit of depth is {file.depth_unit_mm:g} mm")
-    colours = preview.colours if isinstance(preview, Preview) and is_shown else {}
-    if file.classes:
-        shown = {index: f" ({colour})" for index, colour in colours.items()}
-        classes = [
-            f"{index} = {meaning}{shown.get(index, '')}" for index, meaning in file.classes.items()
-        ]
-        facts.append(f"classes: {', '.join(classes)}")
-    elif colours:
-        facts.append(
-            f"values: {', '.join(f'{value} ({colour})' for value, colour in colours.items())}"
-        )
-    if isinstance(preview, Preview) and is_shown and preview.changes:
-        facts.append(f"shown {preview.changes}")
+    shown = preview if isinstance(preview, Preview) else None
+    facts = [file.kind, *_measures(file, shown)]
+    colours = shown.colours if shown and is_shown else {}
+    if values := _values(file, colours):
+        facts.append(values)
+    if shown and is_shown and shown.changes:
+        facts.append(f"shown {shown.changes}")
     if isinstance(preview, Unreadable):
         facts.append(f"cannot be shown: {preview.reason}")
     if file.note:
         facts.append(f"note: {file.note}")
     return f"{file.name}: {'; '.join(facts)}"
+
+
+def _measures(file: SampleFile, preview: Preview | None) -> Iterator[str]:
+    """Yield size, bands, place and camera of a file, as far as they are known."""
+    sized = preview or file
+    if sized.width_px and sized.height_px:
+        yield f"{sized.width_px} x {sized.height_px} px"
+    if file.bands:
+        yield f"bands {', '.join(file.bands)}"
+    elif preview and preview.bands > 4:
+        yield f"{preview.bands} bands"
+    if file.gsd_m:
+        yield f"{file.gsd_m:g} m per pixel"
+    if file.crs:
+        yield f"coordinate system {file.crs}"
+    if camera := file.intrinsics:
+        yield f"focal length {camera.fx_px:g} x {camera.fy_px:g} px"
+        yield f"principal point at {camera.cx_px:g}, {camera.cy_px:g} px"
+    if file.depth_unit_mm:
+        yield f"one unit of depth is {file.depth_unit_mm:g} mm"
+
+
+def _values(file: SampleFile, colours: Mapping[str, str]) -> str:
+    """Return what the values of a mask mean, and the colours that its preview gives them; empty if neither is known."""
+    if file.classes:
+        classes: list[str] = []
+        for index, meaning in file.classes.items():
+            colour = f" ({colours[index]})" if index in colours else ""
+            classes.append(f"{index} = {meaning}{colour}")
+        return f"classes: {', '.join(classes)}"
+    if colours:
+        coloured = [f"{value} ({colour})" for value, colour in colours.items()]
+        return f"values: {', '.join(coloured)}"
+    return ""
 
 
 def result_pictures(artifacts: Sequence[Artifact], folder: Path) -> list[tuple[str, str]]:

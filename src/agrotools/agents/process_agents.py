@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _START_TIMEOUT_S = 120.0
 _LOG_BYTES = 2_000
+"""Bytes of standard error that are kept of a process, whose last line explains its end."""
 FINAL_ANSWER = ToolDescription(
     "final_answer",
     "Give the final answer in your own words. If it returns a form, call it again with the filled-in form.",
@@ -86,6 +87,8 @@ def _kill(process: asyncio.subprocess.Process) -> None:
 
 @dataclass(eq=False)
 class _Worker:
+    """A process of a Python agent, with its folder for the files of a task."""
+
     process: asyncio.subprocess.Process
     folder: Path
     token: str = ""
@@ -98,7 +101,12 @@ class _Worker:
     def __post_init__(self) -> None:
         self.reading = asyncio.create_task(_read_end(self.process.stderr, self.errors, _LOG_BYTES))
 
-    async def send(self, message: Mapping[str, Any]) -> None:
+    async def _begin(self, task: Mapping[str, Any]) -> None:
+        """Send the next task; messages on earlier ones are dropped from now on."""
+        self.number += 1
+        await self._send({"number": self.number, "task": task})
+
+    async def _send(self, message: Mapping[str, Any]) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(message).encode() + b"\n")
         await self.process.stdin.drain()
@@ -121,14 +129,35 @@ class _Worker:
                 return message
         return {"lost": await self.last_words()}
 
+    async def work_on(
+        self, task: Mapping[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange
+    ) -> None:
+        """Give the process a task, and serve its calls until its answer is submitted."""
+        await self._begin(task)
+        while True:
+            message = await self.receive()
+            if "tool" in message:
+                observation = await call(str(message["tool"]), dict(message["arguments"]))
+                await self._send({"id": message["id"], "observation": observation})
+            elif "usage" in message:
+                report(message["usage"])
+            elif "answer" in message:
+                form = exchange.submit(message["answer"])
+                if not (form and message.get("takes_form")):
+                    return
+                await self._begin(form_task(task, form))
+            elif "error" in message:
+                raise InfrastructureError(str(message["error"]))
+            else:
+                raise InfrastructureError(f"the agent's process ended: {message['lost']}")
+
     def _is_message(self, message: Any) -> TypeGuard[dict[str, Any]]:
         if not isinstance(message, dict) or message.get("number") not in range(self.number + 1):
             return False
         if "tool" in message:
             return isinstance(message.get("arguments"), dict) and "id" in message
-        return not message.keys().isdisjoint(
-            ("usage", "answer", "error") if self.number else ("ready", "error")
-        )
+        awaited = ("usage", "answer", "error") if self.number else ("ready", "error")
+        return not message.keys().isdisjoint(awaited)
 
     async def last_words(self) -> str:
         """Return the last line that the process wrote to standard error."""
@@ -207,41 +236,21 @@ class PythonAgents:
         worker = self._idle.pop() if self._idle else await self._start(endpoint)
         if self.endpoint is not None:
             self.endpoint.samples[worker.token] = self.endpoint.samples[endpoint["key"]]
-        token = worker.token
+        is_idle = False
         try:
-            worker.number += 1
             task = {**task, "files": _lay_out(task["files"], worker.folder)}
-            await worker.send({"number": worker.number, "task": task})
-            while True:
-                message = await worker.receive()
-                if "tool" in message:
-                    observation = await call(str(message["tool"]), dict(message["arguments"]))
-                    await worker.send({"id": message["id"], "observation": observation})
-                    continue
-                if "usage" in message:
-                    report(message["usage"])
-                    continue
-                if "answer" in message:
-                    form = exchange.submit(message["answer"])
-                    if form and message.get("takes_form"):
-                        worker.number += 1
-                        await worker.send({"number": worker.number, "task": form_task(task, form)})
-                        continue
-                    for path in worker.folder.iterdir():
-                        path.unlink()
-                    self._idle.append(worker)
-                    worker = None
-                    return
-                if "error" in message:
-                    raise InfrastructureError(str(message["error"]))
-                raise InfrastructureError(f"the agent's process ended: {message['lost']}")
+            await worker.work_on(task, call, report, exchange)
+            for path in worker.folder.iterdir():
+                path.unlink()
+            self._idle.append(worker)
+            is_idle = True
         except (OSError, ValueError) as error:
-            words = await worker.last_words() if worker else error
+            words = await worker.last_words()
             raise InfrastructureError(f"the agent's process ended: {words}") from error
         finally:
             if self.endpoint is not None:
-                self.endpoint.samples.pop(token, None)
-            if worker is not None:
+                self.endpoint.samples.pop(worker.token, None)
+            if not is_idle:
                 self._all.discard(worker)
                 await worker.end()
 
@@ -254,16 +263,18 @@ class PythonAgents:
         self.isolation.close()
 
     async def _start(self, endpoint: Mapping[str, str]) -> _Worker:
-        folder, token = self.isolation.add_folder(), token_urlsafe(24)
+        folder = self.isolation.add_folder()
+        token = token_urlsafe(24)
         command = [
             sys.executable,
             "-m",
             "agrotools.agents.agent_process",
             self._module,
             self._function,
+            *self._searched,
         ]
         served = {**endpoint, "key": token} if endpoint else {}
-        process = await self.isolation.start([*command, *self._searched], {}, served, folder)
+        process = await self.isolation.start(command, {}, served, folder)
         worker = _Worker(process, folder, token)
         self._all.add(worker)
         try:
@@ -284,6 +295,8 @@ class PythonAgents:
 
 
 class _Session(NamedTuple):
+    """A sample that a command works on."""
+
     tools: Sequence[ToolDescription]
     call: CallTool
     report: SendUsage
@@ -340,7 +353,8 @@ class CommandAgents:
         self, task: Mapping[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange
     ) -> None:
         """Run the program on a task, and submit its answer; InfrastructureError if it failed."""
-        url, token = await self._address(), token_urlsafe(16)
+        url = await self._address()
+        token = token_urlsafe(16)
         tools = [*(ToolDescription(**tool) for tool in task["tools"]), FINAL_ANSWER]
         ended = asyncio.get_running_loop().create_future()
         session = self._sessions[token] = _Session(tools, call, report, exchange, ended)
@@ -349,9 +363,9 @@ class CommandAgents:
             files = _lay_out(task["files"], folder)
             server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
             (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"agrotools": server}}))
-            prompt = task["prompt"] + (
-                f"\n\nThe files are in this folder: {folder}" if files else ""
-            )
+            prompt = task["prompt"]
+            if files:
+                prompt += f"\n\nThe files are in this folder: {folder}"
             variables = {_URL: url, _TOKEN: token}
             await self._run(session, prompt, variables, task.get("endpoint", {}), folder)
         finally:
@@ -376,15 +390,11 @@ class CommandAgents:
             "{config}": str(folder / "mcp.json"),
             "{url}": variables[_URL],
         }
-        command = self._words[:1]
-        for word in self._words[1:]:
-            command.append(
-                next((word.replace(*each) for each in places.items() if each[0] in word), word)
-            )
+        program, *words = self._words
+        command = [program, *(_filled_in(word, places) for word in words)]
         process = await self.isolation.start(command, variables, endpoint, folder)
-        exchange = asyncio.ensure_future(
-            _exchange(process, b"" if "{prompt}" in self.command else prompt.encode())
-        )
+        on_standard_input = "" if "{prompt}" in self.command else prompt
+        exchange = asyncio.ensure_future(_exchange(process, on_standard_input.encode()))
         try:
             await asyncio.wait({exchange, session.ended}, return_when=asyncio.FIRST_COMPLETED)
             if session.ended.done():
@@ -396,31 +406,36 @@ class CommandAgents:
                 kill_descendants(variables[_TOKEN])
             with suppress(Exception):
                 await asyncio.wait_for(exchange, 5)
-            process._transport.close()  # pyright: ignore # pipes that another process holds would outlive the loop
+            # Pipes that another process holds would outlive the loop.
+            process._transport.close()  # pyright: ignore
         if process.returncode:
-            last = errors.decode(errors="replace").strip().splitlines()[-1:] or ["it wrote nothing"]
-            is_missing = process.returncode in (126, 127) or "No such file or directory" in last[0]
-            raise InfrastructureError(
-                f"the agent ended with exit code {process.returncode}: {last[0]:.300}"
-                + _HIDDEN * (self.isolation.sealed and is_missing)
-            )
+            raise InfrastructureError(self._why_failed(process.returncode, errors))
         session.exchange.submit(output.decode(errors="replace").strip())
+
+    def _why_failed(self, exit_code: int, errors: bytes) -> str:
+        """Return exit code and last words of a program, and which files it cannot see if it lacks one."""
+        lines = errors.decode(errors="replace").strip().splitlines()
+        last = lines[-1] if lines else "it wrote nothing"
+        reason = f"the agent ended with exit code {exit_code}: {last:.300}"
+        # 126 and 127 are a shell's exit codes for a command that cannot be executed or found.
+        is_missing = exit_code in (126, 127) or "No such file or directory" in last
+        return reason + _HIDDEN if self.isolation.sealed and is_missing else reason
 
     async def _address(self) -> str:
         if self._url is None:
             self._url = asyncio.get_running_loop().create_future()
-            logging.getLogger("mcp").setLevel(
-                logging.CRITICAL
-            )  # calls that are open when a sample ends are no fault
-            service = ToolService(
-                lambda headers: self._sessions[bearer_token(headers)].tools, self._call
-            )
+            # Calls that are open when a sample ends are no fault.
+            logging.getLogger("mcp").setLevel(logging.CRITICAL)
+            service = ToolService(tools=self._tools, call=self._call)
             try:
                 serving = http_server(tool_server(service), self._sessions.__contains__)
                 self._url.set_result(await self._stack.enter_async_context(serving))
             except BaseException as error:
                 self._url.set_exception(error)
         return await asyncio.shield(self._url)
+
+    def _tools(self, headers: Headers) -> Sequence[ToolDescription]:
+        return self._sessions[bearer_token(headers)].tools
 
     async def _call(
         self, tool: str, arguments: dict[str, Any], headers: Headers, _report: ReportProgress
@@ -444,6 +459,14 @@ class CommandAgents:
             return ToolReply({"result": {"form_request": form["form_request"]}})
         session.ended.set_result(None)
         return ToolReply({"result": {"submitted": True}})
+
+
+def _filled_in(word: str, places: Mapping[str, str]) -> str:
+    """Return a word of the command with the text of the first place that it holds."""
+    for place, text in places.items():
+        if place in word:
+            return word.replace(place, text)
+    return word
 
 
 async def _exchange(process: asyncio.subprocess.Process, prompt: bytes) -> tuple[bytes, bytes]:

@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 WORD_FEATURES = 384
 MOST_NUMBERS, MOST_BOXES = 6, 3
 """Only the first numbers and boxes of a question, up to this many, are separate features."""
+_LARGEST_NUMBER = 1e12
+"""Larger numbers count as this one."""
 _BOX = late_pattern(r"(?<!\d)(\d{1,6}), \d+, (\d{1,6}), \d+")
 
 
@@ -106,31 +108,59 @@ def prompt_features(query: str, sample_files: Sequence[SampleFile]) -> FloatArra
     number, sizes, scale and bands of the files.
     """
     text = normalise(query)
+    # The longest name first, because it may contain another.
     for name in sorted((file.name for file in sample_files), key=len, reverse=True):
         text = text.replace(normalise(name), " file ")
     numbers = [
         float(digits.replace(",", "")) for digits in NUMBER.findall(text) if digits.count(".") < 2
     ]
-    words = tokens_of(text)
-    hashed = np.zeros(WORD_FEATURES)
-    for token in (*words, *(" ".join(pair) for pair in pairwise(words))):
-        hashed[zlib.crc32(token.encode()) % WORD_FEATURES] = 1.0
-    logs = [math.log1p(min(number, 1e12)) for number in numbers[:MOST_NUMBERS]]
+    first_numbers = [math.log1p(min(number, _LARGEST_NUMBER)) for number in numbers[:MOST_NUMBERS]]
     widths = [
         math.log1p(abs(int(right) - int(left))) for left, right in _BOX.findall(text)[:MOST_BOXES]
     ]
-    first = sample_files[0] if sample_files else None
-    sizes = [first.width_px or 0, first.height_px or 0] if first else [0, 0]
-    prompt_facts = [
-        float(len(numbers)),
+    return np.concatenate(
+        [
+            _hashed_words(tokens_of(text)),
+            _padded(first_numbers, MOST_NUMBERS),
+            _padded(widths, MOST_BOXES),
+            [float(len(numbers))],
+            _file_features(sample_files),
+        ]
+    )
+
+
+def _hashed_words(words: Sequence[str]) -> FloatArray:
+    """Return 1 at the places of the hashes of words and of pairs of neighbours, and 0 elsewhere."""
+    pairs = [" ".join(pair) for pair in pairwise(words)]
+    hashed = np.zeros(WORD_FEATURES)
+    for token in (*words, *pairs):
+        hashed[zlib.crc32(token.encode()) % WORD_FEATURES] = 1.0
+    return hashed
+
+
+def _padded(values: list[float], length: int) -> list[float]:
+    return values + [0.0] * (length - len(values))
+
+
+def _file_features(sample_files: Sequence[SampleFile]) -> list[float]:
+    """Return number and kinds of the files, and size, scale and bands of the first one, 0 if they are unknown."""
+    width_px = height_px = n_bands = 0
+    log_gsd = 0.0
+    if sample_files:
+        first = sample_files[0]
+        width_px = first.width_px or 0
+        height_px = first.height_px or 0
+        n_bands = len(first.bands or ())
+        log_gsd = math.log(first.gsd_m) if first.gsd_m else 0.0
+    n_kinds = len({file.kind for file in sample_files})
+    return [
         float(len(sample_files)),
-        *(math.log1p(size) for size in sizes),
-        math.log(first.gsd_m) if first and first.gsd_m else 0.0,
-        float(len(first.bands or ())) if first else 0.0,
-        float(len({file.kind for file in sample_files})),
+        math.log1p(width_px),
+        math.log1p(height_px),
+        log_gsd,
+        float(n_bands),
+        float(n_kinds),
     ]
-    rest = [0.0] * (MOST_NUMBERS - len(logs)), widths, [0.0] * (MOST_BOXES - len(widths))
-    return np.concatenate([hashed, logs, *rest, prompt_facts])
 
 
 class GuessModel:
@@ -232,23 +262,30 @@ def guessed_chart(sample: Sample | SampleView) -> PlotSpec | None:
     if plan is None or not plan.figures:
         return None
     words = words_of(sample.query)
-    chart = _shipped_charts()[max(plan.figures, key=lambda figure: len(words & words_of(figure)))]
+    figure = max(plan.figures, key=lambda figure: len(words & words_of(figure)))
+    chart = _shipped_charts()[figure]
     known = list(dict.fromkeys(x for series in chart.series for x in series.x))
-    written = {x: re.escape(x if isinstance(x, str) else f"{x:g}") for x in known}
-    found = {
-        x: re.search(rf"(?<![\w.]){text}(?!\w|\.\d)", sample.query) for x, text in written.items()
-    }
-    places = {x: match.start() for x, match in found.items() if match}
     names = {file.name for file in sample.files}
-    chosen = sorted(places, key=lambda x: places[x]) or [x for x in known if x in names] or known
+    chosen = _named_points(known, sample.query) or [x for x in known if x in names] or known
     series: list[PlotSeries] = []
     for each in chart.series:
         points = dict(zip(each.x, each.y, strict=True))
-        here = [x for x in chosen if x in points]
-        series.append(
-            each.model_copy(update={"x": tuple(here), "y": tuple(points[x] for x in here)})
-        )
+        x = tuple(place for place in chosen if place in points)
+        y = tuple(points[place] for place in x)
+        series.append(each.model_copy(update={"x": x, "y": y}))
     return chart.model_copy(update={"series": tuple(series)})
+
+
+def _named_points(known: Sequence[float | str], query: str) -> list[float | str]:
+    """Return the points of a chart that a question names, in the order in which it names them."""
+    places: dict[float | str, int] = {}
+    for x in known:
+        written = re.escape(x if isinstance(x, str) else f"{x:g}")
+        # Not within a longer word or number: neither 1 of 1.5 nor 5 of it.
+        found = re.search(rf"(?<![\w.]){written}(?!\w|\.\d)", query)
+        if found:
+            places[x] = found.start()
+    return sorted(places, key=lambda x: places[x])
 
 
 @cache
@@ -260,9 +297,8 @@ def _shipped_charts() -> dict[str, PlotSpec]:
 
 def guessed_from_form(slots: Sequence[Slot]) -> bool:
     """Return True if the guess of the shipped model for ``slots`` is the same text for every prompt, and no chart."""
-    return not any(
-        isinstance(slot, PlotSlot) for slot in asked_slots(slots)
-    ) and shipped_model().of_form(slots)
+    has_chart = any(isinstance(slot, PlotSlot) for slot in asked_slots(slots))
+    return not has_chart and shipped_model().of_form(slots)
 
 
 def guessed_values(sample: Sample | SampleView, slots: Sequence[Slot]) -> dict[str, JsonValue]:
@@ -274,9 +310,8 @@ def guessed_values(sample: Sample | SampleView, slots: Sequence[Slot]) -> dict[s
 def shipped_model() -> GuessModel:
     """Return the model that ships with the package."""
     folder = files("agrotools.data")
-    slots: dict[str, dict[str, Any]] = json.loads(folder.joinpath("guess.json").read_text("utf-8"))[
-        "slots"
-    ]
+    entries = json.loads(folder.joinpath("guess.json").read_text("utf-8"))
+    slots: dict[str, dict[str, Any]] = entries["slots"]
     with (
         folder.joinpath("guess.npz").open("rb") as file,
         np.load(file, allow_pickle=False) as arrays,
@@ -308,11 +343,8 @@ class GuessPolicy:
         chart = guessed_chart(view)
         if chart is None or text == UNKNOWN or has_drawn or "plot" not in view.toolset:
             return Answer(text=text or ("The figure is drawn." if has_drawn else "No guess."))
-        return CallTools(
-            calls=(
-                ToolCall(tool="plot", arguments=chart.model_dump(mode="json", exclude={"legend"})),
-            )
-        )
+        arguments = chart.model_dump(mode="json", exclude={"legend"})
+        return CallTools(calls=(ToolCall(tool="plot", arguments=arguments),))
 
 
 class PromptFloor:
@@ -394,14 +426,16 @@ def usual_plan(query: str, n_files: int) -> UsualPlan | None:
     """Return the usual plan of a question with this number of files; None if no known question is like it."""
     weights, forms = _shipped_forms()
     words = _unit_vector({word: weights[word] for word in words_of(query) if word in weights})
-    best, likeness = None, _LEAST_LIKENESS
+    best: UsualPlan | None = None
+    best_likeness = _LEAST_LIKENESS
     for form in forms.values():
         if n_files not in form.plans:
             continue
         for known, figures in form.questions:
-            found = sum(value * known.get(word, 0.0) for word, value in words.items())
-            if found > likeness:
-                best, likeness = UsualPlan(form.plans[n_files], figures), found
+            likeness = sum(value * known.get(word, 0.0) for word, value in words.items())
+            if likeness > best_likeness:
+                best = UsualPlan(form.plans[n_files], figures)
+                best_likeness = likeness
     return best
 
 
@@ -415,24 +449,31 @@ def fewest_files(slots: Sequence[Slot]) -> int:
 def _shipped_forms() -> tuple[dict[str, float], dict[str, _Form]]:
     """Return the weight of each word (its inverse document frequency over the forms), and the forms by key."""
     shipped = json.loads(files("agrotools.data").joinpath("guess_plans.json").read_text("utf-8"))
-    shares = [question["words"] for entry in shipped.values() for question in entry["questions"]]
-    n_with_word = Counter(word for words in shares for word in words)
-    weights = {word: math.log(len(shares) / n) for word, n in n_with_word.items()}
-    forms: dict[str, _Form] = {}
-    for key, entry in shipped.items():
-        questions = [
-            (
-                {word: share * weights[word] for word, share in each["words"].items()},
-                each["figures"],
-            )
-            for each in entry["questions"]
-        ]
-        plans = {
-            int(n): tuple((tool, arguments) for tool, arguments in calls)
-            for n, calls in entry["plans"].items()
-        }
-        forms[key] = _Form([(_unit_vector(words), figures) for words, figures in questions], plans)
+    questions = [question for entry in shipped.values() for question in entry["questions"]]
+    n_with_word = Counter(word for question in questions for word in question["words"])
+    weights = {word: math.log(len(questions) / n) for word, n in n_with_word.items()}
+    forms = {
+        key: _Form(
+            questions=[_weighted(question, weights) for question in entry["questions"]],
+            plans={
+                int(n_files): _call_sequence(calls) for n_files, calls in entry["plans"].items()
+            },
+        )
+        for key, entry in shipped.items()
+    }
     return weights, forms
+
+
+def _weighted(
+    question: Mapping[str, Any], weights: Mapping[str, float]
+) -> tuple[dict[str, float], Sequence[str]]:
+    """Return the words of a shipped question as a unit vector, with its figures."""
+    words = {word: share * weights[word] for word, share in question["words"].items()}
+    return _unit_vector(words), question["figures"]
+
+
+def _call_sequence(calls: Sequence[Sequence[Any]]) -> CallSequence:
+    return tuple((tool, arguments) for tool, arguments in calls)
 
 
 def _unit_vector(vector: Mapping[str, float]) -> dict[str, float]:
