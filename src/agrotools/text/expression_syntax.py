@@ -11,6 +11,8 @@ from agrotools.text.expression_functions import ExpressionError, excerpt
 MAX_CHARACTERS = 500
 MAX_DEPTH = 40
 """Maximum nesting depth of brackets and calls. A chain ``a + b + c + ...`` is flat, however long it is."""
+_NAMES_SHOWN = 40
+"""Known names that the hint for an unknown one lists."""
 
 _QUOTED = re.compile(r"('[^']*'|\"[^\"]*\")")
 _SUPERSCRIPT = re.compile(r"⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
@@ -34,33 +36,16 @@ _PLAIN_SIGNS = str.maketrans(
 _KEYWORD_AFTER_DIGIT = re.compile(r"(?<=[\d.])(?=(?:and|or|if|else|in|not)\b)")
 
 _ALLOWED: frozenset[type[ast.AST]] = frozenset(
-    (
-        *(
-            ast.Expression,
-            ast.BinOp,
-            ast.UnaryOp,
-            ast.BoolOp,
-            ast.Compare,
-            ast.IfExp,
-            ast.Call,
-            ast.keyword,
-            ast.Name,
-        ),
-        *(
-            ast.Constant,
-            ast.List,
-            ast.Tuple,
-            ast.Subscript,
-            ast.Slice,
-            ast.Load,
-            ast.And,
-            ast.Or,
-            ast.Not,
-        ),
-        *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.USub, ast.UAdd),
-        *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn),
-    )
-)
+    {
+        # parts of an expression
+        ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.keyword, ast.Name,
+        ast.Constant, ast.List, ast.Tuple, ast.Subscript, ast.Slice, ast.Load,
+        # operators
+        ast.And, ast.Or, ast.Not,
+        ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.USub, ast.UAdd,
+        ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn,
+    }
+)  # fmt: skip
 
 _COMPREHENSION = (
     "comprehensions are not available",
@@ -99,16 +84,41 @@ def parse_expression(
     Raises:
         ExpressionError: the text is too long, is not an expression, or uses something that is not available.
     """
+    _check_size(text, most)
+    _check_signs(text)
+    tree = _parsed(text)
+    # Identities of the nodes that name a called function. A call comes before its function.
+    called: set[int] = set()
+    for node, depth in _nodes(tree):
+        if depth > MAX_DEPTH:
+            raise _too_deep()
+        if type(node) not in _ALLOWED:
+            raise _not_available(node)
+        if isinstance(node, ast.Call):
+            _check_call(node, names, functions)
+            called.add(id(node.func))
+        elif isinstance(node, ast.Constant):
+            _check_literal(node.value)
+        elif isinstance(node, ast.Name) and id(node) not in called:
+            _check_name(node.id, names, functions)
+    return tree
+
+
+def _check_size(text: str, most: int) -> None:
     if not text:
         raise ExpressionError(
             "the expression is empty", hint="write one, such as (a - b) / a * 100"
         )
     if len(text) > most:
-        why = f"the expression has {len(text)} characters, more than {most}"
         raise ExpressionError(
-            why, hint="pass long lists as variables, or calculate in several calls"
+            f"the expression has {len(text)} characters, more than {most}",
+            hint="pass long lists as variables, or calculate in several calls",
         )
-    _check_signs(text)
+
+
+def _parsed(text: str) -> ast.Expression:
+    """Return the syntax tree of a text that is one expression, and no list without brackets."""
+    # Before Python reads it, whose parser fails on deep nesting with other errors.
     if _bracket_depth(text) > MAX_DEPTH:
         raise _too_deep()
     try:
@@ -118,34 +128,22 @@ def parse_expression(
             f"{excerpt(text)} is not an expression", hint=_syntax_hint(text, error)
         ) from None
     if isinstance(tree.body, ast.Tuple):
-        why = "a comma separates values: this is a list, not a number"
         raise ExpressionError(
-            why, hint="write 1204 without thousands separator, or [1, 204] for a list"
+            "a comma separates values: this is a list, not a number",
+            hint="write 1204 without thousands separator, or [1, 204] for a list",
         )
-    called: set[int] = set()
-    for node, depth in _nodes(tree):
-        if depth > MAX_DEPTH:
-            raise _too_deep()
-        if type(node) not in _ALLOWED:
-            unknown = (
-                f"{type(node).__name__} is not available",
-                "use numbers, variables, lists and functions",
-            )
-            message, hint = _REFUSED.get(type(node), unknown)
-            raise ExpressionError(message, hint=hint)
-        if isinstance(node, ast.Call):
-            _check_call(node, names, functions)
-            called.add(id(node.func))
-        elif isinstance(node, ast.Constant):
-            _check_literal(node.value)
-        elif isinstance(node, ast.Name) and node.id not in names and id(node) not in called:
-            if node.id in functions:
-                raise ExpressionError(f"{node.id} is a function", hint=f"write {node.id}(...)")
-            hint = f"give its value as a variable; known names: {', '.join([*names][:40])}"
-            if close := get_close_matches(node.id, [*names, *functions], n=3, cutoff=0.6):
-                hint = f"did you mean {', '.join(close)}?"
-            raise ExpressionError(f"{node.id} is not defined", hint=hint)
     return tree
+
+
+def _not_available(node: ast.AST) -> ExpressionError:
+    refused = _REFUSED.get(type(node))
+    if refused is None:
+        return ExpressionError(
+            f"{type(node).__name__} is not available",
+            hint="use numbers, variables, lists and functions",
+        )
+    message, hint = refused
+    return ExpressionError(message, hint=hint)
 
 
 def _too_deep() -> ExpressionError:
@@ -175,6 +173,18 @@ def _nodes(tree: ast.Expression) -> Iterator[tuple[ast.AST, int]]:
                 isinstance(node, ast.BinOp) and child is node.left and isinstance(child, ast.BinOp)
             )
             open_nodes.append((child, depth if flat else depth + 1))
+
+
+def _check_name(name: str, names: Collection[str], functions: Collection[str]) -> None:
+    """Check that a name which is not called is one of a variable or a constant."""
+    if name in names:
+        return
+    if name in functions:
+        raise ExpressionError(f"{name} is a function", hint=f"write {name}(...)")
+    hint = f"give its value as a variable; known names: {', '.join([*names][:_NAMES_SHOWN])}"
+    if close := get_close_matches(name, [*names, *functions], n=3, cutoff=0.6):
+        hint = f"did you mean {', '.join(close)}?"
+    raise ExpressionError(f"{name} is not defined", hint=hint)
 
 
 def _check_literal(value: object) -> None:
@@ -210,9 +220,9 @@ def _check_call(node: ast.Call, names: Collection[str], functions: Collection[st
             f"{name} is a variable, not a function", hint=f"write * to multiply: {name}*(...)"
         )
     close = get_close_matches(name.lower(), functions, n=3, cutoff=0.5)
-    hint = (
-        f"did you mean {', '.join(close)}?" if close else f"known functions: {', '.join(functions)}"
-    )
+    hint = f"known functions: {', '.join(functions)}"
+    if close:
+        hint = f"did you mean {', '.join(close)}?"
     raise ExpressionError(f"there is no function {name}", hint=hint)
 
 

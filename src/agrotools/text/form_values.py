@@ -643,51 +643,79 @@ def _starts(item: FormItem, text: str, others: frozenset[str]) -> Iterator[int]:
 def _number_at(item: FormItem, text: str, others: frozenset[str]) -> FormValue | None:
     """Return the value of the number with which ``text`` begins; None if the rest may change what is meant."""
     head = quantity_head(text)
-    if head is None:
+    if head is None or head.margin > _WIDEST_MARGIN * abs(head.quantity.low):
         return None
-    quantity = head.quantity
-    if head.margin > _WIDEST_MARGIN * abs(quantity.low):
+    restated = _restated(item, head.quantity, text[head.end :])
+    if restated is None:
         return None
-    rest = text[head.end :]
-    if same := _SAME.match(rest):
-        inner = (same["inner"] if same["inner"] is not None else same["other"]).strip(" .")
-        other = quantity_head(inner)
-        if other is not None and not inner[other.end :].strip(" ."):
-            both = in_both(quantity, other.quantity)
-            if both is None:
-                return None
-            quantity, rest = both, rest[same.end() :]
-        elif (
-            _is_calculation(inner)
-            and not _MINUS.search(inner)
-            and _is_own(item, _OPERATED.sub(" ", _without_numbers(inner)))
-        ):
-            rest = rest[same.end() :]  # how the value was found
-        elif same["inner"] is None:
-            return None
-    if quantity.unit is None and head.money is None and (money := _MONEY.match(rest)):
-        head, rest = head._replace(money=money[0].strip()), rest[money.end() :]
+    quantity, rest = restated
+    is_money = bool(head.money)
+    if quantity.unit is None and head.money is None and (sign := _MONEY.match(rest)):
+        is_money = True
+        rest = rest[sign.end() :]
     if quantity.unit is not None and not _counts_own(item, text[: head.end]):
         return None
-    times = _TIMES.match(rest) if item.unit is None and quantity.unit is None else None
+    is_bare = item.unit is None and quantity.unit is None
+    times = _TIMES.match(rest) if is_bare else None
     if times:
         rest = rest[times.end() :]
-        subject = _first_telling(item.label)
-        if not (_joining_words() | {subject}).issuperset(_tokens(rest)[:1]):
-            return None  # 9.24 times smaller, where the label asks for the larger one
+        if not _continues_ratio(item, rest):
+            return None
     if quantity.is_share and not _is_of_its_whole(item, rest):
         return None
     # A ratio may name what it is a ratio to: 9.24 times the area of the crop.
     if not _may_follow(item, quantity, rest, frozenset() if times else others):
         return None
-    if head.money and (item.unit is not None or quantity.unit is not None):
+    if is_money and not is_bare:
         return FormValue(listed=False)
     ends = _ends(item, quantity)
+    is_listed = ends is not None and not _is_ambiguous(item, quantity, text)
+    return FormValue(number=ends, listed=is_listed)
+
+
+def _restated(item: FormItem, quantity: Quantity, rest: str) -> tuple[Quantity, str] | None:
+    """Read what repeats a value behind it, in brackets or after an equals sign: the same in another unit, or how it
+    was found.
+
+    Returns:
+        The value and the text behind its repetition; brackets with another content stay in this text. None if the
+        repetition contradicts the value.
+    """
+    same = _SAME.match(rest)
+    if same is None:
+        return quantity, rest
+    inner = (same["inner"] if same["inner"] is not None else same["other"]).strip(" .")
+    behind = rest[same.end() :]
+    other = quantity_head(inner)
+    if other is not None and not inner[other.end :].strip(" ."):
+        both = in_both(quantity, other.quantity)
+        return None if both is None else (both, behind)
+    if _is_way_to_value(item, inner):
+        return quantity, behind
+    return None if same["inner"] is None else (quantity, rest)
+
+
+def _is_way_to_value(item: FormItem, text: str) -> bool:
+    """True for a calculation in words of the form; a minus sign between numbers may be a range instead."""
+    if not _is_calculation(text) or _MINUS.search(text):
+        return False
+    return _is_own(item, _OPERATED.sub(" ", _without_numbers(text)))
+
+
+def _continues_ratio(item: FormItem, rest: str) -> bool:
+    """True if a ratio goes on as its label does: not ``9.24 times smaller`` where the larger one is asked for."""
+    may_follow = _joining_words() | {_first_telling(item.label)}
+    return may_follow.issuperset(_tokens(rest)[:1])
+
+
+def _is_ambiguous(item: FormItem, quantity: Quantity, text: str) -> bool:
+    """True if the written number may stand for another one of the item."""
     # Below 1 without a sign may be a fraction where percent are asked for.
-    is_clear = item.unit != "%" or quantity.unit is not None or not 0 < abs(quantity.high) < 1
+    is_fraction = quantity.unit is None and 0 < abs(quantity.high) < 1
+    if item.unit == "%" and is_fraction:
+        return True
     # Pixels are counted, so that a point before three digits may stand between thousands.
-    is_clear = is_clear and not (item.unit == "px" and _THOUSANDS_POINT.match(text))
-    return FormValue(number=ends, listed=ends is not None and is_clear)
+    return item.unit == "px" and _THOUSANDS_POINT.match(text) is not None
 
 
 def _is_of_its_whole(item: FormItem, rest: str) -> bool:

@@ -40,12 +40,12 @@ _DETECTED_BYTES = 1 << 24
 _SAMPLE_ROWS = 100
 _CHECKED_ROWS = 1000
 _LONGEST_CELL = 131_072
-_MOST_TITLES = 20  # rows with text among which the header is sought
+_MOST_TITLES = 20
+"""Rows with text among which the header is sought."""
 _SEPARATOR = re.compile('"?sep=([^\\w"])"?[\r\n]*', re.IGNORECASE)
 """First line that tells Excel the delimiter; Excel does not show it."""
-_CONTENT = re.compile(
-    r"[-+<>~]?\d[\d.,\s]*\D{0,3}|.*\.[A-Za-z]\w{2,4}"
-)  # a number with a unit, or a file name
+_CONTENT = re.compile(r"[-+<>~]?\d[\d.,\s]*\D{0,3}|.*\.[A-Za-z]\w{2,4}")
+"""A number with a unit, or a file name."""
 _MOST_COLUMNS = 1000
 _SHOWN = 5
 """Hidden rows or columns that a note names."""
@@ -296,31 +296,17 @@ def _open_sheet(
     fill_merged: bool,
     mark_struck: bool,
 ) -> SheetTable:
-    sheets = sheets_of(path)
-    if name is None and len(sheets) > 1:
-        with_text = (each for each in sheets if _has_text(path, each.name))
-        chosen = next(with_text, sheets[0])
-    elif name is None:
-        chosen = next(iter(sheets), None)
-    else:
-        chosen = next((each for each in sheets if each.name == name), None)
-    if chosen is None:
-        what = f"no sheet {name!r}" if sheets else "no sheet with cells"
-        listed = ", ".join(sheet.name for sheet in sheets) or "none"
-        raise NoFileError(f"{path.name} has {what}", hint=f"its sheets: {listed}")
-    if not allow_formulas and (cell := next(iter(formulas_without_value(path, chosen.name)), "")):
-        why = f"{path.name}: cell {cell} has a formula, but not its value, which spreadsheet programs compute"
-        raise NoFileError(
-            why, hint="open it in Excel or LibreOffice and save it, or save it as .csv there"
-        )
-    layout = _layout_of(path, chosen.part)
+    sheet = _chosen_sheet(path, name)
+    if not allow_formulas:
+        _check_formulas(path, sheet.name)
+    layout = _layout_of(path, sheet.part)
     merged = [_Merged(*place) for place in layout.merged] if fill_merged else []
+    text_of = _shown_text if mark_struck else _cell_text
 
     def records() -> Iterator[Record]:
         with _opened_book(path) as book:
-            for number, row in enumerate(_rows_of_sheet(book, chosen.name), start=1):
-                read = _shown_text if mark_struck else _cell_text
-                if texts := _without_end([read(cell) for cell in row]):
+            for number, row in enumerate(_rows_of_sheet(book, sheet.name), start=1):
+                if texts := _without_end([text_of(cell) for cell in row]):
                     yield number, texts
 
     kept = _KeptRecords(records)
@@ -330,15 +316,42 @@ def _open_sheet(
         path,
         lambda: _filled(kept.read(), upright),
         lambda: _filled(kept.read(), merged),
-        sheet=chosen.name,
+        sheet=sheet.name,
     )
-    hidden = _hidden_text(table, layout.hidden_rows, layout.hidden_columns)
-    if chosen.is_hidden:
-        hidden = ", ".join(filter(None, ["a hidden sheet", hidden]))
+    hidden = [_hidden_text(table, layout.hidden_rows, layout.hidden_columns)]
+    if sheet.is_hidden:
+        hidden.insert(0, "a hidden sheet")
+    listed = ", ".join(filter(None, hidden))
     below = [each for each in merged if each.last_row > table.header]
     return replace(
-        table, hidden=f"{hidden}, read like the others" if hidden else "", merged=len(below)
+        table, hidden=f"{listed}, read like the others" if listed else "", merged=len(below)
     )
+
+
+def _chosen_sheet(path: Path, name: str | None) -> WorkbookSheet:
+    """Return the sheet of that name; without a name the first with text, or the first if none has text."""
+    sheets = sheets_of(path)
+    chosen: WorkbookSheet | None
+    if name is not None:
+        chosen = next((each for each in sheets if each.name == name), None)
+    elif len(sheets) > 1:
+        with_text = (each for each in sheets if _has_text(path, each.name))
+        chosen = next(with_text, sheets[0])
+    else:
+        chosen = sheets[0] if sheets else None
+    if chosen is None:
+        what = f"no sheet {name!r}" if sheets else "no sheet with cells"
+        listed = ", ".join(sheet.name for sheet in sheets) or "none"
+        raise NoFileError(f"{path.name} has {what}", hint=f"its sheets: {listed}")
+    return chosen
+
+
+def _check_formulas(path: Path, sheet: str) -> None:
+    if cells := formulas_without_value(path, sheet):
+        raise NoFileError(
+            f"{path.name}: cell {cells[0]} has a formula, but not its value, which spreadsheet programs compute",
+            hint="open it in Excel or LibreOffice and save it, or save it as .csv there",
+        )
 
 
 def _without_end(cells: list[str]) -> list[str]:
@@ -512,32 +525,18 @@ def _table(
     path: Path,
     records: Callable[[], Iterator[Record]],
     below: Callable[[], Iterator[Record]] | None = None,
-    **more: Any,
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    sheet: str | None = None,
 ) -> SheetTable:
     """Return the table of ``records``; ``below`` are the same rows as they are read below the header."""
-
-    def guarded(read: Callable[[], Iterator[Record]]) -> Iterator[Record]:
-        number = 0
-        try:
-            for number, record in read():
-                yield number, record
-        except UnicodeDecodeError as error:
-            why = f"{path.name} is not in {more.get('encoding')}: {error.reason} after row {number}"
-            raise BenchmarkError(
-                why, hint=f"save it as UTF-8; known encodings: {', '.join(ENCODINGS)}"
-            ) from error
-        except csv.Error as error:
-            why = f"{path.name}, row {number + 1} is not a row of a table: {error}"
-            raise BenchmarkError(
-                why, hint="check the quotes of that row: one that is opened must be closed"
-            ) from error
-
-    top = list(
-        islice(
-            (each for each in guarded(records) if any(cell.strip() for cell in each[1])),
-            _MOST_TITLES,
-        )
+    with_text = (
+        (number, record)
+        for number, record in _guarded(path, records, encoding)
+        if any(cell.strip() for cell in record)
     )
+    top = list(islice(with_text, _MOST_TITLES))
     if not top:
         raise NoFileError(
             f"{path.name} is empty", hint="row 1 names the columns, the others contain answers"
@@ -551,21 +550,50 @@ def _table(
         " ".join(cell.split()) or f"column {number}" for number, cell in enumerate(header, start=1)
     ]
     columns = unique_names(names)
-    alike = columns_alike(columns, names)
 
     def rows() -> Iterator[Row]:
-        for number, record in guarded(below or records):
+        for number, record in _guarded(path, below or records, encoding):
             if number <= header_row:
                 continue
-            if "delimiter" in more and any(cell.strip() for cell in record[len(columns) :]):
-                why = f"{path.name}, row {number} has {len(record)} cells, but there are {len(columns)} columns"
+            has_more = any(cell.strip() for cell in record[len(columns) :])
+            if delimiter is not None and has_more:
                 raise NoFileError(
-                    why, hint="put quotes around a cell that contains the delimiter or a line break"
+                    f"{path.name}, row {number} has {len(record)} cells, but there are {len(columns)} columns",
+                    hint="put quotes around a cell that contains the delimiter or a line break",
                 )
             if any(record):
                 yield number, tuple(record[: len(columns)])
 
-    return SheetTable(path, columns, rows, header=header_row, alike=alike, **more)
+    return SheetTable(
+        path,
+        columns,
+        rows,
+        encoding=encoding,
+        delimiter=delimiter,
+        sheet=sheet,
+        header=header_row,
+        alike=columns_alike(columns, names),
+    )
+
+
+def _guarded(
+    path: Path, records: Callable[[], Iterator[Record]], encoding: str | None
+) -> Iterator[Record]:
+    """Yield the records of a file; BenchmarkError, with the number of the row, where they cannot be read."""
+    number = 0
+    try:
+        for number, record in records():
+            yield number, record
+    except UnicodeDecodeError as error:
+        raise BenchmarkError(
+            f"{path.name} is not in {encoding}: {error.reason} after row {number}",
+            hint=f"save it as UTF-8; known encodings: {', '.join(ENCODINGS)}",
+        ) from error
+    except csv.Error as error:
+        raise BenchmarkError(
+            f"{path.name}, row {number + 1} is not a row of a table: {error}",
+            hint="check the quotes of that row: one that is opened must be closed",
+        ) from error
 
 
 def _found_header(top: list[tuple[int, list[str]]]) -> tuple[int, list[str]]:
@@ -576,13 +604,14 @@ def _found_header(top: list[tuple[int, list[str]]]) -> tuple[int, list[str]]:
     best, most = top[0], 0
     for row in top:
         cells = [cell.strip() for cell in row[1] if cell.strip()]
-        is_data = most and any(map(_CONTENT.fullmatch, cells))
-        if (
-            len(cells) > most
-            and not is_data
-            and (len(cells) >= 2 * most or not re.search(r"\d", "".join(cells)))
-        ):
-            best, most = row, len(cells)
+        if len(cells) <= most:
+            continue
+        if most and any(map(_CONTENT.fullmatch, cells)):
+            continue
+        has_digits = re.search(r"\d", "".join(cells)) is not None
+        if has_digits and len(cells) < 2 * most:
+            continue
+        best, most = row, len(cells)
     return best
 
 
