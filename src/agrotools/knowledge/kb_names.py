@@ -27,22 +27,30 @@ class KbNames:
         """Place in ``entries`` of the first crop that has a name."""
         for place, entry in enumerate(self.entries):
             self._by_id.setdefault(entry.id, []).append(entry)
-            for name in dict.fromkeys(folded(name) for name in (*entry.names.all(), entry.slug)):
+            for name in dict.fromkeys(map(folded, (*entry.names.all(), entry.slug))):
                 self._by_name.setdefault(name, []).append(entry)
+                self._add_without_crop(name, entry)
                 if entry.kind == "crop":
                     self._crops.setdefault(name, place)
-                for crop in map(folded, entry.crops):
-                    short = name.removeprefix(f"{crop} ").removesuffix(f" of {crop}")
-                    if short != name:
-                        self._without_crop.setdefault(short, {})[entry.id] = entry
             for label in entry.names.datasets.get(SHIPPED_LABELS, ()):
                 self._by_label.setdefault(label, entry)
-        # A species of a list names the entry only if no entry has this name by itself.
+        self._add_listed_species()
+
+    def _add_without_crop(self, name: str, entry: KnowledgeEntry) -> None:
+        """Add a name without a crop of its entry: "leaf spot" of "bean leaf spot" or "leaf spot of bean"."""
+        for crop in map(folded, entry.crops):
+            short = name.removeprefix(f"{crop} ").removesuffix(f" of {crop}")
+            if short != name:
+                self._without_crop.setdefault(short, {})[entry.id] = entry
+
+    def _add_listed_species(self) -> None:
+        """Add each species of a list as a name of its entry, unless an entry has this name by itself."""
         listed: dict[str, list[KnowledgeEntry]] = {}
         for entry in self.entries:
             for name in map(folded, species_in(entry.names.sci)):
                 listed.setdefault(name, []).append(entry)
-        self._by_name |= {name: of for name, of in listed.items() if name not in self._by_name}
+        for name, entries in listed.items():
+            self._by_name.setdefault(name, entries)
 
     def of_shipped(self, label: str) -> KnowledgeEntry | None:
         """Return the entry of a label of the shipped networks, or None."""
@@ -68,15 +76,12 @@ class KbNames:
         """
         matches = [entry for entry in self.all_of_name(name) if entry.kind in kinds]
         if crop is not None:
-            known = (matches, [entry for entry in self.meant_by(name) if entry.kind in kinds])
-            matches = next(
-                (
-                    on
-                    for each in known
-                    if (on := [entry for entry in each if self.is_on(entry, crop)])
-                ),
-                [],
-            )
+            on_crop = [entry for entry in matches if self.is_on(entry, crop)]
+            matches = on_crop or [
+                entry
+                for entry in self.meant_by(name)
+                if entry.kind in kinds and self.is_on(entry, crop)
+            ]
         return matches[0] if len(matches) == 1 else None
 
     def meant_by(self, name: str) -> list[KnowledgeEntry]:
@@ -119,17 +124,23 @@ class KbNames:
         """
         if folded(first) == folded(second):
             return True
-        healthy = [healthy_crop(name) for name in (first, second)]
-        if None in healthy:
-            ids = [self._ids(name, [crop] if crop else []) for name in (first, second)]
-            if crop is None:
-                crops = [
-                    {on for each in known for entry in self._by_id[each] for on in entry.crops}
-                    for known in ids
-                ]
-                ids = [ids[0] | self._ids(first, crops[1]), ids[1] | self._ids(second, crops[0])]
-            return healthy == [None, None] and bool(ids[0] & ids[1])
-        return len({self.key_of_crop(of) for one in healthy if (of := one or crop)}) < 2
+        healthy_first, healthy_second = healthy_crop(first), healthy_crop(second)
+        if healthy_first is not None and healthy_second is not None:
+            crops = {healthy_first or crop, healthy_second or crop}
+            return len({self.key_of_crop(each) for each in crops if each}) < 2
+        if healthy_first is not None or healthy_second is not None:
+            return False
+        if crop is not None:
+            on = [crop] if crop else []
+            return not self._ids(first, on).isdisjoint(self._ids(second, on))
+        ids_of_first = self._ids(first, [])
+        ids_of_second = self._ids(second, [])
+        on_crops_of_second = self._ids(first, self._crops_of(ids_of_second))
+        on_crops_of_first = self._ids(second, self._crops_of(ids_of_first))
+        return not (ids_of_first | on_crops_of_second).isdisjoint(ids_of_second | on_crops_of_first)
+
+    def _crops_of(self, ids: Iterable[str]) -> set[str]:
+        return {crop for each in ids for entry in self._by_id[each] for crop in entry.crops}
 
     def _ids(self, name: str, crops: Iterable[str]) -> set[str]:
         """Return the ids of the diseases, pests, weeds and crops with a name, also after one of ``crops``."""

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import log
 
@@ -34,6 +34,18 @@ _LONGEST_QUERY_WORDS = 60
 _LEAST_LETTERS = 4
 """Minimum length of names that are found despite misspellings: a letter changes the meaning of a short word."""
 
+_LEAST_SCORE = 0.15
+"""Least weighted share of n-grams of a name in a question with which it is compared letter by letter."""
+_MOST_LETTERS_MORE = 0.4
+"""Largest difference of the lengths of a name and words that are compared with it, as a share of the longer one."""
+_LEAST_SIMILARITY = 0.5
+"""Least similarity of words that may be a name."""
+_MOST_WAYS = 4
+"""Matches that are kept of each entry."""
+
+_Found = tuple[str, int, int, int, float]
+"""A name found in a question: the name, the number of its entry, its first word, its end, and its similarity."""
+
 
 @dataclass(frozen=True)
 class NameMatch:
@@ -56,54 +68,52 @@ class NamesIndex:
         self._exact: dict[str, list[int]] = {}
         self._words: list[frozenset[str]] = []
         for number, entry in enumerate(entries):
-            for name in dict.fromkeys(folded(entry_name) for entry_name in entry.names.all()):
-                if not name:
-                    continue
-                at = len(self.names)
-                self.names.append(name)
-                self.owners.append(number)
-                self._words.append(frozenset(map(stem, name.split())))
-                for form in {name, _stemmed(name), name.replace(" ", "")}:
-                    self._exact.setdefault(form, []).append(at)
+            for name in dict.fromkeys(map(folded, entry.names.all())):
+                if name:
+                    self._add_name(name, number)
+        self._longest = max((len(name.split()) for name in self.names), default=1)
         self._codes = {
             code.lower(): at for at, entry in enumerate(entries) if (code := entry.taxonomy.eppo)
         }
         self._parts = _parts(entries)
         self._rests = _rests(entries)
-        self._endings = _endings(
-            _rests(entry if entry.kind == "disease" else None for entry in entries)
-        )
-        crops = {name for entry in entries if entry.kind == "crop" for name in entry.names.zh}
-        self._chinese_crops = sorted(crops, key=lambda name: (-len(name), name))
+        diseases = (entry if entry.kind == "disease" else None for entry in entries)
+        self._endings = _endings(_rests(diseases))
+        self._chinese_crops = _chinese_crops(entries)
         self._groups = [is_group(entry) for entry in entries]
-        folded_names = ([*map(folded, entry.names.all())] for entry in entries)
-        named = [
-            frozenset[str]().union(*(_host_and_rest(name)[0] for name in names))
-            for names in folded_names
-        ]
+        in_names = [_hosts_in_names(entry) for entry in entries]
         self._hosts = [
             hosts.union(*map(hosts_of, entry.crops))
-            for entry, hosts in zip(entries, named, strict=True)
+            for entry, hosts in zip(entries, in_names, strict=True)
         ]
+        """Hosts of each entry, from its names and from its list of crops."""
         self._named_hosts = [
-            hosts or every for hosts, every in zip(named, self._hosts, strict=True)
+            hosts or every for hosts, every in zip(in_names, self._hosts, strict=True)
         ]
-        self._longest = max((len(name.split()) for name in self.names), default=1)
+        """Hosts of each entry from its names, or all of them if the names have none."""
         self.lexicon = Lexicon(_known_words(entries))
         self._grams, self._idf, self._matrix = _tf_idf(self.names)
         self._owners = np.asarray(self.owners, np.intp)
         self._entries = len(entries)
 
+    def _add_name(self, name: str, owner: int) -> None:
+        """Add a folded name of the entry with the number ``owner``."""
+        at = len(self.names)
+        self.names.append(name)
+        self.owners.append(owner)
+        self._words.append(frozenset(map(stem, name.split())))
+        for form in {name, _stemmed(name), name.replace(" ", "")}:
+            self._exact.setdefault(form, []).append(at)
+
     def exact(self, query: str) -> set[int]:
         """Return the entries of which the whole question is a name or the EPPO code."""
         text = folded(query)
-        places = (
-            at
-            for form in {text, _stemmed(text), text.replace(" ", "")}
-            for at in self._exact.get(form, ())
-        )
-        coded = {self._codes[text]} if text in self._codes else set[int]()
-        return coded.union(self.owners[at] for at in places)
+        found: set[int] = set()
+        if text in self._codes:
+            found.add(self._codes[text])
+        for form in (text, _stemmed(text), text.replace(" ", "")):
+            found.update(self.owners[at] for at in self._exact.get(form, ()))
+        return found
 
     def parts(self, query: str) -> dict[int, float]:
         """Return the entries that the whole question names in part, with a confidence.
@@ -114,8 +124,9 @@ class NamesIndex:
         """
         words = [word for word in folded(query).split() if word not in _DROPPED]
         text = " ".join(words)
-        forms = _stemmed(text), stem(text.replace(" ", "")), _stemmed(folded(query))
-        scores = {owner: _PART for form in forms for owner in self._parts.get(form, ())}
+        scores: dict[int, float] = {}
+        for form in (_stemmed(text), stem(text.replace(" ", "")), _stemmed(folded(query))):
+            scores |= dict.fromkeys(self._parts.get(form, ()), _PART)
         hosts, rest = _host_and_rest(text)
         is_specific = bool(hosts) or rest not in _TOO_COMMON
         # A single word names something on many crops: an aphid on lettuce is not the peach aphid.
@@ -125,9 +136,8 @@ class NamesIndex:
         ]
         if hosts and not owners:
             owners = [owner for owner in self._endings.get(rest, ()) if hosts <= self._hosts[owner]]
-        scores |= {
-            owner: _WITH_CROP if hosts and not self._groups[owner] else _PART for owner in owners
-        }
+        for owner in owners:
+            scores[owner] = _WITH_CROP if hosts and not self._groups[owner] else _PART
         return scores if len(scores) <= _MOST_OF_A_PART else {}
 
     def on_other_hosts(self, owner: int, words: Sequence[str]) -> bool:
@@ -147,10 +157,10 @@ class NamesIndex:
         words = folded(query).split()[:_LONGEST_QUERY_WORDS]
         found = [*self._contained(words)]
         scores = self._name_scores(query)
-        for at in np.argsort(-scores, kind="stable")[: np.count_nonzero(scores > 0.15)][
-            :_TRIED
-        ].tolist():
-            found += ((self.names[at], self.owners[at], *way) for way in self._windows(at, words))
+        n_tried = min(_TRIED, np.count_nonzero(scores > _LEAST_SCORE))
+        for at in np.argsort(-scores, kind="stable")[:n_tried].tolist():
+            for start, end, similarity in self._windows(at, words):
+                found.append((self.names[at], self.owners[at], start, end, similarity))
         matches: dict[int, dict[tuple[str, int, int], float]] = {}
         for name, owner, start, end, similarity in found:
             ways = matches.setdefault(owner, {})
@@ -159,23 +169,34 @@ class NamesIndex:
 
     def corrected(self, query: str) -> str:
         """Return the folded question with unknown words replaced by the nearest known word, if there is one."""
-        return " ".join(
-            (self.lexicon.corrections(word) or (word,))[0] for word in folded(query).split()
-        )
+        words: list[str] = []
+        for word in folded(query).split():
+            nearest = self.lexicon.corrections(word)
+            words.append(nearest[0] if nearest else word)
+        return " ".join(words)
 
-    def _contained(self, words: Sequence[str]) -> Iterable[tuple[str, int, int, int, float]]:
+    def _contained(self, words: Sequence[str]) -> Iterator[_Found]:
+        """Yield the names that words of the question are, correctly spelt."""
         stems = [stem(word) for word in words]
+        yield from self._whole_names(words, stems)
+        yield from self._names_without_hosts(words, stems)
+        yield from self._chinese_names(words)
+
+    def _whole_names(self, words: Sequence[str], stems: Sequence[str]) -> Iterator[_Found]:
         for start in range(len(words)):
+            # A name may be written with one space more than it has.
             for end in range(start + 1, min(len(words), start + self._longest + 1) + 1):
-                for form in {
-                    " ".join(words[start:end]),
-                    " ".join(stems[start:end]),
-                    "".join(words[start:end]),
-                }:
+                written = words[start:end]
+                for form in {" ".join(written), " ".join(stems[start:end]), "".join(written)}:
+                    if form in STOPWORDS or form in ASKING:
+                        continue
                     for at in self._exact.get(form, ()):
-                        if not (form in STOPWORDS or form in ASKING):
-                            yield self.names[at], self.owners[at], start, end, 1.0
+                        yield self.names[at], self.owners[at], start, end, 1.0
+
+    def _names_without_hosts(self, words: Sequence[str], stems: Sequence[str]) -> Iterator[_Found]:
+        """Yield names of two or more words without their hosts, which may be elsewhere in the question."""
         hosts = hosts_named(" ".join(words))[0]
+        similarity = _WITH_CROP if hosts else _IN_PART
         for start in range(len(words)):
             for end in range(start + 2, min(len(words), start + self._longest) + 1):
                 rest = " ".join(stems[start:end])
@@ -184,15 +205,17 @@ class NamesIndex:
                     for owner in self._rests.get(rest, ())
                     if not hosts or hosts & self._hosts[owner]
                 ]
-                if len(owners) <= _MOST_OF_A_PART:
-                    for owner in owners:
-                        yield rest, owner, start, end, _WITH_CROP if hosts else _IN_PART
+                if len(owners) > _MOST_OF_A_PART:
+                    continue
+                for owner in owners:
+                    yield rest, owner, start, end, similarity
+
+    def _chinese_names(self, words: Sequence[str]) -> Iterator[_Found]:
+        """Yield names within runs of Chinese characters: Chinese has no spaces, so a name may be anywhere in a run."""
         for number, word in enumerate(words):
             if not has_cjk(word):
                 continue
-            for at, name in enumerate(
-                self.names
-            ):  # Chinese has no spaces, so a name may be anywhere in a run
+            for at, name in enumerate(self.names):
                 if len(name) > 1 and has_cjk(name) and name in word:
                     share = chinese_share(name, self._without_crops(name, word))
                     yield name, self.owners[at], number, number + 1, share
@@ -204,26 +227,28 @@ class NamesIndex:
             before = before.replace(crop, "")
         return before + separator + behind
 
-    def _windows(self, at: int, words: Sequence[str]) -> Iterable[tuple[int, int, float]]:
+    def _windows(self, at: int, words: Sequence[str]) -> Iterator[tuple[int, int, float]]:
+        """Yield first word, end and similarity of the parts of a question that are much like a name."""
         name = self.names[at]
         plain = name.replace(" ", "")
+        if len(plain) < _LEAST_LETTERS:
+            return
         parts = name.split()
-        widths = (
-            range(max(1, len(parts) - 1), len(parts) + 2) if len(plain) >= _LEAST_LETTERS else ()
-        )
-        for width in widths:
+        # A name may be written with one space more or less than it has.
+        for width in range(max(1, len(parts) - 1), len(parts) + 2):
             for start in range(len(words) - width + 1):
                 window = words[start : start + width]
                 joined = "".join(window)
                 longest = max(len(joined), len(plain))
-                if abs(len(joined) - len(plain)) > 0.4 * longest:
+                if abs(len(joined) - len(plain)) > _MOST_LETTERS_MORE * longest:
                     continue
                 similarity = 1 - edit_distance(joined, plain) / longest
-                if similarity < 0.5 or is_other_name(window, parts):
+                if similarity < _LEAST_SIMILARITY or is_other_name(window, parts):
                     continue
                 # A correctly spelt word is not a slip for another: beet rust is not bean rust.
                 for word in window:
-                    if len(word) > 2 and word in self.lexicon and stem(word) not in self._words[at]:
+                    is_of_name = stem(word) in self._words[at]
+                    if len(word) > 2 and word in self.lexicon and not is_of_name:
                         similarity *= 1 - len(word) / max(1, len(joined))
                 yield start, start + width, similarity
 
@@ -254,12 +279,15 @@ def chinese_share(name: str, run: str) -> float:
 
 
 def _best_ways(ways: dict[tuple[str, int, int], float]) -> list[NameMatch]:
+    """Return the matches of one entry, first those that are similar and long."""
     matches = [
         NameMatch(name, similarity, start, end) for (name, start, end), similarity in ways.items()
     ]
-    return sorted(
-        matches, key=lambda way: (-way.similarity * (way.end - way.start + 1), way.start, way.name)
-    )[:4]
+
+    def rank(way: NameMatch) -> tuple[float, int, str]:
+        return -way.similarity * (way.end - way.start + 1), way.start, way.name
+
+    return sorted(matches, key=rank)[:_MOST_WAYS]
 
 
 _DROPPED = (STOPWORDS | ASKING) - frozenset(
@@ -269,26 +297,30 @@ _HOST_BEHIND = re.compile(r"(.+?) (?:of|on|in) (.+)")
 _BINOMIAL = re.compile(r"(?:Candidatus )?([A-Z][a-z]{3,}) ([a-z]{4,}|[a-z]+-[a-z]+)\b")
 _LATIN = re.compile(r"[A-Z][a-z]+(?<!an)(?<!ese)(?<!ish) [a-z]+(a|e|i|is|us|um|or|ns)")
 _MOST_OF_A_PART = 4
-_PART, _IN_PART, _WITH_CROP = 0.8, 0.9, 0.95
+"""Entries that may share a part of a name; what more of them share identifies none."""
+_PART = 0.8
+"""Confidence of a question that is a part of a name."""
+_IN_PART = 0.9
+"""Similarity of words of a question that are a name without its hosts, if the question names no host."""
+_WITH_CROP = 0.95
+"""The same, and the confidence of a part of a name, if the question names a host of the entry."""
 _TOO_COMMON = frozenset(map(stem, word_list("too_common")))
 """Words that give the kind of damage or creature, but do not identify it."""
 
 
 def _host_and_rest(text: str) -> tuple[frozenset[str], str]:
     """Return the crops before or after ("of wheat") a folded name, and the stems of the rest."""
-    hosts, words = frozenset[str](), text.split()
+    hosts = frozenset[str]()
+    words = text.split()
     if (behind := _HOST_BEHIND.fullmatch(text)) is not None:
-        named_hosts, at = hosts_named(behind[2])
-        others = [
-            word
-            for number, word in enumerate(behind[2].split())
-            if number not in at and word not in STOPWORDS
-        ]
-        if named_hosts and not others:
-            hosts, words = named_hosts, behind[1].split()
-    named_hosts, at = hosts_named(" ".join(words))
+        named_hosts, places = hosts_named(behind[2])
+        others = [word for at, word in enumerate(behind[2].split()) if at not in places]
+        if named_hosts and STOPWORDS.issuperset(others):
+            hosts = named_hosts
+            words = behind[1].split()
+    places = hosts_named(" ".join(words))[1]
     ahead = 0
-    while ahead in at:
+    while ahead in places:
         ahead += 1
     if ahead < len(words) and ahead:
         hosts |= hosts_named(" ".join(words[:ahead]))[0]
@@ -342,16 +374,26 @@ def _stemmed(text: str) -> str:
     return " ".join(map(stem, text.split()))
 
 
+def _hosts_in_names(entry: KnowledgeEntry) -> frozenset[str]:
+    """Return the hosts that the names of an entry contain."""
+    hosts = frozenset[str]()
+    for name in entry.names.all():
+        hosts |= _host_and_rest(folded(name))[0]
+    return hosts
+
+
+def _chinese_crops(entries: Iterable[KnowledgeEntry]) -> list[str]:
+    """Return the Chinese names of crops, the longest first, because they may contain others."""
+    crops = {name for entry in entries if entry.kind == "crop" for name in entry.names.zh}
+    return sorted(crops, key=lambda name: (-len(name), name))
+
+
 def _known_words(entries: Sequence[KnowledgeEntry]) -> frozenset[str]:
     """Return correctly spelt words: those of names, crops, descriptions and claims."""
     words: set[str] = set()
     for entry in entries:
-        for text in (
-            *entry.names.all(),
-            *entry.crops,
-            *entry.described_as,
-            *(claim.text for claim in entry.claims),
-        ):
+        claims = [claim.text for claim in entry.claims]
+        for text in (*entry.names.all(), *entry.crops, *entry.described_as, *claims):
             words.update(tokens(text))
     for crop in CROP_NAMES:
         words.update(tokens(crop))
@@ -378,6 +420,6 @@ def _tf_idf(names: Sequence[str]):
         if len(rows)
         else np.ones(len(names))
     )
-    # idf of a row times idf of the question, divided by the name's score with itself
+    # The weight of the row times that of the question, divided by the name's score with itself.
     values = weights / whole[rows] if len(rows) else weights
     return grams, idf, csr_matrix((values, (rows, columns)), shape=(len(names), len(grams)))
