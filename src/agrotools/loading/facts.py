@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from agrotools.agents.protocols import RunProtocol
 from agrotools.core import Sample, Slot
 from agrotools.core.files import read_table
-from agrotools.core.registry import deferred
 from agrotools.loading.contract import (
     BenchmarkFiles,
     BenchmarkPlugin,
@@ -80,11 +79,6 @@ def plugin_of(
         ),
         targets=Targets(**facts.get("targets", {})),
     )
-
-
-def loaders_of(name: str, module: str, **functions: str) -> dict[str, Any]:
-    """Return fields of a plug-in that are functions of a module, imported when called; they get its name first."""
-    return {part: deferred(f"{module}:{function}", name) for part, function in functions.items()}
 
 
 def differences_of(facts: Facts, family: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -50,17 +50,6 @@ LAGENT = {
     )
 }
 """Protocol with which GTA, GTA-2 and ThinkGeo prompt models."""
-
-
-def files_of(module: str, name: str, **others: str) -> dict[str, Any]:
-    """Return the loader of a plug-in, and the functions that concern its files.
-
-    ``name``: :class:`~agrotools_benchmarks._dialogs.loading.PublishedBenchmark` in ``module``; ``others``: functions of
-    the module in place of its methods.
-    """
-    methods = {"load": "load", "check": "check", "find": "layout.find", "roots": "layout.roots"}
-    targets = {field: f"{name}.{method}" for field, method in methods.items()} | others
-    return {field: deferred(f"{module}:{each}") for field, each in targets.items()}
 
 
 class TableLayout(NamedTuple):

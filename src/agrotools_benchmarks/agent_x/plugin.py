@@ -8,7 +8,7 @@ from agrotools.core.registry import deferred
 from agrotools.loading.contract import PublishedFiles
 from agrotools.loading.facts import plugin_of, read_facts
 from agrotools.scoring.contracts import MetricInfo
-from agrotools_benchmarks._dialogs.plugin_parts import ImageCallsSlot, PaperRun, files_of
+from agrotools_benchmarks._dialogs.plugin_parts import ImageCallsSlot, PaperRun
 
 
 class Criterion(NamedTuple):
@@ -28,24 +28,30 @@ def is_published(slot: Slot) -> bool:
 FACTS = read_facts(__file__)
 PAPER_RUN = PaperRun(**FACTS["paper_run"])
 CRITERIA = {name: Criterion(**criterion) for name, criterion in FACTS["criteria"].items()}
+PROTOCOL = RunProtocol(
+    modes=("no-tool",),
+    agent=deferred("agrotools_benchmarks.agent_x.protocol:make_agent"),
+    templates=PromptTemplates("agent_x", "agrotools_benchmarks.agent_x"),
+    single_shot=True,
+    error_counts={"no-tool": "agrotools_benchmarks.agent_x.predictions:SINGLE_REPLY"},
+)
+METRICS = {
+    f"agent_x.{name}": MetricInfo(
+        label=criterion.label,
+        meaning=f"{criterion.meaning}; by a judge",
+        slots=is_published,
+        by_judge=True,
+    )
+    for name, criterion in CRITERIA.items()
+}
 PLUGIN = plugin_of(
     FACTS,
-    **files_of("agrotools_benchmarks.agent_x.load", "AGENT_X"),
-    protocols={
-        "agent-x": RunProtocol(
-            modes=("no-tool",),
-            agent=deferred("agrotools_benchmarks.agent_x.protocol:make_agent"),
-            templates=PromptTemplates("agent_x", "agrotools_benchmarks.agent_x"),
-            single_shot=True,
-            error_counts={"no-tool": "agrotools_benchmarks.agent_x.predictions:SINGLE_REPLY"},
-        )
-    },
+    load=deferred("agrotools_benchmarks.agent_x.load:AGENT_X.load"),
+    find=deferred("agrotools_benchmarks.agent_x.load:AGENT_X.layout.find"),
+    roots=deferred("agrotools_benchmarks.agent_x.load:AGENT_X.layout.roots"),
+    check=deferred("agrotools_benchmarks.agent_x.load:AGENT_X.check"),
+    protocols={"agent-x": PROTOCOL},
     slots=(ImageCallsSlot,),
-    metrics={
-        f"agent_x.{name}": MetricInfo(
-            each.label, f"{each.meaning}; by a judge", slots=is_published, by_judge=True
-        )
-        for name, each in CRITERIA.items()
-    },
+    metrics=METRICS,
     figures=PublishedFiles("agrotools_benchmarks.agent_x", "agentx"),
 )

@@ -1,13 +1,14 @@
 """Plug-ins of AgriEval and of CMMLU's agronomy questions, which are asked and scored alike, and their slots."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from agrotools.core import Slot
-from agrotools.loading.contract import BenchmarkPlugin, PublishedFiles
-from agrotools.loading.facts import Facts, loaders_of, plugin_of, read_facts
+from agrotools.core.registry import deferred
+from agrotools.loading.contract import PublishedFiles
+from agrotools.loading.facts import Facts, plugin_of, read_facts
 
 OptionKind = Literal["single", "multiple", "true_false"]
 KINDS: Mapping[str, OptionKind] = {"单选": "single", "多选": "multiple", "判断": "true_false"}
@@ -26,7 +27,8 @@ class OptionsSlot(Slot):
 
     @property
     def expected_text(self) -> str:
-        return f"{', '.join(self.value)} (of {', '.join(f'{key} {text}' for key, text in self.options.items())})"
+        options = ", ".join(f"{letter} {text}" for letter, text in self.options.items())
+        return f"{', '.join(self.value)} (of {options})"
 
     @property
     def letters(self) -> tuple[str, ...]:
@@ -71,20 +73,23 @@ def has_text(slot: Slot) -> bool:
     return isinstance(slot, ReferenceTextSlot)
 
 
-def _plugin(name: str, **parts: Any) -> BenchmarkPlugin:
-    return plugin_of(
-        SETS[name],
-        {"options": lambda slot: isinstance(slot, OptionsSlot), "text": has_text},
-        **loaders_of(
-            name, "agrotools_benchmarks.agrieval.load", load="load_questions", find="found_files"
-        ),
-        **parts,
-    )
+def has_options(slot: Slot) -> bool:
+    return isinstance(slot, OptionsSlot)
 
 
-AGRIEVAL = _plugin(
-    "agrieval",
+COUNTED = {"options": has_options, "text": has_text}
+"""Slots that a metric counts, by their names in the facts."""
+AGRIEVAL = plugin_of(
+    FACTS,
+    COUNTED,
+    load=deferred("agrotools_benchmarks.agrieval.load:load_questions", "agrieval"),
+    find=deferred("agrotools_benchmarks.agrieval.load:found_files", "agrieval"),
     slots=(OptionsSlot, ReferenceTextSlot),
     figures=PublishedFiles("agrotools_benchmarks.agrieval", "agrieval"),
 )
-CMMLU_AGRONOMY = _plugin("cmmlu-agronomy")
+CMMLU_AGRONOMY = plugin_of(
+    SETS["cmmlu-agronomy"],
+    COUNTED,
+    load=deferred("agrotools_benchmarks.agrieval.load:load_questions", "cmmlu-agronomy"),
+    find=deferred("agrotools_benchmarks.agrieval.load:found_files", "cmmlu-agronomy"),
+)

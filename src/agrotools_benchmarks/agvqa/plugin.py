@@ -8,8 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from agrotools.core import Slot
+from agrotools.core.registry import deferred
 from agrotools.loading.contract import BenchmarkPlugin
-from agrotools.loading.facts import Facts, loaders_of, plugin_of
+from agrotools.loading.facts import Facts, plugin_of
 
 
 class LetteredSlot(Slot):
@@ -78,34 +79,37 @@ OWN = "agvqa"
 _ROOM = "agrotools_benchmarks.agvqa"
 
 
-def _plugin(facts: Facts, **parts: Any) -> BenchmarkPlugin:
-    functions = {
-        "load": "load_set",
-        "find": "find_set",
-        "check": "check_set",
-        "roots": "image_roots",
-    }
-    loaders = loaders_of(facts["name"], f"{_ROOM}.load", **functions)
-    return plugin_of({"takes_options": True, **facts}, **loaders, **parts)
+def _plugin(facts: Facts, slots: tuple[type[Slot], ...] = ()) -> BenchmarkPlugin:
+    name = facts["name"]
+    return plugin_of(
+        {"takes_options": True, **facts},
+        load=deferred(f"{_ROOM}.load:load_set", name),
+        find=deferred(f"{_ROOM}.load:find_set", name),
+        check=deferred(f"{_ROOM}.load:check_set", name),
+        roots=deferred(f"{_ROOM}.load:image_roots", name),
+        slots=slots,
+    )
 
 
 def _plugin_of_map(name: str) -> BenchmarkPlugin:
     # The map is read as plain TOML, so that a list of benchmarks does not import its reader.
-    fields = tomllib.loads(
-        Path(__file__).with_name("maps").joinpath(f"{name}.toml").read_text("utf-8")
-    )
+    path = Path(__file__).with_name("maps") / f"{name}.toml"
+    fields = tomllib.loads(path.read_text("utf-8"))
+    place = f"DIR/{fields['folders'][0]}/{fields['files'][0]}"
     facts: dict[str, Any] = {
         "name": name,
         "about": f"{fields['about']} ({fields['checked']})",
-        "needs": f"DIR/{fields['folders'][0]}/{fields['files'][0]}, {fields['url'].removeprefix('https://')}",
+        "needs": f"{place}, {fields['url'].removeprefix('https://')}",
     }
     if "download" in fields:
-        places = {"address": "download", "licence": "licence", "into": "download_into"}
-        facts["download"] = {field: fields[key] for field, key in places.items()}
-    if "predictions" in fields:
-        facts["targets"] = {
-            "predictions": {name: f"{_ROOM}.score:{name.upper().replace('-', '_')}"}
+        facts["download"] = {
+            "address": fields["download"],
+            "licence": fields["licence"],
+            "into": fields["download_into"],
         }
+    if "predictions" in fields:
+        target = f"{_ROOM}.score:{name.upper().replace('-', '_')}"
+        facts["targets"] = {"predictions": {name: target}}
     if questions := fields.get("questions"):
         facts["expected"] = [
             {"name": "questions", "published": questions, "decides": True, "count": "samples"}
@@ -113,9 +117,11 @@ def _plugin_of_map(name: str) -> BenchmarkPlugin:
     return _plugin(facts)
 
 
-AGROBENCH, AGMMU, AGROMIND, MIRAGE, MIRAGE_MMST = map(
-    _plugin_of_map, ("agrobench", "agmmu", "agromind", "mirage", "mirage-mmst")
-)
+AGROBENCH = _plugin_of_map("agrobench")
+AGMMU = _plugin_of_map("agmmu")
+AGROMIND = _plugin_of_map("agromind")
+MIRAGE = _plugin_of_map("mirage")
+MIRAGE_MMST = _plugin_of_map("mirage-mmst")
 OWN_FILE = _plugin(
     {
         "name": OWN,

@@ -1,17 +1,22 @@
-"""Plug-ins of the packed benchmarks of drawn scenes."""
+"""Plug-ins of the packed benchmarks of drawn scenes: two light objects, whose loader is imported when it is needed."""
 
-from agrotools.loading.contract import BenchmarkPlugin
-from agrotools.loading.facts import loaders_of, plugin_of
+from agrotools.plugin import BenchmarkFiles, BenchmarkPlugin, deferred
 
-
-def _plugin(name: str, about: str) -> BenchmarkPlugin:
-    about = f"questions on drawn scenes that the tools of the package {about}"
-    functions = {"load": "load_drawn", "find": "find_drawn", "roots": "drawn_roots"}
-    return plugin_of(
-        {"name": name, "about": about},
-        **loaders_of(name, "agrotools_benchmarks.embedded.load", **functions),
-    )
-
-
-EMBEDDED = _plugin("embedded", "can answer, all agricultural tools")
-FRONTIER = _plugin("frontier", "get wrong: what better tools would win")
+EMBEDDED = BenchmarkPlugin(
+    name="embedded",
+    about="questions on drawn scenes that the tools of the package can answer, all agricultural tools",
+    load=deferred("agrotools_benchmarks.embedded.load:load_drawn", "embedded"),
+    files=BenchmarkFiles(
+        find=deferred("agrotools_benchmarks.embedded.load:find_drawn", "embedded"),
+        roots=deferred("agrotools_benchmarks.embedded.load:drawn_roots", "embedded"),
+    ),
+)
+FRONTIER = BenchmarkPlugin(
+    name="frontier",
+    about="questions on drawn scenes that the tools of the package get wrong: what better tools would win",
+    load=deferred("agrotools_benchmarks.embedded.load:load_drawn", "frontier"),
+    files=BenchmarkFiles(
+        find=deferred("agrotools_benchmarks.embedded.load:find_drawn", "frontier"),
+        roots=deferred("agrotools_benchmarks.embedded.load:drawn_roots", "frontier"),
+    ),
+)

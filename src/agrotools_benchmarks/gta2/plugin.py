@@ -7,8 +7,9 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from agrotools.core import FrozenModel, Slot
+from agrotools.core.registry import deferred
 from agrotools.loading.facts import plugin_of, read_facts
-from agrotools_benchmarks._dialogs.plugin_parts import LAGENT, PaperRun, files_of
+from agrotools_benchmarks._dialogs.plugin_parts import LAGENT, PaperRun
 
 FACTS = read_facts(__file__)
 PAPER_RUN = PaperRun(**FACTS["paper_run"])
@@ -90,7 +91,10 @@ def is_tree(slot: Slot) -> bool:
 PLUGIN = plugin_of(
     FACTS,
     {"tree": is_tree},
-    **files_of("agrotools_benchmarks.gta2.load", "GTA2", load="load_gta2", check="check_gta2"),
+    load=deferred("agrotools_benchmarks.gta2.load:load_gta2"),
+    find=deferred("agrotools_benchmarks.gta2.load:GTA2.layout.find"),
+    roots=deferred("agrotools_benchmarks.gta2.load:GTA2.layout.roots"),
+    check=deferred("agrotools_benchmarks.gta2.load:check_gta2"),
     protocols=LAGENT,
     slots=(SubTasksSlot,),
 )

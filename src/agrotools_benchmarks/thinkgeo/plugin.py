@@ -1,9 +1,10 @@
 """Plug-in of ThinkGeo."""
 
 from agrotools.core import KeywordsSlot, Slot
+from agrotools.core.registry import deferred
 from agrotools.loading.contract import PublishedFiles
 from agrotools.loading.facts import plugin_of, read_facts
-from agrotools_benchmarks._dialogs.plugin_parts import LAGENT, ImageCallsSlot, PaperRun, files_of
+from agrotools_benchmarks._dialogs.plugin_parts import LAGENT, ImageCallsSlot, PaperRun
 
 
 def has_questions(slot: Slot) -> bool:
@@ -16,7 +17,10 @@ PAPER_RUN = PaperRun(**FACTS["paper_run"])
 PLUGIN = plugin_of(
     FACTS,
     {"questions": has_questions},
-    **files_of("agrotools_benchmarks.thinkgeo.load", "THINKGEO", check="check_thinkgeo"),
+    load=deferred("agrotools_benchmarks.thinkgeo.load:THINKGEO.load"),
+    find=deferred("agrotools_benchmarks.thinkgeo.load:THINKGEO.layout.find"),
+    roots=deferred("agrotools_benchmarks.thinkgeo.load:THINKGEO.layout.roots"),
+    check=deferred("agrotools_benchmarks.thinkgeo.load:check_thinkgeo"),
     protocols=LAGENT,
     slots=(ImageCallsSlot,),
     figures=PublishedFiles("agrotools_benchmarks.thinkgeo", "thinkgeo"),
