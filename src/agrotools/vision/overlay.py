@@ -31,7 +31,10 @@ REDDISH_PURPLE: Colour = (204, 121, 167)
 BLACK: Colour = (0, 0, 0)
 LONGEST_SIDE = 1568
 """Longest side of pictures that models see; overlays are not larger."""
-_FILL, _DIMMED = 0.6, 0.45
+_FILL = 0.6
+"""Share of its colour in the area of a layer; the rest is the grey of the picture."""
+_DIMMED = 0.45
+"""Share of the brightness that is left outside of a region."""
 _MOST_LABELS = 150
 """Maximum number of labels; if there are more, none is drawn, because they would hide the picture."""
 _LENGTH_UNITS = ((1000, "km"), (1, "m"), (0.01, "cm"), (0, "mm"))
@@ -101,44 +104,52 @@ def draw_marks(
 ) -> NDArray[np.uint8]:
     """Return the picture, enlarged by ``zoom``, with all marks; the rest of the picture around
     ``region`` is dimmed; title, legend and scale bar are below."""
-    import cv2
-    from PIL import Image, ImageDraw, ImageFont
-
     picture, scale = resized(pixels, min(zoom, LONGEST_SIDE / max(pixels.shape)))
     dim_outside(picture, region, scale)
-    line = max(2, round(max(picture.shape) / 400))
     outlines = [np.rint(np.array(mark.points) * scale).astype(np.int32) for mark in marks]
-    for mark, outline in zip(marks, outlines, strict=True):
-        # A dark line below the coloured one makes it visible on any background.
-        for colour, thickness in ((BLACK, line + 2), (mark.colour, line)):
-            cv2.polylines(picture, [outline], True, colour, thickness)
+    _draw_outlines(picture, marks, outlines)
     if sum(bool(mark.label) for mark in marks) <= _MOST_LABELS:
-        canvas = Image.fromarray(picture)
-        draw, font = (
-            ImageDraw.Draw(canvas),
-            ImageFont.load_default(size=max(11, round(max(canvas.size) / 75))),
-        )
-        for mark, outline in zip(marks, outlines, strict=True):
-            (x, y), (_, _, wide, high) = (
-                outline.min(axis=0),
-                draw.textbbox((0, 0), mark.label, font=font),
-            )
-            at = np.clip(
-                (x, y - high - 2),
-                0,
-                np.maximum(0, (canvas.width - wide - 2, canvas.height - high - 2)),
-            )
-            draw.text(
-                (at[0], at[1]),
-                mark.label,
-                fill=(255, 255, 255),
-                font=font,
-                stroke_width=2,
-                stroke_fill=BLACK,
-            )
-        picture = np.asarray(canvas)
+        picture = _with_labels(picture, marks, outlines)
     layers = [Layer(number, colour, label) for number, (colour, label) in enumerate(legend)]
     return with_legend(picture, layers, title, gsd_m / scale if gsd_m else None)
+
+
+def _draw_outlines(
+    picture: NDArray[np.uint8], marks: Sequence[Mark], outlines: Sequence[NDArray[np.int32]]
+) -> None:
+    """Draw the outlines of marks, (points, 2) in pixels of the picture, in place."""
+    import cv2
+
+    line_px = max(2, round(max(picture.shape) / 400))
+    for mark, outline in zip(marks, outlines, strict=True):
+        # A dark line below the coloured one makes it visible on any background.
+        cv2.polylines(picture, [outline], True, BLACK, line_px + 2)
+        cv2.polylines(picture, [outline], True, mark.colour, line_px)
+
+
+def _with_labels(
+    picture: NDArray[np.uint8], marks: Sequence[Mark], outlines: Sequence[NDArray[np.int32]]
+) -> NDArray[np.uint8]:
+    """Return a picture with the labels of marks above the top left of their outlines, or as near as they fit."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    canvas = Image.fromarray(picture)
+    draw = ImageDraw.Draw(canvas)
+    font = ImageFont.load_default(size=max(11, round(max(canvas.size) / 75)))
+    for mark, outline in zip(marks, outlines, strict=True):
+        left, top = outline.min(axis=0)
+        _, _, wide, high = draw.textbbox((0, 0), mark.label, font=font)
+        most = np.maximum(0, (canvas.width - wide - 2, canvas.height - high - 2))
+        place = np.clip((left, top - high - 2), 0, most)
+        draw.text(
+            (place[0], place[1]),
+            mark.label,
+            fill=(255, 255, 255),
+            font=font,
+            stroke_width=2,
+            stroke_fill=BLACK,
+        )
+    return np.asarray(canvas)
 
 
 def draw_heat_map(
@@ -250,32 +261,34 @@ def with_legend(
 
     height, width = picture.shape[:2]
     text_px = max(12, min(24, width // 42))
-    font, pad, line = ImageFont.load_default(size=text_px), text_px // 2, text_px + text_px // 2
-    entries = [
-        (layer.colour, layer.label, round(font.getlength(layer.label)) + line + pad)
-        for layer in layers
-    ]
+    font = ImageFont.load_default(size=text_px)
+    pad_px = text_px // 2
+    line_px = text_px + text_px // 2
+    # An entry is a square of its colour in a line of its height, its label, and a space.
+    widths = [round(font.getlength(layer.label)) + line_px + pad_px for layer in layers]
     bar = _scale_bar(width, metres_per_px)
-    widest = max(
-        width, round(font.getlength(title)) + 2 * pad, *(wide + pad for *_, wide in entries)
-    )
-    below = Image.new("RGB", (widest, line * (len(entries) + 2 + bool(bar)) + pad), (255, 255, 255))
+    title_width = round(font.getlength(title)) + 2 * pad_px
+    sheet_width = max(width, title_width, *(wide + pad_px for wide in widths))
+    # As high as one line for each entry may need; what is left empty is cut off below.
+    most_lines = len(layers) + 2 + bool(bar)
+    below = Image.new("RGB", (sheet_width, line_px * most_lines + pad_px), (255, 255, 255))
     draw = ImageDraw.Draw(below)
-    draw.text((pad, pad), title, fill=BLACK, font=font)
-    x, y = pad, pad + (line if title else 0)
-    for colour, label, wide in entries:
-        if x > pad and x + wide > widest:
-            x, y = pad, y + line
-        draw.rectangle((x, y + 2, x + text_px, y + text_px), fill=colour, outline=BLACK)
-        draw.text((x + line, y), label, fill=BLACK, font=font)
-        x += wide + 2 * pad
-    y += line if entries else 0
+    draw.text((pad_px, pad_px), title, fill=BLACK, font=font)
+    x, y = pad_px, pad_px + (line_px if title else 0)
+    for layer, wide in zip(layers, widths, strict=True):
+        if x > pad_px and x + wide > sheet_width:
+            x, y = pad_px, y + line_px
+        draw.rectangle((x, y + 2, x + text_px, y + text_px), fill=layer.colour, outline=BLACK)
+        draw.text((x + line_px, y), layer.label, fill=BLACK, font=font)
+        x += wide + 2 * pad_px
+    if layers:
+        y += line_px
     if bar:
-        length, label = bar
-        draw.rectangle((pad, y + pad, pad + length, y + pad + 3), fill=BLACK)
-        draw.text((2 * pad + length, y), label, fill=BLACK, font=font)
-        y += line
-    sheet = np.full((height + y, widest, 3), 255, np.uint8)
+        length_px, label = bar
+        draw.rectangle((pad_px, y + pad_px, pad_px + length_px, y + pad_px + 3), fill=BLACK)
+        draw.text((2 * pad_px + length_px, y), label, fill=BLACK, font=font)
+        y += line_px
+    sheet = np.full((height + y, sheet_width, 3), 255, np.uint8)
     sheet[:height, :width] = picture
     sheet[height:] = np.asarray(below)[:y]
     return sheet

@@ -206,31 +206,44 @@ def ground_sampling(dataset: Any) -> Scale:
     width = math.hypot(transform.a, transform.d)
     height = math.hypot(transform.b, transform.e)
     centre_y = transform.d * dataset.width / 2 + transform.e * dataset.height / 2 + transform.f
-    notes: list[str] = []
-    flags: list[str] = []
     if crs.is_geographic:
         if not -90 < centre_y < 90:
             return Scale(None, ("its latitudes are not between -90 and 90 degrees",))
         along, up = metres_per_degree(centre_y)
-        width, height = width * along, height * up
-        flags.append("gsd_from_degrees")
-        notes.append(f"pixel size from degrees at latitude {centre_y:.3f}")
-    elif crs.is_projected:
-        unit = crs.linear_units_factor[1]
-        width, height = width * unit, height * unit
-        if crs.to_epsg() == 3857:
-            scale = 1 / math.cosh(centre_y / 6378137.0)
-            width, height = width * scale, height * scale
-            flags.append("gsd_from_web_mercator")
-            notes.append("pixel size corrected for the scale of Web Mercator at this latitude")
-    else:
-        name = crs.to_string() if len(crs.to_string()) <= 60 else "a coordinate system of its own"
+        note = f"pixel size from degrees at latitude {centre_y:.3f}"
+        return _scale_of_pixel(width * along, height * up, (note,), ("gsd_from_degrees",))
+    if not crs.is_projected:
+        text = crs.to_string()
+        name = text if len(text) <= _LONGEST_NAME else "a coordinate system of its own"
         return Scale(None, (f"{name} is neither projected nor geographic: pixel size unknown",))
-    if not (width > 0 and height > 0 and math.isfinite(width * height)):
+    unit_m = crs.linear_units_factor[1]
+    width, height = width * unit_m, height * unit_m
+    if crs.to_epsg() != _WEB_MERCATOR:
+        return _scale_of_pixel(width, height)
+    scale = 1 / math.cosh(centre_y / _EQUATOR_RADIUS_M)
+    note = "pixel size corrected for the scale of Web Mercator at this latitude"
+    return _scale_of_pixel(width * scale, height * scale, (note,), ("gsd_from_web_mercator",))
+
+
+_WEB_MERCATOR = 3857
+"""EPSG number of the projection."""
+_EQUATOR_RADIUS_M = 6378137.0
+"""Radius of the sphere of Web Mercator, the semi-major axis of WGS 84."""
+_LONGEST_NAME = 60
+"""Characters of the description of a coordinate system that a note may quote."""
+_MOST_UNEVEN = 0.02
+"""Largest difference of the sides of a pixel that still counts as square, as a share of its height."""
+
+
+def _scale_of_pixel(
+    width_m: float, height_m: float, notes: tuple[str, ...] = (), flags: tuple[str, ...] = ()
+) -> Scale:
+    """Return the scale of a raster with pixels of this size; unknown, without notes, if it is no size."""
+    if not (width_m > 0 and height_m > 0 and math.isfinite(width_m * height_m)):
         return Scale()
-    if abs(width / height - 1) > 0.02:
-        notes.append(f"pixels are not square ({width:.6g} x {height:.6g} m)")
-    return Scale(math.sqrt(width * height), tuple(notes), tuple(flags))
+    if abs(width_m / height_m - 1) > _MOST_UNEVEN:
+        notes += (f"pixels are not square ({width_m:.6g} x {height_m:.6g} m)",)
+    return Scale(math.sqrt(width_m * height_m), notes, flags)
 
 
 MAX_BLOCK_BYTES = 2**30
@@ -246,8 +259,10 @@ _TOGETHER = 2**24
 
 One call decodes a tile with several bands only once, but the raw values of more would take too much memory.
 """
-_SAMPLE_PX, _LEAST_CLEAR = 64, 0.9
-"""Side of the windows of a sample, and the least share of 0 and the largest value in the sample of an alpha band."""
+_SAMPLE_PX = 64
+"""Side of the windows of a sample."""
+_LEAST_CLEAR = 0.9
+"""Least share of 0 and the largest value in the sample of an alpha band."""
 _CACHE_MEGABYTES = 64
 """GDAL's memory for decoded blocks, MB. Its default is a share of the machine's memory, which may be gigabytes."""
 
@@ -336,21 +351,16 @@ class RasterSource:
 
         x0, y0, x1, y1 = region or (0, 0, self.width, self.height)
         refuse_outside((x0, y0, x1, y1), self.width, self.height, self.name)
-        if (x1 - x0) * (y1 - y0) > MAX_PIXELS or (x1 - x0) * (y1 - y0) * len(bands) > _MAX_VALUES:
-            raise too_large(x1 - x0, y1 - y0, self.name, self.argument)
-        window = Window(x0, y0, x1 - x0, y1 - y0)  # pyright: ignore[reportCallIssue]
-        values = np.empty((len(bands), y1 - y0, x1 - x0), np.float32)
+        columns, rows = x1 - x0, y1 - y0
+        if columns * rows > MAX_PIXELS or columns * rows * len(bands) > _MAX_VALUES:
+            raise too_large(columns, rows, self.name, self.argument)
+        window = Window(x0, y0, columns, rows)  # pyright: ignore[reportCallIssue]
+        values = np.empty((len(bands), rows, columns), np.float32)
         border = self.border if len(bands) > 1 else None
         blank = np.full(values.shape[1:], border is not None)
         dtypes = {self.dataset.dtypes[band - 1] for band in bands}
         try:
-            if dtypes == {"float32"}:
-                self.dataset.read(list(bands), window=window, out=values)
-                together = values
-            elif len(dtypes) == 1 and values.size <= _TOGETHER:
-                together = self.dataset.read(list(bands), window=window)
-            else:
-                together = None
+            together = self._read_together(bands, dtypes, window, values)
             for place, band in enumerate(bands):
                 data = (
                     self.dataset.read(band, window=window) if together is None else together[place]
@@ -366,6 +376,18 @@ class RasterSource:
         except Exception as error:
             raise damaged(self.name, self.argument, error) from error
         return values
+
+    def _read_together(
+        self, bands: Sequence[int], dtypes: set[str], window: Any, values: NDArray[np.float32]
+    ) -> NDArray[Any] | None:
+        """Read the stored numbers of bands of these types in one call: into ``values`` if they are float32, into an
+        array of their own if they are few and of one type. None if the bands must be read one by one."""
+        if dtypes == {"float32"}:
+            self.dataset.read(list(bands), window=window, out=values)
+            return values
+        if len(dtypes) == 1 and values.size <= _TOGETHER:
+            return self.dataset.read(list(bands), window=window)
+        return None
 
     def read_resized(
         self, bands: Sequence[int], region: Box, shape: tuple[int, int]
@@ -397,9 +419,8 @@ class RasterSource:
         missing = self._missing(data, band, window)
         scale, offset = self.scaling_of(band)
         if missing is not None and data.dtype.kind == "f":
-            np.putmask(
-                data, missing, np.nan
-            )  # before the conversion, because values beyond float32 would overflow
+            # Before the conversion, because values beyond float32 would overflow.
+            np.putmask(data, missing, np.nan)
         if not np.may_share_memory(data, values):
             values[...] = data
         if (scale, offset) != (1.0, 0.0):
@@ -419,9 +440,8 @@ class RasterSource:
         masked = "per_dataset" in mask_flags and "alpha" not in mask_flags
         # Finding extremes is much faster than a comparison of all values, and most blocks have no missing data.
         low, high = float(data.min()), float(data.max())
-        near = (
-            2 * _NODATA_CLOSENESS
-        )  # within this relative distance of a nodata value, all values are compared
+        # Within this relative distance of a nodata value, all values are compared.
+        near = 2 * _NODATA_CLOSENESS
         may_lack = any(
             low <= value + near * abs(value) and value - near * abs(value) <= high
             for value in stand_ins
@@ -543,8 +563,6 @@ def _blanks(dataset: Any) -> _Blanks:
     What is declared alpha may be infrared, or the fourth band of six in which the last is alpha. The last of four or
     more is alpha undeclared if it is 0 or its largest value everywhere, and the first band one value where it is 0.
     """
-    from rasterio.windows import Window
-
     if dataset.count == 1:
         return _Blanks()
     declared = [
@@ -552,20 +570,12 @@ def _blanks(dataset: Any) -> _Blanks:
         for number, colour in enumerate(dataset.colorinterp, start=1)
         if colour.name == "alpha"
     ]
-    numbers = [*dict.fromkeys((*range(1, min(dataset.count, 4)), *declared, dataset.count))]
-    tops, lefts = (
-        np.linspace(0, max(0, side - _SAMPLE_PX), 4).astype(int).tolist() for side in dataset.shape
-    )
-    rows = [
-        [dataset.read(numbers, window=Window(x, y, _SAMPLE_PX, _SAMPLE_PX)) for x in lefts]  # pyright: ignore[reportCallIssue]
-        for y in tops
-    ]
-    sample: dict[int, NDArray[Any]] = dict(zip(numbers, np.block(rows), strict=True))
+    first_three = range(1, min(dataset.count, 4))
+    numbers = [*dict.fromkeys((*first_three, *declared, dataset.count))]
+    sample = _sample_of(dataset, numbers)
+    # The last of four or more bands, and those that are declared.
     for number in (*numbers[3:][-1:], *declared):
-        clear = np.isin(sample[number], (0, sample[number].max())).mean()
-        hidden = sample[1][sample[number] == 0]
-        apart = 0 < hidden.size < sample[1].size and np.ptp(hidden) == 0
-        if clear >= _LEAST_CLEAR and (number in declared or (clear == 1 and apart)):
+        if _is_alpha(sample, number, is_declared=number in declared):
             return _Blanks(number)
     if not declared and "per_dataset" in {flag.name for flag in dataset.mask_flag_enums[0]}:
         return _Blanks()
@@ -577,16 +587,43 @@ def _blanks(dataset: Any) -> _Blanks:
     return _Blanks(border=border, is_kept=bool(border) and is_photo)
 
 
+def _sample_of(dataset: Any, numbers: Sequence[int]) -> dict[int, NDArray[Any]]:
+    """Return a sample of bands by number: windows at four heights and four widths of the picture, side by side."""
+    from rasterio.windows import Window
+
+    height, width = dataset.shape
+    tops = np.linspace(0, max(0, height - _SAMPLE_PX), 4).astype(int).tolist()
+    lefts = np.linspace(0, max(0, width - _SAMPLE_PX), 4).astype(int).tolist()
+    rows: list[list[NDArray[Any]]] = []
+    for top in tops:
+        windows = [Window(left, top, _SAMPLE_PX, _SAMPLE_PX) for left in lefts]  # pyright: ignore[reportCallIssue]
+        rows.append([dataset.read(list(numbers), window=window) for window in windows])
+    return dict(zip(numbers, np.block(rows), strict=True))
+
+
+def _is_alpha(sample: Mapping[int, NDArray[Any]], number: int, *, is_declared: bool) -> bool:
+    """True if a band is alpha: most of it is 0 or its largest value, and of one that is not declared alpha all of it,
+    while the first band has one value where it is 0."""
+    band = sample[number]
+    clear = np.isin(band, (0, band.max())).mean()
+    if clear < _LEAST_CLEAR:
+        return False
+    if is_declared:
+        return True
+    hidden = sample[1][band == 0]
+    has_both = 0 < hidden.size < sample[1].size
+    return bool(clear == 1 and has_both and np.ptp(hidden) == 0)
+
+
 def border_value(bands: Sequence[NDArray[Any]], levels: Iterable[float]) -> float | None:
     """Return the first of ``levels`` that a corner and 1 % of the pixels have in all bands (rows, columns), or None."""
     for level in levels:
-        at_corner = any(
-            all(band[y, x] == level for band in bands) for y in (0, -1) for x in (0, -1)
-        )
-        if (
-            at_corner
-            and 0.01 <= np.logical_and.reduce([band == level for band in bands]).mean() < 1
-        ):
+        corners = [(y, x) for y in (0, -1) for x in (0, -1)]
+        at_corner = any(all(band[corner] == level for band in bands) for corner in corners)
+        if not at_corner:
+            continue
+        share = np.logical_and.reduce([band == level for band in bands]).mean()
+        if 0.01 <= share < 1:
             return level
     return None
 
