@@ -1,5 +1,6 @@
 """Tables of a study: the scores of its runs, with groups of models that cannot be separated, and the cost of tools."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -242,7 +243,9 @@ def _harness_table(effects: "HarnessEffects") -> ReportTable:
 def _letters(result: "StudyResult") -> dict[tuple[int, Mode, str], str]:
     """Return the letters of each run by mode and metric. Runs that share a letter cannot be separated."""
     letters: dict[tuple[int, Mode, str], str] = {}
-    for (_, _, _, mode, metric), differences in _compared_together(result).items():
+    # Runs that were not compared never share a letter: each group goes on where the one before it in the column ended.
+    n_given = Counter[tuple[str, Mode, str]]()
+    for (benchmark, _, _, mode, metric), differences in _compared_together(result).items():
         pairs = [(each.first, each.second) for each in differences]
         runs = {at for pair in pairs for at in pair}
         separated = {frozenset((each.first, each.second)) for each in differences if each.differs()}
@@ -251,9 +254,11 @@ def _letters(result: "StudyResult") -> dict[tuple[int, Mode, str], str]:
             summary = result.scored[at][1]
             values[at] = summary.modes[mode].metrics[metric].overall.value
         best_first = sorted(runs, key=lambda at: -values[at])
-        for number, group in enumerate(inseparable_groups(best_first, separated)):
+        for group in inseparable_groups(best_first, separated):
+            letter = _letter(n_given[benchmark, mode, metric])
+            n_given[benchmark, mode, metric] += 1
             for at in group:
-                letters[at, mode, metric] = letters.get((at, mode, metric), "") + _letter(number)
+                letters[at, mode, metric] = letters.get((at, mode, metric), "") + letter
     return letters
 
 

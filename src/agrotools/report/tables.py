@@ -34,6 +34,7 @@ from agrotools.report.layout import (
     shortened,
     size,
     value_cell,
+    whole_points,
 )
 from agrotools.report.parts import counts_table, judge_notes, part_tables, seconds_tables
 from agrotools.report.settings import (
@@ -50,7 +51,7 @@ from agrotools.report.settings import (
     variants_of,
 )
 from agrotools.scoring.metrics import FAS, FAS_TEXT, METRICS, OPEN_TEXT_FLOOR, PREDICTIONS
-from agrotools.scoring.statistics import MIN_CLUSTERS
+from agrotools.scoring.statistics import MIN_CLUSTERS, Estimate
 from agrotools.scoring.summary import Metric, ModeSummary, Summary, shown_gains
 
 
@@ -144,11 +145,36 @@ def warning_lines(summaries: Sequence[Summary]) -> list[str]:
 
 
 def scoring_lines(summaries: Sequence[Summary]) -> list[str]:
-    """Return a line on quick parts, and one for each shard."""
+    """Return a line on quick parts, one for each shard, and one for each score with an interval over sources."""
+    lines = [_QUICK] if any(summary.quick for summary in summaries) else []
     shards = dict.fromkeys(summary.shard for summary in summaries if summary.shard)
-    return [_QUICK] * any(summary.quick for summary in summaries) + [
-        SHARD.format(shard) for shard in shards
-    ]
+    lines += [SHARD.format(shard) for shard in shards]
+    for of_run, summary in of_runs(summaries):
+        for mode, part in summary.modes.items():
+            estimate = part.metrics[FAS].overall if FAS in part.metrics else None
+            if part.headline and estimate and part.by_source:
+                lines.append(f"{of_run}{mode}: {source_sentence(estimate, part.by_source)}")
+    return lines
+
+
+def source_sentence(estimate: Estimate, by_source: Estimate) -> str:
+    """Return the interval of a score on these places and on a new source, and which difference shows two models."""
+    on_places = _reach_text(estimate, count_text(estimate.n_clusters, "cluster"))
+    on_sources = _reach_text(by_source, count_text(by_source.n_clusters, "source"))
+    return f"FAS {percent(estimate.value)}. On these places: {on_places}. On a new source: {on_sources}"
+
+
+def _reach_text(estimate: Estimate, of_what: str) -> str:
+    """Return interval, half width and detectable difference of a score over clusters or sources."""
+    interval = estimate.interval
+    if interval is None:
+        return f"no interval ({of_what})"
+    half_width = whole_points((interval.upper - interval.lower) / 2)
+    text = f"{interval_text(interval)} (half width {half_width}, {of_what})"
+    if estimate.detectable is None:
+        return text
+    least = whole_points(estimate.detectable)
+    return f"{text}, and two models are told apart from {least} points on (power 80 %)"
 
 
 SHARD = (

@@ -28,7 +28,7 @@ from agrotools.scoring.metrics import (
 from agrotools.scoring.record_tally import RecordTally
 from agrotools.scoring.score_table import ScoreTable, ScoreUnits
 from agrotools.scoring.slots import NO_TWIN, outcome_scores
-from agrotools.scoring.statistics import Repeats, repeats_of
+from agrotools.scoring.statistics import Estimate, Repeats, estimate_mean, repeats_of
 from agrotools.scoring.summary import Metric, ModeSummary, NoToolPart, Summary, with_gains_adjusted
 from agrotools.scoring.unit_estimates import (
     PairedUnits,
@@ -207,6 +207,7 @@ class RunAggregator:
             seconds=tally.seconds(self.table.traits),
             call_ratio=tally.events.call_ratio(),
             repeats=self._repeats(mode) if tally.n_epochs > 1 else None,
+            by_source=self._estimate_by_source(mode),
             **tally.plugin_results(),
         )
 
@@ -239,6 +240,15 @@ class RunAggregator:
         rows = self.table.rows(mode, FAS)
         clusters = self.table.clusters_of(of_mode.samples)
         return repeats_of(of_mode.places_of(rows.samples), rows.values, clusters)
+
+    def _estimate_by_source(self, mode: Mode) -> Estimate | None:
+        """Return the Final Answer Score with the interval over sources; None if there are too few of them."""
+        units = self.valued_units(mode, FAS)
+        if units is None:
+            return None
+        sources = [traits.source for traits in self.table.traits_of(units.samples)]
+        estimate = estimate_mean(units.values, sources)
+        return estimate if estimate.interval else None
 
     def _no_tool_part(self) -> NoToolPart | None:
         if not self.modes.keys() & {"no-tool", "end-to-end"}:

@@ -33,6 +33,8 @@ class SampleTraits(NamedTuple):
     """True if the sample has a slot that is answered with text."""
     derivable: bool
     """True if the answer follows from the reference calls."""
+    source: str = ""
+    """Where the files come from."""
     groups: tuple[tuple[str, str], ...] = ()
     """Names and values of the sample's ``groups``, for further breakdowns of results."""
 
@@ -59,6 +61,7 @@ def traits_of_sample(sample: Sample) -> SampleTraits:
         outcome_metrics=metrics,
         has_text=any(not slot.made_by_tools for slot in sample.answer),
         derivable=sample.derivable,
+        source=sample.source,
         groups=_groups(sample),
     )
 

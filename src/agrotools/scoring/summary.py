@@ -235,6 +235,8 @@ class ModeSummary(FrozenModel):
     """Ratio of calls in end-to-end; None in other modes and if no sample that needs calls was answered."""
     repeats: Annotated[Repeats | None, Field(exclude_if=operator.not_)] = None
     """Agreement between epochs; None if no sample has two valid ones."""
+    by_source: Annotated[Estimate | None, Field(exclude_if=operator.not_)] = None
+    """Final Answer Score with the interval over sources, for the claim on a new source; None under 10 sources."""
     published: PublishedFigures | None = None
     """Metrics of the papers, for GTA, ThinkGeo and Agent-X."""
 

@@ -183,6 +183,29 @@ def test_a_fault_of_five_points_in_one_harness_is_found(tmp_path: Path):
         study_of_runs([runs[0], runs[0]])
 
 
+def test_runs_that_were_not_compared_share_no_letter(tmp_path: Path):
+    """A privileged run is compared with no other kind of run, so its letter is its own."""
+    runs: list[Path] = []
+    for model, n_right, privileged in (
+        ("a", 80, False),
+        ("b", 10, False),
+        ("c", 80, True),
+        ("d", 0, True),
+    ):
+        records = [
+            end_to_end(made_sample(f"s{at:02}"), call("2*3"), answer=f"rows: {7 if at < n_right else 9}")
+            for at in range(100)
+        ]  # fmt: skip
+        runs.append(write_run(tmp_path / model, records, model=model, privileged=privileged))
+    shown = study_result(*study_of_runs(runs))._repr_markdown_()
+    letters = {
+        row.split("|")[1].strip()[0]: row.split("|")[2].split()[1]
+        for row in shown.splitlines()
+        if row.startswith(("| a", "| b", "| c", "| d"))
+    }
+    assert len({*letters.values()}) == 4, letters
+
+
 def test_modes_that_the_published_protocol_lacks_are_run_in_ours(tmp_path, models):
     gta = f"benchmark = [{{name = 'gta', data_root = '{GOLDEN / 'gta'}', limit = 2, backends = {{'*' = 'recorded'}}}}]"
     file = write_study(

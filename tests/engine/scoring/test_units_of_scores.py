@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from agrotools.core import ReferenceStep, ReferenceTrajectory, ToleranceSlot
+from agrotools.core import ReferenceStep, ReferenceTrajectory, Score, ToleranceSlot
+from agrotools.report.tables import source_sentence
 from agrotools.scoring.sample_traits import WHOLE
 from agrotools.scoring.score_table import ScoreTable
 from agrotools.scoring.unit_estimates import difference_of, metric_of, paired_units
 from support.plain_sample import plain_sample
-from support.runs import invalid, record
+from support.runs import invalid, record, summarise
 
 AREA = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5)
 CALL = ReferenceStep(tool="calculate", arguments={"expression": "1"})
@@ -100,3 +101,32 @@ def test_the_order_of_records_changes_no_digit():
         pair = paired_units(units, other)
         results.append((metric_of(units, table), difference_of(pair, table), pair.means))
     assert results[0] == results[1] == results[2]
+
+
+def by_source(n_sources, share_right):
+    """The summary of a run with four samples of each source; in a source all are right or all are wrong."""
+    records, scores = [], []
+    for source in range(n_sources):
+        value = float(source < share_right * n_sources)
+        for number in range(4):
+            name = f"s{source}-{number}"
+            records.append(record(name, sample=sample(name, cluster=name, source=f"farm {source}")))
+            scores.append([Score(metric="fas", version="1", sample_id=name, value=value)])
+    return summarise(records, scores).modes["no-tool"]
+
+
+def test_the_interval_on_a_new_source_is_over_sources_and_wider_than_that_on_these_places():
+    part = by_source(12, 0.5)
+    places = part.metrics["fas"].overall
+    assert part.by_source.value == places.value == 0.5
+    assert (part.by_source.n_clusters, places.n_clusters) == (12, 48)
+    width = part.by_source.interval.upper - part.by_source.interval.lower
+    assert width > 1.8 * (places.interval.upper - places.interval.lower)
+    assert part.by_source.detectable > places.detectable
+    sentence = source_sentence(places, part.by_source)
+    assert "48 clusters" in sentence
+    assert "12 sources" in sentence
+
+
+def test_few_sources_give_no_interval_on_a_new_one():
+    assert by_source(9, 0.5).by_source is None
