@@ -158,6 +158,16 @@ POLICY_ERROR = "error of the policy"
 """Prefix of the reason of a record that was made invalid by an exception in a policy of another package."""
 
 
+@dataclass(frozen=True)
+class _Outcome:
+    """What a policy did with a sample: a trajectory, or in step-by-step one action for each step."""
+
+    trajectory: Trajectory | None = None
+    actions: tuple[Action, ...] | None = None
+    faulty: "FaultyTools | None" = None
+    """Tools of the trajectory, if faults are put into its calls."""
+
+
 async def run_item(item: WorkItem, context: RunContext) -> Record:
     """Run one sample. A fault on our side, or the endpoint's, makes the record invalid.
 
@@ -167,68 +177,99 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     started = time.monotonic()
     sample = with_history(item, context.source)
     view = context.benchmark.view(sample, "end-to-end" if context.source.single_shot else item.mode)
-    trajectory: Trajectory | None = None
-    actions: tuple[Action, ...] | None = None
+    outcome = _Outcome()
     invalid: str | None = None
     policy: Policy | None = None
-    faulty: FaultyTools | None = None
-    UNSHOWN.set(unshown := set[str]())
+    unshown = set[str]()
+    UNSHOWN.set(unshown)
     try:
         policy = context.source.make(sample, item.mode, item.epoch)
-        if context.source.single_shot:
-            trajectory = await run_single_shot(policy, view)
-        elif item.mode == "no-tool":
-            trajectory = await run_no_tool(policy, view)
-        elif item.mode == "step-by-step":
-            assert sample.reference is not None
-            actions = await run_step_by_step(policy, view, sample.reference)
-        else:
-            with ExitStack() as stack:
-                workspace = Workspace(view.files, context.store.scratch / f"{next(_NUMBERS)}")
-                if is_external(policy):
-                    policy.artifacts = workspace.artifacts
-                call_tool = _tool_caller(sample, workspace, context, stack)
-                if context.faults is not None:
-                    call_tool = faulty = context.faults.tools(sample, item.epoch, call_tool)
-                limits = context.max_steps, context.unparseable_limit
-                trajectory = await run_end_to_end(policy, view, call_tool, *limits)
+        outcome = await _run_policy(policy, item, sample, view, context)
     except InfrastructureError as error:
         invalid = str(error)
     except AgrotoolsError:
         raise
     except (Exception, SystemExit, asyncio.CancelledError) as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-            raise  # the run is ending; without a request to cancel, the policy leaked a cancellation of its own
+        if _ends_run(error):
+            raise
         # An internal error on one sample must not cost the others: it counts as invalid and appears in the report.
-        at = traceback.extract_tb(error.__traceback__)[-1]
-        origin = (
-            INTERNAL_ERROR if policy is None or not _is_raised_by(policy, error) else POLICY_ERROR
-        )
-        invalid = (
-            f"{origin}, {type(error).__name__}: {words_of(error)} ({at.name}, line {at.lineno})"
-        )
+        invalid = _reason_of_exception(error, policy)
     finally:
         if policy is not None and is_external(policy):
             await policy.end_sample()
     usage = policy.usage if policy is not None and is_external(policy) else None
     if usage is not None:
         add_requests(usage.requests)
-    if view.files and (
-        fault := _fault_of_files(sample, view, context.benchmark, trajectory, unshown)
-    ):
-        trajectory, actions, invalid = None, None, fault
+    if view.files:
+        fault = _fault_of_files(sample, view, context.benchmark, outcome.trajectory, unshown)
+        if fault:
+            outcome = _Outcome()
+            invalid = fault
     return Record(
         sample=sample,
         mode=item.mode,
         epoch=item.epoch,
-        trajectory=trajectory,
-        actions=actions,
+        trajectory=outcome.trajectory,
+        actions=outcome.actions,
         invalid=invalid,
         seconds=round(time.monotonic() - started, 3),
-        faults=tuple(faulty.faults) if faulty and trajectory else (),
+        faults=tuple(outcome.faulty.faults) if outcome.faulty else (),
         agent_replies=usage.replies if usage is not None else None,
     )
+
+
+async def _run_policy(
+    policy: Policy, item: WorkItem, sample: Sample, view: SampleView, context: RunContext
+) -> _Outcome:
+    """Run a policy on a sample in the mode of the item. A single-shot policy invents the results of its calls."""
+    if context.source.single_shot:
+        return _Outcome(await run_single_shot(policy, view))
+    if item.mode == "no-tool":
+        return _Outcome(await run_no_tool(policy, view))
+    if item.mode == "step-by-step":
+        assert sample.reference is not None
+        return _Outcome(actions=await run_step_by_step(policy, view, sample.reference))
+    return await _run_with_tools(policy, item, sample, view, context)
+
+
+async def _run_with_tools(
+    policy: Policy, item: WorkItem, sample: Sample, view: SampleView, context: RunContext
+) -> _Outcome:
+    """Run a policy end to end in a workspace of its own, which ends with it."""
+    with ExitStack() as stack:
+        workspace = Workspace(view.files, context.store.scratch / f"{next(_NUMBERS)}")
+        if is_external(policy):
+            policy.artifacts = workspace.artifacts
+        call_tool = _tool_caller(sample, workspace, context, stack)
+        faulty: FaultyTools | None = None
+        if context.faults is not None:
+            faulty = context.faults.tools(sample, item.epoch, call_tool)
+        trajectory = await run_end_to_end(
+            policy,
+            view,
+            call_tool if faulty is None else faulty,
+            context.max_steps,
+            context.unparseable_limit,
+        )
+        return _Outcome(trajectory, faulty=faulty)
+
+
+def _ends_run(error: BaseException) -> bool:
+    """True for a cancellation that was requested because the run is ending.
+
+    Without such a request, the policy leaked a cancellation of its own.
+    """
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
+def _reason_of_exception(error: BaseException, policy: Policy | None) -> str:
+    """Return why a record is invalid: whose exception ended the sample, and where it was raised."""
+    is_of_policy = policy is not None and _is_raised_by(policy, error)
+    origin = POLICY_ERROR if is_of_policy else INTERNAL_ERROR
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    words = words_of(error)
+    return f"{origin}, {type(error).__name__}: {words} ({place.name}, line {place.lineno})"
 
 
 def _fault_of_files(
@@ -243,9 +284,9 @@ def _fault_of_files(
     A file that neither the model (``unshown``) nor a tool could read is broken for everyone. Where the right answer is
     that the files allow none, it may be so on purpose.
     """
-    calls = [(step.call, step.observation) for step in (trajectory.calls if trajectory else ())]
-    kinds = [(seen.error.kind if seen.error else "", call) for call, seen in calls if call and seen]
-    doubted = sample.answerable and (unshown or any(kind == "unreadable_file" for kind, _ in kinds))
+    calls = _calls_with_errors(trajectory)
+    was_refused = any(kind == "unreadable_file" for _, kind in calls)
+    is_doubted = sample.answerable and (bool(unshown) or was_refused)
     for file, shown in zip(sample.files, view.files, strict=True):
         if not os.access(shown.path, os.R_OK):
             return f"the benchmark's file {shown.path} can no longer be read"
@@ -253,13 +294,24 @@ def _fault_of_files(
         path = shown.path if is_original else str(Benchmark.file_path(benchmark, file))
         if file.sha256 and was_changed(path, file.sha256):
             return f"the benchmark's file {path} was changed during the run"
-        of_file = {
-            kind for kind, call in kinds if doubted and file.name in str([*call.arguments.values()])
-        }
-        asked = file.name in unshown or "unreadable_file" in of_file
-        if doubted and asked and "" not in of_file and (reason := reason_unreadable(shown)):
+        if not is_doubted:
+            continue
+        kinds = {kind for call, kind in calls if file.name in str([*call.arguments.values()])}
+        is_unread = file.name in unshown or "unreadable_file" in kinds
+        was_read_by_a_tool = "" in kinds
+        if is_unread and not was_read_by_a_tool and (reason := reason_unreadable(shown)):
             return f"the benchmark's file {shown.path} cannot be read: {reason}"
     return ""
+
+
+def _calls_with_errors(trajectory: Trajectory | None) -> list[tuple[ToolCall, str]]:
+    """Return the calls that were answered, each with the kind of its error; empty for a call without one."""
+    calls: list[tuple[ToolCall, str]] = []
+    for step in trajectory.calls if trajectory else ():
+        if step.call and step.observation:
+            error = step.observation.error
+            calls.append((step.call, error.kind if error else ""))
+    return calls
 
 
 def _is_raised_by(policy: Policy, error: BaseException) -> bool:
@@ -283,16 +335,9 @@ def with_history(item: WorkItem, source: PolicySource) -> Sample:
 def _tool_caller(
     sample: Sample, workspace: Workspace, context: RunContext, stack: ExitStack
 ) -> Callable[[ToolCall], Awaitable[ToolOutcome]]:
+    """Return what answers the calls of a sample: the truth, its recorded results, or tools that are run."""
     if context.source.truth_tools:
-        from agrotools.formats.reference_results import true_observations
-
-        truths = iter(true_observations(sample))
-
-        async def answer_with_truth(_call: ToolCall) -> ToolOutcome:
-            return ToolOutcome(next(truths))
-
-        return answer_with_truth
-
+        return _truth_caller(sample)
     replay = RecordedTools(sample) if context.recorded else None
     has_artifacts = False
 
@@ -300,14 +345,10 @@ def _tool_caller(
         nonlocal has_artifacts
         if replay is not None and call.tool in context.recorded and call.tool in sample.toolset:
             return replay.run(call)
-        toolset = sample.toolset
-        if tool := next((each for each in sample.declared if each.name == call.tool), None):
-            from agrotools.calling.declared import installed_call
-
-            try:
-                call, toolset = installed_call(tool, call), (tool.runs,)
-            except ToolError as error:
-                return ToolOutcome(Observation(error=error.info))
+        try:
+            call, toolset = _executed_call(sample, call)
+        except ToolError as error:
+            return ToolOutcome(Observation(error=error.info))
         context.pace.tool_begins()
         try:
             outcome = await context.executor.run(call, workspace, toolset)
@@ -324,8 +365,36 @@ def _tool_caller(
     return call_tool
 
 
+def _truth_caller(sample: Sample) -> Callable[[ToolCall], Awaitable[ToolOutcome]]:
+    """Return what answers the calls of a sample with the truth, in the order of the reference calls."""
+    from agrotools.formats.reference_results import true_observations
+
+    truths = iter(true_observations(sample))
+
+    async def answer_with_truth(_call: ToolCall) -> ToolOutcome:
+        return ToolOutcome(next(truths))
+
+    return answer_with_truth
+
+
+def _executed_call(sample: Sample, call: ToolCall) -> tuple[ToolCall, tuple[str, ...]]:
+    """Return the call that is executed, with its toolset: that of the installed tool if the benchmark declares its own.
+
+    Raises:
+        ToolError: the schema of the declared tool refuses the call.
+    """
+    declared = next((tool for tool in sample.declared if tool.name == call.tool), None)
+    if declared is None:
+        return call, sample.toolset
+    from agrotools.calling.declared import installed_call
+
+    return installed_call(declared, call), (declared.runs,)
+
+
 _TICK_S = 0.5
+"""Seconds between two updates of the progress and of the samples in flight."""
 _FEWEST_BEFORE_GIVING_UP = 10
+"""Fewest samples in a row without a reply that end a run."""
 
 
 @dataclass
@@ -353,23 +422,21 @@ class Ending:
         """Stop at an unreachable endpoint, so that a run does not fail sample by sample for hours."""
         # Replies to other samples show that the endpoint is reachable. When its capacity drops, the samples in flight
         # are the ones that fail, many in a row, which says nothing about the rest.
-        if (
-            self.context.source.stats is None
-            or record.invalid is None
-            or self.replies > replies_at_start
-        ):
+        has_endpoint = self.context.source.stats is not None
+        if not has_endpoint or record.invalid is None or self.replies > replies_at_start:
             self.silent = 0
-        elif (
-            record.key not in self.context.store.failed
-        ):  # otherwise the sample itself may be the cause
-            self.silent += 1
-            if self.silent >= max(_FEWEST_BEFORE_GIVING_UP, 2 * self.context.pace.allowed):
-                self.stop(
-                    InfrastructureError(
-                        f"stopped: {self.silent} samples in a row got no reply; the last: {record.invalid}",
-                        hint="finished samples are kept; run the same command again when the endpoint is back",
-                    )
-                )
+            return
+        if record.key in self.context.store.failed:
+            return  # the sample itself may be the cause
+        self.silent += 1
+        if self.silent < max(_FEWEST_BEFORE_GIVING_UP, 2 * self.context.pace.allowed):
+            return
+        self.stop(
+            InfrastructureError(
+                f"stopped: {self.silent} samples in a row got no reply; the last: {record.invalid}",
+                hint="finished samples are kept; run the same command again when the endpoint is back",
+            )
+        )
 
 
 async def execute(

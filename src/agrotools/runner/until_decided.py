@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 from pydantic import Field
 
 from agrotools.core import FrozenModel, Mode, UsageError
 from agrotools.core.files import write_whole
-from agrotools.core.lazy import np
+from agrotools.core.lazy import IntArray, np
 from agrotools.core.texts import command_line
 from agrotools.loading import Benchmark
 from agrotools.models.endpoint import without_keys
@@ -76,39 +76,53 @@ def run_until_decided(
     """
     with without_keys():
         sides = [plan_run(each, benchmark) for each in configs]
-    if len({side.folder.resolve() for side in sides}) != 2 or len(sides) != 2:
-        raise UsageError(
-            "--until-decided compares two different runs", hint="e.g. -m MODEL -m OTHER"
-        )
-    if different := benchmark_differences([each.manifest for each in sides]):
-        raise UsageError(
-            f"these runs cannot be compared: {different[0]}", hint="give two runs of one benchmark"
-        )
-    modes: list[Mode] = [mode for mode in sides[0].items.sizes() if mode in sides[1].items.sizes()]
-    if not modes:
-        raise UsageError("these runs have no mode in common", hint="e.g. --mode end-to-end")
-    mode = "end-to-end" if "end-to-end" in modes else modes[0]
+    _check_two_runs(sides)
+    mode = _common_mode(sides)
     block_of = sample_blocks(sides[0].items, mode)
-    compared, block = None, 0
-    while block <= max(block_of.values()) and not (compared and compared.decided):
-        samples = {name for name, at in block_of.items() if at == block}
+    most = most_in_cluster(sides[0].items, mode)
+    compared: SequentialComparison | None = None
+    for block in range(max(block_of.values()) + 1):
+        samples = {name for name, of_sample in block_of.items() if of_sample == block}
         for side in sides:
             _run_missing(side, mode, samples, progress, benchmark)
-        if compared := _compared(
-            sides, mode, block_of, block, most_in_cluster(sides[0].items, mode)
-        ):
-            on_look(compared)
-        block += 1
+        compared = _compared(sides, mode, block_of, block, most)
+        if compared is None:
+            continue
+        on_look(compared)
+        if compared.decided:
+            break
     if compared is None:
         raise UsageError(
             f"these runs have no scored sample in common in mode {mode}", hint="see agrotools score"
         )
-    for side in sides if compared.look < compared.looks else ():
-        write_whole(
-            side.folder / EARLY_FILE,
-            command_line("compare", *compared.runs, "--until-decided").encode(),
-        )
+    if compared.look < compared.looks:
+        command = command_line("compare", *compared.runs, "--until-decided")
+        for side in sides:
+            write_whole(side.folder / EARLY_FILE, command.encode())
     return compared
+
+
+def _check_two_runs(sides: Sequence[RunPlan]) -> None:
+    """Raise a UsageError unless these are two different runs of one benchmark."""
+    folders = {side.folder.resolve() for side in sides}
+    if len(sides) != 2 or len(folders) != 2:
+        raise UsageError(
+            "--until-decided compares two different runs", hint="e.g. -m MODEL -m OTHER"
+        )
+    different = benchmark_differences([side.manifest for side in sides])
+    if different:
+        raise UsageError(
+            f"these runs cannot be compared: {different[0]}", hint="give two runs of one benchmark"
+        )
+
+
+def _common_mode(sides: Sequence[RunPlan]) -> Mode:
+    """Return the mode that two runs are compared in; UsageError if they have none in common."""
+    first, second = (side.items.sizes() for side in sides)
+    modes: list[Mode] = [mode for mode in first if mode in second]
+    if not modes:
+        raise UsageError("these runs have no mode in common", hint="e.g. --mode end-to-end")
+    return "end-to-end" if "end-to-end" in modes else modes[0]
 
 
 def sample_blocks(items: WorkItems, mode: Mode) -> dict[str, int]:
@@ -120,11 +134,13 @@ def sample_blocks(items: WorkItems, mode: Mode) -> dict[str, int]:
     for at in next(part.positions for part in items.parts if part.mode == mode):
         sample = items.samples[at]
         members.setdefault(sample.cluster or sample.id, []).append(sample.id)
-    total, block_of, number_of = sum(map(len, members.values())), dict[str, int](), dict[int, int]()
+    total = sum(map(len, members.values()))
+    block_of = dict[str, int]()
+    # Numbers of the blocks by the part of the samples in which they begin; a large cluster leaves no gap in them.
+    number_of = dict[int, int]()
     for cluster in sorted(members, key=lambda name: sha256(name.encode()).digest()):
-        number = number_of.setdefault(
-            len(block_of) * LOOKS // total, len(number_of)
-        )  # without gaps
+        part = len(block_of) * LOOKS // total
+        number = number_of.setdefault(part, len(number_of))
         block_of |= dict.fromkeys(members[cluster], number)
     return block_of
 
@@ -168,43 +184,42 @@ def _compared(
     block: int,
     most: tuple[int, float],
 ) -> SequentialComparison | None:
-    """Return the comparison after ``block``; None if there is no pair of scores."""
+    """Return the comparison after ``block``; None if there is no pair of scores.
+
+    ``most``: units and difference of a cluster, as :func:`most_in_cluster` returns them.
+    """
     tallies = [scored_run(side.folder) for side in sides]
     check_same_samples(*tallies)
     pair = headline_pair(tallies[0], tallies[1], mode)
-    blocks = np.array(
-        [block_of.get(name, block + 1) for name in pair.samples] if pair else [], dtype=np.int64
-    )
-    kept = blocks <= block
-    if pair is None or not kept.any():
+    if pair is None:
         return None
-    first, second = pair.first[kept], pair.second[kept]
-    failed = {
-        name for side in sides for of, name, _ in record_index(side.folder).failed if of == mode
-    }
+    blocks = _blocks_of(pair.samples, block_of, block)
+    kept = blocks <= block
+    if not kept.any():
+        return None
+    first = pair.first[kept]
+    second = pair.second[kept]
     largest, reach = most
     look = sequential_look(
         second - first, pair.clusters[kept], blocks[kept], largest=largest, reach=reach
     )
-    decided, missing = look.decided, None
-    pairs = _limits_so_far(tallies, mode, pair.metric, block_of, block)
-    if any(pairs.lacking):
-        of_pairs = np.array([block_of[unit.sample] for unit in pairs.units], dtype=np.int64)
-        bounds: list[InterimLook] = []
-        for for_second in (False, True):
-            lower, upper = pairs.scores(for_second=for_second)
-            bounds.append(
-                sequential_look(
-                    upper - lower, pairs.clusters, of_pairs, largest=largest, reach=reach
-                )
-            )
+    decided = look.decided
+    missing: Missing | None = None
+    limits = _limits_so_far(tallies, mode, pair.metric, block_of, block)
+    if any(limits.lacking):
+        against_second = _look_at_limit(limits, block_of, most, for_second=False)
+        for_second = _look_at_limit(limits, block_of, most, for_second=True)
         missing = Missing(
-            samples=pairs.lacking, lowest=bounds[0].difference, highest=bounds[1].difference
+            samples=limits.lacking,
+            lowest=against_second.difference,
+            highest=for_second.difference,
         )
         # The run that the difference favours must be better with all missing scores set against it.
-        is_second = look.difference.value > 0
-        worst = bounds[0] if is_second else bounds[1]
-        decided = decided and worst.decided and (worst.difference.value > 0) == is_second
+        favours_second = look.difference.value > 0
+        worst = against_second if favours_second else for_second
+        still_favours_second = worst.difference.value > 0
+        decided = decided and worst.decided and still_favours_second == favours_second
+    failed = _failed_samples(sides, mode)
     return SequentialComparison(
         runs=(str(sides[0].folder), str(sides[1].folder)),
         models=(sides[0].manifest.labelled_model, sides[1].manifest.labelled_model),
@@ -217,8 +232,33 @@ def _compared(
         look=block + 1,
         looks=max(block_of.values()) + 1,
         planned=len(block_of),
-        invalid=sum(block_of.get(name, block + 1) <= block for name in failed),
+        invalid=int((_blocks_of(failed, block_of, block) <= block).sum()),
     )
+
+
+def _blocks_of(samples: Collection[str], block_of: dict[str, int], block: int) -> IntArray:
+    """Return the blocks of samples; of a sample without one the block after ``block``, which is not compared yet."""
+    return np.array([block_of.get(name, block + 1) for name in samples], dtype=np.int64)
+
+
+def _failed_samples(sides: Sequence[RunPlan], mode: Mode) -> set[str]:
+    """Return the samples that have an invalid record of a mode in a run."""
+    failed = set[str]()
+    for side in sides:
+        for failed_mode, name, _epoch in record_index(side.folder).failed:
+            if failed_mode == mode:
+                failed.add(name)
+    return failed
+
+
+def _look_at_limit(
+    limits: LimitPairs, block_of: dict[str, int], most: tuple[int, float], *, for_second: bool
+) -> InterimLook:
+    """Return the look with all missing scores set for the second run, or against it."""
+    first, second = limits.scores(for_second=for_second)
+    blocks = np.array([block_of[unit.sample] for unit in limits.units], dtype=np.int64)
+    largest, reach = most
+    return sequential_look(second - first, limits.clusters, blocks, largest=largest, reach=reach)
 
 
 def _limits_so_far(
@@ -258,11 +298,22 @@ def config_of_run(folder: Path) -> EvalConfig:
             f"{folder} cannot be continued from its folder alone",
             hint="agrotools eval BENCHMARK -m MODEL -m OTHER --until-decided, with the options of both runs",
         )
-    same = ("data_root", "protocol", "tools", "backends", "degrade", "faults", "quick", "epochs")
-    values = stored_options(run) | {name: getattr(run, name) for name in same}
-    values |= {"options": run.benchmark_options, "mode": ",".join(run.modes)}
-    values |= {"limit": max(run.planned.values(), default=0) // run.epochs or None, "out": folder}
-    values |= {"seed": values.get("seed", run.seed or None)}
-    return EvalConfig.of(
-        **{name: value for name, value in values.items() if value not in ("", None)}
-    )
+    most_planned = max(run.planned.values(), default=0)
+    values: dict[str, Any] = {
+        **stored_options(run),
+        "options": run.benchmark_options,
+        "data_root": run.data_root,
+        "quick": run.quick,
+        "limit": most_planned // run.epochs or None,
+        "mode": ",".join(run.modes),
+        "epochs": run.epochs,
+        "protocol": run.protocol,
+        "tools": run.tools,
+        "backends": run.backends,
+        "degrade": run.degrade,
+        "faults": run.faults,
+        "out": folder,
+    }
+    values.setdefault("seed", run.seed or None)
+    given = {name: value for name, value in values.items() if value not in ("", None)}
+    return EvalConfig.of(**given)
