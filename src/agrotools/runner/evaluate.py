@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import threading
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from agrotools.core.files import cache_dir
 from agrotools.core.texts import count_text
 from agrotools.loading import Benchmark
 from agrotools.models import Model, WireStats
+from agrotools.runner.accounts import Accounted, accounted
 from agrotools.runner.build import (
     RunPlan,
     benchmark_notes,
@@ -38,10 +39,8 @@ from agrotools.runner.execute import (
 )
 from agrotools.runner.plan import WorkItems, remaining
 from agrotools.runner.policies import (
-    Accounted,
     AgentFunction,
     PolicySource,
-    accounted,
     is_agent_server,
     run_protocol,
 )
@@ -161,12 +160,19 @@ def execute_plan(
             return Evaluation(folder, stopped)
         finally:
             bar.close()
-            if stats is not None and (stats.served or stats.usage != usage_before):
-                new = {name: n - usage_before.get(name, 0) for name, n in stats.usage.items()}
-                store.add_endpoint(stats.served, new)
+            if stats is not None:
+                _store_usage(store, stats, usage_before)
             if accounts.replies and accounts.replies.fault:
                 bar.note(accounts.replies.fault)
         return Evaluation(folder)
+
+
+def _store_usage(store: RunStore, stats: WireStats, usage_before: Mapping[str, int]) -> None:
+    """Store what the endpoint served, and the usage since the run began, if there was any."""
+    if not stats.served and stats.usage == usage_before:
+        return
+    usage = {name: number - usage_before.get(name, 0) for name, number in stats.usage.items()}
+    store.add_endpoint(stats.served, usage)
 
 
 def _notes(plan: RunPlan, store: RunStore, *, n_finished: int) -> list[str]:
@@ -244,12 +250,19 @@ def _composition(items: WorkItems) -> str:
 async def _execute(execution: _Execution) -> None:
     """Run the samples: say what they cost, meet the endpoint, then run them while tools and models are open."""
     plan, source, bar = execution.plan, execution.accounts.source, execution.bar
+    tools = plan.config.tools
     pace = _pace(plan.config, plan.server, source.stats)
+
+    def note_interrupt(in_flight: int) -> None:
+        running = count_text(in_flight, "sample")
+        bar.note(f"stopping after the {running} being run; Ctrl-C again stops at once")
+
     async with _opened_models(execution) as vision:
         await _announce_cost(execution)
         await _meet_endpoint(execution)
-        async with executor_class(plan.config.tools.executor if execution.runs_tools else "local")(
-            workers=plan.config.tools.workers,
+        make_executor = executor_class(tools.executor if execution.runs_tools else "local")
+        async with make_executor(
+            workers=tools.workers,
             cache=ResultCache(cache_dir("tool-results")),
             backends=plan.settings.executed_backends,
             vision=vision,
@@ -267,9 +280,7 @@ async def _execute(execution: _Execution) -> None:
                 ),
                 on_tick=bar.tick,
                 stop=execution.stop,
-                on_interrupt=lambda in_flight: bar.note(
-                    f"stopping after the {count_text(in_flight, 'sample')} being run; Ctrl-C again stops at once"
-                ),
+                on_interrupt=note_interrupt,
             )
             if executor.calls_sent_again:
                 again = count_text(executor.calls_sent_again, "tool call")
@@ -420,17 +431,17 @@ def _reporting(
 async def _expect(
     items: WorkItems, benchmark: Benchmark, source: PolicySource, contact: "FirstContact"
 ) -> None:
+    """Tell the first contact the first request of each mode and epoch, of a sample with files if there is one."""
     for part in items.parts:
         candidates = [items.samples[at] for at in part.positions[:_LOOKED_AT]]
         sample = next((each for each in candidates if each.files), candidates[0])
         agent = source.make(sample, part.mode, part.epoch)
-        if isinstance(agent, ModelAgent):
-            sample = await asyncio.to_thread(benchmark.prepare, sample)
-            view = benchmark.view(sample, "end-to-end" if source.single_shot else part.mode)
-            with suppress(
-                Exception
-            ):  # a fault of this sample alone is reported when its turn comes
-                contact.expect(*await agent.request_for(view, ()))
+        if not isinstance(agent, ModelAgent):
+            continue
+        sample = await asyncio.to_thread(benchmark.prepare, sample)
+        view = benchmark.view(sample, "end-to-end" if source.single_shot else part.mode)
+        with suppress(Exception):  # a fault of this sample alone is reported when its turn comes
+            contact.expect(*await agent.request_for(view, ()))
 
 
 def _pace(config: EvalConfig, server: "LocalServer | None", stats: WireStats | None) -> Pace:

@@ -14,7 +14,7 @@ or page of them, take them from there. They are no part of a run's exit code, bu
 import io
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
@@ -82,38 +82,27 @@ def references_of(
     manifest = read_manifest(run)
     mode = mode or headline_mode(manifest.modes)
     index = record_index(run)
-    n_samples = sum(1 for _ in index.finished_ids(mode))
-    scored = {
-        name: beside
-        for name, role in _ROLES.items()
-        if (beside := _beside(run, manifest, name, mode, index))
-        and role_of(beside.summary, mode) == role
-    }
-    names = [
-        name
-        for name in (FLOOR, CEILING)
-        if name not in scored and (mode != "no-tool" or name == FLOOR)
-    ]
-    if manifest.degrade or manifest.faults or not 0 < n_samples <= MOST_SAMPLES:
-        names = []
+    finished = {*index.finished_ids(mode)}
+    scored = _finished_references(run, manifest, mode, index)
+    names = _names_to_run(manifest, mode, len(finished), scored)
     if not names:
         return References(scored)
-    ids, all_ids = {*index.finished_ids(mode)}, facts_of(benchmark.samples).ids
-    places = [at for at, each in enumerate(all_ids) if each in ids]
+    all_ids = facts_of(benchmark.samples).ids
+    places = [at for at, sample_id in enumerate(all_ids) if sample_id in finished]
     for number, name in enumerate(names):
         progress("floor and ceiling", number, len(names))
-        of_part = name == CEILING and mode == "end-to-end"
-        chosen = [at for at in places if benchmark.samples[at].derivable] if of_part else places
+        chosen = places
+        if name == CEILING and mode == "end-to-end":
+            chosen = [at for at in places if benchmark.samples[at].derivable]
         if not chosen:
             continue
         part = replace(benchmark, samples=select_samples(benchmark.samples, chosen))
-        recorded = benchmark.toolset if mode != "no-tool" else ()
         config = EvalConfig.of(
             benchmark=manifest.benchmark_path,
             data_root=data_root,
             model=name,
             mode=mode,
-            backends={tool: RECORDED for tool in recorded if name == CEILING or tool != "plot"},
+            backends=_recorded_backends(name, benchmark, mode),
         )
         try:
             key = _key(manifest, config, [all_ids[at] for at in chosen])
@@ -126,6 +115,36 @@ def references_of(
             warnings.warn(f"{name} could not be run to compare with: {error}", stacklevel=2)
     progress("floor and ceiling", len(names), len(names))
     return References(scored, frozenset(name for name in names if name in scored))
+
+
+def _finished_references(
+    run: Path, manifest: Manifest, mode: Mode, index: RecordIndex
+) -> dict[str, Rescored]:
+    """Return the scores of the baselines that have a finished run of their own beside ``run``, by name."""
+    scored: dict[str, Rescored] = {}
+    for name, role in _ROLES.items():
+        beside = _beside(run, manifest, name, mode, index)
+        if beside is not None and role_of(beside.summary, mode) == role:
+            scored[name] = beside
+    return scored
+
+
+def _names_to_run(
+    manifest: Manifest, mode: Mode, n_samples: int, scored: Collection[str]
+) -> list[str]:
+    """Return the baselines that are run to compare with: floor and ceiling, as far as they are not ``scored``."""
+    if manifest.degrade or manifest.faults or not 0 < n_samples <= MOST_SAMPLES:
+        return []
+    wanted = (FLOOR,) if mode == "no-tool" else (FLOOR, CEILING)
+    return [name for name in wanted if name not in scored]
+
+
+def _recorded_backends(name: str, benchmark: Benchmark, mode: Mode) -> dict[str, str]:
+    """Return the tools whose recorded results a baseline gets; the charts of the floor are drawn."""
+    if mode == "no-tool":
+        return {}
+    tools = [tool for tool in benchmark.toolset if name == CEILING or tool != "plot"]
+    return dict.fromkeys(tools, RECORDED)
 
 
 REFERENCES_FOLDER = ".references"
@@ -175,10 +194,11 @@ def _beside(
     for folder in sorted(run.absolute().parent.glob(f"*{name.removeprefix('baseline:')}*")):
         with suppress(AgrotoolsError):
             other = read_manifest(folder)
-            if other.model == name and mode in other.modes and all(
-                getattr(other, each) == getattr(manifest, each) for each in _SAME
-            ):  # fmt: skip
-                ids, others = index.finished_ids(mode), record_index(folder).finished_ids(mode)
-                if all(one == other for one, other in zip_longest(ids, others)):
-                    return score_runs([folder])[0]
+            if other.model != name or mode not in other.modes:
+                continue
+            if any(getattr(other, each) != getattr(manifest, each) for each in _SAME):
+                continue
+            pairs = zip_longest(index.finished_ids(mode), record_index(folder).finished_ids(mode))
+            if all(one == another for one, another in pairs):
+                return score_runs([folder])[0]
     return None

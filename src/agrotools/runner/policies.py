@@ -1,13 +1,10 @@
-"""Policies of a run: from ``--model`` to the policy of each sample, and the cost of their models.
+"""Policies of a run: from ``--model`` to the policy of each sample."""
 
-A model that is not free is accessed through a budget, whose paid replies are logged in a ledger in the run folder.
-"""
-
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from agrotools.agents.llm import PROTOCOLS, LLMAgent
 from agrotools.agents.modes import ModelAgent, Policy
@@ -26,8 +23,7 @@ from agrotools.models import (
     WireStats,
     make_model,
 )
-from agrotools.models.endpoint import PricedModel, price_at
-from agrotools.models.metered import SPEND_FILE, SpendLedger
+from agrotools.models.endpoint import price_at
 from agrotools.models.prices import Price
 from agrotools.plugin.installed import WithPlugins
 from agrotools.runner.prompts import ObservedModel
@@ -39,8 +35,6 @@ if TYPE_CHECKING:
     from agrotools.agents.external import Solve
     from agrotools.agents.task import Task
     from agrotools.agents.usage import UsageMeter
-    from agrotools.models.metered import ResponseCache
-    from agrotools.models.probe import FirstContact
 
 
 AgentFunction = Callable[["Task"], Any]
@@ -189,35 +183,41 @@ def policy_source(
     Raises:
         UsageError: no such baseline, run or script; an invalid price; a budget without a known price.
     """
-    name = endpoint.model if model is None else getattr(model, "name", None) or type(model).__name__
-    has_agent = is_agent(name) if model is None else not isinstance(model, Model | Policy)
+    if model is None:
+        name = endpoint.model
+        has_agent = is_agent(name)
+    else:
+        name = getattr(model, "name", None) or type(model).__name__
+        has_agent = not isinstance(model, Model | Policy)
     if agents.agent.model is not None and not has_agent:
         raise UsageError(f"--agent-model is for agents, and {name} is none", hint="omit it")
     if model is None and name.startswith(("baseline:", "replay:")):
-        run = replayed_run(name)
-        source = (
-            _replay(name, Path(run))
-            if run
-            else _baseline(name.removeprefix("baseline:"), samples, seed)
+        source = _baseline_or_replay(name, samples, seed)
+    elif model is None and has_agent:
+        source = _agent(name, agents, _meter(endpoint, agents))
+    elif model is None or isinstance(model, Model):
+        source = _model_source(name, model, endpoint, agents)
+    elif isinstance(model, Policy):
+        policy = model
+        source = PolicySource(
+            name, privileged=False, modes=MODES, make=lambda _sample, _mode, _epoch: policy
         )
-        return replace(source, budget_usd=endpoint.budget_usd)
-    if is_agent(name) and model is None:
-        return replace(
-            _agent(name, agents, _meter(endpoint, agents)), budget_usd=endpoint.budget_usd
-        )
-    usd = endpoint.budget_usd
-    if model is not None and not isinstance(model, Model | Policy):
-        from agrotools.agents.external import solve_with
+    else:
+        source = _function_agent(name, model, agents, _meter(endpoint, agents))
+    return replace(source, budget_usd=endpoint.budget_usd)
 
-        meter = _meter(endpoint, agents)
-        make = _agent_policies(solve_with(model), agents, meter, agents.agent.wire.timeout_s)
-        return PolicySource(
-            name, False, _AGENT_MODES, make, budget_usd=usd, sealed=False, meter=meter
-        )
-    if model is not None and not isinstance(model, Model):
-        return PolicySource(
-            name, False, MODES, lambda _sample, _mode, _epoch: model, budget_usd=usd
-        )
+
+def _baseline_or_replay(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
+    run = replayed_run(name)
+    if run:
+        return _replay(name, Path(run))
+    return _baseline(name.removeprefix("baseline:"), samples, seed)
+
+
+def _model_source(
+    name: str, model: Model | None, endpoint: Endpoint, agents: AgentOptions
+) -> PolicySource:
+    """Return the policies that ask ``model``, or else the model that ``endpoint`` names."""
     protocol = run_protocol(agents.protocol)
     answering = model or make_model(endpoint)
     base_url: str | None = getattr(answering, "base_url", None) or None
@@ -225,19 +225,38 @@ def policy_source(
     model_hash = endpoint.server.model_hash if endpoint.server else ""
     if model is None and not base_url:
         model_hash = sha256_of_file(Path(name.removeprefix("scripted:")))
+    probe: Callable[[], Model] | None = None
+    if model is None and base_url:
+        probe = partial(make_model, endpoint.impatient)
     return PolicySource(
         name,
-        False,
-        protocol.modes,
-        Agents(lambda _epoch: answering, agents),
+        privileged=False,
+        modes=protocol.modes,
+        make=Agents(lambda _epoch: answering, agents),
         single_shot=protocol.single_shot,
         model=answering,
         base_url=base_url,
         stats=answering.stats,
-        probe=(lambda: make_model(endpoint.impatient)) if base_url and model is None else None,
+        probe=probe,
         model_hash=model_hash,
         price=price,
-        budget_usd=usd,
+    )
+
+
+def _function_agent(
+    name: str, function: AgentFunction, agents: AgentOptions, meter: "UsageMeter"
+) -> PolicySource:
+    """Return the policies that call a function of this process, which can reach the gold."""
+    from agrotools.agents.external import solve_with
+
+    timeout_s = agents.agent.wire.timeout_s
+    return PolicySource(
+        name,
+        privileged=False,
+        modes=_AGENT_MODES,
+        make=_agent_policies(solve_with(function), agents, meter, timeout_s),
+        sealed=False,
+        meter=meter,
     )
 
 
@@ -322,80 +341,136 @@ def answer_places(benchmark: Benchmark | None) -> list[Path]:
 
 
 def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
-    from agrotools.agents.baselines import BASELINES, guess, simple
+    from agrotools.agents.baselines import BASELINES
+    from agrotools.agents.baselines.guess import GuessPolicy
+    from agrotools.agents.baselines.simple import RandomPolicy
 
     spelled = f"baseline:{name}"
+
+    def unprivileged(make: Callable[[Sample, Mode, int], Policy]) -> PolicySource:
+        return PolicySource(spelled, privileged=False, modes=MODES, make=make)
+
     kind, _, parameters = name.partition(":")
-
-    def immediate(
-        answer: Callable[[Sample, SampleView], str],
-    ) -> Callable[[Sample, Mode, int], Policy]:
-        return lambda sample, _mode, _epoch: simple.ImmediatePolicy(sample, answer)
-
-    if name in ("oracle", "perfect-tools") or kind == "planted":
-        facts = facts_of(samples)
-        first = (
-            samples[0]
-            if name == "perfect-tools" and facts.ids and not any(facts.reference)
-            else None
-        )
-        if (
-            first
-            and not first.toolset
-            and all(slot.right_text is not None for slot in first.answer)
-        ):
-            right = immediate(lambda sample, _view: str(sample.answer[0].right_text))
-            return PolicySource(spelled, True, ("no-tool",), right)
-        without = next(
-            (name for name, has in zip(facts.ids, facts.reference, strict=True) if not has), None
-        )
-        if without:
+    if kind == "planted":
+        return _planted(spelled, parameters, samples, seed)
+    match name:
+        case "oracle":
+            return _oracle(spelled, samples)
+        case "perfect-tools":
+            return _perfect_tools(spelled, samples)
+        case "planner":
+            return _planner(spelled, samples)
+        case "prior":
+            return _prior(spelled, samples)
+        case "guess":
+            return unprivileged(lambda sample, _mode, _epoch: GuessPolicy(sample))
+        case "random":
+            return unprivileged(lambda sample, _mode, epoch: RandomPolicy(sample, seed, epoch))
+        case "echo":
+            return unprivileged(_answering(lambda _sample, view: view.query))
+        case "refuse":
+            return unprivileged(_answering(lambda _sample, _view: UNKNOWN))
+        case _:
             raise UsageError(
-                f"{spelled} makes the reference calls, but not all samples have any, e.g. {without}",
-                hint="add reference trajectories to the benchmark, or choose another model",
+                f"unknown baseline {name!r}", hint=f"known: {', '.join(BASELINES)}, replay:RUN"
             )
-        with_calls: tuple[Mode, ...] = ("step-by-step", "end-to-end")
-        if kind == "planted":
-            from agrotools.agents.baselines.planted import Planted, PlantedPolicy
 
-            agent = Planted.parse(parameters, seed)
-            return PolicySource(
-                spelled,
-                True,
-                with_calls,
-                lambda sample, mode, epoch: PlantedPolicy(sample, agent, mode, epoch),
-            )
+
+def _answering(
+    answer: Callable[[Sample, SampleView], str],
+) -> Callable[[Sample, Mode, int], Policy]:
+    """Return what makes policies that answer at once, with what ``answer`` returns."""
+    from agrotools.agents.baselines.simple import ImmediatePolicy
+
+    return lambda sample, _mode, _epoch: ImmediatePolicy(sample, answer)
+
+
+_MODES_WITH_CALLS: tuple[Mode, ...] = ("step-by-step", "end-to-end")
+
+
+def _oracle(spelled: str, samples: Sequence[Sample]) -> PolicySource:
+    from agrotools.agents.baselines.simple import OraclePolicy
+
+    _check_references(spelled, samples)
+    return PolicySource(
+        spelled,
+        privileged=True,
+        modes=_MODES_WITH_CALLS,
+        make=lambda sample, _mode, _epoch: OraclePolicy(sample, knows_gold=False),
+    )
+
+
+def _perfect_tools(spelled: str, samples: Sequence[Sample]) -> PolicySource:
+    """Return the oracle whose tools tell the truth; without tools, the right texts."""
+    from agrotools.agents.baselines.simple import OraclePolicy
+
+    if _asks_for_texts_without_tools(samples):
         return PolicySource(
             spelled,
-            True,
-            with_calls,
-            lambda sample, _mode, _epoch: simple.OraclePolicy(
-                sample, knows_gold=name == "perfect-tools"
-            ),
-            truth_tools=name == "perfect-tools",
+            privileged=True,
+            modes=("no-tool",),
+            make=_answering(lambda sample, _view: str(sample.answer[0].right_text)),
         )
-    if name == "planner":
-        from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
-
-        plans = PlanTable(samples)
-        return PolicySource(
-            spelled, True, MODES, lambda sample, _mode, _epoch: PlannerPolicy(sample, plans)
-        )
-    if name == "prior":
-        from agrotools.agents.baselines.prior import PriorTable
-
-        return PolicySource(spelled, True, MODES, immediate(PriorTable(samples).answer))
-    unprivileged: dict[str, Callable[[Sample, Mode, int], Policy]] = {
-        "guess": lambda sample, _mode, _epoch: guess.GuessPolicy(sample),
-        "random": lambda sample, _mode, epoch: simple.RandomPolicy(sample, seed, epoch),
-        "echo": immediate(lambda _sample, view: view.query),
-        "refuse": immediate(lambda _sample, _view: UNKNOWN),
-    }
-    if name in unprivileged:
-        return PolicySource(spelled, False, MODES, unprivileged[name])
-    raise UsageError(
-        f"unknown baseline {name!r}", hint=f"known: {', '.join(BASELINES)}, replay:RUN"
+    _check_references(spelled, samples)
+    return PolicySource(
+        spelled,
+        privileged=True,
+        modes=_MODES_WITH_CALLS,
+        make=lambda sample, _mode, _epoch: OraclePolicy(sample, knows_gold=True),
+        truth_tools=True,
     )
+
+
+def _planted(spelled: str, parameters: str, samples: Sequence[Sample], seed: int) -> PolicySource:
+    from agrotools.agents.baselines.planted import Planted, PlantedPolicy
+
+    _check_references(spelled, samples)
+    agent = Planted.parse(parameters, seed)
+    return PolicySource(
+        spelled,
+        privileged=True,
+        modes=_MODES_WITH_CALLS,
+        make=lambda sample, mode, epoch: PlantedPolicy(sample, agent, mode, epoch),
+    )
+
+
+def _planner(spelled: str, samples: Sequence[Sample]) -> PolicySource:
+    from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
+
+    plans = PlanTable(samples)
+    return PolicySource(
+        spelled,
+        privileged=True,
+        modes=MODES,
+        make=lambda sample, _mode, _epoch: PlannerPolicy(sample, plans),
+    )
+
+
+def _prior(spelled: str, samples: Sequence[Sample]) -> PolicySource:
+    from agrotools.agents.baselines.prior import PriorTable
+
+    table = PriorTable(samples)
+    return PolicySource(spelled, privileged=True, modes=MODES, make=_answering(table.answer))
+
+
+def _asks_for_texts_without_tools(samples: Sequence[Sample]) -> bool:
+    """True if no sample has reference calls, and the first one, like which the others are, wants texts alone."""
+    facts = facts_of(samples)
+    if not facts.ids or any(facts.reference):
+        return False
+    first = samples[0]
+    return not first.toolset and all(slot.right_text is not None for slot in first.answer)
+
+
+def _check_references(spelled: str, samples: Sequence[Sample]) -> None:
+    """Raise a UsageError if a sample has no reference calls, which a baseline makes."""
+    facts = facts_of(samples)
+    for sample_id, has_reference in zip(facts.ids, facts.reference, strict=True):
+        if not has_reference:
+            raise UsageError(
+                f"{spelled} makes the reference calls, but not all samples have any, e.g. {sample_id}",
+                hint="add reference trajectories to the benchmark, or choose another model",
+            )
 
 
 def _replay(name: str, run: Path) -> PolicySource:
@@ -416,72 +491,3 @@ def _replay(name: str, run: Path) -> PolicySource:
 
     single_shot = run_protocol(manifest.protocol).single_shot
     return PolicySource(name, manifest.privileged, manifest.modes, make, single_shot=single_shot)
-
-
-class Accounted(NamedTuple):
-    """Models behind the response cache and the ledger, and the cache itself."""
-
-    source: PolicySource
-    replies: "ResponseCache | None" = None
-    vision: Model | None = None
-    """Vision model of tools. Its replies are never shared between runs."""
-    contact: "FirstContact | None" = None
-    """First contact with the endpoint of ``source``; None if it has no endpoint to probe."""
-
-
-@contextmanager
-def accounted(
-    source: PolicySource, run: Path, *, cache: str | None, tools: PricedModel | None = None
-) -> Generator[Accounted]:
-    """Yield ``source`` and the tools' vision model; models that are not free are paid from one common budget.
-
-    Raises:
-        UsageError: invalid name of a cache.
-        RunStoreError: the ledger cannot be read.
-    """
-    if not (
-        source.base_url or source.meter or tools or cache
-    ):  # a script or a baseline: nothing to pay or to cache
-        yield Accounted(source)
-        return
-    from agrotools.models.metered import (
-        Budget,
-        CachedModel,
-        MeteredModel,
-        ResponseCache,
-        response_cache_path,
-    )
-    from agrotools.models.probe import FirstContact
-
-    agents, model, probe = source.make, source.model, source.probe
-    vision = tools.model if tools else None
-    with ExitStack() as stack:
-        price, tools_price = (
-            None if each is None or each.is_free else each
-            for each in (source.price, tools.price if tools else None)
-        )
-        if price or tools_price or source.meter:
-            budget = Budget(source.budget_usd, stack.enter_context(SpendLedger(run / SPEND_FILE)))
-            if source.meter:
-                source.meter.charge_to(budget)
-            if model and price:
-                model = MeteredModel(model, price, budget)
-                make_probe = source.probe
-                probe = (lambda: MeteredModel(make_probe(), price, budget)) if make_probe else None
-            if tools and tools_price:
-                vision = MeteredModel(tools.model, tools_price, budget)
-        if vision is not None:
-            vision = FirstContact(vision)
-        if model is None or not isinstance(agents, Agents):
-            yield Accounted(source, vision=vision)
-            return
-        contact = FirstContact(model, probe) if probe else None
-        replies = stack.enter_context(ResponseCache(response_cache_path(cache))) if cache else None
-        front = contact or model
-
-        def model_of(epoch: int) -> Model:
-            return CachedModel(front, replies, epoch) if replies else front
-
-        yield Accounted(
-            replace(source, make=agents.with_models(model_of)), replies, vision, contact
-        )
