@@ -205,24 +205,27 @@ class _Columns:
             name: column_kind(plain) for name, plain in table.names.items()
         }
         self.kinds = {name: kinds[name] for name in filled if name not in self.items}
-        self.predictions = self._of_kind("prediction") or self._with_replies()
-        if not self.predictions and not self._of_kind("transcript"):
-            # An empty column of predictions: all requests failed, and what is filled may be the reference.
-            self.predictions = [name for name, kind in kinds.items() if kind == "prediction"][:1]
-        self.predictions.sort(key=_precedence)
         self.answers = self._of_kind("answer")
         self.references = self._of_kind("reference")
         self.transcripts = self._of_kind("transcript")
-        by = {match.by for match in matches}
-        self.nameless = [name for name in self._of_kind("") if name not in by]
-        self.unknown = [
-            name
-            for name in self.nameless
-            if self._has_text(name) and not self._describes_sample(name)
-        ]
-        others = (self.predictions, self.answers, self.items, self.transcripts, self.unknown)
-        if not any(others):  # columns that are named by a system: model_a, model_b
-            self.unknown = [name for name in self._of_kind("setting") if self.reads_as_answer(name)]
+        self.predictions = self._of_kind("prediction") or self._with_replies()
+        if not self.predictions and not self.transcripts:
+            # An empty column of predictions: all requests failed, and what is filled may be the reference.
+            empty = [name for name, kind in kinds.items() if kind == "prediction"]
+            self.predictions = empty[:1]
+        self.predictions.sort(key=_precedence)
+        matched_by = {match.by for match in matches}
+        self.nameless = [name for name in self._of_kind("") if name not in matched_by]
+        self.unknown = [name for name in self.nameless if self._may_be_predictions(name)]
+        named = (self.predictions, self.answers, self.items, self.transcripts)
+        if (
+            not any(named) and not self.unknown
+        ):  # columns that are named by a system: model_a, model_b
+            settings = self._of_kind("setting")
+            self.unknown = [name for name in settings if self.reads_as_answer(name)]
+
+    def _may_be_predictions(self, name: str) -> bool:
+        return self._has_text(name) and not self._describes_sample(name)
 
     def _of_kind(self, kind: ColumnKind) -> list[str]:
         return [name for name, each in self.kinds.items() if each == kind]

@@ -8,7 +8,6 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -77,26 +76,29 @@ def read_prediction_rows(
     elif file.suffix == ".parquet":
         form = _Form([*read_rows(file)])
     else:
-        whole = read_json(file)
-        parts = (whole, *fields_of(whole).values())
-        if any(_is_by_id(fields_of(part), ids) for part in parts):
-            _check_keys(file, ids)
-        form = _json_form(whole, ids, column)
+        form = _read_json_form(file, ids, column)
     if not form.rows or not all(map(is_object, form.rows)):
+        lacking = "rows with named fields" if form.rows else "rows"
         raise UsageError(
-            f"{file.name} contains no rows with named fields"
-            if form.rows
-            else f"{file.name} contains no rows",
+            f"{file.name} contains no {lacking}",
             hint='one row per sample, e.g. {"id": "...", "prediction": "..."}, or one object {"ID": "PREDICTION", ...}',
         )
     numbers = form.numbers or range(1, len(form.rows) + 1)
     _check_names(form.rows, numbers, items, file)
-    spelt = dict.fromkeys(str(name) for row in form.rows for name in row)
-    names = {name.strip().lower(): snake_case(name) for name in spelt}
+    spellings = dict.fromkeys(str(name) for row in form.rows for name in row)
+    names = {name.strip().lower(): snake_case(name) for name in spellings}
     rows: list[Row] = [
         {str(name).strip().lower(): each for name, each in row.items()} for row in form.rows
     ]
     return PredictionRows(rows, names, numbers, form.form, form.column, form.left, hidden)
+
+
+def _read_json_form(file: Path, ids: Collection[str], column: str) -> _Form:
+    whole = read_json(file)
+    parts = (whole, *fields_of(whole).values())
+    if any(_is_by_id(fields_of(part), ids) for part in parts):
+        _check_keys(file, ids)
+    return _json_form(whole, ids, column)
 
 
 def _check_suffix(file: Path) -> None:
@@ -121,30 +123,54 @@ def _check_suffix(file: Path) -> None:
 
 def _table_form(file: Path, ids: Collection[str], items: Collection[str]) -> tuple[_Form, str]:
     """Return the rows of a table, or of the sheets of a workbook that hold predictions, and what is hidden in them."""
-    sheets = {sheet.name: not sheet.is_hidden for sheet in sheets_of(file)}
-    if len(sheets) < 2:
+    is_hidden = {sheet.name: sheet.is_hidden for sheet in sheets_of(file)}
+    if len(is_hidden) < 2:
         table = open_table(file, delimiter=TABLES[file.suffix], allow_formulas=True)
         numbers, rows = _table_rows(table, items)
         return _Form(rows, numbers=numbers), table.hidden
-    tables: dict[str, SheetTable] = {}
-    for sheet in [name for name, is_visible in sheets.items() if is_visible] or sheets:
-        with suppress(NoFileError):  # an empty sheet
-            tables[sheet] = open_table(file, sheet=sheet, allow_formulas=True)
-    of_sheet = {sheet: [row for _, row in table.named_rows()] for sheet, table in tables.items()}
-    read = [sheet for sheet in of_sheet if _tells(of_sheet[sheet], ids)] or [*of_sheet][:1]
-    left = tuple(
-        f'sheet "{sheet}"' + ("" if is_visible else " (hidden)")
-        for sheet, is_visible in sheets.items()
-        if sheet not in read
+    visible = [name for name in is_hidden if not is_hidden[name]]
+    tables = _open_sheets(file, visible or [*is_hidden])
+    read = _sheets_with_samples(tables, ids)
+    left = [
+        f'sheet "{name}" (hidden)' if is_hidden[name] else f'sheet "{name}"'
+        for name in is_hidden
+        if name not in read
+    ]
+    hidden_parts = [tables[name].hidden for name in read if tables[name].hidden]
+    all_numbers: list[int] = []
+    all_rows: list[Row] = []
+    for name in read:
+        numbers, rows = _table_rows(tables[name], items)
+        if len(read) > 1:
+            rows = [{"sheet": name, **row} for row in rows]
+        all_numbers += numbers
+        all_rows += rows
+    form = _Form(
+        all_rows,
+        form=f'sheet "{read[0]}"' if len(read) == 1 else "",
+        left=tuple(left),
+        numbers=tuple(all_numbers),
     )
-    hidden = "; ".join(tables[sheet].hidden for sheet in read if tables[sheet].hidden)
-    numbered = {sheet: _table_rows(tables[sheet], items) for sheet in read}
-    if len(read) == 1:
-        numbers, rows = numbered[read[0]]
-        return _Form(rows, f'sheet "{read[0]}"', left=left, numbers=numbers), hidden
-    named = [{"sheet": sheet, **row} for sheet in read for row in numbered[sheet][1]]
-    numbers = tuple(chain.from_iterable(numbers for numbers, _ in numbered.values()))
-    return _Form([*named], left=left, numbers=numbers), hidden
+    return form, "; ".join(hidden_parts)
+
+
+def _open_sheets(file: Path, names: Sequence[str]) -> dict[str, SheetTable]:
+    """Return the tables of the sheets that are not empty, by name."""
+    tables: dict[str, SheetTable] = {}
+    for name in names:
+        with suppress(NoFileError):  # an empty sheet
+            tables[name] = open_table(file, sheet=name, allow_formulas=True)
+    return tables
+
+
+def _sheets_with_samples(tables: Mapping[str, SheetTable], ids: Collection[str]) -> list[str]:
+    """Return the names of the sheets with ids of samples; if there are none, that of the first sheet."""
+    found: list[str] = []
+    for name, table in tables.items():
+        rows = [row for _number, row in table.named_rows()]
+        if _tells(rows, ids):
+            found.append(name)
+    return found or [*tables][:1]
 
 
 def _table_rows(table: SheetTable, items: Collection[str]) -> tuple[tuple[int, ...], list[Row]]:

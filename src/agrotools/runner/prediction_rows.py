@@ -355,19 +355,22 @@ def _by_epoch(
     # A row without an answer may be the first try of another one, so it makes no epoch.
     is_told = any(len({row.epoch for row in _answered(rows)}) > 1 for rows in given.values())
     grouped = {key: _grouped(rows, is_told=is_told) for key, rows in given.items()}
-    if any(_is_repeated(group) for groups in grouped.values() for group in groups.values()):
-        grouped = _as_chosen(grouped, choosing, problems)
+    repeated = [
+        group for groups in grouped.values() for group in groups.values() if _is_repeated(group)
+    ]
+    if repeated:
+        grouped = _as_chosen(grouped, repeated, choosing, problems)
     epochs = sorted({epoch for groups in grouped.values() for epoch in groups})
     most = max(map(len, grouped.values()))
     if len(epochs) > most:  # each sample has values of its own, such as random seeds
         grouped = {key: _ranked(groups) for key, groups in grouped.items()}
         epochs = [(at,) for at in range(most)]
-    places = {epoch: at for at, epoch in enumerate(epochs)}
-    answers: dict[Key, list[tuple[str, GivenAnswer]]] = {
-        (mode, name, places[epoch]): [(each.label, each.answer) for each in group]
-        for (mode, name), groups in grouped.items()
-        for epoch, group in groups.items()
-    }
+    number_of = {epoch: number for number, epoch in enumerate(epochs)}
+    answers: dict[Key, list[tuple[str, GivenAnswer]]] = {}
+    for (mode, sample_id), groups in grouped.items():
+        for epoch, group in groups.items():
+            key = (mode, sample_id, number_of[epoch])
+            answers[key] = [(each.label, each.answer) for each in group]
     if len(epochs) > 1:
         choosing.readings.take(f"{len(epochs)} epochs")
     return answers, len(epochs)
@@ -401,37 +404,48 @@ def _is_answer(answer: GivenAnswer) -> bool:
 
 def _as_chosen(
     grouped: Mapping[tuple[Mode, str], _Groups],
+    repeated: Sequence[Sequence[_Given]],
     choosing: Choosing,
     problems: dict[str, list[str]],
 ) -> dict[tuple[Mode, str], _Groups]:
-    """Return the rows with those of a sample in one epoch as the user chooses: repeats, or one of them counts."""
+    """Return the rows with those of a sample in one epoch as the user chooses: repeats, or one of them counts.
+
+    ``repeated``: the rows of each sample that has different answers in one epoch.
+    """
     sizes = {len(group) for groups in grouped.values() for group in groups.values()}
-    epochs, last, first = (
-        Choice("epochs", "each row is a repeat of the sample"),
-        Choice("last", "the last row of a sample counts"),
-        Choice("first", "the first row of a sample counts"),
-    )
-    choices = (epochs, last, first) if len(sizes) == 1 else (last, first, epochs)
-    groups = [group for each in grouped.values() for group in each.values() if _is_repeated(group)]
-    first_label = groups[0][0].label
-    number = count_text(len(groups), "sample")
-    words = f"What are the several rows of one sample ({number}, first: {first_label})?"
-    question = ReadingQuestion(words, "--repeated", choices)
-    chosen = choosing.choose(question, choosing.chosen.repeated)
+    chosen = _choose_repeats(repeated, choosing, are_alike=len(sizes) == 1)
     if chosen == "epochs":
         return {key: _numbered(groups) for key, groups in grouped.items()}
     choosing.readings.take(f"the {chosen} row of a sample")
+    left_out: list[str] = []
     kept: dict[tuple[Mode, str], _Groups] = {}
     for key, groups in grouped.items():
         kept[key] = {}
         for epoch, group in groups.items():
-            answered = _answered(group) or group
-            counts = answered[-1 if chosen == "last" else 0]
-            kept[key][epoch] = [counts]
-            others = [each.label for each in group if each is not counts]
-            if others:
-                problems[f"repeated rows (the {chosen} of a sample counts)"] += others
+            candidates = _answered(group) or group
+            counted = candidates[-1] if chosen == "last" else candidates[0]
+            kept[key][epoch] = [counted]
+            left_out += [each.label for each in group if each is not counted]
+    if left_out:
+        problems[f"repeated rows (the {chosen} of a sample counts)"] += left_out
     return kept
+
+
+def _choose_repeats(
+    repeated: Sequence[Sequence[_Given]], choosing: Choosing, *, are_alike: bool
+) -> str:
+    """Return what the user says that several rows of a sample are.
+
+    ``are_alike``: all samples have the same number of rows, so that repeats are proposed first.
+    """
+    epochs = Choice("epochs", "each row is a repeat of the sample")
+    last = Choice("last", "the last row of a sample counts")
+    first = Choice("first", "the first row of a sample counts")
+    choices = (epochs, last, first) if are_alike else (last, first, epochs)
+    number = count_text(len(repeated), "sample")
+    words = f"What are the several rows of one sample ({number}, first: {repeated[0][0].label})?"
+    question = ReadingQuestion(words, "--repeated", choices)
+    return choosing.choose(question, choosing.chosen.repeated)
 
 
 def _numbered(groups: _Groups) -> _Groups:

@@ -26,7 +26,7 @@ from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import WorkItem, WorkItems, work_items
 from agrotools.runner.prediction_answers import GivenAnswer
 from agrotools.runner.prediction_columns import Choosing, ColumnAnswers
-from agrotools.runner.prediction_forms import read_prediction_rows
+from agrotools.runner.prediction_forms import PredictionRows, read_prediction_rows
 from agrotools.runner.prediction_photos import chosen_samples, single_value
 from agrotools.runner.prediction_rows import RowCounts, match_rows
 from agrotools.runner.prediction_values import unread_values
@@ -137,17 +137,14 @@ def import_predictions(
         RunStoreError: the folder holds another run, or cannot be written.
     """
     choosing = Choosing(readings or Readings(), chosen)
-    ids = {sample.id for sample in benchmark.samples}
-    items = {name for each in benchmark.samples for name in item_names(asked_items(each.answer))}
-    photos = {photo for sample in benchmark.samples for photo in photos_of(sample)}
-    table = read_prediction_rows(file, ids | photos, items, chosen.column)
-    answers, counts, turns = match_rows(
-        table, benchmark, file.name, choosing, of_table=file.suffix in TABLES
-    )
+    table = _read_rows(file, benchmark, chosen.column)
+    matched = match_rows(table, benchmark, file.name, choosing, of_table=file.suffix in TABLES)
     choosing.readings.settle()
-    modes: list[Mode] = [mode for mode in MODES if any(key[0] == mode for key in answers)]
+    counts = matched.counts
+    answered_modes = {mode for mode, _name, _epoch in matched.answers}
+    modes: list[Mode] = [mode for mode in MODES if mode in answered_modes]
     items = work_items(chosen_samples(benchmark, choosing), modes, counts.epochs)
-    _count_unplanned(answers.keys(), items, counts, file.name, benchmark.name)
+    _count_unplanned(matched.answers.keys(), items, counts, file.name, benchmark.name)
     manifest = Manifest(
         agrotools=version("agrotools"),
         scoring=SCORING_VERSION,
@@ -161,7 +158,7 @@ def import_predictions(
         model=model or choosing.decided.get("--only=model") or file.stem,
         model_hash=_content_hash(file, choosing.decided),
         protocol=PREDICTIONS,
-        max_steps=turns,
+        max_steps=matched.turns,
         seed=0,
         toolset_hash=sha256_of_json({}),
         prompt_hash="",
@@ -174,11 +171,22 @@ def import_predictions(
     single = single_value(benchmark)
     with RunStore(folder, manifest) as store:
         for item in items:
-            rows = answers.get(item.key, [])
+            rows = matched.answers.get(item.key, [])
             record = _record(benchmark, item, rows, file.name, counts.problems, single)
             if record.key not in store.opened_with:
                 store.append(record)
     return folder, counts
+
+
+def _read_rows(file: Path, benchmark: Benchmark, column: str) -> PredictionRows:
+    """Return the rows of a file, which are found by the names of samples, photos and values of the benchmark."""
+    names_of_samples = set[str]()
+    names_of_values = set[str]()
+    for sample in benchmark.samples:
+        names_of_samples.add(sample.id)
+        names_of_samples.update(photos_of(sample))
+        names_of_values.update(item_names(asked_items(sample.answer)))
+    return read_prediction_rows(file, names_of_samples, names_of_values, column)
 
 
 def _count_unplanned(
@@ -215,15 +223,6 @@ def _content_hash(file: Path, decided: Mapping[str, str]) -> str:
     return sha256_of_json({"file": content, "readings": decided}) if decided else content
 
 
-def _lacks_chart(record: Record) -> bool:
-    asks = any(isinstance(slot, PlotSlot) for slot in record.sample.answer)
-    return (
-        asks
-        and record.trajectory is not None
-        and drawn_spec(record.trajectory, record.sample.declared) is None
-    )
-
-
 def _record(
     benchmark: Benchmark,
     item: WorkItem,
@@ -236,38 +235,54 @@ def _record(
 
     ``single``: what the samples ask for that want one value.
     """
-    records = [_record_of(benchmark, item, answer, file) for _, answer in rows or [("", None)]]
-    place = max(
-        (at for at, record in enumerate(records) if not record.invalid), default=len(records) - 1
-    )
-    labels, record = [label for label, _ in rows], records[place]
-    if place > 0:
-        problems["repeated rows (with the same answer, or with none)"] += labels[:place]
-    if labels[place + 1 :]:
-        problems["rows without an answer after one of the same sample (the answer counts)"] += (
-            labels[place + 1 :]
-        )
-    match rows[place][1] if rows else "":
-        case None:
-            problems["rows without a prediction (invalid, not wrong)"].append(labels[place])
-        case NoReply():
-            problems["rows with an error in place of a prediction (invalid, not wrong)"].append(
-                labels[place]
-            )
-        case Mapping() if record.invalid:
-            problems["invalid transcripts"].append(f"{item.sample.id}: {record.invalid}")
-        case Mapping() if _lacks_chart(record):
-            problems["transcripts without a result of plot with its spec (charts score 0)"].append(
-                item.sample.id
-            )
-        case str() if rows and (
-            unread := unread_values(item.sample, answer_of(record) or "", single)
-        ):
-            kind, values = unread
-            problems[kind].append(f"{labels[place]}: {values}")
-        case _:
-            pass
+    if not rows:
+        return _record_of(benchmark, item, None, file)
+    records = [_record_of(benchmark, item, answer, file) for _label, answer in rows]
+    valid = [at for at, record in enumerate(records) if not record.invalid]
+    place = valid[-1] if valid else len(records) - 1
+    labels = [label for label, _answer in rows]
+    before, after = labels[:place], labels[place + 1 :]
+    if before:
+        problems["repeated rows (with the same answer, or with none)"] += before
+    if after:
+        problems["rows without an answer after one of the same sample (the answer counts)"] += after
+    label, answer = rows[place]
+    record = records[place]
+    if problem := _problem_of(record, label, answer, single):
+        kind, row = problem
+        problems[kind].append(row)
     return record
+
+
+def _problem_of(
+    record: Record, label: str, answer: GivenAnswer, single: str
+) -> tuple[str, str] | None:
+    """Return what is wrong with the answer of a row: the kind of problem, and the name of the row; None for nothing."""
+    sample = record.sample
+    if answer is None:
+        return "rows without a prediction (invalid, not wrong)", label
+    if isinstance(answer, NoReply):
+        return "rows with an error in place of a prediction (invalid, not wrong)", label
+    if isinstance(answer, Mapping):
+        if record.invalid:
+            return "invalid transcripts", f"{sample.id}: {record.invalid}"
+        if _lacks_chart(record):
+            kind = "transcripts without a result of plot with its spec (charts score 0)"
+            return kind, sample.id
+        return None
+    unread = unread_values(sample, answer_of(record) or "", single)
+    if unread is None:
+        return None
+    kind, values = unread
+    return kind, f"{label}: {values}"
+
+
+def _lacks_chart(record: Record) -> bool:
+    """True if a transcript was to draw a chart, and has no result that says what it drew."""
+    if record.trajectory is None:
+        return False
+    asks_for_chart = any(isinstance(slot, PlotSlot) for slot in record.sample.answer)
+    return asks_for_chart and drawn_spec(record.trajectory, record.sample.declared) is None
 
 
 def _record_of(benchmark: Benchmark, item: WorkItem, answer: GivenAnswer, file: str) -> Record:

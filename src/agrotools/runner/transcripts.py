@@ -109,7 +109,8 @@ async def _trajectory(
     sample: Sample, view: SampleView, messages: Sequence[Fields], schemas: Schemas
 ) -> Trajectory:
     """Return the steps of a conversation. Texts at its end are one answer; an earlier one is the thought of a call."""
-    actions, said = list[Action](), list[Answer]()
+    actions: list[Action] = []
+    said: list[Answer] = []  # texts since the last call
     observations: dict[str | None, Observation] = {}
     for at, message in enumerate(messages):
         if message.get("role") != "assistant":
@@ -119,32 +120,46 @@ async def _trajectory(
             said.append(action)
             continue
         if isinstance(action, CallTools):
-            calls: list[ToolCall] = []
-            for call, observation in zip(
-                action.calls, _observations(action.calls, messages, at), strict=True
-            ):
-                calls.append(call.model_copy(update={"id": f"call{len(observations):05d}"}))
-                observations[calls[-1].id] = observation
-            thought = "\n".join(filter(None, (*(each.text for each in said), action.thought)))
-            action, said = action.model_copy(update={"calls": tuple(calls), "thought": thought}), []
+            results = _observations(action.calls, messages, at)
+            action = _with_own_ids(action, len(observations))
+            for call, observation in zip(action.calls, results, strict=True):
+                observations[call.id] = observation
+            thoughts = [*(each.text for each in said), action.thought]
+            thought = "\n".join(text for text in thoughts if text)
+            action = action.model_copy(update={"thought": thought})
+            said = []
         actions.append(action)
     if said:
-        text = "\n\n".join(each.text for each in said)
-        if error := failed_request(said[-1].text):
-            raise MalformedReply(f"it ends with an error in place of a reply, {error}")
-        forms = tuple(each.reply for each in said[1:] if each.reply)
-        actions.append(
-            said[0].model_copy(update={"text": in_form(sample, text), "form_replies": forms})
-        )
+        actions.append(_answer_of(said, sample))
     if not actions:
         raise MalformedReply("it has no message of the assistant")
 
     async def call_tool(call: ToolCall) -> ToolOutcome:
         return ToolOutcome(observations[call.id])
 
+    # The last turn is the end of a transcript without an answer.
+    most_turns = len(actions) + 1
     return await run_end_to_end(
-        _Transcript(actions), view, call_tool, len(actions) + 1, unparseable_limit=None
+        _Transcript(actions), view, call_tool, most_turns, unparseable_limit=None
     )
+
+
+def _with_own_ids(action: CallTools, n_before: int) -> CallTools:
+    """Return calls with ids that no other call of the conversation has. ``n_before``: number of calls before them."""
+    calls = tuple(
+        call.model_copy(update={"id": f"call{number:05d}"})
+        for number, call in enumerate(action.calls, start=n_before)
+    )
+    return action.model_copy(update={"calls": calls})
+
+
+def _answer_of(said: Sequence[Answer], sample: Sample) -> Answer:
+    """Return the texts at the end of a conversation as one answer; MalformedReply if the last one is an error."""
+    if error := failed_request(said[-1].text):
+        raise MalformedReply(f"it ends with an error in place of a reply, {error}")
+    text = "\n\n".join(each.text for each in said)
+    later_replies = tuple(each.reply for each in said[1:] if each.reply)
+    return said[0].model_copy(update={"text": in_form(sample, text), "form_replies": later_replies})
 
 
 class _Transcript:
