@@ -160,7 +160,15 @@ def plan_run(
         items, manifest = shard_run(items, manifest, config.benchmark.shard)
     folder = config.run.out or default_folder(manifest)
     return RunPlan(
-        config, settings, benchmark, source, vision_model, items, manifest, folder, endpoint.server
+        config=config,
+        settings=settings,
+        benchmark=benchmark,
+        source=source,
+        vision_model=vision_model,
+        items=items,
+        manifest=manifest,
+        folder=folder,
+        server=endpoint.server,
     )
 
 
@@ -316,22 +324,35 @@ _LIBRARIES = (
 
 def default_folder(manifest: Manifest) -> Path:
     """Return ``runs/BENCHMARK[-quick]-MODEL-HASH[-shard-N-of-M]``: the same for the same command, else different."""
-    name = manifest.model.removeprefix("baseline:")
-    if name.startswith("mcp:"):  # the words of the command without folders and placeholders
-        words = name.removeprefix("mcp:").split()
-        name = "-".join(
-            ["mcp", *(word.rpartition("/")[2] for word in words if not word.startswith("{"))]
-        )
-    safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip(
-        "-."
+    quick = "-quick" if manifest.quick else ""
+    model = _safe_name(_short_model_name(manifest.model))[-_MOST_IN_FOLDER:]
+    identity = identity_hash(manifest)[:6]
+    shard = ""
+    if manifest.shard:
+        digits = len(str(manifest.shard.count))  # the numbers of all shards are as wide as the last
+        shard = f"-shard-{manifest.shard.number:0{digits}}-of-{manifest.shard.count}"
+    return Path("runs") / f"{manifest.benchmark}{quick}-{model}-{identity}{shard}"
+
+
+_MOST_IN_FOLDER = 80
+"""Most characters of a model's name in the name of a folder; the last ones are kept."""
+
+
+def _short_model_name(model: str) -> str:
+    """Return the name of a model without its kind; of a command its words without folders and placeholders."""
+    name = model.removeprefix("baseline:")
+    if not name.startswith("mcp:"):
+        return name
+    words = name.removeprefix("mcp:").split()
+    return "-".join(
+        ["mcp", *(word.rpartition("/")[2] for word in words if not word.startswith("{"))]
     )
-    part, shard, suffix = "-quick" if manifest.quick else "", manifest.shard, ""
-    if shard:
-        suffix = f"-shard-{shard.number:0{len(str(shard.count))}}-of-{shard.count}"
-    return (
-        Path("runs")
-        / f"{manifest.benchmark}{part}-{safe[-80:]}-{identity_hash(manifest)[:6]}{suffix}"
-    )
+
+
+def _safe_name(name: str) -> str:
+    """Return a name with dashes in place of all but letters, digits, dots and underscores, and none at its ends."""
+    letters = [letter if letter.isalnum() or letter in "._-" else "-" for letter in name]
+    return "".join(letters).strip("-.")
 
 
 def describe_run(

@@ -34,56 +34,80 @@ def read_config(
             given for several models.
     """
     values = dict(read_toml(file)) if file else {}
-    model_value = values.pop("model", None)
-    of_file = values.get("options")
+    model_of_file = values.pop("model", None)
+    options_of_file = values.get("options")
     values.update(options)
-    if isinstance(of_file, dict) and "options" in options:
+    if isinstance(options_of_file, dict) and "options" in options:
         # One more option of the benchmark, such as the answer to a question, leaves those of the file as they are.
-        values["options"] = {**of_file, **options["options"]}
+        values["options"] = {**options_of_file, **options["options"]}
     check_keys(values, OPTIONS, str(file or ""), options)
-    if not isinstance(model_value, str | list | None) or model_value == []:
-        raise UsageError(
-            f"model: should be a name or a list of names (got {model_value!r})",
-            hint='e.g. model = "qwen2.5-vl"',
-        )
-    plugin = plugin_of(str(values.get("benchmark", "")))
-    first_run = FIRST_RUN_WITHOUT_TOOLS if plugin and plugin.without_tools else FIRST_RUN_MODELS
-    names = list(models) or (
-        [model_value]
-        if isinstance(model_value, str)
-        else cast("list[str]", model_value) or [*first_run]
-    )
+    named = _names_in_file(model_of_file)
+    names = list(models) or named or _default_models(str(values.get("benchmark", "")))
     for name in names:
         check_model_name(str(name))
-    doses = [_given_doses(f"--{name}", values.pop(name, "")) for name in ("degrade", "faults")]
-    conditions = [
-        {"degrade": degrade, "faults": faults} for degrade, faults in itertools.product(*doses)
-    ]
-    if len(names) * len(conditions) > 1 and values.get("out") is not None:
-        several, option = (
-            ("models", "--model") if len(names) > 1 else ("doses", "--degrade or --faults")
-        )
-        raise UsageError(
-            f"--out names one run, but several {several} are asked for",
-            hint=f"omit --out, or give one {option}",
-        )
+    degradations = _given_doses("--degrade", values.pop("degrade", ""))
+    chances_of_faults = _given_doses("--faults", values.pop("faults", ""))
+    conditions = [*itertools.product(degradations, chances_of_faults)]
+    if values.get("out") is not None:
+        _check_one_run(len(names), len(conditions))
+    configs: list[EvalConfig] = []
     try:
-        return [
-            EvalConfig.of(**{**values, **condition, "model": model})
-            for condition in conditions
-            for model in names
-        ]
+        for degrade, faults in conditions:
+            for name in names:
+                conditioned = {**values, "degrade": degrade, "faults": faults, "model": name}
+                configs.append(EvalConfig.of(**conditioned))
     except ValidationError as error:
-        first = error.errors()[0]
-        _, *option = first["loc"]  # the part of the configuration comes first
-        where = ".".join(map(str, option))
-        wrong = plain_message(first).replace("Input should", "should")
-        wrong = wrong.replace("greater than or equal to", "at least").replace(
-            "less than or equal to", "at most"
-        )
+        raise _invalid_value(error) from error
+    return configs
+
+
+def _names_in_file(value: Any) -> list[str]:
+    """Return the models that a file names, one or several; UsageError if its value is neither."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, list) or not value:
         raise UsageError(
-            f"{where}: {wrong} (got {first['input']!r})", hint="see agrotools eval --help"
-        ) from error
+            f"model: should be a name or a list of names (got {value!r})",
+            hint='e.g. model = "qwen2.5-vl"',
+        )
+    return cast("list[str]", value)
+
+
+def _default_models(benchmark: str) -> list[str]:
+    plugin = plugin_of(benchmark)
+    return [*(FIRST_RUN_WITHOUT_TOOLS if plugin and plugin.without_tools else FIRST_RUN_MODELS)]
+
+
+def _check_one_run(n_models: int, n_conditions: int) -> None:
+    """Raise a UsageError if several models or doses are asked for, which ``--out`` cannot name."""
+    if n_models * n_conditions <= 1:
+        return
+    if n_models > 1:
+        several, option = "models", "--model"
+    else:
+        several, option = "doses", "--degrade or --faults"
+    raise UsageError(
+        f"--out names one run, but several {several} are asked for",
+        hint=f"omit --out, or give one {option}",
+    )
+
+
+def _invalid_value(error: ValidationError) -> UsageError:
+    """Return the first fault of a configuration in the words of its options."""
+    first = error.errors()[0]
+    _part, *option = first["loc"]
+    where = ".".join(map(str, option))
+    wrong = (
+        plain_message(first)
+        .replace("Input should", "should")
+        .replace("greater than or equal to", "at least")
+        .replace("less than or equal to", "at most")
+    )
+    return UsageError(
+        f"{where}: {wrong} (got {first['input']!r})", hint="see agrotools eval --help"
+    )
 
 
 def _given_doses(option: str, given: Any) -> list[Any]:

@@ -48,6 +48,8 @@ _VERSION = 1
 """Version of the cached files; to be raised when the same doses yield other pixels."""
 _AIRLIGHT = 230.0
 """Colour of haze on each channel, 0 to 255: the neutral grey of an overcast sky."""
+_LEAST_SHARE_OF_DATA = 1e-6
+"""Least share of pixels with data by which an average is divided, so that none is divided by 0."""
 _PIXEL_STATISTICS = frozenset({"band_selection"})
 """Task types whose truth is a statistic of the pixel values rather than a property of the scene."""
 _READER_OF_MARKS = "extract_marked_region"
@@ -143,43 +145,49 @@ def degrade_benchmark(
         UsageError: no sample can be degraded, or the benchmark has step-by-step alone.
     """
     ids = facts_of(benchmark.samples).ids
-    faults: dict[str, str] = {}
-    left_out: dict[str, str] = {}
-    twins: dict[str, str] = {}
-    for sample in benchmark.samples:
-        if reason := _reason_to_leave_out(sample, benchmark, degradation, faults):
-            left_out[sample.id] = reason
-        if sample.twin:
-            twins[sample.id] = sample.twin
-    left_out |= {
-        name: left_out[twin]
-        for name, twin in twins.items()
-        if twin in left_out and name not in left_out
-    }
-    left = [at for at, sample_id in enumerate(ids) if sample_id not in left_out]
+    left_out = _samples_left_out(benchmark, degradation)
+    places = [at for at, sample_id in enumerate(ids) if sample_id not in left_out]
     modes = tuple(mode for mode in benchmark.modes if mode != "step-by-step")
-    if not left or not modes:
+    if not places or not modes:
         reason = next(iter(left_out.values()), "it has step-by-step alone")
         raise UsageError(
             f"no sample of {benchmark.name} can be degraded ({reason})", hint="omit --degrade"
         )
-    notes = benchmark.header.metadata.get("notes")
-    more = _notes(left_out, benchmark.header.quick if quick else ids)
-    metadata = {
-        **benchmark.header.metadata,
-        "notes": [*(notes if isinstance(notes, list) else ()), *more],
-    }
+    metadata = dict(benchmark.header.metadata)
+    notes = metadata.get("notes")
+    metadata["notes"] = [
+        *(notes if isinstance(notes, list) else ()),
+        *_notes(left_out, benchmark.header.quick if quick else ids),
+    ]
     return DegradedBenchmark(
         benchmark.header.model_copy(update={"modes": modes, "metadata": metadata}),
         benchmark.root,
-        select_samples(benchmark.samples, left),
+        select_samples(benchmark.samples, places),
         sha256_of_json([_VERSION, benchmark.content_hash, degradation.doses, seed]),
         benchmark.external_folders,
-        degradation,
-        seed,
-        benchmark.content_hash,
-        left_out,
+        degradation=degradation,
+        seed=seed,
+        clean_hash=benchmark.content_hash,
+        left_out=left_out,
     )
+
+
+def _samples_left_out(benchmark: Benchmark, degradation: Degradation) -> dict[str, str]:
+    """Return the reason why a sample is left out, by its id; a twin is left out with its sample."""
+    faults: dict[str, str] = {}
+    left_out: dict[str, str] = {}
+    twins: dict[str, str] = {}
+    for sample in benchmark.samples:
+        reason = _reason_to_leave_out(sample, benchmark, degradation, faults)
+        if reason:
+            left_out[sample.id] = reason
+        if sample.twin:
+            twins[sample.id] = sample.twin
+    of_twins: dict[str, str] = {}
+    for sample_id, twin in twins.items():
+        if twin in left_out and sample_id not in left_out:
+            of_twins[sample_id] = left_out[twin]
+    return left_out | of_twins
 
 
 def _notes(left_out: Mapping[str, str], ids: Iterable[str]) -> list[str]:
@@ -296,39 +304,47 @@ def degrade_bands(
         levels: size of one level of the noise, for each band.
         is_grey: add the same noise to all bands, so that a grey picture stays grey.
     """
-    rows, columns = bands.shape[1:]
-    coarse = (max(1, round(columns / degradation.gsd)), max(1, round(rows / degradation.gsd)))
-
-    def smooth(values: FloatArray) -> FloatArray:
-        if degradation.blur:
-            values = np.asarray(cv2.GaussianBlur(values, (0, 0), degradation.blur), np.float32)
-        if degradation.gsd > 1:
-            values = np.asarray(
-                cv2.resize(values, coarse, interpolation=cv2.INTER_AREA), np.float32
-            )
-            values = np.asarray(
-                cv2.resize(values, (columns, rows), interpolation=cv2.INTER_LINEAR), np.float32
-            )
-        return values
-
+    scene_share = np.float32(1 - degradation.haze)
+    airlight = np.float32(_AIRLIGHT * degradation.haze)
+    noise_levels = np.float32(degradation.noise)
     degraded = np.empty_like(bands)
     noise: FloatArray | None = None
     for at, values in enumerate(bands):
-        valid = np.isfinite(values)
-        hazy = values * np.float32(1 - degradation.haze) + np.float32(_AIRLIGHT * degradation.haze)
-        if valid.all():
-            result = smooth(hazy)
-        else:  # only pixels with data are averaged
-            share = np.maximum(smooth(valid.astype(np.float32)), 1e-6)
-            result = np.where(
-                valid, smooth(np.where(valid, hazy, 0).astype(np.float32)) / share, np.nan
-            )
-        if degradation.noise and not (is_grey and noise is not None):
-            noise = generator.standard_normal((rows, columns), np.float32) * np.float32(
-                degradation.noise
-            )
-        degraded[at] = result if noise is None else result + noise * levels[at]
+        hazy = values * scene_share + airlight
+        smooth = _smoothed_data(hazy, np.isfinite(values), degradation)
+        if degradation.noise and (noise is None or not is_grey):
+            noise = generator.standard_normal(values.shape, np.float32) * noise_levels
+        degraded[at] = smooth if noise is None else smooth + noise * levels[at]
     return degraded
+
+
+def _smoothed_data(
+    values: FloatArray, valid: NDArray[np.bool_], degradation: Degradation
+) -> FloatArray:
+    """Return a smoothed band, in which only pixels with data are averaged; those without become NaN."""
+    if valid.all():
+        return _smoothed(values, degradation)
+    share_of_data = np.maximum(
+        _smoothed(valid.astype(np.float32), degradation), _LEAST_SHARE_OF_DATA
+    )
+    sum_of_data = _smoothed(np.where(valid, values, 0).astype(np.float32), degradation)
+    return np.where(valid, sum_of_data / share_of_data, np.nan)
+
+
+def _smoothed(values: FloatArray, degradation: Degradation) -> FloatArray:
+    """Return a band after the optics and the sampling: blurred, averaged to coarser pixels and interpolated back."""
+    if degradation.blur:
+        values = np.asarray(cv2.GaussianBlur(values, (0, 0), degradation.blur), np.float32)
+    if degradation.gsd > 1:
+        rows, columns = values.shape
+        size = (columns, rows)
+        coarse = (
+            max(1, round(columns / degradation.gsd)),
+            max(1, round(rows / degradation.gsd)),
+        )
+        values = np.asarray(cv2.resize(values, coarse, interpolation=cv2.INTER_AREA), np.float32)
+        values = np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_LINEAR), np.float32)
+    return values
 
 
 def _as_bytes(bands: FloatArray) -> NDArray[np.uint8]:
@@ -357,38 +373,67 @@ def _camera_data(path: Path) -> bytes:
 
 
 def _degrade_raster(path: Path, degradation: Degradation, generator: np.random.Generator) -> bytes:
+    """Return a GeoTIFF with degraded bands of data; other bands, such as a mask, stay as they are."""
     with open_raster(path) as source:
         dataset = source.dataset
-        numbers = source.data_bands
-        values, raw = source.read(numbers), dataset.read()
-        is_rgb = _is_rgb(source)
-        levels = np.ones(len(numbers), np.float32)
-        if not is_rgb:
-            low, high = np.nanpercentile(values, (2, 98), axis=(1, 2))
-            levels = np.asarray((high - low) / 255, np.float32)
-        changed = degrade_bands(values, degradation, generator, levels)
-        if is_rgb:
-            compressed = np.asarray(
-                _compressed(Image.fromarray(_as_bytes(changed)), degradation.jpeg)
-            )
-            changed = np.where(np.isfinite(changed), compressed.transpose(2, 0, 1), np.nan)
-        for at, number in enumerate(numbers):
-            stored = (changed[at] - dataset.offsets[number - 1]) / dataset.scales[number - 1]
-            if raw.dtype.kind != "f":
-                stored = np.clip(np.rint(stored), np.iinfo(raw.dtype).min, np.iinfo(raw.dtype).max)
-            valid = np.isfinite(stored)
-            raw[number - 1][valid] = stored[valid].astype(raw.dtype)
-        names = ("dtype", "nodata", "width", "height", "count", "crs", "transform")
-        profile = {name: dataset.profile[name] for name in names}
-        with MemoryFile() as memory:
-            with rasterio.Env(GDAL_PAM_ENABLED="NO"):
-                with without_place_warning():
-                    out = memory.open(driver="GTiff", compress="deflate", **profile)
-                with out:
-                    out.write(raw)
-                    out.descriptions, out.colorinterp = dataset.descriptions, dataset.colorinterp
-                    out.scales, out.offsets = dataset.scales, dataset.offsets
-                    for number in dataset.indexes:
-                        out.update_tags(number, **dataset.tags(number))
-            content: bytes = memory.read()
-            return content
+        values = source.read(source.data_bands)
+        raw = dataset.read()
+        changed = degrade_bands(values, degradation, generator, _noise_levels(source, values))
+        if _is_rgb(source):
+            changed = _compressed_bands(changed, degradation.jpeg)
+        for band, number in zip(changed, source.data_bands, strict=True):
+            stored = (band - dataset.offsets[number - 1]) / dataset.scales[number - 1]
+            _write_band(stored, raw[number - 1])
+        return _geotiff(dataset, raw)
+
+
+def _noise_levels(source: RasterSource, values: FloatArray) -> FloatArray:
+    """Return the size of one level of the noise for each band: 1 of 255, or 1/255 of the range of its values."""
+    if _is_rgb(source):
+        return np.ones(len(values), np.float32)
+    low, high = np.nanpercentile(values, (2, 98), axis=(1, 2))
+    return np.asarray((high - low) / 255, np.float32)
+
+
+def _compressed_bands(bands: FloatArray, quality: int | None) -> NDArray[Any]:
+    """Return the bands of a colour picture after compression; NaN stays."""
+    picture = _compressed(Image.fromarray(_as_bytes(bands)), quality)
+    return np.where(np.isfinite(bands), np.asarray(picture).transpose(2, 0, 1), np.nan)
+
+
+def _write_band(stored: NDArray[Any], raw: NDArray[Any]) -> None:
+    """Write the values of a band into ``raw``, in its type; where they are missing, it keeps its own."""
+    if raw.dtype.kind != "f":
+        limits = np.iinfo(raw.dtype)
+        stored = np.clip(np.rint(stored), limits.min, limits.max)
+    valid = np.isfinite(stored)
+    raw[valid] = stored[valid].astype(raw.dtype)
+
+
+def _geotiff(dataset: Any, raw: NDArray[Any]) -> bytes:
+    """Return the content of a GeoTIFF with other values, and what describes the bands of ``dataset``."""
+    profile = dataset.profile
+    with MemoryFile() as memory:
+        with rasterio.Env(GDAL_PAM_ENABLED="NO"):
+            with without_place_warning():
+                out = memory.open(
+                    driver="GTiff",
+                    compress="deflate",
+                    dtype=profile["dtype"],
+                    nodata=profile["nodata"],
+                    width=profile["width"],
+                    height=profile["height"],
+                    count=profile["count"],
+                    crs=profile["crs"],
+                    transform=profile["transform"],
+                )
+            with out:
+                out.write(raw)
+                out.descriptions = dataset.descriptions
+                out.colorinterp = dataset.colorinterp
+                out.scales = dataset.scales
+                out.offsets = dataset.offsets
+                for number in dataset.indexes:
+                    out.update_tags(number, **dataset.tags(number))
+        content: bytes = memory.read()
+        return content

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agrotools.agents.llm import LLMAgent, closing_message
 from agrotools.agents.modes import (
@@ -84,22 +84,19 @@ async def estimate(
     for part in items.parts:
         positions.setdefault(part.mode, []).extend(part.positions)
     requests = input_tokens = typical_tokens = most_tokens = usd_low = usd_high = 0.0
-    for mode, at in positions.items():
-        agent = source.make(items.samples[at[0]], mode, 0)
+    for mode, of_mode in positions.items():
+        agent = source.make(items.samples[of_mode[0]], mode, 0)
         if not isinstance(agent, ModelAgent):
             return None
         # A single-shot prompt contains the tools, although none is executed.
         view_mode = "end-to-end" if source.single_shot else mode
-        samples = {each: items.samples[each] for each in _spread(at, COUNTED)}
-        views = {each: benchmark.view(sample, view_mode) for each, sample in samples.items()}
-        turns = [
-            expected_requests(each, agent.mode) + closing_messages(views[n], agent)
-            for n, each in samples.items()
-        ]
-        expected = len(at) * sum(turns) / len(turns)
-        rendered = _spread([*samples], RENDERED // len(positions))
-        spread = [await _tokens_of(samples[each], views[each], agent, price) for each in rendered]
-        per_request = sum(tokens for _, tokens in spread) / sum(turns for turns, _ in spread)
+        shown: list[_Shown] = []
+        for at in dict.fromkeys(_spread(of_mode, COUNTED)):  # a sample has a position in each epoch
+            sample = items.samples[at]
+            shown.append(_Shown(sample, benchmark.view(sample, view_mode)))
+        expected = len(of_mode) * _total_requests(shown, agent) / len(shown)
+        rendered = _spread(range(len(shown)), RENDERED // len(positions))
+        per_request = await _tokens_per_request([shown[at] for at in rendered], agent, price)
         most = most_output_tokens(agent.settings)
         typical = min(TYPICAL_OUTPUT_TOKENS, most)
         requests += expected
@@ -118,6 +115,31 @@ async def estimate(
         usd_high=usd_high if price else None,
         price=price,
     )
+
+
+class _Shown(NamedTuple):
+    """A sample, and what an agent is shown of it."""
+
+    sample: Sample
+    view: SampleView
+
+
+def _total_requests(shown: Sequence[_Shown], agent: ModelAgent) -> int:
+    """Return the expected requests of all these samples, with those for the form of an answer."""
+    return sum(
+        expected_requests(each.sample, agent.mode) + closing_messages(each.view, agent)
+        for each in shown
+    )
+
+
+async def _tokens_per_request(
+    shown: Sequence[_Shown], agent: ModelAgent, price: Price | None
+) -> float:
+    """Return the mean input tokens of the requests of these samples, which are built for it."""
+    sizes = [await _tokens_of(each.sample, each.view, agent, price) for each in shown]
+    requests = sum(of_sample for of_sample, _ in sizes)
+    tokens = sum(of_sample for _, of_sample in sizes)
+    return tokens / requests
 
 
 def budget_warning(expected: CostEstimate, budget_usd: float | None, spent_usd: float) -> str:

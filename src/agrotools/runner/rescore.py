@@ -217,38 +217,53 @@ def compare_runs(runs: Sequence[Path]) -> list[RunComparison]:
     models = [manifest.labelled_model for manifest in manifests]
     names = models if len(set(models)) == len(models) else [str(run) for run in runs]
     first = manifests[0]
-    update: dict[str, Any] = {
-        "benchmark": benchmark_title(first.benchmark, first.benchmark_version)
-    }
-    update |= {"synthetic": first.synthetic, "quick": all(each.quick for each in manifests)}
+    title = benchmark_title(first.benchmark, first.benchmark_version)
     if len(runs) == 2 and _drawn_anew(*manifests):
-        tallies = [scored_run(run) for run in runs]
-        compared = [unpaired_comparison(tallies[0], tallies[1], (names[0], names[1]))]
-        second = benchmark_title(manifests[1].benchmark, manifests[1].benchmark_version)
-        update["benchmark"] = f"{second} minus {update['benchmark']}"
-    elif different := benchmark_differences(manifests):
-        raise UsageError(
-            f"these runs cannot be compared: {'; '.join(different)}",
-            hint="run both on one content of the benchmark",
-        )
+        second = manifests[1]
+        title = f"{benchmark_title(second.benchmark, second.benchmark_version)} minus {title}"
+        compared = _compared_unpaired(runs, names)
     else:
-        tallies = [scored_run(run) for run in runs]
-        for other in tallies[1:]:
-            check_same_samples(tallies[0], other)
-        compared = comparisons_of(tallies, names)
+        compared = _compared_pairwise(runs, manifests, names)
     if not any(each.headline for each in compared):
         raise UsageError(
             "these runs have no scored sample in common",
             hint="compare runs in the same mode on the same samples",
         )
-    knowing = [name for name, each in zip(names, manifests, strict=True) if each.privileged]
-    same = [mine == other for mine, other in combinations(map(content_of, runs), 2)]
-    for at, each in enumerate(compared):
-        privileged = tuple(name for name in (each.first, each.second) if name in knowing)
-        compared[at] = each.model_copy(
-            update=update | {"privileged": privileged, "same_records": same[at]}
+    privileged = [name for name, each in zip(names, manifests, strict=True) if each.privileged]
+    contents = [content_of(run) for run in runs]
+    same_records = [one == another for one, another in combinations(contents, 2)]
+    described: list[RunComparison] = []
+    for each, is_same in zip(compared, same_records, strict=True):
+        update = {
+            "benchmark": title,
+            "synthetic": first.synthetic,
+            "quick": all(manifest.quick for manifest in manifests),
+            "privileged": tuple(name for name in (each.first, each.second) if name in privileged),
+            "same_records": is_same,
+        }
+        described.append(each.model_copy(update=update))
+    return described
+
+
+def _compared_unpaired(runs: Sequence[Path], names: Sequence[str]) -> list[RunComparison]:
+    """Compare two runs whose samples differ."""
+    first, second = (scored_run(run) for run in runs)
+    return [unpaired_comparison(first, second, (names[0], names[1]))]
+
+
+def _compared_pairwise(
+    runs: Sequence[Path], manifests: Sequence[Manifest], names: Sequence[str]
+) -> list[RunComparison]:
+    """Compare every pair of runs by sample; UsageError if they are not of one content of a benchmark."""
+    if different := benchmark_differences(manifests):
+        raise UsageError(
+            f"these runs cannot be compared: {'; '.join(different)}",
+            hint="run both on one content of the benchmark",
         )
-    return compared
+    tallies = [scored_run(run) for run in runs]
+    for other in tallies[1:]:
+        check_same_samples(tallies[0], other)
+    return comparisons_of(tallies, names)
 
 
 _TIMES = re.compile(rb'"[a-z_]*seconds":[\d.e-]+')
@@ -270,12 +285,14 @@ def _drawn_anew(first: Manifest, second: Manifest) -> bool:
 
 def benchmark_differences(manifests: Sequence[Manifest]) -> list[str]:
     """Return the first difference of the benchmarks of runs: name, version, options or content; empty if none."""
-    for name, words in _BENCHMARK.items():
-        fields = [
-            "clean_hash" if name == "benchmark_hash" and each.clean_hash else name
-            for each in manifests
-        ]
-        values = dict.fromkeys(str(getattr(*pair)) for pair in zip(manifests, fields, strict=True))
+    for field, words in _BENCHMARK.items():
+        values: list[str] = []
+        for manifest in manifests:
+            # Runs on degraded pictures are compared by the content that was degraded.
+            is_degraded = field == "benchmark_hash" and manifest.clean_hash
+            value = str(getattr(manifest, "clean_hash" if is_degraded else field))
+            if value not in values:
+                values.append(value)
         if len(values) > 1:
             return [f"different {words}: {' / '.join(value[:40] for value in values)}"]
     return []
@@ -392,22 +409,34 @@ def summary_of(
     Raises:
         RunStoreError: the records of ``run`` cannot be read.
     """
-    fields = ("benchmark", "benchmark_version", "synthetic", "model", "protocol", "privileged")
-    update = {name: getattr(manifest, name) for name in (*fields, "tools", "quick", "tool_checks")}
-    conditions = {
-        name: value for name in ("degrade", "faults") if (value := getattr(manifest, name))
-    }
-    update["benchmark_options"] = {**manifest.benchmark_options, **conditions}
-    update |= {"judging": judges.panel(), "unsealed": manifest.sealed is False}
-    update["shard"] = str(manifest.shard) if manifest.shard else ""
     summary = tally.summary(
         allow_invalid=allow_invalid,
         planned=manifest.planned,
         is_baseline=is_baseline(manifest.model) or manifest.protocol == PREDICTIONS,
     )
+    options = dict(manifest.benchmark_options)
+    if manifest.degrade:
+        options["degrade"] = manifest.degrade
+    if manifest.faults:
+        options["faults"] = manifest.faults
     warnings = summary.warnings
     if early := stopped_early(run):
         warnings = (early, *(line for line in warnings if not line.endswith(RESUME)))
-    update["warnings"] = (*tally.notes, *warnings)
+    update: dict[str, Any] = {
+        "benchmark": manifest.benchmark,
+        "benchmark_version": manifest.benchmark_version,
+        "benchmark_options": options,
+        "synthetic": manifest.synthetic,
+        "quick": manifest.quick,
+        "shard": str(manifest.shard) if manifest.shard else "",
+        "model": manifest.model,
+        "protocol": manifest.protocol,
+        "privileged": manifest.privileged,
+        "unsealed": manifest.sealed is False,
+        "tools": manifest.tools,
+        "tool_checks": manifest.tool_checks,
+        "judging": judges.panel(),
+        "warnings": (*tally.notes, *warnings),
+    }
     summary = summary.model_copy(update=update)
     return _with_published(summary, run, manifest, embedder, judges) if published else summary
