@@ -77,14 +77,13 @@ def read_reply(
         raise MalformedReply("the reply is not a JSON object")
     if _says_something(data.get("error")):
         return read_error(_status_of(data["error"]), body, request)
-    choices = data.get("choices")
     usage = read_usage(data.get("usage"), data.get("timings"))
+    choices = data.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         if _blocked(data):
-            blocked = "the prompt was blocked"
             return Completion(
                 finish_reason="filtered",
-                detail=blocked,
+                detail="the prompt was blocked",
                 usage=usage,
                 seconds=seconds,
                 attempts=attempts,
@@ -93,23 +92,11 @@ def read_reply(
             return read_error(200, body, request)
         raise MalformedReply("the reply has no choices")
     choice = choices[0]
-    if _says_something(choice.get("error")):
-        return read_error(
-            _status_of(choice["error"]), orjson.dumps({"error": choice["error"]}), request
-        )
+    error = choice.get("error")
+    if _says_something(error):
+        return read_error(_status_of(error), orjson.dumps({"error": error}), request)
     reason, server_reason = _finish_reason(choice)
-    message = choice.get("message")
-    if message is None and reason in ("length", "filtered"):
-        message = {}
-    if not isinstance(message, dict):
-        text = (
-            ", but a text as of a completion without chat"
-            if isinstance(choice.get("text"), str)
-            else ""
-        )
-        raise MalformedReply(f"the first choice has no message{text}")
-    if message.get("role") in ("user", "system"):
-        raise MalformedReply("the message is one of those that were sent, not a reply")
+    message = _message_of(choice, reason)
     calls = _requested_calls(message)
     fields = {
         "text": content_text(message.get("content")) or _text(message.get("refusal")),
@@ -122,21 +109,49 @@ def read_reply(
         "seconds": seconds,
         "attempts": attempts,
         "cached": False,
-        "received": {"content": None}
-        | {
-            key: value
-            for key, value in message.items()
-            if key != "role" and value not in (None, [])
-        },
-        "served": {
-            key: str(data[key])[:200]
-            for key in ("model", "provider", "system_fingerprint")
-            if data.get(key)
-        },
+        "received": _received(message),
+        "served": _served(data),
     }
     completion = from_valid(Completion, fields)
     _check_something_came(completion, server_reason, counted=isinstance(data.get("usage"), dict))
     return completion
+
+
+def _message_of(choice: Mapping[str, Any], reason: str | None) -> dict[str, Any]:
+    """Return the message of a choice; empty if the choice ended before there was any.
+
+    Raises:
+        MalformedReply: there is no message, or it is one of those that were sent.
+    """
+    message = choice.get("message")
+    if message is None and reason in ("length", "filtered"):
+        return {}
+    if not isinstance(message, dict):
+        is_without_chat = isinstance(choice.get("text"), str)
+        text = ", but a text as of a completion without chat" if is_without_chat else ""
+        raise MalformedReply(f"the first choice has no message{text}")
+    if message.get("role") in ("user", "system"):
+        raise MalformedReply("the message is one of those that were sent, not a reply")
+    return message
+
+
+def _received(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a message that hold something, as they came, and its content in any case."""
+    received: dict[str, Any] = {"content": None}
+    for key, value in message.items():
+        if key != "role" and value not in (None, []):
+            received[key] = value
+    return received
+
+
+_MOST_OF_SERVED = 200
+"""Most characters that are kept of what a server says of itself."""
+
+
+def _served(data: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a server says of the model that answered."""
+    names = ("model", "provider", "system_fingerprint")
+    return {name: str(data[name])[:_MOST_OF_SERVED] for name in names if data.get(name)}
 
 
 def _says_something(error: Any) -> bool:
@@ -489,27 +504,20 @@ def as_chat(body: bytes) -> bytes:
     output = data.get("output") if isinstance(data, dict) else None
     if not isinstance(output, list):
         return body
-    items: list[dict[str, Any]] = [item for item in output if isinstance(item, dict)]
-    parts = [
-        part
-        for item in items
-        if item.get("type") == "message"
-        for part in _dicts(item.get("content"))
-    ]
-    calls = [
-        {
-            "id": item.get("call_id"),
-            "function": {"name": item.get("name"), "arguments": item.get("arguments")},
-        }
-        for item in items
-        if item.get("type") == "function_call"
-    ]
-    thoughts = [
-        part
-        for item in items
-        if item.get("type") == "reasoning"
-        for part in _dicts(item.get("summary"))
-    ]
+    parts: list[dict[str, Any]] = []
+    thoughts: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
+    for item in _dicts(output):
+        kind = item.get("type")
+        if kind == "message":
+            parts += _dicts(item.get("content"))
+        elif kind == "reasoning":
+            thoughts += _dicts(item.get("summary"))
+        elif kind == "function_call":
+            called = {"name": item.get("name"), "arguments": item.get("arguments")}
+            calls.append({"id": item.get("call_id"), "function": called})
+    logprobs = [part["logprobs"] for part in parts if isinstance(part.get("logprobs"), list)]
+    first_logprobs = logprobs[0] if logprobs else None
     message = {
         "role": "assistant",
         "content": "".join(str(part.get("text") or "") for part in parts) or None,
@@ -517,25 +525,33 @@ def as_chat(body: bytes) -> bytes:
         "tool_calls": calls,
         "reasoning": "\n".join(str(part.get("text") or "") for part in thoughts),
     }
-    first_logprobs = next(
-        (part["logprobs"] for part in parts if isinstance(part.get("logprobs"), list)), None
-    )
     choice = {
         "message": message,
         "finish_reason": _reason_in_responses(data, bool(calls)),
         "logprobs": {"content": first_logprobs} if first_logprobs else None,
     }
-    usage = data.get("usage") if isinstance(data.get("usage"), dict) else None
-    counts = usage and {
+    return orjson.dumps(
+        {
+            "error": data.get("error"),
+            "choices": [choice],
+            "usage": _usage_as_of_chat(data.get("usage")),
+            "model": data.get("model"),
+        }
+    )
+
+
+def _usage_as_of_chat(usage: Any) -> Any:
+    """Return the counts of a response by their names in a chat completion."""
+    if not isinstance(usage, dict):
+        return None
+    if not usage:
+        return usage
+    return {
         "prompt_tokens": usage.get("input_tokens"),
         "completion_tokens": usage.get("output_tokens"),
         "total_tokens": usage.get("total_tokens"),
         "prompt_tokens_details": usage.get("input_tokens_details"),
     }
-    served = {"model": data.get("model")}
-    return orjson.dumps(
-        {"error": data.get("error"), "choices": [choice], "usage": counts, **served}
-    )
 
 
 def _reason_in_responses(data: Mapping[str, Any], has_calls: bool) -> str:

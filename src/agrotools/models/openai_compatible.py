@@ -263,34 +263,13 @@ class OpenAICompatibleModel:
         settings: ModelSettings,
         tries: Tries,
     ) -> Completion | FailedAttempt | Rejection:
+        """Send one request and read its response."""
         adapted = frozenset(self._adaptations.active)
         body = self._encoder.encode(messages, tools, settings)
-        began, replies = time.monotonic(), self.stats.replies
-        self.stats.in_flight += 1
-        try:
-            response = await self._transport.post(body)
-        except NoResponse as error:
-            if error.overload:
-                self._overloaded(began)
-            if not error.passing:
-                raise self._unreadable(str(error)) from error
-            return FailedAttempt(
-                self._redacted(str(error)), problem="unreachable" if error.unreachable else "reply"
-            )
-        except TimedOut as error:
-            return self._timed_out(began, replies, str(error), tries)
-        except UntrustedServer as error:
-            if self.stats.has_worked:
-                return FailedAttempt(
-                    f"the certificate is not trusted: {self._redacted(str(error))}"
-                )
-            raise EndpointRefusal(
-                f"the certificate of {self.base_url} is not trusted: {self._redacted(str(error))}",
-                problem="unreachable",
-                hint="check the address; set SSL_CERT_FILE to the certificate of a private authority",
-            ) from error
-        finally:
-            self.stats.in_flight -= 1
+        began = time.monotonic()
+        response = await self._post(body, began, tries)
+        if isinstance(response, FailedAttempt):
+            return response
         request = RequestParts(messages, bool(tools), settings.max_output_tokens)
         try:
             read = self._read(response, tries.seconds, tries.attempts, request)
@@ -299,15 +278,7 @@ class OpenAICompatibleModel:
                 raise self._unreadable(str(error)) from error
             return FailedAttempt(self._redacted(str(error)))
         if isinstance(read, Completion):
-            count = count_prompt(messages, read)
-            self._longest[count.images] = max(count.characters, self._longest.get(count.images, 0))
-            self._most_input = max(self._most_input, count.tokens)
-            if count.images:
-                self._accepted.add("images")
-            if tools:
-                self._accepted.add("tools")
-            note_served(self.stats, self.base_url, self._asked, read)
-            check_prompt([count])
+            self._note_answered(messages, read, has_tools=bool(tools))
             return read
         if read.verdict in ("context", "token_limit"):
             return read
@@ -317,6 +288,56 @@ class OpenAICompatibleModel:
         if read.status in _OVERLOADED and read.verdict == "retry":
             self._overloaded(began)
         return self._fault_from_rejection(read, response, tries)
+
+    async def _post(self, body: bytes, began: float, tries: Tries) -> Response | FailedAttempt:
+        """Send a body, and return the response or why there is none.
+
+        Raises:
+            InfrastructureError: a fault of the connection that does not pass.
+            EndpointRefusal: the certificate of the server is not trusted.
+        """
+        replies = self.stats.replies
+        self.stats.in_flight += 1
+        try:
+            return await self._transport.post(body)
+        except NoResponse as error:
+            if error.overload:
+                self._overloaded(began)
+            if not error.passing:
+                raise self._unreadable(str(error)) from error
+            problem: EndpointProblem = "unreachable" if error.unreachable else "reply"
+            return FailedAttempt(self._redacted(str(error)), problem=problem)
+        except TimedOut as error:
+            return self._timed_out(began, replies, str(error), tries)
+        except UntrustedServer as error:
+            fault = self._redacted(str(error))
+            if self.stats.has_worked:
+                return FailedAttempt(f"the certificate is not trusted: {fault}")
+            raise EndpointRefusal(
+                f"the certificate of {self.base_url} is not trusted: {fault}",
+                problem="unreachable",
+                hint="check the address; set SSL_CERT_FILE to the certificate of a private authority",
+            ) from error
+        finally:
+            self.stats.in_flight -= 1
+
+    def _note_answered(
+        self, messages: Sequence[Message], reply: Completion, *, has_tools: bool
+    ) -> None:
+        """Note what the endpoint accepted: the length of the prompt, pictures and tools.
+
+        Raises:
+            InfrastructureError: the endpoint cut the prompt.
+        """
+        count = count_prompt(messages, reply)
+        self._longest[count.images] = max(count.characters, self._longest.get(count.images, 0))
+        self._most_input = max(self._most_input, count.tokens)
+        if count.images:
+            self._accepted.add("images")
+        if has_tools:
+            self._accepted.add("tools")
+        note_served(self.stats, self.base_url, self._asked, reply)
+        check_prompt([count])
 
     def _read(
         self, response: Response, seconds: float, attempt: int, request: RequestParts
