@@ -295,21 +295,23 @@ def plain_schema(schema: dict[str, Any]) -> dict[str, Any]:
 def _plain(
     schema: dict[str, Any], definitions: dict[str, Any], open_refs: tuple[str, ...]
 ) -> dict[str, Any]:
+    """Return a schema without references and unusual keys. ``open_refs``: references that it is within.
+
+    Raises:
+        ValueError: a type refers to itself.
+    """
     schema = dict(schema)
-    if ref := schema.pop("$ref", None):
+    ref = schema.pop("$ref", None)
+    if ref:
+        name = ref.rsplit("/", 1)[-1]
         if ref in open_refs:
-            raise ValueError(f"the type {ref.rsplit('/', 1)[-1]} refers to itself")
-        target = definitions[ref.rsplit("/", 1)[-1]]
-        return _plain({**target, **schema}, definitions, (*open_refs, ref))
+            raise ValueError(f"the type {name} refers to itself")
+        return _plain({**definitions[name], **schema}, definitions, (*open_refs, ref))
 
     def inner(value: dict[str, Any]) -> dict[str, Any]:
         return _plain(value, definitions, open_refs)
 
-    # Tagged unions use "oneOf", but endpoints only support "anyOf"; the tag still tells the branches apart.
-    unions = [*schema.pop("anyOf", []), *schema.pop("oneOf", [])]
-    branches = [branch for branch in unions if branch.get("type") != "null"]
-    if {"type": "number"} in branches:
-        branches = [branch for branch in branches if branch != {"type": "integer"}]
+    branches = _pop_branches(schema)
     if len(branches) == 1:
         return inner({**branches[0], **schema})
     plain: dict[str, Any] = {}
@@ -322,9 +324,8 @@ def _plain(
             plain[key] = {name: inner(item) for name, item in value.items()}
         elif key == "prefixItems":
             kinds = [inner(item) for item in value]
-            plain["items"] = (
-                kinds[0] if all(kind == kinds[0] for kind in kinds) else {"anyOf": kinds}
-            )
+            are_equal = all(kind == kinds[0] for kind in kinds)
+            plain["items"] = kinds[0] if are_equal else {"anyOf": kinds}
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
             plain[key] = inner(value)
         else:
@@ -332,6 +333,16 @@ def _plain(
     if branches:
         plain["anyOf"] = [inner(branch) for branch in branches]
     return plain
+
+
+def _pop_branches(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """Remove the unions of a schema, and return their branches without null, and without integers beside numbers."""
+    # Tagged unions use "oneOf", but endpoints only support "anyOf"; the tag still tells the branches apart.
+    unions = [*schema.pop("anyOf", []), *schema.pop("oneOf", [])]
+    branches = [branch for branch in unions if branch.get("type") != "null"]
+    if {"type": "number"} in branches:
+        branches = [branch for branch in branches if branch != {"type": "integer"}]
+    return branches
 
 
 def describe_schema(schema: dict[str, Any]) -> str:

@@ -60,45 +60,67 @@ def declared_tools(
     renamed: Mapping[str, Mapping[str, str]],
     agreement: Mapping[str, AgreementKind],
 ) -> dict[str, DeclaredTool]:
-    """Return all tools that files list or call, by name; one without a schema takes the arguments of its calls."""
+    """Return all tools that files list or call, by name; one without a schema takes the arguments of its calls.
+
+    Args:
+        listed: lists of tools in the files.
+        calls: names and arguments of the calls in the files.
+        runs: installed tools that run instead of those of the files, by name or pattern.
+        renamed: arguments of each installed tool by the names that the files give them.
+        agreement: how values of an argument are compared, by name or pattern.
+    """
+    tools: dict[str, DeclaredTool] = {}
+    for name, (description, schema) in _found_tools(listed, calls).items():
+        inputs = cast("dict[str, Schema]", schema["properties"])
+        installed = of_name(name, runs) or ""
+        callable_name = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
+        if not re.search(r"[A-Za-z0-9]", callable_name):
+            # A name in another script, in which models can call none.
+            callable_name = f"tool_{len(tools) + 1}"
+            description = f"{name}. {description}".strip()
+        tools[name] = DeclaredTool(
+            name=callable_name,
+            category="published",
+            version="1",
+            description=description,
+            parameters=schema,
+            agreement={each: _agreement_of(each, inputs[each], agreement) for each in inputs},
+            defaults={
+                each: given["default"] for each, given in inputs.items() if "default" in given
+            },
+            runs=installed,
+            renamed={theirs: own for theirs, own in renamed.get(installed, {}).items() if own},
+        )
+    return tools
+
+
+def _found_tools(
+    listed: Iterable[Any], calls: Iterable[tuple[str, Arguments]]
+) -> dict[str, tuple[str, Schema]]:
+    """Return description and schema of each tool, with the arguments of its calls among its inputs."""
     found: dict[str, tuple[str, Schema]] = {}
     for value in listed:
         for name, description, schema in schemas_in(parsed(value)):
             found.setdefault(name, (description, schema))
     for name, arguments in calls:
-        _, schema = found.setdefault(name, ("", {"type": "object", "properties": {}}))
-        schema["properties"] = {**{argument: {} for argument in arguments}, **schema["properties"]}
-    tools: dict[str, DeclaredTool] = {}
-    for name, (description, schema) in found.items():
-        inputs, ours = cast("dict[str, Schema]", schema["properties"]), of_name(name, runs) or ""
-        types = {each: given.get("type") for each, given in inputs.items() if "enum" not in given}
-        rules = {
-            each: of_name(each, agreement)
-            for each in inputs
-            if types.get(each, "") in (None, "string")
-        }
-        numbers = {each for each, kind in types.items() if kind in ("integer", "number")}
-        plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
-        if not re.search(r"[A-Za-z0-9]", plain):  # in another script, in which models can call none
-            plain = f"tool_{len(tools) + 1}"
-            description = f"{name}. {description}".strip()
-        tools[name] = DeclaredTool(
-            name=plain,
-            category="published",
-            version="1",
-            description=description,
-            parameters=schema,
-            agreement={
-                each: rules.get(each) or ("number" if each in numbers else "choice")
-                for each in inputs
-            },
-            defaults={
-                each: given["default"] for each, given in inputs.items() if "default" in given
-            },
-            runs=ours,
-            renamed={theirs: own for theirs, own in renamed.get(ours, {}).items() if own},
-        )
-    return tools
+        if name not in found:
+            found[name] = ("", {"type": "object", "properties": {}})
+        _, schema = found[name]
+        of_calls = {argument: {} for argument in arguments}
+        schema["properties"] = {**of_calls, **schema["properties"]}
+    return found
+
+
+def _agreement_of(
+    name: str, schema: Schema, agreement: Mapping[str, AgreementKind]
+) -> AgreementKind:
+    """Return how values of an input are compared: a text by the rule for its name, a number as one."""
+    if "enum" in schema:
+        return "choice"
+    kind = schema.get("type")
+    if kind in (None, "string"):
+        return of_name(name, agreement) or "choice"
+    return "number" if kind in ("integer", "number") else "choice"
 
 
 def schemas_in(value: Any) -> Iterator[tuple[str, str, Schema]]:
@@ -276,29 +298,37 @@ def _first_series(given: Mapping[str, Any]) -> list[Schema]:
 
 def _series(data: Any, x: Any) -> list[Schema]:
     """Return the series of lists of numbers, of objects that are series or points, or of a table of columns."""
-    if is_list(data) and data and all(is_object(each) for each in data):
-        if all(any(is_list(each.get(key)) for key in _Y) for each in data):
-            return [_one_series(each, x) for each in data]
-        return _of_points(data)
     if is_list(data):
-        are_points = bool(data) and all(is_list(each) and len(each) == 2 for each in data)
-        data = {"x": [x for x, _ in data], "y": [y for _, y in data]} if are_points else {"": data}
+        return _of_list(data, x)
     if not is_object(data):
         return []
-    plain = {name: value for name, value in data.items() if _is_number(value)}
-    if plain and len(plain) == len(data):
-        return [{"name": "", "x": [*plain], "y": [*plain.values()]}]
-    columns = {name: value for name, value in data.items() if is_list(value)}
+    if data and all(_is_number(value) for value in data.values()):
+        return [{"name": "", "x": [*data], "y": [*data.values()]}]
+    return _of_columns(data, x)
+
+
+def _of_list(data: list[Any], x: Any) -> list[Schema]:
+    """Return the series of a list: of series, of points with names or as pairs, or of numbers."""
+    if data and all(is_object(each) for each in data):
+        are_series = all(any(is_list(each.get(key)) for key in _Y) for each in data)
+        return [_one_series(each, x) for each in data] if are_series else _of_points(data)
+    if data and all(is_list(each) and len(each) == 2 for each in data):
+        return _of_columns({"x": [first for first, _ in data], "y": [y for _, y in data]}, x)
+    return _of_columns({"": data}, x)
+
+
+def _of_columns(table: Mapping[str, Any], x: Any) -> list[Schema]:
+    """Return the series of a table: each column of numbers. Without ``x``, it is a column of the table."""
+    columns = {name: value for name, value in table.items() if is_list(value)}
     if x is None:
         own = next((name for name in _X if name in columns), None)
-        own = own or (
-            next(iter(columns)) if len(columns) > 1 else None
-        )  # the first column of a table
+        if not own and len(columns) > 1:
+            own = next(iter(columns))  # the first column of a table
         x = columns.pop(own) if own else None
-    numbers = {name: y for name, y in columns.items() if all(map(_is_number, y))}
     return [
         {"name": "" if name in _Y else name, "x": x or [*range(1, len(y) + 1)], "y": y}
-        for name, y in numbers.items()
+        for name, y in columns.items()
+        if all(map(_is_number, y))
     ]
 
 

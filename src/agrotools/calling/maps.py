@@ -26,6 +26,7 @@ from agrotools.vision.rasters import open_raster
 _DECIMALS = 8
 """Decimals of degrees, about 1 mm."""
 _NO_DATA = 255
+"""Class of a mask that stands for no data."""
 _CLASS = re.compile(r"(\d+) ([a-z][^,;:]*)")
 
 
@@ -37,16 +38,28 @@ class _Grid(NamedTuple):
     width: int
     height: int
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height."""
+        return self.width, self.height
+
     def place_of(self, shape: tuple[int, ...], region: Box | None) -> Any:
         """Return the transform of a map of this shape, which shows the whole raster or the region, or None."""
-        x0, y0, x1, y1 = region or (0, 0, self.width, self.height)
         if shape == (self.height, self.width):
             return self.transform
-        x0, y0, x1, y1 = max(0, x0), max(0, y0), min(self.width, x1), min(self.height, y1)
-        factor = -(-max(x1 - x0, y1 - y0) // max(shape))
-        if shape != (-(-(y1 - y0) // factor), -(-(x1 - x0) // factor)):
+        x0, y0, x1, y1 = region or (0, 0, self.width, self.height)
+        x0, y0 = max(0, x0), max(0, y0)
+        x1, y1 = min(self.width, x1), min(self.height, y1)
+        width, height = x1 - x0, y1 - y0
+        factor = _divided_up(max(width, height), max(shape))
+        if shape != (_divided_up(height, factor), _divided_up(width, factor)):
             return None
         return self.transform * type(self.transform)(factor, 0, x0, 0, factor, y0)
+
+
+def _divided_up(number: int, by: int) -> int:
+    """Return a quotient, rounded up."""
+    return -(-number // by)
 
 
 def save_maps(
@@ -56,34 +69,53 @@ def save_maps(
     of the rasters ``paths`` that has a coordinate reference system; ``region`` is in its pixels. Nothing is saved if
     none has one."""
     paths = [*paths]
-    grids = (grid for path in paths if (grid := _grid_of(path, ("tiff", "envi"))))
-    grid = next(
-        (grid for grid in grids if grid.crs is not None and not grid.transform.is_identity), None
-    )
+    grid = _first_placed(paths)
     if grid is None:
         return
-    first = _grid_of(paths[0], get_args(Format))
-    has_points_on_grid = (
-        first is not None and first[2:] == grid[2:]
-    )  # they are pixels of the first file
     for layer in layers:
-        if transform := grid.place_of(layer.values.shape, layer.box):
-            _save_raster(layer.name, layer.values, grid, transform, np.nan, layer.meaning)
-            _save_polygons(
-                layer.name, layer.marked.astype(np.uint8), {1: layer.marked_as}, grid, transform
-            )
+        _save_layer(layer, grid)
+    # Points are pixels of the first file.
+    first = _grid_of(paths[0], get_args(Format))
+    has_points_on_grid = first is not None and first.size == grid.size
     for field_name, artifact in result.artifact_fields().items():
-        content, stem = result.content(artifact), Path(artifact.name).stem
+        content = result.content(artifact)
+        stem = Path(artifact.name).stem
         if artifact.kind == "mask":
-            classes = _classes_of(content)
-            if classes is not None and (transform := grid.place_of(classes.shape, region)):
-                meaning = type(result).model_fields[field_name].description or ""
-                names = {int(number): name.strip() for number, name in _CLASS.findall(meaning)}
-                nodata = _NO_DATA if _NO_DATA in names else None
-                _save_raster(stem, classes, grid, transform, nodata, meaning)
-                _save_polygons(stem, classes, names, grid, transform)
+            meaning = type(result).model_fields[field_name].description or ""
+            _save_mask(stem, content, meaning, grid, region)
         elif artifact.kind == "table" and content.startswith(b"x_px,y_px") and has_points_on_grid:
             _save_points(stem, content, grid)
+
+
+def _first_placed(paths: Iterable[Path]) -> _Grid | None:
+    """Return the grid of the first raster that has a place on the earth."""
+    for path in paths:
+        grid = _grid_of(path, ("tiff", "envi"))
+        if grid is not None and grid.crs is not None and not grid.transform.is_identity:
+            return grid
+    return None
+
+
+def _save_layer(layer: MapLayer, grid: _Grid) -> None:
+    """Save the values of a map layer, and the areas that are marked in it."""
+    transform = grid.place_of(layer.values.shape, layer.box)
+    if not transform:
+        return
+    _save_raster(layer.name, layer.values, grid, transform, np.nan, layer.meaning)
+    marked = layer.marked.astype(np.uint8)
+    _save_polygons(layer.name, marked, {1: layer.marked_as}, grid, transform)
+
+
+def _save_mask(stem: str, content: bytes, meaning: str, grid: _Grid, region: Box | None) -> None:
+    """Save the classes of a mask and their areas. ``meaning``: names of the classes, as ``1 crop, 2 weeds``."""
+    classes = _classes_of(content)
+    transform = grid.place_of(classes.shape, region) if classes is not None else None
+    if classes is None or not transform:
+        return
+    names = {int(number): name.strip() for number, name in _CLASS.findall(meaning)}
+    nodata = _NO_DATA if _NO_DATA in names else None
+    _save_raster(stem, classes, grid, transform, nodata, meaning)
+    _save_polygons(stem, classes, names, grid, transform)
 
 
 def _grid_of(path: Path, formats: Collection[str]) -> _Grid | None:

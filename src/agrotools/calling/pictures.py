@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _GSD_TOLERANCE = 0.02
 _CHANNELS = ("red", "green", "blue")
+_NATURAL: tuple[Role, ...] = ("R", "G", "B")
 WHOLE_PX = 20_000_000
 """Pixels above which only the region is read; smaller rasters are read whole, which gives a better threshold."""
 _PNG_MODES = frozenset({"1", "L", "LA", "P", "RGB", "RGBA", "I;16"})
@@ -203,38 +204,36 @@ def read_field_raster(
 ) -> FieldPicture:
     """Read an open raster as :func:`read_field_picture` does."""
     roles, assumed = raster_roles(source, bands, info)
-    notes, flags = [*source.sampling.notes, *assumed], [*source.sampling.flags]
+    notes = [*source.sampling.notes, *assumed]
     box, clipped = clipped_region(region, source.width, source.height, source.name)
     window: Box | None = None
-    if source.width * source.height > WHOLE_PX and region is not None:
+    is_large = source.width * source.height > WHOLE_PX
+    if is_large and region is not None:
+        x0, y0, x1, y1 = box
         window = box
-        box = (0, 0, box[2] - box[0], box[3] - box[1])
+        box = (0, 0, x1 - x0, y1 - y0)
         notes.append("the raster is large: the region was looked at alone")
     values = source.read(list(roles.values()), window)
-    valid: NDArray[np.bool_] = np.asarray(
-        np.isfinite(values).all(axis=0) & values.any()
-    )  # all black is no data
+    has_data = values.any()  # a raster that is all black has none
+    valid: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=0) & has_data)
     refuse_without_data(valid, source.name)
     by_role = dict(zip(roles, values, strict=True))
     is_8_bit = source.dtype == "uint8"
-    shown = stretched_picture(by_role)
     photo = None
-    if is_8_bit and {"R", "G", "B"} <= by_role.keys():
-        photo = np.dstack(
-            [np.where(valid, by_role[role], 255).astype(np.uint8) for role in ("R", "G", "B")]
-        )
-        shown = photo
+    if is_8_bit and all(role in by_role for role in _NATURAL):
+        channels = [np.where(valid, by_role[role], 255).astype(np.uint8) for role in _NATURAL]
+        photo = np.dstack(channels)
     return FieldPicture(
         bands=by_role,
         valid=valid,
-        display=shown,
+        display=stretched_picture(by_role) if photo is None else photo,
         photo=photo,
         box=box,
         is_8_bit=is_8_bit,
         is_raster=True,
         gsd_m=info.gsd_m if info and info.gsd_m else source.sampling.gsd_m,
         notes=tuple(notes),
-        flags=(*flags, *clipped),
+        flags=(*source.sampling.flags, *clipped),
     )
 
 
