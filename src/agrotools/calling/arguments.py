@@ -323,6 +323,8 @@ def _plain(
         elif key == "properties":
             plain[key] = {name: inner(item) for name, item in value.items()}
         elif key == "prefixItems":
+            if not value:
+                continue  # a list without fixed places: any items
             kinds = [inner(item) for item in value]
             are_equal = all(kind == kinds[0] for kind in kinds)
             plain["items"] = kinds[0] if are_equal else {"anyOf": kinds}

@@ -143,6 +143,11 @@ def test_a_tagged_union_becomes_plain_branches():
     assert not keys_of(area) & {"$ref", "oneOf", "discriminator"}
 
 
+def test_a_list_without_fixed_places_stays_a_list():
+    schema = {"type": "array", "prefixItems": [], "maxItems": 4}
+    assert plain_schema(schema) == {"type": "array", "maxItems": 4}
+
+
 def test_the_docstring_up_to_its_sections_is_the_description():
     assert (
         measure.spec.description

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -316,18 +317,21 @@ def test_many_processes_share_a_small_cache(tmp_path):
     assert 0 < size_of(tmp_path) < 0.4e6
 
 
-@pytest.fixture
+@contextmanager
 def no_room() -> Iterator[None]:
-    """No file may grow beyond 100 bytes, as on a full disk."""
+    """No file may grow beyond 100 bytes, as on a full disk; not even that of the test's output."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_full_disk_costs_the_entry_alone(tmp_path, no_room):
+def test_a_full_disk_costs_the_entry_alone(tmp_path):
     cache = ResultCache(tmp_path)
-    cache.put(key(1), reply(1, 1000))
+    with no_room():
+        cache.put(key(1), reply(1, 1000))
     assert cache.get(key(1)) is None
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
