@@ -198,10 +198,19 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     below = [
         notes.legend({metric: METRICS[metric].label for metric in metrics}),
         notes.legend(_variant_names(metrics, setting, summaries)),
+        _correction_note(table),
         _detectable(setting, summaries),
     ]
     table.notes += filter(None, below)
     return table
+
+
+def _correction_note(table: ReportTable) -> str:
+    """Return what corrected scores of steps are; empty if the table has none."""
+    lines = [line for row in table.rows for cell in row.cells for line in cell.lines]
+    if not any(line.startswith("corrected ") for line in lines):
+        return ""
+    return "corrected: for guessing, (score - guess) / (100 - guess); below 0 it is worse than the usual plan"
 
 
 def metric_column(
@@ -321,6 +330,12 @@ def metric_cell(
         return TableCell((f"{DASH}{notes.mark(_no_headline(of_mode, bounds))}", bounds), "dim")
     shown = [] if brief else _shown_variants(metric, setting, summary)
     variants = [f"{word} {percent(metrics[variant].overall.value)}" for word, variant in shown]
+    guess = next(
+        (metrics[variant].overall.value for word, variant in shown if word == "guess"), None
+    )
+    if guess is not None and guess < 1 and metric in PROCESS:
+        corrected = (score.overall.value - guess) / (1 - guess)
+        variants.append(f"corrected {percent(corrected)}")
     sizes = size(score.overall) if not column.heading[1] else ""
     cell = value_cell(score.overall, below=[sizes, *variants], out_of=out_of)
     return cell._replace(lines=(f"{cell.lines[0]}{mark}", *cell.lines[1:]))

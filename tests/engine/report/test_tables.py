@@ -262,3 +262,21 @@ def test_a_table_reads_alike_in_every_surface():
     assert r"\caption{T \& co. 100 \% of them.}" in latex([table], "title")
     assert "<h3>T &amp; co</h3>" in page
     assert csv_text([["=cmd|' /C calc'!A0", -3.5, "a"]]) == "'=cmd|' /C calc'!A0,-3.5,a\n"
+
+
+def test_scores_of_steps_are_corrected_for_the_usual_plan():
+    shares = {"tool_acc": 0.7, "tool_acc_guess": 0.4, "arg_acc": 0.2, "arg_acc_guess": 0.4}
+    records, scores = [], []
+    for number in range(12):
+        one, _ = scored(number, "step-by-step", 1.0)
+        records.append(one)
+        scores.append(
+            [
+                Score(metric=metric, version="1", sample_id=one.sample.id, step=0, value=value)
+                for metric, value in shares.items()
+            ]
+        )
+    text = tables_text([summarise(records, scores)])
+    assert "corrected 50.0" in text  # (70 - 40) / (100 - 40)
+    assert "corrected -33.3" in text
+    assert "below 0 it is worse than the usual plan" in " ".join(text.split())
