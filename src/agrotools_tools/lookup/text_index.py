@@ -8,7 +8,7 @@ words in them: "white powder" is not "black powder on white ears".
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -122,8 +122,13 @@ FEATURES = (
 * ``strange``: share of the question's weight that no entry knows.
 * ``other_creature``: the question names a sort of animal (a beetle, a fly) that the entry's sentences never mention.
 """
+_COLUMN = {name: column for column, name in enumerate(FEATURES)}
+_AMOUNT_UNIT, _WORDS_UNIT, _PAIRS_UNIT = 10.0, 5.0, 4.0
+"""Weight, number of words and number of pairs that make features of 1; ``pairs`` is not larger."""
 _REACH = 3
+"""Largest distance, words, of the two words of a pair."""
 _SHORTEST_NAME = 7
+"""Characters that a name must exceed for a sentence that holds it to be one on another thing."""
 _SECTIONS = ("symptoms", "identification")
 _CREATURE = frozenset(term for word in word_list("creature") for term in terms(word))
 _SORTS = frozenset(term for word in word_list("animal_kinds") for term in terms(word))
@@ -175,51 +180,66 @@ class AppearanceIndex:
             query: question as written.
         """
         out = np.zeros((self._count, len(FEATURES)))
-        asking = asking_terms()
         question_hosts, naming = hosts_named(query)
-        # Hosts count by their own feature; otherwise a host in every sentence would outweigh the described appearance.
-        looks = [
-            one
-            for at, one in enumerate(words)
-            if one and at not in naming and not all(term in asking for term in one)
-        ]
+        looks = _described_words(words, naming)
         if not looks or not self._column:
             return out
+
+        # Of each word the term that tells entries apart best, and its weight.
         best = [max(one, key=lambda term: self._idf.get(term, 0.0)) for one in looks]
         weights = {term: self._idf.get(term, self._strange) for term in best}
+        total = sum(weights.values())
         vector = np.zeros(len(self._column))
         for term, weight in weights.items():
             if term in self._column:
                 vector[self._column[term]] = weight
-        total = sum(weights.values())
+
         similarity = np.asarray(self._of_entries @ vector)
+        out[:, _COLUMN["share"]] = similarity / total
+        out[:, _COLUMN["amount"]] = similarity / _AMOUNT_UNIT
+        shared = np.asarray(self._of_entries @ (vector > 0).astype(float))
+        out[:, _COLUMN["words"]] = shared / _WORDS_UNIT
+        out[:, _COLUMN["unit"]] = self._nearest_unit(vector, weights)
+        out[:, _COLUMN["pairs"]] = self._paired(tuple(best))
+
+        if question_hosts:
+            has_host = [bool(question_hosts & hosts) for hosts in self._hosts]
+            has_other = [bool(hosts) and not question_hosts & hosts for hosts in self._hosts]
+            out[:, _COLUMN["host"]] = has_host
+            out[:, _COLUMN["other_host"]] = has_other
+        if _CREATURE & weights.keys():
+            out[:, _COLUMN["creature"]] = self._signs_of_kind("pest")
+        if _WEED & weights.keys():
+            out[:, _COLUMN["weed"]] = self._signs_of_kind("weed")
+        strange = sum(weight for term, weight in weights.items() if term not in self._idf)
+        out[:, _COLUMN["strange"]] = strange / total
+        if sorts := _SORTS & weights.keys():
+            out[:, _COLUMN["other_creature"]] = ~self._mentions_any(sorts)
+        out[~self.described] = 0.0
+        return out
+
+    def _nearest_unit(
+        self, vector: NDArray[np.float64], weights: Mapping[str, float]
+    ) -> NDArray[np.float64]:
+        """Return the cosine of the question with the nearest sentence of each entry, (entries,)."""
         shared = np.asarray(self._of_units @ (vector * vector))
         norm = float(np.sqrt(sum(weight**2 for weight in weights.values())))
         cosines = shared / np.maximum(1e-9, self._unit_norms * norm)
-        unit = np.zeros(self._count)
-        np.maximum.at(unit, self._owners, cosines)
-        out[:, 0] = similarity / total
-        out[:, 1] = similarity / 10.0
-        out[:, 2] = np.asarray(self._of_entries @ (vector > 0).astype(float)) / 5.0
-        out[:, 3] = unit
-        out[:, 4] = self._paired(tuple(best))
-        if question_hosts:
-            out[:, 5] = [bool(question_hosts & hosts) for hosts in self._hosts]
-            out[:, 6] = [bool(hosts) and not question_hosts & hosts for hosts in self._hosts]
-        for column, kind, words_of_kind in ((7, "pest", _CREATURE), (8, "weed", _WEED)):
-            if words_of_kind & weights.keys():
-                out[:, column] = [1.0 if each == kind else -1.0 for each in self._kinds]
-        out[:, 9] = sum(weight for term, weight in weights.items() if term not in self._idf) / total
-        if sorts := _SORTS & weights.keys():
-            columns = [self._column[term] for term in sorts if term in self._column]
-            known = (
-                np.asarray(self._of_entries[:, columns].sum(axis=1)).ravel()
-                if columns
-                else np.zeros(self._count)
-            )
-            out[:, 10] = known == 0
-        out[~self.described] = 0.0
-        return out
+        nearest = np.zeros(self._count)
+        np.maximum.at(nearest, self._owners, cosines)
+        return nearest
+
+    def _signs_of_kind(self, kind: str) -> list[float]:
+        """Return 1 for entries of a kind, -1 for others."""
+        return [1.0 if each == kind else -1.0 for each in self._kinds]
+
+    def _mentions_any(self, wanted: Set[str]) -> NDArray[np.bool_]:
+        """Return True for entries whose sentences have one of the terms, (entries,)."""
+        columns = [self._column[term] for term in wanted if term in self._column]
+        if not columns:
+            return np.zeros(self._count, bool)
+        counts = np.asarray(self._of_entries[:, columns].sum(axis=1)).ravel()
+        return counts != 0
 
     def _paired(self, best: tuple[str, ...]) -> NDArray[np.float64]:
         columns = {self._pair_column[pair] for pair in _pairs(best) if pair in self._pair_column}
@@ -227,7 +247,24 @@ class AppearanceIndex:
             return np.zeros(self._count)
         vector = np.zeros(len(self._pair_column))
         vector[list(columns)] = 1.0
-        return np.minimum(1.0, np.asarray(self._of_pairs @ vector) / 4.0)
+        return np.minimum(1.0, np.asarray(self._of_pairs @ vector) / _PAIRS_UNIT)
+
+
+def _described_words(
+    words: Sequence[tuple[str, ...]], naming_hosts: Collection[int]
+) -> list[tuple[str, ...]]:
+    """Return the words of a question that describe something: informative ones that neither ask nor name a host.
+
+    Hosts count by their own feature; otherwise a host in every sentence would outweigh the described appearance.
+    """
+    asking = asking_terms()
+    described: list[tuple[str, ...]] = []
+    for place, word_terms in enumerate(words):
+        if not word_terms or place in naming_hosts:
+            continue
+        if not all(term in asking for term in word_terms):
+            described.append(word_terms)
+    return described
 
 
 def _sentences(entry: KnowledgeEntry, entry_of_name: Mapping[str, str]) -> Iterator[str]:
