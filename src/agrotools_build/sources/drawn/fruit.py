@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -273,79 +273,132 @@ def _draw_counts(
 
 def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return whole pictures, halves where no fruit is on the line between them, and marked parts."""
+    counts = _counted_pictures(drawn, originals)
+    number_of_pictures = len(counts.pictures)
+    subject = partial(drawn.subject, variant=counts.kind)
+    subjects = [subject("pictures", number_of_pictures, counts.whole, "fruit_picture")]
+    if counts.kind == "wheat head":
+        subjects.append(subject("ears", number_of_pictures, counts.whole, "ear_picture"))
+    for number, picture in enumerate(counts.pictures):
+        for parts in _clean_halves(counts.files[number], picture["seen"]):
+            first_name = parts[0][0]
+            half = partial(counts.half, number, parts)
+            subjects.append(subject(f"{number}-{first_name}", 2, half, "fruit_half"))
+        mark = partial(counts.one_of_marks, number)
+        subjects.append(subject(f"{number}-marks", len(picture["marks"]), mark, "fruit_mark"))
+    marked = subject("marked", number_of_pictures, counts.first_mark, "marked_fruit_picture")
+    return [*subjects, marked]
+
+
+def _counted_pictures(drawn: DrawnScene, originals: Originals) -> "_CountedPictures":
     kind, suffix = str(drawn.record["kind"]), str(drawn.record["suffix"])
     pictures = cast("list[dict[str, Any]]", drawn.record["pictures"])
-    plural, arguments = COUNTED[kind]["plural"], COUNTED[kind]["arguments"]
-    least_g, most_g = map(str, COUNTED[kind]["grams"])
-    note = f"{plural.capitalize()}, daylight."
+    note = f"{COUNTED[kind]['plural'].capitalize()}, daylight."
     raster: dict[str, Any] = {"kind": "raster", "bands": _BANDS} if suffix == ".tif" else {}
-    files = [
-        originals.file(drawn.folder / f"photo_{k}{suffix}", note=note, **raster)
-        for k in range(len(pictures))
-    ]
-    marked_files = [
-        originals.file(drawn.folder / f"marked_{k}.jpg", note=note) for k in range(len(pictures))
-    ]
+    numbers = range(len(pictures))
+    photos = [drawn.folder / f"photo_{number}{suffix}" for number in numbers]
+    marked = [drawn.folder / f"marked_{number}.jpg" for number in numbers]
+    return _CountedPictures(
+        kind=kind,
+        pictures=pictures,
+        files=[originals.file(path, note=note, **raster) for path in photos],
+        marked_files=[originals.file(path, note=note) for path in marked],
+    )
 
-    def counted(
-        file: SampleFile, count: int, thought: str, words: Mapping[str, str], **more: Any
-    ) -> Thing:
-        words = {
-            "fruit": kind,
-            "fruits": plural,
-            "file": file.name,
-            "least_g": least_g,
-            "most_g": most_g,
-            **words,
-        }
-        truth = {"count": count}
-        return photo_thing(
-            file, "count_objects", truth, thought, words, target=kind, **arguments, **more
-        )
 
-    def whole(index: int, place: int) -> Thing:
-        file, picture = named(files[index], "image", place), pictures[index]
+_Parts = Sequence[tuple[str, Region]]
+"""Two halves of a picture: name and box of each."""
+
+
+def _clean_halves(file: SampleFile, seen: Sequence[tuple[object, Sequence[int]]]) -> list[_Parts]:
+    """Return the halves of a picture, across and along, without those whose dividing line cuts an object."""
+    clean: list[_Parts] = []
+    for axis, parts in enumerate(halves(file.width_px or 0, file.height_px or 0)):
+        _, second_box = parts[1]
+        line = second_box[axis]
+        if not any(box[axis] < line < box[axis + 2] for _, box in seen):
+            clean.append(parts)
+    return clean
+
+
+@dataclass(frozen=True, eq=False)
+class _CountedPictures:
+    """Pictures of one kind of plant, and what is counted in them.
+
+    ``pictures``: truth of each: ``seen`` (centre and box of each visible object), ``marks`` and ``area_m2``.
+    ``files``, ``marked_files``: the pictures plain and with marks.
+    """
+
+    kind: str
+    pictures: Sequence[Mapping[str, Any]]
+    files: Sequence[SampleFile]
+    marked_files: Sequence[SampleFile]
+
+    @property
+    def plural(self) -> str:
+        """Name of the objects."""
+        return COUNTED[self.kind]["plural"]
+
+    def whole(self, number: int, place: int) -> Thing:
+        """Return a whole picture."""
+        file, picture = named(self.files[number], "image", place), self.pictures[number]
         words = {"area": f"{picture['area_m2']:.3f}"} if picture["area_m2"] else {}
-        thought = f"I need to know how many {plural} there are in {file.name}."
-        return counted(file, len(picture["seen"]), thought, words)
+        thought = f"I need to know how many {self.plural} there are in {file.name}."
+        return self._thing(file, len(picture["seen"]), thought, words)
 
-    def half(number: int, parts: Sequence[tuple[str, Region]], index: int, _: int) -> Thing:
+    def half(self, number: int, parts: _Parts, index: int, _: int) -> Thing:
+        """Return one of two halves of a picture."""
         name, box = parts[index]
-        thought = f"I need to know how many {plural} there are in the {name} half."
-        count = _inside(pictures[number]["seen"], box)
-        thing = counted(named(files[number], "image", 1), count, thought, {}, region=[*box])
+        file = named(self.files[number], "image", 1)
+        thought = f"I need to know how many {self.plural} there are in the {name} half."
+        count = _inside(self.pictures[number]["seen"], box)
+        thing = self._thing(file, count, thought, {}, region=[*box])
         return replace(thing, called=f"{name} half")
 
-    def in_mark(number: int, place: int, mark: Mapping[str, Any]) -> Thing:
-        file, colour = named(marked_files[number], "image", place), str(mark["color"])
-        count = _inside(pictures[number]["seen"], mark["truth"]["crop_box"])
-        thought = f"Now the {plural} inside the {colour} mark in {file.name}."
-        before = (find_mark(file.name, colour, mark["truth"]),)
-        words = {"colour": colour, **absent_colour(_PENS, pictures[number]["marks"])}
-        return counted(file, count, thought, words, before=before, region=ref(0, "crop_box"))
+    def one_of_marks(self, number: int, index: int, _: int) -> Thing:
+        """Return a marked part of a picture."""
+        return self._in_mark(number, 1, self.pictures[number]["marks"][index])
 
-    def one_of_marks(number: int, index: int, _: int) -> Thing:
-        return in_mark(number, 1, pictures[number]["marks"][index])
+    def first_mark(self, number: int, place: int) -> Thing:
+        """Return the first marked part of a picture."""
+        return self._in_mark(number, place, self.pictures[number]["marks"][0])
 
-    def first_mark(index: int, place: int) -> Thing:
-        return in_mark(index, place, pictures[index]["marks"][0])
+    def _in_mark(self, number: int, place: int, mark: Mapping[str, Any]) -> Thing:
+        file, colour = named(self.marked_files[number], "image", place), str(mark["color"])
+        picture, truth = self.pictures[number], mark["truth"]
+        words = {"colour": colour, **absent_colour(_PENS, picture["marks"])}
+        return self._thing(
+            file,
+            _inside(picture["seen"], truth["crop_box"]),
+            f"Now the {self.plural} inside the {colour} mark in {file.name}.",
+            words,
+            before=(find_mark(file.name, colour, truth),),
+            region=ref(0, "crop_box"),
+        )
 
-    subject = partial(drawn.subject, variant=kind)
-    subjects = [subject("pictures", len(pictures), whole, "fruit_picture")]
-    if kind == "wheat head":
-        subjects.append(subject("ears", len(pictures), whole, "ear_picture"))
-    for number, (file, picture) in enumerate(zip(files, pictures, strict=True)):
-        for axis, parts in enumerate(halves(file.width_px or 0, file.height_px or 0)):
-            line = parts[1][1][axis]
-            if not any(box[axis] < line < box[axis + 2] for _, box in picture["seen"]):
-                subjects.append(
-                    subject(
-                        f"{number}-{parts[0][0]}", 2, partial(half, number, parts), "fruit_half"
-                    )
-                )
-        marks = partial(one_of_marks, number)
-        subjects.append(subject(f"{number}-marks", len(picture["marks"]), marks, "fruit_mark"))
-    return [*subjects, subject("marked", len(pictures), first_mark, "marked_fruit_picture")]
+    def _thing(
+        self, file: SampleFile, count: int, thought: str, words: Mapping[str, str], **more: Any
+    ) -> Thing:
+        counted = COUNTED[self.kind]
+        least_g, most_g = counted["grams"]
+        all_words = {
+            "fruit": self.kind,
+            "fruits": self.plural,
+            "file": file.name,
+            "least_g": str(least_g),
+            "most_g": str(most_g),
+            **words,
+        }
+        return photo_thing(
+            file,
+            "count_objects",
+            {"count": count},
+            thought,
+            all_words,
+            target=self.kind,
+            **counted["arguments"],
+            **more,
+        )
 
 
 def _inside(seen: Sequence[tuple[Sequence[float], object]], box: Sequence[int]) -> int:
