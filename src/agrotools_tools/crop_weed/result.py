@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,13 +194,9 @@ def area_result(
     and weeds are. ``count``: pixels of each class number, int64 (256,), required if ``classes`` is a reduced picture,
     of which one pixel has ``shrink`` pixels of the full one along its side. ToolError ``region_empty``: no data.
     """
-    x0, y0, x1, y1 = box
+    inside = np.s_[box[1] : box[3], box[0] : box[2]]
     if count is None:
-        count = np.zeros(256, np.int64)
-        for number in (
-            CLASS_COLOURS
-        ):  # an eighth of the time of bincount, which makes 64-bit numbers of all pixels
-            count[number] = np.count_nonzero(classes[y0:y1, x0:x1] == number)
+        count = _count_classes(classes[inside])
     total = int(count.sum() - count[NO_DATA])
     if total == 0:
         raise ToolError(
@@ -211,47 +207,76 @@ def area_result(
         )
     veg, soil = int(count[CROP] + count[WEED] + count[PLANTS]), int(count[SOIL])
     crop, weed = (int(count[CROP]), int(count[WEED])) if separated else (None, None)
-    areas = {"total": total, "veg": veg, "crop": crop, "weed": weed, "soil": soil}
+
     mask = np.full_like(classes, NO_DATA)
-    mask[y0:y1, x0:x1] = classes[y0:y1, x0:x1]
+    mask[inside] = classes[inside]
+    is_whole = box == (0, 0, classes.shape[1], classes.shape[0])
     overlay = draw_overlay(
         shown,
         mask,
         _layers(count, total, separated),
-        region=None if box == (0, 0, classes.shape[1], classes.shape[0]) else box,
-        gsd_m=gsd_m and gsd_m * shrink,
+        region=None if is_whole else box,
+        gsd_m=None if gsd_m is None else gsd_m * shrink,
         title=f"plants {100 * veg / total:.2f} %, soil {100 * soil / total:.2f} % of {total} px",
     )
-    fields: dict[str, Any] = {f"{name}_px": px for name, px in areas.items()}
-    fields |= {
-        f"{name}_pct": None if px is None else 100 * px / total
-        for name, px in areas.items()
-        if name != "total"
-    }
+    if gsd_m is None:
+        flags = (*flags, "no_scale")
     return CropWeedArea(
-        **fields,
+        total_px=total,
+        veg_px=veg,
+        crop_px=crop,
+        weed_px=weed,
+        soil_px=soil,
+        veg_pct=100 * veg / total,
+        crop_pct=None if crop is None else 100 * crop / total,
+        weed_pct=None if weed is None else 100 * weed / total,
+        soil_pct=100 * soil / total,
         weed_share_of_veg_pct=None if weed is None or not veg else 100 * weed / veg,
         weed_to_crop_ratio=None if weed is None or not crop else weed / crop,
-        area_m2=None
-        if gsd_m is None
-        else AreasM2.model_validate({name: px and px * gsd_m**2 for name, px in areas.items()}),
+        area_m2=None if gsd_m is None else _areas_m2(gsd_m, total, veg, crop, weed, soil),
         gsd_m=gsd_m,
         method=method,
         index=index,
-        row=rows
-        and RowGeometry(
-            angle_deg=rows.angle_deg,
-            spacing_px=rows.spacing_px,
-            spacing_m=gsd_m and rows.spacing_px * gsd_m,
-            peak_ratio=rows.peak_ratio,
-            repeat=rows.repeat,
-            accord=rows.accord,
-        ),
+        row=None if rows is None else _row_geometry(rows, gsd_m),
         separability=separability,
         mask=save_artifact("crop_weed_mask.png", "mask", class_picture(mask, CLASS_COLOURS)),
         overlay=save_artifact("crop_weed_overlay.png", "overlay", overlay),
         notes=notes,
-        flags=tuple(dict.fromkeys(flags if gsd_m is not None else (*flags, "no_scale"))),
+        flags=tuple(dict.fromkeys(flags)),
+    )
+
+
+def _count_classes(classes: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return the number of pixels of each class number, int64 (256,)."""
+    count = np.zeros(256, np.int64)
+    # An eighth of the time of bincount, which makes 64-bit numbers of all pixels.
+    for number in CLASS_COLOURS:
+        count[number] = np.count_nonzero(classes == number)
+    return count
+
+
+def _areas_m2(
+    gsd_m: float, total: int, veg: int, crop: int | None, weed: int | None, soil: int
+) -> AreasM2:
+    """Return areas in pixels as square metres."""
+    pixel_m2 = gsd_m**2
+    return AreasM2(
+        total=total * pixel_m2,
+        veg=veg * pixel_m2,
+        crop=None if crop is None else crop * pixel_m2,
+        weed=None if weed is None else weed * pixel_m2,
+        soil=soil * pixel_m2,
+    )
+
+
+def _row_geometry(rows: "Rows", gsd_m: float | None) -> RowGeometry:
+    return RowGeometry(
+        angle_deg=rows.angle_deg,
+        spacing_px=rows.spacing_px,
+        spacing_m=None if gsd_m is None else rows.spacing_px * gsd_m,
+        peak_ratio=rows.peak_ratio,
+        repeat=rows.repeat,
+        accord=rows.accord,
     )
 
 
