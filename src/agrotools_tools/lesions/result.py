@@ -111,7 +111,9 @@ def grade_of(severity_pct: float, scale: GradeScale) -> float:
 
 BACKGROUND, HEALTHY, LESION, OUTSIDE = 0, 1, 2, 255
 _MOST_LISTED = 50
+"""Most lesions in the list of a result; the table has all."""
 _MOSTLY_PCT = 50.0
+"""Severity, percent, above which a leaf is mostly lesion."""
 _CLASS_COLOURS = {
     BACKGROUND: (235, 235, 235),
     HEALTHY: SKY_BLUE,
@@ -119,7 +121,9 @@ _CLASS_COLOURS = {
     OUTSIDE: (0, 0, 0),
 }
 _LEAST_SHOWN_PX = 800
+"""Longest side, pixels, to which smaller pictures are enlarged for the overlay."""
 _NEAR_EDGE = 0.008
+"""Width of the edge of a leaf, as a share of the root of its area."""
 
 
 def lesion_result(
@@ -197,41 +201,39 @@ def _lesion_rows(
     min_lesion_px: int,
     pixel_mm2: float | None,
 ) -> tuple[NDArray[np.bool_], list[Lesion]]:
-    """Return the mask and the table of lesions that are large enough, largest first."""
-    import cv2
+    """Return the mask and the table of lesions that are large enough, largest first.
 
-    from agrotools_tools.vision.colours import lab_of
+    ``corner``: left and top of the leaf's region in the whole picture ``shown``.
+    """
+    import cv2
 
     x0, y0, x1, y1 = leaf.box
     left, top = x0 + corner[0], y0 + corner[1]
-    inside = leaf.mask[y0:y1, x0:x1]
-    lesion_pixels = (lesion[y0:y1, x0:x1] & inside).astype(np.uint8)
+    in_leaf = leaf.mask[y0:y1, x0:x1]
+
+    # Patches are numbered from 1; 0 is all that is no lesion.
+    lesion_pixels = (lesion[y0:y1, x0:x1] & in_leaf).astype(np.uint8)
     _, labels, stats, _ = cv2.connectedComponentsWithStats(lesion_pixels, connectivity=8)
     numbers, table = np.asarray(labels, np.int32), np.asarray(stats, np.int64)
-    large = table[:, cv2.CC_STAT_AREA] >= min_lesion_px
-    large[0] = False
-    mask = np.zeros_like(lesion)
-    mask[y0:y1, x0:x1] = large[numbers]
-    rows, columns = np.nonzero(large[numbers])
-    belongs = numbers[rows, columns]
     count = len(table)
+    is_large = table[:, cv2.CC_STAT_AREA] >= min_lesion_px
+    is_large[0] = False
+    mask = np.zeros_like(lesion)
+    mask[y0:y1, x0:x1] = is_large[numbers]
+
+    # Measures of all patches at once, from the list of their pixels. Patches that are left out have none.
+    rows, columns = np.nonzero(is_large[numbers])
+    belongs = numbers[rows, columns]
     areas = np.bincount(belongs, minlength=count).astype(np.float64)
-    safe = np.maximum(areas, 1)
-    colours = (
-        lab_of(shown[top + rows, left + columns][None])[0]
-        if len(rows)
-        else np.zeros((0, 3), np.float32)
-    )
-    lab = np.stack(
-        [np.bincount(belongs, colours[:, channel], count) / safe for channel in range(3)], axis=1
-    ).tolist()
-    eccentricity = _eccentricities(rows, columns, belongs, safe)
-    wide = max(1, round(_NEAR_EDGE * math.sqrt(leaf.area_px)))
-    core = cv2.erode(np.pad(inside, 1).astype(np.uint8), np.ones((3, 3), np.uint8), iterations=wide)
-    near = np.asarray(core)[1:-1, 1:-1][rows, columns] == 0
-    touching = np.bincount(belongs, near, count) > 0
+    divisors = np.maximum(areas, 1)
+    mean_lab = _mean_colours(shown[top + rows, left + columns], belongs, divisors).tolist()
+    eccentricity = _eccentricities(rows, columns, belongs, divisors)
+    is_near_edge = _near_edge(in_leaf, leaf.area_px)[rows, columns]
+    touches_edge = np.bincount(belongs, is_near_edge, count) > 0
+
+    large = np.flatnonzero(is_large).tolist()
     lesions: list[Lesion] = []
-    for number in sorted(np.flatnonzero(large).tolist(), key=lambda each: (-areas[each], each)):
+    for number in sorted(large, key=lambda each: (-areas[each], each)):
         x, y, width, height, area = table[number].tolist()
         lesions.append(
             Lesion(
@@ -239,11 +241,32 @@ def _lesion_rows(
                 area_px=area,
                 area_mm2=None if pixel_mm2 is None else area * pixel_mm2,
                 eccentricity=float(eccentricity[number]),
-                mean_lab=tuple(lab[number]),
-                touches_edge=bool(touching[number]),
+                mean_lab=tuple(mean_lab[number]),
+                touches_edge=bool(touches_edge[number]),
             )
         )
     return mask, lesions
+
+
+def _mean_colours(
+    pixels: NDArray[np.uint8], belongs: NDArray[np.int32], areas: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the mean L*a*b* of each patch, (patches, 3). ``belongs``: number of the patch of each pixel."""
+    from agrotools_tools.vision.colours import lab_of
+
+    lab = lab_of(pixels[None])[0] if len(pixels) else np.zeros((0, 3), np.float32)
+    means = [np.bincount(belongs, lab[:, channel], len(areas)) / areas for channel in range(3)]
+    return np.stack(means, axis=1)
+
+
+def _near_edge(leaf: NDArray[np.bool_], area_px: int) -> NDArray[np.bool_]:
+    """Return where pixels are near the outline of a leaf, or outside it. ``area_px``: of the leaf."""
+    import cv2
+
+    width = max(1, round(_NEAR_EDGE * math.sqrt(area_px)))
+    padded = np.pad(leaf, 1).astype(np.uint8)
+    core = cv2.erode(padded, np.ones((3, 3), np.uint8), iterations=width)
+    return np.asarray(core)[1:-1, 1:-1] == 0
 
 
 def _eccentricities(

@@ -21,6 +21,7 @@ from agrotools_tools.lesions.result import (
 from agrotools_tools.vision import STRANGENESS_FILES
 
 _LEAST_DETAIL_PX = 100
+"""Side, pixels, of a square with the area of a leaf, below which the resolution is low."""
 _SENSITIVITY, _MIN_LESION_PX = 0.5, 12
 """Settings that the interval of the severity was measured with."""
 
@@ -97,43 +98,46 @@ def analyze_lesions(
     box, clipped = clipped_region(region, picture.width, picture.height, name)
     inside = np.s_[box[1] : box[3], box[0] : box[2]]
     pixels = crop_pixels(picture.pixels, box)
+    valid = None if picture.valid is None else picture.valid[inside]
+
+    # The leaf, as marked or found.
     mask_name, marked = "", None
     if leaf_mask is not None:
-        size, mask_name = (picture.height, picture.width), shown_name(leaf_mask)
+        mask_name = shown_name(leaf_mask)
         marked = read_mask_pixels(
-            leaf_mask, size, image, argument="leaf_mask", called="a leaf mask"
+            leaf_mask,
+            (picture.height, picture.width),
+            image,
+            argument="leaf_mask",
+            called="a leaf mask",
         )[inside]
-    leaf = leaf_of(
-        pixels, None if picture.valid is None else picture.valid[inside], marked, mode, mask_name
-    )
+    leaf = leaf_of(pixels, valid, marked, mode, mask_name)
     refuse_grey(picture, name, ": without colour, lesions cannot be told from healthy tissue")
     if leaf_mask is not None:
         refuse_other_things(pixels[leaf.mask], mask_name)
+
     view = leaf_view(pixels, leaf.mask, leaf.box)
     lesions = find_lesions(view, leaf, healthy_reference, sensitivity)
-    is_strange = strangeness(
-        pixels if leaf_mask is None else crop_pixels(pixels, view.box), "leaf"
-    ).is_strange
-    as_measured = not is_strange and (sensitivity, min_lesion_px) == (_SENSITIVITY, _MIN_LESION_PX)
-    scale = choose_scale(
-        None if scale_mm_px is None else scale_mm_px / 1000,
-        info.gsd_m if info and info.gsd_m else None,
-    )
-    flags = [
-        *picture.flags,
-        *clipped,
-        *leaf.flags,
-        *lesions.flags,
-        *([FLAG] if is_strange else []),
-        *scale.flags,
-    ]
+    # A marked leaf is judged by its own part of the picture.
+    judged = pixels if leaf_mask is None else crop_pixels(pixels, view.box)
+    is_strange = strangeness(judged, "leaf").is_strange
+    has_measured_settings = (sensitivity, min_lesion_px) == (_SENSITIVITY, _MIN_LESION_PX)
+    if is_strange or not has_measured_settings:
+        lesions = lesions._replace(half_width=None)
+
+    given_gsd_m = None if scale_mm_px is None else scale_mm_px / 1000
+    scale = choose_scale(given_gsd_m, info.gsd_m if info and info.gsd_m else None)
+    flags = [*picture.flags, *clipped, *leaf.flags, *lesions.flags]
+    if is_strange:
+        flags.append(FLAG)
+    flags += scale.flags
     if leaf.area_px < _LEAST_DETAIL_PX**2:
         flags.append("low_resolution")
     return lesion_result(
         picture.pixels,
         box,
         leaf,
-        lesions if as_measured else lesions._replace(half_width=None),
+        lesions,
         None if scale.gsd_m is None else 1000 * scale.gsd_m,
         min_lesion_px,
         grade_scale,
