@@ -1,6 +1,6 @@
 """Height and ground cover of vegetation from rasters of heights."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -31,19 +31,28 @@ if TYPE_CHECKING:
 TALLEST_M = 130.0
 """Height, metres, that no known tree exceeds (the tallest is 116 m)."""
 _MOST_CLASSES = 12
+"""Most different values of a map of classes."""
 _LEAST_MAP_PX = 1000
+"""Least number of measured pixels from which values are judged to be classes or an index."""
 INDEX_NOTE = "all values are at most 1, and some are negative: is it an index such as NDVI?"
 _COARSE_M = 5.0
+"""Pixel size, metres, from which a raster without bare ground and without heights above 1 m may be an index."""
 _BARE_M = 0.05
+"""Height, metres, up to which a pixel is bare ground."""
 _SMOOTHEST = 0.005
 """Roughness below which heights are those of bare ground: half of that of the smoothest model of a canopy."""
-_STEP_M = 1.0
-_STEP_PX = 8
+_STEP_M, _STEP_PX = 1.0, 8
+"""Distance to the neighbours that roughness compares, in metres, and in pixels of unknown size."""
 _LEAST_ROUGH_PX = 400
+"""Least number of pixels of trees by which roughness is judged."""
 _LEAST_TREE_M = 2.0
+"""Least height of a tree, metres."""
 _BELOW_GROUND_M = -0.5
-_MAP_SIDE = 1024
+"""Height, metres, below which a pixel is below the ground; smaller differences are not counted."""
 _LARGE_SHARE = 0.01
+"""Share of pixels below the ground from which there is a flag."""
+_MAP_SIDE = 1024
+"""Longest side of the map of heights, pixels."""
 _METRES_PER_UNIT = {
     "m": 1.0, "metre": 1.0, "metres": 1.0, "meter": 1.0, "meters": 1.0,
     "dm": 0.1, "decimetre": 0.1, "decimetres": 0.1, "decimeter": 0.1, "decimeters": 0.1,
@@ -156,13 +165,13 @@ def estimate_canopy_height(
     from agrotools_tools.vision.blocks import RunningStatistics
 
     _refuse_without_heights(image, chm, dsm, dtm)
-    if any(not 0 < limit < 1e6 for limit in height_bins_m) or sorted(set(height_bins_m)) != list(
-        height_bins_m
-    ):
+    is_in_range = all(0 < limit < 1e6 for limit in height_bins_m)
+    if not is_in_range or sorted(set(height_bins_m)) != list(height_bins_m):
         why = "height_bins_m must rise and be above 0"
-        raise ToolError(
-            "invalid_argument", why, argument="height_bins_m", hint="e.g. [2, 5, 10, 15, 20]"
-        )
+        hint = "e.g. [2, 5, 10, 15, 20]"
+        raise ToolError("invalid_argument", why, argument="height_bins_m", hint=hint)
+
+    # One raster of heights, or two of elevations, of which the second is the ground.
     statistics = RunningStatistics(height_bins_m, mean_from=veg_min_height_m)
     with ExitStack() as files:
         named = {"chm": chm} if chm else {"dsm": dsm, "dtm": dtm}
@@ -171,42 +180,44 @@ def estimate_canopy_height(
             for argument, path in named.items()
             if path is not None
         ]
+        terrain = others[0] if others else None
         info = file_info(chm or dsm or Path())
         scale = choose_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
-        measured = _measure(
-            source, others[0] if others else None, region, height_scale, scale.gsd_m, statistics
-        )
+        measured = _measure(source, terrain, region, height_scale, scale.gsd_m, statistics)
+        # What the file says of its pixel size counts if that size is used.
         from_file = source.sampling if scale.gsd_m == source.sampling.gsd_m else Scale()
+
+    canopy_px = statistics.at_least(veg_min_height_m)
     notes = [*measured.notes, *from_file.notes, *scale.notes]
-    flags = [*measured.flags, *from_file.flags, *scale.flags]
     if image is not None:
         notes.append("image was not used: the heights are in the other raster")
+    notes.append(f"canopy is where height >= {veg_min_height_m:g} m")
+    precision = "exact"
+    if statistics.resolution:
+        precision = f"exact to {statistics.resolution:.2g} m (histogram)"
+    notes.append(f"percentiles are {precision}")
+    flags = [*measured.flags, *from_file.flags, *scale.flags]
     if scale.gsd_m is None:
         flags.append("no_scale")
-    count, pixel_m2 = statistics.count, None if scale.gsd_m is None else scale.gsd_m**2
-    canopy = statistics.at_least(veg_min_height_m)
-    notes.append(f"canopy is where height >= {veg_min_height_m:g} m")
-    precision = (
-        f"exact to {statistics.resolution:.2g} m (histogram)" if statistics.resolution else "exact"
-    )
-    notes.append(f"percentiles are {precision}")
-    if not canopy:
+    if not canopy_px:
         flags.append("no_canopy")
 
+    measured_px = statistics.count
+    pixel_m2 = None if scale.gsd_m is None else scale.gsd_m**2
     return CanopyHeight(
         mean_m=statistics.mean,
-        mean_canopy_m=statistics.mean_above if canopy else None,
+        mean_canopy_m=statistics.mean_above if canopy_px else None,
         median_m=statistics.percentile(50),
         p95_m=statistics.percentile(95),
         p99_5_m=statistics.percentile(99.5),
         max_m=statistics.maximum,
         sd_m=statistics.sd,
-        cover_pct=100 * canopy / count,
-        canopy_area_m2=canopy * pixel_m2 if pixel_m2 else None,
-        area_m2=count * pixel_m2 if pixel_m2 else None,
+        cover_pct=100 * canopy_px / measured_px,
+        canopy_area_m2=canopy_px * pixel_m2 if pixel_m2 else None,
+        area_m2=measured_px * pixel_m2 if pixel_m2 else None,
         bins=_bins(statistics, height_bins_m),
-        measured_px=count,
-        nodata_pct=100 * (1 - count / measured.region_px),
+        measured_px=measured_px,
+        nodata_pct=100 * (1 - measured_px / measured.region_px),
         gsd_m=scale.gsd_m,
         source="chm" if chm else "dsm_dtm",
         map=_map(measured, statistics, veg_min_height_m, scale.gsd_m),
@@ -362,9 +373,12 @@ def _measure(
     statistics: "RunningStatistics",
     boxes: Sequence[Box] | None = None,
 ) -> _Measurement:
-    """Measure a region, or the ``boxes`` alone, which tile a part of it."""
+    """Measure a region, or the ``boxes`` alone, which tile a part of it: add its heights to ``statistics``.
+
+    ``terrain``: elevation of the ground, which is subtracted from that of the surface, None for heights above ground.
+    """
     from agrotools_tools.vision.alignment import align
-    from agrotools_tools.vision.blocks import Block, RasterThumbnail, raster_blocks
+    from agrotools_tools.vision.blocks import RasterThumbnail
 
     refuse_many_bands(source)
     unit = height_scale_of(source, given_scale)
@@ -376,65 +390,87 @@ def _measure(
         ground = align(source, terrain)
         notes.append(f"heights are {source.name} less {terrain.name}")
         if ground is not terrain:
-            of_crs = (
-                ""
-                if source.dataset.crs == terrain.dataset.crs
-                else " and in another coordinate system"
-            )
-            notes.append(
-                f"{terrain.name} is on another grid{of_crs}: warped to that of {source.name} (bilinear)"
-            )
+            notes.append(_note_on_warping(source, terrain))
+
     picture = RasterThumbnail(box, _MAP_SIDE)
-    negative = below_ground = 0
     check = HeightCheck(source, gsd_m)
-    if boxes is None:
-        blocks = raster_blocks(source, [1], box)
-    else:
-        blocks = (Block(each, each, source.read([1], each)) for each in boxes)
-    for block in blocks:
-        values = (
-            block.values[0] if ground is None else block.values[0] - ground.read([1], block.box)[0]
-        )
+    negative_px = below_ground_px = 0
+    for part, values in _values_by_part(source, ground, box, boxes):
         heights = in_metres(values, unit.metres)
         if terrain is None:
             check.add(heights)
-        there = np.isfinite(heights)
-        values = heights.ravel() if there.all() else heights[there]
-        if values.size and values.min() < 0:
-            negative += int(np.count_nonzero(values < 0))
-            below_ground += int(np.count_nonzero(values < _BELOW_GROUND_M))
+        has_data = np.isfinite(heights)
+        known = heights.ravel() if has_data.all() else heights[has_data]
+        if known.size and known.min() < 0:
+            negative_px += int(np.count_nonzero(known < 0))
+            below_ground_px += int(np.count_nonzero(known < _BELOW_GROUND_M))
             heights = np.maximum(heights, np.float32(0))
-            values = np.maximum(values, np.float32(0))
-        statistics.add(values)
-        picture.add(block.box, heights)
+            known = np.maximum(known, np.float32(0))
+        statistics.add(known)
+        picture.add(part, heights)
+
     region_px = sum((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in boxes or [box])
-    if not statistics.count:
-        where = source.name if terrain is None else f"{source.name} and {terrain.name}"
-        why = f"{where} hold no data {'in the region' if region else 'anywhere'}"
-        hint = "check the nodata value of the file, and the part that was asked for"
-        raise ToolError(
-            "nothing_found", why, argument="region" if region else source.argument, hint=hint
-        )
-    if negative:
-        notes.append(
-            f"{100 * negative / statistics.count:.3g} % of the values are below 0 and count as 0"
-        )
-    if below_ground > _LARGE_SHARE * statistics.count:
+    measured_px = statistics.count
+    if not measured_px:
+        raise _no_data(source, terrain, region)
+    if negative_px:
+        share_pct = 100 * negative_px / measured_px
+        notes.append(f"{share_pct:.3g} % of the values are below 0 and count as 0")
+    if below_ground_px > _LARGE_SHARE * measured_px:
         flags.append("dsm_below_dtm" if terrain is not None else "negative_heights")
     if statistics.percentile(99.5) <= TALLEST_M < statistics.maximum:
         flags.append("spikes_possible")
-    elif doubt := _doubt_of_heights(statistics, check, gsd_m, terrain is not None, negative > 0):
+    elif doubt := _doubt_of_heights(
+        statistics, check, gsd_m, has_terrain=terrain is not None, has_negative=negative_px > 0
+    ):
         flags.append("implausible_heights")
         notes.append(doubt)
-    if statistics.count < region_px / 2:
+    if measured_px < region_px / 2:
         flags.append("mostly_no_data")
     return _Measurement(box, region_px, picture, notes, flags)
+
+
+def _values_by_part(
+    source: "RasterSource",
+    ground: "RasterSource | None",
+    box: Box,
+    boxes: Sequence[Box] | None,
+) -> Iterator[tuple[Box, NDArray[np.float32]]]:
+    """Yield parts of a box, or the ``boxes`` alone, and their values, from which those of the ground are subtracted."""
+    from agrotools_tools.vision.blocks import Block, raster_blocks
+
+    if boxes is None:
+        blocks = raster_blocks(source, [1], box)
+    else:
+        blocks = (Block(part, part, source.read([1], part)) for part in boxes)
+    for block in blocks:
+        values = block.values[0]
+        if ground is not None:
+            values = values - ground.read([1], block.box)[0]
+        yield block.box, values
+
+
+def _note_on_warping(source: "RasterSource", terrain: "RasterSource") -> str:
+    has_same_crs = source.dataset.crs == terrain.dataset.crs
+    of_crs = "" if has_same_crs else " and in another coordinate system"
+    return f"{terrain.name} is on another grid{of_crs}: warped to that of {source.name} (bilinear)"
+
+
+def _no_data(
+    source: "RasterSource", terrain: "RasterSource | None", region: Box | None
+) -> ToolError:
+    names = source.name if terrain is None else f"{source.name} and {terrain.name}"
+    why = f"{names} hold no data {'in the region' if region else 'anywhere'}"
+    hint = "check the nodata value of the file, and the part that was asked for"
+    argument = "region" if region else source.argument
+    return ToolError("nothing_found", why, argument=argument, hint=hint)
 
 
 def _doubt_of_heights(
     statistics: "RunningStatistics",
     check: HeightCheck,
     gsd_m: float | None,
+    *,
     has_terrain: bool,
     has_negative: bool,
 ) -> str:

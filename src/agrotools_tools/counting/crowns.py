@@ -51,6 +51,7 @@ _DENSEST_PER_HA = 3_000.0
 _CLEAR_DROP = 0.15
 """Rise above the saddle to the neighbouring tree, as a share of the height, from which a top has the full score."""
 _LEAST_RADIUS_PX = 1.5
+"""Least radius of a window, pixels."""
 
 Heights = NDArray[np.float32]
 
@@ -95,7 +96,7 @@ def find_crowns(
 
 def _prepare(heights: Heights, gsd_m: float) -> tuple[Heights, Heights, int]:
     """Return the model without pits, the same smoothed, and how many pixels of the model a side of theirs has."""
-    factor = max(1, math.floor(_FINEST_M / gsd_m + 0.2))
+    factor = _reduction(gsd_m)
     known = _shrink_heights(heights, factor)
     clipped = np.where(np.isfinite(known), np.clip(known, 0, TALLEST_M), np.float32(0))
     around = cv2.medianBlur(np.ascontiguousarray(clipped), 3)
@@ -107,6 +108,12 @@ def _prepare(heights: Heights, gsd_m: float) -> tuple[Heights, Heights, int]:
         else cv2.GaussianBlur(filled, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
     )
     return filled, np.asarray(smooth, np.float32), factor
+
+
+def _reduction(gsd_m: float) -> int:
+    """Return the side, pixels, of the squares that are merged, so that pixels are about as large as
+    :data:`_FINEST_M`."""
+    return max(1, math.floor(_FINEST_M / gsd_m + 0.2))
 
 
 def _shrink_heights(heights: Heights, factor: int) -> Heights:
@@ -207,6 +214,7 @@ def _scores(
 
 
 _TILE_PX = 2_000_000
+"""Approximate size, pixels, of the parts of a raster that are searched one by one."""
 
 
 def crowns_of_raster(
@@ -227,50 +235,83 @@ def crowns_of_raster(
         hint = "use a canopy height model with pixels of 1 m or less"
         raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
     unit = height_scale_of(source, None)
-    factor = max(1, math.floor(_FINEST_M / gsd_m + 0.2))
-    reach = math.ceil(_REACH_M / gsd_m)
-    picture, top_m, measured = _measured_heights(source, region, unit.metres, gsd_m)
-    parts: list[CountedObjects] = []
-    fewest = most = 0
-    for x0, y0, x1, y1 in block_boxes(region, tile_shape(source), _TILE_PX):
-        # Merged squares of pixels must be the same in every tile.
-        left, top = (max(0, edge - reach) // factor * factor for edge in (x0, y0))
-        right, bottom = min(source.width, x1 + reach), min(source.height, y1 + reach)
-        heights = in_metres(source.read([1], (left, top, right, bottom))[0], unit.metres)
-        within = (x0 - left, y0 - top, x1 - left, y1 - top)
-        crowns, (low, high) = find_crowns(
-            heights, gsd_m, within, min_height_m=min_height_m, window_m=window_m
-        )
-        fewest, most = fewest + low, most + high
-        parts.append(crowns.scaled(1, left, top).centred_in((x0, y0, x1, y1)))
-    objects = join_objects(parts)
-    area_ha = measured * gsd_m**2 / 10_000
-    crowded = len(objects) > 1 and len(objects) / area_ha > _DENSEST_PER_HA
-    objects = replace(objects, boxes=np.minimum(objects.boxes, [source.width, source.height] * 2))
-    interval = (float(min(fewest, len(objects))), round(_HIDDEN * max(most, len(objects)), 1))
-    is_wide = 2 * interval[0] < len(objects) or interval[1] > 2 * len(objects) > 0
-    notes = (
+    # Values that are no heights are refused before the search.
+    picture, top_m, measured_px = _measured_heights(source, region, unit.metres, gsd_m)
+    objects, fewest, most = _crowns_by_tile(
+        source, unit.metres, gsd_m, region, min_height_m=min_height_m, window_m=window_m
+    )
+    count = len(objects)
+    interval = (float(min(fewest, count)), round(_HIDDEN * max(most, count), 1))
+
+    means = picture.means
+    is_index = float(np.nanmin(means)) < 0 and float(np.nanmax(means)) <= 1
+    area_ha = measured_px * gsd_m**2 / 10_000
+    flags = list(unit.flags)
+    if gsd_m > _COARSEST_M:
+        flags.append("coarse_chm")
+    if count > 1 and count / area_ha > _DENSEST_PER_HA:
+        flags.append("implausible_density")
+    if 2 * interval[0] < count or interval[1] > 2 * count > 0:
+        flags.append("wide_count_interval")
+    if is_index:
+        flags.append("implausible_heights")
+    notes = [
         *unit.notes,
         f"tops are the highest points within {window_m[0]:g} + {window_m[1]:g} x height metres, at least "
         f"{min_height_m:g} m tall",
         f"count_interval: {fewest} trees by a window {_WINDOW_RANGE[0]:g} times as wide, {most} by one "
         f"{_WINDOW_RANGE[1]:g} times as wide, and {_HIDDEN:g} times as many for trees below others",
-    )
-    means = picture.means
-    no_heights = float(np.nanmin(means)) < 0 and float(np.nanmax(means)) <= 1
-    flags = {
-        "coarse_chm": gsd_m > _COARSEST_M,
-        "implausible_density": crowded,
-        "wide_count_interval": is_wide,
-        "implausible_heights": no_heights,
-    }
-    picture_of_heights = viridis(means, 0.0, max(top_m, min_height_m + 1))
-    notes = (*notes, INDEX_NOTE) if no_heights else notes
-    all_flags = (*unit.flags, *(flag for flag, holds in flags.items() if holds))
-    per_px = 1 / picture.factor
+    ]
+    if is_index:
+        notes.append(INDEX_NOTE)
     return Counted(
-        objects, interval, picture_of_heights, per_px, region, measured, gsd_m, notes, all_flags
+        objects,
+        interval,
+        viridis(means, 0.0, max(top_m, min_height_m + 1)),
+        1 / picture.factor,
+        region,
+        measured_px,
+        gsd_m,
+        tuple(notes),
+        tuple(flags),
     )
+
+
+def _crowns_by_tile(
+    source: RasterSource,
+    metres: float,
+    gsd_m: float,
+    region: Box,
+    *,
+    min_height_m: float,
+    window_m: tuple[float, float],
+) -> tuple[CountedObjects, int, int]:
+    """Detect the trees of a region tile by tile; return them and the number of tops with the wide and narrow window.
+
+    Each tile is read with a margin, so that the crowns at its edges are whole. ``metres``: per unit of the values.
+    """
+    factor = _reduction(gsd_m)
+    margin = math.ceil(_REACH_M / gsd_m)
+    parts: list[CountedObjects] = []
+    fewest = most = 0
+    for tile in block_boxes(region, tile_shape(source), _TILE_PX):
+        x0, y0, x1, y1 = tile
+        # Merged squares of pixels must be the same in every tile.
+        left = max(0, x0 - margin) // factor * factor
+        top = max(0, y0 - margin) // factor * factor
+        right, bottom = min(source.width, x1 + margin), min(source.height, y1 + margin)
+        heights = in_metres(source.read([1], (left, top, right, bottom))[0], metres)
+        tile_in_part = (x0 - left, y0 - top, x1 - left, y1 - top)
+        crowns, (low, high) = find_crowns(
+            heights, gsd_m, tile_in_part, min_height_m=min_height_m, window_m=window_m
+        )
+        fewest += low
+        most += high
+        parts.append(crowns.scaled(1, left, top).centred_in(tile))
+    objects = join_objects(parts)
+    # Merged squares may extend beyond the last pixels of the raster.
+    far_corner = [source.width, source.height] * 2
+    return replace(objects, boxes=np.minimum(objects.boxes, far_corner)), fewest, most
 
 
 def _measured_heights(
