@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.calling.arguments import ReferenceCall, drop_arguments, round_converted
@@ -10,7 +11,7 @@ from agrotools.calling.contract import Agree, ImageFile, Region, ToolResult, too
 from agrotools.calling.result import ResultPart
 from agrotools.calling.workspace import file_info, save_artifact, shown_name
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.vision import Box
+from agrotools.vision import Box, Role
 from agrotools.vision.formats import clipped_region
 from agrotools.vision.reading import RgbImage, read_image, refuse_grey
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _LEAVES_AT_END = 9
 """Number of true leaves at BBCH 19: nine or more, so further stages cannot be derived from the number of leaves."""
 _FEW_LEAVES = 2
+"""Leaves of a seedling, which are taken as its cotyledons."""
 _OPEN = 0.55
 """Largest solidity of a plant whose leaves are counted: four rosettes of 0.59 to 0.67 showed 17 of 25 leaves."""
 
@@ -133,26 +135,35 @@ def measure_weed_phenotype(
     from agrotools_tools.vision.vegetation import doubt_of_cover, segment
 
     name = shown_name(image)
-    info = file_info(image)
     picture = read_image(image, shown_as=name)
     box, clipped = clipped_region(region, picture.width, picture.height, name)
     _check_ground(ground_y_px, view, picture.height)
     refuse_grey(picture, name, ": without colour, plants cannot be told from the background")
-    channels = {role: picture.pixels[..., number] for number, role in enumerate(("R", "G", "B"))}
-    green = segment("lab_a", channels, picture.valid)  # pyright: ignore[reportArgumentType]
+
+    # Plants are what is green in the region and above the ground line.
+    channels: dict[Role, NDArray[np.uint8]] = {
+        "R": picture.pixels[..., 0],
+        "G": picture.pixels[..., 1],
+        "B": picture.pixels[..., 2],
+    }
+    green = segment("lab_a", channels, picture.valid)
     inside = np.zeros_like(green.mask)
     x0, y0, x1, y1 = box
     inside[y0:y1, x0:x1] = green.mask[y0:y1, x0:x1]
     if ground_y_px is not None:
         inside[ground_y_px:] = False
-    plants = find_plants(inside, side_view=view == "side")
-    if not plants.plants:
-        raise ToolError("nothing_found", f"there is no plant in {'the region of ' if region else ''}{name}",
-                        argument="region" if region else "image",
-                        hint="plants are found by their green; choose another picture or region")  # fmt: skip
-    scale = scale_of(
-        scale_cm_px, scale_marker, info.gsd_m if info else None, picture.pixels, green.mask, name
-    )
+    found = find_plants(inside, side_view=view == "side")
+    if not found.plants:
+        why = f"there is no plant in {'the region of ' if region else ''}{name}"
+        argument = "region" if region else "image"
+        hint = "plants are found by their green; choose another picture or region"
+        raise ToolError("nothing_found", why, argument=argument, hint=hint)
+
+    info = file_info(image)
+    known_gsd_m = info.gsd_m if info else None
+    scale = scale_of(scale_cm_px, scale_marker, known_gsd_m, picture.pixels, green.mask, name)
+    forms = tuple(_form(plant, picture, scale.cm_px, view, ground_y_px) for plant in found.plants)
+
     notes = [*picture.notes, *green.notes, *scale.notes]
     flags = [*picture.flags, *clipped, *green.flags, *scale.flags, "backend_generic"]
     if doubt := doubt_of_cover(picture.pixels, green):
@@ -165,42 +176,44 @@ def measure_weed_phenotype(
         notes.append(
             "height is from the lowest pixel of each plant; ground_y_px gives a ground line"
         )
-    if any(
-        any(edge == limit for edge, limit in zip(plant.box, box, strict=True))
-        for plant in plants.plants
-    ):
+    if any(_touches_edge(plant.box, box) for plant in found.plants):
         flags.append("plant_cut_by_edge")
-    if plants.count > MOST_PLANTS:
+    if found.count > MOST_PLANTS:
         flags.append("not_all_plants_listed")
-    if plants.left_out_px:
+    if found.left_out_px:
         notes.append(
-            f"{plants.left_out_px} px in specks under 2 % of the largest plant are left out"
+            f"{found.left_out_px} px in specks under 2 % of the largest plant are left out"
         )
-    forms = tuple(_form(plant, picture, scale.cm_px, view, ground_y_px) for plant in plants.plants)
     if any(form.leaf_count_est is None for form in forms):
         flags.append("leaves_hidden")
-    leaves = forms[0].leaf_count_est
+
     overlay = draw_plants(
         picture.pixels,
-        plants.plants,
+        found.plants,
         scale,
         ground_y_px=ground_y_px,
         heights=view == "side",
         region=box if region else None,
-        title=_title(plants.count, forms[0]),
+        title=_title(found.count, forms[0]),
     )
+    leaves = forms[0].leaf_count_est
     return WeedPhenotype(
-        n_plants=plants.count,
+        n_plants=found.count,
         plants=forms,
         growth_stage=None if leaves is None else growth_stage(leaves),
         view=view,
         ground_y_px=ground_y_px,
         scale_cm_px=scale.cm_px,
-        mask=save_artifact("plants_mask.png", "mask", numbered_mask(plants.plants, inside.shape)),
+        mask=save_artifact("plants_mask.png", "mask", numbered_mask(found.plants, inside.shape)),
         overlay=save_artifact("plants_overlay.png", "overlay", overlay),
         notes=tuple(notes),
         flags=tuple(dict.fromkeys(flags)),
     )
+
+
+def _touches_edge(box: Box, region: Box) -> bool:
+    """Return True if a box reaches an edge of the region."""
+    return any(edge == limit for edge, limit in zip(box, region, strict=True))
 
 
 def growth_stage(leaves: int) -> GrowthStage:
