@@ -3,6 +3,7 @@ between two rasters of class numbers, counted exactly."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -18,6 +19,7 @@ from agrotools.vision.rasters import RasterSource, chosen_roles, listed_bands, o
 from agrotools.vision.reading import read_labels, stretched_picture
 from agrotools_tools.change.pairs import (
     BLOCK_PX,
+    Frame,
     Pictures,
     RasterPair,
     are_rasters,
@@ -69,9 +71,13 @@ _LEAST_DIFFERENCE = 0.1
 _SCENE_WIDE = 0.5
 """Share of the scene that moves in one direction above which season is the likelier cause."""
 _NEGLIGIBLE = 0.01
+"""Share of the scene that must differ for plants to be said to differ; less is within what noise does."""
 _LARGEST_INDEX, _MOST_OUTSIDE = 1.05, 0.01
 """Largest size of a normalised index, with room for rounding, and the share of larger values that is refused."""
+_LARGEST_DIFFERENCE = 2.0
+"""Largest difference of two normalised indices, which are -1 to 1."""
 _BINS = 512
+"""Bins of the histogram of differences from which the automatic threshold is found."""
 _NORMALISED: tuple[Index, ...] = ("ndvi", "gndvi", "ndre")
 _PLANTS_FROM = 0.4
 """Least NDVI of closed green cover; fields between crops and built-up land have less."""
@@ -154,95 +160,144 @@ def _index_change(
     request: ChangeRequest,
 ) -> ChangeResult:
     """Threshold the difference of a vegetation index, in strips, so that rasters may be of any size."""
-    names = shown_name(before), shown_name(after)
     with open_raster_pair(before, after) as pair:
+        dates = _IndexPair(pair, *_common_index(pair, before, after, bands))
+        doubts, flags_of_numbers = dates.doubts()
         source = pair.first
-        index, numbers = _common_index(pair, before, after, bands)
-        doubts: list[str] = []
-        of_numbers: list[str] = []
-        for raster, chosen in zip((pair.first, pair.second), numbers, strict=True):
-            if len(chosen) > 1:
-                used = dict(zip(INDICES[index].bands, chosen, strict=True))
-                more_notes, more_flags = doubts_on_numbers(raster, used, can_be_stated=False)
-                doubts += [f"{raster.name}: {note}" for note in more_notes]
-                of_numbers += more_flags
-
-        def read(box: Box | None) -> list[NDArray[np.float32]]:
-            """Return the index of both dates in a box, or of the whole rasters at the size of a panel."""
-            values: list[NDArray[np.float32]] = []
-            for raster, chosen in zip((pair.first, pair.second), numbers, strict=True):
-                read_bands = thumbnail(raster, chosen) if box is None else raster.read(chosen, box)
-                is_ready = len(chosen) == 1
-                of_role = (
-                    {} if is_ready else dict(zip(INDICES[index].bands, read_bands, strict=True))
-                )
-                values.append(read_bands[0] if is_ready else index_values(index, of_role))
-            return values
-
         frame = frame_of(
             request, (source.width, source.height), (before, after), source.sampling.gsd_m
         )
-        box = frame.box
-        if threshold == "otsu":
-            histogram = np.zeros(_BINS, np.int64)
-            for part in block_boxes(box, pair.tile, BLOCK_PX):
-                first, second = read(part)
-                size = np.abs(second - first)
-                histogram += np.histogram(
-                    np.minimum(size[np.isfinite(size)], 2), bins=_BINS, range=(0.0, 2.0)
-                )[0]
-            level = max(
-                _LEAST_DIFFERENCE, otsu_of_counts(histogram, np.linspace(0.0, 2.0, _BINS + 1))
-            )
-        else:
-            level = float(threshold)
-        sums, number, outside = np.zeros(2), 0, 0
-        changes = np.full((source.height, source.width), NO_DATA, np.uint8)
-        for part in frame.parts(pair.tile):
-            first, second = read(part)
-            difference = second - first
-            valid = np.isfinite(difference)
-            number += int(np.count_nonzero(valid))
-            outside += int(
-                np.count_nonzero(
-                    valid & (np.maximum(np.abs(first), np.abs(second)) > _LARGEST_INDEX)
-                )
-            )
-            sums += first[valid].sum(dtype=np.float64), second[valid].sum(dtype=np.float64)
-            kinds = np.full(difference.shape, SAME, np.uint8)
-            kinds[difference > level] = GAINED
-            kinds[difference < -level] = LOST
-            kinds[~valid] = NO_DATA
-            changes[slices_of(part)] = without_specks(kinds, frame.least_px)
-        check_common(number > 0, before, after)
-        if outside > _MOST_OUTSIDE * number:
-            why = f"{100 * outside / number:.0f} % of the values of {names[0]} or {names[1]} are not in -1..1"
-            hint = "name the bands to compute the index from, or give classes as before_mask and after_mask"
-            raise ToolError("invalid_argument", why, argument="bands", hint=hint)
-        pictures = grey_pair(*read(None))
-    changed, why, flags = _answer_of_plants(changes[slices_of(box)])
-    name = index.upper()
+        level = _otsu_level(dates, frame.box) if threshold == "otsu" else float(threshold)
+        difference = _map_index_change(dates, frame, level)
+        check_common(difference.valid_px > 0, before, after)
+        _refuse_no_index(difference, shown_name(before), shown_name(after))
+        pictures = grey_pair(*dates.read_thumbnails())
+    changed, why, flags = _answer_of_plants(difference.changes[slices_of(frame.box)])
+    name = dates.index.upper()
     least = f" (Otsu, at least {_LEAST_DIFFERENCE:g})" if threshold == "otsu" else ""
     how = f"{name} of the two dates subtracted; gain or loss where it differs by over {level:.4g}{least}"
     return change_result(
-        changes,
+        difference.changes,
         pictures,
-        box,
+        frame.box,
         {GAINED: f"{name} up", LOST: f"{name} down"},
         method="index_difference",
         changed=changed,
         gsd_m=frame.scale.gsd_m,
         vegetation=VegetationChange(
-            index=index,
-            mean_before=float(sums[0] / number),
-            mean_after=float(sums[1] / number),
+            index=dates.index,
+            mean_before=difference.sum_before / difference.valid_px,
+            mean_after=difference.sum_after / difference.valid_px,
             threshold=level,
             cover_before_pct=None,
             cover_after_pct=None,
         ),
         notes=(how, *why, *doubts, *pair.notes, *frame.scale.notes),
-        flags=(*dict.fromkeys((*flags, *of_numbers, *pair.flags, *frame.flags)),),
+        flags=tuple(dict.fromkeys((*flags, *flags_of_numbers, *pair.flags, *frame.flags))),
     )
+
+
+@dataclass(frozen=True)
+class _IndexPair:
+    """Vegetation index of both dates. ``numbers``: bands of each raster that hold it or that it is computed from."""
+
+    pair: RasterPair
+    index: Index
+    numbers: tuple[list[int], list[int]]
+
+    def read(self, box: Box) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Read the index of both dates in a box."""
+        before, after = self.numbers
+        return (
+            self._index_of_bands(self.pair.first.read(before, box)),
+            self._index_of_bands(self.pair.second.read(after, box)),
+        )
+
+    def read_thumbnails(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Read the index of the whole rasters at the size of a panel."""
+        before, after = self.numbers
+        return (
+            self._index_of_bands(thumbnail(self.pair.first, before)),
+            self._index_of_bands(thumbnail(self.pair.second, after)),
+        )
+
+    def _index_of_bands(self, bands: NDArray[np.float32]) -> NDArray[np.float32]:
+        if len(bands) == 1:  # the band holds the index
+            return bands[0]
+        return index_values(self.index, dict(zip(INDICES[self.index].bands, bands, strict=True)))
+
+    def doubts(self) -> tuple[list[str], list[str]]:
+        """Return notes and flags on bands whose numbers may not be reflectances."""
+        notes: list[str] = []
+        flags: list[str] = []
+        for raster, numbers in zip((self.pair.first, self.pair.second), self.numbers, strict=True):
+            if len(numbers) == 1:
+                continue
+            used = dict(zip(INDICES[self.index].bands, numbers, strict=True))
+            more_notes, more_flags = doubts_on_numbers(raster, used, can_be_stated=False)
+            notes += [f"{raster.name}: {note}" for note in more_notes]
+            flags += more_flags
+        return notes, flags
+
+
+def _otsu_level(dates: _IndexPair, box: Box) -> float:
+    """Return the threshold between small and large differences in a box (Otsu 1979), at least
+    :data:`_LEAST_DIFFERENCE`."""
+    histogram = np.zeros(_BINS, np.int64)
+    for part in block_boxes(box, dates.pair.tile, BLOCK_PX):
+        first, second = dates.read(part)
+        size = np.abs(second - first)
+        known = np.minimum(size[np.isfinite(size)], _LARGEST_DIFFERENCE)
+        counts, _ = np.histogram(known, bins=_BINS, range=(0.0, _LARGEST_DIFFERENCE))
+        histogram += counts
+    edges = np.linspace(0.0, _LARGEST_DIFFERENCE, _BINS + 1)
+    return max(_LEAST_DIFFERENCE, otsu_of_counts(histogram, edges))
+
+
+class _IndexDifference(NamedTuple):
+    """Difference of an index between two dates.
+
+    ``changes``: map of gain and loss. ``valid_px``: pixels with data on both dates; ``outside_px``: those of them
+    whose values are too large for an index. ``sum_before``, ``sum_after``: of the index over valid pixels.
+    """
+
+    changes: NDArray[np.uint8]
+    valid_px: int
+    outside_px: int
+    sum_before: float
+    sum_after: float
+
+
+def _map_index_change(dates: _IndexPair, frame: Frame, level: float) -> _IndexDifference:
+    """Map where the index differs by more than ``level``, part by part."""
+    source = dates.pair.first
+    changes = np.full((source.height, source.width), NO_DATA, np.uint8)
+    valid_px = outside_px = 0
+    sum_before = sum_after = 0.0
+    for part in frame.parts(dates.pair.tile):
+        first, second = dates.read(part)
+        difference = second - first
+        valid = np.isfinite(difference)
+        valid_px += int(np.count_nonzero(valid))
+        is_outside = np.maximum(np.abs(first), np.abs(second)) > _LARGEST_INDEX
+        outside_px += int(np.count_nonzero(valid & is_outside))
+        sum_before += float(first[valid].sum(dtype=np.float64))
+        sum_after += float(second[valid].sum(dtype=np.float64))
+        kinds = np.full(difference.shape, SAME, np.uint8)
+        kinds[difference > level] = GAINED
+        kinds[difference < -level] = LOST
+        kinds[~valid] = NO_DATA
+        changes[slices_of(part)] = without_specks(kinds, frame.least_px)
+    return _IndexDifference(changes, valid_px, outside_px, sum_before, sum_after)
+
+
+def _refuse_no_index(difference: _IndexDifference, first_name: str, second_name: str) -> None:
+    """Raise a ToolError ``invalid_argument`` if too many values are larger than those of a normalised index."""
+    outside_px, valid_px = difference.outside_px, difference.valid_px
+    if outside_px > _MOST_OUTSIDE * valid_px:
+        why = f"{100 * outside_px / valid_px:.0f} % of the values of {first_name} or {second_name} are not in -1..1"
+        hint = "name the bands to compute the index from, or give classes as before_mask and after_mask"
+        raise ToolError("invalid_argument", why, argument="bands", hint=hint)
 
 
 def _answer_of_plants(

@@ -21,13 +21,17 @@ from agrotools_tools.vision.alignment import align, check_sizes
 from agrotools_tools.vision.blocks import block_boxes, sample_into, tile_shape
 
 _TALLEST_BLOCK = 1024
+"""Largest height, rows, of stored blocks that are read whole."""
 BLOCK_PX = 2_000_000
+"""Approximate size, pixels, of the parts in which rasters are read."""
 _LARGEST_WHOLE_PX = 25_000_000
 """Largest picture, pixels, for steps that need the whole picture in memory (specks, photographs)."""
 _LONGEST_SIDE = 1024
 """Longest side, pixels, at which pictures are compared; larger ones are shrunk, which costs subpixel accuracy only."""
 _SMALLEST_SIDE = 32
+"""Shorter side, pixels, of pictures below which no shift is measured."""
 _CLEAR_GAIN = 0.02
+"""Least increase of the correlation by undoing a shift of a pixel or more, for the shift to be clear."""
 _CLEAR_AGREEMENT = 0.12
 """Least correlation of edge strengths of two pictures that show the same outlines; rebuilt scenes have less."""
 _AGREEMENT_TO_MOVE = 0.2
@@ -35,8 +39,11 @@ _AGREEMENT_TO_MOVE = 0.2
 _LARGEST_SHIFT = 0.05
 """Largest shift, share of the width; pictures further apart are refused."""
 _DARK = 12.0
+"""Mean of all channels, 0 to 255, below which a picture is too dark."""
 _FLAT = 1.0
+"""Standard deviation of every channel, 0 to 255, below which a picture is featureless."""
 _SAMPLE_PX = 100_000
+"""Approximate number of pixels by which darkness and features are judged."""
 
 
 class RasterPair(NamedTuple):
@@ -269,101 +276,184 @@ def read_pictures(
     shift of over 5 % of the width that was to be undone), ``crs_mismatch``, ``limit``, ``region_empty``,
     ``nothing_found``.
     """
-    names = shown_name(before), shown_name(after)
-    in_file, is_located = None, False
-    notes: list[str] = []
-    flags: list[str] = []
-    if bands is not None or are_rasters(before, after):
-        with open_raster_pair(before, after) as pair:
-            refuse_too_large(pair.first.width, pair.first.height, names[0], "comparing pictures")
-            views = (
-                _view_of_raster(pair.first, before, bands),
-                _view_of_raster(pair.second, after, bands),
-            )
-            in_file, is_located = pair.first.sampling.gsd_m, pair.first.dataset.crs is not None
-            notes, flags = [*pair.notes], [*pair.flags]
-    else:
-        views = _view_of_photo(before, "before"), _view_of_photo(after, "after")
-        check_sizes(views[0].valid.shape, views[1].valid.shape, names, "after")
-    for view in views:
-        notes += view.notes
-        flags += view.flags
-    first, second, valid = views[0].pixels, views[1].pixels, views[0].valid & views[1].valid
+    views = _read_views(before, after, bands)
+    first, second = views.first.pixels, views.second.pixels
+    valid = views.first.valid & views.second.valid
     height, width = valid.shape
-    refuse_too_large(width, height, names[0], "comparing pictures")
+    refuse_too_large(width, height, shown_name(before), "comparing pictures")
     check_common(bool(valid.any()), before, after)
-    frame = frame_of(
-        request._replace(min_area_px=None, min_area_m2=None),
-        (width, height),
-        (before, after),
-        in_file,
-    )
-    notes += frame.scale.notes
-    flags += frame.flags
-    dx = dy = 0
-    shift_px: tuple[float, float] | None = None
-    if not is_located:
-        shift = shift_between(first, second, valid)
-        is_far = max(abs(shift.dx), abs(shift.dy)) > _LARGEST_SHIFT * width
-        if is_far and register:
-            off = f"{shift.dx:.0f}, {shift.dy:.0f} px"
-            why = f"{names[1]} is shifted by {off} against {names[0]}, over 5 % of its width"
-            hint = "cut both to the same ground, or give georeferenced rasters"
-            raise ToolError("shape_mismatch", why, argument="after", hint=hint)
-        # Whoever leaves a shift as it is has still to hear that two pictures show different ground.
-        if is_far or not shift.is_clear:
-            flags.append("registration_uncertain")
-        if register:
-            shift_px = round(shift.dx, 2), round(shift.dy, 2)
-            dx, dy = round(shift.dx), round(shift.dy)
-        elif (left := (round(shift.dx), round(shift.dy))) != (0, 0):
-            flags.append("shift_not_undone")
-            notes.append(
-                f"{names[1]} lies {left[0]}, {left[1]} px off (phase correlation) and was not moved"
-            )
-    if (dx, dy) != (0, 0):
-        # Whole pixels alone are moved: interpolation would blur this picture but not the other, and contrast counts.
-        matrix, size = np.array([[1, 0, -dx], [0, 1, -dy]], np.float32), (width, height)
-        there = valid.astype(np.uint8)
-        second = cv2.warpAffine(
-            second, matrix, size, flags=cv2.INTER_NEAREST, borderMode=cv2.BORDER_REPLICATE
-        )
-        second = np.asarray(second, np.uint8)
-        valid = valid & (
-            cv2.warpAffine(there, matrix, size, flags=cv2.INTER_NEAREST, borderValue=0) > 0
-        )
-        notes.append(f"{names[1]} moved back by {dx}, {dy} px (phase correlation)")
+    whole_request = request._replace(min_area_px=None, min_area_m2=None)
+    frame = frame_of(whole_request, (width, height), (before, after), views.in_file_m)
+
+    # Rasters with a coordinate system lie on each other already.
+    registration = _Registration()
+    if not views.is_located:
+        names = shown_name(before), shown_name(after)
+        registration = _register(first, second, valid, names, undo=register)
+    is_moved = registration.move_px != (0, 0)
+    if is_moved:
+        second, valid = _move_back(second, valid, registration.move_px)
+
     infrared = None
-    if views[0].infrared is not None and views[1].infrared is not None and (dx, dy) == (0, 0):
-        infrared = views[0].infrared, views[1].infrared
+    first_infrared, second_infrared = views.first.infrared, views.second.infrared
+    if first_infrared is not None and second_infrared is not None and not is_moved:
+        infrared = first_infrared, second_infrared
+    flags = (
+        *views.flags,
+        *frame.flags,
+        *registration.flags,
+        *_flags_of_content((first, second), valid),
+    )
+    return Pictures(
+        before=first,
+        after=second,
+        valid=valid,
+        box=frame.box,
+        gsd_m=frame.scale.gsd_m,
+        shift_px=registration.shift_px,
+        infrared=infrared,
+        notes=(*views.notes, *frame.scale.notes, *registration.notes),
+        flags=tuple(dict.fromkeys(flags)),
+    )
+
+
+class _Registration(NamedTuple):
+    """How the second picture of a pair is laid on the first.
+
+    ``shift_px``: measured shift to the right and down that is undone, None if none is. ``move_px``: the same in whole
+    pixels, by which the second picture is moved back.
+    """
+
+    shift_px: tuple[float, float] | None = None
+    move_px: tuple[int, int] = (0, 0)
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def _register(
+    first: NDArray[np.uint8],
+    second: NDArray[np.uint8],
+    valid: NDArray[np.bool_],
+    names: tuple[str, str],
+    *,
+    undo: bool,
+) -> _Registration:
+    """Measure the shift of the second picture, and say whether it is to be undone. ToolError ``shape_mismatch`` if it
+    is to be undone and too large."""
+    shift = shift_between(first, second, valid)
+    width = valid.shape[1]
+    is_far = max(abs(shift.dx), abs(shift.dy)) > _LARGEST_SHIFT * width
+    if is_far and undo:
+        off = f"{shift.dx:.0f}, {shift.dy:.0f} px"
+        why = f"{names[1]} is shifted by {off} against {names[0]}, over 5 % of its width"
+        hint = "cut both to the same ground, or give georeferenced rasters"
+        raise ToolError("shape_mismatch", why, argument="after", hint=hint)
+    # Whoever leaves a shift as it is has still to hear that two pictures show different ground.
+    flags = ("registration_uncertain",) if is_far or not shift.is_clear else ()
+    dx, dy = round(shift.dx), round(shift.dy)
+    notes: tuple[str, ...] = ()
+    if undo:
+        if (dx, dy) != (0, 0):
+            notes = (f"{names[1]} moved back by {dx}, {dy} px (phase correlation)",)
+        shift_px = round(shift.dx, 2), round(shift.dy, 2)
+        return _Registration(shift_px, (dx, dy), notes, flags)
+    if (dx, dy) != (0, 0):
+        flags = (*flags, "shift_not_undone")
+        notes = (f"{names[1]} lies {dx}, {dy} px off (phase correlation) and was not moved",)
+    return _Registration(notes=notes, flags=flags)
+
+
+def _move_back(
+    picture: NDArray[np.uint8], valid: NDArray[np.bool_], move_px: tuple[int, int]
+) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """Move a picture to the left and up, and leave out the pixels of ``valid`` that it then has no data for.
+
+    Whole pixels alone are moved: interpolation would blur this picture but not the other, and contrast counts.
+    """
+    dx, dy = move_px
+    height, width = valid.shape
+    back = np.array([[1, 0, -dx], [0, 1, -dy]], np.float32)
+    moved = cv2.warpAffine(
+        picture,
+        back,
+        (width, height),
+        flags=cv2.INTER_NEAREST,
+        borderMode=cv2.BORDER_REPLICATE,
+    )
+    has_data = cv2.warpAffine(
+        valid.astype(np.uint8), back, (width, height), flags=cv2.INTER_NEAREST, borderValue=0
+    )
+    return np.asarray(moved, np.uint8), valid & (has_data > 0)
+
+
+def _flags_of_content(pictures: Sequence[NDArray[np.uint8]], valid: NDArray[np.bool_]) -> list[str]:
+    """Return flags of pictures that are too dark or of one colour, judged by every n-th valid pixel."""
     step = max(1, valid.size // _SAMPLE_PX)
     sampled = np.ascontiguousarray(valid.ravel()[::step]).view(np.uint8)[None]
-    for picture in (first, second) if sampled.any() else ():
-        mean, spread = cv2.meanStdDev(
-            np.ascontiguousarray(picture.reshape(1, -1, 3)[:, ::step]), mask=sampled
-        )
-        flags += ["too_dark"] if float(mean.mean()) < _DARK else []
-        flags += ["featureless_image"] if float(spread.max()) < _FLAT else []
-    flags = [*dict.fromkeys(flags)]
-    return Pictures(
-        first,
-        second,
-        valid,
-        frame.box,
-        frame.scale.gsd_m,
-        shift_px,
-        infrared,
-        tuple(notes),
-        tuple(flags),
-    )
+    flags: list[str] = []
+    if not sampled.any():
+        return flags
+    for picture in pictures:
+        pixels = np.ascontiguousarray(picture.reshape(1, -1, 3)[:, ::step])
+        mean, spread = cv2.meanStdDev(pixels, mask=sampled)
+        if float(mean.mean()) < _DARK:
+            flags.append("too_dark")
+        if float(spread.max()) < _FLAT:
+            flags.append("featureless_image")
+    return flags
 
 
 class _View(NamedTuple):
+    """Picture of one date: uint8 (rows, columns, 3), and what is valid of it."""
+
     pixels: NDArray[np.uint8]
     valid: NDArray[np.bool_]
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     infrared: NDArray[np.float32] | None = None
+
+
+class _Views(NamedTuple):
+    """Views of both dates on one grid.
+
+    ``in_file_m``: ground sampling distance that the first raster states, metres. ``is_located``: True if its place on
+    the ground is known, so that the two need no registration.
+    """
+
+    first: _View
+    second: _View
+    in_file_m: float | None
+    is_located: bool
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+def _read_views(before: Path, after: Path, bands: Mapping[str, int | str] | None) -> _Views:
+    """Read both dates: rasters on the grid of the first, photographs of the same size."""
+    in_file_m: float | None = None
+    is_located = False
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    if bands is not None or are_rasters(before, after):
+        with open_raster_pair(before, after) as pair:
+            source = pair.first
+            refuse_too_large(source.width, source.height, shown_name(before), "comparing pictures")
+            first = _view_of_raster(pair.first, before, bands)
+            second = _view_of_raster(pair.second, after, bands)
+            in_file_m, is_located = source.sampling.gsd_m, source.dataset.crs is not None
+            notes, flags = pair.notes, pair.flags
+    else:
+        first, second = _view_of_photo(before, "before"), _view_of_photo(after, "after")
+        names = shown_name(before), shown_name(after)
+        check_sizes(first.valid.shape, second.valid.shape, names, "after")
+    return _Views(
+        first,
+        second,
+        in_file_m,
+        is_located,
+        notes=(*notes, *first.notes, *second.notes),
+        flags=(*flags, *first.flags, *second.flags),
+    )
 
 
 def _view_of_photo(path: Path, argument: str) -> _View:
