@@ -56,8 +56,21 @@ _LEAST_DEPTH = 0.4
 """Least share of a fruit's pixels with a depth; with less, the depth may belong to a leaf before a distant fruit."""
 _SAME = 0.9
 """Distance of two centres, as a share of the larger radius, below which two outlines are the same fruit."""
-_LARGEST_CUT = 160
+_LARGEST_CUT, _SMALLEST_CUT = 160, 8
+"""Longest side of the picture that is cut, pixels, and shortest side of a shrunk one."""
+_LEAST_MARGIN_PX = 4
+"""Least width of the surroundings of a box that are cut with it, pixels; a quarter of its longer side if that is
+more."""
+_PROBABLE_FRUIT, _SURE_FRUIT, _SURFACE = 0.85, 0.3, 0.5
+"""Axes of ellipses in a box, as shares of its sides: what is probably fruit, what surely is, and the pixels whose
+median depth is that of the fruit's surface."""
+_LEAST_DEPTH_PIXELS = 5
+"""Least number of pixels with a depth for that median."""
+_AWAY = 0.6
+"""Difference of depth to the surface, in diameters of the largest fruit, above which a pixel is background."""
 _CUT_ROUNDS = 4
+"""Iterations of GrabCut."""
+_FRUIT_STATES = (cv2.GC_FGD, cv2.GC_PR_FGD)
 _LEAST_PIXELS = 12
 _PAD = 3
 
@@ -354,63 +367,77 @@ def _graph_cut(pixels: NDArray[np.uint8], view: View, box: Box) -> Mask:
     """Segment the fruit in a box by graph cuts, with the surroundings as background and the middle as fruit."""
     x0, y0, x1, y1 = box
     height, width = view.fruit.shape
-    margin = max(4, (x1 - x0) // 4, (y1 - y0) // 4)
-    ax, ay, bx, by = (
-        max(0, x0 - margin),
-        max(0, y0 - margin),
-        min(width, x1 + margin),
-        min(height, y1 + margin),
+    margin = max(_LEAST_MARGIN_PX, (x1 - x0) // 4, (y1 - y0) // 4)
+    left, top = max(0, x0 - margin), max(0, y0 - margin)
+    right, bottom = min(width, x1 + margin), min(height, y1 + margin)
+    around = np.s_[top:bottom, left:right]
+    box_around = (x0 - left, y0 - top, x1 - left, y1 - top)
+    inside = np.s_[y0 - top : y1 - top, x0 - left : x1 - left]
+    full_size = right - left, bottom - top
+
+    # Large pictures are shrunk for the cut.
+    shrink = min(1.0, _LARGEST_CUT / max(full_size))
+    size = (
+        max(_SMALLEST_CUT, round(full_size[0] * shrink)),
+        max(_SMALLEST_CUT, round(full_size[1] * shrink)),
     )
-    shrink = min(1.0, _LARGEST_CUT / max(bx - ax, by - ay))
-    size = (max(8, round((bx - ax) * shrink)), max(8, round((by - ay) * shrink)))
-    picture = cv2.resize(
-        np.ascontiguousarray(pixels[ay:by, ax:bx]), size, interpolation=cv2.INTER_AREA
-    )
-    state = np.full((by - ay, bx - ax), cv2.GC_BGD, np.uint8)
-    state[y0 - ay : y1 - ay, x0 - ax : x1 - ax] = cv2.GC_PR_BGD
-    probable = _ellipse_in(state.shape, (x0 - ax, y0 - ay, x1 - ax, y1 - ay), 0.85)
-    state[probable] = cv2.GC_PR_FGD
-    sure = _ellipse_in(state.shape, (x0 - ax, y0 - ay, x1 - ax, y1 - ay), 0.3)
-    if view.smooth is not None:
-        depth = view.smooth[ay:by, ax:bx]
-        middle = depth[
-            _ellipse_in(state.shape, (x0 - ax, y0 - ay, x1 - ax, y1 - ay), 0.5) & np.isfinite(depth)
-        ]
-        if len(middle) >= 5:
+    part = np.ascontiguousarray(pixels[around])
+    picture = np.asarray(cv2.resize(part, size, interpolation=cv2.INTER_AREA), np.uint8)
+    depth = None if view.smooth is None else view.smooth[around]
+    seeds = _seeds_of_cut((bottom - top, right - left), box_around, depth, view.diameters_mm[1])
+    state = np.asarray(cv2.resize(seeds, size, interpolation=cv2.INTER_NEAREST), np.uint8)
+    if not _cut(picture, state):
+        return np.zeros((y1 - y0, x1 - x0), np.bool_)
+    fruit = np.isin(state, _FRUIT_STATES).astype(np.uint8)
+    how = cv2.INTER_LINEAR if shrink == 1 else cv2.INTER_NEAREST
+    full = cv2.resize(fruit, full_size, interpolation=how)
+    return full[inside].astype(np.bool_)
+
+
+def _seeds_of_cut(
+    shape: tuple[int, int], box: Box, depth: Depth | None, largest_mm: float
+) -> NDArray[np.uint8]:
+    """Return what each pixel is before the cut, as the constants of GrabCut.
+
+    Outside the box is background, an ellipse in the box is probably fruit, and a small one in the middle surely, except
+    where depth differs too much from that of the middle for the largest fruit, of the diameter ``largest_mm``.
+    """
+    x0, y0, x1, y1 = box
+    seeds = np.full(shape, cv2.GC_BGD, np.uint8)
+    seeds[y0:y1, x0:x1] = cv2.GC_PR_BGD
+    seeds[_ellipse_in(shape, box, _PROBABLE_FRUIT)] = cv2.GC_PR_FGD
+    is_fruit = _ellipse_in(shape, box, _SURE_FRUIT)
+    if depth is not None:
+        middle = depth[_ellipse_in(shape, box, _SURFACE) & np.isfinite(depth)]
+        if len(middle) >= _LEAST_DEPTH_PIXELS:
             surface = float(np.median(middle))
-            with np.errstate(invalid="ignore"):
-                away = np.abs(depth - surface) > view.diameters_mm[1] * 0.6
-            state[away] = cv2.GC_BGD
-            sure &= ~away
-    state[sure] = cv2.GC_FGD
-    state = cv2.resize(state, size, interpolation=cv2.INTER_NEAREST)
-    if not (state == cv2.GC_BGD).any() or not np.isin(state, (cv2.GC_FGD, cv2.GC_PR_FGD)).any():
-        return np.zeros((y1 - y0, x1 - x0), np.bool_)
-    cv2.setRNGSeed(1)
+            with np.errstate(invalid="ignore"):  # NaN without depth, which is not away
+                is_away = np.abs(depth - surface) > largest_mm * _AWAY
+            seeds[is_away] = cv2.GC_BGD
+            is_fruit &= ~is_away
+    seeds[is_fruit] = cv2.GC_FGD
+    return seeds
+
+
+def _cut(picture: NDArray[np.uint8], state: NDArray[np.uint8]) -> bool:
+    """Update the state of each pixel by GrabCut; False if there is no fruit or no background to start from."""
+    has_background = (state == cv2.GC_BGD).any()
+    has_fruit = np.isin(state, _FRUIT_STATES).any()
+    if not has_background or not has_fruit:
+        return False
+    cv2.setRNGSeed(1)  # the same cut each time
+    no_box, models = (0, 0, 1, 1), (np.zeros((1, 65)), np.zeros((1, 65)))
     try:
-        cv2.grabCut(
-            picture,
-            state,
-            (0, 0, 1, 1),
-            np.zeros((1, 65)),
-            np.zeros((1, 65)),
-            _CUT_ROUNDS,
-            cv2.GC_INIT_WITH_MASK,
-        )
+        cv2.grabCut(picture, state, no_box, *models, _CUT_ROUNDS, cv2.GC_INIT_WITH_MASK)
     except cv2.error:  # colour mixtures cannot be fitted to a picture of a single colour
-        return np.zeros((y1 - y0, x1 - x0), np.bool_)
-    fruit = np.isin(state, (cv2.GC_FGD, cv2.GC_PR_FGD)).astype(np.uint8)
-    full = cv2.resize(
-        fruit,
-        (bx - ax, by - ay),
-        interpolation=cv2.INTER_LINEAR if shrink == 1 else cv2.INTER_NEAREST,
-    )
-    return full[y0 - ay : y1 - ay, x0 - ax : x1 - ax].astype(np.bool_)
+        return False
+    return True
 
 
 def _ellipse_in(shape: tuple[int, ...], box: Box, share: float) -> Mask:
+    """Return the mask of an ellipse in the middle of a box, whose axes are a share of the box's sides."""
     x0, y0, x1, y1 = box
     y, x = np.mgrid[: shape[0], : shape[1]]
-    return ((x + 0.5 - (x0 + x1) / 2) / (x1 - x0) * 2) ** 2 + (
-        (y + 0.5 - (y0 + y1) / 2) / (y1 - y0) * 2
-    ) ** 2 <= share**2
+    right = (x + 0.5 - (x0 + x1) / 2) / (x1 - x0) * 2
+    down = (y + 0.5 - (y0 + y1) / 2) / (y1 - y0) * 2
+    return right**2 + down**2 <= share**2

@@ -1,7 +1,7 @@
 """Sizes of the fruits in a picture."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,9 @@ _PALE_CONTRAST = 25.0
 _MOST_BY_COLOUR = 0.5
 """Share of fruits outlined by colour below which their edges are doubted."""
 _ABOUT_FINDING = ("size_guessed", "weak_detector")
+"""Flags of the search that apply to sizes too."""
 _SPARSE_DEPTH = 0.4
+"""Share of the pixels of fruit colour with a depth, below which fruits are missed."""
 _MOST_BOXES = 2000
 
 
@@ -112,18 +114,20 @@ def measure_fruit_size(
         and :mod:`agrotools_tools.fruit.finding`.
     """
     from agrotools_tools.fruit.camera import CameraArguments, choose_camera
-    from agrotools_tools.fruit.finding import find_fruit_pixels, search_fruits
+    from agrotools_tools.fruit.finding import find_fruit_pixels
     from agrotools_tools.fruit.measure import View
-    from agrotools_tools.vision.strangeness import FLAG, strangeness
 
     if min_diameter_mm >= max_diameter_mm:
         why = f"min_diameter_mm = {min_diameter_mm:g} is not below max_diameter_mm = {max_diameter_mm:g}"
         raise ToolError("invalid_argument", why, argument="min_diameter_mm")
     if boxes is not None and region is not None:
         raise ToolError("invalid_argument", "give boxes or region, not both", argument="region")
+
+    # What is seen, from how far, and through which camera.
     name = shown_name(image)
     picture = read_image(image, shown_as=name)
     size = (picture.width, picture.height)
+    measured, distance_of_all = _distances(depth, depth_unit_mm, distance_mm, picture, name)
     camera_arguments = CameraArguments(
         fx_px,
         fy_px,
@@ -134,60 +138,42 @@ def measure_fruit_size(
         calibrated_width_px,
         calibrated_height_px,
     )
-    measured, far = _distances(depth, depth_unit_mm, distance_mm, picture, name)
     chosen = choose_camera(camera_arguments, file_info(image), image, size, name)
     box, clipped = clipped_region(region, *size, name)
     colour = find_fruit_pixels(picture.pixels, picture.valid, fruit)
-    part = np.s_[box[1] : box[3], box[0] : box[2]]
-    inside = colour.mask[part]
-    depth_of_fruit = None if measured is None else np.isfinite(measured.mm[part][inside])
+    depth_mm = None if measured is None else measured.mm
     limits = float(min_diameter_mm), float(max_diameter_mm)
-    view = View(chosen.camera, colour.mask, None if measured is None else measured.mm, far, limits)
-    notes, flags = [*picture.notes, *chosen.notes], [*picture.flags, *chosen.flags, *clipped]
+    view = View(chosen.camera, colour.mask, depth_mm, distance_of_all, limits)
+
+    notes = [*picture.notes, *chosen.notes]
+    flags = [*picture.flags, *chosen.flags, *clipped]
     if measured is not None:
         notes.append(measured.note)
     else:
         flags.append("one_distance_for_all")
     if picture.is_grey:
         flags.append("no_colour")
+
+    # Fruits, in the boxes or searched.
+    inside = np.s_[box[1] : box[3], box[0] : box[2]]
+    in_colour = colour.mask[inside]
+    depth_of_fruit = None if depth_mm is None else np.isfinite(depth_mm[inside][in_colour])
     if boxes is not None:
-        fruits, failed, by_colour = _in_boxes(view, colour, picture, boxes, name)
-        if by_colour < _MOST_BY_COLOUR * len(boxes):
-            flags.append("pale_fruit_possible")
+        sized = _in_boxes(view, colour, picture, boxes, name)
     else:
-        detected = search_fruits(view, colour, picture.pixels, fruit, box)
-        fruits, failed = list(enumerate(detected.fruits, start=1)), ()
-        notes += detected.notes
-        flags += [flag for flag in detected.flags if flag in _ABOUT_FINDING]
-        if detected.with_net:
-            is_pale, is_strange = detected.by_colour < _MOST_BY_COLOUR, FLAG in detected.flags
-        else:
-            # Depth shows round things by itself, if they were found by colour.
-            is_strange = measured is None and strangeness(picture.pixels, "fruit").is_strange
-            is_pale = colour.contrast < _PALE_CONTRAST
-        if is_pale:
-            flags.append("pale_fruit_possible")
-        if is_strange:
-            flags.append(FLAG)
-        if (
-            depth_of_fruit is not None
-            and depth_of_fruit.size
-            and depth_of_fruit.mean() < _SPARSE_DEPTH
-        ):
-            flags.append("depth_sparse")  # so fruits are missed
-    if not fruits:
-        raise _no_fruits(name, bool(inside.any()), depth_of_fruit, boxes)
-    shown_region = None if region is None else box
+        sized = _searched(view, colour, picture, fruit, box, depth_of_fruit)
+    if not sized.fruits:
+        raise _no_fruits(name, bool(in_colour.any()), depth_of_fruit, boxes)
     return fruit_result(
         picture.pixels,
         view,
-        fruits,
-        shown_region,
+        sized.fruits,
+        None if region is None else box,
         min_visibility,
         boxes or (),
-        failed,
-        notes,
-        flags,
+        sized.failed,
+        [*notes, *sized.notes],
+        [*flags, *sized.flags],
     )
 
 
@@ -225,34 +211,71 @@ def _distances(
     return measured, None
 
 
+class _SizedFruits(NamedTuple):
+    """Fruits with their numbers. ``failed``: numbers of boxes without a fruit."""
+
+    fruits: "list[tuple[int, FruitMeasurement]]"
+    failed: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
 def _in_boxes(
     view: "View", colour: "FruitMask", picture: RgbImage, boxes: list[Box], name: str
-) -> "tuple[list[tuple[int, FruitMeasurement]], tuple[int, ...], int]":
-    """Return numbered fruits, the numbers of boxes without a fruit, and how many colour alone distinguished."""
+) -> _SizedFruits:
+    """Measure the fruit in each box. ToolError ``region_empty`` if a box is outside the picture."""
     from agrotools_tools.fruit.finding import fruit_in_box
-    from agrotools_tools.fruit.measure import FruitMeasurement
 
     fruits: list[tuple[int, FruitMeasurement]] = []
     failed: list[int] = []
     by_colour = 0
     for number, box in enumerate(boxes, start=1):
-        inside = (
-            max(0, box[0]),
-            max(0, box[1]),
-            min(picture.width, box[2]),
-            min(picture.height, box[3]),
-        )
-        if inside[0] >= inside[2] or inside[1] >= inside[3]:
+        x0, y0 = max(0, box[0]), max(0, box[1])
+        x1, y1 = min(picture.width, box[2]), min(picture.height, box[3])
+        if x0 >= x1 or y0 >= y1:
             why = f"box {number} {list(box)} is not inside {name}, which is {picture.width} x {picture.height} pixels"
             hint = "boxes are [x0, y0, x1, y1] in pixels of the original image"
             raise ToolError("region_empty", why, argument="boxes", hint=hint)
-        measurement, coloured = fruit_in_box(view, colour, picture.pixels, inside)
-        by_colour += coloured
+        measurement, is_coloured = fruit_in_box(view, colour, picture.pixels, (x0, y0, x1, y1))
+        by_colour += is_coloured
         if measurement is None:
             failed.append(number)
         else:
             fruits.append((number, measurement))
-    return fruits, tuple(failed), by_colour
+    is_pale = by_colour < _MOST_BY_COLOUR * len(boxes)
+    flags = ("pale_fruit_possible",) if is_pale else ()
+    return _SizedFruits(fruits, tuple(failed), flags=flags)
+
+
+def _searched(
+    view: "View",
+    colour: "FruitMask",
+    picture: RgbImage,
+    fruit: Fruit,
+    region: Box,
+    has_depth: NDArray[np.bool_] | None,
+) -> _SizedFruits:
+    """Find and measure the fruits of a region. ``has_depth``: whether each pixel of its colour has a depth."""
+    from agrotools_tools.fruit.finding import search_fruits
+    from agrotools_tools.vision.strangeness import FLAG, strangeness
+
+    found = search_fruits(view, colour, picture.pixels, fruit, region)
+    flags = [flag for flag in found.flags if flag in _ABOUT_FINDING]
+    if found.with_net:
+        is_pale = found.by_colour < _MOST_BY_COLOUR
+        is_strange = FLAG in found.flags
+    else:
+        is_pale = colour.contrast < _PALE_CONTRAST
+        # Depth shows round things by itself, if they were found by colour.
+        is_strange = has_depth is None and strangeness(picture.pixels, "fruit").is_strange
+    if is_pale:
+        flags.append("pale_fruit_possible")
+    if is_strange:
+        flags.append(FLAG)
+    if has_depth is not None and has_depth.size and has_depth.mean() < _SPARSE_DEPTH:
+        flags.append("depth_sparse")
+    numbered = list(enumerate(found.fruits, start=1))
+    return _SizedFruits(numbered, notes=found.notes, flags=tuple(flags))
 
 
 def _no_fruits(
