@@ -23,16 +23,8 @@ sys.path.append(
 
 from paired import with_twins
 
-from field_parts.land import (
-    buildings,
-    canopy,
-    land_use,
-    ndvi,
-    scene,
-    town_trees,
-    trees,
-    trees_from_the_air,
-)
+from field_parts.aerial_trees import oil_palms, town_trees, tree_crowns, trees_from_the_air
+from field_parts.land import buildings, canopy, land_use, ndvi, scene, trees
 from field_parts.pests import pests
 from field_parts.photos import apples, leaf_photos, leaves, orchard, weed_photos
 from field_parts.weeds import weeds
@@ -56,6 +48,8 @@ PARTS: dict[str, Adapter] = {
     "orchard_pears": orchard("pear", "orchard_pears"),
     "orchard_cherries": orchard("cherry", "orchard_cherries"),
     "town_trees": town_trees,
+    "oil_palms": oil_palms,
+    "tree_crowns": tree_crowns,
 }
 """Adapters by the name of the data set's folder."""
 

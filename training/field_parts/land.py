@@ -1,7 +1,6 @@
 """Land from above: maps of tree cover, a multispectral scene, pairs of dates, and rasters of canopy heights."""
 
 from collections.abc import Callable, Sequence
-from csv import DictReader
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -16,12 +15,12 @@ from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image, read_labels
 from agrotools_build.area_truth import Region, cut_out, halves, quarters
 from agrotools_build.sources.land import canopy_subjects, change_subjects
-from agrotools_build.sources.part import Adapter, DataSet, Part, named, photo_subject, photo_thing
+from agrotools_build.sources.part import Adapter, DataSet, Part
 from agrotools_build.templates import Thing
 from agrotools_build.templates.thing import Subject
 from agrotools_tools.change.pairs import shift_between
-from field_parts.converted import as_photo, as_plane
-from field_parts.kept import TREES_OF_TOWNS, is_kept
+from field_parts.converted import as_plane
+from field_parts.kept import is_kept
 from prepared import read_items
 
 _DIGITS = 6
@@ -62,76 +61,6 @@ def trees(data: DataSet) -> Part:
             _subject(f"trees-{number}-down", "trees_half", file, down, truth),
         ]
     return data.part(subjects, ["land"])
-
-
-PLOT_SIDE_PX = 400
-"""Least side of the pictures of trees from the air."""
-
-
-@partial(Adapter, "field.neon_trees")
-def trees_from_the_air(data: DataSet) -> Part:
-    """Crowns that people boxed in pictures of 0.1 m from the air: plots, and their halves; places are not mixed."""
-    places: dict[str, list[tuple[SampleFile, list[tuple[float, float]]]]] = {}
-    for item in read_items(data.folder, ("gsd_m",), ("image", "boxes")):
-        note = "Seen from straight above, from an aeroplane."
-        with (data.folder / item["boxes"]).open(encoding="utf-8") as lines:
-            boxes = [
-                [float(row[edge]) for edge in ("xmin", "xmax", "ymin", "ymax")]
-                for row in DictReader(lines)
-            ]
-        centres = [((x0 + x1) / 2, (y0 + y1) / 2) for x0, x1, y0, y1 in boxes]
-        file = as_photo(data, item, gsd_m=item["gsd_m"], note=note)
-        # One of the three places is shown in several tiles; the others, of open woodland, are compared with each other.
-        place = "tiles" if "crop" in item["source"] else "plots"
-        places.setdefault(place, []).append((file, centres))
-    subjects: list[Subject] = []
-    for place, plots in places.items():
-        subjects.append(
-            photo_subject(f"trees-{place}", plots, _plot_of_trees, {"place": place}, "tree_plot")
-        )
-        for number, (file, centres) in enumerate(plots):
-            alone = photo_subject(
-                f"trees-{place}-{number}-alone", [(file, centres)], _plot_of_trees, {}, "tree_plot"
-            )
-            subjects.append(alone)
-            parts = halves(int(file.width_px or PLOT_SIDE_PX), int(file.height_px or PLOT_SIDE_PX))[
-                number % 2
-            ]
-            subjects.append(_half_plots(f"trees-{place}-{number}", file, centres, parts))
-    return data.part(subjects, ["tree_plots"])
-
-
-def _plot_of_trees(file: SampleFile, centres: list[tuple[float, float]], _: int) -> Thing:
-    side = file.gsd_m or 1.0
-    hectares = (file.width_px or 0) * (file.height_px or 0) * side**2 / 10_000
-    truth = {
-        "count": len(centres),
-        "density_per_ha": round_significant(len(centres) / hectares, _DIGITS),
-    }
-    thought = f"I need to know how many trees stand in {file.name}."
-    return photo_thing(file, "count_objects", truth, thought, target="tree")
-
-
-def _half_plots(
-    name: str,
-    file: SampleFile,
-    centres: list[tuple[float, float]],
-    parts: Sequence[tuple[str, Region]],
-) -> Subject:
-    file = named(file, "image", 1)
-
-    def shown(index: int, _: int) -> Thing:
-        called, (x0, y0, x1, y1) = parts[index]
-        truth = {"count": sum(x0 <= x < x1 and y0 <= y < y1 for x, y in centres)}
-        arguments: dict[str, Any] = {
-            "image": file.name,
-            "target": "tree",
-            "region": [x0, y0, x1, y1],
-        }
-        thought = f"I need to know how many trees stand in the {called} half."
-        return Thing((file,), "count_objects", arguments, truth, f"{called} half", thought)
-
-    return Subject(name, 2, shown, {"plot": name}, of="tree_half_plot")
 
 
 @partial(Adapter, "field.multiband")
@@ -291,32 +220,3 @@ def canopy(data: DataSet) -> Part:
             str(item["id"]), file, heights, np.random.default_rng([*heights.shape])
         )
     return data.part(subjects, ["canopy"])
-
-
-@partial(Adapter, "field.town_trees")
-def town_trees(data: DataSet) -> Part:
-    """Trees of towns with a point on each: one picture, its halves, and the same place in two years."""
-    places: dict[str, list[dict[str, Any]]] = {}
-    for item in read_items(data.folder, ("points", "cluster", "gsd_m", "year"), ("image",)):
-        places.setdefault(str(item["cluster"]), []).append(item)
-    subjects: list[Subject] = []
-    for place, items in places.items():
-        tiles = [_town_tile(data, item) for item in sorted(items, key=lambda item: item["year"])]
-        latest, points = tiles[-1]
-        name = f"town-{place}"
-        across_or_down = halves(int(latest.width_px or 0), int(latest.height_px or 0))
-        own = [
-            photo_subject(f"{name}-alone", [tiles[-1]], _plot_of_trees, {}, "tree_plot"),
-            *(
-                _half_plots(f"{name}-{direction}", latest, points, parts)
-                for direction, parts in zip(("across", "down"), across_or_down, strict=True)
-            ),
-        ]
-        subjects += [replace(each, cluster=place, groups=TREES_OF_TOWNS) for each in own]
-    return data.part(subjects, ["tree_plots"])
-
-
-def _town_tile(data: DataSet, item: dict[str, Any]) -> tuple[SampleFile, list[tuple[float, float]]]:
-    note = "Part of a town, seen from straight above, from an aeroplane."
-    file = as_photo(data, item, gsd_m=item["gsd_m"], note=note)
-    return file, [(x, y) for x, y in item["points"]]

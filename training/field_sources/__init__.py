@@ -1,8 +1,10 @@
 """Readers of public repositories for the benchmark ``field``, by the name of the data set's folder."""
 
 from field_sources.snapshot import Reader
-from field_sources.trees import TOWN_TREES
+from field_sources.trees import OIL_PALMS, TOWN_TREES, TREE_CROWNS
 
 READERS: dict[str, Reader] = {
     "town_trees": TOWN_TREES,
+    "oil_palms": OIL_PALMS,
+    "tree_crowns": TREE_CROWNS,
 }

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from agrotools_benchmarks.field.pack import JPEG_QUALITY, Box, as_jpeg
+
 
 class Snapshot:
     """The files of a repository at one commit, read from a git directory without a work tree."""
@@ -81,26 +83,39 @@ class Prepared:
         """Size of the stored pictures in MB, without masks and other files with answers."""
         return self._bytes / 1e6
 
-    def add(self, name: str, cluster: str, files: Mapping[str, str], **truth: Any) -> None:
+    def add(
+        self,
+        name: str,
+        cluster: str,
+        files: Mapping[str, str],
+        crop: Box | None = None,
+        **truth: Any,
+    ) -> None:
         """Add an item, and store its files as the repository has them.
 
         Args:
             name: id of the item, unique in the data set.
             cluster: place, day, plant or session; items that share it are not independent.
             files: paths in the repository by key: ``image``, ``before`` and ``after``, or ``chm``.
+            crop: box that alone is stored of each picture, as a JPEG; its corner is the origin of what people marked.
             truth: what people marked: ``label``, ``points``, ``boxes``, ``mask`` (from :meth:`store_mask`), ...
         """
-        stored = {key: self._store(path) for key, path in files.items()}
-        source = {
+        stored = {key: self._store(path, crop) for key, path in files.items()}
+        source: dict[str, Any] = {
             "repo": self.snapshot.repo,
             "commit": self.snapshot.commit,
             "paths": list(files.values()),
         }
+        if crop is not None:
+            source["crop"] = list(crop)
         self.items.append({"id": name, "cluster": cluster, **stored, **truth, "source": source})
 
-    def _store(self, path: str) -> str:
+    def _store(self, path: str, crop: Box | None) -> str:
         content = self.snapshot.read(path)
         name = f"images/{stem_of(path)}{Path(path).suffix.lower()}"
+        if crop is not None:
+            _, content, _ = as_jpeg(content, JPEG_QUALITY, crop, ())
+            name = f"images/{stem_of(path)}_{'_'.join(map(str, crop[:2]))}.jpg"
         target = self.folder / name
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
