@@ -51,7 +51,7 @@ ABSENT = (
     "no questions on the choice of bands: no picture of more than three bands with classes by people could be had",
 )
 """Task types without questions, with the reason."""
-IMAGE_KEYS = ("image", "before", "after", "chm")
+IMAGE_KEYS = ("image", "before", "after", "chm", "dsm", "dtm")
 """Keys of an item of ``truth.json`` whose files are shown, in the order of the paths of its source."""
 
 

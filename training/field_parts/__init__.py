@@ -27,6 +27,7 @@ from field_parts.aerial_trees import oil_palms, town_trees, tree_crowns, trees_f
 from field_parts.land import buildings, canopy, land_use, ndvi, scene, trees
 from field_parts.pests import pests
 from field_parts.photos import apples, leaf_photos, leaves, orchard, weed_photos
+from field_parts.rasters import forest, season, soybeans, stands
 from field_parts.weeds import weeds
 
 PARTS: dict[str, Adapter] = {
@@ -50,6 +51,10 @@ PARTS: dict[str, Adapter] = {
     "town_trees": town_trees,
     "oil_palms": oil_palms,
     "tree_crowns": tree_crowns,
+    "sinop_season": season,
+    "soybean_heights": soybeans,
+    "forest_heights": forest,
+    "stand_metrics": stands,
 }
 """Adapters by the name of the data set's folder."""
 

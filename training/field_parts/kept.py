@@ -15,6 +15,7 @@ NO_FARM = "no farm"
 """Name of the group of samples whose place is no farm, so that figures without them can be given."""
 TREES_OF_TOWNS = {NO_FARM: "trees of towns"}
 CROWNS_OF_FORESTS = {NO_FARM: "crowns of forests"}
+HEIGHTS_OF_FORESTS = {NO_FARM: "heights of forests"}
 
 
 @cache

@@ -1,5 +1,11 @@
 """Readers of public repositories for the benchmark ``field``, by the name of the data set's folder."""
 
+from field_sources.rasters import (
+    FOREST_HEIGHTS,
+    SINOP_SEASON,
+    SOYBEAN_HEIGHTS,
+    STAND_METRICS,
+)
 from field_sources.snapshot import Reader
 from field_sources.trees import OIL_PALMS, TOWN_TREES, TREE_CROWNS
 
@@ -7,4 +13,8 @@ READERS: dict[str, Reader] = {
     "town_trees": TOWN_TREES,
     "oil_palms": OIL_PALMS,
     "tree_crowns": TREE_CROWNS,
+    "sinop_season": SINOP_SEASON,
+    "soybean_heights": SOYBEAN_HEIGHTS,
+    "forest_heights": FOREST_HEIGHTS,
+    "stand_metrics": STAND_METRICS,
 }

@@ -63,7 +63,7 @@ def as_tiff(content: bytes, layer: int | None) -> list[bytes]:
     """Return the values of a plane as TIFF files: as they are, and as 0 and 1; empty if they cannot be read.
 
     A plane is read from a picture, from an array of NumPy (``layer``: place in its first dimension) or from the
-    variable ``transformed_depth`` of a MATLAB file.
+    variable ``transformed_depth`` of a MATLAB file. JPEG 2000 pictures hold an index times 10,000 (MODIS).
     """
     plane = _plane(content, layer)
     if plane is None or plane.ndim != 2:
@@ -76,6 +76,16 @@ def as_tiff(content: bytes, layer: int | None) -> list[bytes]:
     ]
 
 
+INDEX_SCALE = 10_000
+"""Whole numbers per unit of an index in products of MODIS."""
+_OFFSET = 1 << 15
+"""What Pillow adds to the signed 16-bit values of a JPEG 2000 picture."""
+
+
+def _signed(values: NDArray[np.uint16]) -> NDArray[np.float32]:
+    return values.astype(np.float32) - np.float32(_OFFSET)
+
+
 def _plane(content: bytes, layer: int | None) -> NDArray[Any] | None:
     try:
         if content.startswith(b"\x93NUMPY"):
@@ -85,6 +95,8 @@ def _plane(content: bytes, layer: int | None) -> NDArray[Any] | None:
 
             return loadmat(BytesIO(content))["transformed_depth"].astype(np.uint16)
         with Image.open(BytesIO(content)) as picture:
+            if picture.format == "JPEG2000":
+                return _signed(np.asarray(picture)) / np.float32(INDEX_SCALE)
             return np.asarray(picture)
     except (
         OSError,
