@@ -27,7 +27,8 @@ from field_parts.aerial_trees import oil_palms, town_trees, tree_crowns, trees_f
 from field_parts.land import buildings, canopy, land_use, ndvi, scene, trees
 from field_parts.pests import pests
 from field_parts.photos import apples, leaf_photos, leaves, orchard, weed_photos
-from field_parts.rasters import forest, season, soybeans, stands
+from field_parts.plots import trial_plots
+from field_parts.rasters import bands, forest, season, soybeans, stands
 from field_parts.weeds import weeds
 
 PARTS: dict[str, Adapter] = {
@@ -55,6 +56,8 @@ PARTS: dict[str, Adapter] = {
     "soybean_heights": soybeans,
     "forest_heights": forest,
     "stand_metrics": stands,
+    "amazon_bands": bands,
+    "trial_plots": trial_plots,
 }
 """Adapters by the name of the data set's folder."""
 

@@ -174,7 +174,7 @@ def _palms(file: SampleFile, points: list[Point], _: int) -> Thing:
     )
 
 
-_CROWNS_TOGETHER = 6
+_CROWNS_TOGETHER = 5
 """Least number of crowns of a group that questions choose from; a place is never in two groups."""
 _DEAD, _ALIVE = "dead", "alive"
 _EACH = 2

@@ -50,7 +50,8 @@ def season(data: DataSet) -> Part:
     telling = [date for date in dates if date[0].name[5:12] in _TELLING_MONTHS]
     subjects: list[Subject] = []
     for number, field in enumerate(items[0]["fields"]):
-        subjects.append(_field(f"field-{number}", field, dates, "field_date"))
+        if _USES[field["label"]] != "forest":
+            subjects.append(_field(f"field-{number}", field, dates, "field_date"))
         subjects.append(_field(f"field-{number}-use", field, telling, "field_use"))
     return data.part([replace(each, cluster="sinop") for each in subjects], ["season"])
 
@@ -206,3 +207,46 @@ def stands(data: DataSet) -> Part:
             cluster = str(item["cluster"])
             subjects.append(replace(subject, cluster=cluster, groups=HEIGHTS_OF_FORESTS))
     return data.part(subjects, ["stands"])
+
+
+_LANDSAT = ("blue", "green", "red", "NIR", "SWIR1", "SWIR2")
+
+
+@partial(Adapter, "field.amazon_bands")
+def bands(data: DataSet) -> Part:
+    """Bands that tell the river from the forest, at points that people named."""
+    item = read_items(data.folder, ("water", "forest"), ("image",))[0]
+    path = data.folder / item["image"]
+    with open_raster(path) as raster:
+        values, gsd_m = raster.read([1, 2, 3, 4, 5, 6]).astype(np.float64), raster.sampling.gsd_m
+    _, rows, columns = values.shape
+    note = (
+        "Landsat 8, southern Amazon, 27 July 2019, reflectance times 10,000. Bands in order: blue, green, red, near"
+        " infrared (NIR), short-wave infrared 1 (SWIR1) and 2 (SWIR2)."
+    )
+    file = data.originals.raster(path, (columns, rows), _LANDSAT, note, gsd_m)
+    file = file.model_copy(update={"name": "landsat.tif"})
+    subjects: list[Subject] = []
+    for number, cells in enumerate(zip(item["water"], item["forest"], strict=False)):
+        windows = [
+            (called, (x - _CELLS, y - _CELLS, x + _CELLS + 1, y + _CELLS + 1))
+            for called, (x, y) in zip(("the river", "the forest"), cells, strict=True)
+        ]
+
+        def shown(index: int, _: int, windows: Any = windows) -> Thing:
+            called, region = windows[index]
+            inside = [cut_out(band, region).mean() for band in values]
+            truth: dict[str, Any] = {
+                "bands": [
+                    {"name": name, "mean": round_significant(float(mean), _DIGITS)}
+                    for name, mean in zip(_LANDSAT, inside, strict=True)
+                ]
+            }
+            arguments: dict[str, Any] = {"image": file.name, "region": [*region]}
+            words = {"window": f"({', '.join(map(str, region))})"}
+            thought = f"I need the bands of {called}."
+            return Thing((file,), "describe_region", arguments, truth, called, thought, words)
+
+        subject = Subject(f"bands-{number}", 2, shown, {"windows": number}, of="land_window")
+        subjects.append(replace(subject, cluster="amazon"))
+    return data.part(subjects, ["land_bands"])

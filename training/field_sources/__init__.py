@@ -1,6 +1,8 @@
 """Readers of public repositories for the benchmark ``field``, by the name of the data set's folder."""
 
+from field_sources.plots import TRIAL_PLOTS
 from field_sources.rasters import (
+    AMAZON_BANDS,
     FOREST_HEIGHTS,
     SINOP_SEASON,
     SOYBEAN_HEIGHTS,
@@ -17,4 +19,6 @@ READERS: dict[str, Reader] = {
     "soybean_heights": SOYBEAN_HEIGHTS,
     "forest_heights": FOREST_HEIGHTS,
     "stand_metrics": STAND_METRICS,
+    "amazon_bands": AMAZON_BANDS,
+    "trial_plots": TRIAL_PLOTS,
 }

@@ -1,13 +1,14 @@
 """Rasters: a season of NDVI of farmland, and heights of crops and forests."""
 
 import re
+import struct
 from csv import DictReader
 from io import StringIO
 
 from rasterio.io import MemoryFile
 from rasterio.warp import transform
 
-from field_sources.snapshot import Prepared, Reader
+from field_sources.snapshot import Prepared, Reader, Snapshot
 
 _NDVI_FOLDER = "inst/extdata/raster/mod13q1/"
 _SAMPLES = "inst/extdata/samples/samples_sinop_crop.csv"
@@ -77,3 +78,47 @@ def _read_stand_metrics(prepared: Prepared) -> None:
 
 
 STAND_METRICS = Reader("cran/sgsR", "3eaeebf1fbbaea46098ef39e7eeba7f91851f0d5", _read_stand_metrics)
+
+
+_WATER, _FOREST = 0, 2
+"""Classes of the points that their spectra leave no doubt about; crops and bare soil cannot be told apart."""
+_SHAPES, _RECORD_HEAD = 100, 8
+"""Bytes before the first shape of a shapefile, and before the content of each."""
+
+
+def _read_amazon_bands(prepared: Prepared) -> None:
+    """A Landsat 8 scene of six bands, and points of classes that the authors took from it."""
+    path = "tests/data/LC08_232066_20190727.tif"
+    points = _points_with_classes(prepared.snapshot, "tests/data/endmembers")
+    with MemoryFile(prepared.snapshot.read(path)) as content, content.open() as raster:
+        cells = [(number, *reversed(raster.index(x, y))) for number, x, y in points]
+        inside = [
+            each
+            for each in cells
+            if 1 <= each[1] < raster.width - 1 and 1 <= each[2] < raster.height - 1
+        ]
+    named = {"water": _WATER, "forest": _FOREST}
+    truth = {name: [cell[1:] for cell in inside if cell[0] == its] for name, its in named.items()}
+    prepared.add("amazon", "amazon", {"image": path}, **truth)
+
+
+def _points_with_classes(snapshot: Snapshot, name: str) -> list[tuple[int, float, float]]:
+    """Return class and position of each point of a shapefile whose table begins with the class."""
+    table, shapes = snapshot.read(f"{name}.dbf"), snapshot.read(f"{name}.shp")
+    count, head, size = struct.unpack("<IHH", table[4:12])
+    width = table[32 + 16]
+    rows = (table[head + size * number + 1 :][:width] for number in range(count))
+    classes = [int(float(row.decode())) for row in rows]
+    found: list[tuple[int, float, float]] = []
+    start = _SHAPES
+    for number in classes:
+        words = struct.unpack(">i", shapes[start + 4 : start + _RECORD_HEAD])[0]
+        content = shapes[start + _RECORD_HEAD :][: 2 * words]
+        found.append((number, *struct.unpack("<2d", content[4:20])))
+        start += _RECORD_HEAD + 2 * words
+    return found
+
+
+AMAZON_BANDS = Reader(
+    "yotarazona/scikit-eo", "e30a411cdd3bc860f06f49ae0ad5218a1bfbe0bb", _read_amazon_bands
+)
