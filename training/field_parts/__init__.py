@@ -23,7 +23,13 @@ sys.path.append(
 
 from paired import with_twins
 
-from field_parts.aerial_trees import oil_palms, town_trees, tree_crowns, trees_from_the_air
+from field_parts.aerial_trees import (
+    date_palms,
+    oil_palms,
+    town_trees,
+    tree_crowns,
+    trees_from_the_air,
+)
 from field_parts.land import buildings, canopy, land_use, ndvi, scene, trees
 from field_parts.pests import pests
 from field_parts.photos import apples, leaf_photos, leaves, orchard, weed_photos
@@ -51,6 +57,7 @@ PARTS: dict[str, Adapter] = {
     "orchard_cherries": orchard("cherry", "orchard_cherries"),
     "town_trees": town_trees,
     "oil_palms": oil_palms,
+    "date_palms": date_palms,
     "tree_crowns": tree_crowns,
     "sinop_season": season,
     "soybean_heights": soybeans,

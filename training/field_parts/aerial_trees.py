@@ -31,6 +31,7 @@ PLOT_SIDE_PX = 400
 Point = tuple[float, float]
 _TREE = {"tree": "tree", "trees": "trees"}
 _PALM = {"tree": "oil palm", "trees": "oil palms"}
+_DATE_PALM = {"tree": "date palm", "trees": "date palms"}
 
 
 @partial(Adapter, "field.neon_trees")
@@ -142,36 +143,48 @@ _PALMS_TOGETHER = 3
 @partial(Adapter, "field.oil_palms")
 def oil_palms(data: DataSet) -> Part:
     """Palms of a plantation, boxed by people: pictures, their halves, and pictures of one block together."""
+    note = (
+        "Part of an oil palm plantation, seen from straight above by a drone; a palm cut by the edge counts if its"
+        " centre is in the picture."
+    )
+    return data.part(_palm_subjects(data, note, _PALM, "palm_photo"), ["palm", "tree_plots"])
+
+
+@partial(Adapter, "field.date_palms")
+def date_palms(data: DataSet) -> Part:
+    """Palms of date groves, boxed by people: pictures, their halves, and pictures of one grove together."""
+    note = (
+        "Part of a grove of date palms, seen from straight above; palms cut by the edge count, too."
+    )
+    subjects = _palm_subjects(data, note, _DATE_PALM, "date_grove")
+    return data.part(subjects, ["date_palms", "tree_plots"])
+
+
+def _palm_subjects(data: DataSet, note: str, words: Mapping[str, str], of: str) -> list[Subject]:
     blocks: dict[str, list[Photo[list[Point]]]] = {}
     for item in read_items(data.folder, ("points", "cluster"), ("image",)):
-        note = (
-            "Part of an oil palm plantation, seen from straight above by a drone; a palm cut by the edge counts if"
-            " its centre is in the picture."
-        )
         file = as_photo(data, item, note=note)
         if is_kept(data, file):
             blocks.setdefault(str(item["cluster"]), []).append((file, _points(item)))
+
+    def palms(file: SampleFile, points: list[Point], _: int) -> Thing:
+        thought = f"I need to know how many {words['trees']} there are in {file.name}."
+        truth = {"count": len(points)}
+        return photo_thing(file, "count_objects", truth, thought, words, target=words["tree"])
+
     subjects: list[Subject] = []
     for block, photos in blocks.items():
         own: list[Subject] = []
         for number, (file, points) in enumerate(photos):
             name = f"palms-{block}-{number}"
-            alone = photo_subject(f"{name}-alone", [(file, points)], _palms, {}, "palm_photo")
-            own += [alone, *_both_halves(name, file, points, _PALM)]
+            alone = photo_subject(f"{name}-alone", [(file, points)], palms, {}, of)
+            own += [alone, *_both_halves(name, file, points, words)]
         for start in range(0, len(photos), _PALMS_TOGETHER):
             some = photos[start : start + _PALMS_TOGETHER]
             if len(some) > 1:
-                name = f"palms-{block}-from-{start}"
-                own.append(photo_subject(name, some, _palms, {}, "palm_photo"))
+                own.append(photo_subject(f"palms-{block}-from-{start}", some, palms, {}, of))
         subjects += [replace(each, cluster=block) for each in own]
-    return data.part(subjects, ["palm", "tree_plots"])
-
-
-def _palms(file: SampleFile, points: list[Point], _: int) -> Thing:
-    thought = f"I need to know how many oil palms there are in {file.name}."
-    return photo_thing(
-        file, "count_objects", {"count": len(points)}, thought, _PALM, target=_PALM["tree"]
-    )
+    return subjects
 
 
 _CROWNS_TOGETHER = 5

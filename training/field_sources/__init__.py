@@ -9,11 +9,12 @@ from field_sources.rasters import (
     STAND_METRICS,
 )
 from field_sources.snapshot import Reader
-from field_sources.trees import OIL_PALMS, TOWN_TREES, TREE_CROWNS
+from field_sources.trees import DATE_PALMS, OIL_PALMS, TOWN_TREES, TREE_CROWNS
 
 READERS: dict[str, Reader] = {
     "town_trees": TOWN_TREES,
     "oil_palms": OIL_PALMS,
+    "date_palms": DATE_PALMS,
     "tree_crowns": TREE_CROWNS,
     "sinop_season": SINOP_SEASON,
     "soybean_heights": SOYBEAN_HEIGHTS,

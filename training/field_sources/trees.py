@@ -145,3 +145,41 @@ TREE_CROWNS = Reader(
     "cae13f1e4271b5386e2379068f8239de3033ec40",
     _read_tree_crowns,
 )
+
+
+_DATE_FOLDER = "data_palm_tree_yolov12"
+_DATE_PARTS = ("test", "valid")
+"""The parts that are not augmented."""
+_GROVE_DIGITS = 16
+"""Leading digits of a tile's number that tiles of one grove share, as the number is a path in a tree of tiles."""
+_OF_A_GROVE = 2
+_DATE_SIDE_PX = 640
+_FEWEST_PALMS = 6
+
+
+def _read_date_palms(prepared: Prepared) -> None:
+    """Tiles of groves of date palms in Saudi Arabia, seen by satellite, with a box round every palm."""
+    snapshot = prepared.snapshot
+    groves: dict[str, list[str]] = defaultdict(list)
+    points: dict[str, list[list[float]]] = {}
+    for part in _DATE_PARTS:
+        for path in snapshot.paths(f"{_DATE_FOLDER}/{part}/images/", ".jpg"):
+            listed = path.replace("/images/", "/labels/").removesuffix(".jpg") + ".txt"
+            if not snapshot.has(listed):
+                continue
+            rows = [line.split() for line in snapshot.text(listed).splitlines()]
+            centres = [[_DATE_SIDE_PX * float(edge) for edge in row[1:3]] for row in rows]
+            if _FEWEST_PALMS <= len(centres) <= _MOST_TREES:
+                points[path] = centres
+                groves[path.rpartition("/")[2][:_GROVE_DIGITS]].append(path)
+    for grove, paths in sorted(groves.items()):
+        for path in drawn_by_lot(paths, _OF_A_GROVE):
+            number = path.rpartition("/")[2].partition("_")[0]
+            prepared.add(number, grove, {"image": path}, points=points[path])
+
+
+DATE_PALMS = Reader(
+    "GlowLab-IU/Palm-Tree-Detection",
+    "b87fdbe880ab5c001f81cdb6b8d38d64a25cd83e",
+    _read_date_palms,
+)
