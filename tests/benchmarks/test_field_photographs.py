@@ -197,6 +197,16 @@ def test_original_and_copy_in_another_form_become_the_same_file(tmp_path):
     assert framed != plain
 
 
+def test_an_index_in_a_signed_jpeg_2000_becomes_fractions():
+    stored = np.array([[-3056, 0], [5000, 10076]])
+    buffer = io.BytesIO()
+    # Pillow adds this offset to the signed values that it reads, and writes unsigned ones as they are.
+    shifted = (stored + (1 << 15)).astype(np.uint16)
+    Image.fromarray(shifted).save(buffer, "JPEG2000", irreversible=False)
+    plane = Image.open(io.BytesIO(as_tiff(buffer.getvalue(), None)[0]))
+    assert np.asarray(plane) == pytest.approx(stored / 10_000, abs=1e-6)
+
+
 def test_a_prepared_copy_gives_the_same_benchmark(made, tmp_path):
     head, web = made
     mirror, root = tmp_path / "mirror", tmp_path / "elsewhere"
