@@ -48,7 +48,6 @@ UNUSED = {
 """Data sets that are left out: number of questions that this costs, and the reason."""
 ABSENT = (
     "no questions on farm ponds: no photographs of ponds on two dates with outlines by people could be had",
-    "no questions on the choice of bands: no picture of more than three bands with classes by people could be had",
 )
 """Task types without questions, with the reason."""
 IMAGE_KEYS = ("image", "before", "after", "chm", "dsm", "dtm")
