@@ -30,6 +30,7 @@ from field_parts.aerial_trees import (
     tree_crowns,
     trees_from_the_air,
 )
+from field_parts.crops import beets, potatoes, sesame
 from field_parts.land import buildings, canopy, land_use, ndvi, scene, trees
 from field_parts.pests import pests
 from field_parts.photos import apples, leaf_photos, leaves, orchard, weed_photos
@@ -65,6 +66,9 @@ PARTS: dict[str, Adapter] = {
     "stand_metrics": stands,
     "amazon_bands": bands,
     "trial_plots": trial_plots,
+    "beet_weeds": beets,
+    "potato_weeds": potatoes,
+    "sesame_weeds": sesame,
 }
 """Adapters by the name of the data set's folder."""
 

@@ -10,6 +10,7 @@ from field_sources.rasters import (
 )
 from field_sources.snapshot import Reader
 from field_sources.trees import DATE_PALMS, OIL_PALMS, TOWN_TREES, TREE_CROWNS
+from field_sources.weeds import BEET_WEEDS, POTATO_WEEDS, SESAME_WEEDS
 
 READERS: dict[str, Reader] = {
     "town_trees": TOWN_TREES,
@@ -22,4 +23,7 @@ READERS: dict[str, Reader] = {
     "stand_metrics": STAND_METRICS,
     "amazon_bands": AMAZON_BANDS,
     "trial_plots": TRIAL_PLOTS,
+    "potato_weeds": POTATO_WEEDS,
+    "beet_weeds": BEET_WEEDS,
+    "sesame_weeds": SESAME_WEEDS,
 }

@@ -1,0 +1,34 @@
+"""Readers of public repositories for ``field``: what they conclude from the pictures themselves."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.ndimage import gaussian_filter
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "training"))
+
+from field_sources.weeds import _cells_by_edges
+
+pytestmark = pytest.mark.unit
+
+
+def test_tiles_of_two_maps_are_told_apart_and_placed_by_their_edges():
+    rng = np.random.default_rng(7)
+    # Smooth over some pixels, so that the last line of a tile resembles the first line of the next.
+    maps = [gaussian_filter(rng.normal(size=(120, 160, 3)), (3, 3, 0)) for _ in range(2)]
+    tiles = {}
+    for number, ground in enumerate(maps):
+        scaled = 20 + 230 * (ground - ground.min()) / np.ptp(ground)
+        for row in range(3):
+            for column in range(4):
+                tile = scaled[40 * row : 40 * row + 40, 40 * column : 40 * column + 40]
+                tiles[f"{number} {column} {row}"] = tile.astype(np.uint8)
+    cells = _cells_by_edges(tiles)
+    assert len(cells) == len(tiles)
+    assert len({name for name, _ in cells.values()}) == len(maps)
+    for path, (name, (column, row)) in cells.items():
+        number, right, down = map(int, path.split())
+        corner = cells[f"{number} 0 0"]
+        assert (name, column - corner[1][0], row - corner[1][1]) == (corner[0], right, down)

@@ -1,0 +1,227 @@
+"""Crops and weeds: potatoes (their plants counted) and sugar beets from drones, sesame from close above."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import SampleFile
+from agrotools.vision.reading import read_labels
+from agrotools_build.area_truth import AreaTruth, Region, count_area, halves
+from agrotools_build.sources.part import (
+    Adapter,
+    DataSet,
+    Part,
+    Photo,
+    named,
+    photo_subject,
+    photo_thing,
+)
+from agrotools_build.templates import Thing, load_templates
+from agrotools_build.templates.field import FieldPicture, field_picture
+from agrotools_build.templates.template import Template, field_templates
+from agrotools_build.templates.thing import Subject
+from field_parts.kept import is_kept, kept_of
+from prepared import read_items
+
+_SIDE_BY_SIDE = 2
+"""Pictures that are compared in pairs."""
+_TOGETHER = 4
+"""Pictures of a block that are compared together."""
+
+
+def _items_by_cluster(data: DataSet, note: str, *needed: str) -> dict[str, list[Photo[Any]]]:
+    """Return pictures that are kept, and their items, by cluster."""
+    found: dict[str, list[Photo[Any]]] = {}
+    for item in read_items(data.folder, ("cluster", *needed), ("image", "mask")):
+        file = data.originals.file(data.folder / item["image"], note=note)
+        if is_kept(data, file):
+            found.setdefault(str(item["cluster"]), []).append((file, item))
+    return found
+
+
+def _masked(data: DataSet, item: dict[str, Any]) -> NDArray[np.uint8]:
+    return read_labels(data.folder / item["mask"]).classes.astype(np.uint8)
+
+
+def _field_subjects(
+    data: DataSet, cluster: str, photos: Sequence[Photo[Any]], noun: str, **more: Any
+) -> list[Subject]:
+    """Return subjects of two pictures and of four, whose areas of crop and weeds people outlined.
+
+    ``more``: further arguments of the measurement.
+    """
+    masks = [_masked(data, item) for _, item in photos]
+
+    def shown(members: Sequence[int]) -> Callable[[int, int], FieldPicture]:
+        @cache  # a picture is used in many questions, and its areas take time to count
+        def picture(index: int, place: int) -> FieldPicture:
+            number = members[index]
+            file, mask = named(photos[number][0], "image", place), masks[number]
+
+            def area(region: Region | None) -> AreaTruth:
+                return count_area(mask, None, region)
+
+            rows, columns = mask.shape
+            arguments = {"image": file.name, **more}
+            return field_picture((file,), arguments, area, columns, rows, noun)
+
+        return picture
+
+    everything = range(len(photos))
+    pairs = [
+        everything[at : at + _SIDE_BY_SIDE]
+        for at in range(0, len(photos) - _SIDE_BY_SIDE + 1, _SIDE_BY_SIDE)
+    ]
+    name = f"{data.listing.part}-{cluster}"
+    subjects = [
+        Subject(f"{name}-pair-{number}", len(pair), shown(pair), {"block": cluster})
+        for number, pair in enumerate(pairs)
+    ]
+    if len(photos) >= _TOGETHER:
+        four = everything[:_TOGETHER]
+        subjects.append(
+            Subject(f"{name}-four", _TOGETHER, shown(four), {"block": cluster}, "field_four")
+        )
+    return [replace(each, cluster=cluster) for each in subjects]
+
+
+_CHANNELS = {"NIR": 1, "R": 3}
+"""Bands of the frames by channel: the copy took the tiles that the authors call CIR; plants are dark in the third."""
+
+
+@partial(Adapter, "field.beet_weeds")
+def beets(data: DataSet) -> Part:
+    """Sugar beets and weeds (WeedMap): areas, in frames that experts marked pixel by pixel."""
+    note = (
+        "Sugar beets and weeds from a drone, in false colour: the red, green and blue channels show near infrared,"
+        " green and red, so plants look yellow to orange, soil grey to blue."
+    )
+    subjects = [
+        each
+        for cluster, photos in _items_by_cluster(data, note).items()
+        for each in _field_subjects(data, cluster, photos, "drone picture", bands=_CHANNELS)
+    ]
+    return data.part(subjects, _asked())
+
+
+def _asked() -> list[Template]:
+    """Return the questions about fields, without those that give a place in pixels."""
+    every = (*field_templates(), *load_templates("scouting"), *load_templates("surely"))
+    return [each for each in every if each.template != "cover_in_box"]
+
+
+_POTATO = {"plants": "potato plants", "seeds": "seed tubers"}
+_LOOSE = ("crop_share", "weed", "pressure_class", "leading_plants", "surface_bars", "ground_pie")
+"""Beginnings of names of templates that need areas of weeds, which the outlines of thin grasses overstate."""
+
+
+@partial(Adapter, "field.potato_weeds")
+def potatoes(data: DataSet) -> Part:
+    """Young potatoes from a drone: number of plants, and the ground that they cover."""
+    note = (
+        "Young potatoes in ridges, seen from straight above by a drone; a plant that the edge of the picture cuts"
+        " counts, too."
+    )
+    subjects: list[Subject] = []
+    for cluster, photos in _items_by_cluster(data, note, "plants").items():
+        # Areas are asked of two pictures, halves of the others, so that none is in more than a few questions.
+        subjects += _field_subjects(data, cluster, photos[_SIDE_BY_SIDE:], "drone image")
+        subjects += _stands(f"{data.listing.part}-{cluster}", cluster, photos)
+    of_plants = [each for each in _asked() if not _needs_weeds(each)]
+    return data.part(subjects, [*load_templates("stand"), *of_plants])
+
+
+def _needs_weeds(question: Template) -> bool:
+    texts = [
+        *question.needs,
+        *question.clear,
+        *(slot.from_ for slot in question.slots),
+        *(str(step.arguments) for step in question.steps),
+        *map(str, question.drawn),
+    ]
+    return any("weed" in text for text in texts) or question.template.startswith(_LOOSE)
+
+
+def _stands(name: str, cluster: str, photos: Sequence[Photo[Any]]) -> list[Subject]:
+    """Return the pictures of a block as stands of plants to be counted, and the halves of each."""
+    stands = photo_subject(f"{name}-stand", photos, _stand, {"block": cluster}, "stand")
+    split = [
+        _half_stands(f"{name}-halves-{number}", file, item["plants"], number)
+        for number, (file, item) in enumerate(photos[:_SIDE_BY_SIDE])
+    ]
+    return [replace(each, cluster=cluster) for each in (stands, *split)]
+
+
+def _stand(file: SampleFile, item: dict[str, Any], _: int) -> Thing:
+    thought = f"I need to know how many plants there are in {file.name}."
+    truth = {"count": len(item["plants"])}
+    return photo_thing(file, "count_objects", truth, thought, _POTATO, target="plant")
+
+
+def _half_stands(name: str, file: SampleFile, plants: list[list[float]], number: int) -> Subject:
+    file = named(file, "image", 1)
+    width, height = int(file.width_px or 0), int(file.height_px or 0)
+    parts = halves(width, height)[number % 2]
+
+    def shown(index: int, _: int) -> Thing:
+        called, (x0, y0, x1, y1) = parts[index]
+        truth = {"count": sum(x0 <= x < x1 and y0 <= y < y1 for x, y in plants)}
+        arguments: dict[str, Any] = {
+            "image": file.name,
+            "target": "plant",
+            "region": [x0, y0, x1, y1],
+        }
+        thought = f"I need to know how many plants there are in the {called} half."
+        called = f"{called} half"
+        return Thing((file,), "count_objects", arguments, truth, called, thought, _POTATO)
+
+    return Subject(name, len(parts), shown, {"picture": name}, of="stand_half")
+
+
+_SESAME_TOGETHER = 5
+"""Photographs that are asked about together, so that no photograph is in more than a few questions."""
+
+
+@partial(Adapter, "field.sesame_weeds")
+def sesame(data: DataSet) -> Part:
+    """Photographs of sesame or of weeds, several at a time: which show weeds?"""
+    note = "A field of sesame, photographed from close above."
+    photos = [
+        (data.originals.file(data.folder / item["image"], note=note), str(item["label"]))
+        for item in read_items(data.folder, ("label",), ("image",))
+    ]
+    photos = sorted(kept_of(data, photos), key=lambda photo: str(photo[0].sha256))
+    # Spare photographs take the place of the only weed, or the only sesame: then none shows what is sought.
+    spare = {
+        kind: [photo for photo in photos if photo[1] == kind][:_SPARE] for kind in (_SESAME, "weed")
+    }
+    asked = [photo for photo in photos if photo not in (*spare[_SESAME], *spare["weed"])]
+    subjects: list[Subject] = []
+    for start in range(0, len(asked) - _SESAME_TOGETHER + 1, _SESAME_TOGETHER):
+        some = asked[start : start + _SESAME_TOGETHER]
+        name = f"sesame-{start // _SESAME_TOGETHER}"
+        subject = photo_subject(name, some, _crop_or_weed, {}, "crop_or_weed")
+        instead: dict[str, dict[str, SampleFile]] = {}
+        for kind, sought in ((_SESAME, "weed"), ("weed", _SESAME)):
+            paths = [file.path for file, label in some if label == sought]
+            if spare[kind]:
+                instead[f"no_{sought}"] = dict.fromkeys(paths, spare[kind].pop()[0])
+        subjects.append(replace(subject, cluster=name, instead=instead))
+    return data.part(subjects, ["crop_or_weed"])
+
+
+_SESAME = "sesame"
+_SPARE = 6
+"""Photographs of each kind that are only shown in place of another one."""
+
+
+def _crop_or_weed(file: SampleFile, label: str, _: int) -> Thing:
+    is_weed = label != _SESAME
+    truth = {"is_weed": is_weed, "abstained": False}
+    thought = f"I need to know whether {file.name} shows a weed or the crop."
+    words = {"crop": _SESAME}
+    return photo_thing(file, "identify_weed", truth, thought, words)
