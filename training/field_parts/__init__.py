@@ -32,7 +32,8 @@ from field_parts.aerial_trees import (
 )
 from field_parts.crops import beets, potatoes, sesame
 from field_parts.land import buildings, canopy, land_use, ndvi, scene, trees
-from field_parts.pests import pests
+from field_parts.mango import mango_leaves
+from field_parts.pests import pests, rice_pests
 from field_parts.photos import apples, leaf_photos, leaves, orchard, weed_photos
 from field_parts.plots import trial_plots
 from field_parts.rasters import bands, forest, season, soybeans, stands
@@ -69,6 +70,8 @@ PARTS: dict[str, Adapter] = {
     "beet_weeds": beets,
     "potato_weeds": potatoes,
     "sesame_weeds": sesame,
+    "rice_pests": rice_pests,
+    "mango_leaves": mango_leaves,
 }
 """Adapters by the name of the data set's folder."""
 

@@ -1,6 +1,7 @@
 """Pests on plants, told by group, of the Jute Pest Dataset. Labels are those of the pack (``pests.toml``)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +21,7 @@ from agrotools_build.sources.part import (
 )
 from agrotools_build.templates import Thing
 from agrotools_build.templates.slot_draft import JOINED
+from agrotools_build.templates.thing import Subject
 from field_parts.converted import as_photo
 from field_parts.kept import asked_of, kept_of
 from field_parts.photos import one_of_each, with_others, with_spares
@@ -94,3 +96,62 @@ def _words(
         "all": JOINED.join(names.values()),
         **asked_of(label),
     }
+
+
+_RICE_PESTS = (
+    "pest.brown_planthopper",
+    "pest.rice_leafhopper",
+    "pest.rice_bug",
+    "pest.rice_leaf_roller",
+    "pest.yellow_rice_borer",
+)
+"""Entries that are offered; the leafhopper is in no picture."""
+_ALONE, _IN_PAIRS = 0.5, 0.7
+"""Shares of the pictures up to which they are shown alone, and then in pairs; the others in threes.
+
+Pictures that are shown together count as one place, so most are shown alone.
+"""
+
+
+@partial(Adapter, "field.rice_pests")
+def rice_pests(data: DataSet) -> Part:
+    """Insects of rice, each in a picture of its own, or in one of a session."""
+    entries = {entry.id: entry for entry in load().entries}
+    names = [entries[each].names.en for each in _RICE_PESTS]
+    known: dict[str, tuple[str, str]] = {}
+    photos: list[Photo[str]] = []
+    for item in read_items(data.folder, ("label", "stage", "cluster"), ("image",)):
+        file = data.originals.file(data.folder / item["image"], note="An insect.")
+        known[file.path] = str(item["stage"]), str(item["cluster"])
+        photos.append((file, f"pest.{item['label']}"))
+    photos = kept_of(data, photos)
+
+    def thing(file: SampleFile, label: str, _: int) -> Thing:
+        words = {
+            "id": label,
+            "shows": entries[label].names.en,
+            "stage": known[file.path][0],
+            "offered": f"{', '.join(names[:-1])} or {names[-1]}",
+            "options": JOINED.join(names),
+            **asked_of(label),
+        }
+        truth = diagnosis_of(label, entries[label])
+        thought = f"I need to know which insect {file.name} shows."
+        return photo_thing(file, "diagnose_pest_disease", truth, thought, words, kind="pest")
+
+    clusters = [known[file.path][1] for file, _ in photos]
+    sessions = [photo for photo in photos if clusters.count(known[photo[0].path][1]) > 1]
+    paired, spare = with_spares([photo for photo in photos if photo not in sessions], _SPARES)
+    by_hash = sorted(paired, key=lambda photo: str(photo[0].sha256))
+    first, second = (round(len(by_hash) * share) for share in (_ALONE, _IN_PAIRS))
+    alone = [
+        replace(
+            photo_subject(f"rice-{n}", [photo], thing, {}, "rice_pest"),
+            cluster=known[photo[0].path][1],
+        )
+        for n, photo in enumerate([*by_hash[:first], *sessions])
+    ]
+    pairs = photo_pairs("rice-pairs", by_hash[first:second], thing, {}, "rice_pest")
+    threes = photo_pairs("rice-threes", by_hash[second:], thing, {}, "rice_pest", size=3)
+    subjects: list[Subject] = [*alone, *with_others(pairs, photos, spare), *threes]
+    return data.part(subjects, ["rice_pests"])

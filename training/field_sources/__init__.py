@@ -1,5 +1,6 @@
 """Readers of public repositories for the benchmark ``field``, by the name of the data set's folder."""
 
+from field_sources.mango import MANGO_LEAVES
 from field_sources.plots import TRIAL_PLOTS
 from field_sources.rasters import (
     AMAZON_BANDS,
@@ -8,6 +9,7 @@ from field_sources.rasters import (
     SOYBEAN_HEIGHTS,
     STAND_METRICS,
 )
+from field_sources.rice_pests import RICE_PESTS
 from field_sources.snapshot import Reader
 from field_sources.trees import DATE_PALMS, OIL_PALMS, TOWN_TREES, TREE_CROWNS
 from field_sources.weeds import BEET_WEEDS, POTATO_WEEDS, SESAME_WEEDS
@@ -26,4 +28,6 @@ READERS: dict[str, Reader] = {
     "potato_weeds": POTATO_WEEDS,
     "beet_weeds": BEET_WEEDS,
     "sesame_weeds": SESAME_WEEDS,
+    "mango_leaves": MANGO_LEAVES,
+    "rice_pests": RICE_PESTS,
 }

@@ -43,12 +43,9 @@ def header_toml(header: BenchmarkHeader) -> str:
 
 
 def write_samples(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
-    """Write ``benchmark.toml`` and ``samples.jsonl`` into ``folder``."""
+    """Write ``benchmark.toml`` and ``samples.jsonl`` into ``folder``, with the clusters that samples name."""
     write_whole(folder / HEADER_FILE, header_toml(header).encode(), synced=False)
-    lines = (
-        sample.model_dump_json(by_alias=True, exclude_none=True, exclude={"cluster"})
-        for sample in samples
-    )
+    lines = (sample.model_dump_json(by_alias=True, exclude_none=True) for sample in samples)
     write_whole(
         folder / SAMPLES_FILE, "".join(f"{line}\n" for line in lines).encode(), synced=False
     )

@@ -62,7 +62,7 @@ def _part_of(
     if seed is None:
         return [*samples]
     # Two data sets of one repository show the same places.
-    origins = {note.source.name: note.source.url for note in data_sets}
+    origins = {note.source.name: note.source.url or note.source.name for note in data_sets}
     held = held_origins(origins.values(), seed)
     wants_held = settings.held is not None
     return [each for each in samples if (origins[each.source] in held) == wants_held]

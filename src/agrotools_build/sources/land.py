@@ -313,8 +313,11 @@ def apple_subject(
         box, diameter_mm = fruits[index]
         arguments: dict[str, Any] = {"image": image.name, "depth": depth.name, "boxes": [[*box]]}
         truth: dict[str, Any] = {"fruits": [{"id": 1, "diameter_mm": diameter_mm}], "n": 1}
-        words = {"box": f"({', '.join(map(str, box))})"}
-        thought = f"I need the diameter of the fruit in the box {words['box']}."
+        point = ((box[0] + box[2]) // 2, (box[1] + box[3]) // 2)
+        words = {"box": f"({', '.join(map(str, box))})", "point": f"({point[0]}, {point[1]})"}
+        thought = (
+            f"I need the diameter of the fruit at {words['point']}, which fills {words['box']}."
+        )
         return Thing(
             (image, depth), "measure_fruit_size", arguments, truth, f"apple {place}", thought, words
         )
