@@ -41,7 +41,9 @@ PathogenType = Literal[
     "disorder", "unknown",
 ]  # fmt: skip
 GrowthForm = Literal["grass", "broadleaf", "sedge", "shrub", "tree", "vine"]
-How = Literal["page read", "cited in data set paper", "general knowledge, not verified"]
+How = Literal[
+    "page read", "excerpt read", "cited in data set paper", "general knowledge, not verified"
+]
 
 FOLDER_OF_KIND: dict[Kind, str] = {kind: f"{kind}s" for kind in get_args(Kind)}
 

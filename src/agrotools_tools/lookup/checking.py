@@ -159,7 +159,7 @@ def _crops(entry: KnowledgeEntry, known: frozenset[str]) -> Iterator[Violation]:
 
 def _sources(entry: KnowledgeEntry) -> Iterator[Violation]:
     for key, source in entry.sources.items():
-        if source.how == "page read" and source.url is None:
+        if source.how in ("page read", "excerpt read") and source.url is None:
             yield (
                 ("sources", key, "url"),
                 "a page that was read has an address",
