@@ -283,6 +283,7 @@ def choose(
     count: int,
     seed: int,
     used_sentences: Collection[str] = (),
+    most_of_a_file: int | None = None,
 ) -> list[Chosen]:
     """Choose up to ``count`` questions, spread evenly over kinds of questions and over subjects.
 
@@ -290,10 +291,11 @@ def choose(
     yet given to this kind of question are preferred, so that no answer can be guessed from others. No two questions
     share a sentence with each other or with ``used_sentences`` (in the form returned by
     :func:`~agrotools_build.templates.wording.sentences`), no subject is asked the same kind of question twice, and only
-    questions with an unambiguous true answer are asked. The same arguments give the same choice.
+    questions with an unambiguous true answer are asked. ``most_of_a_file``: most questions that show the same file;
+    None for no limit. The same arguments give the same choice.
     """
     candidates: dict[tuple[str, str], Chosen | None] = {}
-    choice, used_up = _Choice(used_sentences), set[str]()
+    choice, used_up = _Choice(used_sentences, most_of_a_file), set[str]()
     # Templates about several things alternate with templates about one, so that neither group is served last.
     kinds = (
         [each for each in questions if (each.things == 1) == is_single]
@@ -313,7 +315,11 @@ def choose(
             key=lambda question: (len(choice.of_kind[question.template]), order[question.template])
         )
         askable = (
-            [item for each in subjects if (item := candidate(each, question))]
+            [
+                item
+                for each in subjects
+                if (item := candidate(each, question)) and choice.has_room(item)
+            ]
             for question in usable
         )
         if not (settled := next(filter(None, askable), [])):
@@ -328,10 +334,23 @@ def choose(
 class _Choice:
     """Chosen questions; no two share a sentence, nor two of one kind a wording."""
 
-    def __init__(self, used_sentences: Iterable[str] = ()) -> None:
+    def __init__(
+        self, used_sentences: Iterable[str] = (), most_of_a_file: int | None = None
+    ) -> None:
         self.chosen: list[Chosen] = []
         self.of_kind = defaultdict[str, list[Chosen]](list)
-        self._asked, self._used_sentences = Counter[str](), set(used_sentences)
+        self._asked = Counter[str]()
+        self._shown = Counter[str]()
+        """Number of chosen questions by the stored path of each file that they show."""
+        self._used_sentences = set(used_sentences)
+        self._most_of_a_file = most_of_a_file
+
+    def has_room(self, item: Chosen) -> bool:
+        """Return False if a file of a question is already shown by as many as may show it."""
+        most = self._most_of_a_file
+        if most is None:
+            return True
+        return all(self._shown[file.path] < most for file in item.instance.files)
 
     def add(self, settled: Sequence[Chosen]) -> Chosen | None:
         """Choose the most novel of questions of one kind; None if none of its wordings can be used."""
@@ -340,6 +359,7 @@ class _Choice:
         if item is not None:
             self._used_sentences.update(sentences(item.query))
             self._asked[item.subject.name] += 1
+            self._shown.update({file.path for file in item.instance.files})
             before.append(item)
             self.chosen.append(item)
         return item

@@ -1,3 +1,4 @@
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 
@@ -113,3 +114,16 @@ def test_the_choice_is_even_and_repeatable_and_uses_no_wording_twice():
         "file",
         "plot",
     }
+
+
+def test_no_file_is_shown_by_more_questions_than_may_show_it():
+    subjects = [_subject(seed) for seed in range(4)]
+    free = choose(subjects, QUESTIONS, 60, 1)
+    limited = choose(subjects, QUESTIONS, 60, 1, most_of_a_file=4)
+
+    def most(chosen):
+        return max(Counter(f.path for item in chosen for f in {*item.instance.files}).values())
+
+    assert most(free) > 4
+    assert most(limited) == 4
+    assert len(limited) >= 4 * 2  # each of the four pairs is asked about

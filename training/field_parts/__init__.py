@@ -74,6 +74,8 @@ PARTS: dict[str, Adapter] = {
     "mango_leaves": mango_leaves,
 }
 """Adapters by the name of the data set's folder."""
+_MOST_OF_A_PHOTOGRAPH = 4
+"""Most answerable questions about a photograph, so that no place weighs more than others."""
 
 
 def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
@@ -102,6 +104,7 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
             version="3",
             description="Questions on real images of fields, leaves, trees and fruits, with ground truth by people.",
             metadata={"absent": absent} if absent else {},
+            most_of_a_file=_MOST_OF_A_PHOTOGRAPH,
             progress=progress,
             # Less than the third wanted in the end, because twins whose reason the tools do not see are left out later.
             paired=lambda chosen, subjects: with_twins(chosen, listed=0.22, subjects=subjects),

@@ -37,19 +37,23 @@ def assembled(
     shares: Mapping[str, JsonValue] | None = None,
     paired: Callable[[list[Chosen], list[Subject]], Sequence[Chosen]] | None = None,
     wanted: Marginals | None = None,
+    most_of_a_file: int | None = None,
 ) -> BenchmarkHeader:
     """Write the benchmark of these parts to ``out``, completely or not at all; its licence lists the terms of all.
 
     ``shares``: entries for absent parts in the metadata. ``paired`` returns the chosen questions with unanswerable
     twins, which the numbers of samples do not count. ``wanted``: marginals of all parts together; without them, the
-    questions of each part are spread evenly over its templates. BenchmarkError: most chains break, or nothing can be
+    questions of each part are spread evenly over its templates. ``most_of_a_file``: most answerable questions that show
+    the same file, unless ``wanted`` is given. BenchmarkError: most chains break, or nothing can be
     asked.
     """
     with replace_folder(out) as partial:
         (partial / FILES_FOLDER).mkdir()
         groups: list[Group] = []
         chosen_of_parts = (
-            _chosen_evenly(parts) if wanted is None else _chosen_together(parts, wanted)
+            _chosen_evenly(parts, most_of_a_file)
+            if wanted is None
+            else _chosen_together(parts, wanted)
         )
         asked: Sequence[Chosen] = list(chain.from_iterable(chosen_of_parts))
         if paired is not None:
@@ -105,11 +109,13 @@ def assembled(
     return header
 
 
-def _chosen_evenly(parts: Sequence[Part]) -> list[list[Chosen]]:
+def _chosen_evenly(parts: Sequence[Part], most_of_a_file: int | None) -> list[list[Chosen]]:
     chosen_of_parts: list[list[Chosen]] = []
     used: set[str] = set()
     for part in parts:
-        chosen = choose(part.subjects, part.questions, part.samples, SEED, used)
+        chosen = choose(
+            part.subjects, part.questions, part.samples, SEED, used, most_of_a_file=most_of_a_file
+        )
         used.update(sentence for item in chosen for sentence in sentences(item.query))
         chosen_of_parts.append(chosen)
     return chosen_of_parts
