@@ -46,20 +46,20 @@ def evaluate(
         raise UsageError(
             "--until-decided asks no judges", hint="omit their options, or --until-decided"
         )
-    asked = _asked(benchmark, given, config)
-    configs = _checked_configs(asked, config, judging, get=get)
+    chosen = _read_options(benchmark, given, config)
+    configs = _prepare_configs(chosen, config, judging, get=get)
     compared = texts.comparisons()
     with stop_message("finished samples are kept"):
-        configs, loaded = _loaded(asked, configs, config)
-        if asked.dry_run:
+        configs, loaded = _load_and_ask(chosen, configs, config)
+        if chosen.dry_run:
             plans = [planned_run(each, loaded) for each in configs]
             raise typer.Exit(print_plans(plans, configs, as_json=as_json))
         if until_decided:
             from agrotools.cli.compare import print_until_decided
 
-            print_until_decided(configs, loaded, as_json=as_json, yes=asked.yes)
+            print_until_decided(configs, loaded, as_json=as_json, yes=chosen.yes)
             return
-        runs, failure = _executed(configs, loaded, yes=asked.yes)
+        runs, failure = _run_all(configs, loaded, yes=chosen.yes)
         folders = [each.run for each in runs]
         replies_missing = ask_judges(folders, judging)
         evaluated = Evaluated(configs[0], loaded, runs)
@@ -79,17 +79,17 @@ def evaluate(
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """Options of ``agrotools eval``, read; ``options`` are those that a configuration file may hold, too."""
+class _EvalOptions:
+    """Options of ``agrotools eval``; ``options_of_config`` are those that a configuration file may hold, too."""
 
-    options: dict[str, Any]
+    options_of_config: dict[str, Any]
     models: Sequence[str]
     dry_run: bool
     yes: bool
     fresh_seed: int | None
 
 
-def _asked(benchmark: str | None, given: OptionTable, config: Path | None) -> _Asked:
+def _read_options(benchmark: str | None, given: OptionTable, config: Path | None) -> _EvalOptions:
     from agrotools.runner.config_file import benchmark_options, tool_backends
 
     options: dict[str, Any] = {
@@ -106,11 +106,11 @@ def _asked(benchmark: str | None, given: OptionTable, config: Path | None) -> _A
         options["options"] = benchmark_options(options["options"])
     if "backends" in options:
         options["backends"] = tool_backends(options["backends"])
-    return _Asked(options, models, dry_run, yes, fresh_seed)
+    return _EvalOptions(options, models, dry_run, yes, fresh_seed)
 
 
-def _checked_configs(
-    asked: _Asked, file: Path | None, judging: JudgeOptions, *, get: bool
+def _prepare_configs(
+    chosen: _EvalOptions, file: Path | None, judging: JudgeOptions, *, get: bool
 ) -> "list[EvalConfig]":
     """Return a configuration for each run, whose models and judges can be used.
 
@@ -124,21 +124,21 @@ def _checked_configs(
     from agrotools.runner.config_file import read_config
     from agrotools.runner.early_checks import check_models
 
-    configs = read_config(file, asked.options, asked.models)
-    if not asked.dry_run and configs[0].benchmark.data_root is None:
+    configs = read_config(file, chosen.options_of_config, chosen.models)
+    if not chosen.dry_run and configs[0].benchmark.data_root is None:
         offer_download(configs[0].benchmark.name, at_once=get)
-    with without_keys() if asked.dry_run else nullcontext():
+    with without_keys() if chosen.dry_run else nullcontext():
         check_models(configs)
         check_judges(judging, [each.benchmark.name for each in configs])
-    if asked.fresh_seed is None:
+    if chosen.fresh_seed is None:
         return configs
-    checked = () if asked.dry_run else configs
-    folder = str(fresh_benchmark(configs[0], asked.fresh_seed, checked))
+    checked = () if chosen.dry_run else configs
+    folder = str(fresh_benchmark(configs[0], chosen.fresh_seed, checked))
     return [each.with_options(benchmark=folder) for each in configs]
 
 
-def _loaded(
-    asked: _Asked, configs: "Sequence[EvalConfig]", file: Path | None
+def _load_and_ask(
+    chosen: _EvalOptions, configs: "Sequence[EvalConfig]", file: Path | None
 ) -> "tuple[list[EvalConfig], Benchmark]":
     """Load the benchmark, and return it with the configurations, completed by what only it tells.
 
@@ -152,14 +152,14 @@ def _loaded(
     from agrotools.runner.config_file import with_default_models
 
     with stop_message("no sample was run", ""):
-        readings = new_readings(yes=asked.yes)
-        checked = () if asked.dry_run else configs
+        readings = new_readings(yes=chosen.yes)
+        checked = () if chosen.dry_run else configs
         loaded = load_for_run(configs[0], sys.stderr, checked, readings)
         answers = answered_options(readings)
         completed = [
             each.with_options(options={**each.benchmark.options, **answers}) for each in configs
         ]
-        completed = with_default_models(completed, file, asked.models, loaded)
+        completed = with_default_models(completed, file, chosen.models, loaded)
     print_readings(readings_of(loaded))
     first = completed[0]
     mode_is_given = "mode" in first.run.model_fields_set
@@ -168,7 +168,7 @@ def _loaded(
     return completed, loaded
 
 
-def _executed(
+def _run_all(
     configs: "Sequence[EvalConfig]", loaded: "Benchmark", *, yes: bool
 ) -> "tuple[list[Evaluation], AgrotoolsError | None]":
     """Execute the runs, and return them with the error that ended them early, if one did.

@@ -68,7 +68,7 @@ def explain(
         _print_prompts(run, [*chosen], as_json=as_json)
         return
     judges = judged_rows(run)
-    scored = _scored(run, index, chosen, judges)
+    scored = _score_records(run, index, chosen, judges)
     if sample is None:
         _list_records(scored, as_json=as_json)
     elif as_json:
@@ -111,7 +111,7 @@ def _refuse_options(of_benchmark: dict[str, Any]) -> None:
             )
 
 
-def _scored(
+def _score_records(
     run: Path, index: "RecordIndex", records: "Iterable[Record]", judges: "JudgedRows"
 ) -> "Iterator[_ScoredRecord]":
     """Yield records with their scores, one by one: a run may be larger than the memory."""

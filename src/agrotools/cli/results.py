@@ -188,7 +188,7 @@ def score(
     from agrotools.report.settings import PaperTally
 
     beside_papers = PaperTally(runs if paper or evaluated else [])
-    scored = _rescored(
+    scored = _score_with_progress(
         runs,
         comparisons,
         beside_papers,
@@ -291,7 +291,7 @@ def _print_json(scores: RunScores, readings: "Readings | None" = None) -> None:
         print_json([summary.model_dump(mode="json") | how for summary in scores.summaries])
 
 
-def _rescored(
+def _score_with_progress(
     runs: Sequence[Path],
     comparisons: "TextComparisons",
     beside_papers: "PaperTally",

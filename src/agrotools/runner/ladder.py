@@ -83,7 +83,7 @@ def references_of(
     mode = mode or headline_mode(manifest.modes)
     index = record_index(run)
     finished = {*index.finished_ids(mode)}
-    scored = _finished_references(run, manifest, mode, index)
+    scored = _read_finished_references(run, manifest, mode, index)
     names = _names_to_run(manifest, mode, len(finished), scored)
     if not names:
         return References(scored)
@@ -106,7 +106,7 @@ def references_of(
         )
         try:
             key = _key(manifest, config, [all_ids[at] for at in chosen])
-            scored[name] = _kept_reference(run, config, part, key)
+            scored[name] = _run_or_resume_reference(run, config, part, key)
         except MissingLibraryError as error:
             warnings.warn(f"{name} is not shown for comparison: {error}", stacklevel=2)
         except UsageError:
@@ -117,7 +117,7 @@ def references_of(
     return References(scored, frozenset(name for name in names if name in scored))
 
 
-def _finished_references(
+def _read_finished_references(
     run: Path, manifest: Manifest, mode: Mode, index: RecordIndex
 ) -> dict[str, Rescored]:
     """Return the scores of the baselines that have a finished run of their own beside ``run``, by name."""
@@ -165,7 +165,9 @@ def _key(manifest: Manifest, config: EvalConfig, ids: Sequence[str]) -> str:
     return sha256_of_json(content)[:12]
 
 
-def _kept_reference(run: Path, config: EvalConfig, benchmark: Benchmark, key: str) -> Rescored:
+def _run_or_resume_reference(
+    run: Path, config: EvalConfig, benchmark: Benchmark, key: str
+) -> Rescored:
     """Return the scores of a baseline, which is run unless its run is kept beside ``run``.
 
     Where nothing can be kept (the folder may not be written, or another process writes it), it is run in a temporary

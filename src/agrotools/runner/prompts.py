@@ -98,9 +98,11 @@ class PromptLog:
             for message in messages:
                 if id(message) not in known:
                     content = message_json(with_images(message, self._image))
-                    known[id(message)] = self._stored(b"message", content, lines)
+                    known[id(message)] = self._store_content(b"message", content, lines)
             if tools and id(tools) not in known:
-                known[id(tools)] = self._stored(b"tools", json_bytes(function_list(tools)), lines)
+                known[id(tools)] = self._store_content(
+                    b"tools", json_bytes(function_list(tools)), lines
+                )
             digests = [known[id(message)] for message in messages]
             shared = len(before)
             if digests[:shared] != before:  # not a further turn of the same conversation
@@ -125,7 +127,7 @@ class PromptLog:
         if self._journal is not None:
             self._journal.close()
 
-    def _stored(self, kind: bytes, content: bytes, lines: list[bytes]) -> str:
+    def _store_content(self, kind: bytes, content: bytes, lines: list[bytes]) -> str:
         digest = sha256(content).digest()[: _HASH_DIGITS // 2]
         if digest not in self._known:
             self._known.add(digest)

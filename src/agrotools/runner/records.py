@@ -125,7 +125,7 @@ class RecordIndex:
             yield row
 
     def _new_entries(self, whole: bool) -> Iterator[Entry]:
-        with _opened(self.path) as file:
+        with _open_records(self.path) as file:
             if file is not None:
                 file.seek(self.end)
             for number, line in enumerate(file or (), start=self._n_lines + 1):
@@ -267,7 +267,7 @@ class RecordIndex:
         return [*self._records(self._rows(f"mode IN {MODES} AND sample = ?", sample_id))]
 
     def _records(self, entries: Iterable[Entry]) -> Iterator[Record]:
-        with _opened(self.path) as file:
+        with _open_records(self.path) as file:
             for entry in entries:
                 if file is None:
                     raise _changed(self.path)
@@ -425,7 +425,7 @@ def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(path: Path) -> Generator[IO[bytes] | None]:
+def _open_records(path: Path) -> Generator[IO[bytes] | None]:
     try:
         if path.exists() and not path.is_file():
             raise RunStoreError(

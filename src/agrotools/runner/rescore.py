@@ -221,9 +221,9 @@ def compare_runs(runs: Sequence[Path]) -> list[RunComparison]:
     if len(runs) == 2 and _drawn_anew(*manifests):
         second = manifests[1]
         title = f"{benchmark_title(second.benchmark, second.benchmark_version)} minus {title}"
-        compared = _compared_unpaired(runs, names)
+        compared = _compare_unpaired(runs, names)
     else:
-        compared = _compared_pairwise(runs, manifests, names)
+        compared = _compare_pairs(runs, manifests, names)
     if not any(each.headline for each in compared):
         raise UsageError(
             "these runs have no scored sample in common",
@@ -245,13 +245,13 @@ def compare_runs(runs: Sequence[Path]) -> list[RunComparison]:
     return described
 
 
-def _compared_unpaired(runs: Sequence[Path], names: Sequence[str]) -> list[RunComparison]:
+def _compare_unpaired(runs: Sequence[Path], names: Sequence[str]) -> list[RunComparison]:
     """Compare two runs whose samples differ."""
     first, second = (scored_run(run) for run in runs)
     return [unpaired_comparison(first, second, (names[0], names[1]))]
 
 
-def _compared_pairwise(
+def _compare_pairs(
     runs: Sequence[Path], manifests: Sequence[Manifest], names: Sequence[str]
 ) -> list[RunComparison]:
     """Compare every pair of runs by sample; UsageError if they are not of one content of a benchmark."""
@@ -377,7 +377,7 @@ def _score(
     return worst[1] if worst else None
 
 
-def _with_published(
+def _add_published(
     summary: Summary, run: Path, manifest: Manifest, embedder: Embedder | None, judges: JudgedRows
 ) -> Summary:
     plugin = plugin_of(manifest.benchmark)
@@ -439,4 +439,4 @@ def summary_of(
         "warnings": (*tally.notes, *warnings),
     }
     summary = summary.model_copy(update=update)
-    return _with_published(summary, run, manifest, embedder, judges) if published else summary
+    return _add_published(summary, run, manifest, embedder, judges) if published else summary

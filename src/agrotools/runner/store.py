@@ -85,7 +85,7 @@ class RunStore:
                         hint="remove the link, or choose another folder with --out",
                     )
                 artifacts.mkdir(exist_ok=True)
-                self.scratch = _emptied(folder / _SCRATCH)
+                self.scratch = _empty_folder(folder / _SCRATCH)
                 _write_manifest(folder, self.manifest)
                 self._records = Journal(folder / RECORDS_FILE)
                 self._prompts = PromptLog(folder)
@@ -362,7 +362,7 @@ def _discard(new_folders: Sequence[Path]) -> None:
     _remove_empty(new_folders)
 
 
-def _emptied(folder: Path) -> Path:
+def _empty_folder(folder: Path) -> Path:
     """Return an empty folder for temporary files of the run; leftovers of a killed process are removed."""
     if folder.is_symlink() or folder.is_file():
         folder.unlink()  # only the link: its target belongs to someone else

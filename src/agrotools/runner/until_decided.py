@@ -85,7 +85,7 @@ def run_until_decided(
         samples = {name for name, of_sample in block_of.items() if of_sample == block}
         for side in sides:
             _run_missing(side, mode, samples, progress, benchmark)
-        compared = _compared(sides, mode, block_of, block, most)
+        compared = _compare_sides(sides, mode, block_of, block, most)
         if compared is None:
             continue
         on_look(compared)
@@ -177,7 +177,7 @@ def _run_missing(
             raise ended.stopped
 
 
-def _compared(
+def _compare_sides(
     sides: Sequence[RunPlan],
     mode: Mode,
     block_of: dict[str, int],

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from agrotools.runner.store import read_manifest
-from agrotools.runner.until_decided import _compared
+from agrotools.runner.until_decided import _compare_sides
 from support.made_runs import call, end_to_end, made_sample, right, write_run
 from support.runs import invalid
 
@@ -26,7 +26,7 @@ def side(folder, values):
 def compared(tmp_path, first, second):
     sides = [side(tmp_path / "first", first), side(tmp_path / "second", second)]
     block_of = {f"s{number:03}": number // 5 for number in range(N)}
-    return _compared(sides, "end-to-end", block_of, N // 5 - 1, (1, 1.0))
+    return _compare_sides(sides, "end-to-end", block_of, N // 5 - 1, (1, 1.0))
 
 
 @pytest.mark.parametrize(("n_missing", "is_decided"), [(0, True), (5, True), (60, False)])
