@@ -153,7 +153,7 @@ def execute_plan(
         try:
             if todo:
                 execution = _Execution(plan, todo, accounts, store, bar, stop, confirm)
-                _run_to_end(execution)
+                _run_inside_server(execution)
         except BudgetReached as stopped:
             if not store.has_finished:
                 raise
@@ -217,9 +217,9 @@ class _Execution:
         return any(part.mode == "end-to-end" for part in self.items.parts)
 
 
-def _run_to_end(execution: _Execution) -> None:
+def _run_inside_server(execution: _Execution) -> None:
     """Run the samples, inside a server of the model if the plan starts one."""
-    plan, run = execution.plan, partial(_execute, execution)
+    plan, run = execution.plan, partial(_run_samples, execution)
     if plan.server is None:
         asyncio.run(run())
     else:
@@ -247,7 +247,7 @@ def _composition(items: WorkItems) -> str:
     return f"{count_text(len(items.sample_ids()), 'sample')}{modes}{epochs}"
 
 
-async def _execute(execution: _Execution) -> None:
+async def _run_samples(execution: _Execution) -> None:
     """Run the samples: say what they cost, meet the endpoint, then run them while tools and models are open."""
     plan, source, bar = execution.plan, execution.accounts.source, execution.bar
     tools = plan.config.tools
@@ -257,7 +257,7 @@ async def _execute(execution: _Execution) -> None:
         running = count_text(in_flight, "sample")
         bar.note(f"stopping after the {running} being run; Ctrl-C again stops at once")
 
-    async with _opened_models(execution) as vision:
+    async with _open_models(execution) as vision:
         await _announce_cost(execution)
         await _meet_endpoint(execution)
         make_executor = executor_class(tools.executor if execution.runs_tools else "local")
@@ -288,7 +288,7 @@ async def _execute(execution: _Execution) -> None:
 
 
 @asynccontextmanager
-async def _opened_models(execution: _Execution) -> AsyncGenerator["VisionEndpoint | None"]:
+async def _open_models(execution: _Execution) -> AsyncGenerator["VisionEndpoint | None"]:
     """Open the model, the agent's meter and the vision model of tools, which is yielded; all are closed at the end."""
     plan, accounts, source = execution.plan, execution.accounts, execution.accounts.source
     if plan.server is not None:
@@ -340,7 +340,7 @@ async def _meet_endpoint(execution: _Execution) -> None:
     plan, accounts = execution.plan, execution.accounts
     if accounts.contact is None:
         return
-    await _expect(execution.items, plan.benchmark, accounts.source, accounts.contact)
+    await _tell_first_requests(execution.items, plan.benchmark, accounts.source, accounts.contact)
     if not plan.config.run.cache:  # otherwise all replies may be in the cache
         await accounts.contact.probe_endpoint(plan.config.model.settings)
         _set_timeout(plan, accounts.source, accounts.contact, execution.bar)
@@ -428,7 +428,7 @@ def _reporting(
     return finished
 
 
-async def _expect(
+async def _tell_first_requests(
     items: WorkItems, benchmark: Benchmark, source: PolicySource, contact: "FirstContact"
 ) -> None:
     """Tell the first contact the first request of each mode and epoch, of a sample with files if there is one."""

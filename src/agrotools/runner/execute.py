@@ -10,7 +10,7 @@ import shutil
 import threading
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Set
+from collections.abc import Callable, Generator, Iterable, Iterator, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from agrotools.agents.images import UNSHOWN, reason_unreadable
 from agrotools.agents.modes import (
     UNPARSEABLE_LIMIT,
+    CallTool,
     Policy,
     is_external,
     run_end_to_end,
@@ -49,6 +50,7 @@ from agrotools.formats.benchmark import MOST_MAKERS
 from agrotools.loading import Benchmark
 from agrotools.models import WireStats
 from agrotools.models.base import Slots
+from agrotools.packages import is_ours
 from agrotools.runner.plan import RecordedTools, WorkItem
 from agrotools.runner.policies import PolicySource
 from agrotools.runner.prompts import add_requests, collect_requests
@@ -158,6 +160,14 @@ POLICY_ERROR = "error of the policy"
 """Prefix of the reason of a record that was made invalid by an exception in a policy of another package."""
 
 
+class _ToolFailure(Exception):
+    """Exception that a tool call raised, in place of an observation. It is never the fault of the policy."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 @dataclass(frozen=True)
 class _Outcome:
     """What a policy did with a sample: a trajectory, or in step-by-step one action for each step."""
@@ -184,16 +194,19 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     UNSHOWN.set(unshown)
     try:
         policy = context.source.make(sample, item.mode, item.epoch)
-        outcome = await _run_policy(policy, item, sample, view, context)
+        outcome = await _run_sample_in_mode(policy, item, sample, view, context)
     except InfrastructureError as error:
         invalid = str(error)
     except AgrotoolsError:
         raise
+    except _ToolFailure as failure:
+        invalid = _reason_of_exception(failure.error, INTERNAL_ERROR)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         if _ends_run(error):
             raise
         # An internal error on one sample must not cost the others: it counts as invalid and appears in the report.
-        invalid = _reason_of_exception(error, policy)
+        is_of_policy = policy is not None and not is_ours(_top_package(policy))
+        invalid = _reason_of_exception(error, POLICY_ERROR if is_of_policy else INTERNAL_ERROR)
     finally:
         if policy is not None and is_external(policy):
             await policy.end_sample()
@@ -218,7 +231,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     )
 
 
-async def _run_policy(
+async def _run_sample_in_mode(
     policy: Policy, item: WorkItem, sample: Sample, view: SampleView, context: RunContext
 ) -> _Outcome:
     """Run a policy on a sample in the mode of the item. A single-shot policy invents the results of its calls."""
@@ -229,10 +242,10 @@ async def _run_policy(
     if item.mode == "step-by-step":
         assert sample.reference is not None
         return _Outcome(actions=await run_step_by_step(policy, view, sample.reference))
-    return await _run_with_tools(policy, item, sample, view, context)
+    return await _run_sample_end_to_end(policy, item, sample, view, context)
 
 
-async def _run_with_tools(
+async def _run_sample_end_to_end(
     policy: Policy, item: WorkItem, sample: Sample, view: SampleView, context: RunContext
 ) -> _Outcome:
     """Run a policy end to end in a workspace of its own, which ends with it."""
@@ -247,11 +260,27 @@ async def _run_with_tools(
         trajectory = await run_end_to_end(
             policy,
             view,
-            call_tool if faulty is None else faulty,
+            _marking_failures(call_tool if faulty is None else faulty),
             context.max_steps,
             context.unparseable_limit,
         )
         return _Outcome(trajectory, faulty=faulty)
+
+
+def _marking_failures(call_tool: CallTool) -> CallTool:
+    """Return ``call_tool`` so that its failures are told from those of the policy that asked for the call."""
+
+    async def call_and_mark(call: ToolCall) -> ToolOutcome:
+        try:
+            return await call_tool(call)
+        except AgrotoolsError:
+            raise
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            if _ends_run(error):
+                raise
+            raise _ToolFailure(error) from error
+
+    return call_and_mark
 
 
 def _ends_run(error: BaseException) -> bool:
@@ -263,10 +292,13 @@ def _ends_run(error: BaseException) -> bool:
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
-def _reason_of_exception(error: BaseException, policy: Policy | None) -> str:
-    """Return why a record is invalid: whose exception ended the sample, and where it was raised."""
-    is_of_policy = policy is not None and _is_raised_by(policy, error)
-    origin = POLICY_ERROR if is_of_policy else INTERNAL_ERROR
+def _top_package(policy: Policy) -> str:
+    """Return the name of the package that declares the class of a policy."""
+    return type(policy).__module__.partition(".")[0]
+
+
+def _reason_of_exception(error: BaseException, origin: str) -> str:
+    """Return why a record is invalid: whose exception ended the sample (``origin``), and where it was raised."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     words = words_of(error)
     return f"{origin}, {type(error).__name__}: {words} ({place.name}, line {place.lineno})"
@@ -314,13 +346,6 @@ def _calls_with_errors(trajectory: Trajectory | None) -> list[tuple[ToolCall, st
     return calls
 
 
-def _is_raised_by(policy: Policy, error: BaseException) -> bool:
-    """True if the policy is not part of this package, and the error does not come from a tool call."""
-    if type(policy).__module__.partition(".")[0] == "agrotools":
-        return False
-    return all(frame.name != "call_tool" for frame in traceback.extract_tb(error.__traceback__))
-
-
 def with_history(item: WorkItem, source: PolicySource) -> Sample:
     """Return the sample with the observations that this run shows as history (used only in step-by-step)."""
     if item.mode != "step-by-step":
@@ -334,7 +359,7 @@ def with_history(item: WorkItem, source: PolicySource) -> Sample:
 
 def _tool_caller(
     sample: Sample, workspace: Workspace, context: RunContext, stack: ExitStack
-) -> Callable[[ToolCall], Awaitable[ToolOutcome]]:
+) -> CallTool:
     """Return what answers the calls of a sample: the truth, its recorded results, or tools that are run."""
     if context.source.truth_tools:
         return _truth_caller(sample)
@@ -365,7 +390,7 @@ def _tool_caller(
     return call_tool
 
 
-def _truth_caller(sample: Sample) -> Callable[[ToolCall], Awaitable[ToolOutcome]]:
+def _truth_caller(sample: Sample) -> CallTool:
     """Return what answers the calls of a sample with the truth, in the order of the reference calls."""
     from agrotools.formats.reference_results import true_observations
 
@@ -410,7 +435,8 @@ class Ending:
 
     def stop(self, error: AgrotoolsError) -> None:
         """Request the end because of an error, of which the first is that of the run."""
-        self.requested, self.error = True, self.error or error
+        self.requested = True
+        self.error = self.error or error
 
     @property
     def replies(self) -> int:
@@ -463,19 +489,20 @@ async def execute(
     ending = Ending(context)
 
     def interrupted() -> None:
-        in_flight, ending.requested = context.pace.in_use, True
+        in_flight = context.pace.in_use
+        ending.requested = True
         context.pace.open()
         if context.source.stats is not None:
             context.source.stats.stopping = True
         on_interrupt(in_flight)
 
     with interrupts(interrupted):
-        ticking = asyncio.create_task(_tick(context, on_tick, stop, interrupted))
+        ticking = asyncio.create_task(_tick_until_cancelled(context, on_tick, stop, interrupted))
         try:
             async with asyncio.TaskGroup() as group:
                 queue = iter(items)
                 for _ in range(workers):
-                    group.create_task(_work(queue, context, ending, on_finished))
+                    group.create_task(_run_worker(queue, context, ending, on_finished))
         except BaseExceptionGroup as failures:
             # A fault in one sample that concerns all of them ends the run and is raised unwrapped.
             raise failures.exceptions[0] from None
@@ -487,7 +514,7 @@ async def execute(
         raise KeyboardInterrupt
 
 
-async def _work(
+async def _run_worker(
     queue: Iterator[WorkItem],
     context: RunContext,
     ending: Ending,
@@ -498,7 +525,7 @@ async def _work(
         while not ending.requested and (item := next(queue, None)) is not None:
             if (
                 context.benchmark.make_files
-                and (item := await _with_files(item, context, ending)) is None
+                and (item := await _make_files(item, context, ending)) is None
             ):
                 return
             replies_at_start = ending.replies
@@ -524,7 +551,7 @@ async def _work(
             context.pace.open()
 
 
-async def _with_files(item: WorkItem, context: RunContext, ending: Ending) -> WorkItem | None:
+async def _make_files(item: WorkItem, context: RunContext, ending: Ending) -> WorkItem | None:
     """Return an item when the files of its sample are there; None if the run is about to end."""
     async with context.preparing:
         if ending.requested:
@@ -537,7 +564,7 @@ async def _with_files(item: WorkItem, context: RunContext, ending: Ending) -> Wo
     return None if ending.requested else item._replace(sample=sample)
 
 
-async def _tick(
+async def _tick_until_cancelled(
     context: RunContext,
     on_tick: Callable[[], None],
     stop: threading.Event | None,

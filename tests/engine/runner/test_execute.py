@@ -3,17 +3,20 @@
 import asyncio
 import io
 import shutil
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
 from agrotools.api import evaluate
 from agrotools.calling.execution import ToolExecutor
-from agrotools.core import BenchmarkError, Mode, Record, Sample
+from agrotools.core import BenchmarkError, CallTools, Mode, Record, Sample, SampleView, ToolCall
 from agrotools.formats.benchmark import MOST_MAKERS
-from agrotools.loading import load_benchmark
+from agrotools.loading import Benchmark, load_benchmark
 from agrotools.models import Endpoint
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.runner.build import describe_run
@@ -29,49 +32,80 @@ from support.text_benchmark import write_text_benchmark
 pytestmark = pytest.mark.process
 
 
+@asynccontextmanager
+async def open_run(
+    folder: Path, benchmark: Benchmark, mode: Mode, *, most_at_once: int = 1
+) -> AsyncGenerator[RunContext]:
+    """Open what samples of a run need: a store in ``folder``, the echo baseline, and tools."""
+    source = policy_source(Endpoint("baseline:echo"), benchmark.samples)
+    config = EvalConfig.of(benchmark=str(benchmark.root), mode=mode)
+    settings = resolve_settings(config, benchmark)
+    no_items = work_items(benchmark.samples, [], 1)
+    manifest = describe_run(config, settings, benchmark, source, no_items)
+    with RunStore(folder, manifest) as store:
+        async with ToolExecutor(workers=1) as executor:
+            yield RunContext(source, benchmark, store, executor, Pace(most_at_once), max_steps=3)
+
+
 @pytest.mark.parametrize("mode", ["no-tool", "step-by-step", "end-to-end"])
 async def test_a_sample_whose_file_was_replaced_or_went_away_is_invalid(
     small_benchmark: Path, tmp_path: Path, mode: Mode
 ):
     benchmark = load_benchmark(shutil.copytree(small_benchmark, tmp_path / "benchmark"))
-    source = policy_source(Endpoint("baseline:echo"), benchmark.samples)
-    config = EvalConfig.of(benchmark=str(benchmark.root), mode=mode)
-    manifest = describe_run(
-        config,
-        resolve_settings(config, benchmark),
-        benchmark,
-        source,
-        work_items(benchmark.samples, [], 1),
-    )
     item = next(iter(work_items(benchmark.samples, [mode], 1)))
-    with RunStore(tmp_path / "run", manifest) as store:
-        async with ToolExecutor(workers=1) as executor:
-            context = RunContext(source, benchmark, store, executor, Pace(1), max_steps=3)
-            there = await run_item(item, context)
-            path = benchmark.file_path(item.sample.files[0])
-            content = path.read_bytes()
-            path.write_bytes(content[:-1])
-            replaced = await run_item(item, context)
-            path.write_bytes(content)
-            put_back = await run_item(item, context)
-            shutil.rmtree(benchmark.root / "files")
-            gone = await run_item(item, context)
+    async with open_run(tmp_path / "run", benchmark, mode) as context:
+        there = await run_item(item, context)
+        path = benchmark.file_path(item.sample.files[0])
+        content = path.read_bytes()
+        path.write_bytes(content[:-1])
+        replaced = await run_item(item, context)
+        path.write_bytes(content)
+        put_back = await run_item(item, context)
+        shutil.rmtree(benchmark.root / "files")
+        gone = await run_item(item, context)
     assert (there.invalid, put_back.invalid) == (None, None)
     assert f"{path} was changed during the run" in str(replaced.invalid)
     assert "can no longer be read" in str(gone.invalid)
 
 
+class CallingPolicy:
+    """Policy whose only action is a call of a tool."""
+
+    async def act(self, _view: SampleView, _history: object) -> CallTools:
+        return CallTools(calls=(ToolCall(tool="calculate", arguments={"expression": "1 + 1"}),))
+
+
+class FailingPolicy:
+    """Policy that fails before it acts."""
+
+    async def act(self, _view: SampleView, _history: object) -> CallTools:
+        raise LookupError("no plan for this sample")
+
+
+@pytest.mark.parametrize(
+    ("package", "policy", "blamed"),
+    [
+        ("stranger", FailingPolicy, "error of the policy, LookupError"),
+        ("agrotools.agents", FailingPolicy, "internal error, LookupError"),
+        ("agrotools_benchmarks.agvqa", FailingPolicy, "internal error, LookupError"),
+        ("stranger", CallingPolicy, "internal error, RuntimeError"),
+    ],
+)
+async def test_only_a_failure_in_a_policy_of_another_package_is_blamed_on_the_policy(
+    tmp_path: Path, package: str, policy: type[Any], blamed: str
+):
+    benchmark = load_benchmark(write_text_benchmark(tmp_path / "benchmark", 1))
+    declared = type(policy.__name__, (policy,), {"__module__": f"{package}.policies"})
+    (item,) = work_items(benchmark.samples, ["end-to-end"], 1)
+    async with open_run(tmp_path / "run", benchmark, "end-to-end") as opened:
+        # The truth has no call left for the one that the policy asks for.
+        source = replace(opened.source, make=lambda *_: declared(), truth_tools=True)
+        record = await run_item(item, replace(opened, source=source))
+    assert str(record.invalid).startswith(blamed)
+
+
 async def test_a_run_that_waits_for_nobody_hands_its_records_over_on_the_way(tmp_path: Path):
     benchmark = load_benchmark(write_text_benchmark(tmp_path / "benchmark", 300))
-    source = policy_source(Endpoint("baseline:echo"), benchmark.samples)
-    config = EvalConfig.of(mode="no-tool")
-    manifest = describe_run(
-        config,
-        resolve_settings(config, benchmark),
-        benchmark,
-        source,
-        work_items(benchmark.samples, [], 1),
-    )
     written: list[int] = []
     ticks: list[int] = []
 
@@ -81,11 +115,9 @@ async def test_a_run_that_waits_for_nobody_hands_its_records_over_on_the_way(tmp
         if len(written) == 1:
             asyncio.get_running_loop().call_soon(lambda: ticks.append(len(written)))
 
-    with RunStore(tmp_path / "run", manifest) as store:
-        async with ToolExecutor(workers=1) as executor:
-            context = RunContext(source, benchmark, store, executor, Pace(8), max_steps=3)
-            items = work_items(benchmark.samples, ["no-tool"], 1)
-            await execute(items, context, workers=8, on_finished=finished)
+    async with open_run(tmp_path / "run", benchmark, "no-tool", most_at_once=8) as context:
+        items = work_items(benchmark.samples, ["no-tool"], 1)
+        await execute(items, context, workers=8, on_finished=finished)
     assert all(number - lines <= 8 for number, lines in enumerate(written)), (
         "no more than those in flight are kept back"
     )
