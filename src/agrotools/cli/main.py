@@ -7,18 +7,14 @@ import sys
 import warnings
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from agrotools.cli.failures import Failure, failure_of
 from agrotools.cli.output import (
     ARGUMENTS,
-    BAD_USAGE,
-    NOT_DONE,
-    UNDECIDED,
-    code_of,
     end_stopped,
     make_streams_safe,
     redirect_unread_streams,
@@ -107,19 +103,22 @@ ELSEWHERE = {
 
 
 USUAL = {
-    *(
-        "benchmark",
-        "model",
-        "mode",
-        "out",
-        "quick",
-        "limit",
-        "data_root",
-        "protocol",
-        "base_url",
-        "api_key_env",
-    ),
-    *("images", "yes", "dry_run", "budget", "judge", "as_json"),
+    "benchmark",
+    "model",
+    "mode",
+    "out",
+    "quick",
+    "limit",
+    "data_root",
+    "protocol",
+    "base_url",
+    "api_key_env",
+    "images",
+    "yes",
+    "dry_run",
+    "budget",
+    "judge",
+    "as_json",
 }
 """Options of ``eval`` that its help shows without ``all``."""
 
@@ -151,8 +150,36 @@ class PanelCommand(TyperCommand):
             formatter.write_text("All other options: agrotools eval -h all")
 
 
-_EMPTY = re.compile(r"(?!--serve-args\0).*\0|.*\0--(?!serve-args)[a-z-]+=", re.DOTALL)
-"""An argument without content, after the one before it; arguments of a server may be none."""
+_OPTION_WITHOUT_VALUE = re.compile(r"--(?!serve-args)[a-z-]+=")
+
+
+def _is_empty(argument: str, before: str) -> bool:
+    """True for an argument without content, after the argument ``before``; arguments of a server may be none."""
+    if not argument:
+        return before != "--serve-args"
+    return _OPTION_WITHOUT_VALUE.fullmatch(argument) is not None
+
+
+def _provide_home_if_missing() -> None:
+    """Set ``HOME``, which containers and cron jobs may lack."""
+    if not os.environ.get("HOME"):
+        from agrotools.core.files import provide_home
+
+        provide_home()
+
+
+def _is_interruption(error: BaseException) -> bool:
+    # Python 3.11 raises CancelledError if tasks of the event loop fail when it is interrupted.
+    return isinstance(error, KeyboardInterrupt) or type(error).__name__ == "CancelledError"
+
+
+def _error_of_last_output() -> BrokenPipeError | None:
+    """Write what is left of the output; return the error if nobody reads it any more."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        return error
+    return None
 
 
 class LazyCommands(TyperGroup):
@@ -163,29 +190,21 @@ class LazyCommands(TyperGroup):
 
         If the command had ended before its output was written, its exit code or error stands.
         """
-        end: BaseException = typer.Exit()
+        result: Any = None
+        end: BaseException | None = None
         try:
-            try:
-                if not os.environ.get("HOME"):
-                    from agrotools.core.files import provide_home
-
-                    provide_home()
-                return super().invoke(ctx)
-            except BrokenPipeError:
-                raise
-            except BaseException as error:
-                end = error
-                # Python 3.11 raises CancelledError if tasks of the event loop fail when it is interrupted.
-                if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "CancelledError":
-                    end = end_stopped()
-                    raise end from None
-                raise
-            finally:
-                sys.stdout.flush()
-        except BrokenPipeError:
+            _provide_home_if_missing()
+            result = super().invoke(ctx)
+        except BaseException as error:
+            end = end_stopped() if _is_interruption(error) else error
+        unread = end if isinstance(end, BrokenPipeError) else _error_of_last_output()
+        if unread is not None:
             if not redirect_unread_streams():
-                raise
-            raise end from None
+                raise unread
+            end = typer.Exit() if end in (None, unread) else end
+        if end is not None:
+            raise end
+        return result
 
     def list_commands(self, ctx: "Context") -> list[str]:  # noqa: ARG002
         return list(all_commands())
@@ -217,7 +236,7 @@ class LazyCommands(TyperGroup):
                 f"No such command {args[0]!r}.{f' Did you mean {close[0]!r}?' if close else ''}"
             )
         # An empty path would be that of the current folder, an empty address that of OpenAI.
-        if any(_EMPTY.fullmatch(f"{before}\0{each}") for before, each in pairwise(["", *args])):
+        if any(_is_empty(each, before) for before, each in pairwise(["", *args])):
             ctx.fail("An argument is empty. Is a variable of the shell not set?")
         return super().resolve_command(ctx, args)
 
@@ -292,86 +311,18 @@ def main() -> None:
             sys.exit(0)
         raise
     except Exception as error:
-        if (told := _told(error)) is None:
+        failure = failure_of(error)
+        if failure is None:
             raise
-        from agrotools.report.layout import harmless
-
-        message, hint, code = told
-        sys.stderr.write(harmless(f"error: {message}\n" + (f"hint: {hint}\n" if hint else "")))
-        sys.exit(code)
+        _print_failure(failure)
+        sys.exit(failure.code)
 
 
-def _told(error: Exception) -> tuple[str, str | None, int] | None:
-    """Return message, hint and exit code for an error that a user can fix; None for a bug in the program."""
-    # Imported here because --help must not wait for them.
-    import sqlite3
+def _print_failure(failure: Failure) -> None:
+    from agrotools.report.layout import harmless
 
-    from agrotools.cli.reading import answering_hint
-    from agrotools.core.errors import AgrotoolsError, UndecidedError, words_of
-    from agrotools.core.files import remedy
-    from agrotools.core.libraries import library_of, missing_libraries
-
-    if module := library_of(error):
-        missing = missing_libraries("this command", [module])
-        return missing.message, missing.hint, BAD_USAGE
-    if isinstance(error, UnicodeEncodeError) and error.object[error.start] in "".join(sys.argv):
-        return (
-            f"{error.object!r} is not a name in UTF-8",
-            "rename it, or set a locale that uses UTF-8",
-            BAD_USAGE,
-        )
-    if isinstance(error, RuntimeError) and "home directory" in words_of(
-        error
-    ):  # of Path.expanduser
-        return (
-            "a path begins with ~ and a name, but no user has that name",
-            "write the path in full",
-            BAD_USAGE,
-        )
-    if isinstance(error, sqlite3.OperationalError):
-        return (
-            f"temporary files: {error}",
-            "free some space, or name another folder in TMPDIR",
-            NOT_DONE,
-        )
-    code = code_of(error)
-    if code is None and _lacks_memory(error):
-        return (
-            f"not enough memory or threads: {error}",
-            "raise their limits (ulimit -v, ulimit -u)",
-            NOT_DONE,
-        )
-    if isinstance(error, UndecidedError) and error.answers:
-        return error.message, answering_hint(error), UNDECIDED
-    if code is not None and isinstance(error, AgrotoolsError):
-        return error.message, error.advice, code
-    if code is not None and isinstance(
-        error, OSError
-    ):  # a full disk or an unreadable file can occur in any command
-        return f"{_place_of(error)}: {error.strerror or error}", remedy(error), code
-    return None
-
-
-def _place_of(error: OSError) -> str:
-    """Return what an error of the system is about; an error of an open file does not name it."""
-    try:
-        return error.filename or (Path.cwd() and "standard output or a file")
-    except OSError:
-        return "the current folder"
-
-
-def _lacks_memory(error: BaseException | None) -> bool:
-    """True if an error comes from a limit on memory or threads; libraries raise others while they are imported."""
-    from agrotools.core.errors import words_of
-
-    while error is not None and not isinstance(error, MemoryError):
-        if re.search(
-            "start new thread|before it is started|failed to map segment|allocate memory",
-            words_of(error),
-        ):
-            return True
-        error = error.__cause__ or error.__context__
-    return error is not None
+    hint = f"hint: {failure.hint}\n" if failure.hint else ""
+    sys.stderr.write(harmless(f"error: {failure.message}\n{hint}"))
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
