@@ -87,14 +87,12 @@ class ToolWorker:
                 log = stack.enter_context(tempfile.TemporaryFile(buffering=0))
                 process = await asyncio.create_subprocess_exec(
                     sys.executable,
-                    *(
-                        "-s",
-                        "-P",
-                        "-m",
-                        "agrotools.calling.worker",
-                        str(memory_mb),
-                        str(os.getpid()),
-                    ),
+                    "-s",
+                    "-P",
+                    "-m",
+                    "agrotools.calling.worker",
+                    str(memory_mb),
+                    str(os.getpid()),
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
                     stderr=log,

@@ -50,9 +50,9 @@ def report(
     if as_json:
         print_json({**vars(written), "path": str(written.path)})
         raise typer.Exit(NOT_DONE if written.damaged else DONE)
-    shown = f"{written.shown} of " * (written.shown < written.records) + count_text(
-        written.records, "record"
-    )
+    shown = count_text(written.records, "record")
+    if written.shown < written.records:
+        shown = f"{written.shown} of {shown}"
     images = count_text(written.pictures, "image")
     typer.echo(f"{written.path}: {written.bytes / 1e6:.1f} MB, {shown} with {images}")
     if written.removed:

@@ -116,7 +116,8 @@ def check_for_run(benchmark: Benchmark, may_lack: Collection[str] = ()) -> None:
         for code, field, message, _ in chain(check_reference(at), check_answer(at)):
             if code in codes:
                 n += 1
-                named += [f"sample {sample.id}, {field}: {code}: {message}"] * (n <= _MOST_NAMED)
+                if n <= _MOST_NAMED:
+                    named.append(f"sample {sample.id}, {field}: {code}: {message}")
     if named:
         more = f"\n... and {n - _MOST_NAMED} more" if n > _MOST_NAMED else ""
         hint = f"`{command_line('benchmarks', 'check', benchmark.root)}` lists all faults"

@@ -211,9 +211,9 @@ class OpenAICompatibleModel:
         tries.timeouts += 1
         if tries.timeouts >= _MOST_TIMEOUTS - (not answered) or self.stats.stopping:
             why = f"{message}, {tries.timeouts} times" if tries.timeouts > 1 else message
+            silence = "" if answered else "; it answered no other request meanwhile"
             raise InfrastructureError(
-                f"no reply from {self.base_url}: {why}"
-                + "; it answered no other request meanwhile" * (not answered),
+                f"no reply from {self.base_url}: {why}{silence}",
                 hint="a larger --timeout or a smaller --concurrency may help; run the same command again to resume",
                 problem="reply" if answered else "unreachable",
             )

@@ -232,8 +232,12 @@ async def check_endpoint(endpoint: Endpoint, settings: ModelSettings) -> None:
 
 
 def _needs(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> frozenset[str]:
-    images = any(message.has_images for message in messages)
-    return frozenset(["images"] * images + ["tools"] * bool(tools))
+    needs: set[str] = set()
+    if any(message.has_images for message in messages):
+        needs.add("images")
+    if tools:
+        needs.add("tools")
+    return frozenset(needs)
 
 
 def _answers(met: object) -> TypeGuard[Completion]:

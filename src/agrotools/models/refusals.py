@@ -436,16 +436,18 @@ class Adaptations:
         return name
 
     def _possible(self, request: RequestParts, settings: ModelSettings) -> set[str]:
-        names = ["temperature"] * (settings.temperature is not None)
-        names += ["max_tokens"] * (
-            "max_tokens" in (self._encoder.spelled("max_tokens"), *self.active)
-        )
+        names: list[str] = []
+        if settings.temperature is not None:
+            names.append("temperature")
+        if "max_tokens" in (self._encoder.spelled("max_tokens"), *self.active):
+            names.append("max_tokens")
         for message in request.messages:
             names += {"system": ("system",), "tool": ("ids", "name")}.get(message.role, ())
             if message.received:
                 parts = (message.received, *_calls(message.received))
                 names += [name for part in parts for name in part if name not in _FORMAT]
-                names += ["content"] * (not isinstance(message.received.get("content", ""), str))
+                if not isinstance(message.received.get("content", ""), str):
+                    names.append("content")
         return set(names)
 
     def adapt(self, messages: Sequence[Message]) -> Sequence[Message]:

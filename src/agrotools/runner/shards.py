@@ -38,16 +38,15 @@ from agrotools.runner.rescore import JUDGEMENTS_FILE, RUBRICS_PREFIX, SCORES_FIL
 from agrotools.runner.store import RunStore, folder_error, read_manifest
 
 _SAME = (
-    *(
-        "benchmark",
-        "benchmark_version",
-        "benchmark_options",
-        "benchmark_hash",
-        "clean_hash",
-        "toolset",
-    ),
+    "benchmark",
+    "benchmark_version",
+    "benchmark_options",
+    "benchmark_hash",
+    "clean_hash",
+    "toolset",
     *(field for field in IDENTITY if field not in ("benchmark", "benchmark_hash", "shard")),
-    *("modes", "epochs"),
+    "modes",
+    "epochs",
 )
 """Fields of the manifest in which shards of one run agree; those that explain a difference come first."""
 _OF_MACHINE = ("agrotools", "python", "base_url", "vlm_base_url", "libraries")

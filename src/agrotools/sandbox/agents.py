@@ -29,32 +29,32 @@ from agrotools.sandbox.running import probe
 _PARTS = ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "share", "etc", "ssl")
 """Folders of the system and of Python that hold programs and libraries; projects may be beside them."""
 _SYSTEM = (
-    *("/bin", "/sbin", "/lib", "/lib32", "/lib64"),
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
     *(f"/usr/{part}" for part in _PARTS),
     *(f"/usr/local/{part}" for part in (*_PARTS, "cuda")),
 )
 _MOST_FOLDERS = 50_000
 """Folders below the paths of an agent that are searched for answers; with more, the paths are refused."""
 _SETTINGS = (
-    *(
-        "resolv.conf",
-        "hosts",
-        "nsswitch.conf",
-        "host.conf",
-        "gai.conf",
-        "ssl",
-        "pki",
-        "ca-certificates",
-    ),
-    *(
-        "ca-certificates.conf",
-        "localtime",
-        "alternatives",
-        "ld.so.cache",
-        "ld.so.conf",
-        "ld.so.conf.d",
-        "mime.types",
-    ),
+    "resolv.conf",
+    "hosts",
+    "nsswitch.conf",
+    "host.conf",
+    "gai.conf",
+    "ssl",
+    "pki",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "localtime",
+    "alternatives",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "mime.types",
 )
 _PASSED = ("LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
 _ANSWERS = (

@@ -22,13 +22,29 @@ The score still uses the full length of a longer text, so that truncation can on
 """
 
 _TOKEN = late_pattern(rf"\d+(?:[.,]\d+)*|{WORD}+|[{CJK}]")
-_RANGES = (
-    *((0xFF01, 0xFF0D), (0xFF0F, 0xFF0F), (0xFF1A, 0xFF20), (0xFF3B, 0xFF40), (0xFF5B, 0xFF64)),
-    *((0x3001, 0x3003), (0x300B, 0x3011), (0x3014, 0x301F), (0x3030, 0x3030), (0x303E, 0x303F)),
-    *((0x2013, 0x2014), (0x2018, 0x2019), (0x201B, 0x201F), (0x2026, 0x2027), (0xFE4F, 0xFE4F)),
+_PUNCTUATION_RANGES = (
+    # Fullwidth forms: ！ to －, ／, ： to ＠, ［ to ｀, ｛ to ､
+    (0xFF01, 0xFF0D),
+    (0xFF0F, 0xFF0F),
+    (0xFF1A, 0xFF20),
+    (0xFF3B, 0xFF40),
+    (0xFF5B, 0xFF64),
+    # Chinese and Japanese marks: 、 to 〃, 》 to 】, 〔 to 〟, 〰, 〾 and 〿
+    (0x3001, 0x3003),
+    (0x300B, 0x3011),
+    (0x3014, 0x301F),
+    (0x3030, 0x3030),
+    (0x303E, 0x303F),
+    # Dashes, quotation marks, ellipsis and hyphenation point, wavy low line
+    (0x2013, 0x2014),
+    (0x2018, 0x2019),
+    (0x201B, 0x201F),
+    (0x2026, 0x2027),
+    (0xFE4F, 0xFE4F),
 )
+"""First and last code points of marks outside ASCII."""
 _PUNCTUATION = dict.fromkeys(map(ord, string.punctuation)) | {
-    code: None for first, last in _RANGES for code in range(first, last + 1)
+    code: None for first, last in _PUNCTUATION_RANGES for code in range(first, last + 1)
 }
 
 

@@ -495,12 +495,18 @@ def _hidden_text(table: "SheetTable", rows: set[int], columns: set[int]) -> str:
     ]
     texts: list[str] = []
     if read:
-        some = ", ".join(map(str, read[:_SHOWN])) + ", ..." * (len(read) > _SHOWN)
-        texts.append(f"{len(read)} hidden row{'s' * (len(read) > 1)} (row {some})")
+        noun = "hidden row" if len(read) == 1 else "hidden rows"
+        texts.append(f"{len(read)} {noun} (row {_first_of(read)})")
     if named:
-        some = ", ".join(named[:_SHOWN]) + ", ..." * (len(named) > _SHOWN)
-        texts.append(f"{len(named)} hidden column{'s' * (len(named) > 1)} ({some})")
+        noun = "hidden column" if len(named) == 1 else "hidden columns"
+        texts.append(f"{len(named)} {noun} ({_first_of(named)})")
     return ", ".join(texts)
+
+
+def _first_of(values: Sequence[object]) -> str:
+    """Return the first values as a list in words, which tells whether there are more."""
+    shown = ", ".join(map(str, values[:_SHOWN]))
+    return f"{shown}, ..." if len(values) > _SHOWN else shown
 
 
 def formulas_without_value(path: Path, sheet: str) -> tuple[str, ...]:
