@@ -79,9 +79,9 @@ _SECTION = re.compile(
 )
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _LONGEST_DESCRIPTION = 1024
+"""Longest function description, in characters, that endpoints accept."""
 _EXTENSIONS = {"image": "jpg", "raster": "tif"}
 """Extensions of the made-up files of examples by kind; ``png`` for depths and masks."""
-"""Longest function description, in characters, that endpoints accept."""
 _LARGEST_EXACT_INTEGER = 2**53
 MOST_ELEMENTS = 100_000
 """Largest number of list elements in one argument, counted over all levels; larger arguments are refused first.
@@ -147,10 +147,21 @@ def tool(
 
     def declare(function: Callable[P, R]) -> Tool[P, R]:
         return Tool(
-            function, category, version, significant_digits, backends, data_files, backend_files, cacheable,
-            files_by_last_part, resolves, tuple(expert), dict(example or {}), unusable,
-            None if libraries is None else tuple(libraries),
-        )  # fmt: skip
+            function=function,
+            category=category,
+            version=version,
+            significant_digits=significant_digits,
+            backends=backends,
+            declared_files=data_files,
+            backend_files=backend_files,
+            cacheable=cacheable,
+            files_by_last_part=files_by_last_part,
+            resolver=resolves,
+            expert=tuple(expert),
+            example=dict(example or {}),
+            unusable=unusable,
+            declared_libraries=None if libraries is None else tuple(libraries),
+        )
 
     return declare
 

@@ -39,6 +39,7 @@ from agrotools.core import (
     ErrorInfo,
     InfrastructureError,
     Observation,
+    SampleFile,
     ToolCall,
     ToolError,
     ToolOutcome,
@@ -64,6 +65,16 @@ class _CheckedCall(NamedTuple):
     arguments: Arguments
     """Canonical arguments, with files by name."""
     paths: dict[str, Path]
+
+    def key_in(self, cache: ResultCache, infos: Mapping[str, SampleFile | None]) -> str:
+        """Return the key of the call in a cache; errors as of :meth:`ResultCache.key`."""
+        return cache.key(
+            tool=self.tool,
+            backend=self.backend,
+            arguments=self.arguments,
+            paths=self.paths,
+            infos=infos,
+        )
 
 
 def check_backend(tool: Tool[..., Any], backend: str) -> None:
@@ -220,7 +231,7 @@ class ToolExecutor:
             if not checked.tool.cacheable or needs_answers(checked.backend):
                 cache = None
             infos = {name: workspace.info(name) for name in checked.paths}
-            key = await asyncio.to_thread(cache.key, *checked, infos) if cache else ""
+            key = await asyncio.to_thread(checked.key_in, cache, infos) if cache else ""
         except OSError as error:
             unreadable = ToolError(
                 "unreadable_file", f"a file of this call cannot be read: {error.strerror}"

@@ -153,8 +153,13 @@ def listed_data(record: Record, scores: Sequence[Score], shares: Shares | None =
 
 def whole_data(run: Path, record: Record, scores: Sequence[Score], shares: Shares) -> Data:
     """Return all that the page shows of a record of ``run``, but pictures: its entry in the list and its details."""
-    places = Places([run]), PictureEncoder(1), set[str]()
-    showing = RunPictures(run, benchmark_roots(read_manifest(run), run, None), *places)
+    showing = RunPictures(
+        run,
+        roots=benchmark_roots(read_manifest(run), run, None),
+        places=Places([run]),
+        pictures=PictureEncoder(shares=1),
+        missing=set(),
+    )
     data = record_data(record, scores, showing, StoredPrompts(run))
     return {**listed_data(record, scores, shares), **data}
 
