@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from agrotools.calling.contract import Tool
 from agrotools.core import AgreementKind, Arguments, DeclaredTool, PlotSpec, ToolCall, ToolError
-from agrotools.text.loose_json import is_list, is_object, parsed
+from agrotools.text.json_kinds import is_list, is_number, is_object
+from agrotools.text.loose_json import parsed
 
 _TYPES = {"int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object"}
 """JSON type of an input by its type in GTA's list of tools; other inputs are texts."""
@@ -302,7 +303,7 @@ def _series(data: Any, x: Any) -> list[Schema]:
         return _of_list(data, x)
     if not is_object(data):
         return []
-    if data and all(_is_number(value) for value in data.values()):
+    if data and all(is_number(value) for value in data.values()):
         return [{"name": "", "x": [*data], "y": [*data.values()]}]
     return _of_columns(data, x)
 
@@ -328,7 +329,7 @@ def _of_columns(table: Mapping[str, Any], x: Any) -> list[Schema]:
     return [
         {"name": "" if name in _Y else name, "x": x or [*range(1, len(y) + 1)], "y": y}
         for name, y in columns.items()
-        if all(map(_is_number, y))
+        if all(map(is_number, y))
     ]
 
 
@@ -342,15 +343,11 @@ def _one_series(given: Mapping[str, Any], x: Any) -> Schema:
 def _of_points(rows: list[Schema]) -> list[Schema]:
     """Return the series of rows with a value each: the first field is x, and each other field of numbers is one."""
     names = [name for name in rows[0] if all(name in row for row in rows)]
-    x = next((name for name in names if not all(_is_number(row[name]) for row in rows)), None)
+    x = next((name for name in names if not all(is_number(row[name]) for row in rows)), None)
     x = x or next(iter(names), None)
-    others = [name for name in names if name != x and all(_is_number(row[name]) for row in rows)]
+    others = [name for name in names if name != x and all(is_number(row[name]) for row in rows)]
     points = [row[x] for row in rows] if x else []
     return [
         {"name": name if len(others) > 1 else "", "x": points, "y": [row[name] for row in rows]}
         for name in others
     ]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -10,7 +10,7 @@ not land and the record says so.
 
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
@@ -18,6 +18,7 @@ from typing import Annotated, Any, ClassVar, Self, cast
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
+from agrotools.agents.modes import CallTool
 from agrotools.core import (
     ErrorInfo,
     FrozenModel,
@@ -30,8 +31,8 @@ from agrotools.core import (
 )
 from agrotools.core.record import Fault, FaultKind, iter_refs
 from agrotools.core.texts import suggestion
+from agrotools.text.json_kinds import is_number
 
-CallTool = Callable[[ToolCall], Awaitable[ToolOutcome]]
 Chance = Annotated[float, Field(ge=0, le=1)]
 FEWEST_MEASURED = 5
 """Reference calls of a tool on other clusters that a fault is drawn from; with fewer, it does not land."""
@@ -166,7 +167,7 @@ def measured_calls(samples: Iterable[Sample]) -> dict[str, list[MeasuredCall]]:
             ratios = {
                 path: seen[path] / value
                 for path, value in truth.items()
-                if _is_number(value) and value and _is_number(seen.get(path))
+                if is_number(value) and value and is_number(seen.get(path))
             }
             labels = {path: value for path, value in truth.items() if isinstance(value, str | bool)}
             calls[step.tool].append(MeasuredCall(sample.cluster or sample.id, ratios, labels))
@@ -259,7 +260,7 @@ def _changes(
         changed = {
             path: _scaled(leaves[path], by)
             for path, by in donor.ratios.items()
-            if _is_number(leaves.get(path))
+            if is_number(leaves.get(path))
         }
     else:
         changed = {
@@ -272,10 +273,6 @@ def _changes(
 
 def _scaled(value: Any, factor: float) -> JsonValue:
     return round(value * factor) if isinstance(value, int) else float(f"{value * factor:.6g}")
-
-
-def _is_number(value: JsonValue) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _leaves(value: JsonValue, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -18,7 +18,8 @@ from agrotools.runner.reply_objects import (
     stored_replies,
 )
 from agrotools.runner.transcripts import MODES_OF_KEYS
-from agrotools.text.loose_json import is_list, is_object, parsed
+from agrotools.text.json_kinds import is_list, is_object
+from agrotools.text.loose_json import parsed
 from agrotools.text.submission import item_names, name_key
 
 GivenAnswer = str | Row | NoReply | None

@@ -31,7 +31,7 @@ from agrotools.runner.prediction_names import (
 from agrotools.runner.prediction_samples import MatchedRow
 from agrotools.runner.reply_objects import fields_of, is_reply_object, replies_in, stored_replies
 from agrotools.runner.transcripts import MODES_OF_KEYS, in_form
-from agrotools.text.loose_json import is_list, is_object
+from agrotools.text.json_kinds import is_list, is_object
 from agrotools.text.submission import name_key, read_submission
 
 FEW_ROWS = 5

@@ -16,7 +16,7 @@ from agrotools.core.errors import NoFileError
 from agrotools.loading.values import SUFFIXES, TABLES, read_json, read_rows
 from agrotools.runner.prediction_names import IDS, column_kind, snake_case
 from agrotools.runner.reply_objects import fields_of
-from agrotools.text.loose_json import is_list, is_object, is_text
+from agrotools.text.json_kinds import is_list, is_object, is_text
 from agrotools.text.submission import name_key
 from agrotools.text.tables import SheetTable, open_table, sheets_of
 

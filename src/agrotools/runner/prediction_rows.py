@@ -34,7 +34,7 @@ from agrotools.runner.reply_objects import (
     fields_of,
 )
 from agrotools.runner.transcripts import MODES_OF_KEYS
-from agrotools.text.loose_json import is_list
+from agrotools.text.json_kinds import is_list
 from agrotools.text.submission import item_names
 
 _MOST_LISTED = 12

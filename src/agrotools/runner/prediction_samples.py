@@ -10,7 +10,7 @@ from agrotools.loading.photos import photos_of
 from agrotools.runner.prediction_forms import PredictionRows, Row
 from agrotools.runner.prediction_names import IDS, QUESTIONS, column_kind
 from agrotools.runner.reply_objects import fields_of
-from agrotools.text.loose_json import is_list, is_object
+from agrotools.text.json_kinds import is_list, is_object
 
 _SHORTEST_QUERY = 20
 """Characters from which on a question within a prompt identifies its sample; a shorter one may occur in any prompt."""

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, cast
 import orjson
 
 from agrotools.models.refusals import error_message
-from agrotools.text.loose_json import is_list, is_object, is_text, parsed
+from agrotools.text.json_kinds import is_list, is_object, is_text
+from agrotools.text.loose_json import parsed
 
 
 class NoReply(NamedTuple):

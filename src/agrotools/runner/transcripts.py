@@ -44,7 +44,8 @@ from agrotools.models.base import Completion
 from agrotools.models.chat_format import MalformedReply, content_text, read_reply, read_usage
 from agrotools.models.refusals import failed_request
 from agrotools.text.form_values import read_values
-from agrotools.text.loose_json import NotJson, is_list, is_object, is_text, loads
+from agrotools.text.json_kinds import is_list, is_object, is_text
+from agrotools.text.loose_json import NotJson, loads
 from agrotools.text.submission import read_submission
 
 Fields = Mapping[str, Any]

@@ -261,20 +261,3 @@ def _opens_value(text: str, at: int) -> bool:
     while at > 0 and text[at - 1] in " \t\r\n":
         at -= 1
     return at > 0 and text[at - 1] in "{[,:("
-
-
-def is_object(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def is_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def zeroes(*names: str) -> dict[str, int]:
-    """Return a dictionary with the value 0 for each name."""
-    return dict.fromkeys(names, 0)

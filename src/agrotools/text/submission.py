@@ -21,7 +21,8 @@ from agrotools.text.form_values import (
     read_values,
     without_tex,
 )
-from agrotools.text.loose_json import NotJson, is_list, is_object, loads, values_in
+from agrotools.text.json_kinds import is_list, is_object
+from agrotools.text.loose_json import NotJson, loads, values_in
 from agrotools.text.normalise import late_pattern, normalise
 
 _SPECIAL = late_pattern(

@@ -31,7 +31,7 @@ from agrotools.scoring.predictions import (
 )
 from agrotools.text.agreement import compare_arguments
 from agrotools.text.agreement_values import same_json
-from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
+from agrotools.text.json_kinds import is_list, is_object, is_text
 from agrotools_benchmarks._dialogs.prediction_files import (
     Message,
     gold_messages,
@@ -191,14 +191,17 @@ def score_steps(
     Raises:
         BenchmarkError: the gold of a sample is malformed.
     """
-    counts = zeroes(
-        "steps",
-        "gold_calls",
-        "objective",
-        "subjective",
-        "no_text_answer",
-        "tool_call",
-        "tool_call_error",
+    counts: dict[str, int] = dict.fromkeys(
+        (
+            "steps",
+            "gold_calls",
+            "objective",
+            "subjective",
+            "no_text_answer",
+            "tool_call",
+            "tool_call_error",
+        ),
+        0,
     )
     ids = {name: f"{rules.name}.{name}_corrected" for name in _STEP_METRICS}
     sample_parts: list[SampleParts] = []
@@ -326,12 +329,12 @@ def score_end(
     """
     names = ("ans_acc", rules.image_metric, "ans_acc_objective")
     ids = {name: f"{rules.name}.{name}_corrected" for name in (*names, *rules.categories)}
-    counts = zeroes(
-        "samples", "objective", "subjective", "image_tasks", "unscorable", "no_text_answer"
+    counts: dict[str, int] = dict.fromkeys(
+        ("samples", "objective", "subjective", "image_tasks", "unscorable", "no_text_answer"), 0
     )
-    counts |= zeroes("tool_call", "tool_call_error", "uncategorised_gold_calls")
+    counts |= dict.fromkeys(("tool_call", "tool_call_error", "uncategorised_gold_calls"), 0)
     sample_parts: list[SampleParts] = []
-    unknown = zeroes("subjective", "image_tasks")
+    unknown: dict[str, int] = dict.fromkeys(("subjective", "image_tasks"), 0)
     for sample in samples:
         where = f"sample {sample.key}"
         gold = gold_messages(_first(sample.gold), where, returns=True)

@@ -30,7 +30,7 @@ from agrotools.core import (
 )
 from agrotools.core.progress import Progress
 from agrotools.loading.checking import shorten
-from agrotools.text.loose_json import is_list, is_object, is_text
+from agrotools.text.json_kinds import is_list, is_object, is_text
 from agrotools_benchmarks._dialogs.loading import (
     VIDEO_SUFFIXES,
     FileTable,

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 from agrotools.core import BenchmarkError
 from agrotools.core.errors import NoFileError
 from agrotools.scoring.predictions import read_json
-from agrotools.text.loose_json import is_list, is_object, is_text
+from agrotools.text.json_kinds import is_list, is_object, is_text
 from agrotools_benchmarks._dialogs.published_scorer import Dialogue
 
 NO_GOLD = "needs gold dialogues, which these trajectories do not have (--data)"

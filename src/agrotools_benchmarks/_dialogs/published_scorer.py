@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agrotools.scoring.predictions import Figure, PredictionScores, Similarity, published
-from agrotools.text.loose_json import is_list, is_object, zeroes
+from agrotools.text.json_kinds import is_list, is_object
 
 _SMALL = 1e-5
 
@@ -113,8 +113,8 @@ def score_steps(
     Raises:
         PublishedScorerStops: the original raises an exception, e.g. if no gold step is a call.
     """
-    counts = zeroes(
-        "inst", "tool", "arg", "gold_calls", "text_answers", "tool_call", "tool_call_error"
+    counts: dict[str, int] = dict.fromkeys(
+        ("inst", "tool", "arg", "gold_calls", "text_answers", "tool_call", "tool_call_error"), 0
     )
     cosines = _Cosines(similarity)
     answers = 0.0
@@ -177,7 +177,9 @@ def score_end(
     Raises:
         PublishedScorerStops: the original raises an exception, e.g. if a gold call names an unknown tool.
     """
-    counts = zeroes("all", "text_answers", "tool_call", "tool_call_error")
+    counts: dict[str, int] = dict.fromkeys(
+        ("all", "text_answers", "tool_call", "tool_call_error"), 0
+    )
     hits, predicted_calls, gold_calls = (dict.fromkeys(rules.categories, 0) for _ in range(3))
     cosines = _Cosines(similarity)
     answers = images = 0.0

@@ -41,7 +41,8 @@ from agrotools.scoring.error_classes import (
     add_missed_keywords,
     arguments_key,
 )
-from agrotools.text.loose_json import dumps, is_list, is_object, is_text
+from agrotools.text.json_kinds import is_list, is_object, is_text
+from agrotools.text.loose_json import dumps
 from agrotools_benchmarks._dialogs.lagent_format import (
     CHECK_NAME,
     FOLLOW_FORMAT,

@@ -27,7 +27,7 @@ from agrotools.scoring.judging.questions import (
     read_score,
 )
 from agrotools.scoring.predictions import read_csv, read_json
-from agrotools.text.loose_json import is_object, is_text
+from agrotools.text.json_kinds import is_object, is_text
 from agrotools_benchmarks.agent_x.plugin import is_published
 from agrotools_benchmarks.agent_x.published_scorer import COLUMNS
 from agrotools_benchmarks.agent_x.replies import gold_of, prediction_of

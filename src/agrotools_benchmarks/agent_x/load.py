@@ -25,7 +25,7 @@ from agrotools.core import (
 )
 from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.core.progress import Progress, no_progress
-from agrotools.text.loose_json import is_list, is_object, is_text
+from agrotools.text.json_kinds import is_list, is_object, is_text
 from agrotools_benchmarks._dialogs.entries import Gold, offered_tools, sample_of, text_of
 from agrotools_benchmarks._dialogs.loading import (
     VIDEO_SUFFIXES,

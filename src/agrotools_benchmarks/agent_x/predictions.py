@@ -20,7 +20,7 @@ from agrotools.scoring.predictions import (
     ScoredFile,
     read_json,
 )
-from agrotools.text.loose_json import is_list, is_object, is_text
+from agrotools.text.json_kinds import is_list, is_object, is_text
 from agrotools_benchmarks._dialogs.record_dialogues import in_file_order
 from agrotools_benchmarks.agent_x import score as corrected_scorer
 from agrotools_benchmarks.agent_x.judge import read_judgements

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.scoring.predictions import Figure, PredictionScores, PublishedScorerStops, published
-from agrotools.text.loose_json import is_list, is_object, is_text
+from agrotools.text.json_kinds import is_list, is_object, is_text
 from agrotools_benchmarks.agent_x.plugin import CRITERIA, FACTS
 
 COLUMNS = {criterion.column: name for name, criterion in CRITERIA.items()}

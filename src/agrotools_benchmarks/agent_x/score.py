@@ -24,7 +24,7 @@ from agrotools.scoring.predictions import (
 )
 from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import PublishedFigures
-from agrotools.text.loose_json import is_list, is_object, is_text
+from agrotools.text.json_kinds import is_list, is_object, is_text
 from agrotools_benchmarks._dialogs.record_dialogues import in_file_order
 from agrotools_benchmarks._dialogs.scores import (
     differences_of_settings,

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from agrotools.core import BenchmarkError, FrozenModel
 from agrotools.scoring.predictions import read_csv, read_json
-from agrotools.text.loose_json import is_list, is_object
+from agrotools.text.json_kinds import is_list, is_object
 from agrotools_benchmarks.agrieval.plugin import KINDS, OptionKind, OptionsSlot, ReferenceTextSlot
 
 Order = Literal["given", "shuffled", "later", "rotated"]

@@ -22,7 +22,7 @@ from agrotools.scoring.predictions import (
     read_json,
     summed,
 )
-from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
+from agrotools.text.json_kinds import is_list, is_object, is_text
 from agrotools_benchmarks.agrieval.items import UnusableEntry, read_item, slot_of
 from agrotools_benchmarks.agrieval.plugin import FACTS, KINDS, OptionsSlot, ReferenceTextSlot
 from agrotools_benchmarks.agrieval.published_scorer import score_choices, score_open
@@ -114,7 +114,7 @@ def compare_results(inputs: PredictionInput) -> ScoredFile:
         published = PredictionScores("", {**published.metrics, **scored.metrics}, {}, left_out)
     samples = tuple(_parts(each) for each in results.answered)
     metrics = dict.fromkeys(metric for sample in samples for metric in sample.parts)
-    counts = zeroes("choices", "open_questions", "without_reply")
+    counts: dict[str, int] = dict.fromkeys(("choices", "open_questions", "without_reply"), 0)
     for each in results.answered:
         counts["choices" if each.slot.type == "options" else "open_questions"] += 1
         counts["without_reply"] += not each.replies

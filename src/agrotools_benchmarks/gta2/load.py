@@ -18,7 +18,7 @@ from agrotools.formats.benchmark import Benchmark
 from agrotools.loading.benchmarks import Loading, settings_of
 from agrotools.loading.checking import FileCheck
 from agrotools.scoring.predictions import read_json
-from agrotools.text.loose_json import is_list, is_object, is_text
+from agrotools.text.json_kinds import is_list, is_object, is_text
 from agrotools_benchmarks._dialogs.entries import DialogForm, Gold, read_entries, text_of
 from agrotools_benchmarks._dialogs.lagent_format import TOOLMETA_FILE
 from agrotools_benchmarks._dialogs.loading import (

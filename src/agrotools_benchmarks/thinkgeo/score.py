@@ -34,7 +34,7 @@ from agrotools.scoring.predictions import (
     read_json,
     summed,
 )
-from agrotools.text.loose_json import is_list, is_object, is_text
+from agrotools.text.json_kinds import is_list, is_object, is_text
 from agrotools_benchmarks._dialogs import published_scorer
 from agrotools_benchmarks._dialogs.plugin_parts import table_layouts
 from agrotools_benchmarks._dialogs.published_scorer import Dialogue, Rules

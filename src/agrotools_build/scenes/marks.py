@@ -11,7 +11,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools_build.scenes.scene import Box, Rng, bounds
+from agrotools.vision.reading import bounds
+from agrotools_build.scenes.scene import Box, Rng
 from agrotools_tools.marks.measure import PURE_COLOURS
 
 StrokeColour = Literal["red", "yellow", "magenta", "cyan"]

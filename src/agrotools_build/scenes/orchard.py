@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.vision.reading import bounds
 from agrotools_build.scenes.scene import (
     TABLES,
     Box,
@@ -25,7 +26,6 @@ from agrotools_build.scenes.scene import (
     Rng,
     Scene,
     blurred,
-    bounds,
     depth_frame,
     fractal_field,
     infrared_frame,

@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.vision.reading import bounds
 from agrotools_build.scenes.marks import Box, outlined
 from agrotools_build.scenes.scene import (
     TABLES,
@@ -22,7 +23,6 @@ from agrotools_build.scenes.scene import (
     Plane,
     Rng,
     Scene,
-    bounds,
     fractal_field,
     levels,
     one_thread,

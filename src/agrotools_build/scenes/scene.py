@@ -101,12 +101,6 @@ def value_at(plane: NDArray[Any], x: float, y: float) -> float:
     return float(plane[min(max(int(y), 0), rows - 1), min(max(int(x), 0), columns - 1)])
 
 
-def bounds(mask: Mask) -> "Box":
-    """Return the smallest box around the pixels of a mask: x0, y0, x1, y1, half-open."""
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
-
-
 def srgb_of(linear: Floats) -> NDArray[np.uint8]:
     """Convert linear light, 0 to 1, to 8-bit sRGB values."""
     srgb = np.where(

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from agrotools.calling.result import round_significant
 from agrotools.core import Arguments, SampleFile
 from agrotools.knowledge.kb_names import shipped_names
+from agrotools.vision.reading import bounds
 from agrotools_build.area_truth import Region, cut_out
 from agrotools_build.scenes.farmland import BECOMES, Becomes, Look, make_farmland_pair
 from agrotools_build.scenes.marks import (
@@ -28,7 +29,7 @@ from agrotools_build.scenes.marks import (
     random_box,
 )
 from agrotools_build.scenes.ponds import make_pond_pair
-from agrotools_build.scenes.scene import Difficulty, Scene, bounds, save_picture
+from agrotools_build.scenes.scene import Difficulty, Scene, save_picture
 from agrotools_build.scenes.stands import BlockKind, make_block, make_tract
 from agrotools_build.sources.drawn import (
     DrawnScene,
