@@ -538,13 +538,24 @@ def compare(*runs: str | Path | Run) -> Comparison:
         combinations(map(str, paths), 2), compare_runs(paths), strict=True
     ):
         for mode, metric in compared.headline.items():
-            found, about = compared.modes[mode][metric].overall, (metric, mode, first, second)
-            tested = (found.p_adjusted, found.detectable, found.n)
+            found = compared.modes[mode][metric].overall
             missing = compared.missing.get(mode)
             bounds = missing and (missing.lowest.value, missing.highest.value)
             is_held = missing is None or (found.differs() and missing.allows(found.value))
             differences.append(
-                MetricDifference(*about, found.value, _ends(found), *tested, bounds, is_held)
+                MetricDifference(
+                    metric=metric,
+                    mode=mode,
+                    first=first,
+                    second=second,
+                    value=found.value,
+                    interval=_ends(found),
+                    p_adjusted=found.p_adjusted,
+                    detectable=found.detectable,
+                    n=found.n,
+                    bounds=bounds,
+                    is_held=is_held,
+                )
             )
     return Comparison(differences)
 
