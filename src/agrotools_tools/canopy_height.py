@@ -155,7 +155,7 @@ def estimate_canopy_height(
     Raises:
         ToolError: ``missing_metadata`` (no heights given), ``invalid_argument`` (chm beside dsm, limits that do not
             rise, several bands), ``crs_mismatch``, ``shape_mismatch``, ``nothing_found`` (no data, no overlap),
-            ``region_empty``, and as the readers.
+            ``region_empty``, and those of a file that cannot be read.
 
     Sources: canopy cover as the share of returns or cells above a height break, as in FUSION (McGaughey 2009, USDA
         Forest Service). Mean, shares and extremes are exact; how fine percentiles are is in the notes.

@@ -157,7 +157,11 @@ def read_field_picture(
     path: Path, bands: Mapping[str, int | str] | None, region: Box | None, info: SampleFile | None
 ) -> FieldPicture:
     """Read a photograph or a raster; more than ``region`` is read if that helps to find the threshold between plants
-    and soil. ToolError: as the readers; ``band_not_found``, ``region_empty``, ``nothing_found``."""
+    and soil.
+
+    Raises:
+        ToolError: ``band_not_found``, ``region_empty``, ``nothing_found``, and those of a file that cannot be read.
+    """
     name = info.name if info else path.name
     if file_format(path, shown_as=name) in ("tiff", "envi"):
         with open_raster(path, shown_as=name) as source:

@@ -154,7 +154,7 @@ def check(
         raise typer.Exit(check_folder(Path(name), quality, as_json))
     if quality:
         raise UsageError(
-            f"--quality is for a benchmark folder, and {name} is none", hint="give the folder"
+            f"--quality is for a benchmark folder, and {name} is not one", hint="give the folder"
         )
     readings, options = new_readings(yes=yes), benchmark_options(option or ())
     if propose_map:

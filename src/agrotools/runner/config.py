@@ -115,7 +115,9 @@ class ModelConfig(_Config):
                 )
             return None
         if not names_endpoint(self.name):
-            raise UsageError(f"--serve is for models, and {self.name} is none", hint="omit it")
+            raise UsageError(
+                f"--serve is for models, and {self.name} is not a model", hint="omit it"
+            )
         if self.base_url:
             raise UsageError(
                 "--serve starts a server, and --base-url names one that runs",

@@ -190,7 +190,7 @@ def policy_source(
         name = getattr(model, "name", None) or type(model).__name__
         has_agent = not isinstance(model, Model | Policy)
     if agents.agent.model is not None and not has_agent:
-        raise UsageError(f"--agent-model is for agents, and {name} is none", hint="omit it")
+        raise UsageError(f"--agent-model is for agents, and {name} is not an agent", hint="omit it")
     if model is None and name.startswith(("baseline:", "replay:")):
         source = _baseline_or_replay(name, samples, seed)
     elif model is None and has_agent:

@@ -272,9 +272,11 @@ def read_pictures(
     """Read a pair, resample it to one grid and undo a shift if ``register`` is True.
 
     The shift is measured in any case: the flag ``registration_uncertain`` says that the two may not show the same
-    ground, ``shift_not_undone`` that a clear shift was left. ToolError: as the readers; ``shape_mismatch`` (sizes; a
-    shift of over 5 % of the width that was to be undone), ``crs_mismatch``, ``limit``, ``region_empty``,
-    ``nothing_found``.
+    ground, ``shift_not_undone`` that a clear shift was left.
+
+    Raises:
+        ToolError: ``shape_mismatch`` (sizes; a shift of over 5 % of the width that was to be undone), ``crs_mismatch``,
+            ``limit``, ``region_empty``, ``nothing_found``, and those of a file that cannot be read.
     """
     views = _read_views(before, after, bands)
     first, second = views.first.pixels, views.second.pixels

@@ -111,7 +111,7 @@ def count_objects(
     Raises:
         ToolError: ``backend_unavailable`` (no detector for the target), ``missing_metadata`` (crown_chm without pixel
             size or without heights), ``invalid_argument`` (elevations or classes instead of heights),
-            ``region_empty``, ``nothing_found`` (no data), and as the readers.
+            ``region_empty``, ``nothing_found`` (no data), and those of a file that cannot be read.
 
     Sources: crowns, :mod:`agrotools_tools.counting.crowns`; spots, :mod:`agrotools_tools.counting.measure`; plants,
         :mod:`agrotools_tools.vision.vegetation`; fruit, :mod:`agrotools_tools.counting.measure`; touching objects

@@ -107,7 +107,7 @@ def measure_fruit_size(
     Raises:
         ToolError: ``missing_metadata`` (no distance, no focal length, unit of depth not known), ``shape_mismatch``
             (depth or intrinsics of another size), ``nothing_found``, ``region_empty``, ``backend_unavailable`` (the net
-            cannot be loaded), and as the readers of files.
+            cannot be loaded), and those of a file that cannot be read.
 
     Sources: outline completed by a circle, and its distance from depth, as Gené-Mola et al. 2021 and Ferrer-Ferrer et
         al. 2023 (amodal sizing of apples) define the task; methods as named in :mod:`agrotools_tools.fruit.measure`

@@ -76,7 +76,8 @@ def draw_box(
     What of the region lies outside of the picture is cut off (flag region_clipped).
 
     Raises:
-        ToolError: ``region_empty`` (nothing of it is inside), ``invalid_argument`` (no colour), and as the readers.
+        ToolError: ``region_empty`` (nothing of it is inside), ``invalid_argument`` (no colour), and those of a file
+            that cannot be read.
     """
     from PIL import Image, ImageDraw
 

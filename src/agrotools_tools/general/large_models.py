@@ -42,7 +42,7 @@ def describe_image(
     Needs a large model: vlm, or learned with Florence-2, which takes no question.
 
     Raises:
-        ToolError: ``backend_unavailable``, and as the readers.
+        ToolError: ``backend_unavailable``, and those of a file that cannot be read.
     """
     backend = chosen_backend("describing a picture", learned="florence-community/Florence-2-base")
     source = open_image(image)
@@ -77,7 +77,7 @@ def describe_attribute(
     Needs a vision model (vlm).
 
     Raises:
-        ToolError: ``backend_unavailable``, ``region_empty``, and as the readers.
+        ToolError: ``backend_unavailable``, ``region_empty``, and those of a file that cannot be read.
     """
     chosen_backend("naming an attribute")
     source = open_image(image, region)
@@ -108,7 +108,7 @@ def compare_images(
     detect_change works without one.
 
     Raises:
-        ToolError: ``backend_unavailable``, and as the readers.
+        ToolError: ``backend_unavailable``, and those of a file that cannot be read.
     """
     chosen_backend("comparing two pictures in words")
     first, second = open_image(before, argument="before"), open_image(after, argument="after")
@@ -129,7 +129,7 @@ def read_formula(image: ImageFile, region: Region | None = None) -> ReadFormula:
     Needs a vision model (vlm).
 
     Raises:
-        ToolError: ``backend_unavailable``, ``region_empty``, and as the readers.
+        ToolError: ``backend_unavailable``, ``region_empty``, and those of a file that cannot be read.
     """
     chosen_backend("reading a formula")
     source = open_image(image, region)

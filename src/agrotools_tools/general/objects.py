@@ -72,7 +72,7 @@ def detect_objects(
     Needs a vision model (vlm).
 
     Raises:
-        ToolError: ``backend_unavailable``, and as the readers.
+        ToolError: ``backend_unavailable``, and those of a file that cannot be read.
     """
     chosen_backend("finding all common things")
     source = open_image(image)
@@ -149,7 +149,7 @@ def locate_objects(
     unsure, unless nothing is found at all.
 
     Raises:
-        ToolError: ``backend_unavailable``, ``region_empty``, and as the readers.
+        ToolError: ``backend_unavailable``, ``region_empty``, and those of a file that cannot be read.
     """
     backend = chosen_backend("finding what a text names", learned=EXAMPLE)
     source = open_image(image, region)
@@ -204,7 +204,7 @@ def count_given_object(
     without one.
 
     Raises:
-        ToolError: ``backend_unavailable``, ``region_empty``, and as the readers.
+        ToolError: ``backend_unavailable``, ``region_empty``, and those of a file that cannot be read.
     """
     backend = chosen_backend("counting what a text names", learned=EXAMPLE)
     source = open_image(image, region)
@@ -254,7 +254,8 @@ def segment_objects(
     polygons. For plants, crop, weeds and lesions other tools work without one.
 
     Raises:
-        ToolError: ``backend_unavailable``, ``limit`` (more things than can be outlined), and as the readers.
+        ToolError: ``backend_unavailable``, ``limit`` (more things than can be outlined), and those of a file that
+            cannot be read.
 
     Sources: as :mod:`agrotools_tools.learned.detection`.
     """

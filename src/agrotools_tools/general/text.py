@@ -269,7 +269,7 @@ def read_text(
     A picture without text gives no lines. Handwriting and formulas are read badly.
 
     Raises:
-        ToolError: ``backend_unavailable`` (the extra ocr is not installed), and as the readers.
+        ToolError: ``backend_unavailable`` (the extra ocr is not installed), and those of a file that cannot be read.
 
     Sources: PP-OCR (Du et al. 2020, arXiv 2009.09941) as rapidocr ships it; order of lines,
         :func:`reading_order`.

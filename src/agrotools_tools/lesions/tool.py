@@ -77,7 +77,7 @@ def analyze_lesions(
 
     Raises:
         ToolError: ``nothing_found`` (no leaf, empty mask), ``band_not_found`` (a grey picture), ``region_empty``,
-            ``shape_mismatch`` (a mask of another size), and as the readers.
+            ``shape_mismatch`` (a mask of another size), and those of a file that cannot be read.
 
     Sources: leaf, distance from the board's colour; lesions, a small network per pixel (its card in
         ``data/lesion_model.md``) or loss of green against the leaf's own healthy colour, both in

@@ -157,7 +157,7 @@ def diagnose_pest_disease(
     Raises:
         ToolError: ``low_confidence`` (unlike all that is known; carries candidates), ``backend_unavailable`` (no model
             for this crop or for pests; a pack or net that is missing or damaged), ``nothing_found`` (one colour only),
-            ``region_empty``, and as the readers.
+            ``region_empty``, and those of a file that cannot be read.
 
     Sources: a residual network trained from scratch (He et al. 2016), its card in ``data/nets/leaves.md``; temperature
         (Guo et al. 2017); evidence by colour rules (:mod:`agrotools_tools.lesions.measure`).

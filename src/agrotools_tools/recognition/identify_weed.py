@@ -103,7 +103,7 @@ def identify_weed(
     Raises:
         ToolError: ``low_confidence`` (unlike all that is known; carries candidates), ``backend_unavailable`` (none of
             the candidates asked for is known; a pack or net that is missing or damaged), ``nothing_found`` (one colour
-            only), ``region_empty``, and as the readers.
+            only), ``region_empty``, and those of a file that cannot be read.
 
     Sources: a residual network trained from scratch (He et al. 2016) on DeepWeeds (Olsen et al. 2019), its card in
         ``data/nets/weeds.md``; temperature (Guo et al. 2017).

@@ -235,7 +235,7 @@ def test_the_command_line_of_the_program(folder: Path):
             "--serve starts a server, and --base-url names one",
         ),
         (("--serve", "ollama"), "should be 'llama'"),
-        (("-m", "baseline:oracle"), "--serve is for models, and baseline:oracle is none"),
+        (("-m", "baseline:oracle"), "--serve is for models, and baseline:oracle is not a model"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(folder: Path, extra: tuple[str, ...], message: str):
