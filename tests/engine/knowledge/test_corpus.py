@@ -295,7 +295,9 @@ def test_a_folder_is_read_in_order_of_names(tmp_path: Path):
     assert read(tmp_path / "picture.png") == []
 
 
-def test_encodings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_text_is_read_whole_in_each_encoding_and_others_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(index, "_PIECE", 5)
     text = "水稻纹枯病，3.5 ℃\n" * 4
     for name, encoding in (
@@ -322,7 +324,7 @@ def test_a_name_that_is_no_text_still_names_its_file(tmp_path: Path):
     assert read(tmp_path)[0][2] == "稻"
 
 
-def test_jsonl(tmp_path: Path):
+def test_lines_of_json_give_texts_with_their_titles_and_sources(tmp_path: Path):
     rows = [
         {"text": "一", "title": " 水稻 ", "url": "https://example.org/1"}, {"contents": "二", "id": 5},
         {"content": ["三", "四"], "id": True}, {"passage": "五", "title": 7}, {"text": "", "content": "六"},

@@ -133,7 +133,9 @@ class TestFigures:
         ),
     ],
 )
-def test_values(code: str, value: str | None, best: str) -> None:
+def test_the_value_of_a_solution_is_returned_as_text(
+    code: str, value: str | None, best: str
+) -> None:
     result = run_bare(code, best)
     assert (result.value, result.termination) == (value, "ok"), result.message
 
@@ -258,7 +260,7 @@ def test_a_runner_that_lets_something_through_is_not_used(monkeypatch: pytest.Mo
         ("  ```python\n  x = 1\n  ```", "  x = 1"), ("print('```')", "print('```')"),
     ],
 )  # fmt: skip
-def test_fences(text: str, code: str) -> None:
+def test_code_is_taken_from_between_its_fences(text: str, code: str) -> None:
     assert unfenced(text) == code
 
 

@@ -83,7 +83,9 @@ def test_denials_and_questions_are_not(answer: str) -> None:
         ("pest.brown_planthopper", "thresholds", "Treat at 1-2 per tiller.", set()),
     ],
 )
-def test_opposites(entry: str, topic: str, answer: str, kinds: set[str]) -> None:
+def test_only_the_opposite_of_advised_management_is_harmful(
+    entry: str, topic: str, answer: str, kinds: set[str]
+) -> None:
     assert {str(one["kind"]) for one in find_harmful(_slot(entry, topic), answer)} == kinds
 
 

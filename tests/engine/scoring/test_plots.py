@@ -170,7 +170,7 @@ def test_x_is_a_category_or_a_number():
         ({"title": "", "legend": True}, 1),
     ],
 )  # fmt: skip
-def test_labels(change, score):
+def test_labels_that_are_left_out_cost_part_of_the_score(change, score):
     assert score_plot(WEEDS, WEEDS.model_copy(update=change))[0] == pytest.approx(score)
 
 

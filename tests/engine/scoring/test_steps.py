@@ -156,7 +156,7 @@ def test_the_reference_is_right_everywhere_with_a_row_for_each_unit():
     assert set(values(scores, "ear").values()) == {0}
 
 
-def test_step_types():
+def test_a_step_of_the_wrong_type_scores_0():
     answers = step_scores(
         record(Answer(text="3"), SECOND, Unparseable(text="?", reason="no JSON"), THIRD)
     )
@@ -189,7 +189,9 @@ def test_groups_come_in_any_order_and_no_call_twice():
         (call("", image="image_1.jpg"), 0, 0, 0),
     ],
 )
-def test_arguments(action, tool, arguments, strict):
+def test_wrong_arguments_cost_the_arguments_and_leave_the_tool_right(
+    action, tool, arguments, strict
+):
     scores = step_scores(record(action, SECOND, THIRD, RIGHT[3]))
     assert values(scores, "tool_acc")[0] == tool
     assert values(scores, "arg_acc")[0] == arguments

@@ -68,7 +68,7 @@ arguments = st.dictionaries(st.sampled_from([*SPEC.agreement, "unknown"]), json_
         ("values", [8.89, 17.8], [ref(8.8912), 17.8], True),
     ],
 )  # fmt: skip
-def test_single_arguments(name, predicted, reference, expected):
+def test_a_single_argument_is_compared_by_its_type(name, predicted, reference, expected):
     assert agrees(name, predicted, reference) is expected
 
 
@@ -96,7 +96,9 @@ def test_defaults_are_filled_in_and_what_is_lacking_without_one_disagrees():
         ([1.2, 2, 10.9, 10], ref([1, 2, 11, 10]), None, True, 0.97),
     ],
 )  # fmt: skip
-def test_boxes(predicted, reference, frame, expected, iou):
+def test_a_box_agrees_if_it_nearly_covers_the_box_of_the_reference(
+    predicted, reference, frame, expected, iou
+):
     result = row("region", {"region": predicted}, {"region": reference}, frame=frame)
     assert result.agrees is expected
     assert result.detail["iou"] == pytest.approx(iou)
@@ -143,7 +145,9 @@ MEASURED = {"a": ref(8.8912), "b": ref(1.0263)}
         ("2 * 3 /0", None, "2*3/0", None, False),
     ],
 )
-def test_expressions(predicted, variables, reference, reference_variables, expected):
+def test_an_expression_agrees_if_it_calculates_the_value_from_the_same_observations(
+    predicted, variables, reference, reference_variables, expected
+):
     assert expression_row(predicted, reference, variables, reference_variables).agrees is expected
 
 
@@ -190,7 +194,7 @@ def renamed(series, *names):
     return [{**each, "name": name} for each, name in zip(series, names, strict=True)]
 
 
-def test_charts():
+def test_charts_agree_in_kind_series_and_points():
     assert chart(SERIES)
     assert chart(SERIES[::-1])
     assert chart(SERIES, kind="grouped_bar")

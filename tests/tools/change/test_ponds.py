@@ -69,7 +69,9 @@ STATES = {
         ("field", "field", "none"),
     ],
 )  # fmt: skip
-def test_events(before: str, after: str, event: str) -> None:
+def test_two_states_of_a_pond_give_the_event_between_them(
+    before: str, after: str, event: str
+) -> None:
     found = pond_change(STATES[before], STATES[after], EVERYWHERE, gsd_m=0.5)
     assert found.event == event
     for state, mask in ((before, found.water_before), (after, found.water_after)):

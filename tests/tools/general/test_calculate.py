@@ -32,7 +32,7 @@ def refusal(expression: Any, variables: Any = None, **others: Any) -> ToolError:
         ("[a, 1 / 3]", {"a": 1}, [1, 0.333333]), ("1234567.891", {}, 1234567.891),
     ],
 )  # fmt: skip
-def test_values(expression, variables, value):
+def test_an_expression_has_its_value(expression, variables, value):
     assert calculate(expression, variables).value == value
 
 
