@@ -145,7 +145,8 @@ class CountingEndpoint:
 
     async def close(self) -> None:
         """End the server and its connections."""
-        runner, self._runner = self._runner, None
+        runner = self._runner
+        self._runner = None
         if runner is not None:
             await runner.cleanup()
         for transport in self._upstream.values():
@@ -433,7 +434,8 @@ class _Stream:
         kind = chunk.get("type")
         if isinstance(chunk.get("response"), dict) and str(kind).startswith("response."):
             if kind in ("response.completed", "response.incomplete", "response.failed"):
-                self._whole, self.has_ended = orjson.dumps(chunk["response"]), True
+                self._whole = orjson.dumps(chunk["response"])
+                self.has_ended = True
             return True
         self._usage = chunk.get("usage") or self._usage
         choices = chunk.get("choices") or []

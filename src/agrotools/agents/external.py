@@ -71,7 +71,8 @@ class FormExchange:
     """Answer of an agent on a sample, and its replies to the closing messages, which ask for the answer form."""
 
     def __init__(self, view: SampleView) -> None:
-        self._view, self._forms = view, list[str]()
+        self._view = view
+        self._forms = list[str]()
         self.words: str | None = None
         """The answer in the agent's own words; None before it."""
 

@@ -374,7 +374,8 @@ class LLMAgent:
             )
         if len(history) > conversation.steps:
             conversation.messages += protocol.history(history, conversation.steps)
-            conversation.steps, conversation.last = len(history), history[-1]
+            conversation.steps = len(history)
+            conversation.last = history[-1]
         return conversation.messages[:], specs if protocol.native else ()
 
     async def _begin(self, system: Message, view: SampleView) -> _Conversation:

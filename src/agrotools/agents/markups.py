@@ -133,7 +133,9 @@ def python_call_at(text: str, position: int) -> tuple[str, str, int] | None:
     called = _PYTHON_CALL.match(text, position)
     if called is None:
         return None
-    parts, depth, end = ["{"], 1, called.end()
+    parts = ["{"]
+    depth = 1
+    end = called.end()
     for token in _PYTHON_TOKEN.finditer(text, end):
         parts.append(text[end : token.start()])
         end, bracket = token.end(), token["bracket"]

@@ -488,15 +488,13 @@ def kept_action(action: Action) -> Action:
 def storable_call(call: ToolCall) -> tuple[ToolCall, ErrorInfo | None]:
     """Return ``call`` with a name and arguments that a record can store, and the error if it has no such arguments."""
     tool = kept_text(call.tool, _LONGEST_NAME)
+    error = None
     try:
-        arguments, error = cast("Arguments", storable(call.arguments)), None
+        arguments = cast("Arguments", storable(call.arguments))
     except NotJson as fault:
-        arguments, error = (
-            {},
-            ErrorInfo(
-                kind="invalid_argument", message=f"the arguments are no usable JSON: {fault}"
-            ),
-        )
+        arguments = {}
+        message = f"the arguments are no usable JSON: {fault}"
+        error = ErrorInfo(kind="invalid_argument", message=message)
     if (tool, arguments) == (call.tool, call.arguments) and error is None:
         return call, None
     return call.model_copy(update={"tool": tool, "arguments": arguments}), error

@@ -375,7 +375,8 @@ class _TextReader:
         if _ANSWER_AS_TOOL.fullmatch(name) and name not in self._tools:
             if self.calls:
                 return len(self.text)
-            self._begin, self.answer_at = marker.start(), start
+            self._begin = marker.start()
+            self.answer_at = start
             return start
         if name and _NOTHING.fullmatch(name):
             return start

@@ -136,7 +136,8 @@ async def _repeat_calls(opened: AttributedRun, workers: int, progress: Progress)
     run, repeated = opened.run, read_repeated_calls(opened.run)
     scored = ((record, score_record(record)) for record in iter_records(run))
     lost = [(record, rows) for record, rows in scored if is_split(record, rows)]
-    free, done = asyncio.Semaphore(_IN_WORK), 0
+    free = asyncio.Semaphore(_IN_WORK)
+    done = 0
     progress("samples", 0, len(lost))
     journal = Journal(run / REPEATED_CALLS_FILE)
 

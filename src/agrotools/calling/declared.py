@@ -23,9 +23,15 @@ class ToolWithoutFunction(Tool[..., Any]):
     """Tool whose calls are compared and checked by its schema, and are run by nothing."""
 
     def __init__(self, spec: DeclaredTool) -> None:
-        self.name, self.spec, self.resolver = spec.name, spec, None
-        self.backends, self.declared_files, self.backend_files = ("recorded",), (), None
-        self.expert, self.example, self.unusable = spec.expert, {}, None
+        self.name = spec.name
+        self.spec = spec
+        self.resolver = None
+        self.backends = ("recorded",)
+        self.declared_files = ()
+        self.backend_files = None
+        self.expert = spec.expert
+        self.example = {}
+        self.unusable = None
         self.declared_libraries = ()
 
     def read(self, arguments: Arguments) -> Arguments:

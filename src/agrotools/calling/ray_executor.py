@@ -196,7 +196,8 @@ class GpuActors:
     async def actor(self) -> AsyncIterator[Any]:
         """Provide an idle actor, or None if the cluster has no GPU. If the block fails, the actor is dropped.
         InfrastructureError: others have held all GPUs for :data:`_QUEUE_S`."""
-        actor, began = None, time.monotonic()
+        actor = None
+        began = time.monotonic()
         while actor is None and (gpus := await self._count_gpus()):
             for spare in [*self._pending, *self._idle][: max(0, len(self._actors) - gpus)]:
                 self._drop(

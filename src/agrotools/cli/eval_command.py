@@ -98,7 +98,8 @@ def _read_options(benchmark: str | None, given: OptionTable, config: Path | None
     if benchmark is not None:
         options["benchmark"] = benchmark
     models = options.pop("model", [])
-    dry_run, yes = options.pop("dry_run"), options.pop("yes")
+    dry_run = options.pop("dry_run")
+    yes = options.pop("yes")
     fresh_seed = options.pop("fresh_seed", None)
     if benchmark is None and not models and config is None:
         options = {"quick": True, **options}
@@ -304,9 +305,8 @@ def _print_plan(plan: "Study") -> None:
     n_records = sum(state.planned - state.finished for state in states)
     typer.echo(f"{count_text(len(states), 'run')}, {count_text(n_records, 'record')} to run")
     expected = [state.expected for state in states if state.expected]
-    low, high = (
-        sum(getattr(each, end) or 0 for each in expected) for end in ("usd_low", "usd_high")
-    )
+    low = sum(each.usd_low or 0 for each in expected)
+    high = sum(each.usd_high or 0 for each in expected)
     if expected:
         n_unpriced = sum(each.usd_low is None for each in expected)
         unpriced = f', without {count_text(n_unpriced, "run")} of unknown price (price = "IN/OUT")'

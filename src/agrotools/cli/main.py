@@ -254,7 +254,8 @@ class LazyCommands(TyperGroup):
             alone = typer.Typer(**SETTINGS)
             alone.command(cmd_name, cls=PanelCommand)(documented(cmd_name, target))
             command = typer.main.get_command(alone)
-        command.name, command.short_help = cmd_name, known.summary
+        command.name = cmd_name
+        command.short_help = known.summary
         return command
 
 

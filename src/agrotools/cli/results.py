@@ -302,7 +302,8 @@ def _score_with_progress(
     from agrotools.runner.rescore import score_runs
     from agrotools.runner.store import read_manifest
 
-    progress, n_scored = terminal_progress(), 0
+    progress = terminal_progress()
+    n_scored = 0
     n_records = (
         sum(sum(read_manifest(run).planned.values()) for run in runs) if with_progress else 0
     )

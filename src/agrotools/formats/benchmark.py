@@ -398,7 +398,8 @@ class _SampleLines:
         """SHA-256, by path, of files for which no line records one."""
         self._file: int | None = None
         self.ids: list[str] = []
-        self.no_tool, self.reference = bytearray(), bytearray()
+        self.no_tool = bytearray()
+        self.reference = bytearray()
         self.twins: dict[str, str] = {}
         self.kept: list[Sample] = []
 

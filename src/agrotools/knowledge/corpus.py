@@ -260,7 +260,11 @@ def build_index(
 
 def _fill(database: sqlite3.Connection, corpus: Path, progress: Progress) -> dict[str, Any]:
     size = sum(path.stat().st_size for path in corpus_files(corpus).values()) // 1_000_000
-    skipped, documents, passages, read, total = Counter[str](), 0, 0, -1, hashlib.sha256()
+    skipped = Counter[str]()
+    documents = 0
+    passages = 0
+    read = -1
+    total = hashlib.sha256()
     for piece in read_corpus(corpus, skipped):
         documents += not piece.position
         for position, text in split(piece.text):

@@ -175,7 +175,8 @@ def species_in(scientific: str | None) -> list[str]:
     matches = [_SPECIES.fullmatch(part) for part in parts]
     if len(parts) < 2 or not all(matches):
         return []
-    genus, species = "", list[str]()
+    genus = ""
+    species = list[str]()
     for match in filter(None, matches):
         # An initial stands for the genus before it.
         genus = genus if match[1].endswith(".") else match[1]

@@ -287,7 +287,8 @@ class Downloader:
             try:
                 link = self._receive(address, part, item.most_bytes)
                 _check(item, part, address, resumed)
-                self._trouble, self._failures[host] = "", 0
+                self._trouble = ""
+                self._failures[host] = 0
                 return link
             except _Denied as denied:
                 if not denied.again or attempt >= self.patience.attempts or self._stop.is_set():

@@ -139,9 +139,11 @@ def listed(plugin: BenchmarkPlugin, data_root: Path | None = None) -> ListedBenc
         state = "complete" if whole else "incomplete"
     elif plugin.files.find and (data_root or plugin.files.needs == "nothing"):
         try:
-            state, where = "found", str(plugin.files.find(data_root))
+            where = str(plugin.files.find(data_root))
+            state = "found"
         except AgrotoolsError as error:
-            state, where = "not found", error.message
+            where = error.message
+            state = "not found"
     place = (download.licence, download.address) if download else ("", "")
     about = plugin.about or "of an installed plug-in"
     return ListedBenchmark(plugin.name, about, plugin.files.needs, state, where, *place, size)

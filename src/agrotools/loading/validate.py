@@ -108,7 +108,9 @@ def check_for_run(benchmark: Benchmark, may_lack: Collection[str] = ()) -> None:
     Raises:
         NoFileError: there are any; the message names the first ones.
     """
-    codes, named, n = _STOPS_RUN.difference(may_lack), list[str](), 0
+    codes = _STOPS_RUN.difference(may_lack)
+    named = list[str]()
+    n = 0
     for sample in benchmark.samples:
         at = SampleUnderCheck(
             sample, benchmark.root, None

@@ -410,7 +410,8 @@ class RequestEncoder:
 
     def spell(self, setting: str, name: str | None) -> None:
         """Send ``setting`` under that name from now on, or no longer (None)."""
-        self._spelling[setting], self._written = name, None
+        self._spelling[setting] = name
+        self._written = None
 
     def encode(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings

@@ -326,7 +326,8 @@ class ResponseCache(AbstractContextManager["ResponseCache"]):
 
     def close(self) -> None:
         """Close the file."""
-        connection, self._connection = self._connection, None
+        connection = self._connection
+        self._connection = None
         if connection is not None:
             connection.close()
 

@@ -330,7 +330,8 @@ class ReplyRoom:
         ):
             self._tries += 1
         elif refusal.verdict == "context" and limit is not None and limit > _PROBE:
-            room, self._probes = _PROBE, True
+            room = _PROBE
+            self._probes = True
         else:
             return False
         self.settings = _limited(self._requested, room)

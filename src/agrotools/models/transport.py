@@ -230,7 +230,8 @@ class Transport:
         from agrotools.models.connections import CleanConnector
 
         if self._loop is not (loop := asyncio.get_running_loop()):  # another one, which has ended
-            self._session, self._loop = None, loop
+            self._session = None
+            self._loop = loop
         if self._session is None or self._session.closed:
             self._session = aiohttp.ClientSession(
                 # The number of open requests is limited before they get here.
@@ -243,6 +244,7 @@ class Transport:
 
     async def close(self) -> None:
         """Close connections; the next request opens new ones."""
-        session, self._session = self._session, None
+        session = self._session
+        self._session = None
         if session is not None and not session.closed:
             await session.close()

@@ -59,8 +59,10 @@ T = TypeVar("T")
 
 _SAMPLES_WITHOUT_MODEL = 8
 """Samples in flight without an endpoint whose concurrency limit could be determined."""
-_MOST_SAMPLES, _MOST_NAMED = 256, 3
-"""Maximum samples in flight, and invalid samples that are reported during the run; the records contain all."""
+_MOST_SAMPLES = 256
+"""Maximum samples in flight."""
+_MOST_NAMED = 3
+"""Invalid samples that are reported during the run; the records contain all."""
 _LOOKED_AT = 32
 """Number of samples searched for one with files, to determine whether a run shows images."""
 

@@ -249,7 +249,9 @@ async def _ask_each(
     No further question is asked if the model is unreachable (several in a row without a reply, and no other replies
     meanwhile), the budget is spent, the model is configured wrongly, or ``stopped`` returns True.
     """
-    queue, silent, gone = iter(pending), 0, False
+    queue = iter(pending)
+    silent = 0
+    gone = False
     reason: AgrotoolsError | None = None
 
     async def work() -> None:

@@ -187,7 +187,8 @@ def tally_of(run: Path, manifest: Manifest) -> RunAggregator:
     """Return an empty tally of a run, which knows the samples that the run was to answer."""
     repeated = read_repeated_calls(run)
     tally = RunAggregator(protocol=manifest.protocol, lost=LostPoints(repeated.of))
-    tally.planned, tally.planned_epochs = frozenset(manifest.sample_ids), manifest.epochs
+    tally.planned = frozenset(manifest.sample_ids)
+    tally.planned_epochs = manifest.epochs
     return tally
 
 

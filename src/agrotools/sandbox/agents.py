@@ -304,7 +304,8 @@ class Isolation:
 
 def code_hash(name: str, code: Sequence[Path]) -> str:
     """Return the SHA-256 over a name and files, but for hidden ones, caches and answers; beyond 64 MiB, their sizes."""
-    digest, n_bytes = hashlib.sha256(name.encode()), 0
+    digest = hashlib.sha256(name.encode())
+    n_bytes = 0
     skipped = {path.resolve() for path in answer_folders(code)}
     for root in code:
         for path in sorted(_files_below(root, skipped)):

@@ -230,7 +230,8 @@ class Pool:
             InfrastructureError: the worker cannot be started.
         """
         with self._lock:
-            first, self._filled = not self._filled, True
+            first = not self._filled
+            self._filled = True
         for _ in range(self._size if first else 0):
             self.refill()
         future = self._prepared.get()
@@ -255,7 +256,8 @@ class Pool:
         """Kill all workers. None can be taken afterwards."""
         with self._lock:
             self._closed = True
-            alive, self._alive = list(self._alive), set()
+            alive = list(self._alive)
+            self._alive = set()
         self._orders.put(None)
         for worker in alive:
             worker.kill()
@@ -388,7 +390,8 @@ def _result_of(worker: SandboxWorker, outcome: JobOutcome, limits: Limits) -> Sa
                 artifacts.append(artifact)
     except BadPicture as error:
         if termination == "ok":
-            termination, message = "artifact_cap", str(error)
+            termination = "artifact_cap"
+            message = str(error)
     value = outcome.reply.get("value") if termination == "ok" else None
     exit_note = f"exit status {outcome.status}" if outcome.cause == "ended" else ""
     log = [exit_note, str(outcome.reply.get("log") or ""), stderr]

@@ -74,7 +74,8 @@ def sequential_look(
     sizes, sums, _ = cluster_sums(differences[order], clusters[order])
     if (np.abs(sums) > reach * sizes + 1e-9).any() or sizes.max() > largest:
         raise ValueError("a cluster has a larger difference, or more samples, than was said")
-    block, last = 0, int(blocks.max())
+    block = 0
+    last = int(blocks.max())
     seen = len(np.unique(clusters[blocks == 0]))
     while block < last and not _decides(sizes[:seen], sums[:seen], largest, reach):
         block += 1

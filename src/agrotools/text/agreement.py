@@ -261,7 +261,8 @@ def _same(name: str, call: _Call) -> bool:
 
 
 def _row(name: str, call: _Call, predicted: Arguments, reference: Arguments) -> ArgumentAgreement:
-    kind, equal = call.spec.agreement.get(name), False
+    kind = call.spec.agreement.get(name)
+    equal = False
     verdict: _Verdict = False, {"reason": "nested too deep"}
     with suppress(RecursionError):
         same = (

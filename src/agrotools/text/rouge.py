@@ -128,7 +128,9 @@ def common_places(
         return j - (rows[i] & ((1 << j) - 1)).bit_count()
 
     places: list[int] = []
-    i, j, steps = len(first), len(second), 1
+    i = len(first)
+    j = len(second)
+    steps = 1
     while i and j:
         if first[i - 1] == second[j - 1]:
             i, j = i - 1, j - 1

@@ -382,7 +382,8 @@ class _KeptRecords:
         if self._kept is not None:
             yield from ((number, [*cells]) for number, cells in self._kept)
             return
-        kept, n_cells = list[Record](), 0
+        kept = list[Record]()
+        n_cells = 0
         for number, cells in self._records():
             n_cells += len(cells)
             if n_cells <= _MOST_KEPT_CELLS:

@@ -205,7 +205,9 @@ def _named(text: str, at: int) -> tuple[Unit, int] | None:
 
 
 def _product(factors: Sequence[_Factor]) -> Unit:
-    symbol, exponents, size = "", dict[str, int](), 1.0
+    symbol = ""
+    exponents = dict[str, int]()
+    size = 1.0
     for unit, power, _, tens in factors:
         sign = "/" if power < 0 else "*" if symbol else ""
         symbol += f"{'1' * (sign == '/' and not symbol)}{sign}{tens}{unit.symbol}{f'^{abs(power)}' * (abs(power) != 1)}"

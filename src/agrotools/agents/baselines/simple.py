@@ -99,7 +99,8 @@ class RandomPolicy:
     """Policy that decides at random, seeded by run seed, sample, epoch and length of the history."""
 
     def __init__(self, sample: Sample, seed: int, epoch: int) -> None:
-        self._slots, self._declared = asked_slots(sample.answer), sample.declared
+        self._slots = asked_slots(sample.answer)
+        self._declared = sample.declared
         self._seed = f"{seed}/{sample.id}/{epoch}"
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:

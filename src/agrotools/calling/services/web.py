@@ -54,7 +54,9 @@ async def exchange(
     UsageError: the service refuses the key or the address; InfrastructureError: no JSON within the limits of
     ``patience``; ToolError ``invalid_argument``: it refuses this request.
     """
-    transport, attempt, waited_s = Transport(endpoint.url + path, headers, patience), 0, 0.0
+    transport = Transport(endpoint.url + path, headers, patience)
+    attempt = 0
+    waited_s = 0.0
     try:
         while True:
             attempt += 1

@@ -283,7 +283,8 @@ class Page:
         """Write the block of details, if it has any, and the long texts that are new since the last one."""
         if self._block:
             self._keep_packed(f"b{self._n_blocks}", b"\n".join(self._block))
-            self._block, self._block_bytes = [], 0
+            self._block = []
+            self._block_bytes = 0
             self._n_blocks += 1
         for text in self._unwritten_texts:
             self._keep_packed(f"t{self._texts[text]}", text.encode("utf-8", "replace"))
