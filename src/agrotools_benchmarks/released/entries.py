@@ -63,7 +63,13 @@ from agrotools_benchmarks.released.gold_words import (
     with_files_named,
 )
 from agrotools_benchmarks.released.names import in_english, snake, with_plain_keys
-from agrotools_benchmarks.released.pictures import FILE_KEYS, listed_once, pictures_in, with_files
+from agrotools_benchmarks.released.pictures import (
+    FILE_KEYS,
+    drop_repeated_files,
+    name_stored_pictures,
+    pictures_in,
+    with_files,
+)
 from agrotools_benchmarks.released.traces import (
     Inputs,
     Trace,
@@ -501,7 +507,7 @@ class _EntryReader:
             raise BenchmarkError(f"there are no files at {self._fields.files['at']!r} ([files] at)")
         self._note_left(items)
         files = [self._placed(item, row) for item in items]
-        return listed_once(files)
+        return drop_repeated_files(name_stored_pictures(files))
 
     def _note_left(self, items: Sequence[Any]) -> None:
         known = {

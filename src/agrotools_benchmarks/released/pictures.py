@@ -49,34 +49,60 @@ def _is_file(text: str, is_named: bool) -> bool:
     return is_path and (suffix in PICTURES or (is_named and len(text.split()) < 4))
 
 
-def listed_once(files: Sequence[Any]) -> list[Any]:
-    """Return the files without those that are there twice: by their path, or as a picture in a cell and by its path."""
-    stored = [each for each in files if (pictures() / str(value_at(each, "path"))).is_file()]
-    others = [each for each in files if each not in stored]
-    unnamed = [each for each in stored if each.pop("unnamed", False)]
-    names = {PurePosixPath(str(each["path"])).name for each in stored}
-    if stored and len(others) == len(unnamed) == len(stored):
-        for each, other in zip(stored, others, strict=True):  # paths beside pictures without names
-            each["path"] = _renamed(each["path"], PurePosixPath(str(other["path"])).name)
-        others = []
-    if stored:
-        others = [
-            each for each in others if PurePosixPath(str(value_at(each, "path"))).name not in names
-        ]
-    kept: dict[str, Any] = {}
-    for each in files:
-        if any(each is other for other in (*stored, *others)):
-            kept.setdefault(str(value_at(each, "path")), each)
-    return list(kept.values())
+def name_stored_pictures(files: Sequence[Any]) -> list[Any]:
+    """Return the files, with stored pictures without names under the names of the paths that stand beside them.
+
+    The first picture gets the name of the first path, and so on, if there are as many paths as pictures. The pictures
+    are then copied below :func:`pictures`. The given files stay as they are.
+    """
+    stored = [each for each in files if _is_stored(each)]
+    others = [each for each in files if not _is_stored(each)]
+    are_unnamed = all(each.get("unnamed", False) for each in stored)
+    named = [_without_mark(each) if _is_stored(each) else each for each in files]
+    if not stored or not are_unnamed or len(others) != len(stored):
+        return named
+    names = iter([_name_of(other) for other in others])
+    for each in named:
+        if _is_stored(each):
+            each["path"] = _copy_under_name(each["path"], next(names))
+    return named
 
 
-def _renamed(stored: str, name: str) -> str:
-    """Return the place of a picture of a cell under another name."""
+def _without_mark(picture: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in picture.items() if key != "unnamed"}
+
+
+def _copy_under_name(stored: str, name: str) -> str:
+    """Copy a stored picture to another name beside it, and return the place of the copy."""
     old = pictures() / stored
     new = old.with_name(name)
     if not new.exists():
         shutil.copyfile(old, new)
     return new.relative_to(pictures()).as_posix()
+
+
+def drop_repeated_files(files: Sequence[Any]) -> list[Any]:
+    """Return the files without those that are there twice: by their path, or as a picture in a cell and by its path."""
+    names_stored = {_name_of(each) for each in files if _is_stored(each)}
+    kept: dict[str, Any] = {}
+    for each in files:
+        is_stored_too = not _is_stored(each) and _name_of(each) in names_stored
+        if not is_stored_too:
+            kept.setdefault(_path_of(each), each)
+    return list(kept.values())
+
+
+def _is_stored(file: Any) -> bool:
+    """True for a picture of a cell, which has been written below :func:`pictures`."""
+    return (pictures() / _path_of(file)).is_file()
+
+
+def _path_of(file: Any) -> str:
+    return str(value_at(file, "path"))
+
+
+def _name_of(file: Any) -> str:
+    return PurePosixPath(_path_of(file)).name
 
 
 PLACE = re.compile(r"<?(?:image|img|picture|photo|input)s?[ _-]?\[?(\d+)\]?>?", re.IGNORECASE)
