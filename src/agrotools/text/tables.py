@@ -116,6 +116,11 @@ class SheetTable:
             )
         return self.columns.index(column)
 
+    def require_columns(self, *columns: str) -> None:
+        """Raise NoFileError for the first of these columns that the table does not have."""
+        for column in columns:
+            self.place_of(column)
+
     def named_rows(self) -> Iterator[tuple[int, dict[str, str]]]:
         """Yield the number of each row, and its cells by column; a row lacks the columns for which it has no cell."""
         for number, cells in self.rows():

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -258,84 +258,189 @@ def match_rows(
     """
     readings = Readings() if readings is None else readings
     pictures = Images(images)
-    skipped, matched, count = SkippedRows(), list[Matched](), 0
-    settings: dict[str, Any] = {
-        **(plan.model_dump(include={*SETTINGS}) if plan else {}),
-        **(given or {}),
-    }
-    wanted = settings.pop("images_column", None)
-    answered = {key: value for key in _OF_ANNOTATIONS if (value := settings.pop(key, None))}
-    annotated = read_marks(answers, hint=FORMATS, readings=readings, given=answered)
-    table = (
-        _opened(pictures, answers, settings, together, readings, wanted)
-        if annotated is None
-        else _counts(answers, annotated, pictures, skipped, readings, wanted, answered.get(SIZES))
+    skipped = SkippedRows()
+    settings = _Settings.of(plan, given)
+    table = _table_of(answers, settings, pictures, together, skipped, readings)
+    _require_header(table)
+    _skip_formulas(answers, table, together, skipped)
+    wanted = table.columns[0] if together else settings.images_column
+    column = wanted or _image_column(pictures, table, readings)
+    for asked in plan.columns if plan else ():
+        table.require_columns(asked.column, asked.second or column)
+    found = _matching(table, column, pictures, skipped)
+    doubtful = _skip_doubtful(found, column, table.place_of(column), skipped)
+    matched = [each for each in found.matched if each.image not in doubtful]
+    without_row = without_a_row(pictures, (each.image for each in matched))
+    _skip_missing(column, found.missing, without_row, skipped)
+    if not matched:
+        reasons = "; ".join(skipped.lines()[:3]) or "no rows"
+        why = f"no row of {answers.name} belongs to a picture in {images}: {reasons}"
+        hint = f"the folder contains {', '.join(pictures.some_names())}...; write such names into column {column!r}"
+        raise BenchmarkError(why, hint=hint)
+    _say_what_was_read(table, column, found.by_name_alone(doubtful), together, readings)
+    _say_what_was_left(pictures, without_row, matched, readings)
+    copies = _copies(each.image for each in matched)
+    return DetectedTable(pictures, table, column, tuple(matched), found.rows, skipped, copies)
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """How the table is read. ``opening``: values for :func:`open_table`; ``annotations``: for those of annotations."""
+
+    images_column: str | None
+    annotations: Mapping[str, str]
+    opening: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, plan: Plan | None, given: Mapping[str, str] | None) -> "_Settings":
+        """Return the settings of a plan, with the given values in place of its own."""
+        values: dict[str, Any] = plan.model_dump(include={*SETTINGS}) if plan else {}
+        values.update(given or {})
+        images_column = values.pop("images_column", None)
+        annotations: dict[str, str] = {}
+        for key in _OF_ANNOTATIONS:
+            value = values.pop(key, None)
+            if value:
+                annotations[key] = value
+        return cls(images_column, annotations, opening=values)
+
+
+def _table_of(
+    answers: Path,
+    settings: _Settings,
+    images: Images,
+    together: Sequence[str],
+    skipped: SkippedRows,
+    readings: Readings,
+) -> SheetTable:
+    """Return the table in a file, or one that is counted from annotations."""
+    annotated = read_marks(answers, hint=FORMATS, readings=readings, given=settings.annotations)
+    if annotated is None:
+        return _opened(
+            images, answers, settings.opening, together, readings, settings.images_column
+        )
+    return _counts(
+        answers,
+        annotated,
+        images,
+        skipped,
+        readings,
+        wanted=settings.images_column,
+        sizes_as=settings.annotations.get(SIZES),
     )
-    if picture := next((column for column in table.columns if _IMAGE_NAME.search(column)), None):
-        why = f"the first row of {table.path.name} contains {picture!r}, the name of a picture"
-        raise NoFileError(why, hint="put a row above it that names the columns, e.g. photo,apples")
-    wanted = table.columns[0] if together else wanted
+
+
+def _require_header(table: SheetTable) -> None:
+    """Raise NoFileError if the first row names a picture, so that it is no header."""
+    for column in table.columns:
+        if _IMAGE_NAME.search(column):
+            raise NoFileError(
+                f"the first row of {table.path.name} contains {column!r}, the name of a picture",
+                hint="put a row above it that names the columns, e.g. photo,apples",
+            )
+
+
+def _skip_formulas(
+    answers: Path, table: SheetTable, together: Sequence[str], skipped: SkippedRows
+) -> None:
+    """Note the cells with a formula whose value the workbook does not hold."""
     sheets = together or ([table.sheet] if table.sheet is not None else [])
     for sheet in sheets:
         for cell in formulas_without_value(answers, sheet):
             what = f'sheet "{sheet}"'
             reason = "has a formula without its value, and is taken as empty"
             skipped.add(what, reason, "open and save the file in Excel or LibreOffice", None, cell)
-    column = wanted or _image_column(pictures, table, readings)
-    for each in plan.columns if plan else ():
-        _ = table.place_of(each.column), table.place_of(each.second or column)
+
+
+@dataclass
+class _Matching:
+    """What the cells of the photos name. ``missing``: rows whose picture is not there, with their cells.
+
+    ``by_stem``: pictures that were found by their name without the suffix, as they are told to the user; ``by_end``:
+    pictures that were found by the end of a path, with the paths that were written.
+    """
+
+    rows: int = 0
+    matched: list[Matched] = field(default_factory=list[Matched])
+    missing: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    by_stem: list[str] = field(default_factory=list[str])
+    by_end: dict[Path, set[str]] = field(default_factory=dict[Path, set[str]])
+
+    def doubtful(self) -> set[Path]:
+        """Return the pictures that several paths end like: 2024/IMG_1.jpg and 2025/IMG_1.jpg are two photos."""
+        return {image for image, written in self.by_end.items() if len(written) > 1}
+
+    def by_name_alone(self, doubtful: Collection[Path]) -> list[str]:
+        """Return the pictures that were found by a part of what is written, with what is written."""
+        by_end = [
+            f"{image.name} for {min(written)}"
+            for image, written in self.by_end.items()
+            if image not in doubtful
+        ]
+        return [*self.by_stem, *by_end]
+
+
+def _matching(table: SheetTable, column: str, images: Images, skipped: SkippedRows) -> _Matching:
+    """Look for the picture of each row: by what is written, by the name without suffix, by the end of a path."""
+    found = _Matching()
     place = table.place_of(column)
-    by_stem: list[str] = []
-    missing: list[tuple[int, str]] = []
-    by_end: dict[Path, set[str]] = {}
     for row, cells in _rows(table):
-        count += 1
+        found.rows += 1
+        cell = cells[place]
         try:
-            image = pictures.find(cells[place])
+            image = images.find(cell)
         except CellFault as fault:
-            skipped.add(column, fault.reason, fault.hint, row, cells[place][:60])
+            skipped.add(column, fault.reason, fault.hint, row, cell[:60])
             continue
         # Photos of annotations have been looked for already, with the folders in their names.
-        is_by_stem = image is None and not table.is_of_annotations
-        if is_by_stem and (image := pictures.find_by_stem(cells[place])):
-            by_stem.append(f"{image.name} for {cells[place]}")
         if image is None and not table.is_of_annotations:
-            image = pictures.find_by_end(cells[place])
-            if image is not None:
-                by_end.setdefault(image, set()).add(cells[place])
+            image = _found_by_part(images, cell, found)
         if image is None:
-            missing.append((row, cells[place]))
-        elif len(matched) == MOST_MATCHED:
+            found.missing.append((row, cell))
+        elif len(found.matched) == MOST_MATCHED:
             what = f"comes after the first {MOST_MATCHED} rows with a picture"
             skipped.add(column, what, "further rows are ignored", row)
         else:
-            matched.append(Matched(row, image, cells))
-    # Two paths that end in one name are two photos: 2024/IMG_1.jpg and 2025/IMG_1.jpg.
-    doubtful = {image for image, written in by_end.items() if len(written) > 1}
-    for each in (one for one in matched if one.image in doubtful):
-        what, hint = "ends like another path of the table", "put the pictures into these folders"
-        skipped.add(column, what, hint, each.row, each.cells[place][:60])
-    matched = [each for each in matched if each.image not in doubtful]
-    without_row = without_a_row(pictures, (each.image for each in matched))
-    _skip_missing(column, missing, without_row, skipped)
-    for image, written in by_end.items():
-        if image not in doubtful:
-            by_stem.append(f"{image.name} for {min(written)}")
-    if not matched:
-        reasons = "; ".join(skipped.lines()[:3]) or "no rows"
-        why = f"no row of {answers.name} belongs to a picture in {images}: {reasons}"
-        hint = f"the folder contains {', '.join(pictures.some_names())}...; write such names into column {column!r}"
-        raise BenchmarkError(why, hint=hint)
-    _say_what_was_read(table, column, by_stem, together, readings)
+            found.matched.append(Matched(row, image, cells))
+    return found
+
+
+def _found_by_part(images: Images, cell: str, found: _Matching) -> Path | None:
+    """Return the picture that a part of a cell names, and note in ``found`` by which part."""
+    if image := images.find_by_stem(cell):
+        found.by_stem.append(f"{image.name} for {cell}")
+        return image
+    image = images.find_by_end(cell)
+    if image is not None:
+        found.by_end.setdefault(image, set()).add(cell)
+    return image
+
+
+def _skip_doubtful(found: _Matching, column: str, place: int, skipped: SkippedRows) -> set[Path]:
+    """Note the rows whose paths end alike, and return their pictures."""
+    doubtful = found.doubtful()
+    for each in found.matched:
+        if each.image in doubtful:
+            what = "ends like another path of the table"
+            hint = "put the pictures into these folders"
+            skipped.add(column, what, hint, each.row, each.cells[place][:60])
+    return doubtful
+
+
+def _say_what_was_left(
+    images: Images, without_row: Sequence[Path], matched: Iterable[Matched], readings: Readings
+) -> None:
+    """Name the photos without a row, and the further pages of the photos that are used."""
     if without_row:
-        names = listed([pictures.shown_name(image) for image in without_row])
+        names = listed([images.shown_name(image) for image in without_row])
         what = "photo" if len(without_row) == 1 else "photos"
         readings.leave(f"{len(without_row)} {what} without a row ({names})")
     for image in dict.fromkeys(each.image for each in matched):
-        if further := _further_pages(image):
-            readings.leave(f"page 2{f' to {further + 1}' * (further > 1)} of {image.name}")
-    copies = _copies(each.image for each in matched)
-    return DetectedTable(pictures, table, column, tuple(matched), count, skipped, copies)
+        further = _further_pages(image)
+        if further == 1:
+            readings.leave(f"page 2 of {image.name}")
+        elif further > 1:
+            readings.leave(f"page 2 to {further + 1} of {image.name}")
 
 
 def without_a_row(images: Images, matched: Iterable[Path]) -> list[Path]:
