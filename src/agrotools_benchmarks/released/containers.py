@@ -169,61 +169,96 @@ def read_contents(root: Path, marks: Marks, only: str = "", at: str = "") -> Con
     folders = (root, *unpacked)
     plain = [path for path in files if not _is_archive(path)]
     plain += [path for folder in unpacked for path in data_files(folder) if not _is_archive(path)]
+    reader = _Tables(folders, marks, at)
+    named = reader.of(plain)
+    questions = _questions_in(named, reader.faults, marks)
+    used = [place for place in named if questions.are_in(place) or questions.need(place, named)]
+    has_calls = any(marks.has_calls(named[place].rows) for place in used)
+    beside = {} if has_calls else reader.of(files_beside(root, only))
+    tables = named | beside
+    used += [
+        place
+        for place, table in tables.items()
+        if not has_calls
+        and place not in used
+        and questions.are_completed_by(place, table)
+        and marks.has_calls(table.rows)
+    ]
+    return _contents(tables, used, questions, folders, marks)
 
-    def shown(place: _Place) -> str:
-        own = next(folder for folder in reversed(folders) if place.path.is_relative_to(folder))
-        return place.below(own)
 
-    read = _Tables(folders, marks, at)
-    tables = read.of(plain)
+class _Questions(NamedTuple):
+    """Which tables have the questions. ``form``: suffixes of their files; ``keys``: their ids.
+
+    ``whole``: folders of a file that is one entry, in which the other files belong to it.
+    """
+
+    places: set[_Place]
+    form: Sequence[str]
+    keys: set[str | None]
+    whole: set[Path]
+    marks: Marks
+
+    def are_in(self, place: _Place) -> bool:
+        return place in self.places and _has_form(place, self.form)
+
+    def need(self, place: _Place, tables: Mapping[_Place, _Table]) -> bool:
+        """True if a table belongs to the questions: by its folder, or by the ids of its rows."""
+        return place.path.parent in self.whole or self.are_completed_by(place, tables[place])
+
+    def are_completed_by(self, place: _Place, table: _Table) -> bool:
+        """True if rows of a table without questions have the ids of questions; of a workbook, if they have calls."""
+        if place in self.places:
+            return False
+        has_ids = any(self.marks.key(row) in self.keys for row in table.rows)
+        return has_ids and (not place.sheet or self.marks.has_calls(table.rows))
+
+
+def _questions_in(
+    tables: Mapping[_Place, _Table], faults: Mapping[_Place, BenchmarkError], marks: Marks
+) -> _Questions:
+    """Return which tables have the questions; BenchmarkError if a file of their form cannot be read."""
     asking = {place for place, table in tables.items() if any(map(marks.asks, table.rows))}
     # Questions without a known name are found later, by their words.
     asking = asking or {place for place, table in tables.items() if table.rows}
     form = next((form for form in FORMS if any(_has_form(place, form) for place in asking)), ())
-    for place, error in read.faults.items():
+    for place, error in faults.items():
         if _has_form(place, form) or not asking:
             raise error  # others are named as not read
     keys = {marks.key(row) for place in asking for row in tables[place].rows} - {None}
     whole = {place.path.parent for place in asking if tables[place].is_entry}
+    return _Questions(asking, form, keys, whole, marks)
 
-    def completes(place: _Place) -> bool:
-        """True if rows of a table without questions have the ids of questions; of a workbook, if they have calls."""
-        rows = tables[place].rows
-        is_of_questions = place not in asking and any(marks.key(row) in keys for row in rows)
-        return is_of_questions and (not place.sheet or marks.has_calls(rows))
 
-    used = [
-        place
-        for place in tables
-        if (place in asking and _has_form(place, form))
-        or place.path.parent in whole
-        or completes(place)
-    ]
-    if not any(marks.has_calls(tables[place].rows) for place in used):
-        tables |= read.of(files_beside(root, only))
-        used += [
-            place
-            for place, table in tables.items()
-            if place not in used and completes(place) and marks.has_calls(table.rows)
-        ]
+def _contents(
+    tables: Mapping[_Place, _Table],
+    used: Sequence[_Place],
+    questions: _Questions,
+    folders: Sequence[Path],
+    marks: Marks,
+) -> Contents:
+    """Return the rows of the tables that are used, joined by their ids, and what stands beside them."""
     listing = [
         place for place, table in tables.items() if any(True for _ in schemas_in(table.rows))
     ]
     listed = [tables[place].rows for place in listing if place not in used]
     of_books = {place.path for place in used if place.sheet}
     left = [place for place in tables if place not in used and place.path in of_books]
-    tables = _whole_folders({place: tables[place] for place in used}, asking)
-    rows = [row for table in tables.values() for row in table.rows]
-    beside = [*listed, *(each for table in tables.values() for each in table.beside)]
-    entries = _joined(rows, marks) if len(used) > 1 else rows
+    read = _whole_folders({place: tables[place] for place in used}, questions.places)
+    rows = [row for table in read.values() for row in table.rows]
+
+    def shown(place: _Place) -> str:
+        own = next(folder for folder in reversed(folders) if place.path.is_relative_to(folder))
+        return place.below(own)
+
     return Contents(
-        entries,
-        folders,
-        tuple(dict.fromkeys(place.path for place in used)),
-        beside,
-        tuple(dict.fromkeys(place.path for place in listing)),
-        tuple(map(shown, used)),
-        tuple(map(shown, left)),
+        rows=_joined(rows, marks) if len(used) > 1 else rows,
+        folders=tuple(folders),
+        files=tuple(dict.fromkeys(place.path for place in used)),
+        beside=[*listed, *(each for table in read.values() for each in table.beside)],
+        tool_files=tuple(dict.fromkeys(place.path for place in listing)),
+        shown=tuple(map(shown, used)),
+        sheets_left=tuple(map(shown, left)),
     )
 
 

@@ -169,67 +169,127 @@ def recognise(
         asker: asked where two fields may have a role, and would give other values.
     """
     columns = Columns(rows)
-    inputs = inputs_of(rows)
-    traces = _traces(columns, fields, inputs)
-    paths = dict.fromkeys(ROLES, "") | dict(own)
-
-    def take(role: str, candidates: Iterable[str]) -> None:
-        paths[role] = paths[role] or "|".join(candidates)
-
-    named = {role: getattr(fields, table)[key] for role, (table, key) in ROLE_KEYS.items()}
-    if not paths["calls"]:
-        take("calls", _chosen_trace(traces, named["calls"], asker))
-    take("calls", _lists_beside(columns))
-    # Calls that cannot be read are looked for by name, so that the reason can be said.
-    take("calls", columns.named(named["calls"], lambda _, values: all(map(_is_long, values)))[:1])
-    traced = [path.strip() for path in re.split(r"[|+]", paths["calls"]) if path]
-    inside = tuple(f"{path}." for path in traced)
-
-    def is_free(path: str) -> bool:
-        is_trace = path in traced or path.startswith(inside)
-        return not is_trace and not path.startswith("(")
-
-    take("query", _questions(columns, named["query"], is_free, traces, paths["calls"]))
-    take("tools", columns.named(named["tools"], lambda path, values: _are_tools(path, values)))
-    take("tools", [path for path, values in columns.values.items() if _are_schemas(values)][:1])
-    take("task_type", _tasks(columns, fields, named["task_type"], is_free))
-    take("family", _families(columns, fields, named["family"], is_free, paths["task_type"]))
-    used = {*paths["query"].split("|"), *paths["tools"].split("|"), *paths["task_type"].split("|")}
-    used |= {*paths["family"].split("|")}
-    take(
-        "kind",
-        _kinds(columns, fields, lambda path: is_free(path) and path not in used),
-    )
-    used |= {*paths["kind"].split("|")}
-
-    def may_be_answer(path: str) -> bool:
-        holds_trace = any(each.startswith(f"{path}.") for each in traced)
-        return is_free(path) and path not in used and not holds_trace
-
-    candidates = _answers(columns, named["answer"], may_be_answer)
-    if not paths["answer"]:
-        take("answer", _chosen_answer(columns, candidates, asker))
-    used |= {*paths["answer"].split("|")}
-    take("id", columns.named(named["id"], lambda _, values: _are_ids(values, len(rows)))[:1])
-    take(
-        "source",
-        columns.named(
-            named["source"], lambda path, values: _are_texts(values) and path not in used
-        )[:1],
-    )
-    if not paths["files"]:
-        paths["files"] = " + ".join(_pictures(columns, named["files"], is_free, used))
-    if not paths["answer"] and paths["calls"]:
-        asker.readings.take(f"answer from the last words of {paths['calls']}")
-    for role in ROLES:
-        if role == "query" and _LANGUAGE.search(snake(paths[role])):
-            asker.readings.take(f"question from {paths[role]}, the language of the answers")
-        elif paths[role]:
-            asker.readings.take(f"{_SPOKEN[role]} from {paths[role]}")
-    left = _left(columns, paths)
+    traces = _traces(columns, fields, inputs_of(rows))
+    names = {role: getattr(fields, table)[key] for role, (table, key) in ROLE_KEYS.items()}
+    roles = _Roles(own)
+    # Each stage looks only at fields that no earlier one has taken: a trace has questions and answers in it too.
+    _recognise_calls(roles, columns, names, traces, asker)
+    _recognise_question(roles, columns, names, traces, fields)
+    _recognise_answer(roles, columns, names, fields, asker)
+    _recognise_id_and_files(roles, columns, names)
+    _say_what_was_read(roles.paths, asker.readings)
+    left = _left(columns, roles.paths)
     for name in left:
         asker.readings.leave(f"field {name}")
-    return Found(paths, left)
+    return Found(roles.paths, left)
+
+
+class _Roles:
+    """Paths of the roles that have been recognised. A role keeps the first paths that it gets."""
+
+    def __init__(self, own: Mapping[str, str]) -> None:
+        """Begin with the paths of a map of the user, by role."""
+        self.paths = dict.fromkeys(ROLES, "") | dict(own)
+
+    def settle(self, role: str, candidates: Iterable[str]) -> None:
+        """Give a role these paths, unless it has some; without candidates it stays open."""
+        self.paths[role] = self.paths[role] or "|".join(candidates)
+
+    def taken(self, *roles: str) -> set[str]:
+        """Return the paths of some roles."""
+        return {path for role in roles for path in self.paths[role].split("|")}
+
+    def traces(self) -> list[str]:
+        """Return the fields with the calls."""
+        return [path.strip() for path in re.split(r"[|+]", self.paths["calls"]) if path]
+
+    def is_free(self, path: str) -> bool:
+        """True for a field that is no trace and no part of one, and that is of the rows themselves."""
+        traces = self.traces()
+        is_trace = path in traces or path.startswith(tuple(f"{trace}." for trace in traces))
+        return not is_trace and not path.startswith("(")
+
+
+def _recognise_calls(
+    roles: _Roles,
+    columns: Columns,
+    names: Mapping[str, str],
+    traces: Mapping[str, "_Tried"],
+    asker: Asker,
+) -> None:
+    """Recognise the fields of the calls: one that can be read as a trace, else lists beside each other."""
+    if not roles.paths["calls"]:
+        roles.settle("calls", _chosen_trace(traces, names["calls"], asker))
+    roles.settle("calls", _lists_beside(columns))
+    # Calls that cannot be read are looked for by name, so that the reason can be said.
+    long = columns.named(names["calls"], lambda _, values: all(map(_is_long, values)))
+    roles.settle("calls", long[:1])
+
+
+def _recognise_question(
+    roles: _Roles,
+    columns: Columns,
+    names: Mapping[str, str],
+    traces: Mapping[str, "_Tried"],
+    fields: FieldMap,
+) -> None:
+    """Recognise the fields of the question, of the tools that are offered, and of the task and its family."""
+    questions = _questions(columns, names["query"], roles.is_free, traces, roles.paths["calls"])
+    roles.settle("query", questions)
+    roles.settle("tools", columns.named(names["tools"], _are_tools))
+    schemas = [path for path, values in columns.values.items() if _are_schemas(values)]
+    roles.settle("tools", schemas[:1])
+    roles.settle("task_type", _tasks(columns, fields, names["task_type"], roles.is_free))
+    task = roles.paths["task_type"]
+    roles.settle("family", _families(columns, fields, names["family"], roles.is_free, task))
+
+
+_ASKED = ("query", "tools", "task_type", "family")
+"""Roles that are recognised before the answer."""
+
+
+def _recognise_answer(
+    roles: _Roles, columns: Columns, names: Mapping[str, str], fields: FieldMap, asker: Asker
+) -> None:
+    """Recognise the fields of the answer and of its type, among those that have no other role."""
+    asked = roles.taken(*_ASKED)
+    kinds = _kinds(columns, fields, lambda path: roles.is_free(path) and path not in asked)
+    roles.settle("kind", kinds)
+    used = roles.taken(*_ASKED, "kind")
+    traces = roles.traces()
+
+    def may_be_answer(path: str) -> bool:
+        holds_trace = any(trace.startswith(f"{path}.") for trace in traces)
+        return roles.is_free(path) and path not in used and not holds_trace
+
+    if not roles.paths["answer"]:
+        candidates = _answers(columns, names["answer"], may_be_answer)
+        roles.settle("answer", _chosen_answer(columns, candidates, asker))
+
+
+def _recognise_id_and_files(roles: _Roles, columns: Columns, names: Mapping[str, str]) -> None:
+    """Recognise the fields of the id, the source and the pictures."""
+    used = roles.taken(*_ASKED, "kind", "answer")
+    n_rows = len(columns.rows)
+    ids = columns.named(names["id"], lambda _, values: _are_ids(values, n_rows))
+    roles.settle("id", ids[:1])
+    sources = columns.named(
+        names["source"], lambda path, values: _are_texts(values) and path not in used
+    )
+    roles.settle("source", sources[:1])
+    if not roles.paths["files"]:
+        pictures = _pictures(columns, names["files"], roles.is_free, used)
+        roles.paths["files"] = " + ".join(pictures)
+
+
+def _say_what_was_read(paths: Mapping[str, str], readings: Readings) -> None:
+    if not paths["answer"] and paths["calls"]:
+        readings.take(f"answer from the last words of {paths['calls']}")
+    for role in ROLES:
+        if role == "query" and _LANGUAGE.search(snake(paths[role])):
+            readings.take(f"question from {paths[role]}, the language of the answers")
+        elif paths[role]:
+            readings.take(f"{_SPOKEN[role]} from {paths[role]}")
 
 
 _SPOKEN = {
