@@ -117,8 +117,18 @@ def lay_out(
     stalk = np.clip(thick - np.abs(v) * np.float32(length_px) + 0.5, 0, 1) * (
         (u < 0.03) & (u > -0.09)
     )
-    planes = (np.asarray(each, np.float32) for each in (cover, veins, height, body, across, stalk))
-    return Blade(kind, x0, y0, *planes, length_px=length_px)
+    return Blade(
+        kind=kind,
+        x0=x0,
+        y0=y0,
+        cover=np.asarray(cover, np.float32),
+        veins=np.asarray(veins, np.float32),
+        height=np.asarray(height, np.float32),
+        along=np.asarray(body, np.float32),
+        across=np.asarray(across, np.float32),
+        stalk=np.asarray(stalk, np.float32),
+        length_px=length_px,
+    )
 
 
 def _veins(
@@ -179,10 +189,22 @@ def _blend(surface: Plane, where: Floats, tone: Floats) -> None:
 
 
 def _spots(
-    rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float, radius: tuple[float, float],
-    centre: Floats, halo: float, rim: float,
-) -> Mask:  # fmt: skip
-    """Paint roundish spots in loose groups: pale or brown centre, dark rim, yellow halo."""
+    rng: Rng,
+    blade: Blade,
+    surface: Plane,
+    goal: int,
+    strength: float,
+    *,
+    radius: tuple[float, float],
+    centre: Floats,
+    halo: float,
+    rim: float,
+) -> Mask:
+    """Paint roundish spots in loose groups: pale or brown centre, dark rim, yellow halo.
+
+    ``radius``: smallest and largest radius, px; ``centre``: reflectance of the centre; ``halo``: width of the halo and
+    ``rim``: width of the rim, as shares of the radius, 0 for none.
+    """
     inside = blade.inside
     rows, columns = inside.shape
     marked = np.zeros(inside.shape, np.bool_)
@@ -236,8 +258,17 @@ def ring_spots(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: floa
     """Paint spots with a dark rim and a halo, as caused by Cercospora, Septoria or Alternaria."""
     tone = _CENTRES[int(rng.integers(len(_CENTRES)))]
     top = rng.uniform(0.020, 0.050) * blade.length_px
+    halo = rng.uniform(0.15, 0.6)
     return _spots(
-        rng, blade, surface, goal, strength, (0.35 * top, top), tone, rng.uniform(0.15, 0.6), 0.28
+        rng,
+        blade,
+        surface,
+        goal,
+        strength,
+        radius=(0.35 * top, top),
+        centre=tone,
+        halo=halo,
+        rim=0.28,
     )
 
 
@@ -245,14 +276,34 @@ def dead_spots(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: floa
     """Paint a few large brown spots without a halo."""
     top = rng.uniform(0.05, 0.10) * blade.length_px
     rim = float(rng.choice([0.0, 0.2]))
-    return _spots(rng, blade, surface, goal, strength, (0.3 * top, top), TONES["brown"], 0.0, rim)
+    return _spots(
+        rng,
+        blade,
+        surface,
+        goal,
+        strength,
+        radius=(0.3 * top, top),
+        centre=TONES["brown"],
+        halo=0.0,
+        rim=rim,
+    )
 
 
 def rust(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float) -> Mask:
     """Paint many small orange pustules, each in a pale yellow ring."""
     top = max(3.0, 0.013 * blade.length_px)
     halo = rng.uniform(0.5, 0.9)
-    return _spots(rng, blade, surface, goal, strength, (0.5 * top, top), TONES["rust"], halo, 0.0)
+    return _spots(
+        rng,
+        blade,
+        surface,
+        goal,
+        strength,
+        radius=(0.5 * top, top),
+        centre=TONES["rust"],
+        halo=halo,
+        rim=0.0,
+    )
 
 
 def blotches(rng: Rng, blade: Blade, surface: Plane, goal: int, strength: float) -> Mask:
@@ -352,9 +403,14 @@ MOST_LEAVES = 3
 
 @one_thread()
 def make_leaf_photo(
-    seed: int, difficulty: Difficulty = 1, crop: str | None = None, lesion: str | None = None, *,
-    leaves: int = 1, severity_pct: float | None = None,
-) -> Scene:  # fmt: skip
+    seed: int,
+    difficulty: Difficulty = 1,
+    crop: str | None = None,
+    lesion: str | None = None,
+    *,
+    leaves: int = 1,
+    severity_pct: float | None = None,
+) -> Scene:
     """Draw a photograph of 640 x 480 px with one to three leaves of one crop. The same arguments give the same scene.
 
     Args:

@@ -194,10 +194,19 @@ def leaf_sprites(rng: Rng, slim: float = 1.0, teeth: int = 18) -> list[NDArray[n
 
 
 def lay_leaf(
-    view: View, sprite: NDArray[np.uint8], at: tuple[float, float], *,
-    angle: float, length: float, turned: float, distance_mm: float, colour: Floats, lit: tuple[float, float],
-    gloss: float, shadow: tuple[int, int] | None,
-) -> None:  # fmt: skip
+    view: View,
+    sprite: NDArray[np.uint8],
+    at: tuple[float, float],
+    *,
+    angle: float,
+    length: float,
+    turned: float,
+    distance_mm: float,
+    colour: Floats,
+    lit: tuple[float, float],
+    gloss: float,
+    shadow: tuple[int, int] | None,
+) -> None:
     """Paint one leaf and its shadow, if it has one.
 
     ``at``: position of its stalk, px; ``length``: px; ``turned``: 1 if it faces the camera, 0.2 if it is almost edge
@@ -501,9 +510,14 @@ def lay_cluster(
 
 
 def lay_one(
-    rng: Rng, view: View, foliage: Foliage, at: tuple[float, float], distance: float, dim: float,
+    rng: Rng,
+    view: View,
+    foliage: Foliage,
+    at: tuple[float, float],
+    distance: float,
+    dim: float,
     turn: float | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Paint one leaf whose stalk is at ``at``. ``dim``: share of light on it, 1 at the front of the crown."""
     sunny = value_at(view.dapple, *at) * (0.3 + 0.7 * dim)
     tone = foliage.base * rng.uniform(0.5, 1.0) + one_of(rng, FOLIAGE["greens"]) * 0.4
@@ -528,11 +542,20 @@ def lay_one(
     length = foliage.leaf_mm * rng.uniform(0.6, 1.15) * view.focal_px / distance
     turned = float(np.clip(abs(rng.normal(0.8, 0.25)), 0.2, 1.0))
     gloss = rng.uniform(0.05, 0.3) if rng.uniform() < 0.3 else 0.0
+    sprite = foliage.sprites[int(rng.integers(len(foliage.sprites)))]
     lay_leaf(
-        view, foliage.sprites[int(rng.integers(len(foliage.sprites)))], at, angle=angle, length=length, turned=turned,
-        distance_mm=distance, colour=tone.astype(np.float32), lit=((sky + first) * depth, (sky + second) * depth),
-        gloss=gloss, shadow=shadow,
-    )  # fmt: skip
+        view,
+        sprite,
+        at,
+        angle=angle,
+        length=length,
+        turned=turned,
+        distance_mm=distance,
+        colour=tone.astype(np.float32),
+        lit=((sky + first) * depth, (sky + second) * depth),
+        gloss=gloss,
+        shadow=shadow,
+    )
 
 
 def lay_branches(
@@ -561,9 +584,14 @@ LEAST_SEEN = 0.15
 
 @one_thread()
 def make_orchard(
-    seed: int, difficulty: Difficulty = 1, kind: str = "apple", *,
-    fruits: int | None = None, skin: str | None = None, mean_mm: float | None = None,
-) -> Scene:  # fmt: skip
+    seed: int,
+    difficulty: Difficulty = 1,
+    kind: str = "apple",
+    *,
+    fruits: int | None = None,
+    skin: str | None = None,
+    mean_mm: float | None = None,
+) -> Scene:
     """Draw a picture of 640 x 480 px with its depth. The same arguments give the same scene.
 
     Args:

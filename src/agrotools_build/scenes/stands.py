@@ -178,9 +178,14 @@ def _with_room(places: NDArray[np.float64], radii: NDArray[np.float64], inside: 
 
 
 def _tree(
-    rng: Rng, place: NDArray[np.float64], height: float, radius: float, kind: Kind,
-    several: float, discoloured: float,
-) -> Tree:  # fmt: skip
+    rng: Rng,
+    place: NDArray[np.float64],
+    height: float,
+    radius: float,
+    kind: Kind,
+    several: float,
+    discoloured: float,
+) -> Tree:
     lobes = [(0.0, 0.0, 1.0, 1.0)]
     if kind != "conifer" and rng.uniform() < several:
         turn = rng.uniform(0, 2 * np.pi)

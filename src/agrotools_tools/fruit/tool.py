@@ -129,21 +129,27 @@ def measure_fruit_size(
     size = (picture.width, picture.height)
     measured, distance_of_all = _distances(depth, depth_unit_mm, distance_mm, picture, name)
     camera_arguments = CameraArguments(
-        fx_px,
-        fy_px,
-        cx_px,
-        cy_px,
-        focal_mm,
-        sensor_width_mm,
-        calibrated_width_px,
-        calibrated_height_px,
+        fx_px=fx_px,
+        fy_px=fy_px,
+        cx_px=cx_px,
+        cy_px=cy_px,
+        focal_mm=focal_mm,
+        sensor_width_mm=sensor_width_mm,
+        calibrated_width_px=calibrated_width_px,
+        calibrated_height_px=calibrated_height_px,
     )
     chosen = choose_camera(camera_arguments, file_info(image), image, size, name)
     box, clipped = clipped_region(region, *size, name)
     colour = find_fruit_pixels(picture.pixels, picture.valid, fruit)
     depth_mm = None if measured is None else measured.mm
     limits = float(min_diameter_mm), float(max_diameter_mm)
-    view = View(chosen.camera, colour.mask, depth_mm, distance_of_all, limits)
+    view = View(
+        camera=chosen.camera,
+        fruit=colour.mask,
+        depth=depth_mm,
+        depth_mm=distance_of_all,
+        diameters_mm=limits,
+    )
 
     notes = [*picture.notes, *chosen.notes]
     flags = [*picture.flags, *chosen.flags, *clipped]
@@ -165,15 +171,15 @@ def measure_fruit_size(
     if not sized.fruits:
         raise _no_fruits(name, bool(in_colour.any()), depth_of_fruit, boxes)
     return fruit_result(
-        picture.pixels,
-        view,
-        sized.fruits,
-        None if region is None else box,
-        min_visibility,
-        boxes or (),
-        sized.failed,
-        [*notes, *sized.notes],
-        [*flags, *sized.flags],
+        pixels=picture.pixels,
+        view=view,
+        fruits=sized.fruits,
+        region=None if region is None else box,
+        min_visibility=min_visibility,
+        boxes=boxes or (),
+        failed=sized.failed,
+        notes=[*notes, *sized.notes],
+        flags=[*flags, *sized.flags],
     )
 
 
