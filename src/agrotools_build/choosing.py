@@ -5,7 +5,7 @@ That is the one of AgroTools (arXiv 2605.22366, section 3), scaled and allocated
 
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations, product, zip_longest
 from typing import Any, NamedTuple, TypeVar, cast
@@ -365,9 +365,7 @@ class _Choice:
         return item
 
 
-def worded(
-    item: Chosen, before: Sequence[Chosen], used_sentences: Collection[str]
-) -> Chosen | None:
+def worded(item: Chosen, before: Sequence[Chosen], used_sentences: Set[str]) -> Chosen | None:
     """Return the question in the first wording that is new for its kind and shares no sentence with ``used_sentences``.
 
     ``before``: earlier questions of the same kind. None if every wording is used up.
@@ -376,14 +374,10 @@ def worded(
     reworded = (
         replace(item, wording=wording) for wording in item.question.wordings if wording not in used
     )
-    return next(
-        (
-            each
-            for each in reworded
-            if not any(map(used_sentences.__contains__, sentences(each.query)))
-        ),
-        None,
-    )
+    for each in reworded:
+        if used_sentences.isdisjoint(sentences(each.query)):
+            return each
+    return None
 
 
 def _most_novel(settled: Sequence[Chosen], before: Sequence[Chosen], asked: Counter[str]) -> Chosen:

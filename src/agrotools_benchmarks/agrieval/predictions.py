@@ -117,7 +117,8 @@ def compare_results(inputs: PredictionInput) -> ScoredFile:
     counts: dict[str, int] = dict.fromkeys(("choices", "open_questions", "without_reply"), 0)
     for each in results.answered:
         counts["choices" if each.slot.type == "options" else "open_questions"] += 1
-        counts["without_reply"] += not each.replies
+        if not each.replies:
+            counts["without_reply"] += 1
     ours = PredictionScores("", summed(samples, metrics), counts, {}, samples)
     mode = " and ".join(
         name.replace("_", " ") for name in ("choices", "open_questions") if counts[name]

@@ -109,7 +109,8 @@ def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
         except RowFault as fault:
             left_out[fault.reason] += 1
             continue
-        left_out["no reply"] += not replies
+        if not replies:
+            left_out["no reply"] += 1
         parts: dict[str, ScoreSum] = {}
         for model, reply in replies.items():
             metric = _id(name, "accuracy", model)
@@ -135,8 +136,8 @@ def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
         }
     if different:
         extra[f"different: {'; '.join(different[:5])}"] = {"in all": len(different)}
-    if reasons := +left_out:
-        extra["rows that are not scored"] = dict(reasons)
+    if left_out:
+        extra["rows that are not scored"] = dict(left_out)
     figures = {
         metric: Figure(100 * sum(values) / len(values), len(values))
         for metric, values in theirs.items()

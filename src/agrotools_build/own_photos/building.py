@@ -7,7 +7,7 @@ import hashlib
 import re
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -606,35 +606,57 @@ def agreed_answers(
         return first, ""
     by_second = column.model_copy(update={"column": column.second})
     second = answers_of(seen, by_second, skipped, unknown, column.column)
-    measure, both, values = (
-        measures()[column.ask],
-        [image for image in first if image in second],
-        second | first,
-    )
+    measure = measures()[column.ask]
+    both = [image for image in first if image in second]
     if measure.kind == "number":
         numbers = [(float(first[image]), float(second[image])) for image in both]
-        absolute, relative = tolerance_of(column, measure)
-        alike = [abs(a - b) <= max(absolute, relative * (a + b) / 2) for a, b in numbers]
-        mean, lin = sum(a - b for a, b in numbers) / max(1, len(both)), weighted_kappa(numbers)
-        agreement = f"mean difference {mean:.3g}, Lin's concordance {'undefined' if lin is None else f'{lin:.2f}'}"
+        alike, agreement = _agreement_of_numbers(numbers, *tolerance_of(column, measure))
     else:
-        names = ColumnNames.of(
-            column, map(str, [*first.values(), *second.values()] if measure.kind == "name" else ())
-        )
-        key = {text: names.ids_of(text)[0] for text in names.labels.entries}
-        pairs = [
-            (key.get(str(a := first[image]), str(a)), key.get(str(b := second[image]), str(b)))
-            for image in both
-        ]
-        alike, (kappa, why) = [a == b for a, b in pairs], cohens_kappa(pairs)
-        agreement = f"kappa undefined ({why})" if kappa is None else f"Cohen's kappa {kappa:.2f}"
-    for image in (image for image, agree in zip(both, alike, strict=True) if not agree):
-        alone = f"--set '{column.column}.second=only {column.column}'"
-        hint = f"agree on one value, or {alone} takes the first alone"
+        category_of = _categories(column, measure, [*first.values(), *second.values()])
+        pairs = [(category_of(first[image]), category_of(second[image])) for image in both]
+        alike, agreement = _agreement_of_categories(pairs)
+    values = second | first
+    alone = f"--set '{column.column}.second=only {column.column}'"
+    hint = f"agree on one value, or {alone} takes the first alone"
+    for image, is_alike in zip(both, alike, strict=True):
+        if is_alike:
+            continue
         example = f"{seen.images.shown_name(image)}: {values.pop(image)!r} and {second[image]!r}"
         skipped.add(column.column, f"is another value in {column.second}", hint, example=example)
     said = f"{column.column} and {column.second}: {agreement}, n = {len(both)}, {sum(alike)} alike"
     return values, f"{said}; {_rule_of_truth(column, first, second, seen)}"
+
+
+def _agreement_of_numbers(
+    pairs: Sequence[tuple[float, float]], abs_tol: float, rel_tol: float
+) -> tuple[list[bool], str]:
+    """Return which numbers of two observers agree within the tolerance, and their agreement as text."""
+    alike = [abs(a - b) <= max(abs_tol, rel_tol * (a + b) / 2) for a, b in pairs]
+    mean = sum(a - b for a, b in pairs) / max(1, len(pairs))
+    concordance = weighted_kappa(pairs)
+    shown = "undefined" if concordance is None else f"{concordance:.2f}"
+    return alike, f"mean difference {mean:.3g}, Lin's concordance {shown}"
+
+
+def _agreement_of_categories(pairs: Sequence[tuple[str, str]]) -> tuple[list[bool], str]:
+    """Return which categories of two observers are the same, and their agreement as text."""
+    alike = [a == b for a, b in pairs]
+    kappa, why = cohens_kappa(pairs)
+    return alike, f"kappa undefined ({why})" if kappa is None else f"Cohen's kappa {kappa:.2f}"
+
+
+def _categories(
+    column: Column, measure: Measure, values: Sequence[Value]
+) -> Callable[[Value], str]:
+    """Return a function that gives the category of a value: for a name, the thing that it stands for."""
+    names = ColumnNames.of(column, map(str, values) if measure.kind == "name" else ())
+    id_of = {text: names.ids_of(text)[0] for text in names.labels.entries}
+
+    def category_of(value: Value) -> str:
+        text = str(value)
+        return id_of.get(text, text)
+
+    return category_of
 
 
 def _rule_of_truth(
