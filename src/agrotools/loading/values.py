@@ -80,6 +80,11 @@ def number_in(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def list_in(value: Any) -> list[Any]:
+    """Return a value that is a list; an empty list for anything else."""
+    return cast(list[Any], value) if isinstance(value, list) else []
+
+
 def lettered(value: Any) -> dict[str, str]:
     """Return options by letter: of a list, an object, or a text with the marks of options; empty if it has none."""
     if isinstance(value, str):

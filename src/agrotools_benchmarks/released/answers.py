@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 
 from agrotools.calling.declared import chart_of
 from agrotools.core import BenchmarkError
-from agrotools.loading.values import number_in, value_at
+from agrotools.loading.values import list_in, number_in, value_at
 from agrotools.text.normalise import normalise
 from agrotools.text.quantities import read_quantity
 from agrotools.text.units import unit_at
@@ -385,7 +385,7 @@ def plain_answer(given: Any, stated: Stated, form: AnswerForm) -> Any:
         if by_type := _of_one_type(given, form):
             kind, given = by_type
             return plain_answer(given, stated._replace(kind=kind, is_undecided=False), form)
-        parts = _listed(value_at(given, form.paths["parts"]))
+        parts = list_in(value_at(given, form.paths["parts"]))
         own, _ = _own_kind(given, form)
         shared = {name: each for name, each in given.items() if is_on_tolerance(name)}
         of_parts = stated._replace(
@@ -515,7 +515,7 @@ _OTHER_ANSWERS = "also_ok|alternatives|alternative_answers"
 def _accepted(given: Any) -> list[Any]:
     """Return the answers in a list, or in a text that parts them by ``||``, or names by semicolons."""
     if not isinstance(given, str):
-        return _listed(given)
+        return list_in(given)
     mark = "||" if "||" in given or len(given.split()) > _LONG else ";"
     return [each.strip() for each in given.split(mark) if each.strip()]
 
@@ -542,7 +542,7 @@ def flat(answer: Any) -> Any:
         return answer
     parts: list[Any] = []
     for part in cast(list[Any], answer):
-        items = _listed(part.get("value")) if isinstance(part, dict) else []
+        items = list_in(part.get("value")) if isinstance(part, dict) else []
         if not items or part.get("type") not in (None, "exact") or _are_objects(items):
             parts.append(part)
             continue
@@ -656,10 +656,6 @@ def _centred(value: Any, margin: Tolerance) -> Plain:
     if number is None or low <= number <= high:
         return {"value": (low + high) / 2, "abs_tol": (high - low) / 2}
     return margin.fields
-
-
-def _listed(value: Any) -> list[Any]:
-    return cast(list[Any], value) if isinstance(value, list) else []
 
 
 def _are_objects(values: Sequence[Any]) -> bool:

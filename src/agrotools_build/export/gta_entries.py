@@ -30,7 +30,7 @@ from agrotools.core import (
 )
 from agrotools.core.files import cache_dir, read_text
 from agrotools.knowledge.same_thing import plain_number, plain_yes
-from agrotools.loading.values import NOTHING, lettered, number_in, read_rows, value_at
+from agrotools.loading.values import NOTHING, lettered, list_in, number_in, read_rows, value_at
 from agrotools.text.loose_json import parsed
 from agrotools.text.normalise import normalise
 from agrotools.text.quantities import read_quantity
@@ -370,15 +370,15 @@ class AnswerReader:
         if isinstance(given, dict) and all(isinstance(one, dict) for one in given.values()):
             given = [{"name": name, **one} for name, one in cast(Plain, given).items()]
         parts, value = (
-            _listed(given) or _listed(self._at("parts", given)),
-            _listed(self._at("value", given)),
+            list_in(given) or list_in(self._at("parts", given)),
+            list_in(self._at("value", given)),
         )
         parts = parts or (value if all(isinstance(one, dict) for one in value) else [])
         plain = {" ".join(str(word).split()).casefold(): word for word in reversed(parts or value)}
         words = [*reversed(plain.values())] if kind == "exact" else []
         if words and not any(isinstance(word, dict | list) for word in words):
             if self.fields.defaults.any or len(words) == 1:
-                others = map(str, [*words[1:], *_listed(self._at("aliases", given))])
+                others = map(str, [*words[1:], *list_in(self._at("aliases", given))])
                 return [_named("answer") | self._label(words[0], [*others], ())]
             parts = words
         if isinstance(given, list) and (
@@ -423,7 +423,7 @@ class AnswerReader:
         spellings = [[*map(str, group)] for group in cast(list[list[Any]], groups)]
         distractors = [
             str(word)
-            for group in _listed(wrong)
+            for group in list_in(wrong)
             for word in (group if isinstance(group, list) else [group])
         ]
         if len(spellings) > 1 and all(
@@ -480,7 +480,7 @@ class AnswerReader:
 
     def _content(self, kind: str | None, value: Any, scope: Any) -> Plain:
         """Return the fields of the slot that hold the value of a part of the answer, found in ``scope``."""
-        aliases = [str(each).strip() for each in _listed(self._at("aliases", scope))]
+        aliases = [str(each).strip() for each in list_in(self._at("aliases", scope))]
         is_list, is_long = (
             isinstance(value, list),
             not aliases and len(str(value).split()) > _SHORT_WORDS,
@@ -491,7 +491,7 @@ class AnswerReader:
         if kind == "tolerance":
             return self._number(value, scope)
         if kind == "open_text" or (kind is None and (is_list or is_long)):
-            facts = [[str(point)] for point in _listed(self._at("points", scope))]
+            facts = [[str(point)] for point in list_in(self._at("points", scope))]
             facts = facts or [[*map(str, cast(list[Any], value))] if is_list else [str(value)]]
             return {"type": "open_text", "facts": [{"phrases": phrases} for phrases in facts]}
         if kind == "choice_set":
@@ -669,10 +669,6 @@ def _unknown(name: str) -> Plain:
         "reason": "no_data",
         "asks": [{"type": "exact", **at, "value": "unknown"}],
     }
-
-
-def _listed(value: Any) -> list[Any]:
-    return cast(list[Any], value) if isinstance(value, list) else []
 
 
 def _truth(texts: Sequence[str]) -> bool | None:
