@@ -161,10 +161,10 @@ class AppearanceIndex:
         described = max(1, len(set(owners)))
         self._idf = {word: log(1 + (described - n + 0.5) / (n + 0.5)) for word, n in spread.items()}
         self._strange = log(1 + (described + 0.5) / 0.5)
-        self._column = {word: at for at, word in enumerate(spread)}
-        self._pair_column = {
-            pair: at for at, pair in enumerate(set[tuple[str, str]]().union(*pairs))
-        }
+        # Sorted, so that no order of a set, which is another in each process, decides the order of sums.
+        self._column = {word: at for at, word in enumerate(sorted(spread))}
+        every_pair = set[tuple[str, str]]().union(*pairs)
+        self._pair_column = {pair: at for at, pair in enumerate(sorted(every_pair))}
         self._of_units = _incidence([set(unit) for unit in units], self._column)
         self._of_entries = _incidence(terms_of_entries, self._column)
         self._of_pairs = _incidence(pairs, self._pair_column)
