@@ -84,7 +84,9 @@ _PLANTS_FROM = 0.4
 _CLASSES = ("bare or built-up", "vegetation", "water")
 _NEEDED: tuple[Role, ...] = ("G", "R", "NIR")
 _SPECK_SHARE = 0.0005
+"""Share of a picture below which a changed area of plants is a speck, unless the request sets a least area."""
 _LEAST_SPECK_PX = 20
+"""Fewest pixels of a changed area of plants that is no speck, in small pictures."""
 _UNUSABLE = frozenset({"too_dark", "featureless_image"})
 _WEAK_FOR_PLANTS = _UNUSABLE | {
     "low_contrast",
@@ -96,6 +98,7 @@ _SAME_POND = 0.25
 """Least share of a pond's area that is water on the other date for the two to be the same pond."""
 
 _MOST_CLASSES = 100
+"""Most values that two label rasters may have; rasters with more are taken for pictures."""
 _IGNORED = frozenset({"ignore", "nodata", "no data", "no_data", "unlabelled", "unlabeled"})
 _MARKED: dict[Target, str] = {
     "farmland": "farmland",

@@ -45,15 +45,23 @@ from agrotools_tools.vision.vegetation import disc, otsu_threshold, small_parts
 
 Values = NDArray[np.float32]
 _LEAST_CONTRAST = 12.0
+"""Difference from the usual colour, in units of the channel of fruit colour, above which pixels set the threshold."""
 _CROWN_M = 5.0
+"""Width of a crown, metres, that is assumed if none is given."""
 _CROWN_RANGE = (0.6, 1.5)
+"""Smallest and largest crown that is searched for, relative to the expected width."""
 _BLOB_RANGE = (0.7, 1.4)
+"""Smallest and largest round spot that is searched for, relative to the expected width."""
 _SMALLEST_BLOB_PX = 6.0
+"""Smallest round spot that is searched for, pixels, if no size is expected."""
 _PALE = 26.0
+"""Median strength of fruits below which others may be too pale to be found, in units of the channel of fruit colour."""
 DEFAULT_SCORE = 0.3
 """Default of the tool's ``score_min``."""
 _WEAK_F1 = 0.6
+"""F1 of the net on a kind of fruit below which its counts are flagged as weak."""
 _HIGHLIGHT_SHARE = 0.002
+"""Largest highlight on a fruit, as a share of the picture; such holes are filled."""
 _GAP = 0.015
 """Width of gaps between parts of one plant that are closed, as a share of the plant's width."""
 _MERGED = 1.7
@@ -69,11 +77,13 @@ _SURE, _SURE_GIVEN = 0.25, 0.6
 _SIZE_STEP = 1.25
 """Ratio between successive sizes."""
 _RATIO = 1.26
+"""Ratio of the variances of the two Gaussians whose difference finds spots."""
 _FINEST_PX = 5.0
 """Approximate width, pixels, to which the smallest spots are shrunk; finer detail is ignored."""
 _OVERLAP = 0.65
 """Distance of two spots, as a share of the sum of their radii, below which only the stronger is kept."""
 _REFERENCE = 90
+"""Percentile of the strengths of spots that gives a score of 1."""
 _MOST_PEAKS = 400
 """Number of peaks taken from one tile, strongest first."""
 TILE_PX = 416
@@ -89,7 +99,9 @@ UNSURE, ADDED = (0.2, 0.4), 2
 MOST_OTHERS = 0.5
 """Share of fruit of other kinds above which the fruit asked for is likely mistaken for them: the majority."""
 _MULTIPLE = 32
+"""Sides of pictures for the net are multiples of this, pixels."""
 _LEAST_KEPT = 0.1
+"""Lowest score of a detection that is kept."""
 _MOST_PX = 6_000_000
 """Largest number of pixels searched at the net's scale; larger pictures are searched at a coarser scale."""
 _HINT = "install agrotools again"

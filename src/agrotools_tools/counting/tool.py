@@ -38,6 +38,7 @@ RULES = "rules"
 NET_FILES = ("nets/fruits.json", "nets/fruits.onnx", *STRANGENESS_FILES)
 """Files of the fruit net and of strangeness, relative to ``data``; part of the fingerprint of tools that use it."""
 _SAME_EXTENT = 0.02
+"""Largest relative difference of the ratios of sides at which a picture and a height model may have the same extent."""
 _OF_CROWNS_IN_HEIGHTS = ("min_height_m", "window_a_m", "window_b")
 
 

@@ -42,6 +42,7 @@ MOST_PIXELS = 20_000
 RIDGE = 1e-6
 """Share of each band's pooled variance added to every covariance, for constant and repeated bands."""
 MOST_BANDS = 24
+"""Most bands of which all triplets are tested; 24 bands have 2024."""
 MAX_CLASSIFIED_TRIPLETS = 40
 """Number of triplets tested with the classifier, those of the largest ``min_jm``; covers all triplets of six bands."""
 CLASSIFIER_PIXELS = 5_000
@@ -51,6 +52,7 @@ TIE_JM = 0.01
 _BLOCKS = 6
 """Number of blocks along the shorter side."""
 _CELLS = 12
+"""Number of cells of a histogram along each band."""
 _SMOOTH = 1.0
 """Standard deviation of the Gaussian that smooths the histograms, cells."""
 
@@ -287,7 +289,9 @@ def _sample(bands: Mapping[str, NDArray[np.generic]], mask: NDArray[np.bool_]) -
 
 
 _MOST_LISTED = 20
+"""Most triplets in a result, the best ones."""
 _MOST_BANDS = 12
+"""Bands that are ranked if none has a known role, the first ones of the file."""
 _NAMES = {SOIL: "soil", CROP: "crop", WEED: "weed", PLANTS: "plants"}
 
 

@@ -33,16 +33,22 @@ Map = NDArray[np.floating[Any]]
 FEATURES_VERSION = "1"
 """Version of the features; increase it with any change of them, so that heads of other versions are not used."""
 WINDOWS = (3, 6, 12, 24, 48)
-"""Standard deviations of the windows, in pixels at half resolution."""
+"""Widths of the windows, pixels: twice the standard deviations of the Gaussians on the grid of half resolution."""
 LEAST_COVER = 0.1
 """Least share of plants in a cell for which features are computed."""
 
 _TEXTURE_WINDOWS = (6, 12, 24)
+"""Those of :data:`WINDOWS` in which patterns of texture are averaged over plants."""
 _SOIL_WINDOWS = (12, 24, 48)
-_OPENINGS = (1, 2, 3, 4, 6, 9)
-_GAPS = (2, 4, 8)
-_DERIVATIVES = (1, 2, 4)
-_WIDEST = 64.0
+"""Those of :data:`WINDOWS` in which brightness is averaged over soil."""
+_OPENINGS_PX = (1, 2, 3, 4, 6, 9)
+"""Radii of the discs whose openings show how thick plants are."""
+_GAPS_PX = (2, 4, 8)
+"""Radii of the discs that are wider than the dark gaps which they show between leaves."""
+_DERIVATIVES_PX = (1, 2, 4)
+"""Standard deviations of the Gaussians before brightness is differentiated."""
+_WIDEST_PX = 64.0
+"""Largest distance from the outline of plants that features tell apart."""
 _LEAF_LEVEL = 60
 """Grey value to which an average leaf is scaled for local binary patterns, so that they are independent of exposure."""
 
@@ -86,15 +92,15 @@ def cell_features(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Cells:
     ]
     # Distances beyond the widest carry no information on leaves.
     distance = cv2.distanceTransform(plants.astype(np.uint8), cv2.DIST_L2, 5)
-    inward = np.minimum(np.asarray(distance, np.float32), np.float32(_WIDEST))
+    inward = np.minimum(np.asarray(distance, np.float32), np.float32(_WIDEST_PX))
     gaps = [
         cv2.morphologyEx(bright, cv2.MORPH_BLACKHAT, disc(r)) * plants.astype(np.float32)
-        for r in _GAPS
+        for r in _GAPS_PX
     ]
     # openings remove thin parts
     opened = [
         cv2.morphologyEx(plants.astype(np.uint8), cv2.MORPH_OPEN, disc(r)).astype(np.float32)
-        for r in _OPENINGS
+        for r in _OPENINGS_PX
     ]
     for shape in (inward, inward * inward, *opened, *_fork_maps(plants, inward), *gaps):
         features += pool.over_plants(shape)
@@ -181,7 +187,7 @@ def _edges(
     def slope(image: Map, x: int, y: int) -> Map:
         return np.asarray(cv2.Sobel(image, -1, x, y) / np.float32(8), np.float32)
 
-    for scale in _DERIVATIVES:
+    for scale in _DERIVATIVES_PX:
         smooth = np.asarray(
             cv2.GaussianBlur(bright, (0, 0), scale, borderType=cv2.BORDER_REFLECT), np.float32
         )

@@ -54,7 +54,9 @@ HALO_PX = 16
 BLOCK_PX = 2**23
 """Approximate number of values read at once. In smaller blocks the halo, which is read twice, is a larger part."""
 _SAMPLE_PX = 4_000_000
+"""Approximate number of pixels from which the threshold of a large raster is chosen."""
 _SAMPLE_BLOCK_PX = 2**17
+"""Approximate number of pixels of each block of that sample."""
 
 
 def _segment(
@@ -164,6 +166,7 @@ def _scaled_index(
 
 
 MOST_PX = 400_000_000
+"""Most pixels of a raster, or of its region, that are measured."""
 
 
 def measure_by_blocks(

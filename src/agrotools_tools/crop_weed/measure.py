@@ -35,6 +35,7 @@ LEAST_ACCORD = 0.6
 With these four limits, 1 of 300 pictures of randomly scattered plants was taken for rows.
 """
 _WORK_PX = 320
+"""Longest side, pixels, to which a mask is shrunk to look for rows in it."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +255,9 @@ def _half_width(profile: NDArray[np.float64], distance: NDArray[np.float64]) -> 
 NOT_SEPARATED = "crop_weed_not_separated"
 WEAK_ROWS = "weak_row_evidence"
 _LEAST_SIDE_PX = 64
+"""Shortest side, pixels, of a picture in which a trained head tells crop from weeds."""
 _MOST_PX = 16_000_000
+"""Most pixels of a picture in which a trained head tells crop from weeds."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,13 +40,18 @@ CROP, WEED = 1, 2
 SCALES = (1.0, 0.8, 1.25)
 """Scales at which each training picture is used, because plants grow."""
 GAMMA = 0.003
+"""Factor of the squared distance of standardised features in the kernel."""
 REGULARISATION = 0.1
+"""Inverse strength of the regularisation of the logistic regression, ``C`` of scikit-learn."""
 LANDMARKS = 500
+"""Number of training cells that every cell is compared with."""
 ROWS = 12_000
+"""Number of training cells that are drawn."""
 LEAST_NAMED = 0.25
 """Least share of a cell labelled crop or weed for the cell to be used in training."""
 THRESHOLDS = tuple(round(0.30 + 0.05 * step, 2) for step in range(10))
 UNFAMILIAR_MARGIN = 0.9
+"""Share of the least familiarity of a training picture that is enough for another picture."""
 CWFID_LICENCE = (
     "Learnt from CWFID (Haug and Ostermann 2014): all data is subject to copyright and may only be used for "
     "non-commercial research. Do not redistribute this head."

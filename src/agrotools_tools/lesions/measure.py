@@ -51,6 +51,8 @@ _LEAF_DISTANCE = 22.0
 This and :data:`_SHADOW_DEPTH` gave the best mean IoU on 172 of the 343 coffee leaves with masks of esgario/lara2018.
 """
 _LEAST_DISTANCE = 10.0
+"""Smallest threshold of the distance from the board, Lab units; farther pixels of the colour of plants give the usual
+distance of the leaf."""
 _SHADOW_COLOUR = 7.0
 """Largest difference of a*, b* between the board and a cast shadow on it; blotches of a leaf are browner."""
 _SHADOW_SHARE = 0.08
@@ -63,51 +65,73 @@ _PLAIN_SHARE = 0.6
 """Least share of the border in the board's colour for a background to be plain."""
 _SEVERAL = 0.2
 """Area relative to the largest one from which a second area counts as another leaf."""
-_BORDER = 0.04
-_DARK_BOARD = 30.0
-_DARK_HOLE = 0.02
+_BORDER_SHARE = 0.04
+"""Width of the border that shows the background, as a share of the picture's shorter side."""
+_DARK_BOARD_L = 30.0
+"""Lightness L* below which a board is so dark that dark spots of a leaf look like it."""
+_DARK_HOLE_SHARE = 0.02
+"""Largest hole, as a share of the leaf, that is filled on a dark board."""
 _MIN_AREA_SHARE = 0.003
+"""Smallest share of the picture that a leaf on a board covers."""
 _FIELD_SIZE_PX = 480
+"""Longest side, pixels, at which a leaf is searched for in the field."""
 _LEAST_HUE_DEG, _MOST_HUE_DEG = 84.0, 168.0
 """Range of hue angles of plants in a*, b*: yellow is 90, leaf green 110 to 140; soil and skin < 75, sky > 200."""
 _LEAST_CHROMA = 9.0
-_NECK = 0.018
-_CLOSED = 0.03
-_LARGEST_HOLE = 0.06
+"""Chroma in a*, b* that the colour of a plant exceeds; greyer pixels have no certain hue."""
+_NECK_SHARE = 0.018
+"""Radius of the disc that parts leaves which touch at a narrow place, as a share of the longer side of the picture."""
+_NOTCH_SHARE = 0.03
+"""Radius of the disc that closes notches in the outline of a leaf, as a share of the square root of its area."""
+_LARGEST_HOLE_SHARE = 0.06
+"""Largest hole, as a share of the leaf, that is filled in the field."""
 _MIN_PLANT_SHARE = 0.01
+"""Smallest share of a picture in the field that has the colour of plants."""
 _LEAF_LIKE = 0.86
 """Least share of its convex hull that a single leaf fills; several touching leaves fill less."""
-_EVEN = 1.0
+_LEAST_SPREAD = 1.0
+"""Standard deviation, Lab units, that one of the channels of a picture must reach; else it shows one colour only."""
 _CUT_SHARE = 0.03
+"""Share of the outline of a leaf on the border of the picture from which the leaf counts as cut off."""
 _LEAST_PLANT_SHARE = 0.1
 """Least share of a marked leaf in green, yellow or brown; the rest may be mildew or glare."""
 SIDE_PX = 280
 """Square root of the leaf area, pixels, to which leaves are resized."""
 FEATURES_VERSION = 1
-_FINE = 0.8
-_SCALES = (2.0, 5.0)
-_LOCAL = (12.0, 35.0)
+"""Version of :func:`pixel_features`; models with features of another version are refused."""
+_FINE_PX = 0.8
+"""Standard deviation, pixels, of the Gaussian mean that stands for the colour of a pixel itself."""
+_SCALES_PX = (2.0, 5.0)
+"""Standard deviations, pixels, of the means that are compared with the median colour of the leaf."""
+_LOCAL_PX = (12.0, 35.0)
+"""Standard deviations, pixels, of the means of the surroundings that the colour of a pixel is compared with."""
 _MARGIN_PX = 4
+"""Margin around a leaf that is cut out, in pixels of the resized leaf."""
 CLIP = 8.0
 """Bound of the absolute value of standardised features."""
-_BLOCK = 65_536
+_BLOCK_ROWS = 65_536
+"""Number of pixels whose probabilities are computed at once; it bounds the memory."""
 _HINT = "install agrotools again, or choose the back-end rules"
 _WHAT = "the lesion model"
 _DOUBTFUL = (0.15, 0.7)
 """Bounds of the probability of pixels that count as doubtful."""
 _SMOOTHING_PX = 1.2
+"""Standard deviation, pixels, of the Gaussian mean from which the loss of green is measured."""
 _LEAST_SHIFT = 12.0
 """Loss of green, in units of a*, from which tissue is diseased, for leaves with uniform healthy tissue.
 
 This and :data:`_SPREADS` minimise the error in severity on the 343 coffee leaves with masks of esgario/lara2018.
 """
 _SPREADS = 4.0
+"""Threshold of the loss of green in standard deviations of the healthy tissue, between the smallest and largest one."""
 MOST_SHIFT = 18.0
 """Largest threshold of the loss of green, for leaves whose healthy tissue varies a lot (light, blur)."""
 MOST_SHIFT_IN_FIELD = 25.0
 """Largest threshold in the field, where other plants may be included in the leaf."""
 _RIM_PX = 5
-_MOSTLY_RIM = 0.5
+"""Width of the rim of a leaf, pixels."""
+_MOSTLY_RIM_SHARE = 0.5
+"""Share of a patch within the rim above which the patch counts as background."""
 _NO_GREEN = -4.0
 """a* of the greenest tissue above which a leaf has no healthy tissue."""
 _GENERIC_GREEN: Lab = (45.0, -16.0, 26.0)
@@ -160,7 +184,7 @@ def _estimate_board(lab: NDArray[np.float32]) -> tuple[NDArray[np.float32], floa
     y, x = np.mgrid[0:height, 0:width].astype(np.float32)
     x, y = x / max(1, width) - np.float32(0.5), y / max(1, height) - np.float32(0.5)
     terms = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=-1).reshape(-1, 6)
-    wide = max(1, round(_BORDER * min(height, width)))
+    wide = max(1, round(_BORDER_SHARE * min(height, width)))
     border = np.ones((height, width), np.bool_)
     border[wide:-wide, wide:-wide] = False
     flat = lab.reshape(-1, 3)
@@ -206,9 +230,9 @@ def leaf_on_board(pixels: NDArray[np.uint8]) -> Leaf | None:
     typical = float(np.median(leaf_distances))
     threshold = float(np.clip(typical / 2, _LEAST_DISTANCE, _LEAF_DISTANCE))
     mask, rest = _largest_area(distance > threshold)
-    if middle[0] < _DARK_BOARD:
+    if middle[0] < _DARK_BOARD_L:
         mask = _fill_holes(
-            mask, _DARK_HOLE
+            mask, _DARK_HOLE_SHARE
         )  # dark spots of the leaf look the same as a black board
     if (
         mask.sum() < max(9.0, _MIN_AREA_SHARE * mask.size)
@@ -300,7 +324,7 @@ def leaf_in_field(pixels: NDArray[np.uint8]) -> Leaf:
     )
     if plants.mean() < _MIN_PLANT_SHARE:
         raise _no_leaf("next to nothing has the colour of leaves")
-    reach = max(1, round(_NECK * max(plants.shape)))
+    reach = max(1, round(_NECK_SHARE * max(plants.shape)))
     core = np.asarray(
         cv2.morphologyEx(plants.astype(np.uint8), cv2.MORPH_OPEN, disc(reach)), np.bool_
     )
@@ -308,10 +332,10 @@ def leaf_in_field(pixels: NDArray[np.uint8]) -> Leaf:
         core = plants
     leaf, rest = _middle_area(core)
     leaf = plants & np.asarray(cv2.dilate(leaf.astype(np.uint8), disc(reach)), np.bool_)
-    wide = max(1, round(_CLOSED * math.sqrt(float(leaf.sum()))))
+    wide = max(1, round(_NOTCH_SHARE * math.sqrt(float(leaf.sum()))))
     padded = np.pad(leaf.astype(np.uint8), 2 * wide)
     closed = np.asarray(cv2.morphologyEx(padded, cv2.MORPH_CLOSE, disc(wide)), np.bool_)
-    leaf = _fill_holes(closed[2 * wide : -2 * wide, 2 * wide : -2 * wide], _LARGEST_HOLE)
+    leaf = _fill_holes(closed[2 * wide : -2 * wide, 2 * wide : -2 * wide], _LARGEST_HOLE_SHARE)
     inner = np.asarray(cv2.erode(np.pad(leaf, 1, mode="edge").astype(np.uint8), disc(1)), np.bool_)[
         1:-1, 1:-1
     ]
@@ -366,13 +390,13 @@ def leaf_of(
         middle = np.median(board.reshape(-1, 3), axis=0)
         background = _as_lab(middle) if plain_share >= _PLAIN_SHARE else None
         leaf = Leaf(marked, background, ("leaf: as the mask says",))
-    elif float(lab_of(shrink_image(pixels, 128)).std(axis=(0, 1)).max()) < _EVEN:
+    elif float(lab_of(shrink_image(pixels, 128)).std(axis=(0, 1)).max()) < _LEAST_SPREAD:
         raise _no_leaf("the picture shows one colour only")
     else:
         leaf = (leaf_on_board(pixels) if mode == "leaf" else None) or leaf_in_field(pixels)
     mask = leaf.mask if valid is None else leaf.mask & valid
     if not mask.any():
-        raise _no_leaf("there is none where the picture holds data")
+        raise _no_leaf("what may be a leaf lies where the picture has no data")
     inner = cv2.erode(
         mask.astype(np.uint8),
         np.ones((3, 3), np.uint8),
@@ -461,9 +485,9 @@ def _local_mean(
 def pixel_features(view: LeafView) -> NDArray[np.float32]:
     """Compute features of the leaf's pixels, float32 (pixels of the mask, features), in the order of ``lab[mask]``."""
     lab, mask, median = view.lab, view.mask, view.median
-    fine = _local_mean(lab, mask, _FINE)[mask]
-    means = [_local_mean(lab, mask, sigma) for sigma in _SCALES]
-    local = [_local_mean(lab, mask, sigma)[mask] for sigma in _LOCAL]
+    fine = _local_mean(lab, mask, _FINE_PX)[mask]
+    means = [_local_mean(lab, mask, sigma) for sigma in _SCALES_PX]
+    local = [_local_mean(lab, mask, sigma)[mask] for sigma in _LOCAL_PX]
     rough = np.sqrt(np.maximum(0, _local_mean((lab - means[0]) ** 2, mask, 3.0)))[mask]
     spread = np.median(np.abs(lab[mask] - median), axis=0).astype(np.float32)
     inset = np.asarray(cv2.distanceTransform(np.pad(mask, 1).astype(np.uint8), cv2.DIST_L2, 3))[
@@ -554,9 +578,9 @@ class LesionModel(NamedTuple):
     def probability(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the probability of lesion of each row, float32 (rows,), as the mean over the members."""
         probabilities = np.empty(len(features), np.float32)
-        for start in range(0, len(features), _BLOCK):
+        for start in range(0, len(features), _BLOCK_ROWS):
             block = np.clip(
-                (features[start : start + _BLOCK] - self.mean) / self.scale, -CLIP, CLIP
+                (features[start : start + _BLOCK_ROWS] - self.mean) / self.scale, -CLIP, CLIP
             )
             total = np.zeros(len(block), np.float32)
             for layers in self.members:
@@ -566,7 +590,7 @@ class LesionModel(NamedTuple):
                     if number < len(layers) - 1:
                         np.maximum(values, 0, out=values)
                 total += 1 / (1 + np.exp(-np.clip(values[:, 0], -60, 60)))
-            probabilities[start : start + _BLOCK] = total / len(self.members)
+            probabilities[start : start + _BLOCK_ROWS] = total / len(self.members)
         return probabilities
 
 
@@ -672,7 +696,7 @@ def _remove_rim(view: LeafView, level: NDArray[np.float32]) -> NDArray[np.float3
     numbers = np.asarray(labels, np.intp)
     areas = np.maximum(np.bincount(numbers.ravel(), minlength=count), 1)
     share = np.bincount(numbers.ravel(), (inset <= _RIM_PX).ravel(), count) / areas
-    at_rim: NDArray[np.bool_] = np.asarray(share > _MOSTLY_RIM)
+    at_rim: NDArray[np.bool_] = np.asarray(share > _MOSTLY_RIM_SHARE)
     at_rim[0] = False
     return np.where(at_rim[numbers][view.mask], np.float32(0), level)
 

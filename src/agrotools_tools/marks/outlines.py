@@ -14,9 +14,11 @@ Points = NDArray[np.float64]
 """(points, 2), x and y in pixels; integers are the centres of pixels."""
 
 _NEAR_PX = 1.6
+"""Largest distance from an outline, pixels, at which a point is one of it."""
 _INSIDE, _OUTSIDE = 9, 18
 """Width of the band inspected inside and outside an outline, pixels."""
 _FEW_CORNERS = 12
+"""Most corners of a polygon; an outline with more is none."""
 LEAST_COVERED = 0.85
 """Least share of an outline in the colour of the stroke."""
 SAME_COLOUR = 70
