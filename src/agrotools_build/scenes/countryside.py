@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools_build.scenes.scene import (
+    Axes,
     Plane,
     Rng,
     Sun,
@@ -78,8 +79,9 @@ def lay_ground(rng: Rng, shape: tuple[int, int], trees: float, houses: int) -> G
     angle = rng.uniform(-0.6, 0.6)
     y, x = np.mgrid[0:rows, 0:columns].astype(np.float32)
     bend = 2.2 * smooth_field(rng, shape, 170)
-    u = (x - columns / 2) * np.cos(angle) + (y - rows / 2) * np.sin(angle) + bend
-    v = -(x - columns / 2) * np.sin(angle) + (y - rows / 2) * np.cos(angle) + bend[::-1, ::-1]
+    axes = Axes.double(angle)
+    u = axes.along(x - columns / 2, y - rows / 2) + bend
+    v = axes.across(x - columns / 2, y - rows / 2) + bend[::-1, ::-1]
     parcels = np.zeros(shape, np.int32)
     along = np.zeros(shape, np.float32)
     reach = float(np.hypot(*shape)) / 2 + 10

@@ -20,6 +20,7 @@ from agrotools_build.scenes.countryside import (
     two_stages,
 )
 from agrotools_build.scenes.scene import (
+    Axes,
     Difficulty,
     Level,
     Mask,
@@ -182,7 +183,8 @@ def _lot(rng: Rng, ground: Ground, kind: str, half_m: tuple[float, float], ragge
         + small * smooth_field(rng, (rows, columns), 7)
         - y
     )
-    along, across = xs * np.cos(turn) + ys * np.sin(turn), ys * np.cos(turn) - xs * np.sin(turn)
+    axes = Axes.double(turn)
+    along, across = axes.along(xs, ys), axes.across(xs, ys)
     out = ((np.abs(along) / long) ** power + (np.abs(across) / short) ** power) ** (1 / power)
     return ((1 - out) * short).astype(np.float32)
 
@@ -192,7 +194,7 @@ def _road(rng: Rng, ground: Ground) -> Plane:
     rows, columns = ground.parcels.shape
     turn = ground.angle + (np.pi / 2 if rng.uniform() < 0.5 else 0.0) + rng.normal(0, 0.25)
     ys, xs = np.mgrid[0:rows, 0:columns].astype(np.float32)
-    across = (xs - columns / 2) * np.sin(turn) - (ys - rows / 2) * np.cos(turn)
+    across = -Axes.double(turn).across(xs - columns / 2, ys - rows / 2)
     across = (
         across
         + 16.0 * smooth_field(rng, (rows, columns), 230)
@@ -239,10 +241,10 @@ def _saplings(rng: Rng, ground: Ground, patch: Patch) -> list[Tree]:
     ys, xs = np.where(patch.inward > 1.5)
     step = rng.uniform(6.5, 9.5)
     planted = rng.uniform() < 0.6
-    c, s = np.cos(ground.angle), np.sin(ground.angle)
-    u, v = np.meshgrid(np.arange(-400, 400, step), np.arange(-400, 400, step))
+    along, across = np.meshgrid(np.arange(-400, 400, step), np.arange(-400, 400, step))
     stray = 0.6 if planted else 0.35 * step
-    places = np.stack([u.ravel() * c - v.ravel() * s, u.ravel() * s + v.ravel() * c], axis=1)
+    x_lines, y_lines = Axes.double(ground.angle).point(along.ravel(), across.ravel())
+    places = np.stack([x_lines, y_lines], axis=1)
     places += np.array([xs.mean(), ys.mean()]) + rng.normal(0, stray, places.shape)
     rows, columns = patch.inward.shape
     inside = (places >= 0).all(axis=1) & (places[:, 0] < columns) & (places[:, 1] < rows)

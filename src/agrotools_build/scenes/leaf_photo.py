@@ -4,7 +4,6 @@ Kinds of lesions are spots with halos, blotches, angular spots between veins, ru
 diseased pixels and paints them. A pixel counts as diseased if its tissue has lost its healthy colour, halos included.
 """
 
-import math
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from agrotools_build.scenes.rows import SOILS, paint_soil
 from agrotools_build.scenes.scene import (
     TABLES,
+    Axes,
     Difficulty,
     Floats,
     Kind,
@@ -86,9 +86,10 @@ def lay_out(
     x0, y0, side = int(centre[0]) - reach, int(centre[1]) - reach, 2 * reach
     xs = np.arange(side, dtype=np.float32)[None, :] + np.float32(x0 + 0.5 - centre[0])
     ys = np.arange(side, dtype=np.float32)[:, None] + np.float32(y0 + 0.5 - centre[1])
-    c, s = math.cos(angle), math.sin(angle)
-    u = (xs * c + ys * s) / np.float32(length_px) + 0.5
-    v = (ys * c - xs * s) / np.float32(length_px)
+    # u: from the stalk, 0, to the tip, 1; v: to the right of the midrib, in lengths of the leaf.
+    axes = Axes.plain(angle)
+    u = axes.along(xs, ys) / np.float32(length_px) + 0.5
+    v = axes.across(xs, ys) / np.float32(length_px)
     wobble = np.float32(0.012)
     u = u + wobble * smooth_field(rng, (side, side), 0.16 * length_px)
     v = v + wobble * smooth_field(rng, (side, side), 0.16 * length_px)
@@ -228,8 +229,8 @@ def _spots(
         dx = (np.arange(x0, x1, dtype=np.float32) - np.float32(x))[None, :]
         dy = (np.arange(y0, y1, dtype=np.float32) - np.float32(y))[:, None]
         turn, squeeze = rng.uniform(0, np.pi), rng.uniform(0.7, 1.0)
-        c, s = np.float32(np.cos(turn)), np.float32(np.sin(turn))
-        off = np.sqrt((dx * c + dy * s) ** 2 + ((dy * c - dx * s) / np.float32(squeeze)) ** 2)
+        axes = Axes.single(turn)
+        off = np.sqrt(axes.along(dx, dy) ** 2 + (axes.across(dx, dy) / np.float32(squeeze)) ** 2)
         off = off * (1.0 + (0.05 if halo else 0.12) * ragged[y0:y1, x0:x1]) / np.float32(r)
         part = surface[y0:y1, x0:x1]
         area = inside[y0:y1, x0:x1]
@@ -550,10 +551,9 @@ def _cloth(rng: Rng) -> Plane:
     tone = one_of(rng, TONES["cloths"])
     y, x = np.mgrid[0:ROWS_PX, 0:COLUMNS_PX].astype(np.float32)
     pitch, turn = rng.uniform(2.6, 4.2), rng.uniform(-0.3, 0.3)
-    c, s = np.float32(np.cos(turn)), np.float32(np.sin(turn))
-    weave: Floats = np.sin((x * c + y * s) * np.float32(2 * np.pi / pitch)) * np.sin(
-        (y * c - x * s) * np.float32(2 * np.pi / pitch)
-    )
+    axes = Axes.single(turn)
+    frequency = np.float32(2 * np.pi / pitch)
+    weave: Floats = np.sin(axes.along(x, y) * frequency) * np.sin(axes.across(x, y) * frequency)
     folds = fractal_field(rng, SIZE, 240, 2)
     light = 1.0 + 0.10 * weave + 0.13 * folds + 0.05 * fractal_field(rng, SIZE, 4, 2, 0.8)
     return np.asarray(np.clip(light, 0.2, 2.0)[..., None] * tone, np.float32)
@@ -563,9 +563,9 @@ def _shadow_over(rng: Rng, light: Plane) -> None:
     """Darken one side of an edge, like the shadow of a hand or of the photographer."""
     y, x = np.mgrid[0:ROWS_PX, 0:COLUMNS_PX].astype(np.float32)
     turn = rng.uniform(0, 2 * np.pi)
-    side = (x - rng.uniform(0.25, 0.75) * COLUMNS_PX) * np.cos(turn) + (
-        y - rng.uniform(0.3, 0.7) * ROWS_PX
-    ) * np.sin(turn)
+    x_edge = rng.uniform(0.25, 0.75) * COLUMNS_PX
+    y_edge = rng.uniform(0.3, 0.7) * ROWS_PX
+    side = Axes.double(turn).along(x - x_edge, y - y_edge)
     side += 14.0 * smooth_field(rng, SIZE, 90)
     soft = blurred((side > 0).astype(np.float32), 6.0)
     light *= (1.0 - rng.uniform(0.3, 0.55) * soft)[..., None]

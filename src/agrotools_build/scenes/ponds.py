@@ -17,6 +17,7 @@ from agrotools_build.scenes.countryside import (
     two_stages,
 )
 from agrotools_build.scenes.scene import (
+    Axes,
     Difficulty,
     Level,
     Mask,
@@ -209,7 +210,8 @@ def _shape_basin(
     warp = level.irregular * (0.08 * long if power < 4 else 0.035 * long)
     xs = xs + warp * smooth_field(rng, SIZE, 1.3 * long) - x
     ys = ys + warp * smooth_field(rng, SIZE, 1.3 * long) - y
-    along, across = xs * np.cos(turn) + ys * np.sin(turn), ys * np.cos(turn) - xs * np.sin(turn)
+    axes = Axes.double(turn)
+    along, across = axes.along(xs, ys), axes.across(xs, ys)
     inside = (np.abs(along) / long) ** power + (np.abs(across) / short) ** power <= 1.0
     inward = cv2.distanceTransform(inside.astype(np.uint8), cv2.DIST_L2, 5) - cv2.distanceTransform(
         (~inside).astype(np.uint8), cv2.DIST_L2, 5

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from agrotools_build.scenes.scene import (
     TABLES,
+    Axes,
     Difficulty,
     Kind,
     Level,
@@ -134,12 +135,12 @@ class Canvas:
         return (x0, y0, x1, y1) if x1 - x0 > 1 and y1 - y0 > 1 else None
 
     def _leaf_shading(self, leaf: Leaf, x0: int, y0: int, shape: tuple[int, ...]) -> Plane:
-        c, d = math.cos(leaf.angle), math.sin(leaf.angle)
+        axes = Axes.plain(leaf.angle)
         ys = (np.arange(shape[0], dtype=np.float32) + (y0 - leaf.y))[:, None]
         xs = (np.arange(shape[1], dtype=np.float32) + (x0 - leaf.x))[None, :]
-        u = np.clip((xs * c + ys * d) / leaf.length, 0.0, 1.0)
-        v = ((ys * c - xs * d) - leaf.bend * leaf.length * u * u) / max(leaf.half_width, 1.0)
-        lit = math.copysign(leaf.fold, self.sun.dx * d - self.sun.dy * c)
+        u = np.clip(axes.along(xs, ys) / leaf.length, 0.0, 1.0)
+        v = (axes.across(xs, ys) - leaf.bend * leaf.length * u * u) / max(leaf.half_width, 1.0)
+        lit = math.copysign(leaf.fold, self.sun.dx * axes.sine - self.sun.dy * axes.cosine)
         rib = np.exp(-((v / (0.10 + 0.6 / max(leaf.half_width, 2.0))) ** 2))
         shading = 0.86 + lit * np.tanh(3.0 * v) + 0.16 * u + 0.16 * rib * (1.0 - 0.6 * u)
         if leaf.veins:
@@ -217,8 +218,8 @@ def _raise(
         return
     ys = np.arange(y0, y1, dtype=np.float32)[:, None] - y
     xs = np.arange(x0, x1, dtype=np.float32)[None, :] - x
-    c, s = np.cos(angle), np.sin(angle)
-    r2 = ((xs * c + ys * s) / long) ** 2 + ((ys * c - xs * s) / short) ** 2
+    axes = Axes.double(angle)
+    r2 = (axes.along(xs, ys) / long) ** 2 + (axes.across(xs, ys) / short) ** 2
     dome = height * np.sqrt(np.clip(1.0 - r2, 0.0, 1.0)).astype(np.float32)
     np.maximum(field[y0:y1, x0:x1], dome, out=field[y0:y1, x0:x1])
 
@@ -566,9 +567,10 @@ class _Field:
 
     def across(self, x: float, y: float) -> float:
         """Return the distance to the nearest row line, in row spacings (0 on it, 0.5 midway)."""
-        c, s = np.cos(self.angle), np.sin(self.angle)
-        d = ((y - self.centre[1]) * c - (x - self.centre[0]) * s - self.offset) / self.spacing
-        return abs(d - round(d))
+        axes = Axes.double(self.angle)
+        distance = axes.across(x - self.centre[0], y - self.centre[1]) - self.offset
+        in_spacings = distance / self.spacing
+        return abs(in_spacings - round(in_spacings))
 
 
 @one_thread()
@@ -729,9 +731,9 @@ def _uneven_light(rng: Rng, canvas: Canvas, strength: float) -> None:
     if strength > 0.15 and rng.uniform() < 0.5:
         y, x = np.mgrid[0:rows, 0:columns].astype(np.float32)
         angle = rng.uniform(0, 2 * np.pi)
-        side = (x - rng.uniform(0.2, 0.8) * columns) * np.cos(angle) + (
-            y - rng.uniform(0.2, 0.8) * rows
-        ) * np.sin(angle)
+        x_edge = rng.uniform(0.2, 0.8) * columns
+        y_edge = rng.uniform(0.2, 0.8) * rows
+        side = Axes.double(angle).along(x - x_edge, y - y_edge)
         side += 12.0 * smooth_field(rng, (rows, columns), 70)
         light *= 1.0 - 0.55 * cv2.GaussianBlur((side > 0).astype(np.float32), (0, 0), 5.0)
     canvas.bands *= light[..., None].astype(np.float32)

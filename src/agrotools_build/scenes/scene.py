@@ -1,5 +1,6 @@
 """Scenes with their difficulty, random fields, smoothing, files, and simulated cameras."""
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -56,6 +57,47 @@ class Sun:
 def sun_at(turn: float, length: float, darkness: float = 1.0) -> Sun:
     """Return light whose shadows fall in direction ``turn``, radians in the picture."""
     return Sun(float(np.cos(turn)), float(np.sin(turn)), float(length), float(darkness))
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Axes that are turned around the origin: ``along`` a direction of the picture, and ``across`` to its right.
+
+    Coordinates keep the precision of the arrays if cosine and sine are plain floats or single, and become double if
+    they are NumPy's doubles.
+    """
+
+    cosine: float | np.floating[Any]
+    sine: float | np.floating[Any]
+
+    @classmethod
+    def plain(cls, angle: float) -> "Axes":
+        """Return axes in a direction, radians, that keep the precision of arrays."""
+        return cls(math.cos(angle), math.sin(angle))
+
+    @classmethod
+    def single(cls, angle: float) -> "Axes":
+        """Return axes in a direction, radians, in single precision."""
+        return cls(np.float32(np.cos(angle)), np.float32(np.sin(angle)))
+
+    @classmethod
+    def double(cls, angle: float) -> "Axes":
+        """Return axes in a direction, radians, in double precision."""
+        return cls(np.cos(angle), np.sin(angle))
+
+    def along(self, x: Any, y: Any) -> Any:
+        """Return the coordinate of points in the direction."""
+        return x * self.cosine + y * self.sine
+
+    def across(self, x: Any, y: Any) -> Any:
+        """Return the coordinate of points to the right of the direction."""
+        return y * self.cosine - x * self.sine
+
+    def point(self, along: Any, across: Any) -> tuple[Any, Any]:
+        """Return x and y of points with these coordinates."""
+        x = along * self.cosine - across * self.sine
+        y = along * self.sine + across * self.cosine
+        return x, y
 
 
 @dataclass(frozen=True, eq=False)

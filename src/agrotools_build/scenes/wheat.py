@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from agrotools_build.scenes.orchard import Sunlight, View
 from agrotools_build.scenes.scene import (
+    Axes,
     Difficulty,
     Floats,
     Level,
@@ -95,14 +96,14 @@ def make_wheat(seed: int, difficulty: Difficulty = 1, ears: int | None = None) -
 
 def _places(rng: Rng, wanted: int, scale: float) -> list[tuple[float, float]]:
     spacing, angle = 88.0 * scale, rng.uniform(0, np.pi)
-    c, s = math.cos(angle), math.sin(angle)
+    axes = Axes.plain(angle)
     shift = rng.uniform(0, spacing)
     places: list[tuple[float, float]] = []
     for _ in range(80 * wanted):
         if len(places) >= wanted:
             break
         x, y = rng.uniform(14, COLUMNS_PX - 14), rng.uniform(14, ROWS_PX - 14)
-        off = ((y * c - x * s + shift) / spacing) % 1.0 - 0.5
+        off = ((axes.across(x, y) + shift) / spacing) % 1.0 - 0.5
         if abs(off) > 0.22 and rng.uniform() < 0.6:
             continue
         if all((x - a) ** 2 + (y - b) ** 2 > (26 * scale) ** 2 for a, b in places):
@@ -190,9 +191,10 @@ def _ear(
     x0, y0 = int(at[0]) - reach, int(at[1]) - reach
     ys = np.arange(2 * reach, dtype=np.float32)[:, None] + (y0 - at[1])
     xs = np.arange(2 * reach, dtype=np.float32)[None, :] + (x0 - at[0])
-    c, s = math.cos(turn), math.sin(turn)
-    u = (xs * c + ys * s) / long + 0.5
-    v = (ys * c - xs * s) / (wide / 2) - bend * 4.0 * (u - 0.5) ** 2 * long / wide
+    # u: from the stalk, 0, to the tip, 1; v: to the right of the bent axis, in half widths of the ear.
+    axes = Axes.plain(turn)
+    u = axes.along(xs, ys) / long + 0.5
+    v = axes.across(xs, ys) / (wide / 2) - bend * 4.0 * (u - 0.5) ** 2 * long / wide
     body = np.clip(u, 1e-3, 1 - 1e-3)
     outline = (body**0.35) * ((1 - body) ** 0.62) * 1.72
     pairs = max(3.0, long / (7.2 * scale))
@@ -205,7 +207,7 @@ def _ear(
     )
     alpha = alpha.astype(np.float32)
     across = v / np.maximum(margin, 0.1)
-    tilt = -math.sin(turn) * view.sun.towards[0] + math.cos(turn) * view.sun.towards[1]
+    tilt = axes.across(view.sun.towards[0], view.sun.towards[1])
     round_ = np.sqrt(np.clip(1 - 0.85 * across * across, 0.0, 1.0))
     relief = 0.35 + 0.65 * beads
     face = np.clip(round_ * -view.sun.towards[2] + across * tilt * 0.8, 0.0, None) * relief
