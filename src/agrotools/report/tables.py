@@ -198,19 +198,19 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     below = [
         notes.legend({metric: METRICS[metric].label for metric in metrics}),
         notes.legend(_variant_names(metrics, setting, summaries)),
-        _correction_note(table),
+        _net_note(table),
         _detectable(setting, summaries),
     ]
     table.notes += filter(None, below)
     return table
 
 
-def _correction_note(table: ReportTable) -> str:
-    """Return what corrected scores of steps are; empty if the table has none."""
+def _net_note(table: ReportTable) -> str:
+    """Return what scores net of guess are; empty if the table has none."""
     lines = [line for row in table.rows for cell in row.cells for line in cell.lines]
-    if not any(line.startswith("corrected ") for line in lines):
+    if not any(line.startswith("net ") for line in lines):
         return ""
-    return "corrected: for guessing, (score - guess) / (100 - guess); below 0 it is worse than the usual plan"
+    return "net of guess: (score - guess) / (100 - guess); below 0 it is worse than the usual plan"
 
 
 def metric_column(
@@ -334,8 +334,8 @@ def metric_cell(
         (metrics[variant].overall.value for word, variant in shown if word == "guess"), None
     )
     if guess is not None and guess < 1 and metric in PROCESS:
-        corrected = (score.overall.value - guess) / (1 - guess)
-        variants.append(f"corrected {percent(corrected)}")
+        net = (score.overall.value - guess) / (1 - guess)
+        variants.append(f"net {percent(net)}")
     sizes = size(score.overall) if not column.heading[1] else ""
     cell = value_cell(score.overall, below=[sizes, *variants], out_of=out_of)
     return cell._replace(lines=(f"{cell.lines[0]}{mark}", *cell.lines[1:]))

@@ -264,7 +264,7 @@ def test_a_table_reads_alike_in_every_surface():
     assert csv_text([["=cmd|' /C calc'!A0", -3.5, "a"]]) == "'=cmd|' /C calc'!A0,-3.5,a\n"
 
 
-def test_scores_of_steps_are_corrected_for_the_usual_plan():
+def test_scores_of_steps_are_also_shown_net_of_the_usual_plan():
     shares = {"tool_acc": 0.7, "tool_acc_guess": 0.4, "arg_acc": 0.2, "arg_acc_guess": 0.4}
     records, scores = [], []
     for number in range(12):
@@ -277,6 +277,6 @@ def test_scores_of_steps_are_corrected_for_the_usual_plan():
             ]
         )
     text = tables_text([summarise(records, scores)])
-    assert "corrected 50.0" in text  # (70 - 40) / (100 - 40)
-    assert "corrected -33.3" in text
+    assert "net 50.0" in text  # (70 - 40) / (100 - 40)
+    assert "net -33.3" in text
     assert "below 0 it is worse than the usual plan" in " ".join(text.split())
