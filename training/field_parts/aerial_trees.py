@@ -15,13 +15,13 @@ from agrotools_build.sources.part import (
     DataSet,
     Part,
     Photo,
-    named,
     photo_subject,
     photo_thing,
 )
 from agrotools_build.templates import Thing
 from agrotools_build.templates.thing import Subject
 from field_parts.converted import as_photo
+from field_parts.halves import counted_halves
 from field_parts.kept import CROWNS_OF_FORESTS, TREES_OF_TOWNS, is_kept
 from prepared import read_items
 
@@ -85,20 +85,10 @@ def _half_plots(
     parts: Sequence[tuple[str, Region]],
     words: Mapping[str, str],
 ) -> Subject:
-    file = named(file, "image", 1)
-
-    def shown(index: int, _: int) -> Thing:
-        called, (x0, y0, x1, y1) = parts[index]
-        truth = {"count": sum(x0 <= x < x1 and y0 <= y < y1 for x, y in centres)}
-        arguments: dict[str, Any] = {
-            "image": file.name,
-            "target": words["tree"],
-            "region": [x0, y0, x1, y1],
-        }
-        thought = f"I need to know how many {words['trees']} stand in the {called} half."
-        return Thing((file,), "count_objects", arguments, truth, f"{called} half", thought, words)
-
-    return Subject(name, 2, shown, {"plot": name}, of="tree_half_plot")
+    how_many = f"{words['trees']} stand"
+    return counted_halves(
+        name, file, centres, parts, words["tree"], how_many, words, of="tree_half_plot"
+    )
 
 
 @partial(Adapter, "field.town_trees")

@@ -24,6 +24,7 @@ from agrotools_build.templates import Thing, load_templates
 from agrotools_build.templates.field import FieldPicture, field_picture
 from agrotools_build.templates.template import Template, field_templates
 from agrotools_build.templates.thing import Subject
+from field_parts.halves import counted_halves
 from field_parts.kept import is_kept, kept_of
 from prepared import read_items
 
@@ -163,23 +164,9 @@ def _stand(file: SampleFile, item: dict[str, Any], _: int) -> Thing:
 
 
 def _half_stands(name: str, file: SampleFile, plants: list[list[float]], number: int) -> Subject:
-    file = named(file, "image", 1)
-    width, height = int(file.width_px or 0), int(file.height_px or 0)
-    parts = halves(width, height)[number % 2]
-
-    def shown(index: int, _: int) -> Thing:
-        called, (x0, y0, x1, y1) = parts[index]
-        truth = {"count": sum(x0 <= x < x1 and y0 <= y < y1 for x, y in plants)}
-        arguments: dict[str, Any] = {
-            "image": file.name,
-            "target": "plant",
-            "region": [x0, y0, x1, y1],
-        }
-        thought = f"I need to know how many plants there are in the {called} half."
-        called = f"{called} half"
-        return Thing((file,), "count_objects", arguments, truth, called, thought, _POTATO)
-
-    return Subject(name, len(parts), shown, {"picture": name}, of="stand_half")
+    parts = halves(int(file.width_px or 0), int(file.height_px or 0))[number % 2]
+    how_many = "plants there are"
+    return counted_halves(name, file, plants, parts, "plant", how_many, _POTATO, of="stand_half")
 
 
 _SESAME_TOGETHER = 5

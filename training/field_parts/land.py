@@ -210,13 +210,16 @@ def canopy(data: DataSet) -> Part:
     """Heights and covers of rasters and of parts of them."""
     subjects: list[Subject] = []
     for item in read_items(data.folder, files=("chm",)):
-        path = data.folder / item["chm"]
-        with open_raster(path) as raster:
-            heights, gsd_m = raster.read([1])[0], raster.sampling.gsd_m
-        rows, columns = heights.shape
-        note = "Heights above ground, one band, metres. Cells without data are ignored."
-        file = data.originals.heights(path, (columns, rows), gsd_m, note)
-        subjects += canopy_subjects(
-            str(item["id"]), file, heights, np.random.default_rng([*heights.shape])
-        )
+        subjects += subjects_of_heights(data, item)
     return data.part(subjects, ["canopy"])
+
+
+def subjects_of_heights(data: DataSet, item: dict[str, Any]) -> list[Subject]:
+    """Return the subjects of the raster of heights of an item: the whole and parts of it."""
+    path = data.folder / item["chm"]
+    with open_raster(path) as raster:
+        heights, gsd_m = raster.read([1])[0], raster.sampling.gsd_m
+    rows, columns = heights.shape
+    note = "Heights above ground, one band, metres. Cells without data are ignored."
+    file = data.originals.heights(path, (columns, rows), gsd_m, note)
+    return canopy_subjects(str(item["id"]), file, heights, np.random.default_rng([rows, columns]))

@@ -15,6 +15,7 @@ from agrotools_build.sources.part import (
     DataSet,
     Part,
     Photo,
+    listed,
     photo_pairs,
     photo_subject,
     photo_thing,
@@ -131,7 +132,7 @@ def rice_pests(data: DataSet) -> Part:
             "id": label,
             "shows": entries[label].names.en,
             "stage": known[file.path][0],
-            "offered": f"{', '.join(names[:-1])} or {names[-1]}",
+            "offered": listed(names, "or"),
             "options": JOINED.join(names),
             **asked_of(label),
         }

@@ -15,12 +15,12 @@ from agrotools.core import SampleFile
 from agrotools.vision.rasters import open_raster
 from agrotools_benchmarks.field.pack import as_tiff
 from agrotools_build.area_truth import Region, cut_out, halves, quarters
-from agrotools_build.sources.land import canopy_subjects
 from agrotools_build.sources.part import Adapter, DataSet, Part
 from agrotools_build.templates import Thing
 from agrotools_build.templates.thing import Subject
 from field_parts.converted import as_plane
 from field_parts.kept import HEIGHTS_OF_FORESTS
+from field_parts.land import subjects_of_heights
 from prepared import read_items
 
 _DIGITS = 6
@@ -148,17 +148,9 @@ def forest(data: DataSet) -> Part:
     """Heights and covers of a forest and of parts of it."""
     subjects: list[Subject] = []
     for item in read_items(data.folder, ("cluster",), ("chm",)):
-        path = data.folder / item["chm"]
-        with open_raster(path) as raster:
-            heights, gsd_m = raster.read([1])[0], raster.sampling.gsd_m
-        rows, columns = heights.shape
-        note = "Heights above ground, one band, metres. Cells without data are ignored."
-        file = data.originals.heights(path, (columns, rows), gsd_m, note)
-        own = canopy_subjects(
-            str(item["id"]), file, heights, np.random.default_rng([rows, columns])
-        )
         subjects += [
-            replace(each, cluster=str(item["cluster"]), groups=HEIGHTS_OF_FORESTS) for each in own
+            replace(each, cluster=str(item["cluster"]), groups=HEIGHTS_OF_FORESTS)
+            for each in subjects_of_heights(data, item)
         ]
     return data.part(subjects, ["canopy"])
 

@@ -116,7 +116,8 @@ _SITES_SHOWN_ELSEWHERE = {"OSBS", "SJER", "YELL", "JERC", "SOAP"}
 """Sites of which the benchmark or a recogniser has other pictures."""
 _LEAST_CROWN_PX = 60
 """Least side of a crown that can be judged, 6 m on the ground."""
-_LIVING_CROWNS = 60
+_CROWNS_OF_A_STATE = 60
+"""Most dead, and most living, crowns."""
 
 
 def _read_tree_crowns(prepared: Prepared) -> None:
@@ -132,7 +133,7 @@ def _read_tree_crowns(prepared: Prepared) -> None:
             if min(snapshot.picture(path).size) >= _LEAST_CROWN_PX:
                 chosen.append(path)
     for state, paths in suitable.items():
-        for path in drawn_by_lot(paths, _LIVING_CROWNS):
+        for path in drawn_by_lot(paths, _CROWNS_OF_A_STATE):
             name = path.rpartition("/")[2].removesuffix(".png")
             # YEAR_SITE_BLOCK_EASTING_NORTHING_image_NUMBER (a tile) or SITE_PLOT_YEAR_NUMBER (a plot).
             place = name.rpartition("_")[0].removesuffix("_image")

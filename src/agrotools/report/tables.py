@@ -198,19 +198,29 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     below = [
         notes.legend({metric: METRICS[metric].label for metric in metrics}),
         notes.legend(_variant_names(metrics, setting, summaries)),
-        _net_note(table),
+        _net_note(metrics, setting, summaries),
         _detectable(setting, summaries),
     ]
     table.notes += filter(None, below)
     return table
 
 
-def _net_note(table: ReportTable) -> str:
+def _net_note(metrics: Sequence[str], setting: Setting, summaries: Sequence[Summary]) -> str:
     """Return what scores net of guess are; empty if the table has none."""
-    lines = [line for row in table.rows for cell in row.cells for line in cell.lines]
-    if not any(line.startswith("net ") for line in lines):
+    nets = (_net_of_guess(metric, setting, each) for metric in metrics for each in summaries)
+    if all(net is None for net in nets):
         return ""
     return "net of guess: (score - guess) / (100 - guess); below 0 it is worse than the usual plan"
+
+
+def _net_of_guess(metric: str, setting: Setting, summary: Summary) -> float | None:
+    """Return the part of what the usual plan leaves open that a score of steps reaches; None if it is not shown."""
+    variants = dict(_shown_variants(metric, setting, summary))
+    metrics = setting.of(summary) or {}
+    if metric not in PROCESS or metric not in metrics or "guess" not in variants:
+        return None
+    guess = metrics[variants["guess"]].overall.value
+    return (metrics[metric].overall.value - guess) / (1 - guess) if guess < 1 else None
 
 
 def metric_column(
@@ -330,11 +340,8 @@ def metric_cell(
         return TableCell((f"{DASH}{notes.mark(_no_headline(of_mode, bounds))}", bounds), "dim")
     shown = [] if brief else _shown_variants(metric, setting, summary)
     variants = [f"{word} {percent(metrics[variant].overall.value)}" for word, variant in shown]
-    guess = next(
-        (metrics[variant].overall.value for word, variant in shown if word == "guess"), None
-    )
-    if guess is not None and guess < 1 and metric in PROCESS:
-        net = (score.overall.value - guess) / (1 - guess)
+    net = None if brief else _net_of_guess(metric, setting, summary)
+    if net is not None:
         variants.append(f"net {percent(net)}")
     sizes = size(score.overall) if not column.heading[1] else ""
     cell = value_cell(score.overall, below=[sizes, *variants], out_of=out_of)

@@ -90,11 +90,10 @@ def load_field(loading: Loading) -> Benchmark:
     settings = settings_of(FieldSettings, "field", loading.options)
     head, every_sample = read_head(), read_samples()
     samples = _part_of(every_sample, head.data_sets, settings)
-    is_whole = len(samples) == len(every_sample)
-    header = head.header if is_whole else with_quick_of(head.header, samples)
+    header = _with_quick_of(head.header, samples)
     if loading.questions_only:
         root = loading.data_root or data_folder()
-        if is_whole:
+        if len(samples) == len(every_sample):
             return Benchmark(header, root, with_clusters(samples), head.content_hash)
         return Benchmark.of(header, samples, root)
     root = field_folder(loading.data_root)
@@ -124,12 +123,12 @@ def load_field(loading: Loading) -> Benchmark:
         )
         if not samples:
             raise NoFileError(f"no photograph of field is in {root}", hint=_GET_IT)
-    header = with_quick_of(header, samples)
+        header = _with_quick_of(header, samples)
     header = header.model_copy(update={"metadata": {**header.metadata, "notes": [*notes]}})
     return Benchmark.of(header, samples, root)
 
 
-def with_quick_of(header: BenchmarkHeader, samples: Iterable[Sample]) -> BenchmarkHeader:
+def _with_quick_of(header: BenchmarkHeader, samples: Iterable[Sample]) -> BenchmarkHeader:
     """Return the header with those ids of its quick part that these samples have."""
     ids = {sample.id for sample in samples}
     return header.model_copy(update={"quick": tuple(each for each in header.quick if each in ids)})
