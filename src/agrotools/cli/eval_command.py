@@ -207,8 +207,9 @@ def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConf
     from agrotools.core.taxonomy import MODES
     from agrotools.formats.benchmark import fresh_version
     from agrotools.loading.benchmarks import Loading, load_as
-    from agrotools.runner.early_checks import contacting_progress
+    from agrotools.runner.early_checks import EndpointCheck
     from agrotools.runner.plan import work_items
+    from agrotools.runner.progress import stage_progress
 
     with stop_message("no sample was run, drawn scenes are kept"):
         published = load_as(
@@ -230,12 +231,13 @@ def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConf
         )
         if not folder.is_dir():
             folder.parent.mkdir(parents=True, exist_ok=True)
+            check = EndpointCheck(checked)
             function_of("write_fresh")(
                 published,
                 seed,
                 folder,
                 quick=config.benchmark.quick,
-                progress=contacting_progress(checked, sys.stderr),
+                progress=check.between_steps(stage_progress(sys.stderr)),
             )
     return folder
 

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of the work, the number of items done, and the total number of items."""
+"""Called between the steps of work, with its name, the number of items done, and the total number of items.
+
+An error that it raises ends the work.
+"""
 
 
 def no_progress(what: str, done: int, total: int) -> None:

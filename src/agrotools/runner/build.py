@@ -30,7 +30,7 @@ from agrotools.loading.validate import check_for_run
 from agrotools.models import Model
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.config import OPTIONS, BenchmarkConfig, EvalConfig
-from agrotools.runner.early_checks import contacting_progress
+from agrotools.runner.early_checks import EndpointCheck
 from agrotools.runner.manifest import Manifest, identity_hash
 from agrotools.runner.plan import RECORDED, WorkItems, tool_data, with_offered_tools, work_items
 from agrotools.runner.policies import (
@@ -82,7 +82,7 @@ def load_for_run(
 
     Args:
         progress: where long preparations are shown.
-        checked: their endpoints are checked as in :func:`~agrotools.runner.early_checks.contacting_progress`.
+        checked: their endpoints are checked by an :class:`~agrotools.runner.early_checks.EndpointCheck`.
         readings: asks where the files may be read in two ways.
 
     Raises:
@@ -91,11 +91,11 @@ def load_for_run(
         NoFileError: the samples of a folder have errors by which calls cannot be made or answers are scored wrongly.
     """
     chosen = config.benchmark
-    report = contacting_progress(checked, progress)
+    check = EndpointCheck(checked)
     loading = Loading(
         chosen.data_root,
         chosen.options,
-        report,
+        check.between_steps(stage_progress(progress)),
         chosen.quick,
         files_later=True,
         readings=readings,

@@ -1,17 +1,16 @@
 """Checks of models and endpoints before a benchmark that takes long to load is loaded."""
 
-import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
 
+from agrotools.calling.services import run_now
 from agrotools.core import BENCHMARKS
+from agrotools.core.progress import Progress
 from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.models import priced_model
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.policies import names_endpoint
-from agrotools.runner.progress import stage_progress
 
 _LONG_LOADING_S = 1.0
 """Seconds of loading after which endpoints are asked: shorter loading is over before they answer."""
@@ -29,30 +28,39 @@ def check_models(configs: Sequence[EvalConfig]) -> list[EvalConfig]:
     return with_endpoint
 
 
-def contacting_progress(
-    checked: Sequence[EvalConfig], stream: TextIO
-) -> Callable[[str, int, int], None]:
-    """Return a callback ``(stage, done, total)`` of long preparations that also finds endpoints that cannot be used.
+class EndpointCheck:
+    """Check of the endpoints of runs while something else takes long: each answers a tiny request once.
 
-    Model names, keys and addresses of ``checked`` are checked at once; after a moment, each endpoint answers a tiny
-    request.
+    Model names, keys and addresses are checked at once.
 
     Raises:
-        UsageError, EndpointRefusal, EndpointUnreachable: a model cannot be used; the last two in the callback.
+        UsageError: a model cannot be used.
     """
-    show = stage_progress(stream)
-    waiting = check_models(checked)
-    began = time.monotonic()
 
-    def report(stage: str, done: int, total: int) -> None:
+    def __init__(self, checked: Sequence[EvalConfig]) -> None:
+        self._waiting = check_models(checked)
+        self._began = time.monotonic()
+
+    def when_due(self) -> None:
+        """Send a tiny request to each endpoint that was not asked yet, if the work already takes long.
+
+        Raises:
+            EndpointRefusal, EndpointUnreachable: an endpoint cannot be used.
+        """
         from agrotools.models.probe import check_endpoint
 
-        while waiting and time.monotonic() - began > _LONG_LOADING_S:
-            each = waiting.pop()
-            if not (
-                each.run.cache or each.endpoint.server
-            ):  # otherwise all replies may be in the cache
-                asyncio.run(check_endpoint(each.endpoint, each.model.settings))
-        show(stage, done, total)
+        while self._waiting and time.monotonic() - self._began > _LONG_LOADING_S:
+            each = self._waiting.pop()
+            replies_may_be_cached = each.run.cache or each.endpoint.server
+            if not replies_may_be_cached:
+                # Some work tells of its steps within an event loop: the calls of tools on new scenes.
+                run_now(check_endpoint(each.endpoint, each.model.settings))
 
-    return report
+    def between_steps(self, show: Progress) -> Progress:
+        """Return what long work calls between its steps: first this check, if it is due, then ``show``."""
+
+        def check_and_show(stage: str, done: int, total: int) -> None:
+            self.when_due()
+            show(stage, done, total)
+
+        return check_and_show
