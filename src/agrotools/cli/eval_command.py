@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from agrotools.cli.options import JudgeOptions, OptionTable, TextOptions
-from agrotools.cli.output import allow_closed_pipe, command_line, count_text, stop_message
+from agrotools.cli.output import (
+    allow_closed_pipe,
+    command_line,
+    count_text,
+    stop_message,
+    typed_arguments,
+)
 
 if TYPE_CHECKING:
     from agrotools.analysis.study import Study
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     *,
+    context: typer.Context,
     benchmark: str | None = None,
     given: OptionTable,
     judging: JudgeOptions,
@@ -62,7 +69,7 @@ def evaluate(
         runs, failure = _run_all(configs, loaded, yes=chosen.yes)
         folders = [each.run for each in runs]
         replies_missing = ask_judges(folders, judging)
-        evaluated = Evaluated(configs[0], loaded, runs)
+        evaluated = Evaluated(configs[0], loaded, runs, typed_arguments(context))
         scores = score(folders, compared, allow_invalid=allow_invalid, evaluated=evaluated)
         has_page = present_evaluation(
             scores,

@@ -5,12 +5,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from agrotools.cli.output import BAD_USAGE, NOT_DONE, UNDECIDED, code_of
+from agrotools.cli.output import BAD_USAGE, NOT_DONE, code_of
 
 if TYPE_CHECKING:
     import sqlite3
-
-    from agrotools.core import AgrotoolsError
 
 _NO_SUCH_USER = "home directory"
 """Words of the error of ``Path.expanduser`` for an unknown user, which has no class of its own."""
@@ -48,7 +46,7 @@ def failure_of(error: Exception) -> Failure | None:
     if code is None:
         return _lack_of_memory(error) if _lacks_memory(error) else None
     if isinstance(error, AgrotoolsError):
-        return _own_error(error, code)
+        return Failure(error.message, error.advice, code)
     # A full disk or an unreadable file can occur in any command.
     return _error_of_system(error, code) if isinstance(error, OSError) else None
 
@@ -113,15 +111,6 @@ def _lack_of_memory(error: Exception) -> Failure:
         "raise their limits (ulimit -v, ulimit -u)",
         NOT_DONE,
     )
-
-
-def _own_error(error: "AgrotoolsError", code: int) -> Failure:
-    from agrotools.cli.reading import answering_hint
-    from agrotools.core.errors import UndecidedError
-
-    if isinstance(error, UndecidedError) and error.answers:
-        return Failure(error.message, answering_hint(error), UNDECIDED)
-    return Failure(error.message, error.advice, code)
 
 
 def _error_of_system(error: OSError, code: int) -> Failure:

@@ -14,10 +14,11 @@ from typer.core import TyperCommand, TyperGroup
 
 from agrotools.cli.failures import Failure, failure_of
 from agrotools.cli.output import (
-    ARGUMENTS,
     end_stopped,
+    keep_typed_arguments,
     make_streams_safe,
     redirect_unread_streams,
+    typed_arguments,
 )
 from agrotools.packages import CommandEntry, package_tables
 
@@ -127,12 +128,12 @@ class PanelCommand(TyperCommand):
     """A command whose help groups options by panel (``rich_help_panel``), starting with those without a panel."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
-        ARGUMENTS[:] = args
+        keep_typed_arguments(ctx, args)
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         panels: dict[str, list[tuple[str, str]]] = {}
-        shortened = ctx.info_name == "eval" and "all" not in ARGUMENTS
+        shortened = ctx.info_name == "eval" and "all" not in typed_arguments(ctx)
         for parameter in self.get_params(ctx):
             if shortened and parameter.name not in USUAL:
                 continue

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, get_args
 import typer
 from typer.core import TyperGroup
 
-from agrotools.cli.output import PARAMETERS
+from agrotools.cli.reading import answers_in_hint
 
 if TYPE_CHECKING:
     from typer._click import Context, HelpFormatter
@@ -123,11 +123,12 @@ def documented(words: str, command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_groups(**values: Any) -> None:
-        PARAMETERS[:] = values
+        names = frozenset(values)
         for name, (group, fields) in groups.items():
             chosen = {field: values.pop(field) for field in fields}
             values[name] = group(chosen) if group is OptionTable else group(**chosen)
-        command(**values)
+        with answers_in_hint(names):
+            command(**values)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     signature = inspect.Signature([each.replace(kind=keyword) for each in parameters])

@@ -3,7 +3,7 @@
 import io
 import os
 import sys
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -13,12 +13,12 @@ import typer
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from typer._click import Context  # the copy of click bundled with typer
+
     from agrotools.core.progress import Progress
 
-ARGUMENTS: list[str] = []
-"""Arguments of the running command, as typed."""
-PARAMETERS: list[str] = []
-"""Names of all parameters that the running command has."""
+_TYPED = "agrotools.typed"
+"""Key of the arguments in the data that the contexts of a command line share."""
 
 DONE = 0
 FAULTS = 1
@@ -128,6 +128,16 @@ def command_line(*words: object) -> str:
     from agrotools.core import texts
 
     return texts.command_line(*words)
+
+
+def keep_typed_arguments(context: "Context", arguments: Sequence[str]) -> None:
+    """Keep the arguments of a command, as the user typed them, for :func:`typed_arguments`."""
+    context.meta[_TYPED] = tuple(arguments)
+
+
+def typed_arguments(context: "Context") -> tuple[str, ...]:
+    """Return the arguments of the running command as the user typed them; empty if none were kept."""
+    return context.meta.get(_TYPED, ())
 
 
 def terminal_progress() -> "Progress":

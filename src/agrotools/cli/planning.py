@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from agrotools.cli.output import (
-    ARGUMENTS,
     BAD_USAGE,
     DONE,
     FAULTS,
@@ -162,29 +161,31 @@ MODEL_EXAMPLE = ("--model", "openai:gpt-4.1-mini", "--budget", "3")
 
 def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluated") -> list[str]:
     """Return what to do after this evaluation, except looking at a sample."""
-    config, benchmark = evaluated.config, evaluated.benchmark
+    config, benchmark, typed = evaluated.config, evaluated.benchmark, evaluated.typed
     if config.benchmark.shard and not (evaluated.stops or summary.missing):
         return [_merge_command(runs[0])]
     if evaluated.stops and config.run.budget is not None:
         budget = _larger_budget(config.run.budget, summary)
         return [
-            f"{_changed('--budget', add=['--budget', f'{budget:g}'])}  (resumes; all finished samples are kept)"
+            f"{_changed(typed, '--budget', add=['--budget', f'{budget:g}'])}  (resumes; all finished samples are kept)"
         ]
     if any(part.invalid.n for part in summary.modes.values()):
-        return [f"{_changed()}  (again: the invalid samples)"]
+        return [f"{_changed(typed)}  (again: the invalid samples)"]
     if summary.model.startswith("baseline:"):
         first_look = config.benchmark.quick or (
             benchmark.header.quick and not config.benchmark.limit
         )  # what the budget is enough for
-        add = ["--quick"] if first_look and "--quick" not in ARGUMENTS else []
-        add = [*([config.benchmark.name] if not ARGUMENTS else []), *add, *MODEL_EXAMPLE]
-        return [_changed("--model", "-m", "--out", add=add)]
+        add = ["--quick"] if first_look and "--quick" not in typed else []
+        add = [*([config.benchmark.name] if not typed else []), *add, *MODEL_EXAMPLE]
+        return [_changed(typed, "--model", "-m", "--out", add=add)]
     if config.benchmark.quick:
-        has_mode = any(each.partition("=")[0] == "--mode" for each in ARGUMENTS)
+        has_mode = any(each.partition("=")[0] == "--mode" for each in typed)
         add = [] if has_mode else ["--mode", "end-to-end"]
         whole = f"the whole benchmark, {count_text(len(benchmark.samples), 'question')}; --dry-run shows its cost"
-        file = ", without quick in the configuration file" if "--quick" not in ARGUMENTS else ""
-        return [f"{_changed('--out', '--limit', flags=['--quick'], add=add)}  ({whole}{file})"]
+        file = ", without quick in the configuration file" if "--quick" not in typed else ""
+        return [
+            f"{_changed(typed, '--out', '--limit', flags=['--quick'], add=add)}  ({whole}{file})"
+        ]
     return [command_line("score", *runs, "--details")]
 
 
@@ -211,11 +212,16 @@ def _larger_budget(budget: float, summary: "Summary") -> float:
     return math.ceil(wanted / digits) * digits
 
 
-def _changed(*valued: str, flags: Sequence[str] = (), add: Sequence[str] = ()) -> str:
-    """Return the user's command without the options ``valued`` (with their values) and ``flags``, and with ``add``."""
+def _changed(
+    typed: Sequence[str], *valued: str, flags: Sequence[str] = (), add: Sequence[str] = ()
+) -> str:
+    """Return the user's command without the options ``valued`` (with their values) and ``flags``, and with ``add``.
+
+    ``typed``: arguments of the user's command.
+    """
     kept: list[str] = []
     is_value = False
-    for each in ARGUMENTS:
+    for each in typed:
         name = each.partition("=")[0]
         short = each[:2] if each[:2] in valued and not each.startswith("--") else ""
         if is_value:

@@ -1,11 +1,13 @@
 """Questions on a user's files, put on the terminal or in a hint, and the lines that say how a file was read."""
 
 import sys
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
 
-from agrotools.cli.output import PARAMETERS, command_line
+from agrotools.cli.output import command_line
 
 if TYPE_CHECKING:
     from agrotools.core.errors import UndecidedError
@@ -63,14 +65,31 @@ def answered_options(readings: "Readings") -> dict[str, str]:
     return benchmark_options([answer.removeprefix("--option=") for answer in readings.answers])
 
 
-def answering_hint(error: "UndecidedError") -> str | None:
+@contextmanager
+def answers_in_hint(parameters: Collection[str]) -> Generator[None]:
+    """Within the block, the hint of an error with questions becomes the command that answers them.
+
+    ``parameters``: names of all parameters that the running command has.
+    """
+    try:
+        yield
+    except Exception as error:
+        from agrotools.core.errors import UndecidedError  # not at the top: --help must not wait
+
+        if isinstance(error, UndecidedError) and error.answers:
+            error.hint = _answering_hint(error, parameters)
+        raise
+
+
+def _answering_hint(error: "UndecidedError", parameters: Collection[str]) -> str | None:
     """Return the hint with the command that answers all questions of ``error`` with the proposed values.
 
     A command without ``--option`` cannot answer questions on the files of a benchmark: the hint of the error stays.
     """
     are_of_benchmark = any(answer.startswith("--option=") for answer in error.answers)
-    if are_of_benchmark and not {"option", "options"} & {*PARAMETERS}:
+    takes_options = "option" in parameters or "options" in parameters
+    if are_of_benchmark and not takes_options:
         return error.hint
     answered = command_line(*sys.argv[1:], *error.answers)
     hint = f"answer them in one command (change the values): {answered}"
-    return f"{hint}\n  or add --yes to take these readings" if "yes" in PARAMETERS else hint
+    return f"{hint}\n  or add --yes to take these readings" if "yes" in parameters else hint

@@ -117,11 +117,15 @@ def _report_asking(run: Path, judged: "JudgedRun", helper: "PricedModel") -> boo
 
 
 class Evaluated(NamedTuple):
-    """First configuration of ``agrotools eval``, its benchmark, its runs, and the budgets that stopped runs early."""
+    """First configuration of ``agrotools eval``, its benchmark, its runs, and the budgets that stopped runs early.
+
+    ``typed``: arguments of the command as the user typed them.
+    """
 
     config: "EvalConfig"
     benchmark: "Benchmark"
     runs: "Sequence[Evaluation]" = ()
+    typed: Sequence[str] = ()
 
     @property
     def asked_modes(self) -> "Sequence[Mode]":

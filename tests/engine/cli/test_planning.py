@@ -11,7 +11,6 @@ import pytest
 import typer
 
 from agrotools.cli import planning
-from agrotools.cli.output import ARGUMENTS
 from agrotools.cli.planning import next_commands
 from agrotools.cli.results import Evaluated
 from agrotools.core import BudgetReached, UsageError
@@ -54,21 +53,20 @@ MODEL = (
 def test_the_next_command_is_the_users_own(
     typed: str, model: str, config: dict[str, Any], command: str
 ) -> None:
-    ARGUMENTS[:] = shlex.split(typed)
     benchmark: Any = SimpleNamespace(samples=[0] * 5, header=SimpleNamespace(quick=("s1",)))
-    evaluated = Evaluated(EvalConfig.of(model=model, **config), benchmark)
+    evaluated = Evaluated(EvalConfig.of(model=model, **config), benchmark, typed=shlex.split(typed))
     assert next_commands(Summary(model=model), [Path("a")], evaluated)[0].startswith(
         f"agrotools eval {command}"
     )
 
 
 def test_after_a_stop_by_the_budget_the_same_command_with_a_sufficient_one_is_suggested() -> None:
-    ARGUMENTS[:] = MODEL.split()
     part = ModeSummary(n_records=10, n_samples=10, n_clusters=10, epochs=1)
     summary = Summary(model="m1", modes={"end-to-end": part}, missing={"end-to-end": 30})
     benchmark: Any = None
     runs: Any = [SimpleNamespace(stopped=BudgetReached(""))]
-    stopped = Evaluated(EvalConfig.of(model="m1", quick=True, budget=3), benchmark, runs)
+    config = EvalConfig.of(model="m1", quick=True, budget=3)
+    stopped = Evaluated(config, benchmark, runs, typed=MODEL.split())
     (command,) = next_commands(summary, [Path("a")], stopped)
     assert command.startswith(
         f"agrotools eval {MODEL.replace('--budget=3', '--budget 15')}  (resumes"
