@@ -30,7 +30,7 @@ from agrotools.agents.llm import (
     render,
     second_closing_message,
 )
-from agrotools.agents.modes import in_daemon_thread, kept_text
+from agrotools.agents.long_replies import in_daemon_thread, kept_text
 from agrotools.agents.task import Picture, SendUsage, answer_text, task_from_json
 from agrotools.agents.usage import SampleUsage, UsageMeter
 from agrotools.core import (

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from agrotools.agents.argument_text import arguments_text
 from agrotools.agents.images import file_parts
-from agrotools.agents.modes import kept_text, output_length, parse_in_thread
+from agrotools.agents.long_replies import kept_text, output_length, parse_in_thread
 from agrotools.agents.parsing import as_text, before_invented_turn, excerpt, parse_output
 from agrotools.agents.protocols import PromptTemplates
 from agrotools.agents.received import native_calls, own_words, react_words, spoken

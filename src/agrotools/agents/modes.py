@@ -1,25 +1,24 @@
-"""Policies, the loops of the modes (end-to-end, step-by-step with forced history, no-tool), and limits of replies.
+"""Policies, and the loops of the modes: end-to-end, step-by-step with forced history, no-tool."""
 
-Whatever chose an action, texts and arguments are stored without what no record can hold: lone surrogates and integers
-beyond 64 bits. A reply is parsed as a whole. Of a reply longer than :data:`MOST_KEPT`, beginning and end are stored,
-with a line between them that gives the number of omitted characters, because a model that repeats itself must not fill
-the disk.
-"""
-
-import asyncio
 import inspect
-import threading
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 
 from pydantic import JsonValue
 
+from agrotools.agents.long_replies import (
+    kept_action,
+    kept_call,
+    kept_text,
+    not_an_action,
+    output_length,  # noqa: F401 (policies of plug-ins import it from here)
+    parse_in_thread,  # noqa: F401 (likewise)
+    storable_call,
+)
 from agrotools.core import (
     Action,
     Answer,
-    Arguments,
     BenchmarkError,
     CallTools,
     ErrorInfo,
@@ -47,10 +46,8 @@ from agrotools.core.record import (
     resolve_ref,
     update_literals,
 )
-from agrotools.core.texts import count_text, without_surrogates
-from agrotools.models import Completion, Message, Model, ModelSettings
-from agrotools.models.base import json_bytes
-from agrotools.text.loose_json import NotJson, dumps, storable
+from agrotools.core.texts import count_text
+from agrotools.models import Message, Model, ModelSettings
 from agrotools.text.submission import form_gaps, lacks_form
 
 if TYPE_CHECKING:
@@ -205,7 +202,7 @@ async def run_end_to_end(
                 steps.extend(await _call_steps(turn, action, call_tool))
                 unparseable_in_a_row = 0
             case _:
-                raise TypeError(_not_an_action(action))
+                raise TypeError(not_an_action(action))
     reason = f"no answer after {max_steps} turns"
     last = await policy.answer_at_limit(view, tuple(steps)) if answers_at_limit(policy) else None
     if isinstance(last, Answer):
@@ -252,24 +249,28 @@ def _why_no_form(answer: Step, view: SampleView) -> str:
     return f"{asked}; in {last}, {faults}" if faults else asked
 
 
-def _not_an_action(value: object) -> str:
-    return f"act returned {value!r:.100}, not an Answer or CallTools"
-
-
 async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list[Step]:
+    """Return a step for each call of a message; the first has the message's thought and reply."""
     steps: list[Step] = []
     for index, requested in enumerate(action.calls):
         call, fault = storable_call(requested)
         error = action.refused or fault
         outcome = await call_tool(call) if error is None else ToolOutcome(Observation(error=error))
-        told = {
-            name: getattr(outcome, name)
-            for name in ("observation", "seconds", "cached", "recorded")
-        }
-        if index == 0:
-            told |= {"thought": kept_text(action.thought), "reply": action.reply}
-        is_refused = action.refused is not None
-        steps.append(Step(turn=turn, kind="call", call=kept_call(call), refused=is_refused, **told))
+        is_first = index == 0
+        steps.append(
+            Step(
+                turn=turn,
+                kind="call",
+                call=kept_call(call),
+                observation=outcome.observation,
+                thought=kept_text(action.thought) if is_first else "",
+                reply=action.reply if is_first else None,
+                seconds=outcome.seconds,
+                cached=outcome.cached,
+                recorded=outcome.recorded,
+                refused=action.refused is not None,
+            )
+        )
     return steps
 
 
@@ -406,121 +407,3 @@ def _refusal(message: str, hint: str | None = None) -> CallTool:
         return ToolOutcome(Observation(error=error))
 
     return refuse
-
-
-T = TypeVar("T")
-
-MOST_KEPT = 1_000_000
-"""Maximum bytes (UTF-8) of a reply, a thought, an answer or a call's arguments in a record."""
-LONG_TEXT = 100_000
-"""Length in characters above which a text is parsed in a thread, so that other samples do not wait."""
-_SHORTEST_CUT = 1_000
-_LONGEST_NAME = 1_000
-"""Maximum bytes of the name of a tool in a call."""
-
-
-async def parse_in_thread(read: Callable[[], T], length: int) -> T:
-    """Return ``read()``, executed in a thread if it parses more than :data:`LONG_TEXT` characters."""
-    return read() if length <= LONG_TEXT else await in_daemon_thread(read, "reading a long reply")
-
-
-async def in_daemon_thread(act: Callable[[], T], name: str) -> T:
-    """Return ``act()``, called in a thread of that name, which the end of a run does not wait for."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def settle(with_value: Callable[[Any], None], value: object) -> None:
-        if not future.done():
-            with_value(value)
-
-    def work() -> None:
-        try:
-            outcome = future.set_result, act()
-        except BaseException as error:
-            outcome = future.set_exception, error
-        with suppress(RuntimeError):  # the loop is closed, so nothing waits for the result
-            loop.call_soon_threadsafe(settle, *outcome)
-
-    threading.Thread(target=work, name=name, daemon=True).start()
-    return await future
-
-
-def output_length(completion: Completion) -> int:
-    """Return the number of characters that the model wrote: text, thought and arguments of calls."""
-    return (
-        len(completion.text)
-        + len(completion.thought)
-        + sum(len(call.arguments) for call in completion.tool_calls)
-    )
-
-
-def kept_text(text: str, most: int = MOST_KEPT) -> str:
-    """Return ``text``, or its beginning and end of ``most`` bytes together with a note on the omitted part.
-
-    Lone surrogates become U+FFFD.
-    """
-    text = without_surrogates(text)
-    if 4 * len(text) <= most:
-        return text
-    data = text.encode()
-    if len(data) <= most:
-        return text
-    begin, end = (
-        part.decode("utf-8", "ignore") for part in (data[: most // 2], data[-(most // 2) :])
-    )
-    return f"{begin}\n[... {len(text) - len(begin) - len(end)} characters left out of the record ...]\n{end}"
-
-
-def kept_action(action: Action) -> Action:
-    """Return ``action`` as a record stores it. Its reply is truncated where it is created."""
-    if not isinstance(action, Answer | CallTools | Unparseable | Halt):
-        raise TypeError(_not_an_action(action))
-    texts = {name: getattr(action, name, None) for name in ("text", "thought")}
-    changed: dict[str, Any] = {
-        name: kept_text(text) for name, text in texts.items() if text is not None
-    }
-    if isinstance(action, CallTools):
-        changed["calls"] = tuple(kept_call(storable_call(call)[0]) for call in action.calls)
-    same = all(getattr(action, name) == value for name, value in changed.items())
-    return action if same else action.model_copy(update=changed)
-
-
-def storable_call(call: ToolCall) -> tuple[ToolCall, ErrorInfo | None]:
-    """Return ``call`` with a name and arguments that a record can store, and the error if it has no such arguments."""
-    tool = kept_text(call.tool, _LONGEST_NAME)
-    error = None
-    try:
-        arguments = cast("Arguments", storable(call.arguments))
-    except NotJson as fault:
-        arguments = {}
-        message = f"the arguments are no usable JSON: {fault}"
-        error = ErrorInfo(kind="invalid_argument", message=message)
-    if (tool, arguments) == (call.tool, call.arguments) and error is None:
-        return call, None
-    return call.model_copy(update={"tool": tool, "arguments": arguments}), error
-
-
-def kept_call(call: ToolCall) -> ToolCall:
-    """Return ``call`` as a record stores it.
-
-    Arguments of more than :data:`MOST_KEPT` bytes have their long texts truncated or, if that is not enough, become
-    truncated JSON text.
-    """
-    if len(json_bytes(call.arguments)) <= MOST_KEPT:
-        return call
-    return call.model_copy(update={"arguments": _kept_arguments(call.arguments)})
-
-
-def _kept_arguments(arguments: Arguments) -> Arguments:
-    texts = [len(value) for value in arguments.values() if isinstance(value, str)]
-    share = MOST_KEPT // (2 * max(1, len(texts)))
-    if share >= _SHORTEST_CUT:
-        cut: Arguments = {
-            name: kept_text(value, share) if isinstance(value, str) else value
-            for name, value in arguments.items()
-        }
-        if len(json_bytes(cut)) <= MOST_KEPT:
-            return cut
-    return {
-        "cut": kept_text(dumps(arguments), MOST_KEPT // 2)
-    }  # JSON text grows when it is encoded as JSON again

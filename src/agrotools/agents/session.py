@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.agents.llm import observation_text
-from agrotools.agents.modes import kept_call, kept_text, storable_call
+from agrotools.agents.long_replies import kept_call, kept_text, storable_call
 from agrotools.calling.execution import ToolExecutor
 from agrotools.calling.workspace import Workspace
 from agrotools.core import (

@@ -16,8 +16,9 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.agents.llm import raw_reply
+from agrotools.agents.long_replies import kept_action
 from agrotools.agents.markups import Schemas
-from agrotools.agents.modes import kept_action, run_end_to_end, with_shown_observations
+from agrotools.agents.modes import run_end_to_end, with_shown_observations
 from agrotools.agents.parsing import parse_output
 from agrotools.calling import tool_specs
 from agrotools.core import (

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from agrotools.agents.images import file_parts
 from agrotools.agents.llm import form_is_due, halt_of, observation_data, render, reply_of, with_form
-from agrotools.agents.modes import output_length, parse_in_thread
+from agrotools.agents.long_replies import output_length, parse_in_thread
 from agrotools.agents.parsing import excerpt
 from agrotools.agents.received import spoken
 from agrotools.calling import tool_specs

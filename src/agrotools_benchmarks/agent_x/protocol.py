@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from agrotools.agents.images import file_parts
 from agrotools.agents.llm import halt_of, render, reply_of
-from agrotools.agents.modes import output_length, parse_in_thread
+from agrotools.agents.long_replies import output_length, parse_in_thread
 from agrotools.agents.parsing import excerpt
 from agrotools.calling import tool_specs
 from agrotools.core import Action, Answer, Mode, SampleView, Step, ToolSpec, Unparseable

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from agrotools.agents.llm import LLMAgent
-from agrotools.agents.modes import (
+from agrotools.agents.long_replies import (
     LONG_TEXT,
     MOST_KEPT,
     kept_call,
     kept_text,
     parse_in_thread,
-    run_end_to_end,
 )
+from agrotools.agents.modes import run_end_to_end
 from agrotools.calling.execution import ToolOutcome
 from agrotools.core import Observation, SampleView, ToolCall, ToolSpec
 from agrotools.models import Completion, Message, ModelSettings
