@@ -120,8 +120,10 @@ def run(
     except UsageError as error:
         _fail(error.message, error.hint, {"kind": "usage"}, as_json, BAD_USAGE)
     except ToolError as error:
-        message = in_options(error.message, options)
-        advice = in_options(error.advice, options) if error.advice else None
+        message = in_options(error.message, options, argument=error.argument)
+        advice = None
+        if error.advice:
+            advice = in_options(error.advice, options, argument=error.argument)
         _fail(message, advice, error.info.model_dump(), as_json, code_of(error) or NOT_DONE)
     except ArtifactWriteError as error:
         message, hint = (
