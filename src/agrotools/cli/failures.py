@@ -18,7 +18,7 @@ _LACK_OF_MEMORY = re.compile(
 """Words of errors that libraries raise, in place of MemoryError, where memory or threads are limited."""
 
 
-class Failure(NamedTuple):
+class CommandFailure(NamedTuple):
     """What the command says of an error, and the exit code with which it ends."""
 
     message: str
@@ -26,7 +26,7 @@ class Failure(NamedTuple):
     code: int
 
 
-def failure_of(error: Exception) -> Failure | None:
+def failure_of(error: Exception) -> CommandFailure | None:
     """Return what is said of an error that a user can fix; None for a bug in the program."""
     # Imported here because --help must not wait for them.
     import sqlite3
@@ -46,16 +46,16 @@ def failure_of(error: Exception) -> Failure | None:
     if code is None:
         return _lack_of_memory(error) if _lacks_memory(error) else None
     if isinstance(error, AgrotoolsError):
-        return Failure(error.message, error.advice, code)
+        return CommandFailure(error.message, error.advice, code)
     # A full disk or an unreadable file can occur in any command.
     return _error_of_system(error, code) if isinstance(error, OSError) else None
 
 
-def _missing_library(module: str) -> Failure:
+def _missing_library(module: str) -> CommandFailure:
     from agrotools.core.libraries import missing_libraries
 
     missing = missing_libraries("this command", [module])
-    return Failure(missing.message, missing.hint, BAD_USAGE)
+    return CommandFailure(missing.message, missing.hint, BAD_USAGE)
 
 
 def _is_in_arguments(error: UnicodeEncodeError) -> bool:
@@ -63,8 +63,8 @@ def _is_in_arguments(error: UnicodeEncodeError) -> bool:
     return error.object[error.start] in "".join(sys.argv)
 
 
-def _argument_not_in_utf8(error: UnicodeEncodeError) -> Failure:
-    return Failure(
+def _argument_not_in_utf8(error: UnicodeEncodeError) -> CommandFailure:
+    return CommandFailure(
         f"{error.object!r} is not a name in UTF-8",
         "rename it, or set a locale that uses UTF-8",
         BAD_USAGE,
@@ -77,16 +77,16 @@ def _names_unknown_user(error: RuntimeError) -> bool:
     return _NO_SUCH_USER in words_of(error)
 
 
-def _unknown_user() -> Failure:
-    return Failure(
+def _unknown_user() -> CommandFailure:
+    return CommandFailure(
         "a path begins with ~ and a name, but no user has that name",
         "write the path in full",
         BAD_USAGE,
     )
 
 
-def _no_temporary_files(error: "sqlite3.OperationalError") -> Failure:
-    return Failure(
+def _no_temporary_files(error: "sqlite3.OperationalError") -> CommandFailure:
+    return CommandFailure(
         f"temporary files: {error}",
         "free some space, or name another folder in TMPDIR",
         NOT_DONE,
@@ -105,18 +105,18 @@ def _lacks_memory(error: BaseException) -> bool:
     return False
 
 
-def _lack_of_memory(error: Exception) -> Failure:
-    return Failure(
+def _lack_of_memory(error: Exception) -> CommandFailure:
+    return CommandFailure(
         f"not enough memory or threads: {error}",
         "raise their limits (ulimit -v, ulimit -u)",
         NOT_DONE,
     )
 
 
-def _error_of_system(error: OSError, code: int) -> Failure:
+def _error_of_system(error: OSError, code: int) -> CommandFailure:
     from agrotools.core.files import remedy
 
-    return Failure(f"{_place_of(error)}: {error.strerror or error}", remedy(error), code)
+    return CommandFailure(f"{_place_of(error)}: {error.strerror or error}", remedy(error), code)
 
 
 def _place_of(error: OSError) -> str:

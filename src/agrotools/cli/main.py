@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from agrotools.cli.failures import Failure, failure_of
+from agrotools.cli.failures import CommandFailure, failure_of
 from agrotools.cli.output import (
     end_stopped,
     keep_typed_arguments,
@@ -320,7 +320,7 @@ def main() -> None:
         sys.exit(failure.code)
 
 
-def _print_failure(failure: Failure) -> None:
+def _print_failure(failure: CommandFailure) -> None:
     from agrotools.report.layout import harmless
 
     hint = f"hint: {failure.hint}\n" if failure.hint else ""

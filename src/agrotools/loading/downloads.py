@@ -93,7 +93,7 @@ class Item(NamedTuple):
         return self.size is None or path.stat().st_size == self.size
 
 
-class Failure(NamedTuple):
+class MissingFile(NamedTuple):
     """File that was not obtained. ``detail``: message of the last attempt, with its address."""
 
     path: str
@@ -156,7 +156,7 @@ class Downloader:
 
     def fetch(
         self, items: Sequence[Item], progress: Progress = no_progress, what: str = "files"
-    ) -> list[Failure]:
+    ) -> list[MissingFile]:
         """Download the files that are not there yet and return those that could not be obtained.
 
         Raises:
@@ -169,7 +169,7 @@ class Downloader:
         self._check_space(wanted)
         pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="download")
         pending = {pool.submit(self._obtain, item) for item in wanted}
-        failures: list[Failure] = []
+        failures: list[MissingFile] = []
         shown = ("", n_there)
         try:
             while pending:
@@ -237,7 +237,7 @@ class Downloader:
         finally:
             part.unlink(missing_ok=True)
 
-    def _obtain(self, item: Item) -> Failure | None:
+    def _obtain(self, item: Item) -> MissingFile | None:
         target = self.folder / item.path
         part = target.with_name(f"{target.name}.part")
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -251,7 +251,7 @@ class Downloader:
             else:
                 part.replace(target)
         except _Denied as denied:
-            return Failure(item.path, denied.reason, denied.detail)
+            return MissingFile(item.path, denied.reason, denied.detail)
         return None
 
     def _addresses(self, item: Item) -> Sequence[str]:
@@ -440,7 +440,7 @@ def git_sha1_of(path: Path) -> str:
         return hashlib.file_digest(file, lambda: digest).hexdigest()
 
 
-def failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
+def failure_lines(failures: Sequence[MissingFile]) -> Iterator[str]:
     """Yield lines of text about the failures, grouped by reason: at most three of each."""
     for reason, words in REASONS.items():
         some = [each for each in failures if each.reason == reason]

@@ -32,8 +32,8 @@ from agrotools.loading.benchmarks import RECORDS, data_folder
 from agrotools.loading.contract import BenchmarkPlugin, Download
 from agrotools.loading.downloads import (
     Downloader,
-    Failure,
     Item,
+    MissingFile,
     Patience,
     failure_lines,
     repository_urls,
@@ -68,7 +68,7 @@ class Obtained(NamedTuple):
 
     files: Sequence[Path]
     sources: Sequence[SourceNote]
-    failures: Sequence[Failure]
+    failures: Sequence[MissingFile]
     notes: Sequence[str] = ()
     lacking: str = ""
 

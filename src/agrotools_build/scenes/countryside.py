@@ -25,7 +25,7 @@ _FARM_ROOFS = 4
 
 
 @dataclass(frozen=True)
-class Tree:
+class Crown:
     """Crown centre and radius in pixels, and the seed of its outline."""
 
     x: float
@@ -63,7 +63,7 @@ class Ground:
     soil: Plane
     relief: Plane
     verge: float
-    trees: list[Tree] = field(default_factory=list)
+    trees: list[Crown] = field(default_factory=list)
     houses: list[House] = field(default_factory=list)
 
 
@@ -146,7 +146,7 @@ def _stand_trees(rng: Rng, ground: Ground, amount: float) -> None:
         ]
     for px, py in spots:
         if 0 <= px < columns and 0 <= py < rows and ground.road[int(py), int(px)] == 0:
-            ground.trees.append(Tree(px, py, rng.uniform(3.0, 8.5), int(rng.integers(1 << 30))))
+            ground.trees.append(Crown(px, py, rng.uniform(3.0, 8.5), int(rng.integers(1 << 30))))
 
 
 def build_town(rng: Rng, ground: Ground, houses: int) -> None:
@@ -276,7 +276,7 @@ def paint_objects(rng: Rng, bands: Plane, ground: Ground, sun: Sun, leaf_tone: f
         )
 
 
-def _crown(tree: Tree) -> NDArray[np.float64]:
+def _crown(tree: Crown) -> NDArray[np.float64]:
     crown_rng = np.random.default_rng(tree.seed)
     t = np.linspace(0, 2 * np.pi, 22, endpoint=False)
     radius = tree.radius * (
@@ -296,7 +296,7 @@ def _fill(
     colour: Plane | None = None,
     shade: float = 0.0,
     texture: Plane | None = None,
-    lit: tuple[Sun, Tree] | None = None,
+    lit: tuple[Sun, Crown] | None = None,
 ) -> None:
     """Paint a polygon over the picture: a colour, or a shadow that removes the share ``shade`` of the light."""
     rows, columns = bands.shape[:2]

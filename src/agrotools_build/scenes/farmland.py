@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from agrotools_build.scenes.countryside import (
     LAND,
+    Crown,
     Ground,
     House,
-    Tree,
     build_town,
     lay_ground,
     paint_date,
@@ -59,7 +59,7 @@ class Patch:
     inward: Plane
     look: float
     faint: float
-    trees: list[Tree] = field(default_factory=list)
+    trees: list[Crown] = field(default_factory=list)
     houses: list[House] = field(default_factory=list)
 
 
@@ -236,7 +236,7 @@ def _roofs(rng: Rng, ground: Ground, patch: Patch) -> list[House]:
     return roofs
 
 
-def _saplings(rng: Rng, ground: Ground, patch: Patch) -> list[Tree]:
+def _saplings(rng: Rng, ground: Ground, patch: Patch) -> list[Crown]:
     """Return trees of a plantation in loose lines, or of self-sown woodland."""
     ys, xs = np.where(patch.inward > 1.5)
     step = rng.uniform(6.5, 9.5)
@@ -248,11 +248,11 @@ def _saplings(rng: Rng, ground: Ground, patch: Patch) -> list[Tree]:
     places += np.array([xs.mean(), ys.mean()]) + rng.normal(0, stray, places.shape)
     rows, columns = patch.inward.shape
     inside = (places >= 0).all(axis=1) & (places[:, 0] < columns) & (places[:, 1] < rows)
-    trees: list[Tree] = []
+    trees: list[Crown] = []
     for x, y in places[inside]:
         if patch.inward[int(y), int(x)] > 1.5 and rng.uniform() < 0.93:
             radius = step * rng.uniform(0.42, 0.64)
-            trees.append(Tree(float(x), float(y), radius, int(rng.integers(1 << 30))))
+            trees.append(Crown(float(x), float(y), radius, int(rng.integers(1 << 30))))
     return trees
 
 

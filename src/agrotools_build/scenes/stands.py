@@ -322,7 +322,7 @@ _TONES = spectra("stands")
 
 
 @dataclass(frozen=True)
-class Sun:
+class Daylight:
     """Direction of shadows (unit vector in the picture), tangent of the sun's elevation, share of scattered light."""
 
     dx: float
@@ -331,7 +331,9 @@ class Sun:
     sky: float
 
 
-def _radiance(rng: Rng, surface: Surface, trees: Sequence[Tree], ground: Plane, sun: Sun) -> Plane:
+def _radiance(
+    rng: Rng, surface: Surface, trees: Sequence[Tree], ground: Plane, sun: Daylight
+) -> Plane:
     """Return the light (rows, columns, 3) from ``ground`` (reflectance) with these trees on it."""
     heights, owner = surface.heights, surface.owner
     colours = ground + 0.0
@@ -408,7 +410,7 @@ def _colour(tree: Tree) -> Plane:
     ).astype(np.float32)
 
 
-def _light(heights: Plane, gsd_m: float, sun: Sun) -> tuple[Plane, Plane]:
+def _light(heights: Plane, gsd_m: float, sun: Daylight) -> tuple[Plane, Plane]:
     """Return direct and scattered light on each point of the surface."""
     smooth = blurred(heights, 0.8)
     gy, gx = np.gradient(smooth, np.float32(gsd_m))
@@ -428,7 +430,7 @@ def _light(heights: Plane, gsd_m: float, sun: Sun) -> tuple[Plane, Plane]:
     )
 
 
-def _shadow(heights: Plane, gsd_m: float, sun: Sun) -> Plane:
+def _shadow(heights: Plane, gsd_m: float, sun: Daylight) -> Plane:
     """Return shadow, 0 to 1, by marching towards the sun in steps of about a pixel, which grow with the distance."""
     rows, columns = heights.shape
     longest = int(float(heights.max()) / sun.tangent / gsd_m) + 1
@@ -550,7 +552,7 @@ def _scene(
     gsd_m = surface.gsd_m
     blur_px, quality = float(rng.uniform(*level.blur_px)), int(rng.integers(*level.quality))
     turn = float(rng.uniform(0, 2 * np.pi))
-    sun = Sun(
+    sun = Daylight(
         float(np.cos(turn)),
         float(np.sin(turn)),
         float(rng.uniform(*level.sun)),

@@ -13,8 +13,8 @@ from agrotools.loading import obtaining
 from agrotools.loading.benchmarks import load_benchmark
 from agrotools.loading.downloads import (
     Downloader,
-    Failure,
     Item,
+    MissingFile,
     Patience,
     failure_lines,
     git_sha1_of,
@@ -56,7 +56,7 @@ def _items() -> list[Item]:
     return items
 
 
-def _fetch(server, folder: Path) -> list[Failure]:
+def _fetch(server, folder: Path) -> list[MissingFile]:
     return Downloader(folder, server.url, HURRY).fetch(_items())
 
 
