@@ -515,15 +515,16 @@ def harness_effects(
         if len(harnesses) < 2 or not samples:
             continue
         columns = [values_on(samples, grid[cell], mode, metric) for cell in cells]
-        scores, clusters = np.array([values for values, _ in columns]), columns[0][1]
+        scores = np.array([column.values for column in columns])
+        clusters, weights = columns[0].clusters, columns[0].weights
         means = {
-            cell: estimate_mean(values, clusters)
+            cell: estimate_mean(values, clusters, weights)
             for cell, values in zip(cells, scores, strict=True)
         }
         # Axes: models, harnesses, samples.
         of_harnesses = scores.reshape(len(models), len(harnesses), -1).mean(axis=0)
         first, *others = of_harnesses
-        differences = [estimate_difference(values, first, clusters) for values in others]
+        differences = [estimate_difference(values, first, clusters, weights) for values in others]
         effects.append(
             HarnessEffects(
                 benchmark=benchmark,

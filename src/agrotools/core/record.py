@@ -340,6 +340,10 @@ class Sample(FrozenModel):
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
     groups: dict[str, str] = Field(default_factory=dict)
     """Further groupings of results, e.g. ``{"domain": "forestry"}``."""
+    weight: Annotated[
+        float, Field(gt=0, allow_inf_nan=False, exclude_if=lambda each: each == 1)
+    ] = 1.0
+    """Weight of the sample in means, relative to the others; 1 in most benchmarks."""
     difficulty: dict[str, float] = Field(default_factory=dict)
     """Measures of difficulty, e.g. ``{"calls": 3, "unused_files": 1}``; not visible to policies."""
     twin: Annotated[str | None, Field(exclude_if=operator.not_)] = None

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from statistics import median
 from typing import Any
@@ -128,9 +128,31 @@ def _count_calls(
 _CJK = re.compile(r"[㐀-鿿豈-﫿]")
 
 
+class ClusterWeights:
+    """Sums of the weights, and of the squared weights, of the samples of each cluster."""
+
+    def __init__(self) -> None:
+        self._sums = defaultdict[str | None, float](float)
+        self._squares = defaultdict[str | None, float](float)
+
+    def counting(self, samples: Iterable[Sample]) -> Iterator[Sample]:
+        """Return the samples as they are, and add each to the sums."""
+        for sample in samples:
+            self._sums[sample.cluster] += sample.weight
+            self._squares[sample.cluster] += sample.weight**2
+            yield sample
+
+    def detectable(self, correlation: float) -> float:
+        """Return the smallest difference of two runs that is found, see :func:`planned_detectable`."""
+        sums, squares = [*self._sums.values()], [*self._squares.values()]
+        return planned_detectable(sums, squares, correlation=correlation) or 0.0
+
+
 def describe(benchmark: Benchmark) -> Description:
     """Compute the statistics of ``benchmark``."""
-    counts = count_samples(benchmark.samples, benchmark.external_folders)
+    weights = ClusterWeights()
+    samples = weights.counting(benchmark.samples)
+    counts = count_samples(samples, benchmark.external_folders)
     questions = counts["families"].total()
     words = sorted(counts["words"].elements())
     lengths: dict[str, float] = {}
@@ -145,11 +167,11 @@ def describe(benchmark: Benchmark) -> Description:
     for (group, value), count in sorted(counts["groups"].items()):
         groups[group][value] = count
     notes = benchmark.header.metadata.get("notes")
-    sizes = [*counts["clusters"].values()]
+    n_clusters = len(counts["clusters"])
     detectable: dict[str, float] = {}
-    if len(sizes) > 1:
+    if n_clusters > 1:
         for plan, correlation in (("independent", 0.0), ("paired", _PAIRED_CORRELATION)):
-            detectable[plan] = planned_detectable(sizes, correlation=correlation) or 0.0
+            detectable[plan] = weights.detectable(correlation)
     return Description(
         name=benchmark.name,
         version=benchmark.version,
@@ -157,7 +179,7 @@ def describe(benchmark: Benchmark) -> Description:
         description=benchmark.header.description,
         synthetic=benchmark.synthetic,
         questions=questions,
-        clusters=len(sizes),
+        clusters=n_clusters,
         calls=counts["tools"].total(),
         files=counts["file_kinds"].total(),
         offered_tools=len(benchmark.toolset),

@@ -70,6 +70,7 @@ def write_tables(run: Path, folder: Path) -> list[Path]:
         **key,
         **dict.fromkeys(texts, text),
         **dict.fromkeys(counts, number),
+        "weight": real,
         "seconds": real,
         "cost_usd": real,
     }
@@ -148,6 +149,7 @@ def _sample_rows(run: ScoredRun) -> Iterator[dict[str, Any]]:
             **flat_row(record, run.scores.get(record.key, ())),
             **_key(run, record),
             "cluster": record.sample.cluster,
+            "weight": record.sample.weight,
             "query": record.sample.query,
             "gold": gold_text(record),
             "answer": answer_of(record),

@@ -145,8 +145,10 @@ def warning_lines(summaries: Sequence[Summary]) -> list[str]:
 
 
 def scoring_lines(summaries: Sequence[Summary]) -> list[str]:
-    """Return a line on quick parts, one for each shard, and one for each score with an interval over sources."""
+    """Return lines on quick parts, shards and weights, and one for each score with an interval over sources."""
     lines = [_QUICK] if any(summary.quick for summary in summaries) else []
+    parts = [part for summary in summaries for part in summary.modes.values()]
+    lines += dict.fromkeys(_WEIGHTED[part.weighting] for part in parts if part.weighting)
     shards = dict.fromkeys(summary.shard for summary in summaries if summary.shard)
     lines += [SHARD.format(shard) for shard in shards]
     for of_run, summary in of_runs(summaries):
@@ -180,6 +182,10 @@ def _reach_text(estimate: Estimate, of_what: str) -> str:
 SHARD = (
     "shard {}: part of a run, whose scores are no result; agrotools merge joins it with the others"
 )
+_WEIGHTED = {
+    "task types": "scores are means over task types: each task type counts the same, however many questions it has",
+    "samples": "scores are weighted means: the benchmark gives each of its questions a weight",
+}
 _QUICK = (
     "quick part: a fixed selection of the benchmark's samples for a first look, too few to rank models: run the whole "
     "benchmark"

@@ -1,7 +1,7 @@
 """Two runs made in turn, block by block of clusters in a fixed random order, until their difference is decided."""
 
 import operator
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -145,22 +145,23 @@ def sample_blocks(items: WorkItems, mode: Mode) -> dict[str, int]:
     return block_of
 
 
-def most_in_cluster(items: WorkItems, mode: Mode) -> tuple[int, float]:
-    """Return the largest number of units in a cluster, and the largest absolute difference of a cluster's mean.
+def most_in_cluster(items: WorkItems, mode: Mode) -> tuple[float, float]:
+    """Return the largest weight of a cluster, and the largest absolute difference of a cluster's mean.
 
-    A unit is a sample, in step-by-step a step. Two runs differ by at most 1 on a sample. A pair of an answerable sample
-    and its unanswerable twin has a sum of -1 (both refused, wrongly and without credit) to 2, hence a mean difference
-    of at most 3 / 2.
+    The weight of a cluster is the sum of those of its units: samples, in step-by-step their steps. Two runs differ by
+    at most 1 on a sample. A pair of an answerable sample and its unanswerable twin has a sum of -1 (both refused,
+    wrongly and without credit) to 2, hence a mean difference of at most 3 / 2.
     """
-    units: Counter[str] = Counter()
+    weights = defaultdict[str, float](float)
     reach = 1.0
     for at in next(part.positions for part in items.parts if part.mode == mode):
         sample = items.samples[at]
         steps = len(sample.reference.steps) if sample.reference else 0
-        units[sample.cluster or sample.id] += steps + 1 if mode == "step-by-step" else 1
+        n_units = steps + 1 if mode == "step-by-step" else 1
+        weights[sample.cluster or sample.id] += n_units * sample.weight
         if not sample.answerable:
             reach = 1.5
-    return max(units.values()), reach
+    return max(weights.values()), reach
 
 
 def _run_missing(
@@ -182,11 +183,11 @@ def _compare_sides(
     mode: Mode,
     block_of: dict[str, int],
     block: int,
-    most: tuple[int, float],
+    most: tuple[float, float],
 ) -> SequentialComparison | None:
     """Return the comparison after ``block``; None if there is no pair of scores.
 
-    ``most``: units and difference of a cluster, as :func:`most_in_cluster` returns them.
+    ``most``: weight and difference of a cluster, as :func:`most_in_cluster` returns them.
     """
     tallies = [scored_run(side.folder) for side in sides]
     check_same_samples(*tallies)
@@ -200,8 +201,10 @@ def _compare_sides(
     first = pair.first[kept]
     second = pair.second[kept]
     largest, reach = most
+    assert pair.weights is not None  # pairs of runs have some
+    weights = pair.weights[kept]
     look = sequential_look(
-        second - first, pair.clusters[kept], blocks[kept], largest=largest, reach=reach
+        second - first, pair.clusters[kept], blocks[kept], weights, largest=largest, reach=reach
     )
     decided = look.decided
     missing: Missing | None = None
@@ -225,7 +228,7 @@ def _compare_sides(
         models=(sides[0].manifest.labelled_model, sides[1].manifest.labelled_model),
         mode=mode,
         metric=pair.metric,
-        means=(shown_mean(first), shown_mean(second)),
+        means=(shown_mean(first, weights), shown_mean(second, weights)),
         difference=look.difference,
         decided=decided,
         missing=missing,
@@ -252,13 +255,15 @@ def _failed_samples(sides: Sequence[RunPlan], mode: Mode) -> set[str]:
 
 
 def _look_at_limit(
-    limits: LimitPairs, block_of: dict[str, int], most: tuple[int, float], *, for_second: bool
+    limits: LimitPairs, block_of: dict[str, int], most: tuple[float, float], *, for_second: bool
 ) -> InterimLook:
     """Return the look with all missing scores set for the second run, or against it."""
     first, second = limits.scores(for_second=for_second)
     blocks = np.array([block_of[unit.sample] for unit in limits.units], dtype=np.int64)
     largest, reach = most
-    return sequential_look(second - first, limits.clusters, blocks, largest=largest, reach=reach)
+    return sequential_look(
+        second - first, limits.clusters, blocks, limits.weights, largest=largest, reach=reach
+    )
 
 
 def _limits_so_far(

@@ -5,6 +5,7 @@ summary holds the means of the units (:mod:`agrotools.scoring.unit_estimates`). 
 of the mode (:mod:`agrotools.scoring.record_tally`).
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from zlib import crc32
 
@@ -14,7 +15,7 @@ from agrotools.core.texts import count_text
 from agrotools.scoring.attribution import Attribution
 from agrotools.scoring.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.scoring.event_counts import missing_of, no_form_lines, warnings_of
-from agrotools.scoring.lost_points import LostPoints
+from agrotools.scoring.lost_points import LostPoints, LostScore
 from agrotools.scoring.metrics import (
     FAS,
     FLOOR_METRICS,
@@ -29,13 +30,23 @@ from agrotools.scoring.record_tally import RecordTally
 from agrotools.scoring.score_table import ScoreTable, ScoreUnits
 from agrotools.scoring.slots import NO_TWIN, outcome_scores
 from agrotools.scoring.statistics import Estimate, Repeats, estimate_mean, repeats_of
-from agrotools.scoring.summary import Metric, ModeSummary, NoToolPart, Summary, with_gains_adjusted
+from agrotools.scoring.summary import (
+    Metric,
+    ModeSummary,
+    NoToolPart,
+    Summary,
+    Weighting,
+    with_gains_adjusted,
+)
 from agrotools.scoring.unit_estimates import (
     PairedUnits,
     difference_of,
     metric_of,
     paired_units,
 )
+
+_EQUAL_WITHIN = 1.001
+"""Ratio of the weights of two task types that are equal; stored weights are rounded."""
 
 
 class RunAggregator:
@@ -207,9 +218,21 @@ class RunAggregator:
             seconds=tally.seconds(self.table.traits),
             call_ratio=tally.events.call_ratio(),
             repeats=self._repeats(mode) if tally.n_epochs > 1 else None,
+            weighting=self._weighting(samples),
             by_source=self._estimate_by_source(mode),
             **tally.plugin_results(),
         )
+
+    def _weighting(self, samples: IntArray) -> Weighting:
+        """Return what counts the same in the means of these samples."""
+        weights = self.table.weights_of(samples)
+        if bool(np.all(weights == weights[0])):
+            return ""
+        totals = defaultdict[str, float](float)
+        for traits, weight in zip(self.table.traits_of(samples), weights.tolist(), strict=True):
+            totals[traits.task_type] += weight
+        least, most = min(totals.values()), max(totals.values())
+        return "task types" if most <= _EQUAL_WITHIN * least else "samples"
 
     def _means(self, mode: Mode) -> dict[str, Metric]:
         """Return the means of the metrics of a mode that have a value."""
@@ -231,7 +254,9 @@ class RunAggregator:
         values: list[float] = units.values.tolist()
         task_types = [traits.task_type for traits in self.table.traits_of(units.samples)]
         clusters: list[int] = units.clusters.tolist()
-        samples = zip(self.table.ids(units.samples), values, task_types, clusters, strict=True)
+        weights: list[float] = units.weights.tolist()
+        ids = self.table.ids(units.samples)
+        samples = map(LostScore, ids, values, task_types, clusters, weights)
         return self.lost.attribution(mode, [*samples])
 
     def _repeats(self, mode: Mode) -> Repeats | None:
@@ -239,7 +264,8 @@ class RunAggregator:
         of_mode = self.table.samples(mode)
         rows = self.table.rows(mode, FAS)
         clusters = self.table.clusters_of(of_mode.samples)
-        return repeats_of(of_mode.places_of(rows.samples), rows.values, clusters)
+        weights = self.table.weights_of(of_mode.samples)
+        return repeats_of(of_mode.places_of(rows.samples), rows.values, clusters, weights)
 
     def _estimate_by_source(self, mode: Mode) -> Estimate | None:
         """Return the Final Answer Score with the interval over sources; None if there are too few of them."""
@@ -247,7 +273,7 @@ class RunAggregator:
         if units is None:
             return None
         sources = [traits.source for traits in self.table.traits_of(units.samples)]
-        estimate = estimate_mean(units.values, sources)
+        estimate = estimate_mean(units.values, sources, units.weights)
         return estimate if estimate.interval else None
 
     def _no_tool_part(self) -> NoToolPart | None:

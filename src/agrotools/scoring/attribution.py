@@ -18,6 +18,7 @@ from itertools import combinations
 from math import factorial, floor
 
 from agrotools.core import FrozenModel
+from agrotools.core.lazy import np
 from agrotools.scoring.statistics import Interval, estimate_difference, estimate_mean
 
 PLANNING, ARGUMENTS, FAULT, READING, FORM, ANSWER = (
@@ -122,6 +123,7 @@ class LostSample:
     task: str
     cluster: int
     shares: Mapping[str, Fraction]
+    weight: float = 1.0
 
 
 def attribution_of(samples: Sequence[LostSample], unknown_results: int = 0) -> Attribution:
@@ -134,28 +136,36 @@ def attribution_of(samples: Sequence[LostSample], unknown_results: int = 0) -> A
     )
 
 
-def mean_shares(shares: Sequence[Mapping[str, Fraction]]) -> dict[str, Fraction]:
-    """Return the mean of each part; parts that one lacks are 0 there."""
+def mean_shares(
+    shares: Sequence[Mapping[str, Fraction]], weights: Sequence[float] | None = None
+) -> dict[str, Fraction]:
+    """Return the mean of each part; parts that one lacks are 0 there. ``weights``: None if all weigh the same."""
     parts = ordered_parts(part for each in shares for part in each)
-    return {
-        part: sum((each.get(part, Fraction(0)) for each in shares), Fraction(0)) / len(shares)
-        for part in parts
-    }
+    exact = [Fraction(1)] * len(shares) if weights is None else [*map(Fraction, weights)]
+    total = sum(exact, Fraction(0))
+    means: dict[str, Fraction] = {}
+    for part in parts:
+        weighted = (
+            each[part] * weight for each, weight in zip(shares, exact, strict=True) if part in each
+        )
+        means[part] = sum(weighted, Fraction(0)) / total
+    return means
 
 
 def _split(samples: Sequence[LostSample]) -> Split:
     clusters = [each.cluster for each in samples]
     lost = [each.shares for each in samples]
     parts = ordered_parts(part for shares in lost for part, share in shares.items() if share)
-    means, none = mean_shares(lost), [0.0] * len(lost)
+    weights = [each.weight for each in samples]
+    means, none = mean_shares(lost, weights), [0.0] * len(lost)
     gap, points = rounded_points({part: means[part] for part in parts})
     intervals: dict[str, Interval] = {}
     for part in parts:  # by the cluster bootstrap of paired differences
         of_part = [float(shares.get(part, 0)) for shares in lost]
-        if interval := estimate_difference(of_part, none, clusters).interval:
+        if interval := estimate_difference(of_part, none, clusters, np.array(weights)).interval:
             intervals[part] = Interval(lower=100 * interval.lower, upper=100 * interval.upper)
     scores = [float(1 - sum(shares.values())) for shares in lost]
-    if interval := estimate_mean(scores, clusters).interval:
+    if interval := estimate_mean(scores, clusters, np.array(weights)).interval:
         intervals["gap"] = Interval(
             lower=100 - 100 * interval.upper, upper=100 - 100 * interval.lower
         )

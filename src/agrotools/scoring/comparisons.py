@@ -194,12 +194,22 @@ def unpaired_comparison(
             other = second.valued_units(mode, metric)
             if mine is None or other is None:
                 continue
-            difference = estimate_unpaired(other.values, mine.values, other.clusters, mine.clusters)
+            difference = estimate_unpaired(
+                other.values,
+                mine.values,
+                other.clusters,
+                mine.clusters,
+                other.weights,
+                mine.weights,
+            )
             modes[mode][metric] = Metric(overall=difference)
             if metric in guesses:
                 continue
             headline[mode] = metric
-            means[mode] = (shown_mean(mine.values), shown_mean(other.values))
+            means[mode] = (
+                shown_mean(mine.values, mine.weights),
+                shown_mean(other.values, other.weights),
+            )
             missing = missing_unpaired(first, second, mode, metric)
             if missing is not None:
                 lacking[mode] = missing
@@ -223,6 +233,13 @@ class HeadlinePair(NamedTuple):
     second: FloatArray
     clusters: IntArray
     samples: Sequence[str] = ()
+    weights: FloatArray | None = None
+    """Weight of each pair; None: all weigh the same."""
+
+    @property
+    def means(self) -> tuple[float, float]:
+        """Means of both."""
+        return shown_mean(self.first, self.weights), shown_mean(self.second, self.weights)
 
 
 def check_same_samples(first: RunAggregator, second: RunAggregator) -> None:
@@ -250,7 +267,12 @@ def headline_pair(first: RunAggregator, second: RunAggregator, mode: Mode) -> He
         pair = _paired(first, second, mode, metric)
         if pair is not None:
             return HeadlinePair(
-                metric, pair.first, pair.second, pair.clusters, first.table.ids(pair.samples)
+                metric=metric,
+                first=pair.first,
+                second=pair.second,
+                clusters=pair.clusters,
+                samples=first.table.ids(pair.samples),
+                weights=pair.weights,
             )
     return None
 
@@ -327,7 +349,7 @@ def _by_cause(
         for cause in found
     }
     return {
-        cause: estimate_difference(differences[cause], none, pair.clusters)
+        cause: estimate_difference(differences[cause], none, pair.clusters, pair.weights)
         for cause in ordered_parts(found)
     }
 
@@ -411,7 +433,7 @@ def paired_difference(
     ``samples``: ids of the samples that count; empty for all.
     """
     pair = _paired(first, second, mode, metric, samples)
-    return pair and estimate_difference(pair.second, pair.first, pair.clusters)
+    return pair and pair.difference
 
 
 def common_samples(aggregators: Sequence[RunAggregator], mode: Mode, metric: str) -> frozenset[str]:
@@ -432,18 +454,28 @@ def mean_on(
     if units is None:
         return None
     units = _among(samples, units, aggregator.table)
-    return estimate_mean(units.values, units.clusters) if len(units.values) else None
+    if not len(units.values):
+        return None
+    return estimate_mean(units.values, units.clusters, units.weights)
+
+
+class CommonScores(NamedTuple):
+    """Scores of samples that several runs share, with cluster and weight of each."""
+
+    values: FloatArray
+    clusters: list[str]
+    weights: FloatArray
 
 
 def values_on(
     samples: frozenset[str], aggregator: RunAggregator, mode: Mode, metric: str
-) -> tuple[FloatArray, list[str]]:
-    """Return the values of common samples (:func:`common_samples`) in the order of their ids, and their clusters."""
+) -> CommonScores:
+    """Return the scores of common samples (:func:`common_samples`) in the order of their ids."""
     units = aggregator.valued_units(mode, metric)
     assert units is not None  # there are values of these samples
     units = _among(samples, units, aggregator.table)
     units = units.where(np.argsort(aggregator.table.ids(units.samples)))
-    return units.values, aggregator.table.ids(units.clusters)
+    return CommonScores(units.values, aggregator.table.ids(units.clusters), units.weights)
 
 
 def _among(samples: frozenset[str], units: ScoreUnits, table: ScoreTable) -> ScoreUnits:

@@ -8,6 +8,7 @@ sample, are compared and tested like runs.
 
 from collections.abc import Hashable, Mapping, Sequence, Set
 from itertools import combinations
+from math import inf
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -36,7 +37,6 @@ from agrotools.scoring.statistics import (
     ratio_spread,
 )
 from agrotools.scoring.summary import Metric, RunComparison, with_comparisons_adjusted
-from agrotools.scoring.unit_estimates import shown_mean
 from agrotools.text.tables import SheetTable, open_table
 
 BEYOND = (0.05, 0.10)
@@ -71,8 +71,11 @@ def drop_bound(
     new: Sequence[float] | FloatArray,
     old: Sequence[float] | FloatArray,
     clusters: Sequence[Hashable] | IntArray,
+    weights: FloatArray | None = None,
 ) -> DropBound:
     """Return the mean of ``old - new``, paired unit by unit, with its lower bound.
+
+    ``weights``: the weight of each unit; None: all weigh the same.
 
     The bound is at least as low as what k clusters cannot exclude of large deviations, of which few or none were seen
     (:func:`agrotools.scoring.statistics.rare_deviations`).
@@ -80,19 +83,18 @@ def drop_bound(
     Raises:
         UsageError: fewer than ten clusters.
     """
-    sizes, sums, squares = cluster_sums(
-        np.asarray(old, dtype=np.float64) - np.asarray(new, dtype=np.float64), clusters
-    )
-    k, n = len(sizes), int(sizes.sum())
+    drops = np.asarray(old, dtype=np.float64) - np.asarray(new, dtype=np.float64)
+    data = cluster_sums(drops, clusters, weights)
+    k, n = len(data.sizes), len(drops)
     if k < MIN_CLUSTERS:
         raise UsageError(
             f"the runs have {n} samples in {k} clusters in common, too few for a test",
             hint=f"{MIN_CLUSTERS} clusters are needed",
         )
-    spread = ratio_spread(sizes, sums, squares)
+    spread = ratio_spread(data)
     drop, error, degrees = float(spread.mean), float(spread.error), float(spread.degrees)
     # As old - new: a rare gain of the new run that was not seen lowers the drop.
-    lower = rare_deviations(old, new, sums / sizes, drop).lower(LEVEL)
+    lower = rare_deviations(old, new, data, drop).lower(LEVEL)
     if error < ROUNDING:
         error, degrees = 0.0, 0.0
     else:
@@ -184,7 +186,8 @@ def gate_of(
     ``limits``: the limits of the scores of the old and the new version; None: missing scores are left out.
     """
     of_new, of_old = valid
-    bound = drop_bound(pair.first, pair.second, pair.clusters)
+    new_mean, old_mean = pair.means
+    bound = drop_bound(pair.first, pair.second, pair.clusters, pair.weights)
     lacking, drops, fault = (0, 0), None, ""
     if limits is not None and any(limits.lacking):
         lacking = limits.lacking
@@ -198,8 +201,8 @@ def gate_of(
     return Gate(
         mode=mode,
         metric=pair.metric,
-        new=shown_mean(pair.first),
-        old=shown_mean(pair.second),
+        new=new_mean,
+        old=old_mean,
         max_drop=max_drop,
         bound=bound,
         lost=len(of_old - of_new),
@@ -215,17 +218,27 @@ def gate_of(
 def _bound_at_limit(limits: LimitPairs, *, for_new: bool) -> DropBound:
     """Return the drop with all missing scores set for the new version, or against it."""
     older, newer = limits.scores(for_second=for_new)
-    return drop_bound(newer, older, limits.clusters)
+    return drop_bound(newer, older, limits.clusters, limits.weights)
 
 
 # --- scores that other programs gave, in tables with a row for each model and sample ----------------------------------
 
 _NEEDED = ("model", "score", "sample")
-_OPTIONAL = ("cluster", "epoch")
-_ACCEPTED = "columns: model, sample, score (0 to 1, true or false; empty: none), and cluster and epoch if there are any"
+_OPTIONAL = ("cluster", "weight", "epoch")
+_ACCEPTED = "columns: model, sample, score (0 to 1, true or false; empty: none); optional: cluster, weight, epoch"
 _OF_A_RUN = "agrotools export RUN --format parquet; name fas score in samples.parquet, save one mode of it as .csv"
-Scores = dict[tuple[str, str], float]
-"""Means over epochs, by sample and its cluster."""
+
+
+class TableSample(NamedTuple):
+    """Sample of a table of scores, with its cluster and its weight in means."""
+
+    sample: str
+    cluster: str
+    weight: float
+
+
+Scores = dict[TableSample, float]
+"""Means over epochs, by sample."""
 
 
 class ModelScores(NamedTuple):
@@ -239,10 +252,10 @@ class ModelScores(NamedTuple):
     def limits(self) -> dict[ScoredUnit, ScoreLimits]:
         """Return the lowest and highest score of each sample."""
         limits: dict[ScoredUnit, ScoreLimits] = {}
-        for sample, cluster in {**self.scores, **self.gaps}:
-            gap = self.gaps.get((sample, cluster), 0.0)
-            low = self.scores.get((sample, cluster), 0.0) * (1 - gap)
-            limits[ScoredUnit(sample)] = ScoreLimits(low, low + gap, cluster)
+        for each in {**self.scores, **self.gaps}:
+            gap = self.gaps.get(each, 0.0)
+            low = self.scores.get(each, 0.0) * (1 - gap)
+            limits[ScoredUnit(each.sample)] = ScoreLimits(low, low + gap, each.cluster, each.weight)
         return limits
 
 
@@ -253,9 +266,14 @@ def is_table(path: Path) -> bool:
     )
 
 
-def read_scores(*files: Path, clusters: dict[str, str] | None = None) -> dict[str, ModelScores]:
-    """Return the scores of each model, in ``clusters`` (by sample; filled); UsageError for a table with a fault."""
-    clusters = {} if clusters is None else clusters
+def read_scores(
+    *files: Path, samples: dict[str, TableSample] | None = None
+) -> dict[str, ModelScores]:
+    """Return the scores of each model; UsageError for a table with a fault.
+
+    ``samples``: the samples of other tables, by id, whose clusters and weights must be the same; filled.
+    """
+    samples = {} if samples is None else samples
     scores: dict[_ScoredEpoch, float | None] = {}
     for file in files:
         table = _open_scores(file)
@@ -263,10 +281,10 @@ def read_scores(*files: Path, clusters: dict[str, str] | None = None) -> dict[st
             row = f"row {number} of {file.name}"
             given = _given_cells(cells)
             scored = _scored_epoch(given, row)
-            _check_cluster(scored, clusters, row)
+            _check_sample(scored.of, samples, row)
             if scored in scores:
                 raise UsageError(
-                    f"{row} repeats model {scored.model}, sample {scored.sample}",
+                    f"{row} repeats model {scored.model}, sample {scored.of.sample}",
                     hint="give the model of each table another name, or number repeats in a column epoch",
                 )
             score = given.get("score")
@@ -278,8 +296,7 @@ class _ScoredEpoch(NamedTuple):
     """What a row of a table has a score of; ``epoch`` is empty in a table without repeats."""
 
     model: str
-    sample: str
-    cluster: str
+    of: TableSample
     epoch: str
 
 
@@ -309,7 +326,7 @@ def _given_cells(cells: Mapping[str, str]) -> dict[str, str]:
 
 
 def _scored_epoch(given: Mapping[str, str], row: str) -> _ScoredEpoch:
-    """Return what a row has a score of; a sample without a cluster is a cluster of its own."""
+    """Return what a row has a score of; a sample without a cluster is a cluster of its own, and weighs 1."""
     model = given.get("model", "")
     # pandas writes whole numbers as 3.0 in a column with gaps.
     sample = given.get("sample", "").removesuffix(".0")
@@ -319,33 +336,50 @@ def _scored_epoch(given: Mapping[str, str], row: str) -> _ScoredEpoch:
         raise UsageError(f"{row} has no model", hint=_ACCEPTED)
     if not sample:
         raise UsageError(f"{row} has no sample", hint=_ACCEPTED)
-    return _ScoredEpoch(model, sample, cluster or sample, epoch)
+    weight = _weight(given["weight"], row) if given.get("weight") else 1.0
+    return _ScoredEpoch(model, TableSample(sample, cluster or sample, weight), epoch)
 
 
-def _check_cluster(scored: _ScoredEpoch, clusters: dict[str, str], row: str) -> None:
-    """Check that a sample is in one cluster in all rows; ``clusters``: those of the rows before, by sample (filled)."""
-    first = clusters.setdefault(scored.sample, scored.cluster)
-    if first != scored.cluster:
+def _check_sample(here: TableSample, samples: dict[str, TableSample], row: str) -> None:
+    """Check that a sample has one cluster and one weight in all rows; ``samples``: of the rows before (filled)."""
+    first = samples.setdefault(here.sample, here)
+    if first.cluster != here.cluster:
         raise UsageError(
-            f"{row}: sample {scored.sample} is in the cluster {scored.cluster}, elsewhere in {first}",
+            f"{row}: sample {here.sample} is in the cluster {here.cluster}, elsewhere in {first.cluster}",
             hint="give a sample the same cluster in every row",
         )
+    if first.weight != here.weight:
+        raise UsageError(
+            f"{row}: sample {here.sample} has the weight {here.weight:g}, elsewhere {first.weight:g}",
+            hint="give a sample the same weight in every row",
+        )
+
+
+def _weight(text: str, row: str) -> float:
+    """Return the weight of a cell."""
+    try:
+        weight = float(text.replace(",", "."))
+    except ValueError:
+        weight = 0.0
+    if not 0 < weight < inf:
+        raise UsageError(f"{row}: weight {text} is no number above 0", hint=_ACCEPTED)
+    return weight
 
 
 def _by_model(scores: Mapping[_ScoredEpoch, float | None]) -> dict[str, ModelScores]:
     """Return the scores of each model. All its samples should have as many epochs as the table has of the model."""
-    units: dict[str, dict[tuple[str, str], list[float]]] = {}
+    units: dict[str, dict[TableSample, list[float]]] = {}
     epochs: dict[str, set[str]] = {}
     for scored, score in scores.items():
         of_model = units.setdefault(scored.model, {})
-        of_unit = of_model.setdefault((scored.sample, scored.cluster), [])
+        of_unit = of_model.setdefault(scored.of, [])
         if score is not None:
             of_unit.append(score)
         epochs.setdefault(scored.model, set()).add(scored.epoch)
     return {model: _model_scores(units[model], len(epochs[model])) for model in units}
 
 
-def _model_scores(units: dict[tuple[str, str], list[float]], n_epochs: int) -> ModelScores:
+def _model_scores(units: dict[TableSample, list[float]], n_epochs: int) -> ModelScores:
     """Return means over epochs, and the share of the epochs that the table lacks a score of."""
     scores: Scores = {}
     gaps: Scores = {}
@@ -379,12 +413,13 @@ def _pair(first: Scores, second: Scores, names: str) -> HeadlinePair:
         raise UsageError(
             f"{names} have no scored sample in common", hint="give a sample one id and one cluster"
         )
-    clusters = [cluster for _, cluster in units]
+    clusters = [unit.cluster for unit in units]
     return HeadlinePair(
-        "score",
-        np.array([first[unit] for unit in units]),
-        np.array([second[unit] for unit in units]),
-        np.unique(clusters, return_inverse=True)[1],
+        metric="score",
+        first=np.array([first[unit] for unit in units]),
+        second=np.array([second[unit] for unit in units]),
+        clusters=np.unique(clusters, return_inverse=True)[1],
+        weights=np.array([unit.weight for unit in units]),
     )
 
 
@@ -399,7 +434,7 @@ def compare_tables(*files: Path) -> list[RunComparison]:
         mine, other = one.scores, another.scores
         missing = missing_of(paired_limits(one.limits(), another.limits()))
         pair = _pair(mine, other, f"{first} and {second}")
-        overall = estimate_difference(pair.second, pair.first, pair.clusters)
+        overall = estimate_difference(pair.second, pair.first, pair.clusters, pair.weights)
         compared.append(
             RunComparison(
                 first=first,
@@ -407,7 +442,7 @@ def compare_tables(*files: Path) -> list[RunComparison]:
                 benchmark=", ".join(file.name for file in files),
                 modes={"table": {"score": Metric(overall=overall)}},
                 headline={"table": "score"},
-                means={"table": (float(pair.first.mean()), float(pair.second.mean()))},
+                means={"table": pair.means},
                 unpaired={"table": (len(mine) - overall.n, len(other) - overall.n)},
                 missing={"table": missing} if missing else {},
             )
@@ -419,12 +454,12 @@ def gate_tables(
     new: Path, old: Path, max_drop: float, *, allow_invalid: bool
 ) -> tuple[Gate, str, str]:
     """Test a table of one model against another, or a table of two models against the model ``old``; name both."""
-    clusters: dict[str, str] = {}
-    models = read_scores(new, clusters=clusters)
+    samples: dict[str, TableSample] = {}
+    models = read_scores(new, samples=samples)
     if str(old) in models and not old.is_file():
         others = {str(old): models.pop(str(old))}
     elif old.exists() or is_table(old):
-        others = read_scores(old, clusters=clusters)
+        others = read_scores(old, samples=samples)
     else:
         raise UsageError(
             f"{old} is neither a table nor a model of {new}",

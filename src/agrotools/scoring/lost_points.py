@@ -8,6 +8,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 from agrotools.core import Mode, Observation, Record, Score, ToolCall
 from agrotools.scoring.attribution import (
@@ -25,6 +26,17 @@ from agrotools.scoring.attribution import (
 from agrotools.scoring.counterfactual import FindResult, SampleGame, lacks_values
 from agrotools.scoring.metrics import FAS, SLOT_METRIC
 from agrotools.scoring.slots import refusals, refused_twin
+
+
+class LostScore(NamedTuple):
+    """Final Answer Score of a sample, with what tells where its lost points count."""
+
+    sample: str
+    score: float
+    task_type: str
+    cluster: int
+    weight: float
+
 
 Shares = dict[str, Fraction]
 """Points that a record or sample lost, as fractions of 1, by part."""
@@ -206,15 +218,15 @@ class LostPoints:
             return losses
         return losses if losses.keys() <= {READING, FORM} else {ANSWER: 1 - score}
 
-    def attribution(
-        self, mode: Mode, samples: Sequence[tuple[str, float, str, int]]
-    ) -> Attribution | None:
-        """Return the split of a mode; None without samples.
-
-        ``samples``: id, score, task type and cluster of each sample with a Final Answer Score.
-        """
+    def attribution(self, mode: Mode, samples: Sequence[LostScore]) -> Attribution | None:
+        """Return the split of a mode; None without samples."""
         lost = [
-            LostSample(task, cluster, self.of_sample(mode, name, score))
-            for name, score, task, cluster in samples
+            LostSample(
+                task=each.task_type,
+                cluster=each.cluster,
+                shares=self.of_sample(mode, each.sample, each.score),
+                weight=each.weight,
+            )
+            for each in samples
         ]
         return attribution_of(lost, self._unknown[mode]) if lost else None

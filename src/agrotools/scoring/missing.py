@@ -24,11 +24,12 @@ class ScoredUnit(NamedTuple):
 
 
 class ScoreLimits(NamedTuple):
-    """Lowest and highest score that a unit can have in a run, and its cluster; equal unless a score is missing."""
+    """Lowest and highest score of a unit in a run, equal unless a score is missing; its cluster and weight."""
 
     low: float
     high: float
     cluster: str
+    weight: float = 1.0
 
     @property
     def is_missing(self) -> bool:
@@ -46,6 +47,7 @@ class LimitPairs(NamedTuple):
     first: list[ScoreLimits]
     second: list[ScoreLimits]
     clusters: IntArray
+    weights: FloatArray
     lacking: tuple[int, int]
 
     def scores(self, *, for_second: bool) -> tuple[FloatArray, FloatArray]:
@@ -59,7 +61,7 @@ class LimitPairs(NamedTuple):
     def difference(self, *, for_second: bool) -> Estimate:
         """Return the difference, second minus first, with all missing scores set for the second run, or against it."""
         first, second = self.scores(for_second=for_second)
-        return estimate_difference(second, first, self.clusters)
+        return estimate_difference(second, first, self.clusters, self.weights)
 
 
 def run_limits(run: RunAggregator, mode: Mode, metric: str) -> dict[ScoredUnit, ScoreLimits]:
@@ -85,11 +87,12 @@ def run_limits(run: RunAggregator, mode: Mode, metric: str) -> dict[ScoredUnit, 
         lowest.tolist(),
         highest.tolist(),
         run.table.ids(units.clusters),
+        units.weights.tolist(),
         strict=True,
     )
     return {
-        ScoredUnit(sample, step): ScoreLimits(low, high, cluster)
-        for sample, step, low, high, cluster in rows
+        ScoredUnit(sample, step): ScoreLimits(low, high, cluster, weight)
+        for sample, step, low, high, cluster, weight in rows
     }
 
 
@@ -108,7 +111,7 @@ def paired_limits(
     lacking: tuple[set[str], set[str]] = (set(), set())
     for unit in sorted({*first, *second}):
         known = first.get(unit) or second[unit]
-        unknown = ScoreLimits(0.0, 1.0, known.cluster)
+        unknown = ScoreLimits(0.0, 1.0, known.cluster, known.weight)
         both = (first.get(unit), second.get(unit))
         if planned and any(
             each is None and unit.sample not in ids for each, ids in zip(both, planned, strict=True)
@@ -126,6 +129,7 @@ def paired_limits(
         [mine for mine, _ in pairs],
         [other for _, other in pairs],
         clusters,
+        np.array([mine.weight for mine, _ in pairs]),
         (len(lacking[0]), len(lacking[1])),
     )
 
@@ -170,8 +174,13 @@ def missing_unpaired(
         return None
     low, high = ([np.array([each[at] for _, each in side]) for side in sides] for at in (0, 1))
     clusters = [[each.cluster for _, each in side] for side in sides]
+    first_weights, second_weights = (np.array([each.weight for _, each in side]) for side in sides)
     return Missing(
         samples=(len(lacking[0]), len(lacking[1])),
-        lowest=estimate_unpaired(low[1], high[0], clusters[1], clusters[0]),
-        highest=estimate_unpaired(high[1], low[0], clusters[1], clusters[0]),
+        lowest=estimate_unpaired(
+            low[1], high[0], clusters[1], clusters[0], second_weights, first_weights
+        ),
+        highest=estimate_unpaired(
+            high[1], low[0], clusters[1], clusters[0], second_weights, first_weights
+        ),
     )

@@ -32,6 +32,8 @@ class ScoreUnits(NamedTuple):
     """Means with the invalid epochs counted as 0."""
     high: FloatArray
     """Means with the invalid epochs counted as 1."""
+    weights: FloatArray
+    """Weights of the samples."""
 
     @property
     def valued(self) -> BoolArray:
@@ -48,6 +50,7 @@ class ScoreUnits(NamedTuple):
             values=self.values[keep],
             low=self.low[keep],
             high=self.high[keep],
+            weights=self.weights[keep],
         )
 
 
@@ -85,6 +88,7 @@ class ScoreTable:
         # Ids of samples and names of clusters: a column of each, by number.
         self._names: list[str] = []
         self._clusters = array("I")
+        self._weights = array("d")
         self._traits = array("i")
         """Index in ``traits``; -1 if the number belongs only to a cluster."""
         self._number_of: dict[str, int] = {}
@@ -127,6 +131,7 @@ class ScoreTable:
         if self._traits[number] < 0:
             self._traits[number] = self._number_of_traits(traits_of_sample(sample))
             self._clusters[number] = self._number(sample.cluster or sample.id)
+            self._weights[number] = sample.weight
         return number
 
     def _number(self, name: str) -> int:
@@ -135,6 +140,7 @@ class ScoreTable:
         if number == len(self._names):
             self._names.append(name)
             self._clusters.append(number)
+            self._weights.append(1.0)
             self._traits.append(-1)
         return number
 
@@ -153,6 +159,10 @@ class ScoreTable:
     def clusters_of(self, samples: IntArray) -> IntArray:
         """Return the numbers of the clusters of samples."""
         return _selected(self._clusters, samples)
+
+    def weights_of(self, samples: IntArray) -> FloatArray:
+        """Return the weights of samples."""
+        return np.asarray(self._weights)[samples]
 
     def traits_of(self, samples: IntArray) -> list[SampleTraits]:
         """Return the traits of samples."""
@@ -225,6 +235,7 @@ class ScoreTable:
             values=np.concatenate([values, np.full(n_unknown, np.nan)]),
             low=np.concatenate([low, np.zeros(n_unknown)]),
             high=np.concatenate([high, np.ones(n_unknown)]),
+            weights=self.weights_of(samples),
         )
         return units.where(np.argsort(places, kind="stable"))
 

@@ -57,8 +57,9 @@ def sequential_look(
     differences: FloatArray,
     clusters: IntArray,
     blocks: IntArray,
+    weights: FloatArray | None = None,
     *,
-    largest: int,
+    largest: float,
     reach: float = 1.0,
 ) -> InterimLook:
     """Return the first look that decides, or the last one if none does.
@@ -67,12 +68,16 @@ def sequential_look(
         differences: differences of the scores of each sample (or step), second minus first; at least one.
         clusters: the cluster of each sample.
         blocks: the block of the cluster of each sample, from 0; all blocks up to the last one in it were run.
-        largest: number of samples (or steps) of the largest cluster, of those not run yet, too.
+        weights: the weight of each sample (or step); None: all weigh 1.
+        largest: sum of the weights of the cluster with the largest one, of those not run yet, too.
         reach: largest possible absolute value of the mean difference of a cluster.
     """
     order = np.argsort(blocks, kind="stable")
-    sizes, sums, _ = cluster_sums(differences[order], clusters[order])
-    if (np.abs(sums) > reach * sizes + 1e-9).any() or sizes.max() > largest:
+    if weights is None:
+        weights = np.ones(len(differences))
+    sizes = cluster_sums(weights[order], clusters[order]).sums
+    sums = cluster_sums((weights * differences)[order], clusters[order]).sums
+    if (np.abs(sums) > reach * sizes + 1e-9).any() or sizes.max() > largest + 1e-9:
         raise ValueError("a cluster has a larger difference, or more samples, than was said")
     block = 0
     last = int(blocks.max())
@@ -80,10 +85,11 @@ def sequential_look(
     while block < last and not _decides(sizes[:seen], sums[:seen], largest, reach):
         block += 1
         seen = len(np.unique(clusters[blocks <= block]))
-    return InterimLook(block + 1, _estimate(sizes[:seen], sums[:seen], largest, reach))
+    n = int((blocks <= block).sum())
+    return InterimLook(block + 1, _estimate(sizes[:seen], sums[:seen], n, largest, reach))
 
 
-def _decides(sizes: FloatArray, sums: FloatArray, largest: int, reach: float) -> bool:
+def _decides(sizes: FloatArray, sums: FloatArray, largest: float, reach: float) -> bool:
     """Return True if these clusters reject a mean difference of 0, in either direction."""
     if len(sizes) < MIN_CLUSTERS:
         return False
@@ -92,10 +98,13 @@ def _decides(sizes: FloatArray, sums: FloatArray, largest: int, reach: float) ->
     return max(for_first, for_second) >= _MOST_LOG_CAPITAL
 
 
-def _estimate(sizes: FloatArray, sums: FloatArray, largest: int, reach: float) -> Estimate:
-    """Return the mean difference with its interval."""
-    n = float(sizes.sum())
-    found = Estimate(value=float(sums.sum()) / n if n else 0.0, n=int(n), n_clusters=len(sizes))
+def _estimate(
+    sizes: FloatArray, sums: FloatArray, n: int, largest: float, reach: float
+) -> Estimate:
+    """Return the mean difference of ``n`` samples (or steps) with its interval."""
+    total = float(sizes.sum())
+    value = float(sums.sum()) / total if total else 0.0
+    found = Estimate(value=value, n=n, n_clusters=len(sizes))
     if len(sizes) < MIN_CLUSTERS:
         return found
 
@@ -111,7 +120,7 @@ def _estimate(sizes: FloatArray, sums: FloatArray, largest: int, reach: float) -
 
 
 def _log_capital(
-    sizes: FloatArray, sums: FloatArray, mean: float, largest: int, reach: float
+    sizes: FloatArray, sums: FloatArray, mean: float, largest: float, reach: float
 ) -> float:
     """Return the logarithm of the capital of bets that the mean difference of a sample is above ``mean``.
 

@@ -1,7 +1,8 @@
 """Statistics of means: 95 % intervals over clusters, paired differences, detectable differences.
 
 Samples that share a file are not independent, so all inference is over *clusters* of samples (spec of the benchmark,
-"Intervals"). A mean is a ratio of sums over clusters, ``sum(scores) / count``.
+"Intervals"). A mean is a ratio of sums over clusters, ``sum(scores) / count``; where a benchmark gives its samples
+weights, ``sum(weights * scores) / sum(weights)``.
 
 The interval of a mean uses the cluster-robust standard error of a ratio of sums and a t quantile on the logit scale.
 The plain form (CR1, factor ``k/(k-1)``, ``t(k-1)``) is accurate only for clusters of equal size: for true means 0.3 to
@@ -13,7 +14,10 @@ working covariance of exchangeable errors whose correlation is estimated (Bell a
 2016, doi:10.1162/REST_a_00552). For clusters of equal size it is identical to CR1 with ``t(k-1)``. Remaining
 deviations: with 20 clusters of one binary score each, coverage is 0.95 to 0.99, because a binomial count is discrete;
 at a true mean of 0.92 it is 0.91 to 0.995. With scores below 0 (unanswerable samples) the logit is that of the range
-from -1 to 1: at true means of 0.03 to 0.9 the coverage is 0.94 to 0.97.
+from -1 to 1: at true means of 0.03 to 0.9 the coverage is 0.94 to 0.97. With weights, sizes of clusters are sums of
+weights, the working covariance is that of weighted errors, and numbers of clusters in exact limits are effective ones
+(Kish 1965: the squared sum of the sizes, by the sum of their squares). In simulations where a tenth of the clusters has
+weights of 4.5, the coverage is 0.98 to 0.99 (20 clusters), 0.96 to 0.985 (60) and 0.95 to 0.96 (200).
 
 Differences are paired on samples. Their interval is a percentile cluster bootstrap, with the percentiles widened to
 match the t quantile (Hesterberg 2015, doi:10.1080/00031305.2015.1089789, "expanded percentile"). At 20 clusters of
@@ -38,7 +42,7 @@ from math import comb
 from typing import NamedTuple, cast
 
 from agrotools.core import FrozenModel
-from agrotools.core.lazy import FloatArray, IntArray, np, special
+from agrotools.core.lazy import BoolArray, FloatArray, IntArray, np, special
 
 MIN_CLUSTERS = 10
 """Minimum number of clusters for an interval."""
@@ -83,6 +87,31 @@ class Estimate(FrozenModel):
         return self.p_adjusted is not None and self.p_adjusted < 1 - LEVEL
 
 
+class ClusterSums(NamedTuple):
+    """Sums over the units of each cluster, from which means and their errors follow; all of shape ``(..., k)``.
+
+    Leading axes are independent data sets.
+    """
+
+    sizes: FloatArray
+    """Sums of the weights: numbers of units if each weighs 1."""
+    sums: FloatArray
+    """Sums of the weighted values."""
+    squares: FloatArray
+    """Sums of the squared weighted values."""
+    squared_weights: FloatArray | None = None
+    """Sums of the squared weights; None if each unit weighs 1."""
+    products: FloatArray | None = None
+    """Sums of the values times their squared weights; None if each unit weighs 1."""
+
+    @property
+    def n_effective(self) -> float:
+        """Number of clusters; with weights, of clusters of equal size that would tell as much."""
+        if self.squared_weights is None:
+            return self.sizes.shape[-1]
+        return float(np.sum(self.sizes) ** 2 / np.sum(self.sizes**2))
+
+
 class Spread(NamedTuple):
     """Ratio of sums, its CR2 standard error, and the degrees of freedom of that error; shapes ``(...)``."""
 
@@ -92,27 +121,30 @@ class Spread(NamedTuple):
 
 
 def estimate_mean(
-    values: Sequence[float] | FloatArray, clusters: Sequence[Hashable] | IntArray
+    values: Sequence[float] | FloatArray,
+    clusters: Sequence[Hashable] | IntArray,
+    weights: FloatArray | None = None,
 ) -> Estimate:
     """Return the mean of ``values`` in [-1, 1] with its 95 % interval over ``clusters``, neither of them below 0.
 
     Args:
         values: one value per unit (sample or step), already averaged over epochs.
         clusters: the cluster of each unit; any hashable labels, or an array of integers.
+        weights: the weight of each unit, above 0; None: all weigh the same.
 
     Raises:
         ValueError: no values, unequal lengths, or a value outside [-1, 1].
     """
     scores = np.asarray(values, dtype=np.float64)
-    sizes, sums, squares = cluster_sums(scores, clusters)
+    data = cluster_sums(scores, clusters, weights)
     if not np.all((scores >= -1) & (scores <= 1)):
         raise ValueError("scores lie in [-1, 1]")
-    n, k = len(values), len(sizes)
-    mean = min(max(float(np.sum(sums)) / n, 0.0), 1.0)
+    n, k = len(values), len(data.sizes)
+    mean = min(max(float(np.sum(data.sums)) / float(np.sum(data.sizes)), 0.0), 1.0)
     if k < MIN_CLUSTERS:
         return Estimate(value=mean, n=n, n_clusters=k)
-    lower, upper = mean_interval(sizes, sums, squares, floor=-1.0 if np.any(scores < 0) else 0.0)
-    spread = ratio_spread(sizes, sums, squares)
+    lower, upper = mean_interval(data, floor=-1.0 if np.any(scores < 0) else 0.0)
+    spread = ratio_spread(data)
     return Estimate(
         value=mean,
         interval=Interval(lower=min(float(lower), mean), upper=max(float(upper), mean)),
@@ -126,11 +158,14 @@ def estimate_difference(
     first: Sequence[float] | FloatArray,
     second: Sequence[float] | FloatArray,
     clusters: Sequence[Hashable] | IntArray,
+    weights: FloatArray | None = None,
     *,
     draws: int = BOOTSTRAP_DRAWS,
     seed: int = 0,
 ) -> Estimate:
     """Return the mean of ``first - second``, paired unit by unit, with a 95 % cluster bootstrap interval.
+
+    ``weights``: the weight of each unit, above 0; None: all weigh the same.
 
     Resampling repeats what was seen: all differences may be alike (two runs that agree nearly everywhere) though one
     sample in twenty is lost whole. The interval therefore reaches at least to what k clusters cannot exclude: the share
@@ -141,13 +176,14 @@ def estimate_difference(
         ValueError: no values or unequal lengths.
     """
     deltas = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
-    sizes, sums, squares = cluster_sums(deltas, clusters)
+    data = cluster_sums(deltas, clusters, weights)
+    sizes, sums = data.sizes, data.sums
     n, k = len(deltas), len(sizes)
-    mean = float(np.sum(sums)) / n
+    mean = float(np.sum(sums)) / float(np.sum(sizes))
     if k < MIN_CLUSTERS:
         return Estimate(value=mean, n=n, n_clusters=k)
-    spread = ratio_spread(sizes, sums, squares)
-    rare = rare_deviations(first, second, sums / sizes, mean)
+    spread = ratio_spread(data)
+    rare = rare_deviations(first, second, data, mean)
     within = Interval(lower=rare.lower(_UPPER), upper=rare.upper(_UPPER))
     if spread.error < ROUNDING:
         return Estimate(value=mean, interval=within, n=n, n_clusters=k, p=rare.p())
@@ -180,12 +216,15 @@ _FAR = 0.5
 
 
 class RareDeviations(NamedTuple):
-    """Numbers of clusters that deviate far below and above the mean, and the room there is on each side."""
+    """Numbers of clusters that deviate far below and above the mean, and the room there is on each side.
 
-    n_clusters: int
+    With weights, the numbers are effective ones.
+    """
+
+    n_clusters: float
     mean: float
-    n_below: int
-    n_above: int
+    n_below: float
+    n_above: float
     below: float
     above: float
 
@@ -204,7 +243,7 @@ class RareDeviations(NamedTuple):
         share = min(1.0, far / k + abs(self.mean) / room)
         return 1.0 if far == k else min(1.0, 2 * float(special.betaincc(far + 1, k - far, share)))
 
-    def _reach(self, far: int, room: float, level: float) -> float:
+    def _reach(self, far: float, room: float, level: float) -> float:
         share = _highest_share(far, self.n_clusters, level)
         return (share - far / self.n_clusters) * room
 
@@ -212,7 +251,7 @@ class RareDeviations(NamedTuple):
 def rare_deviations(
     first: Sequence[float] | FloatArray,
     second: Sequence[float] | FloatArray,
-    clusters: FloatArray,
+    data: ClusterSums,
     mean: float,
 ) -> RareDeviations:
     """Return what is known of large deviations of ``first - second``.
@@ -223,20 +262,28 @@ def rare_deviations(
     Args:
         first: scores of one run.
         second: scores of the other one.
-        clusters: mean difference of each cluster.
+        data: sums of the differences of each cluster.
         mean: mean of all differences.
     """
     values = np.concatenate([np.asarray(first), np.asarray(second)])
     most = 2.0 if np.min(values) < 0 < np.max(values) else 1.0  # lost points are all below 0
     below, above = most + mean, most - mean
+    clusters = data.sums / data.sizes
     return RareDeviations(
-        n_clusters=len(clusters),
+        n_clusters=data.n_effective,
         mean=mean,
-        n_below=int(np.sum(clusters < mean - _FAR * below)),
-        n_above=int(np.sum(clusters > mean + _FAR * above)),
+        n_below=_number_of(clusters < mean - _FAR * below, data),
+        n_above=_number_of(clusters > mean + _FAR * above, data),
         below=below,
         above=above,
     )
+
+
+def _number_of(which: BoolArray, data: ClusterSums) -> float:
+    """Return how many clusters a mask selects; with weights, their share of the effective number."""
+    if data.squared_weights is None:
+        return int(np.sum(which))
+    return data.n_effective * float(np.sum(data.sizes[which]) / np.sum(data.sizes))
 
 
 def estimate_unpaired(
@@ -244,6 +291,8 @@ def estimate_unpaired(
     second: Sequence[float] | FloatArray,
     first_clusters: Sequence[Hashable] | IntArray,
     second_clusters: Sequence[Hashable] | IntArray,
+    first_weights: FloatArray | None = None,
+    second_weights: FloatArray | None = None,
 ) -> Estimate:
     """Return ``mean(first) - mean(second)`` of values in different clusters, with Welch's 95 % t interval.
 
@@ -253,15 +302,16 @@ def estimate_unpaired(
         ValueError: no values, or unequal lengths.
     """
     parts = [
-        cluster_sums(np.asarray(first, dtype=np.float64), first_clusters),
-        cluster_sums(np.asarray(second, dtype=np.float64), second_clusters),
+        cluster_sums(np.asarray(first, dtype=np.float64), first_clusters, first_weights),
+        cluster_sums(np.asarray(second, dtype=np.float64), second_clusters, second_weights),
     ]
-    numbers_of_clusters = [len(sizes) for sizes, _, _ in parts]
+    numbers_of_clusters = [len(each.sizes) for each in parts]
     n, k = len(first) + len(second), sum(numbers_of_clusters)
-    value = float(np.mean(first) - np.mean(second))
+    means = [float(np.sum(each.sums)) / float(np.sum(each.sizes)) for each in parts]
+    value = means[0] - means[1]
     if min(numbers_of_clusters) < MIN_CLUSTERS:
         return Estimate(value=value, n=n, n_clusters=k)
-    spreads = [ratio_spread(*part) for part in parts]
+    spreads = [ratio_spread(part) for part in parts]
     variances = [float(each.error) ** 2 for each in spreads]
     error = sum(variances) ** 0.5
     if error < ROUNDING:
@@ -283,19 +333,32 @@ def estimate_unpaired(
 
 
 def planned_detectable(
-    sizes: Sequence[int], *, correlation: float = 0.0, within: float = 0.5
+    sizes: Sequence[float],
+    squared_weights: Sequence[float] | None = None,
+    *,
+    correlation: float = 0.0,
+    within: float = 0.5,
 ) -> float | None:
     """Return the smallest difference of two runs found with 80 % power at the 5 % level, before either is made.
 
     Scores are taken to spread as much as they can around their mean of 0.5 (0 or 1); graded scores spread less.
 
     Args:
-        sizes: number of samples of each cluster.
+        sizes: number of samples of each cluster, or the sum of their weights.
+        squared_weights: sum of the squared weights of the samples of each cluster; None: all weigh the same.
         correlation: correlation of the two runs' scores of a sample; 0 for runs on different samples.
         within: correlation of the scores of two samples of a cluster in one run.
     """
-    variance = 0.25 * _design_effect(sizes, within) / sum(sizes)
-    return _detectable((2 * (1 - correlation) * variance) ** 0.5, 2 * (len(sizes) - 1))
+    if squared_weights is None:
+        squared_weights = sizes
+    pairs = zip(sizes, squared_weights, strict=True)
+    # The variance of a cluster's sum: of its single scores, and of their pairs.
+    variances = (single + (size**2 - single) * within for size, single in pairs)
+    variance = 0.25 * sum(variances) / sum(sizes) ** 2
+    n_effective = sum(sizes) ** 2 / sum(size**2 for size in sizes)
+    is_plain = [*squared_weights] == [*sizes]
+    n_clusters = len(sizes) if is_plain else n_effective
+    return _detectable((2 * (1 - correlation) * variance) ** 0.5, 2 * (n_clusters - 1))
 
 
 def planned_half_width(
@@ -343,16 +406,13 @@ def _highest_share(hits: float, n: float, level: float) -> float:
     return 1.0 if hits == n else float(special.betaincinv(hits + 1, n - hits, level))
 
 
-def mean_interval(
-    sizes: FloatArray, sums: FloatArray, squares: FloatArray, *, floor: float = 0.0
-) -> tuple[FloatArray, FloatArray]:
+def mean_interval(data: ClusterSums, *, floor: float = 0.0) -> tuple[FloatArray, FloatArray]:
     """Return the lower and upper ends, not below 0, of the 95 % interval of ``sum(sums) / sum(sizes)``.
 
-    All arrays have shape ``(..., k)``: number, sum and sum of squares of the scores of each of k clusters; leading axes
-    are independent data sets. If all scores or all cluster means are equal, the interval is Clopper-Pearson with the
-    clusters as trials and ``mean * k`` successes, which need not be a whole number. ``floor``: lowest possible score.
+    If all scores or all cluster means are equal, the interval is Clopper-Pearson with the clusters as trials and
+    ``mean * k`` successes, which need not be a whole number. ``floor``: lowest possible score.
     """
-    spread = ratio_spread(sizes, sums, squares)
+    spread = ratio_spread(data)
     equal = spread.error < ROUNDING
 
     # Scores that differ: a t interval on the logit scale.
@@ -365,7 +425,7 @@ def mean_interval(
     upper_by_t = np.maximum(floor + width * special.expit(logit + reach), 0)
 
     # Equal scores or cluster means: Clopper-Pearson. The functions are not defined without hits or without misses.
-    k = sizes.shape[-1]
+    k = data.n_effective
     hits = np.clip(spread.mean, 0, 1) * k
     misses = k - hits
     tail = (1 - LEVEL) / 2
@@ -379,17 +439,20 @@ def mean_interval(
     return cast("FloatArray", lower), cast("FloatArray", upper)
 
 
-def ratio_spread(sizes: FloatArray, sums: FloatArray, squares: FloatArray) -> Spread:
-    """Return mean, CR2 standard error and Satterthwaite degrees of freedom; for the arguments see
-    :func:`mean_interval`.
-    """
+def ratio_spread(data: ClusterSums) -> Spread:
+    """Return mean, CR2 standard error and Satterthwaite degrees of freedom of ``sum(sums) / sum(sizes)``."""
+    sizes, sums = data.sizes, data.sums
     shape = sizes.shape
     total = np.sum(sizes, axis=-1, keepdims=True)
     mean = np.sum(sums, axis=-1, keepdims=True) / total
-    if bool(np.all(sizes == sizes[..., :1])):
+    if data.squared_weights is None and bool(np.all(sizes == sizes[..., :1])):
         sizes = sizes[..., :1]  # what depends on sizes alone is then computed once for all clusters
+    # Sums of squared weights q of the clusters; the weight of a single score is 1 unless weights are given.
+    q = sizes if data.squared_weights is None else data.squared_weights
+    products = sums if data.products is None else data.products
+    total_q = _over_clusters(q, shape)[..., None]
     share = sizes / total
-    factor = 1 / (1 - share)
+    factor = _cr2_factor(data, share, total_q)
 
     # Squared residuals of the sums of clusters. A large run has many clusters, so these arrays are changed in place.
     residuals = sums - mean * sizes
@@ -399,20 +462,32 @@ def ratio_spread(sizes: FloatArray, sums: FloatArray, squares: FloatArray) -> Sp
     error = np.sqrt(_over_clusters(residuals, shape)) / total[..., 0]
 
     # Squared residuals of the single scores.
-    np.multiply(2 * mean, sums, out=residuals)
-    np.subtract(squares, residuals, out=residuals)
-    residuals += mean**2 * sizes
+    np.multiply(2 * mean, products, out=residuals)
+    np.subtract(data.squares, residuals, out=residuals)
+    residuals += mean**2 * q
     of_scores = _over_clusters(residuals, shape)[..., None]
 
     # The square of a cluster's residual is that of its single scores and the products of its pairs.
-    n_pairs = _over_clusters(sizes * (sizes - 1), shape)[..., None]
-    products = of_clusters - of_scores
-    most = n_pairs * of_scores / total
-    ratio = np.divide(products, most, out=np.zeros_like(products), where=most > 0)
+    pairs = sizes * (sizes - 1) if data.squared_weights is None else sizes**2 - q
+    n_pairs = _over_clusters(pairs, shape)[..., None]
+    of_pairs = of_clusters - of_scores
+    most = n_pairs * of_scores / total_q
+    ratio = np.divide(of_pairs, most, out=np.zeros_like(of_pairs), where=most > 0)
     correlation = np.clip(ratio, 0, 1)
 
-    degrees = _satterthwaite_degrees(sizes, share, factor, correlation, shape)
+    # Variance of a cluster's sum of errors: of its single scores, and of its pairs.
+    working = q + pairs * correlation
+    degrees = _satterthwaite_degrees(working, share, factor, shape)
     return Spread(mean[..., 0], error, degrees)
+
+
+def _cr2_factor(data: ClusterSums, share: FloatArray, total_q: FloatArray) -> FloatArray:
+    """Return the squared CR2 factor of each cluster; ``total_q``: sum of the squared weights of all clusters."""
+    if data.squared_weights is None:
+        return 1 / (1 - share)
+    # A cluster's sum of independent errors has the variance q; the mean, which holds a share of it, takes some away.
+    q = data.squared_weights
+    return q / (q - 2 * share * q + share**2 * total_q)
 
 
 def _over_clusters(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
@@ -421,10 +496,9 @@ def _over_clusters(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
 
 
 def _satterthwaite_degrees(
-    sizes: FloatArray,
+    working: FloatArray,
     share: FloatArray,
     factor: FloatArray,
-    correlation: FloatArray,
     shape: tuple[int, ...],
 ) -> FloatArray:
     """Return the degrees of freedom of the CR2 standard error, at least 1.
@@ -433,14 +507,12 @@ def _satterthwaite_degrees(
     cluster) and A the CR2 factors, the degrees of freedom are ``trace(APA)^2 / |APA|^2``, here in closed form.
 
     Args:
-        sizes: number of scores of each cluster.
+        working: variance w of the sum of errors of each cluster under the working model.
         share: share of each cluster in all scores, s.
         factor: squared CR2 factor of each cluster.
-        correlation: correlation r of the errors of two scores of a cluster.
         shape: shape of the arrays over clusters; the others may hold one value for all clusters.
     """
-    # Variance w of a cluster's sum of errors. W is the sum over the clusters.
-    working = sizes * (1 + (sizes - 1) * correlation)
+    # W is the sum of w over the clusters.
     summed = _over_clusters(working, shape)[..., None]
     # P is w on the diagonal, plus W s_g s_h - s_g w_h - s_h w_g everywhere, because the mean is estimated, too.
     shift = summed * share**2 - 2 * share * working
@@ -479,32 +551,49 @@ def bootstrap_ratios(sizes: FloatArray, sums: FloatArray, *, draws: int, seed: i
 
 
 def cluster_sums(
-    values: FloatArray, clusters: Sequence[Hashable] | IntArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return number, sum and sum of squares of the values of each cluster, as three arrays of shape ``(k,)``.
+    values: FloatArray,
+    clusters: Sequence[Hashable] | IntArray,
+    weights: FloatArray | None = None,
+) -> ClusterSums:
+    """Return the sums of the values of each cluster, in the order of the clusters' first values.
 
-    Clusters are in the order of their first value.
+    ``weights``: the weight of each value, above 0; values of equal weight are as if they had none.
     """
     if len(values) == 0:
         raise ValueError("no values")
     if len(values) != len(clusters):
         raise ValueError(f"{len(values)} values but {len(clusters)} cluster labels")
-    if isinstance(clusters, np.ndarray) and bool(np.all(clusters[1:] > clusters[:-1])):
-        return np.broadcast_to(np.ones(1), values.shape), values, np.square(values)
+    weighs = weights is not None and not bool(np.all(weights == weights[0]))
+    single = isinstance(clusters, np.ndarray) and bool(np.all(clusters[1:] > clusters[:-1]))
+    if single and not weighs:
+        return ClusterSums(np.broadcast_to(np.ones(1), values.shape), values, np.square(values))
+    index = _cluster_index(clusters)
+
+    def summed(terms: FloatArray) -> FloatArray:
+        return cast("FloatArray", np.bincount(index, weights=terms))
+
+    if weights is None or not weighs:
+        return ClusterSums(summed(np.ones_like(values)), summed(values), summed(values**2))
+    return ClusterSums(
+        sizes=summed(weights),
+        sums=summed(weights * values),
+        squares=summed((weights * values) ** 2),
+        squared_weights=summed(weights**2),
+        products=summed(weights**2 * values),
+    )
+
+
+def _cluster_index(clusters: Sequence[Hashable] | IntArray) -> IntArray:
+    """Return the number of the cluster of each value, in the order of the clusters' first values."""
     if isinstance(clusters, np.ndarray):
         _, first, index = np.unique(clusters, return_index=True, return_inverse=True)
         rank = np.empty(len(first), dtype=np.intp)
         rank[np.argsort(first)] = np.arange(len(first))
-        index = rank[index]
-    else:
-        numbers: dict[Hashable, int] = {}
-        index = np.fromiter(
-            (numbers.setdefault(label, len(numbers)) for label in clusters), dtype=np.intp
-        )
-    sizes, sums, squares = (
-        np.bincount(index, weights=weights) for weights in (np.ones_like(values), values, values**2)
+        return rank[index]
+    numbers: dict[Hashable, int] = {}
+    return np.fromiter(
+        (numbers.setdefault(label, len(numbers)) for label in clusters), dtype=np.intp
     )
-    return cast("FloatArray", sizes), cast("FloatArray", sums), cast("FloatArray", squares)
 
 
 def _p_value(resampled: FloatArray, sums: FloatArray, spread: Spread, widening: float) -> float:
@@ -567,13 +656,16 @@ class Repeats(FrozenModel):
     rerun: Interval
 
 
-def repeats_of(places: IntArray, values: FloatArray, clusters: IntArray) -> Repeats | None:
+def repeats_of(
+    places: IntArray, values: FloatArray, clusters: IntArray, weights: FloatArray
+) -> Repeats | None:
     """Return the agreement between epochs; None if no sample has two valid ones.
 
     Args:
         places: sample of each valid record, numbered from 0.
         values: score of each valid record, at most 1.
         clusters: cluster of each sample.
+        weights: weight of each sample.
     """
     n = np.bincount(places, minlength=len(clusters))
     right = np.bincount(places, weights=values >= 1, minlength=len(clusters)).astype(int)
@@ -591,32 +683,43 @@ def repeats_of(places: IntArray, values: FloatArray, clusters: IntArray) -> Repe
             draws = comb(n_epochs, k)
             all_right.append(comb(n_right, k) / draws)
             any_right.append(1 - comb(n_epochs - n_right, k) / draws)
-        hat[k] = estimate_mean(all_right, clusters[enough])
-        at[k] = estimate_mean(any_right, clusters[enough])
+        hat[k] = estimate_mean(all_right, clusters[enough], weights[enough])
+        at[k] = estimate_mean(any_right, clusters[enough], weights[enough])
     several = n >= 2
-    flips = estimate_mean(((right > 0) & (right < n))[several].astype(float), clusters[several])
+    is_flip = ((right > 0) & (right < n)).astype(float)
+    flips = estimate_mean(is_flip[several], clusters[several], weights[several])
     return Repeats(
-        epochs=epochs, pass_hat=hat, pass_at=at, flips=flips, rerun=rerun_interval(places, values)
+        epochs=epochs,
+        pass_hat=hat,
+        pass_at=at,
+        flips=flips,
+        rerun=rerun_interval(places, values, weights),
     )
 
 
-def rerun_interval(places: IntArray, values: FloatArray) -> Interval:
+def rerun_interval(places: IntArray, values: FloatArray, weights: FloatArray) -> Interval:
     """Return the interval of the mean score of these samples over all possible re-runs.
 
     A sample with one record is given the mean variance of the others.
+
+    Args:
+        places: sample of each valid record, numbered from 0.
+        values: score of each valid record.
+        weights: weight of each sample.
     """
-    _, at, n = np.unique(places, return_inverse=True, return_counts=True)
+    samples, at, n = np.unique(places, return_inverse=True, return_counts=True)
+    relative = weights[samples] / np.mean(weights[samples])
     means = np.bincount(at, weights=values) / n
     squares = np.bincount(at, weights=(values - means[at]) ** 2)
     several = n > 1
     variances = np.divide(squares, n - 1, out=np.zeros_like(means), where=several)
     pooled = float(variances[several].mean()) if several.any() else 0.25
-    parts = np.where(several, variances, pooled) / n
+    parts = relative**2 * np.where(several, variances, pooled) / n
     extra = 0.5 / float(n.mean())
     total = float(parts.sum()) + extra
     degrees = total**2 / (
         float((parts[several] ** 2 / (n[several] - 1)).sum()) + extra**2 / _EXTRA_DEGREES
     )
     reach = float(special.stdtrit(degrees, 0.975)) * total**0.5 / len(n)
-    mean = float(means.mean())
+    mean = float((relative * means).mean())
     return Interval(lower=max(0.0, mean - reach), upper=min(1.0, max(0.0, mean + reach)))

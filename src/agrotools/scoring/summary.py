@@ -197,6 +197,10 @@ class NoForm(FrozenModel):
         return self.share > MAX_NO_FORM_SHARE
 
 
+Weighting = Literal["", "task types", "samples"]
+"""What counts the same in means: each sample (empty), each task type, or nothing, but samples by their weights."""
+
+
 class ModeSummary(FrozenModel):
     """Metrics of one mode.
 
@@ -235,6 +239,7 @@ class ModeSummary(FrozenModel):
     """Ratio of calls in end-to-end; None in other modes and if no sample that needs calls was answered."""
     repeats: Annotated[Repeats | None, Field(exclude_if=operator.not_)] = None
     """Agreement between epochs; None if no sample has two valid ones."""
+    weighting: Annotated[Weighting, Field(exclude_if=operator.not_)] = ""
     by_source: Annotated[Estimate | None, Field(exclude_if=operator.not_)] = None
     """Final Answer Score with the interval over sources, for the claim on a new source; None under 10 sources."""
     published: PublishedFigures | None = None

@@ -18,11 +18,17 @@ class PairedUnits(NamedTuple):
     clusters: IntArray
     first: FloatArray
     second: FloatArray
+    weights: FloatArray
 
     @property
     def means(self) -> tuple[float, float]:
         """Means of both."""
-        return shown_mean(self.first), shown_mean(self.second)
+        return shown_mean(self.first, self.weights), shown_mean(self.second, self.weights)
+
+    @property
+    def difference(self) -> Estimate:
+        """Mean of the second minus the first."""
+        return estimate_difference(self.second, self.first, self.clusters, self.weights)
 
     def by_sample(self) -> "PairedUnits":
         """Return the means over the steps of each sample, in the same order."""
@@ -32,14 +38,21 @@ class PairedUnits(NamedTuple):
         order = np.argsort(at_first)
         first = np.bincount(at, weights=self.first) / counts
         second = np.bincount(at, weights=self.second) / counts
+        at_first = at_first[order]
         return PairedUnits(
-            samples[order], self.clusters[at_first[order]], first[order], second[order]
+            samples=samples[order],
+            clusters=self.clusters[at_first],
+            first=first[order],
+            second=second[order],
+            weights=self.weights[at_first],
         )
 
 
-def shown_mean(values: FloatArray) -> float:
+def shown_mean(values: FloatArray, weights: FloatArray | None = None) -> float:
     """Return the mean, not below 0; differences are those of means before that."""
-    return max(0.0, float(values.mean()))
+    if weights is None or bool(np.all(weights == weights[0])):
+        return max(0.0, float(values.mean()))
+    return max(0.0, float(np.sum(weights * values) / np.sum(weights)))
 
 
 def paired_units(first: ScoreUnits, second: ScoreUnits) -> PairedUnits | None:
@@ -55,7 +68,13 @@ def paired_units(first: ScoreUnits, second: ScoreUnits) -> PairedUnits | None:
         return None
     order = np.argsort(at_first)
     first, second = first.where(at_first[order]), second.where(at_second[order])
-    return PairedUnits(first.samples, first.clusters, first.values, second.values)
+    return PairedUnits(
+        samples=first.samples,
+        clusters=first.clusters,
+        first=first.values,
+        second=second.values,
+        weights=first.weights,
+    )
 
 
 def metric_of(units: ScoreUnits, table: ScoreTable) -> Metric | None:
@@ -65,25 +84,24 @@ def metric_of(units: ScoreUnits, table: ScoreTable) -> Metric | None:
         return None
 
     def mean(part: BoolArray | slice) -> Estimate:
-        return estimate_mean(known.values[part], known.clusters[part])
+        return estimate_mean(known.values[part], known.clusters[part], known.weights[part])
 
     metric = _metric_by_part(known.samples, table, mean)
     if bool(np.all(units.low == units.high)):
         return metric
-    bounds = Interval(lower=_mean_bound(units.low), upper=_mean_bound(units.high))
+    bounds = Interval(
+        lower=shown_mean(units.low, units.weights), upper=shown_mean(units.high, units.weights)
+    )
     return metric.model_copy(update={"bounds": bounds})
-
-
-def _mean_bound(ends: FloatArray) -> float:
-    values: list[float] = ends.tolist()
-    return max(sum(values) / len(values), 0.0)
 
 
 def difference_of(pair: PairedUnits, table: ScoreTable) -> Metric:
     """Return the first minus the second of paired units."""
 
     def difference(part: BoolArray | slice) -> Estimate:
-        return estimate_difference(pair.first[part], pair.second[part], pair.clusters[part])
+        return estimate_difference(
+            pair.first[part], pair.second[part], pair.clusters[part], pair.weights[part]
+        )
 
     return _metric_by_part(pair.samples, table, difference)
 

@@ -2,7 +2,9 @@
 
 import json
 import random
+from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -47,6 +49,35 @@ def test_a_table_is_compared_with_the_statistics_of_runs(tmp_path, scores):
     )
 
 
+def test_a_table_with_weights_is_compared_and_gated_with_them(tmp_path, scores):
+    weights = [4.5 if n < 4 else 1 for n in range(40)]
+    weighted = [(*row, weights[int(row[1][1:])]) for row in scores]
+    file = table(tmp_path / "scores.csv", weighted, "model,sample,score,cluster,weight")
+    first, second = ([row[2] for row in scores if row[0] == model] for model in "AB")
+    expected = np.average(second, weights=weights) - np.average(first, weights=weights)
+    (found,) = compare_tables(file)
+    assert found.modes["table"]["score"].overall.value == pytest.approx(expected)
+    gate, _, _ = gate_tables(file, Path("A"), 0.0, allow_invalid=False)
+    assert gate.bound.drop == pytest.approx(-expected)
+    assert (gate.new, gate.old) == pytest.approx(
+        (np.average(second, weights=weights), np.average(first, weights=weights))
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("A", "q", 1, "heavy")], "weight heavy is no number above 0"),
+        ([("A", "q", 1, 0)], "weight 0 is no number above 0"),
+        ([("A", "q", 1, 2), ("B", "q", 1, 3)], "sample q has the weight 3, elsewhere 2"),
+    ],
+)
+def test_weights_that_cannot_be_used_are_named(tmp_path, rows, message):
+    file = table(tmp_path / "scores.csv", rows, "model,sample,score,weight")
+    with pytest.raises(UsageError, match=message):
+        read_scores(file)
+
+
 def test_several_tables_are_one_epochs_are_averaged_and_empty_scores_are_not_compared(tmp_path):
     rows = (
         [("A", n, 1, 0) for n in range(12)]
@@ -60,8 +91,8 @@ def test_several_tables_are_one_epochs_are_averaged_and_empty_scores_are_not_com
         + "".join(f"B;{n}.0;{score}\n" for n, score in enumerate(["0,5", "TRUE", "false"] * 4))
     )
     read = read_scores(one)["A"]
-    assert read.scores == {(str(n), str(n)): 1 if n == 11 else 0.5 for n in range(12)}
-    assert read.gaps == {("11", "11"): 0.5, ("12", "12"): 1}
+    assert read.scores == {(str(n), str(n), 1): 1 if n == 11 else 0.5 for n in range(12)}
+    assert read.gaps == {("11", "11", 1): 0.5, ("12", "12", 1): 1}
     compared = compare_tables(one, two)[0]
     assert compared.means["table"] == pytest.approx((6.5 / 12, 0.5))
     table(two, [("B", f"{n}.0", 1) for n in range(14)], "model,sample,score")

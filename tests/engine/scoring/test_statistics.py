@@ -8,8 +8,10 @@ from scipy.special import stdtrit
 
 from agrotools.report.tables import repeats_table
 from agrotools.scoring.statistics import (
+    ClusterSums,
     Estimate,
     adjusted,
+    cluster_sums,
     estimate_difference,
     estimate_mean,
     mean_interval,
@@ -66,6 +68,84 @@ def test_clusters_of_equal_size_give_the_textbook_t_interval_on_the_logit_scale(
     )
 
 
+def test_closed_form_with_weights_agrees_with_matrices():
+    generator = np.random.default_rng(4)
+    clusters = np.repeat(np.arange(12), generator.integers(1, 9, 12))
+    values = np.clip(
+        generator.normal(0.5, 0.2, len(clusters)) + generator.normal(0, 0.2, 12)[clusters], 0, 1
+    )
+    weights = generator.choice([0.2, 1.0, 4.0], len(clusters))
+    spread = ratio_spread(cluster_sums(values, clusters, weights))
+
+    shares = weights / weights.sum()
+    mean = shares @ values
+    residuals = weights * (values - mean)
+    same = clusters[:, None] == clusters[None, :]
+    off = same & ~np.eye(len(values), dtype=bool)
+    # Mean product of the residuals of two values of a cluster, relative to the mean square of a single one.
+    products = np.outer(residuals, residuals)[off].sum() / np.outer(weights, weights)[off].sum()
+    correlation = np.clip(products / (np.sum(residuals**2) / np.sum(weights**2)), 0, 1)
+    working = np.where(np.eye(len(values), dtype=bool), 1.0, np.where(same, correlation, 0.0))
+    independent = np.eye(len(values))
+    rows = []
+    for label in range(12):
+        member = (clusters == label) * weights
+        row = (
+            member - member.sum() * shares
+        )  # residual sum of the cluster, as a function of the values
+        factor = np.sum(member**2) / (row @ independent @ row)
+        rows.append(np.sqrt(factor) * row / weights.sum())
+    linear = np.array(rows)
+    assert spread.mean == pytest.approx(mean)
+    assert spread.error == pytest.approx(np.sqrt(np.sum((linear @ values) ** 2)))
+    gram = linear @ working @ linear.T
+    assert spread.degrees == pytest.approx(np.trace(gram) ** 2 / np.sum(gram**2))
+    assert 0 < correlation < 1
+
+
+def test_equal_weights_change_nothing():
+    generator = np.random.default_rng(5)
+    clusters = generator.integers(0, 15, 80)
+    first, second = generator.random((2, 80))
+    weights = np.full(80, 3.0)
+    assert estimate_mean(first, clusters, weights) == estimate_mean(first, clusters)
+    assert estimate_difference(first, second, clusters, weights) == estimate_difference(
+        first, second, clusters
+    )
+
+
+def test_a_weight_of_two_moves_the_mean_like_two_equal_values_of_a_cluster():
+    generator = np.random.default_rng(6)
+    clusters = np.arange(40)
+    values = generator.random(40)
+    weights = np.where(clusters < 10, 2.0, 1.0)
+    twice = np.concatenate([np.arange(10), np.arange(40)])
+    weighted = estimate_mean(values, clusters, weights)
+    repeated = estimate_mean(values[twice], clusters[twice])
+    assert weighted.value == pytest.approx(repeated.value)
+    assert weighted.n == 40
+    # The interval is nearly that of the repeated values; these have one more guess to make, their correlation.
+    assert weighted.interval.lower == pytest.approx(repeated.interval.lower, abs=0.005)
+    assert weighted.interval.upper == pytest.approx(repeated.interval.upper, abs=0.005)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [20, 60])
+@pytest.mark.parametrize("mean", [0.3, 0.6, 0.8])
+def test_weighted_intervals_cover(k, mean):
+    """A tenth of the clusters weighs a third, as where rare task types count like common ones."""
+    generator = np.random.default_rng(9)
+    covered = []
+    for _ in range(600):
+        clusters = np.repeat(np.arange(k), generator.geometric(1 / 3, k))
+        chance = generator.beta(2 * mean, 2 * (1 - mean), k)
+        values = (generator.random(len(clusters)) < chance[clusters]).astype(float)
+        weights = np.where(clusters < max(2, k // 10), 4.5, 1.0)
+        interval = estimate_mean(values, clusters, weights).interval
+        covered.append(interval.lower <= mean <= interval.upper)
+    assert 0.94 <= np.mean(covered) <= 0.995
+
+
 def test_closed_form_of_the_degrees_of_freedom_agrees_with_matrices():
     generator = np.random.default_rng(3)
     clusters = np.repeat(np.arange(12), generator.integers(1, 9, 12))
@@ -74,7 +154,7 @@ def test_closed_form_of_the_degrees_of_freedom_agrees_with_matrices():
     )
     sizes = np.bincount(clusters).astype(float)
     sums, squares = np.bincount(clusters, values), np.bincount(clusters, values**2)
-    spread = ratio_spread(sizes, sums, squares)
+    spread = ratio_spread(ClusterSums(sizes, sums, squares))
 
     n = len(values)
     hat = np.full((n, n), 1 / n)
@@ -180,14 +260,14 @@ def _simulated(generator, draws, k, mean, correlation, long_tail, continuous):
     )
     if not continuous:
         sums = generator.binomial(sizes, chance).astype(float)
-        return sizes.astype(float), sums, sums
+        return ClusterSums(sizes.astype(float), sums, sums)
     sums, squares = np.zeros((draws, k)), np.zeros((draws, k))
     for member in range(sizes.max()):
         there = sizes > member
         score = generator.beta(4 * chance[there], 4 * (1 - chance[there]))
         sums[there] += score
         squares[there] += score**2
-    return sizes.astype(float), sums, squares
+    return ClusterSums(sizes.astype(float), sums, squares)
 
 
 @pytest.mark.slow
@@ -201,7 +281,7 @@ def test_intervals_of_means_cover(k, mean):
             data = _simulated(
                 generator, 2_000 if k < 200 else 1_000, k, mean, correlation, long_tail, continuous
             )
-            lower, upper = mean_interval(*data)
+            lower, upper = mean_interval(data)
             covered[(correlation, continuous, long_tail)] = float(
                 np.mean((lower <= mean) & (mean <= upper))
             )
@@ -231,7 +311,7 @@ def test_intervals_cover_where_unanswerable_samples_lose_points(
     answered = np.where(pair & twin, 0.0, hit)
     unanswerable = np.where(pair, own.astype(float) - twin, 0.0)
     sizes, sums, squares = 1.0 + pair, answered + unanswerable, answered**2 + unanswerable**2
-    lower, upper = mean_interval(sizes, sums, squares, floor=-1.0)
+    lower, upper = mean_interval(ClusterSums(sizes, sums, squares), floor=-1.0)
     mean = (right * (1 - share * refused) + share * (unanswerable_refused - refused)) / (1 + share)
     assert 0.93 <= np.mean((lower <= mean) & (mean <= upper)) <= 0.975
     assert lower.min() >= 0
@@ -271,6 +351,8 @@ def test_planned_difference_agrees_with_that_of_scores_of_0_and_1():
     t, t_power = (float(stdtrit(18, share)) for share in (0.975, 0.8))
     assert planned_detectable([1] * 10) == pytest.approx((t + t_power) * (2 * 0.25 / 10) ** 0.5)
     assert planned_detectable([1] * 400, correlation=0.3) == pytest.approx(plan * 0.7**0.5)
+    # Half of the samples, in clusters of their own, weigh three times as much as the others.
+    assert plan < planned_detectable([3] * 200 + [1] * 200, [9] * 200 + [1] * 200)
     assert plan < planned_detectable([2] * 200) < planned_detectable([2] * 200, within=1.0)
 
 
@@ -284,6 +366,7 @@ def of_samples(*rights: tuple[int, ...]):
         places,
         np.array([value for each in rights for value in each], float),
         np.arange(len(rights)),
+        np.ones(len(rights)),
     )
 
 
@@ -325,6 +408,6 @@ def test_the_interval_covers_the_mean_over_all_runs(unsure):
     for _ in range(600):
         chances = np.where(random.random(40) < unsure, random.random(40), 1.0)
         values = (random.random((3, 40)) < chances).astype(float)
-        interval = rerun_interval(np.tile(np.arange(40), 3), values.ravel())
+        interval = rerun_interval(np.tile(np.arange(40), 3), values.ravel(), np.ones(40))
         covered.append(interval.lower <= chances.mean() <= interval.upper)
     assert np.mean(covered) >= 0.95
