@@ -50,12 +50,12 @@ def list_all(data_root: Path | None = None, as_json: bool = False) -> None:
 
 @sub_command(app, "benchmarks get")
 def get(
-    name: str, out: Path | None = None, mirror: str = "", heads: bool = True, as_json: bool = False
+    name: str, out: Path | None = None, mirror: str = "", quick: bool = False, as_json: bool = False
 ) -> None:
     """Download the files of a benchmark. The same command continues an interrupted download.
 
-    Exit code 0: all files are there and have the expected content; 1: some could not be obtained, or the heads could
-    not be trained; 3: no server could be reached.
+    Exit code 0: all files are there and have the expected content; 1: some could not be obtained; 3: no server could be
+    reached.
     """
     from agrotools.loading.benchmarks import data_folder
     from agrotools.loading.obtaining import Request, obtain
@@ -65,14 +65,13 @@ def get(
     def print_note(line: str) -> None:
         typer.echo(line, err=True)
 
-    obtained = obtain(name, Request(root, mirror, heads, terminal_progress(), print_note))
+    obtained = obtain(name, Request(root, mirror, quick, terminal_progress(), print_note))
     if as_json:
         print_json(
             {
                 "root": str(root),
                 "files": len(obtained.files),
                 "failures": [failure._asdict() for failure in obtained.failures],
-                "lacking": obtained.lacking,
                 "sources": [
                     source.model_dump(mode="json", exclude_none=True) for source in obtained.sources
                 ],
@@ -80,11 +79,13 @@ def get(
             }
         )
     else:
-        _print_obtained(name, out, root, obtained)
-    raise typer.Exit(FAULTS if obtained.failures or obtained.lacking else 0)
+        _print_obtained(name, out, root, obtained, quick=quick)
+    raise typer.Exit(FAULTS if obtained.failures else 0)
 
 
-def _print_obtained(name: str, out: Path | None, root: Path, obtained: "Obtained") -> None:
+def _print_obtained(
+    name: str, out: Path | None, root: Path, obtained: "Obtained", *, quick: bool
+) -> None:
     """Print what was downloaded, what is lacking, and the next command."""
     from agrotools.loading.obtaining import LICENCES_FILE, lacking_lines, pictures
 
@@ -96,6 +97,9 @@ def _print_obtained(name: str, out: Path | None, root: Path, obtained: "Obtained
     again: list[object] = ["benchmarks", "get", name]
     train: list[object] = ["tools", "packs", "train", name]
     evaluate: list[object] = ["eval", name]
+    if quick:
+        again += ["--quick"]
+        evaluate += ["--quick"]
     if out:
         again += ["--out", out]
         train += ["--data", out / name]

@@ -122,8 +122,11 @@ def ask_before_spending(config: "EvalConfig") -> "Callable[[CostEstimate], None]
     return ask
 
 
-def offer_download(name: str, *, at_once: bool) -> None:
-    """Download the files of a published benchmark that is not here: ``at_once``, or after a question on a terminal."""
+def offer_download(name: str, *, at_once: bool, quick: bool) -> None:
+    """Download the files of a published benchmark that is not here: ``at_once``, or after a question on a terminal.
+
+    ``quick``: only the quick part is needed.
+    """
     from agrotools.core import BENCHMARKS
     from agrotools.plugin.installed import benchmark_id
 
@@ -135,19 +138,29 @@ def offer_download(name: str, *, at_once: bool) -> None:
     from agrotools.loading.obtaining import Request, lacking_lines, listed, obtain
 
     found = listed(plugin)
-    if found.state not in ("not downloaded", "incomplete"):
+    if found.state not in ("not downloaded", "incomplete", "quick part"):
         return
-    size = "size not known before" if found.size_mb is None else f"{found.size_mb:,.0f} MB"
-    what = f"{found.name} is {found.state}: {size}, from {found.address}, terms: {found.licence}"
+    quick_mb = plugin.files.download.quick_mb
+    part_only = quick and quick_mb is not None
+    if part_only and found.state == "quick part":
+        return
+    size_mb = quick_mb if part_only else plugin.files.download.size_mb
+    size = "size not known before" if size_mb is None else f"{size_mb:,.0f} MB"
+    state = "here only as its quick part" if found.state == "quick part" else found.state
+    what = f"{found.name} is {state}: {size}, from {found.address}, terms: {found.licence}"
     if not at_once and not (
         sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(f"{what}. Get it?", err=True)
     ):
         return
     request = Request(
-        data_folder(), progress=terminal_progress(), say=lambda line: typer.echo(line, err=True)
+        data_folder(),
+        quick=part_only,
+        progress=terminal_progress(),
+        say=lambda line: typer.echo(line, err=True),
     )
     obtained = obtain(known, request)
-    lacking = lacking_lines(obtained, command_line("benchmarks", "get", known))
+    part = ["--quick"] if part_only else []
+    lacking = lacking_lines(obtained, command_line("benchmarks", "get", known, *part))
     for line in (*obtained.notes, *lacking):
         typer.echo(line, err=True)
     if lacking:

@@ -69,6 +69,7 @@ class Download(NamedTuple):
         licence: terms of the files, as their authors state them.
         into: folder below the data root where the loader looks; an archive is unpacked there.
         size_mb: size of the files, if it is known before.
+        quick_mb: size of the files of the quick part, if it can be downloaded alone.
         target: ``"package.module:NAME"`` of a function from :class:`agrotools.loading.obtaining.Request` to
             ``Obtained``, if the files are not all at one such place.
     """
@@ -78,6 +79,7 @@ class Download(NamedTuple):
     into: str = ""
     target: str = ""
     size_mb: float | None = None
+    quick_mb: float | None = None
 
 
 class BenchmarkFiles(NamedTuple):

@@ -4,6 +4,7 @@ Below the data root, ``.agrotools/NAME.json`` records the files of each benchmar
 lists the terms of all of them.
 """
 
+import operator
 import time
 import zipfile
 from collections.abc import Callable, Sequence
@@ -11,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 from urllib.parse import quote, urlsplit
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from agrotools.core import (
     BENCHMARKS,
@@ -50,53 +51,59 @@ _TERMS = (
 
 @dataclass(frozen=True)
 class Request:
-    """Order of a benchmark's files: the data root, the mirror, and callbacks for progress and messages."""
+    """Order of a benchmark's files: the data root, the mirror, and callbacks for progress and messages.
+
+    ``quick``: only the files of the quick part.
+    """
 
     root: Path
     mirror: str = ""
-    heads: bool = True
+    quick: bool = False
     progress: Progress = no_progress
     say: Callable[[str], None] = lambda _: None
     patience: Patience = field(default_factory=Patience)
 
 
 class Obtained(NamedTuple):
-    """Files of a benchmark that are there, their terms, files that could not be obtained, and remarks.
-
-    ``lacking``: what else is needed before the benchmark is complete, and how to get it; empty if nothing.
-    """
+    """Files of a benchmark that are there, their terms, files that could not be obtained, and remarks."""
 
     files: Sequence[Path]
     sources: Sequence[SourceNote]
     failures: Sequence[MissingFile]
     notes: Sequence[str] = ()
-    lacking: str = ""
 
 
 def lacking_lines(obtained: Obtained, again: str) -> list[str]:
     """Return what is missing of a download, and how to go on with the command ``again``; empty if it is complete."""
-    if obtained.failures:
-        missing = count_text(len(obtained.failures), "file")
-        return [
-            *failure_lines(obtained.failures),
-            f"incomplete: {missing} missing; try again: {again}",
-        ]
-    return [f"incomplete: {obtained.lacking}; then run again: {again}"] if obtained.lacking else []
+    if not obtained.failures:
+        return []
+    missing = count_text(len(obtained.failures), "file")
+    return [
+        *failure_lines(obtained.failures),
+        f"incomplete: {missing} missing; try again: {again}",
+    ]
 
 
 class DownloadRecord(FrozenModel):
-    """Record of a download: its files (path below the data root, bytes), terms and date."""
+    """Record of a download: its files (path below the data root, bytes), terms and date.
+
+    ``quick``: it is the quick part, of which nothing is missing if ``complete``.
+    """
 
     name: str
     complete: bool
+    quick: Annotated[bool, Field(exclude_if=operator.not_)] = False
     date: str
     files: dict[str, int]
     sources: tuple[SourceNote, ...]
 
 
 class ListedBenchmark(NamedTuple):
-    """Row of ``agrotools benchmarks list``. ``state``: "complete" or "incomplete" after a download, else "found", "not
-    found", "not downloaded" or "not searched". ``where``: the folder or file, or why nothing was found."""
+    """Row of ``agrotools benchmarks list``.
+
+    ``state``: "complete", "quick part" or "incomplete" after a download, else "found", "not found", "not downloaded" or
+    "not searched". ``where``: the folder or file, or why nothing was found.
+    """
 
     name: str
     about: str
@@ -136,7 +143,7 @@ def listed(plugin: BenchmarkPlugin, data_root: Path | None = None) -> ListedBenc
             _has_size(root / path, size) for path, size in record.files.items()
         )
         size, where = sum(record.files.values()) / 1e6, str(root)
-        state = "complete" if whole else "incomplete"
+        state = ("quick part" if record.quick else "complete") if whole else "incomplete"
     elif plugin.files.find and (data_root or plugin.files.needs == "nothing"):
         try:
             where = str(plugin.files.find(data_root))
@@ -157,7 +164,7 @@ def obtain(name: str, request: Request) -> Obtained:
     """Download the files of the benchmark ``name`` below ``request.root`` and record what was obtained.
 
     Raises:
-        UsageError: there is no such benchmark, or nothing to download for it.
+        UsageError: there is no such benchmark, nothing to download for it, or no quick part of it.
         BenchmarkError: what lies at the address is not the benchmark.
         InfrastructureError: no server could be reached, or the disk is too small.
     """
@@ -168,16 +175,31 @@ def obtain(name: str, request: Request) -> Obtained:
         raise UsageError(
             f"{name} needs no download or has no public address", hint=f"these have one: {known}"
         )
+    if request.quick and download.quick_mb is None:
+        parts = ", ".join(_with_quick_part())
+        raise UsageError(
+            f"the files of {name} have no quick part", hint=f"leave out --quick; it is for {parts}"
+        )
     Downloader(request.root, request.mirror)  # refuses a wrong mirror before anything is written
     request.root.mkdir(parents=True, exist_ok=True)
-    if _read_record(request.root, name) is None:
+    earlier = _read_record(request.root, name)
+    if earlier is None:
         _write_record(request.root, name, Obtained([], [], []), complete=False)
     get = imported(download.target) if download.target else partial(_download, name, download)
     obtained: Obtained = get(request)
-    _write_record(request.root, name, obtained, complete=not obtained.failures)
+    has_whole = earlier is not None and earlier.complete and not earlier.quick
+    if not (request.quick and has_whole):  # the quick part does not replace the record of the whole
+        complete = not obtained.failures
+        _write_record(request.root, name, obtained, complete=complete, quick=request.quick)
     if not obtained.failures and plugin.files.find:
         plugin.files.find(request.root)
     return obtained
+
+
+def _with_quick_part() -> list[str]:
+    """Return the names of the benchmarks whose quick part can be downloaded alone."""
+    downloads = {each.name: each.files.download for each in BENCHMARKS.loaded()}
+    return [name for name, each in downloads.items() if each and each.quick_mb is not None]
 
 
 def _download(name: str, download: Download, request: Request) -> Obtained:
@@ -296,10 +318,14 @@ def _read_record(root: Path, name: str) -> DownloadRecord | None:
         return None
 
 
-def _write_record(root: Path, name: str, obtained: Obtained, *, complete: bool) -> None:
+def _write_record(
+    root: Path, name: str, obtained: Obtained, *, complete: bool, quick: bool = False
+) -> None:
     sizes = {path.relative_to(root).as_posix(): path.stat().st_size for path in obtained.files}
     date, sources = time.strftime("%Y-%m-%d"), tuple(obtained.sources)
-    record = DownloadRecord(name=name, complete=complete, date=date, files=sizes, sources=sources)
+    record = DownloadRecord(
+        name=name, complete=complete, quick=quick, date=date, files=sizes, sources=sources
+    )
     (root / RECORDS).mkdir(exist_ok=True)
     write_whole(
         root / RECORDS / f"{name}.json", record.model_dump_json(indent=1).encode(), synced=False

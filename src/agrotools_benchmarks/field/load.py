@@ -1,23 +1,23 @@
 """Loader of the benchmark ``field``, download of its photographs, and training of the heads for crop and weeds."""
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import count
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
 import orjson
 from pydantic import JsonValue
 
-from agrotools.core import AgrotoolsError, FrozenModel, Sample, UsageError
+from agrotools.core import FrozenModel, Sample, UsageError
 from agrotools.core.errors import NoFileError
 from agrotools.core.files import sha256_of_file, write_whole
-from agrotools.core.progress import Progress
+from agrotools.core.texts import command_line
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, with_clusters
 from agrotools.loading.benchmarks import INCOMPLETE, Loading, data_folder, find_below, settings_of
 from agrotools.loading.downloads import Downloader
 from agrotools.loading.obtaining import Obtained, Request
 from agrotools_benchmarks.field.pack import (
     DataSetNote,
+    PackedFile,
     PackHead,
     read_head,
     read_samples,
@@ -27,6 +27,10 @@ from agrotools_tools.recognition.candidates import pest_pack_files
 
 _GET_IT = "agrotools benchmarks get field"
 NO_HEADS = "no heads, so tools do not tell crop from weeds"
+_HEADS_ARE_HERE = (
+    "crop and weed models: trained two-fold, no model measures a photograph that it was trained on"
+)
+_TRAIN_PESTS = "agrotools benchmarks get pests, then agrotools tools packs train pests"
 
 
 class FieldSettings(FrozenModel):
@@ -111,9 +115,7 @@ def load_field(loading: Loading) -> Benchmark:
             hint=f"{_GET_IT} fetches them; eval --option missing=true asks about the others",
         )
     absent = cast("list[JsonValue]", header.metadata.get("notes") or [])
-    notes = [*absent, _heads_note(head, root, loading.progress)]
-    if not pest_pack_files():
-        notes.append(f"{INCOMPLETE}: no pest recogniser; {_GET_IT} makes one")
+    notes = [*absent, *_model_notes(head, root)]
     if lacking:
         samples = [
             sample for sample in samples if lacking.isdisjoint(file.path for file in sample.files)
@@ -134,30 +136,29 @@ def _with_quick_of(header: BenchmarkHeader, samples: Iterable[Sample]) -> Benchm
     return header.model_copy(update={"quick": tuple(each for each in header.quick if each in ids)})
 
 
-def _heads_note(head: PackHead, root: Path, progress: Progress) -> str:
-    """Train missing heads if their files are there, and return a note on the heads."""
-    steps, of = count(1), len(head.head_files) // 2 + 3
-
-    def show(_: str) -> None:
-        progress("training heads for crop and weeds", next(steps), of)
-
+def _model_notes(head: PackHead, root: Path) -> list[str]:
+    """Return notes on the models that tools need for these photographs, and how to train those that are missing."""
+    notes = [_HEADS_ARE_HERE]
     if lacks_heads(head):
-        if not head.head_files or not all((root / file.path).is_file() for file in head.head_files):
-            return f"{INCOMPLETE}: {NO_HEADS}; {_GET_IT} trains them"
-        lacking = train_missing_heads(root, show)
-        if lacking or lacks_heads(head):
-            return f"{INCOMPLETE}: {lacking or NO_HEADS}; then run: {_GET_IT}"
-    return "crop and weed models: trained two-fold, no model measures a photograph that it was trained on"
+        notes = [f"{INCOMPLETE}: {NO_HEADS}; train them: {_train_heads(root)}"]
+    if not pest_pack_files():
+        notes.append(f"{INCOMPLETE}: no pest recogniser; train it: {_TRAIN_PESTS}")
+    return notes
+
+
+def _train_heads(folder: Path) -> str:
+    """Return the command that trains the heads from the files in ``folder``."""
+    return command_line("tools", "packs", "train", "crop-weed", "--data", folder)
 
 
 def get_field(request: Request) -> Obtained:
-    """Download the photographs below ``request.root``, train missing heads and the pest recogniser.
+    """Download the photographs below ``request.root``, and say which models of tools are to be trained from them.
+
+    The masks that the heads for crop and weeds learn from come with the whole, not with the quick part.
 
     Raises:
         InfrastructureError: no server could be reached.
     """
-    from agrotools_tools.recognition.pest_photos import train_missing_pests
-
     head, folder = read_head(), request.root / "field"
     for note in head.data_sets:
         if note.unused:
@@ -165,27 +166,25 @@ def get_field(request: Request) -> Obtained:
                 f"left out of the benchmark: {note.source.name}, {note.questions} questions: {note.unused}"
             )
     downloader = Downloader(folder, request.mirror, request.patience)
-    failures = downloader.fetch([file.item for file in head.files], request.progress, "photographs")
-    masks = [file.item for file in head.head_files]
-    mask_failures = (
-        downloader.fetch(masks, request.progress, "masks for the heads") if masks else []
-    )
-    lacking = ""
-    if request.heads and not (failures or mask_failures):
-        lacking = "; ".join(
-            filter(None, (train_missing_heads(folder, request.say), train_missing_pests(request)))
-        )
-    is_whole = request.heads and not lacking and not lacks_heads(head)
-    notes = ["heads for crop and weeds: on this machine"] if is_whole else []
+    shown = _files_of_quick_part(head) if request.quick else head.files
+    masks = () if request.quick else head.head_files
+    failures = downloader.fetch([file.item for file in shown], request.progress, "photographs")
+    if masks:
+        items = [file.item for file in masks]
+        failures += downloader.fetch(items, request.progress, "masks for the heads")
+    if masks and not failures:
+        write_training_list(folder, head)
     sources = [_with_places(note, head) for note in head.data_sets if not note.unused]
-    files = [folder / file.path for file in (*head.files, *head.head_files)]
-    return Obtained(
-        [path for path in files if path.is_file()],
-        sources,
-        [*failures, *mask_failures],
-        notes,
-        lacking,
-    )
+    paths = [folder / file.path for file in (*shown, *masks)]
+    there = [path for path in paths if path.is_file()]
+    return Obtained(there, sources, failures, _model_notes(head, folder))
+
+
+def _files_of_quick_part(head: PackHead) -> list[PackedFile]:
+    """Return the files that the questions of the quick part show."""
+    quick = {*head.header.quick}
+    paths = {file.path for sample in read_samples() if sample.id in quick for file in sample.files}
+    return [file for file in head.files if file.path in paths]
 
 
 def _with_places(note: DataSetNote, head: PackHead) -> SourceNote:
@@ -203,24 +202,6 @@ def lacks_heads(head: PackHead) -> bool:
     learnt = [{image.sha256 for image in each.training} for each in list_heads()[0]]
     ours = [some for some in learnt if some & photographs]
     return any(all(photograph in some for some in ours) for photograph in photographs)
-
-
-def train_missing_heads(folder: Path, say: Callable[[str], None]) -> str:
-    """Train the heads from the photographs in ``folder`` unless they are there.
-
-    Returns the reason why heads are missing, and how to get them; empty if none is missing.
-    """
-    head = read_head()
-    if not (head.head_files and lacks_heads(head)):
-        return ""
-    write_training_list(folder, head)
-    from agrotools_tools.crop_weed.training import train_crop_weed_heads
-
-    try:
-        train_crop_weed_heads(folder, say)
-    except AgrotoolsError as error:
-        return f"{NO_HEADS}: {error.message}{f' ({error.hint})' if error.hint else ''}"
-    return ""
 
 
 def write_training_list(folder: Path, head: PackHead) -> None:

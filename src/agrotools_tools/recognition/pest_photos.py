@@ -13,14 +13,13 @@ from urllib.parse import quote
 
 from PIL import Image
 
-from agrotools.core import AgrotoolsError
 from agrotools.core.errors import NoFileError
 from agrotools.core.files import read_table, write_whole
 from agrotools.formats.benchmark import SourceNote
 from agrotools.loading.benchmarks import data_folder
 from agrotools.loading.downloads import Downloader, Item, repository_urls
 from agrotools.loading.obtaining import Obtained, Request
-from agrotools_tools.recognition.candidates import PESTS, pest_pack_files
+from agrotools_tools.recognition.candidates import PESTS
 from agrotools_tools.recognition.labelled_pictures import read_labelled
 from agrotools_tools.recognition.pack_training import Progress, train_pack
 from agrotools_tools.recognition.packs import PackInfo, pack_path
@@ -94,14 +93,3 @@ def train_pests(data: Path | None, progress: Progress) -> PackInfo:
         keep=KEEP,
         progress=progress,
     )
-
-
-def train_missing_pests(request: Request) -> str:
-    """Get the pictures and train the pack unless it is there; return why it is missing, empty if it is there."""
-    try:
-        if not pest_pack_files():
-            get_pests(request)
-            train_pests(request.root / PESTS, request.say)
-    except AgrotoolsError as error:
-        return f"no pest recogniser: {error.message}"
-    return ""

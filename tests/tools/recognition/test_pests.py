@@ -81,7 +81,6 @@ def test_two_commands_make_a_recogniser(tmp_path: Path, monkeypatch: pytest.Monk
         in run_command("tools", "packs", "train", "pests").stdout
     )
     assert "UCI" in load_pack("pests").info.licence_note
-    assert pests.train_missing_pests(request) == ""
     assert nearest(image) == "pest.termites"
     assert any(path.parent.name == "pests" for path in get_tool("diagnose_pest_disease").data_files)
 
