@@ -102,23 +102,24 @@ def _write_rows(path: Path, root: Path, samples: Sequence[Sample]) -> None:
 
         rows, size = list[dict[str, Any]](), 0
         for sample in samples:
-            row, weight = _row(root, sample)
-            if rows and size + weight > GROUP_BYTES:
+            row, n_bytes = _row(root, sample)
+            if rows and size + n_bytes > GROUP_BYTES:
                 write(rows)
                 rows, size = [], 0
             rows.append(row)
-            size += weight
+            size += n_bytes
         if rows:
             write(rows)
 
 
 def _row(root: Path, sample: Sample) -> tuple[dict[str, Any], int]:
+    """Return the row of a sample, and the bytes of its files."""
     plain = sample.model_dump(mode="json", by_alias=True, exclude_none=True)
     files: dict[str, list[dict[str, Any]]] = {"images": [], "data": []}
-    weight = 0
+    n_bytes = 0
     for path in dict.fromkeys(file.path for file in sample.files):
         content = (root / path).read_bytes()
-        weight += len(content)
+        n_bytes += len(content)
         kinds = {file.kind for file in sample.files if file.path == path}
         column = "images" if kinds == {"image"} and _shows(root / path) else "data"
         files[column].append({"bytes": content, "path": path})
@@ -126,12 +127,13 @@ def _row(root: Path, sample: Sample) -> tuple[dict[str, Any], int]:
         **{name: plain[name] for name in (*_TEXTS, "no_tool_eligible", "toolset")},
         "twin": sample.twin,
         "may_abstain": sample.may_abstain,
+        "weight": sample.weight,
         **{name: _quoted(plain[name]) if name in plain else None for name in JSONS},
         "answer_form": answer_form(sample.answer),
         "cluster": sample.cluster,
         **files,
     }
-    return row, weight
+    return row, n_bytes
 
 
 def _shows(path: Path) -> bool:
@@ -157,6 +159,7 @@ def _schema(arrow: Any) -> "pyarrow.Schema":
         "no_tool_eligible": arrow.bool_(),
         "twin": arrow.string(),
         "may_abstain": arrow.bool_(),
+        "weight": arrow.float64(),
         "toolset": arrow.list_(arrow.string()),
         **{name: arrow.string() for name in JSONS},
         "cluster": arrow.string(),
@@ -168,6 +171,7 @@ def _schema(arrow: Any) -> "pyarrow.Schema":
         "images": [{"_type": "Image"}],
         "data": [{"bytes": {"dtype": "binary", "_type": "Value"}, "path": texts}],
         "toolset": [texts],
+        "weight": {"dtype": "float64", "_type": "Value"},
         **{key: {"dtype": "bool", "_type": "Value"} for key in ("no_tool_eligible", "may_abstain")},
     }
     return arrow.schema(
