@@ -255,6 +255,8 @@ def test_the_quick_part_needs_its_own_photographs_only(made, tmp_path, monkeypat
     quick_part = Request(tmp_path / "out", mirror, quick=True, patience=HURRY)
     obtained = obtain("field", quick_part)
     assert [path.name for path in obtained.files] == ["2.jpg"]
+    # The heads learn from all photographs and their masks, which come with the whole.
+    assert "agrotools benchmarks get field, then agrotools tools packs train" in obtained.notes[0]
     assert obtained.failures == []
     assert {row.name: row.state for row in list_benchmarks(tmp_path / "out")}[
         "field"

@@ -30,6 +30,8 @@ NO_HEADS = "no heads, so tools do not tell crop from weeds"
 _HEADS_ARE_HERE = (
     "crop and weed models: trained two-fold, no model measures a photograph that it was trained on"
 )
+_TRAINING_LIST = Path("cwfid", "truth.json")
+"""Photographs and masks that the heads learn from, below the folder of the benchmark."""
 _TRAIN_PESTS = "agrotools benchmarks get pests, then agrotools tools packs train pests"
 
 
@@ -147,8 +149,10 @@ def _model_notes(head: PackHead, root: Path) -> list[str]:
 
 
 def _train_heads(folder: Path) -> str:
-    """Return the command that trains the heads from the files in ``folder``."""
-    return command_line("tools", "packs", "train", "crop-weed", "--data", folder)
+    """Return the commands that train the heads from the files in ``folder``, which are fetched first if need be."""
+    train = command_line("tools", "packs", "train", "crop-weed", "--data", folder)
+    has_all = (folder / _TRAINING_LIST).is_file()
+    return train if has_all else f"{_GET_IT}, then {train}"
 
 
 def get_field(request: Request) -> Obtained:
@@ -205,7 +209,7 @@ def lacks_heads(head: PackHead) -> bool:
 
 
 def write_training_list(folder: Path, head: PackHead) -> None:
-    """Write the list of photographs and masks that the training reads, ``cwfid/truth.json``."""
+    """Write the list of photographs and masks that the training reads, :data:`_TRAINING_LIST`."""
     stored = {file.local: file.path for file in (*head.files, *head.head_files)}
     names = sorted(Path(local).stem for local in stored if local.startswith("cwfid/images/"))
     places = {"image": "images/{}.jpg", "mask": "masks/{}.png", "vegetation": "vegetation/{}.png"}
@@ -217,7 +221,7 @@ def write_training_list(folder: Path, head: PackHead) -> None:
         for name in names
     ]
     write_whole(
-        folder / "cwfid" / "truth.json",
+        folder / _TRAINING_LIST,
         orjson.dumps(items, option=orjson.OPT_INDENT_2),
         synced=False,
     )
